@@ -19,7 +19,9 @@ _SO = r"\b(?:so|hence|therefore|thus|consequently)\b"
 _MAKES = (
     r"\b(?:mak(?:es?|ing)|leav(?:es?|ing)|giv(?:es?|ing)|equals|totall?ing|totals|comes to|adds up to|amounts to)\b"
 )
-_CONCLUSION = re.compile(rf"(?P<so>{_SO})[\s,:]*|(?P<equals>[=≈])\s*|(?P<makes>{_MAKES})\s*", re.IGNORECASE)
+_CONCLUSION = re.compile(
+    rf"(?P<so>{_SO})[\s,:]*|(?P<equals>[=≈])\s*|(?P<makes>{_MAKES})\s*|(?P<sum>:)\s+(?=\S{{1,20}}$)", re.IGNORECASE
+)
 _SENTENCE = re.compile(r"[.;!?]\s|\n|[:=≈]")
 _BRACKET = re.compile(r"\s*\(([^()]*)\)")
 _CHOICE = re.compile(
@@ -93,6 +95,8 @@ def _concludes(before: str, cue: re.Match[str]) -> bool:
     if cue["equals"]:
         last = re.split(r",\s|\band\b", sentence)[-1]
         return bool(re.search(r"\d", last)) and not re.search(r"[^\W\d_]{2,}", re.sub(r"\bof\b|\btimes\b", "", last))
+    if cue["sum"]:
+        return len(figures) > 1
     if cue["makes"]:
         if cue["makes"].casefold().endswith("ing"):
             return bool(figures)

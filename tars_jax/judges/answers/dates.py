@@ -23,9 +23,9 @@ from tars_jax.judges.answers.words import LANGUAGES, folded, roman_as_figures
 _ORDINAL = r"\d{1,2}(?:st|nd|rd|th|er|[.º])?|(?:twenty|thirty)[ -][a-z]+|[a-z]{3,9}(?:st|nd|rd|th)"
 _YEAR = r"[12]\d{3}"
 _ERA = re.compile(r"\s?(?P<bc>b\.?\s?c\.?(?:\s?e\.?)?)(?!\w)|\s?(?:a\.?d\.?|c\.?e\.?)(?!\w)", re.IGNORECASE)
-_TO = re.compile(
-    r"\s*(?:-|to|and|through|until|till"
-    r"|,? and (?:it |he |she |they )?(?:ended|ends|closed|closes|finished|finishes|died|lasted (?:to|until|till))"
+_TO = re.compile(r"\s*(?:-|to|and|through|until|till)\s*", re.IGNORECASE)
+_TOLD = re.compile(  # "it began in 1756 and ended in 1763", where a span is asked for
+    r"\s*(?:,? and (?:it |he |she |they )?(?:ended|ends|closed|closes|finished|finishes|died|lasted (?:to|until|till))"
     r"(?: in| on| at)?)\s*",
     re.IGNORECASE,
 )
@@ -82,17 +82,20 @@ def read_date(text: str) -> When | None:
     return found[0][2] if len(found) == 1 and found[0][:2] == (0, len(plain)) else None
 
 
-def dates_in(text: str) -> Iterator[tuple[int, int, When]]:
-    """(start, end, which) of each in a text that is `words.plain`; two ends of a span are one."""
+def dates_in(text: str, *, spans: bool = False) -> Iterator[tuple[int, int, When]]:
+    """`spans`: a span may be told by how it began and ended.
+
+    (start, end, which) of each in a text that is `words.plain`; two ends of a span are one."""
     waiting: tuple[int, int, When] | None = None
     for start, end, found in _single(text):
         if waiting is not None:
             between = text[waiting[1] : start]
-            spans = _TO.fullmatch(between) and (
+            told = spans and _TOLD.fullmatch(between)
+            is_span = _TO.fullmatch(between) and (
                 between.strip().lower() != "and" or re.search(r"\bbetween\s*$", text[: waiting[0]], re.IGNORECASE)
             )
             first = waiting[2]
-            if spans and first.to is None and (first.month is None) == (found.month is None):
+            if (told or is_span) and first.to is None and (first.month is None) == (found.month is None):
                 if first.year is None:
                     first = dataclasses.replace(first, year=found.year)
                 waiting = (waiting[0], end, dataclasses.replace(first, to=found))

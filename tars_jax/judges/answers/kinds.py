@@ -17,6 +17,7 @@ from tars_jax.judges.answers.speech import ASKS_WHEN, ASKS_WHETHER, FRAMES
 from tars_jax.judges.answers.times import compare_times, read_time, times_in
 from tars_jax.judges.answers.words import Word, folded, roman_as_figures
 
+COUNTS = re.compile(r"\bhow many\b", re.IGNORECASE)
 _FLAG = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*")  # of a command
 SIGNS = {Same.YES: RIGHT, Same.UNSURE: UNSURE, Same.NO: RIVAL, Same.OTHER: RIVAL}
 
@@ -44,7 +45,8 @@ def kind_of(reference: str, question: str) -> str | tuple[str, ...] | Callable[[
 
         def mark_days(said: str) -> str:
             said = re.sub(r"\b[MDCLXVI]{2,}\b", lambda found: roman_as_figures(found[0]), said)
-            return _marked(said, ((a, b, SIGNS[compare_dates(found, day)]) for a, b, found in dates_in(said)))
+            found = dates_in(said, spans=day.to is not None)
+            return _marked(said, ((a, b, SIGNS[compare_dates(each, day)]) for a, b, each in found))
 
         return mark_days
     if figures == reference and (wanted := read_quantity(reference, question)) is not None:
@@ -53,7 +55,8 @@ def kind_of(reference: str, question: str) -> str | tuple[str, ...] | Callable[[
 
         def mark_numbers(said: str) -> str:
             if asks_zero:
-                said = re.sub(r"\b(?:none|zero)\b|^no(?= \w+\W*$)", "0", said, flags=re.IGNORECASE)
+                said = re.sub(r"\b(?:none|zero)\b", "0", said, flags=re.IGNORECASE)
+                said = re.sub(r"\bno\b", "0", said, flags=re.IGNORECASE) if COUNTS.search(question) else said
             return _marked(said, _signs(said, wanted, shares, question))
 
         return mark_numbers

@@ -94,7 +94,7 @@ class Listing(Weighing):
     def _is_aside(self, clause: Clause, place: int) -> bool:
         """Said of an item after a preposition: "France to the north"."""
         start = max(end for _, end in clause.right if end <= place)
-        return bool(set(clause.texts[start:place]) & PREPOSITIONS) and not clause.words[place].capital
+        return bool(set(clause.texts[start:place]) & (PREPOSITIONS | {"to"})) and not clause.words[place].capital
 
 
 def is_target(words: Sequence[Word], target: Sequence[Word]) -> bool:

@@ -75,6 +75,10 @@ class Polarity(Weighing):
         rest = set(clause.texts) - PRONOUNS - NEGATIONS
         if rest and rest <= AUXILIARIES and clause.texts[0] in PRONOUNS:
             return said
+        if "not" in (clause.texts[-1], clause.texts[0]) and (
+            len(clause.words) < 3 or not self._content(clause) - {"not"}
+        ):
+            return "no"  # "unfortunately not", "not in her lifetime"
         asked = self._asked - FRAMES - NEGATIONS
         share = sum(any(names.akin(text, each) for text in clause.texts) for each in asked)
         return said if not self._content(clause) - NEGATIONS and share and share * 2 >= len(asked) else ""

@@ -93,7 +93,8 @@ def compare(said: Quantity, wanted: Quantity, *, shares: bool = False) -> Same:
     if wanted.is_signed and said.sign_after:
         said = dataclasses.replace(said, value=said.sign_after * abs(said.value), is_bound=False)
     if said.is_both != wanted.is_both:
-        return Same.NO
+        is_bare = wanted.is_both and not said.is_signed and _is_close(said.value, wanted.value)
+        return Same.UNSURE if is_bare else Same.NO
     converted = _converted(said, wanted)
     assert converted is not None
     if said.is_glued and not wanted.is_glued and _is_close(converted, wanted.value):

@@ -10,6 +10,7 @@ from tars_jax.judges.answers.clauses import RIGHT, RIVAL, UNSURE, Clause
 from tars_jax.judges.answers.dates import read_date, weekdays
 from tars_jax.judges.answers.kinds import kind_of, lower_choices, without_country
 from tars_jax.judges.answers.speech import (
+    BEGINS,
     CALENDAR,
     DESCRIBES,
     FRAMES,
@@ -47,6 +48,7 @@ class Reading:
         self._asks_not = any(word.text in NEGATIONS for word in asked)
         self._is_described = bool(DESCRIBES.search(question))
         self._has_days = any(read_date(each) is not None for each in references)
+        self._has_spans = any(day is not None and day.to is not None for day in map(read_date, references))
         self._kinds = [kind_of(each, question) for each in references]
         self.is_closed = is_closed or any(names.is_code(each) for each in references) or bool(self._offered)
         self.is_yes_or_no = any(kind == "yes or no" for kind in self._kinds)
@@ -65,6 +67,7 @@ class Reading:
             text in FRAMES
             or text in self._own
             or (self._has_days and (text in weekdays() or text in CALENDAR))
+            or (self._has_spans and text in BEGINS)
             or any(names.akin(text, each) for each in self._asked)
             or text in ("\ue001",)
         )

@@ -13,7 +13,10 @@ _DOWN = (
     r"f[ae]ll(?:en|s)?|drop(?:ped|s)?|declin(?:ed?|es)|decreas(?:ed?|es)|s[aiu]nk|shr[aiu]nk|los[st]|loses|loss|deficit"
     r"|reduc(?:ed|tion)|down|lower(?:ed)?|minus|negative"
 )
-_UP = r"r[io]se|risen|rises|grew|grown|gain(?:ed|s)?|increas(?:ed?|es)|climb(?:ed|s)?|profit|surplus|up|higher|plus|positive"
+_UP = (
+    r"r[io]se|risen|rises|grew|grown|gain(?:ed|s)?|increas(?:ed?|es)|climb(?:ed|s)?|profit|surplus|up|higher|plus"
+    r"|positive"
+)
 _BEFORE = re.compile(
     rf"(?:\ban? )?(?:\b(?:net|total) )?\b(?:(?P<down>{_DOWN})|(?P<up>{_UP}))(?: by| of)?(?: {_ABOUT})?\s*$",
     re.IGNORECASE,

@@ -28,7 +28,8 @@ FRAMES = _words(
     correct right answer result final finally therefore thus hence so then yes okay ok sure well such most some
     both le la el il der die das den am people inhabitants residents persons person item items number value
     amount old long high tall wide deep large big city town village country state island river mountain place
-    man woman thing relevant required requested respective"""
+    man woman thing relevant required requested respective
+    flag option switch parameter setting command file"""
 )
 KINDS = _words(
     """city town village country state island river mountain lake place capital name person man woman company ship
@@ -44,6 +45,7 @@ PERSONS = re.compile(
     re.IGNORECASE,
 )
 CALENDAR = _words("year years month day days date century decade era")  # free beside a day
+BEGINS = _words("began begins started starts ran runs opened opens open held took takes ended ends")  # beside a span
 PREPOSITIONS = _words("in at on by from with for during since after according as under through via until")
 NEGATIONS = _words(
     """not no never none neither nor without except unlike nobody nothing
@@ -94,7 +96,7 @@ MARKERS = re.compile(
 CORRECTIONS = re.compile(
     r"\b(?:correction|on second thoughts?|scratch that|edit|i mean|i meant|wait|sorry|actually|hmm+|"
     r"after checking(?: again)?|in fact|or rather)\b[\s,:;.-]*(?:it (?:is|was)\b)?"
-    r"|(?:\.{2,}|[?;,-]|(?<=\w)\.)\s*(?:wait,?\s*|hmm,?\s*)?no\b\s*(?=[,.:;-])[\s,.:;-]*",
+    r"|(?:\.{2,}|[?;,]|-\s|(?<=\w)\.)\s*(?:wait,?\s*|hmm,?\s*)?no\b\s*(?=[,.:;]|-\s)[\s,.:;-]*",
     re.IGNORECASE,
 )
 ASKS_WHEN = re.compile(r"\b(?:when|years?|date[sd]?|born|since|decade|century)\b", re.IGNORECASE)

@@ -60,6 +60,8 @@ def unit_at(text: str, place: int) -> tuple[pint.Unit | frozenset[str], int] | N
         return registry().Unit("percent"), start + match.end()
     if match := re.match(r"(?:percentage|percent|%)[ -]points?\b|pp\b", piece, re.IGNORECASE):
         return registry().Unit("percentage_point"), start + match.end()
+    if re.match(r"(?:°|degrees?)(?= ?(?:[NSEW]\b|north|south|east|west))", piece):
+        return registry().Unit("degree"), start + re.match(r"°|degrees?", piece).end()  # type: ignore[union-attr]
     if re.match(r"h(?=[0-5]\d(?!\d))", piece):
         return registry().Unit("hour"), start + 1  # 2h45
     match = _TEMPERATURE.match(piece)

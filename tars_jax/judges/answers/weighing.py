@@ -146,7 +146,7 @@ class Weighing(Reading):
                 place > end
                 and (self._has_verb(texts[:start]) or self._is_followed_by_verb(texts[end:place]))
                 and set(texts[end:place]) & PREPOSITIONS
-                and "of" not in texts[end:place]
+                and ("of" not in texts[end:place] or self._is_marked(clause))
             ):
                 continue
             if leader is not None and leader.text == "of" and word.text in KINDS and not word.capital:
@@ -216,7 +216,7 @@ class Weighing(Reading):
     def _is_named_rival(self, clause: Clause, clauses: Sequence[Clause]) -> bool | str:
         """Whether a clause without the reference is an answer, too."""
         content = [word for word in clause.words if not self._is_free(word) and word.text not in NEGATIONS]
-        says = [word for word in clause.words if self._is_asked(word) and word.text not in FRAMES]
+        says = [word for word in clause.words if self._is_asked(word) and word.text not in FRAMES | NEGATIONS]
         if self._asks_not and content and (says or set(clause.texts) & (AUXILIARIES - COPULAS)):
             return clause.is_negated  # "Milan did not", "Ida did attend"
         if not content or clause.is_negated or len(content) > 5 or not self._is_one_run(clause, content):
