@@ -20,7 +20,7 @@ class Clause:
     before: str  # the mark or the word that joins it to the one before
     label: tuple[Word, ...] = ()  # what stands before the colon before it
     after: str = ""
-    is_shared: bool = False  # with the "not" of the clause after it: "Japan and Russia did not"
+    shares: Clause | None = None  # whose verb it shares: "Japan" of "Japan and Russia did not"
     right: list[tuple[int, int]] = dataclasses.field(default_factory=list)  # places of the reference
 
     @property
@@ -29,7 +29,7 @@ class Clause:
 
     @property
     def is_negated(self) -> bool:
-        if self.is_shared:
+        if self.shares is not None and self.shares.is_negated and self.shares.texts[0] not in NEGATIONS:
             return True
         found = self.texts
         for place, text in enumerate(found):
@@ -96,9 +96,8 @@ def clauses_of(text: str, targets: Sequence[Sequence[Word]]) -> list[Clause]:
     if current.words:
         found.append(_placed(current, origin, spans))
     for clause, later in itertools.pairwise(found):
-        clause.is_shared = (
-            later.before == "and" and later.is_negated and later.texts[0] not in NEGATIONS and len(clause.words) < 4
-        )
+        if later.before == "and" and len(clause.words) < 4 and len(later.words) > 1:
+            clause.shares = later
     return found
 
 

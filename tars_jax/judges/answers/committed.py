@@ -23,6 +23,7 @@ _CONCLUSION = re.compile(
     rf"(?P<so>{_SO})[\s,:]*|(?P<equals>[=≈])\s*|(?P<makes>{_MAKES})\s*|(?P<sum>:)\s+(?=\S{{1,20}}$)", re.IGNORECASE
 )
 _SENTENCE = re.compile(r"[.;!?]\s|\n|[:=≈]")
+_FULL = re.compile(r"[.;!?]\s|\n")
 _BRACKET = re.compile(r"\s*\(([^()]*)\)")
 _CHOICE = re.compile(
     r"^\W*(?:or|maybe|perhaps|possibly|alternatively|actually|rather|correction|no|yes)\b|\?", re.IGNORECASE
@@ -87,7 +88,7 @@ def is_concluded_otherwise(said: str, judge: Judge) -> bool:
 
 def _concludes(before: str, cue: re.Match[str]) -> bool:
     """Whether what stands before a cue is working: of "y = 12" the 12 is y's, and "x is not = 12" denies it."""
-    sentence = _SENTENCE.split(before)[-1]
+    sentence = (_FULL if cue["makes"] else _SENTENCE).split(before)[-1]
     words = re.findall(r"[^\W\d_]+", sentence.casefold())
     if NEGATIONS & set(words) and not cue["so"]:
         return False

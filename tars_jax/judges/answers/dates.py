@@ -25,8 +25,8 @@ _YEAR = r"[12]\d{3}"
 _ERA = re.compile(r"\s?(?P<bc>b\.?\s?c\.?(?:\s?e\.?)?)(?!\w)|\s?(?:a\.?d\.?|c\.?e\.?)(?!\w)", re.IGNORECASE)
 _TO = re.compile(r"\s*(?:-|to|and|through|until|till)\s*", re.IGNORECASE)
 _TOLD = re.compile(  # "it began in 1756 and ended in 1763", where a span is asked for
-    r"\s*(?:,? and (?:it |he |she |they )?(?:ended|ends|closed|closes|finished|finishes|died|lasted (?:to|until|till))"
-    r"(?: in| on| at)?)\s*",
+    r"\s*,? and (?:it |he |she |they )?(?:ended|ends|left|closed|closes|finished|finishes|died|lasted (?:to|until))"
+    r"(?: in| on| at)?\s*",
     re.IGNORECASE,
 )
 _TENS = ("twenties", "thirties", "forties", "fifties", "sixties", "seventies", "eighties", "nineties")
@@ -157,7 +157,7 @@ def _forms() -> tuple[re.Pattern[str], ...]:
         rf"\b(?P<day>{_ORDINAL})\s?{to}\s?(?P<last>{_ORDINAL}) {of}(?P<month>{month})\b\.?,?(?: (?P<year>{_YEAR})\b)?",
         rf"\b(?P<month>{month})\b\.? (?:the )?(?P<day>{_ORDINAL})\s?{to}\s?(?P<last>{_ORDINAL})\b(?!\.?\d)"
         rf"(?:,? (?P<year>{_YEAR})\b)?",
-        rf"\b(?P<day>{_ORDINAL}) {of}(?P<month>{month})\b\.?,?(?: of| de| del)? (?P<year>{_YEAR})\b",
+        rf"\b(?P<day>{_ORDINAL})[ -]{of}(?P<month>{month})\b\.?,?(?: of| de| del)?[ -](?P<year>{_YEAR})\b",
         rf"\b(?P<month>{month})\b\.? (?:the )?(?P<day>{_ORDINAL}),? (?P<year>{_YEAR})\b",
         rf"\b(?P<year>{_YEAR})[ ,]+(?P<month>{month})\b\.? (?P<day>{_ORDINAL})\b",
         rf"(?<![\d/.-])(?P<month>0?[1-9]|1[0-2])/(?P<year>{_YEAR})\b(?!/)",
@@ -169,7 +169,7 @@ def _forms() -> tuple[re.Pattern[str], ...]:
         rf"\b(?P<month>{month})\b\.? (?:the )?(?P<day>{_ORDINAL})\b(?! ?%|[.,]?\d)",
         r"\b(?:the )?(?P<decade>[12]\d{2}0)'?s\b",
         rf"\b(?:the )?(?:'(?P<tens>[2-9]0)s|(?P<named_tens>{'|'.join(_TENS)}))\b",
-        r"\b(?:the )?(?P<century>\d{1,2}(?:st|nd|rd|th)|[a-z]+(?:st|nd|rd|th)|[ivx]+) (?:century\b|cent\.|c\.)",
+        r"\b(?:the )?(?P<century>\d{1,2}(?:st|nd|rd|th)?|[a-z]+(?:st|nd|rd|th)|[ivx]+) (?:century\b|cent\.|c\.)",
         rf"(?<![\w.,])(?<!\s-)(?<!^-)(?P<year>{_YEAR})(?![\w]|[.,:]\d)",
     )
     return tuple(re.compile(form, re.IGNORECASE) for form in forms)

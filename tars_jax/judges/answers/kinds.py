@@ -36,7 +36,8 @@ def kind_of(reference: str, question: str) -> str | tuple[str, ...] | Callable[[
     if (time := read_time(reference)) is not None:
 
         def mark_times(said: str) -> str:
-            return _marked(said, ((a, b, SIGNS[compare_times(found, time)]) for a, b, found in times_in(said)))
+            found = times_in(said, spans=time.to is not None)
+            return _marked(said, ((a, b, SIGNS[compare_times(each, time)]) for a, b, each in found))
 
         return mark_times
     figures = roman_as_figures(reference)
@@ -66,6 +67,7 @@ def kind_of(reference: str, question: str) -> str | tuple[str, ...] | Callable[[
 
 def _signs(said: str, wanted: Quantity, shares: bool, question: str) -> Iterator[tuple[int, int, str]]:
     found = [_signed(said, each, wanted, question) for each in quantities_in(said)]
+    days = [(a, b) for a, b, day in dates_in(said) if day.month is not None]
     exact = any(compare(each, wanted, shares=shares) is Same.YES for _, _, each in found)
     for start, end, each in found:
         same = compare(each, wanted, shares=shares)
@@ -78,6 +80,8 @@ def _signs(said: str, wanted: Quantity, shares: bool, question: str) -> Iterator
             same = Same.UNSURE
         if each.is_both and not wanted.is_both and re.search(r"\d\W*\w{0,3}\s*$", said[:start]):
             continue  # how exact the number before it is
+        if any(a <= start < b for a, b in days) and same is not Same.YES:
+            continue
         if same is Same.OTHER or (same is Same.NO and _is_in_question(said[start:end], question)):
             continue
         if same is Same.UNSURE and exact:
@@ -95,7 +99,7 @@ def _signed(said: str, found: tuple[int, int, Quantity], wanted: Quantity, quest
     if not wanted.is_signed or each.is_signed or each.high is not None:
         return found
     first, last, sign = directed(said, start, end, question)
-    return (first, last, dataclasses.replace(each, value=sign * each.value)) if sign else found
+    return (first, last, dataclasses.replace(each, value=sign * each.value, is_glued=False)) if sign else found
 
 
 def _counts(after: str, question: str) -> bool:

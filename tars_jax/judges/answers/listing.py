@@ -12,6 +12,8 @@ from tars_jax.judges.answers.speech import COPULAS, FRAMES, ORDINALS, PREPOSITIO
 from tars_jax.judges.answers.weighing import Weighing
 from tars_jax.judges.answers.words import Word
 
+_MAYBE = frozenset(("maybe", "perhaps", "possibly", "probably"))
+
 
 class Listing(Weighing):
     def _list(self, said: str, parts: tuple[str, ...]) -> bool | str:
@@ -39,6 +41,9 @@ class Listing(Weighing):
             places = [kind(said).index(RIGHT) for kind in typed]
             if places != sorted(places):
                 return False
+        _, colon, items = said.rpartition(":")
+        if colon and all(RIGHT in kind(items) for kind in typed):
+            said = items  # "three ports: 22, 80, 443"
         if typed and not targets:
             figures = re.findall(rf"[{RIGHT}{RIVAL}{UNSURE}]", typed[0](said))
             return len(figures) == len(typed) and not re.search(r"\b(?:or|not)\b", said, re.IGNORECASE)
@@ -48,6 +53,8 @@ class Listing(Weighing):
             clause.before == "or" for clause in clauses
         ):
             return False
+        if any(set(clause.texts) & _MAYBE for clause in clauses[1:]):
+            return "it is not sure of all"
         if VAGUE.search(said) or re.search(r"\b(?:etc|others|more|among others)\b", said, re.IGNORECASE):
             return False
         if missing:

@@ -18,6 +18,7 @@ from tars_jax.judges.answers.words import LANGUAGES, Word, folded, forms_of, tok
 
 ARTICLES = frozenset(("the", "a", "an"))
 SMALL = frozenset(("of", "the", "and", "for", "in", "on", "de", "la", "du", "des", "a", "an"))
+_AND = frozenset(("and", "und", "et"))
 _SHORT = {"st": "saint", "ste": "sainte", "mt": "mount", "ft": "fort"}
 
 
@@ -76,6 +77,7 @@ def _is_word(said: Word, wanted: Word, *, is_last: bool) -> bool:
         bool(said.forms & wanted.forms)
         or (len(other) > 3 and not said.raw.isupper() and own == f"{other}s")
         or (len(own) > 3 and not wanted.raw.isupper() and other == f"{own}s")
+        or {own, other} <= _AND
         or _SHORT.get(own) == other
         or _SHORT.get(other) == own
     )

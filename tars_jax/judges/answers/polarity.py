@@ -63,7 +63,7 @@ class Polarity(Weighing):
         first = next(number for number, clause in enumerate(clauses) if self._told(clause, number))
         for clause in clauses[first + 1 :]:
             bare = not self._content(clause) - {"not"} and clause.before in (",", "but", ";", "")
-            if wanted == "yes" and clause.is_negated and (bare or clause.before in _OPPOSES):
+            if wanted == "yes" and clause.is_negated and (bare or clause.before in ("but", "however")):
                 return True
             if set(clause.texts) & _TURNS or self._echo(clause) not in ("", wanted):
                 return True
@@ -75,13 +75,12 @@ class Polarity(Weighing):
         rest = set(clause.texts) - PRONOUNS - NEGATIONS
         if rest and rest <= AUXILIARIES and clause.texts[0] in PRONOUNS:
             return said
-        if "not" in (clause.texts[-1], clause.texts[0]) and (
-            len(clause.words) < 3 or not self._content(clause) - {"not"}
-        ):
+        content = {word.text for word in clause.words if not self._is_free(word)} - NEGATIONS
+        if "not" in (clause.texts[-1], clause.texts[0]) and (len(clause.words) < 3 or not content):
             return "no"  # "unfortunately not", "not in her lifetime"
         asked = self._asked - FRAMES - NEGATIONS
         share = sum(any(names.akin(text, each) for text in clause.texts) for each in asked)
-        return said if not self._content(clause) - NEGATIONS and share and share * 2 >= len(asked) else ""
+        return said if not content and share and share * 2 >= len(asked) else ""
 
     def _implied(self, said: str, clauses: Sequence[Clause], wanted: str, reason: set[str]) -> bool | str:
         echoes = {self._echo(clause) for clause in clauses} - {""}

@@ -38,12 +38,12 @@ _NUMBER = re.compile(
 )
 _TOLERANCE = re.compile(r"\s*(?:±|\+/-)\s*(?P<value>\d+(?:\.\d+)?)\s*(?P<relative>%)?\s*$")
 _BOUND = re.compile(
-    r"(?:[<>≤≥]|\b(?:at (?:least|most)|(?:more|less|fewer|greater|other) than|over|under|above|below|up to|nearly"
+    r"(?:[<>≤≥≠]|\b(?:at (?:least|most)|(?:more|less|fewer|greater|other) than|over|under|above|below|up to|nearly"
     r"|almost|not quite|just short of|upwards of|exceeding|half(?: of)?|twice|double))\s*$",
     re.IGNORECASE,
 )
 _BOUND_AFTER = re.compile(
-    r"\s*(?:\+(?![\w+])|or (?:more|less|fewer|so|over|under)\b|and (?:more|up|over)\b)", re.IGNORECASE
+    r"\s*(?:\+(?![\w+])|[<>≤≥≠]|or (?:more|less|fewer|so|over|under)\b|and (?:more|up|over)\b)", re.IGNORECASE
 )
 _TO = re.compile(r"\s*(?:-|to|and|through|until|till)\s*", re.IGNORECASE)
 
@@ -225,8 +225,6 @@ def _joined(first: Quantity, between: str, second: Quantity, before: str) -> Qua
     """5 ft 11 in; 10 to 20 km; between 10 and 20."""
     if first.high is not None or second.high is not None:
         return None
-    if str(first.unit) == "hour" and second.unit is None and second.value < 60 and not between.strip():
-        second = dataclasses.replace(second, unit=registry().Unit("minute"))  # 2h45
     units = isinstance(first.unit, pint.Unit) and isinstance(second.unit, pint.Unit)
     if units and re.fullmatch(r"[\s,]*(?:and\s+)?", between):
         assert isinstance(first.unit, pint.Unit) and isinstance(second.unit, pint.Unit)
@@ -290,6 +288,8 @@ def _quantity(text: str, match: re.Match[str]) -> Quantity | None:
             unit, end = named, found[1]
         elif isinstance(named, frozenset):
             unit, end = money & named or money, found[1]
+    if str(unit) == "hour" and (minutes := re.match(r"[0-5]\d(?!\d)", text[end:])):  # 2h45
+        readings, digits, end = [readings[0] + int(minutes[0]) / 60], 15, end + 2
     sign = (match["sign"] or "").strip().lower()
     negative = sign in ("minus", "negative") or bool(match["minus"])
     if sign == "-":
@@ -303,7 +303,7 @@ def _quantity(text: str, match: re.Match[str]) -> Quantity | None:
     if below:
         negative, end = True, end + below.end()
     after = _BOUND_AFTER.match(text, end)
-    if match["minus"] and sign:
+    if (match["minus"] and sign) or re.search(r"[-+]\s?\(\s?$", text[: match.start()]):
         return None
     is_bound = bool(_BOUND.search(text[: match.start()]) or after)
     value = readings[0] * factor * (-1 if negative else 1)

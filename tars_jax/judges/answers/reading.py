@@ -103,7 +103,8 @@ class Reading:
             return []
         if self._asks_who and len(target) < 5:
             surname = [target[-1:]] if len(target[-1].raw) > 2 and not target[-1].raw.isupper() else []
-            return [names.Person(target), *surname]
+            first_and_last = [names.Person((target[0], target[-1]))] if len(target) > 2 else []
+            return [names.Person(target), *first_and_last, *surname]
         is_kind = any(names.akin(target[0].text, each) for each in self._asked)
         return [target[1:]] if target[0].text in TITLES and is_kind and len(target) == 2 else []
 

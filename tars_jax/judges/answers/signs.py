@@ -22,7 +22,7 @@ _BEFORE = re.compile(
     re.IGNORECASE,
 )
 _AFTER = re.compile(
-    r"\s*(?:(?P<down>lower|less|down|loss|drop|decrease|decline|fall|deficit|below (?:sea level|zero|freezing))"
+    r"\s*(?:(?P<down>lower|less|fewer|down|loss|drop|decrease|decline|fall|deficit|below (?:sea level|zero|freezing))"
     r"|(?P<up>higher|more|up|gain|increase|rise|profit|surplus|above (?:sea level|zero|freezing)))\b",
     re.IGNORECASE,
 )

@@ -11,15 +11,18 @@ import number_parser
 from tars_jax.judges.answers.quantities import Same
 
 _TIME = re.compile(
-    r"(?<![\w:.,])(?P<hour>[01]?\d|2[0-4])(?:(?:[:.h](?P<minute>[0-5]\d))\s?(?P<half>[ap]\.?m\b\.?)?"
+    r"(?<![\w:.,])(?P<hour>[01]?\d|2[0-4])(?:[:.h](?P<minute>[0-5]\d)"
+    r"\s?(?P<half>[ap]\.?m\b\.?|in the (?:morning|afternoon|evening)\b)?"
     r"|\s?(?P<alone>[ap]\.?m\b\.?))(?![\w:])",
     re.IGNORECASE,
 )
 _SPOKEN = re.compile(
-    r"\b(?P<part>half|(?:a )?quarter) (?P<side>past|to) (?P<hour>[a-z]+|\d{1,2})\b(?:\s?(?P<half>[ap]\.?m\b\.?))?",
+    r"\b(?P<part>half|(?:a )?quarter) (?P<side>past|to) (?P<hour>[a-z]+|\d{1,2})\b"
+    r"(?:\s?(?P<half>[ap]\.?m\b\.?|in the (?:morning|afternoon|evening)\b))?",
     re.IGNORECASE,
 )
-_TO = re.compile(r"\s*(?:-|to|until|till|through|and (?:it )?(?:closes|ends|finishes)(?: at)?)\s*", re.IGNORECASE)
+_TO = re.compile(r"\s*(?:-|to|until|till|through)\s*", re.IGNORECASE)
+_TOLD = re.compile(r"\s*,? and (?:it )?(?:closes|ends|finishes)(?: at)?\s*", re.IGNORECASE)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,12 +53,14 @@ def read_time(text: str) -> Clock | None:
     return found[0][2] if len(found) == 1 and found[0][:2] == (0, len(text.strip())) and ":" in text else None
 
 
-def times_in(text: str) -> Iterator[tuple[int, int, Clock]]:
-    """(start, end, which) of each time of day; two ends of a span are one."""
+def times_in(text: str, *, spans: bool = False) -> Iterator[tuple[int, int, Clock]]:
+    """(start, end, which) of each time of day; two ends of a span are one, with `spans` also those that are
+    told as "it opens at ... and closes at ..."."""
     waiting: tuple[int, int, Clock] | None = None
     for start, end, found in sorted(_single(text), key=lambda each: each[0]):
         if waiting is not None:
-            if waiting[2].to is None and _TO.fullmatch(text[waiting[1] : start]):
+            between = text[waiting[1] : start]
+            if waiting[2].to is None and (_TO.fullmatch(between) or (spans and _TOLD.fullmatch(between))):
                 waiting = (waiting[0], end, dataclasses.replace(waiting[2], to=found))
                 continue
             yield waiting
@@ -77,7 +82,7 @@ def _single(text: str) -> Iterator[tuple[int, int, Clock]]:
 
 
 def _clock(hour: int, minute: int, half: str) -> Clock:
-    letter = half.casefold()[:1]
+    letter = {"in the m": "a", "in the a": "p", "in the e": "p"}.get(half.casefold()[:8], half.casefold()[:1])
     if letter and hour <= 12:
         hour = hour % 12 + 12 * (letter == "p")
     return Clock(60 * hour + minute, bool(letter) or hour > 12 or hour == 0)

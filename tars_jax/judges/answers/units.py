@@ -89,6 +89,8 @@ def unit_of(phrase: str) -> pint.Unit | frozenset[str] | None:
         return money
     if not re.fullmatch(r"[^\W\d_°'\"]*[°'\"]?[^\W_]*(?:[ ./*·^-]+[^\W_]+)*\.?", phrase) or phrase in _SMALL_WORDS:
         return None
+    if set(phrase.split()[1:]) & (_SMALL_WORDS - {"per"}):  # "mm in" is no product of units
+        return None
     plain = re.sub(r"\bsq\b\.? ?", "square ", phrase)
     plain = re.sub(r"\bcu\b\.? ?", "cubic ", plain)
     plain = re.sub(r"(?<=[a-zµμ])\^?([23])\b", r"**\1", plain)

@@ -10,6 +10,7 @@ from tars_jax.judges.answers.clauses import RIGHT, RIVAL, UNSURE, Clause, clause
 from tars_jax.judges.answers.committed import committed, concluded, is_concluded_otherwise, without_remarks
 from tars_jax.judges.answers.listing import Listing
 from tars_jax.judges.answers.polarity import Polarity
+from tars_jax.judges.answers.quantities import quantities_in
 from tars_jax.judges.answers.speech import BARRED, INSTEAD, REFUSALS, VAGUE
 from tars_jax.judges.answers.words import plain, spoken
 from tars_jax.judges.judge import CannotSay
@@ -126,6 +127,8 @@ class _Judge(Polarity, Listing):
         """The reference is not there: another value, or none, or one that is written as nobody here can read."""
         if any(word.raw == RIVAL for clause in clauses for word in clause.words):
             return False
+        if any((each.unit is not None and not each.is_glued) or each.is_bound for _, _, each in quantities_in(said)):
+            return False  # of another kind, or a bound of it
         if REFUSALS.search(said) or VAGUE.search(said) or not any(self._content(clause) for clause in clauses):
             return False
         return f"what {said!r:.60} says has to be understood"

@@ -126,7 +126,8 @@ class Weighing(Reading):
         )
         if compared and not self._is_compared(clause, start):
             return False
-        if self._is_marked(clause) and leader is not None and leader.text in BOUNDS:
+        is_bound = leader is not None and leader.text in BOUNDS and (self._has_days or leader.text != "by")
+        if self._is_marked(clause) and is_bound:
             return False
         if set(texts) & RELATIONS:
             return "what it says of it has to be understood"
@@ -216,10 +217,13 @@ class Weighing(Reading):
     def _is_named_rival(self, clause: Clause, clauses: Sequence[Clause]) -> bool | str:
         """Whether a clause without the reference is an answer, too."""
         content = [word for word in clause.words if not self._is_free(word) and word.text not in NEGATIONS]
-        says = [word for word in clause.words if self._is_asked(word) and word.text not in FRAMES | NEGATIONS]
-        if self._asks_not and content and (says or set(clause.texts) & (AUXILIARIES - COPULAS)):
+        said = [*clause.words, *(clause.shares.words if clause.shares else ())]
+        says = [word for word in said if self._is_asked(word) and word.text not in FRAMES | NEGATIONS]
+        if self._asks_not and content and (says or {word.text for word in said} & (AUXILIARIES - COPULAS)):
             return clause.is_negated  # "Milan did not", "Ida did attend"
         if not content or clause.is_negated or len(content) > 5 or not self._is_one_run(clause, content):
+            return False
+        if clause.before in ("because", "since", "whereas", "although", "though"):
             return False
         first = clause.words.index(content[0])
         if ({"a", "an"} & set(clause.texts[:first]) or clause.texts[first - 1 : first] == ["of"]) and content[

@@ -66,7 +66,7 @@ _MARKUP = (
     (re.compile(r"\\[,;: !]|\\quad|~"), " "),
     (re.compile(r"\\times|\\cdot"), "×"),
     (re.compile(r"\\[()\[\]]"), " "),
-    (re.compile(r"\$(?=\s*\n|\s*$)|(?:(?<=\n)|^)\s*\$(?=\s*\n)"), " "),
+    (re.compile(r"(?<!\d)(?<!\d )\$(?=\s*\n|\s*$)|(?:(?<=\n)|^)\s*\$(?=\s*\n)"), " "),
     (re.compile(r"(?<=\w)_\{?(\d)\}?|(?<=\})_(\d)"), r"\1\2"),
     (re.compile(r"<(?:/?[A-Za-z!][^<>]*|\|[^<>]*\|)>"), "\n"),
     (re.compile(r"(?m)^[ \t]*(?:>+|[-*•+])[ \t]+"), "\n"),
@@ -226,7 +226,7 @@ _TOKEN = re.compile(
     r"[\ue000-\uf8ff]|[^\W\d_]{1,2}[-+]+(?![\w+-])|\d+(?:[.,]\d+)*(?:st|nd|rd|th)?(?![^\W\d_])|[^\W_]+[+#]*(?![^\W_])|[^\W_]+|\.{2,}|[^\w\s]|\n"
 )
 _ABBREVIATED = re.compile(
-    r"\b((?:[A-Z][b-df-hj-np-tv-z]{1,2}|vs|ca|approx|(?<=[a-z] )[A-Z]|[A-Z](?=\. [A-Z]\.)"
+    r"\b((?:[A-Z][b-df-hj-np-tv-z]{1,2}|vs|ca|approx|(?<=[a-z] )[A-Z]|[A-Z](?=\. [A-Z]\.)|(?<=[A-Z]\. )[A-Z]"
     r"|(?:(?<![^\n])|(?<=, ))[A-Z](?=\. [A-Z]\w+(?:,|;| and|$))))\."
     r"(?=\s+(?!(?:I|It|Its|The|This|That|They|He|She|We|In|And|But|So|An?)\b)\w)"
 )
