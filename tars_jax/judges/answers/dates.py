@@ -157,7 +157,7 @@ def _forms() -> tuple[re.Pattern[str], ...]:
         rf"\b(?P<day>{_ORDINAL})\s?{to}\s?(?P<last>{_ORDINAL}) {of}(?P<month>{month})\b\.?,?(?: (?P<year>{_YEAR})\b)?",
         rf"\b(?P<month>{month})\b\.? (?:the )?(?P<day>{_ORDINAL})\s?{to}\s?(?P<last>{_ORDINAL})\b(?!\.?\d)"
         rf"(?:,? (?P<year>{_YEAR})\b)?",
-        rf"\b(?P<day>{_ORDINAL})[ -]{of}(?P<month>{month})\b\.?,?(?: of| de| del)?[ -](?P<year>{_YEAR})\b",
+        rf"\b(?P<day>{_ORDINAL})[ -]{of}(?P<month>{month})\b\.?,?(?: of| de| del| in)?[ -](?P<year>{_YEAR})\b",
         rf"\b(?P<month>{month})\b\.? (?:the )?(?P<day>{_ORDINAL}),? (?P<year>{_YEAR})\b",
         rf"\b(?P<year>{_YEAR})[ ,]+(?P<month>{month})\b\.? (?P<day>{_ORDINAL})\b",
         rf"(?<![\d/.-])(?P<month>0?[1-9]|1[0-2])/(?P<year>{_YEAR})\b(?!/)",

@@ -127,7 +127,8 @@ def _parts(reference: str, question: str) -> tuple[str, ...]:
         found = reference.split(";")
     else:
         found = re.split(r"\s*,\s+and\s+|\s*,\s+|\s+and\s+", reference)
-        if len(found) == 2 and "," in reference and not many:
+        is_moment = any(read_time(each) for each in found)  # 15 March, 18:00
+        if len(found) == 2 and "," in reference and not (many or is_moment):
             return ()
         if len(found) == 2 and names.kinds_of(reference):
             return ()

@@ -45,7 +45,8 @@ class Listing(Weighing):
         if colon and all(RIGHT in kind(items) for kind in typed):
             said = items  # "three ports: 22, 80, 443"
         if typed and not targets:
-            figures = re.findall(rf"[{RIGHT}{RIVAL}{UNSURE}]", typed[0](said))
+            alike = {kind.__name__: kind for kind in typed}  # days, times, numbers
+            figures = [mark for kind in alike.values() for mark in re.findall(f"[{RIGHT}{RIVAL}{UNSURE}]", kind(said))]
             return len(figures) == len(typed) and not re.search(r"\b(?:or|not)\b", said, re.IGNORECASE)
         rivals = [clause for clause in clauses if not clause.right and self._is_named_rival(clause, clauses) is True]
         content = {text for clause in clauses if clause.right for text in self._uncovered(clause)}
@@ -53,7 +54,9 @@ class Listing(Weighing):
             clause.before == "or" for clause in clauses
         ):
             return False
-        if any(set(clause.texts) & _MAYBE for clause in clauses[1:]):
+        if any(clause.right and clause.after == "?" for clause in clauses) or any(
+            set(clause.texts) & _MAYBE for clause in clauses[1:]
+        ):
             return "it is not sure of all"
         if VAGUE.search(said) or re.search(r"\b(?:etc|others|more|among others)\b", said, re.IGNORECASE):
             return False

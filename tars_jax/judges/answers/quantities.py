@@ -20,9 +20,7 @@ import pint
 
 from tars_jax.judges.answers.numbers import (
     FIGURES,
-    FRACTION,
     digits_of,
-    fraction_as_decimal,
     readings_of,
     size_at,
     with_figures,
@@ -78,6 +76,8 @@ class Quantity:
 
 def compare(said: Quantity, wanted: Quantity, *, shares: bool = False) -> Same:
     """`shares`: the question asks for a share, so that 0.81 is 81 %."""
+    if shares and wanted.unit is None and is_share(said.unit):
+        said = dataclasses.replace(said, value=said.value / 100, unit=None)
     if _converted(said, wanted) is None:
         return Same.OTHER
     if (said.high is None) != (wanted.high is None):
@@ -196,6 +196,8 @@ def unit_asked(question: str) -> pint.Unit | None:
         is_alone = end - match.end() > 2 or question[end : end + 1] in (")", "?", ",", "")
         if isinstance(unit, pint.Unit) and (match[0][0] in "hH" or is_alone):
             return unit
+    if re.search(r"\bhow old\b|\bages?\b", question, re.IGNORECASE):
+        return registry().Unit("year")
     if re.search(r"\b(?:latitude|longitude)\b", question, re.IGNORECASE):
         return registry().Unit("degree")
     return (
@@ -251,7 +253,6 @@ def _joined(first: Quantity, between: str, second: Quantity, before: str) -> Qua
 
 
 def _single(text: str) -> Iterator[tuple[int, int, Quantity]]:
-    text = FRACTION.sub(fraction_as_decimal, text)
     place = 0
     while match := _NUMBER.search(text, place):
         found = _quantity(text, match)

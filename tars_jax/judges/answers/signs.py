@@ -11,7 +11,7 @@ import re
 _ABOUT = r"(?:about|around|roughly|some|almost|exactly)"
 _DOWN = (
     r"f[ae]ll(?:en|s)?|drop(?:ped|s)?|declin(?:ed?|es)|decreas(?:ed?|es)|s[aiu]nk|shr[aiu]nk|los[st]|loses|loss|deficit"
-    r"|reduc(?:ed|tion)|down|lower(?:ed)?|minus|negative"
+    r"|reduc(?:ed|tion)|down|lower(?:ed)?|contract(?:ed|ion)|minus|negative"
 )
 _UP = (
     r"r[io]se|risen|rises|grew|grown|gain(?:ed|s)?|increas(?:ed?|es)|climb(?:ed|s)?|profit|surplus|up|higher|plus"

@@ -69,7 +69,7 @@ RELATIONS = _words(
 )
 STARTS = frozenset(',;:!?()[]"\n/|=<>')
 REFUSALS = re.compile(
-    r"\b(?:un(?:known|clear|able|certain)|not (?:found|stated|known|given|available|say|tell|find|determine|verify|"
+    r"\b(?:un(?:known|clear|able|certain)|not (?:able|found|stated|known|given|available|say|tell|find|determine|verify|"
     r"access|answer|know|sure)|(?:do|did|can|could) ?n[o']t\w*|cannot|no (?:idea|answer|information|evidence)|n/a|"
     r"sorry|hard to say)\b",
     re.IGNORECASE,
