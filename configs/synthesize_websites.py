@@ -4,6 +4,7 @@ Commands:
   ./launch/websites.sh --all                     # installs the applications, once
   ./launch/local.sh synthesize_websites
   ./launch/local.sh synthesize_websites --config.sites=fossil,trac --config.tasks=12
+  ./launch/local.sh synthesize_websites --config.readmit=tars_jax/tasks/websites/synthesized.jsonl   # tasks made anew
   ./launch/local.sh synthesize_websites --config.helper=https://somewhere/v1 --config.model=NAME
   ./launch/local.sh synthesize_websites --config.sites= --config.addresses=ADDRESSES.txt     # sorts a list of addresses
 
@@ -17,6 +18,8 @@ def get_config() -> ConfigDict:
     return ConfigDict(
         {
             "sites": "installed",  # names of websites, or all that are installed
+            "readmit": "",  # a file of tasks with solutions: they are checked anew, and nothing is explored
+            "play": True,  # accepted tasks are played in the environment website_app, and stay if that rewards them
             "held_out": "fossil,wagtail",  # sites whose tasks are for evaluation alone
             "at_once": 1,  # sites that are worked on side by side
             "content_seed": 0,  # of what the sites are filled with

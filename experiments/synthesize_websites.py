@@ -3,28 +3,36 @@
 Each site of `config.sites` is started with its content, its tasks are made, and RUN/sites/NAME.json is written. A
 killed run goes on where it was, by what RUN/sites/NAME.jsonl has of the candidates so far. At the end RUN/tasks.jsonl
 has the tasks as the environment `website_app` plays them, RUN/judged.jsonl those that only a judge can verify,
-RUN/report.html and RUN/table.md the yield and the reasons. A list of addresses is only sorted into what can be used
-and what not, unless its sites may be changed.
+RUN/report.html and RUN/table.md the yield and the reasons. With `config.readmit` the tasks of a file are made anew:
+nothing is explored, their recorded solutions are done again, and their checks written from what these do. A list of
+addresses is only sorted into what can be used and what not, unless its sites may be changed.
 """
 
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 import math
 import re
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from tars_jax import InputError
 from tars_jax.data.website_synthesis.addresses import AddressSite
+from tars_jax.data.website_synthesis.admission import Grounds
+from tars_jax.data.website_synthesis.execution import looked_at, play_at_random
 from tars_jax.data.website_synthesis.exploration import ExplorationConfig
-from tars_jax.data.website_synthesis.journal import Journal
+from tars_jax.data.website_synthesis.journal import Journal, Outcome
 from tars_jax.data.website_synthesis.models import ModelHelper
+from tars_jax.data.website_synthesis.playing import Player, open_player
+from tars_jax.data.website_synthesis.readmission import readmit_all
 from tars_jax.data.website_synthesis.report import markdown, page
 from tars_jax.data.website_synthesis.site import LiveSite
 from tars_jax.data.website_synthesis.synthesis import SiteReport, SynthesisConfig, shuffled, synthesize
+from tars_jax.data.website_synthesis.task import SynthesizedTask
 from tars_jax.data.website_synthesis.url_lists import Verdict, curate, read_url_list
 from tars_jax.files import write_atomic
 from tars_jax.json_fields import read_json
@@ -33,6 +41,7 @@ from tars_jax.rules import Rule, at_least
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager, PageError, SandboxFailure
 from tars_jax.tasks.splits import SPLITS
 from tars_jax.tasks.websites.catalog import installed_websites, load_website, website_names
+from tars_jax.tasks.websites.task import WebsiteTask, read_website_tasks
 from tars_jax.tasks.websites.websites import Websites
 from tars_jax.training.run_directory import RunDirectory, write_json
 
@@ -70,7 +79,8 @@ def run(config: Any, run_directory: RunDirectory) -> int:
     for name in sites:
         load_website(name)  # one that there is not is told before any work
     addresses = read_url_list(Path(config.addresses)) if config.addresses else []
-    asyncio.run(_all(config, run_directory, sites, addresses, held_out))
+    former = _former(config, sites)
+    asyncio.run(_all(config, run_directory, tuple(former) if config.readmit else sites, addresses, held_out, former))
     files = sorted((run_directory.path / "sites").glob("*.json"))
     records = {file.stem: read_json(file) for file in files}
     failures = {name: record[FAILED_MARK] for name, record in records.items() if FAILED_MARK in record}
@@ -80,9 +90,25 @@ def run(config: Any, run_directory: RunDirectory) -> int:
     return 0 if any(each.tasks for each in reports) or verdicts else 1
 
 
+def _former(config: Any, sites: tuple[str, ...]) -> dict[str, list[WebsiteTask]]:
+    """The tasks that are to be made anew, by site. Raises InputError."""
+    found: dict[str, list[WebsiteTask]] = {}
+    for task in read_website_tasks(Path(config.readmit)) if config.readmit else ():
+        if task.seed != config.content_seed or not task.about.get("solution"):
+            raise InputError(
+                f"{config.readmit}: tasks must have a solution and the seed {config.content_seed}; got {task.id!r}"
+            )
+        if task.site in sites:
+            found.setdefault(task.site, []).append(task)
+    if config.readmit and not found:
+        raise InputError(f"{config.readmit} must have tasks of {', '.join(sites)}; got none")
+    return found
+
+
 async def _all(
-    config: Any, run_directory: RunDirectory, sites: tuple[str, ...], addresses: list[str], held_out: tuple[str, ...]
-) -> None:
+    config: Any, run_directory: RunDirectory, sites: tuple[str, ...], addresses: list[str], held_out: tuple[str, ...],
+    former: dict[str, list[WebsiteTask]],
+) -> None:  # fmt: skip
     settings = SynthesisConfig(
         tasks=config.tasks, each=config.each, merged=config.merged, rows=config.rows, questions=config.questions,
         random_episodes=config.random.episodes, random_actions=config.random.actions, seed=config.seed,
@@ -94,12 +120,13 @@ async def _all(
         if sites:
             left = [name for name in sites if not _file(run_directory, name).exists()]
 
-            async def worker(websites: Websites) -> None:
+            async def worker(websites: Websites, player: Player) -> None:
                 while left:
-                    await _one(config, run_directory, websites, manager, settings, left.pop(0))
+                    name = left.pop(0)
+                    await _one(config, run_directory, websites, manager, settings, player, name, former.get(name, []))
 
-            async with Websites() as websites:
-                workers = [asyncio.create_task(worker(websites)) for _ in range(config.at_once)]
+            async with Websites() as websites, open_player() as player:
+                workers = [asyncio.create_task(worker(websites, player)) for _ in range(config.at_once)]
                 try:
                     await asyncio.gather(*workers)
                 finally:
@@ -118,7 +145,7 @@ async def _all(
 
 async def _one(
     config: Any, run_directory: RunDirectory, websites: Websites, manager: BrowserManager, settings: SynthesisConfig,
-    name: str,
+    player: Player, name: str, former: list[WebsiteTask],
 ) -> None:  # fmt: skip
     try:
         session = await websites.open(load_website(name), config.content_seed)
@@ -126,30 +153,64 @@ async def _one(
         _note_failure(run_directory, name, failure)
         return
     try:
-        await _made(config, run_directory, manager, settings, session, name)
+        await _made(config, run_directory, manager, settings, session, name, player, former)
     finally:
         await session.close()
 
 
 async def _made(
     config: Any, run_directory: RunDirectory, manager: BrowserManager, settings: SynthesisConfig, site: LiveSite,
-    name: str,
+    name: str, player: Player | None = None, former: Sequence[WebsiteTask] = (),
 ) -> None:  # fmt: skip
     helper = None
     if config.helper != "embedded":
         key = read_key(config.api_key_file)
         helper = ModelHelper(config.helper, config.model, key, config.max_tokens, float(config.answer_s))
+    journal = Journal(_file(run_directory, name).with_suffix(".jsonl"))
     try:
-        report = await synthesize(
-            manager, site, name, settings, rewriter=helper, extractor=helper,
-            journal=Journal(_file(run_directory, name).with_suffix(".jsonl")),
-            say=lambda line: print(line, flush=True),
-        )  # fmt: skip
+        if former:
+            chance = await play_at_random(
+                manager, site, settings.random_episodes, settings.random_actions, f"{settings.seed}:{name}"
+            )
+            grounds = Grounds(manager, site, await looked_at(site, chance[0]), chance)
+            report = await readmit_all(grounds, name, former, journal, _say)
+        else:
+            report = await synthesize(
+                manager, site, name, settings, rewriter=helper, extractor=helper, journal=journal, say=_say
+            )
     except (SandboxFailure, PageError) as failure:
         _note_failure(run_directory, name, failure)
         return
+    if player is not None and config.play:
+        report = await _played(config, report, player, journal)
     write_json(_file(run_directory, name), report.to_json())
     print(f"{name}: {len(report.tasks)} tasks of {report.tried} candidates", flush=True)
+
+
+async def _played(config: Any, report: SiteReport, player: Player, journal: Journal) -> SiteReport:
+    """Without the tasks that the environment does not reward as it should."""
+    kept, rejected = [], Counter(report.rejected)
+    version = load_website(report.site).version
+    for number, task in enumerate(report.tasks, 1):
+        if task.needs_judge:
+            kept.append(task)
+            continue
+        outcome = journal.known(f"played {task.id}")
+        if outcome is None:
+            outcome = Outcome(await player.reason(task.playable(config.content_seed, version)))
+            journal.note(f"played {task.id}", outcome)
+        _say(
+            f"{report.site}: played {number} of {len(report.tasks)}; {outcome.reason or 'rewarded'}; {task.instruction}"
+        )
+        if outcome.reason:
+            rejected[outcome.reason] += 1
+        else:
+            kept.append(task)
+    return dataclasses.replace(report, tasks=tuple(kept), rejected=dict(rejected))
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
 
 
 def _verdicts(run_directory: RunDirectory) -> list[Verdict]:
@@ -183,11 +244,16 @@ def _write(
     result = {
         "tasks": len(tasks), **{split: splits[split] for split in SPLITS}, "sites": len(reports), "failed": failures,
         "tried": sum(each.tried for each in reports), "steps": dict(sorted(steps.items())),
-        "verified": dict(Counter("state" if task.check else "rubric" for task in tasks)), "seed": config.seed,
+        "mutants": sum(task.mutants for task in tasks), "second_ways": sum(task.ways > 1 for task in tasks),
+        "verified": dict(Counter(_verified_by(task) for task in tasks)), "seed": config.seed,
     }  # fmt: skip
     write_json(path / "result.json", result)
     print(f"{len(tasks)} tasks on {len(reports)} sites: {path / 'tasks.jsonl'}, {path / 'report.html'}")
     print(json.dumps(result))
+
+
+def _verified_by(task: SynthesizedTask) -> str:
+    return "state" if task.effect.changes else "answer" if task.reference else "rubric"
 
 
 def _write_lines(path: Path, records: list[dict[str, Any]]) -> None:

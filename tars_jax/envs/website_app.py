@@ -36,7 +36,9 @@ from tars_jax.tasks.websites.catalog import load_website
 from tars_jax.tasks.websites.installation import installed
 from tars_jax.tasks.websites.samples import sample_tasks
 from tars_jax.tasks.websites.session import WebsiteSession
-from tars_jax.tasks.websites.site import Row, Website
+from tars_jax.tasks.websites.site import Website
+from tars_jax.tasks.websites.steady import steady_tables
+from tars_jax.tasks.websites.tables import Tables
 from tars_jax.tasks.websites.task import WebsiteTask, read_website_tasks
 
 SIZE = (1280, 720)
@@ -45,7 +47,7 @@ FAMILIES = Plugins("tasks", "tars_jax.website_tasks")
 
 
 class WebsiteAppEnvironment:
-    """Success is what the task's checks say of the site's state, which no page shows them how to change.
+    """Success is that the site's state has changed by the task's effect, and by nothing else.
 
     A task without an answer ends as soon as it is done; one with an answer ends with `finished`, which says it.
 
@@ -81,7 +83,7 @@ class WebsiteAppEnvironment:
         self._session: WebsiteSession | None = None
         self._screen: PageScreen | None = None
         self._task: WebsiteTask | None = None
-        self._before: dict[str, Sequence[Row]] = {}
+        self._before: Tables = {}
         self._left: list[Action] = []  # of the task's recorded solution
         self._whole = True
 
@@ -110,7 +112,7 @@ class WebsiteAppEnvironment:
             for path, fields in asked.sent_first:
                 if (status := (await session.submit(path, fields))[0]) >= 400:
                     raise SandboxFailure("website", f"{asked.id}: the form at {path} was answered with {status}")
-            self._before = {name: list(await session.read(name)) for name in asked.unchanged}
+            self._before = await steady_tables(session)
             page = await session.open_page(await websites.browsers(), self._size)
             try:
                 self._screen = await PageScreen.open(page, task.seed, site.origin + (asked.start or site.first_page))
@@ -120,9 +122,7 @@ class WebsiteAppEnvironment:
         except SandboxFailure:
             websites.discard()
             raise
-        wrong = await asked.wrong(session, None, self._before)
-        if not wrong:
-            raise InputError(f"task {asked.id!r} must not be done at its start; got checks that hold already")
+        wrong = asked.wrong(self._before, self._before, None)
         self._left = solution_of(asked)
         self._whole = True
         return await self._observed("", wrong)
@@ -140,7 +140,7 @@ class WebsiteAppEnvironment:
                 ended, answer = True, getattr(action, "content", "")
                 break
             said.append(await self._do(screen, action, session.site))
-        wrong = await task.wrong(session, answer, self._before)
+        wrong = task.wrong(self._before, await steady_tables(session), answer)
         self._whole = True
         success = not wrong and (ended or task.answer is None)
         text = "\n".join(filter(None, said)) or ("finished" if ended else "")
@@ -248,7 +248,7 @@ def _read_file(path: str, changed: int) -> tuple[WebsiteTask, ...]:
 def _check_task(task: WebsiteTask, site: Website) -> None:
     if task.version and task.version != site.version:
         raise InputError(f"task {task.id!r} must be for {site.name} {site.version}; got {task.version}")
-    for reader in (*(check.read for check in task.checks if check.read), *task.unchanged):
+    for reader in task.effect.readers:
         if reader not in site.readers:
             known = ", ".join(site.readers)
             raise InputError(f"task {task.id!r}: a reader of {site.name} must be one of {known}; got {reader!r}")

@@ -246,7 +246,7 @@ def improve(context: RunContext, provider: TaskProvider, start_at: Path, value_a
             with learning("weights", version=version):
                 context.sync_weights(policy.parameters, version)
             metrics |= stream.read(batch.trajectories, version - 1) | picked
-            metrics |= hidden_metrics(batch.trajectories) | context.rollouts.unjudged.to_json()
+            metrics |= {**hidden_metrics(batch.trajectories), **context.rollouts.unjudged.to_json()}
             metrics |= {"update_seconds": time.monotonic() - updating}
             # Before the checkpoint: what a killed run wrote of an update that it makes again is cut off.
             context.metrics.write("ppo", version, metrics)

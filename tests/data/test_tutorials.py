@@ -37,7 +37,7 @@ def test_the_steps_of_a_solution() -> None:
         "navigate(content='http://localhost/a')", "click(point='<point>62.1 140.3</point>')",
         "hotkey(key='ctrl a')", "type(content='A note\\n')", "scroll(direction='down')", "finished(content='Six')",
     ]  # fmt: skip
-    task = WebsiteTask("one", "fossil", "Do it.", (), "Six", about={"solution": calls})
+    task = WebsiteTask("one", "fossil", "Do it.", answer="Six", about={"solution": calls})
     assert steps_of(task) == [
         "Open http://localhost/a", "Click at 62 right, 140 down", "Press ctrl and a", 'Type "A note" and press Enter',
         "Scroll down", 'Answer "Six"',

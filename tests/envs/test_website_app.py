@@ -26,10 +26,11 @@ needs_trac = [
 ]
 MILESTONE: dict[str, Any] = {
     "id": "new milestone", "site": "trac", "seed": 3, "instruction": "Make a milestone named Größe 1.",
-    "checks": [{"read": "milestones", "where": {"name": "Größe 1"}, "count": 1}], "unchanged": ["tickets"],
+    "effect": {"changes": [
+        {"read": "milestones", "is": {"name": "Größe 1", "description": "", "completed": 0}, "open": ["due"]}]},
     "max_steps": 7,
 }  # fmt: skip
-QUESTION = {**MILESTONE, "id": "how many", "checks": [], "unchanged": [], "answer": "3", "start": "/roadmap"}
+QUESTION = {**MILESTONE, "id": "how many", "effect": None, "answer": "3", "start": "/roadmap"}
 
 
 def environment(*tasks: dict[str, Any], **options: Any) -> WebsiteAppEnvironment:
@@ -43,7 +44,7 @@ def test_an_episode_is_judged_by_the_state_and_the_next_begins_anew(mark: int) -
         for _ in range(2):
             seen = await played.reset(Task("x", "website_app", 1, {}, 7))
             assert played.instruction == MILESTONE["instruction"] and seen.pixels is not None
-            assert seen.pixels.shape == (480, 640, 3) and "instead of" in seen.info["state"]["wrong"]
+            assert seen.pixels.shape == (480, 640, 3) and "no row is as" in seen.info["state"]["wrong"]
             turn = await played.step([Navigate("http://localhost:8003/")])
             assert "must be one of http://localhost:8002" in turn.observation.text and not turn.terminated
             turn = await played.step([Navigate("/milestone?action=new")])
@@ -92,11 +93,12 @@ def test_a_question_takes_the_answer_of_finished_and_a_dead_site_is_no_verdict(m
 
 @pytest.mark.full
 @pytest.mark.parametrize("mark", [pytest.param(0, marks=needs_trac)])
-def test_a_task_that_is_done_already_is_refused(mark: int) -> None:
+def test_a_task_about_a_row_that_is_not_there_is_refused(mark: int) -> None:
     async def play() -> None:
-        done = environment({**MILESTONE, "checks": [{"read": "milestones", "count": 3}]})
+        where = {"name": "Sprint 99"}
+        done = environment({**MILESTONE, "effect": {"changes": [{"read": "milestones", "where": where, "gone": True}]}})
         try:
-            with pytest.raises(InputError, match="'new milestone' must not be done at its start"):
+            with pytest.raises(InputError, match="where of milestones must find one row of its own; got 0"):
                 await done.reset(Task("x", "website_app", 1, {}, 7))
         finally:
             await done.close()
@@ -108,7 +110,7 @@ def test_options_that_cannot_be_are_refused(monkeypatch: pytest.MonkeyPatch, tmp
     for tasks, options, said in (
         ([{**MILESTONE, "site": "tracc"}], {}, "did you mean 'trac'"),
         ([{**MILESTONE, "version": "1.5"}], {}, "must be for trac 1.6; got 1.5"),
-        ([{**MILESTONE, "unchanged": ["users"]}], {}, "a reader of trac must be one of tickets"),
+        ([{**QUESTION, "effect": {"changes": [], "open": {"users": ["*"]}}}], {}, "a reader of trac must be one of t"),
         ([MILESTONE], {"task": "another"}, "must be the id of one of 1 tasks"),
     ):
         with pytest.raises(InputError, match=said):

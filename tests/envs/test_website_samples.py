@@ -27,7 +27,7 @@ def test_samples_are_tasks_of_the_declared_sites() -> None:
     for task in TASKS:
         site, solution = load_website(task.site), solution_of(task)
         assert task.site in OURS and task.version == site.version
-        assert {check.read for check in task.checks if check.read} | {*task.unchanged} <= {*site.readers}
+        assert {*task.effect.readers} <= {*site.readers}
         assert 0 < len(solution) <= task.max_steps
         # What is asked for is in the words of the task; how it is done is not.
         assert not any(sign in task.instruction for sign in ("/", "navigate", "http"))

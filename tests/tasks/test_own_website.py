@@ -23,7 +23,8 @@ pytestmark = [
     pytest.mark.multiprocess,
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root, or another kind of isolation"),
 ]
-# Notes in a list; POST /notes adds one and writes the file, POST /reload reads it, POST /hang answers never.
+# Notes in a list; POST /notes adds one and writes the file, POST /reload reads it, POST /hang answers never, and
+# POST /late writes the file a second later.
 SERVE = """
 import http.server, json, pathlib, sys, time
 file = pathlib.Path("notes.json")
@@ -37,6 +38,9 @@ class Notes(http.server.BaseHTTPRequestHandler):
         said = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
         if self.path == "/hang":
             time.sleep(999)
+        if self.path == "/late":
+            time.sleep(1)
+            file.write_text('["late"]')
         if self.path == "/reload":
             notes[:] = json.loads(file.read_text())
         elif self.path == "/notes":
@@ -118,6 +122,22 @@ def test_a_site_that_refuses_to_read_again_or_hangs_is_a_failure(declared: Websi
             with pytest.raises(SandboxFailure, match="website: notes: POST /hang: timed out"):
                 await session.keeper.http("POST", "/hang", timeout_s=0.3)
             assert await session.read("files")  # the keeper is another program
+
+    asyncio.run(work())
+
+
+def test_a_reset_waits_for_a_request_whose_sender_is_gone(declared: Website) -> None:
+    """What it writes would come after the reset, into another episode."""
+
+    async def work() -> None:
+        async with Websites(live=False) as websites:
+            session = await websites.open(declared, 1)
+            with pytest.raises(SandboxFailure, match="POST /late: timed out"):
+                await session.keeper.http("POST", "/late", timeout_s=0.2)
+            assert await session.changed() == []
+            assert await session.reset() > 100  # milliseconds
+            await asyncio.sleep(1.2)
+            assert await session.changed() == []
 
     asyncio.run(work())
 

@@ -36,7 +36,8 @@ def test_each_is_a_task_of_a_declared_site_on_one_side_of_the_split() -> None:
     sides = defaultdict(set)
     for task in TASKS:
         site = load_website(task.site)
-        assert task.version == site.version and {each.read for each in task.checks} <= set(site.readers)
+        assert task.version == site.version and {*task.effect.readers} <= {*site.readers}
+        assert task.about["mutants"] > 0 and task.about["ways"] in (1, 2)
         sides[task.site].add(task.split)
         assert 1 <= task.about["steps"] <= 10 and len(solution(task)) <= task.max_steps
     assert all(len(each) == 1 for each in sides.values()) and set.union(*sides.values()) == set(SPLITS)

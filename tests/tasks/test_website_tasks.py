@@ -1,8 +1,9 @@
-"""Tasks over websites as data: what is refused, and how rows are compared. No site runs here."""
+"""Tasks over websites as data: what is refused, what a file holds, what a state that moves is. No site runs here."""
 
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,32 +15,17 @@ from tars_jax import InputError
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.tasks.websites import installation
 from tars_jax.tasks.websites.catalog import load_website, website_names
-from tars_jax.tasks.websites.checks import Check
-from tars_jax.tasks.websites.site import Row, Sql, Website
+from tars_jax.tasks.websites.session import WebsiteSession
+from tars_jax.tasks.websites.site import Files, Row
+from tars_jax.tasks.websites.steady import MOST_READS, steady_tables
+from tars_jax.tasks.websites.tables import to_tables
 from tars_jax.tasks.websites.task import WebsiteTask, read_website_tasks
 
 ROWS = [{"id": 1, "summary": "Door lock beeps ", "status": "new"}, {"id": 2, "summary": "x\r\ny", "status": None}]
 TASK = {
     "id": "one", "site": "trac", "instruction": "Close ticket 1.",
-    "checks": [{"read": "tickets", "where": {"id": 1}, "select": ["status"], "equals": [["closed"]]}],
+    "effect": {"changes": [{"read": "tickets", "where": {"id": 1}, "is": {"status": "closed"}}]},
 }  # fmt: skip
-
-
-class Known:
-    site: Website = load_website("trac")
-
-    def __init__(self, rows: list[dict[str, Any]]) -> None:
-        self._rows = rows
-
-    async def read(self, reader: str) -> Sequence[Row]:
-        return self._rows
-
-    async def sql(self, file: str, statement: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
-        return [{"n": len(self._rows)}]
-
-
-def wrong(check: dict[str, Any], rows: list[dict[str, Any]] = ROWS) -> str:
-    return asyncio.run(Check.from_json(check).wrong(Known(rows)))
 
 
 @pytest.mark.parametrize("name", website_names())
@@ -52,94 +38,155 @@ def test_content_comes_from_the_seed_alone(name: str) -> None:
     assert not site.is_here(f"{site.origin}@evil/") and not site.is_here("http://localhost:1/")
 
 
+class Moving:
+    """A site whose state is another one at each read, for so many reads."""
+
+    def __init__(self, moves: int) -> None:
+        self.left, self.reads = moves, 0
+
+    async def snapshot(self) -> dict[str, Any]:
+        self.reads += 1
+        self.left -= 1
+        return {"tickets": [{"id": max(self.left, 0)}]}
+
+
+def test_a_state_is_read_until_two_reads_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waited.append(seconds)
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    still, moving, never = Moving(0), Moving(4), Moving(1000)
+    assert asyncio.run(steady_tables(still)) == {"tickets": [{"id": "0"}]} and still.reads == 2 and not waited
+    assert asyncio.run(steady_tables(moving)) == {"tickets": [{"id": "0"}]} and moving.reads == 5
+    with pytest.raises(SandboxFailure, match="website: its state changed by itself between 8 reads"):
+        asyncio.run(steady_tables(never))
+    assert never.reads == MOST_READS == 8 and sum(waited) < 10
+
+
 @pytest.mark.parametrize(("said", "is_gone"), [("sql: no such column: name", True), ("sql: database is locked", False)])
 def test_a_table_that_a_user_took_away_has_no_rows(said: str, is_gone: bool) -> None:
-    class Broken(Known):
+    class Broken(WebsiteSession):
         async def sql(self, file: str, statement: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
             raise SandboxFailure("website", said)
 
-    async def rows() -> Sequence[Row]:
-        return await Sql("shop.db", "SELECT name FROM product").rows(Broken([]))  # type: ignore[arg-type]
-
+    session = Broken(load_website("trac"), 0, None, None)  # type: ignore[arg-type]
     if is_gone:
-        assert asyncio.run(rows()) == []
+        assert asyncio.run(session.read("milestones")) == []
     else:
         with pytest.raises(SandboxFailure, match="locked"):
-            asyncio.run(rows())
+            asyncio.run(session.read("milestones"))
 
 
-def test_rows_are_compared_as_texts_in_any_order() -> None:
-    assert not wrong({"read": "t", "where": {"id": "1"}, "select": ["summary"], "equals": [["Door lock beeps"]]})
-    assert not wrong({"read": "t", "select": ["id", "status"], "equals": [{"id": 2, "status": ""}, [1, "new"]]})
-    assert "instead of" in wrong({"read": "t", "where": {"id": 1}, "select": ["status"], "equals": [["closed"]]})
-    assert not wrong({"read": "t", "contains": [{"summary": "x\ny"}, {"summary": "beeps", "status": "new"}]})
-    assert "no row contains" in wrong({"read": "t", "contains": [{"summary": "x", "status": "new"}]})
-    assert not wrong({"read": "t", "where": {"id": 3}, "count": 0}) and wrong({"read": "t", "count": 3})
-    assert not wrong({"sql": "SELECT count(*) AS n FROM ticket", "equals": [{"n": 2}]})
+def test_a_reader_that_cannot_make_sense_of_a_state_is_a_failure_and_no_verdict() -> None:
+    class Torn(WebsiteSession):
+        async def files(self, pattern: str) -> dict[str, str]:
+            return {"a": "cut in the mid"}
+
+    def parse(path: str, text: str) -> list[Row]:
+        return [{"name": json.loads(text)["name"]}]
+
+    declared = dataclasses.replace(load_website("trac"), readers={"torn": Files("a", parse)})
+    session = Torn(declared, 0, None, None)  # type: ignore[arg-type]
+    with pytest.raises(SandboxFailure, match="website: trac: torn could not be read: JSONDecodeError"):
+        asyncio.run(session.snapshot())
 
 
-@pytest.mark.parametrize(
-    ("check", "said"),
-    [
-        ({"count": 1}, "either read or sql"),
-        ({"read": "t"}, "expect one of"),
-        ({"read": "t", "count": 1, "contains": [{"a": 1}]}, "expect one of"),
-        ({"read": "t", "count": True}, "check.count must be a whole number"),
-        ({"read": "t", "equals": [["a", "b"]], "select": ["c"]}, "a value for each of select"),
-        ({"read": "t", "equals": ["a"]}, "check.equals must be"),
-        ({"read": "t", "count": 1, "script": "true"}, "check.script must not be there"),
-        ({"read": "t", "where": ["a"], "count": 1}, "check.where must be"),
-        ({"read": "t", "where": {"nothing": 1}, "count": 0}, "columns of t must be of id, summary, status"),
-    ],
-)
-def test_a_check_that_cannot_be_is_refused(check: dict[str, Any], said: str) -> None:
-    with pytest.raises(InputError, match=said):
-        wrong(check)
+@pytest.mark.parametrize("name", website_names())
+def test_rows_of_logs_are_rows_of_readers(name: str) -> None:
+    site = load_website(name)
+    assert {*site.logs} <= {*site.readers}
+    with pytest.raises(InputError, match="logs of .* must be among its readers; got 'nothing'"):
+        dataclasses.replace(site, logs=("nothing",))
+
+
+def test_a_ledger_is_read_whole_line_by_line() -> None:
+    """What stands in no transaction is a row, too, so that nothing of the file can be spoiled unseen."""
+    text = """option "title" "Ledger"
+2025-01-01 open Assets:Bank EUR
+2025-01-02 * "Harbor Cafe" "Salary" #pay
+  Assets:Bank    2,400.00 EUR
+  Income:Salary
+2025-01-03 ! "Only a narration"
+
+; a remark
+2025-02-01 price EUR 1.10 USD
+"""
+    readers = load_website("fava").readers
+    rows = {name: list(readers[name].parse("ledger.beancount", text)) for name in readers}  # type: ignore[attr-defined]
+    assert rows["transactions"] == [
+        {"date": "2025-01-02", "flag": "*", "payee": "Harbor Cafe", "narration": "Salary", "more": "#pay",
+         "postings": "Assets:Bank 2400.00 EUR\nIncome:Salary"},
+        {"date": "2025-01-03", "flag": "!", "payee": "", "narration": "Only a narration", "more": "", "postings": ""},
+    ]  # fmt: skip
+    assert rows["accounts"] == [{"account": "Assets:Bank", "date": "2025-01-01", "directive": "open"}]
+    assert [row["line"] for row in rows["lines"]] == [
+        'option "title" "Ledger"', "; a remark", "2025-02-01 price EUR 1.10 USD",
+    ]  # fmt: skip
 
 
 def test_a_task_goes_through_json_and_says_what_is_wrong_with_it() -> None:
     task = WebsiteTask.from_json(TASK)
     assert WebsiteTask.from_json(json.loads(json.dumps(task.to_json()))) == task
     for change, said in (
-        ({"checks": []}, "must be at least one, or answer"),
+        ({"effect": None}, "effect of task 'one' must have a change, or answer be given; got neither"),
+        ({"effect": []}, "task.effect must be an object"),
+        ({"checks": []}, "task.checks must not be there"),
         ({"instruction": " "}, "must say something"),
         ({"start": "//evil"[1:].replace("/", "x")}, "must be a path of the site"),
         ({"seed": -1}, "task.seed must be"),
         ({"solution": "rm"}, "task.solution must not be there"),
         ({"sent_first": [["/form"]]}, r"task.sent_first must be an array of \[path, fields\]; got"),
-        ({"checks": [{"read": "t", "count": 0, "eval": 1}]}, r"task.checks\[0\].eval"),
+        ({"effect": {"changes": [{"read": "t", "is": {"a": 1}, "eval": 1}]}}, r"task.effect.changes\[0\].eval"),
     ):
         with pytest.raises(InputError, match=said):
             WebsiteTask.from_json({**TASK, **change})
 
 
 def test_an_answer_is_compared_without_case_white_space_and_period() -> None:
-    task = WebsiteTask.from_json({**TASK, "checks": [], "answer": "Door Lock"})
-    known = Known(ROWS)
-    assert not asyncio.run(task.wrong(known, " door  lock.\n"))
-    assert asyncio.run(task.wrong(known, None)) == "there is no answer yet"
-    assert "not the expected" in asyncio.run(task.wrong(known, "the door lock, or the printer"))
-    kept = WebsiteTask.from_json({**TASK, "checks": [], "answer": "a", "unchanged": ["tickets"]})
-    assert asyncio.run(kept.wrong(known, "a", {"tickets": ROWS[:1]})) == "tickets has changed"
+    task = WebsiteTask.from_json({**TASK, "effect": None, "answer": "Door Lock"})
+    state = to_tables({"tickets": ROWS})
+    assert not task.wrong(state, state, " door  lock.\n")
+    assert task.wrong(state, state, None) == "there is no answer yet"
+    assert "not the expected" in task.wrong(state, state, "the door lock, or the printer")
+    assert "tickets: " in task.wrong(state, to_tables({"tickets": ROWS[:1]}), "Door Lock"), "nothing is to change"
+    loss = WebsiteTask.from_json({**TASK, "effect": None, "answer": "\u22121761.09 EUR"})
+    assert not loss.wrong(state, state, "-1761.09 EUR") and loss.wrong(state, state, "1761.09 EUR")
 
 
 def test_files_of_tasks_name_the_line_that_is_wrong(tmp_path: Path) -> None:
-    lines, array = tmp_path / "a b.jsonl", tmp_path / "tasks.json"
+    lines, array = tmp_path / "a b tasks.jsonl", tmp_path / "tasks.json"
     lines.write_text(json.dumps(TASK) + "\n\n" + json.dumps({**TASK, "id": "zwei ß"}), "utf-8")
     array.write_text(json.dumps([TASK]))
     assert [task.id for task in read_website_tasks(lines)] == ["one", "zwei ß"]
     assert len(read_website_tasks(array)) == 1
     for text, said in (
-        (json.dumps(TASK) + "\n{", "line 2 must be a JSON object"),
+        (json.dumps(TASK) + "\n{", "tasks.jsonl:2 must be a task; "),
+        (json.dumps(TASK) + "\n[]", r"tasks.jsonl:2 must be a task; got \[\]"),
         (json.dumps(TASK) + "\n" + json.dumps(TASK), "ids of tasks must differ"),
         ("\n", "at least one task"),
-        (json.dumps({**TASK, "site": 3}), "line 1: site must be text"),
+        (json.dumps({**TASK, "site": 3}), "tasks.jsonl:1: site must be text"),
     ):
         lines.write_text(text)
         with pytest.raises(InputError, match=said):
             read_website_tasks(lines)
     with pytest.raises(InputError, match="does not exist"):
         read_website_tasks(tmp_path / "no.json")
+    with pytest.raises(InputError, match="no.jsonl must be a file of lines, each a task; got No such file"):
+        read_website_tasks(tmp_path / "no.jsonl")
+    lines.write_bytes(b'{"id": "\xff"}')
+    with pytest.raises(InputError, match="tasks.jsonl:1 must be a task; .*utf-8"):
+        read_website_tasks(lines)
+
+
+def test_lines_end_with_a_line_feed_alone(tmp_path: Path) -> None:
+    """U+2028, U+2029 and U+0085 are signs of a text, and a byte-order mark is none of the first line."""
+    file, said = tmp_path / "tasks.jsonl", "Write \u2028 and \u2029 and \x85."
+    records = [{**TASK, "instruction": said}, {**TASK, "id": "two"}]
+    text = "\r\n".join(json.dumps(each, ensure_ascii=False) for each in records)
+    file.write_text(text, "utf-8-sig", newline="")
+    assert [task.instruction for task in read_website_tasks(file)] == [said, TASK["instruction"]]
 
 
 def test_a_site_that_is_missing_or_another_version_names_the_script(

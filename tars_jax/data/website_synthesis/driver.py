@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import dataclasses
 from collections.abc import AsyncIterator, Sequence
+from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from tars_jax.agent.actions import Action, Click, Hotkey, MoveTo, Navigate, Point, Scroll, Type, Wait
@@ -49,7 +50,16 @@ class PageDriver:
         self.episode: list[Acted] = []
 
     async def view(self) -> View:
-        return View.from_json(await self._page.page.evaluate(VIEW_SCRIPT))
+        return View.from_json(await self.evaluate(VIEW_SCRIPT))
+
+    async def evaluate(self, script: str) -> Any:
+        """What a script of ours says about the page."""
+        return await self._page.page.evaluate(script)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """(width, height) in pixels."""
+        return self._size
 
     @property
     def screenshot(self) -> bytes:
@@ -70,6 +80,12 @@ class PageDriver:
         seen = await self._page.act(events, advance_ms=max(PAGE_SETTLE_MS, own_ms))
         self._shown = seen.png
 
+    async def press(self, keys: Hotkey, times: int) -> None:
+        """Presses the same keys several times, in the time of one action."""
+        self.episode += [Acted(keys, b"")] * times
+        events, own_ms = to_events(keys, *self._size)
+        self._shown = (await self._page.act(events * times, advance_ms=max(PAGE_SETTLE_MS, own_ms))).png
+
     async def _fill(self, actions: Sequence[Action]) -> None:
         """What fills in one field: action by action, or at once in the same virtual time, the text inserted."""
         if not self._inserts or self._keeps:
@@ -87,10 +103,14 @@ class PageDriver:
 
     async def replay(self, actions: Sequence[Action]) -> None:
         """Carries out recorded actions, with nothing else than they to go by."""
-        for action, following in zip(actions, [*actions[1:], None], strict=True):
-            await self.act(action)
-            if isinstance(action, Click | Navigate) and not isinstance(following, Type | Hotkey):
-                await self._settle()
+        for number, action in enumerate(actions, 1):
+            await self.replay_one(action, actions[number] if number < len(actions) else None)
+
+    async def replay_one(self, action: Action, following: Action | None) -> None:
+        """One of them, with the one after it: what a click brings is waited for, unless that goes on in its field."""
+        await self.act(action)
+        if isinstance(action, Click | Navigate) and not isinstance(following, Type | Hotkey):
+            await self._settle()
 
     async def look(self) -> None:
         """Sees the page as it is, before the first action."""

@@ -1,84 +1,101 @@
-"""From what a solution did to a site's state, twice, to the check that a task is verified by.
+"""From what a solution did to a site's state, several times, to the effect that a task is verified by.
 
-What was asked for must be found in the state: every text that was typed stands in a row that came or changed. Fields
-that nobody asked for stay as they came out both times, unless their names say that they count or date: a task is not
-done by whoever spoils the rest of a row.
+All that came, changed or went is in it. Open is only what cannot be told: what came out another way the second time,
+a moment of the clock, a number that counts up. What was asked for must be seen: every text that was typed stands in a
+row that came or changed.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import datetime
+import itertools
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from tars_jax.data.website_synthesis.moves import Move
-from tars_jax.data.website_synthesis.state import (
-    Check,
-    Condition,
-    Difference,
-    Expectation,
-    Row,
-    Tables,
-    differences,
-    matching,
-)
+from tars_jax.data.website_synthesis.wording import QUOTED
+from tars_jax.tasks.websites.effect import ALL, Change, Effect
+from tars_jax.tasks.websites.tables import Difference, Row, Tables, differences, likeness
 
-VOLATILE = re.compile(
-    r"(^|[_.])(id|uid|uuid|rid|rowid|key|hash|sha|etag|seq|serial|order|position|index|rev|revision|version|created|"
-    r"modified|updated|changed|time|date|mtime|ctime|timestamp|stamp|tim|token|session|path|file|size|length|number|"
-    r"num|creation|activity|actor|user|author|reporter|slug|url|count|last|latest|draft|live)([_.]|$)|(time|date|_id|at)$",
-    re.IGNORECASE,
-)
-IDENTITY = ("key", "id", "uuid", "name", "title", "path", "slug")
-LONGEST_KEPT = 200  # characters of a value that nobody typed
+IDENTITY = ("key", "id", "uuid", "name", "title", "path", "page", "slug", "summary", "what", "subject")
+COUNTED = ("id", "key", "rid", "rowid")  # a number of these names goes on from those before, and others look like it
+LONGEST_NAME = 200  # characters of a value that tells a row
 SHORTEST_PART = 3  # of a typed text that stands inside of a longer one
+MOST_CHANGES = 12
+NOTHING = "it changes nothing in the state"
+OTHERWISE = "its effect is another one the second time"
+_EPOCHS = (1, 1e3, 1e6)  # seconds, milliseconds, microseconds
+_DATES = ("%Y-%m-%d", "%Y%m%d", "%Y/%m/%d", "%d.%m.%Y", "%d %b %Y", "%b %d, %Y", "%Y-%m-%d %H", "%Y-%m-%dT%H")
+_DAY = datetime.timedelta(days=1)
 
 
 class NoCheck(Exception):
     """Why no check can be written, and the inputs that nothing in the state shows."""
 
-    def __init__(self, reason: str, unshown: Sequence[Move] = ()) -> None:
+    def __init__(self, reason: str, unshown: Sequence[Move] = (), where: str = "") -> None:
         super().__init__(reason)
         self.unshown = tuple(unshown)
+        self.where = where  # what exactly, for whoever looks into it
 
 
-def write_check(
-    before: Tables, first: Tables, second: Tables, inputs: Sequence[Move], noise: Collection[str], category: str
-) -> tuple[Check, tuple[Move, ...]]:
-    """The check, and the inputs that no value in the state shows: of those nothing is known yet.
+@dataclasses.dataclass(frozen=True)
+class Done:
+    """The state before and after one way of doing a task, each from a fresh reset, and when that was."""
+
+    before: Tables
+    after: Tables
+    begun: datetime.datetime  # in UTC
+    ended: datetime.datetime
+
+
+def write_effect(
+    done: Sequence[Done], inputs: Sequence[Move], noise: Collection[str] = (), logs: Collection[str] = (),
+    names: Collection[str] = (),
+) -> tuple[Effect, tuple[Move, ...]]:  # fmt: skip
+    """The effect, and the inputs that no value in the state shows: of those nothing is known yet.
 
     Args:
-      before: of a fresh reset; first, second: after the solution, each from a fresh reset.
-      noise: tables that change by looking alone.
-      category: of the task's last function.
+      done: ways of doing it, two at least.
+      noise: tables that change by looking alone; logs: those that tell what was done and not what is.
+      names: that the instruction has in quotation marks; rows are told by these first.
 
     Raises NoCheck.
     """
-    found = [each for each in differences(before, first) if each.table not in noise]
-    again = [each for each in differences(before, second) if each.table not in noise]
-    if not found:
-        raise NoCheck("it changes nothing in the state")
-    if not again:
+    opened = {table: (ALL,) for table in sorted({*noise, *logs}) if table in done[0].before}
+    first, *others = (_found(each, inputs, noise, logs) for each in done)
+    if not first:
+        raise NoCheck(NOTHING)
+    if not all(others):
         raise NoCheck("it changes something only once in two times")
-    chosen = _covering(found, inputs, category)
-    missing = [move for move in inputs if not any(_shows(each, move) for each in chosen)]
-    typed = [move for move in missing if move.kind == "fill"]
-    if typed:
+    if len(first) > MOST_CHANGES:
+        raise NoCheck("it changes more than can be told")
+    missing = [move for move in inputs if not any(_shows(each, move) for each in first)]
+    if typed := [move for move in missing if move.kind == "fill"]:
         raise NoCheck("a text that was asked for is not in the state", typed)
-    expectations: list[Expectation] = []
-    for each in chosen:
-        partner = next((other for other in again if _same_place(each, other)), None)
-        if partner is None:
-            raise NoCheck("its effect is another one the second time")
-        expectations.append(_expectation(each, partner, inputs, before, first))
-    primary = chosen[0].table
-    if chosen[0].kind != "changed":
-        expectations.append(Expectation(primary, (), len(first.get(primary, ()))))
-    check = tuple(dict.fromkeys(expectations))
-    if not all(each.holds(second) and each.holds(first) for each in check):
-        raise NoCheck("its effect is another one the second time")
-    if all(each.holds(before) for each in check):
-        raise NoCheck("what it expects is already so")
-    return check, tuple(missing)
+    aligned = [_aligned(first, each) for each in others]
+    changes: list[Change] = []
+    for number, each in enumerate(first):
+        change = _change([each, *(other[number] for other in aligned)], first, done, inputs, names)
+        if change.where and not (change.gone or change.is_ or change.contains):  # only what counts or dates
+            opened[each.table] = tuple(dict.fromkeys((*opened.get(each.table, ()), *change.open)))
+        elif not (change.where or change.is_ or change.contains):
+            opened[each.table] = (ALL,)
+        else:
+            changes.append(change)
+    if not changes:
+        raise NoCheck("only counters and dates change")
+    effect = Effect(tuple(changes), opened)
+    for way in done:
+        if said := effect.wrong(way.before, way.after):
+            raise NoCheck(OTHERWISE, where=said)
+    return effect, tuple(missing)
+
+
+def is_shown(done: Done, inputs: Iterable[Move]) -> bool:
+    """Whether the state that a way of doing it led to has every text that was put in."""
+    found = differences(done.before, done.after)
+    return all(any(_shows(each, move) for each in found) for move in inputs if move.kind == "fill")
 
 
 def agrees(category: str, found: Sequence[Difference]) -> bool:
@@ -88,45 +105,7 @@ def agrees(category: str, found: Sequence[Difference]) -> bool:
     return bool(kinds & wanted.get(category, {"changed", "created"}))
 
 
-def _covering(found: Sequence[Difference], inputs: Sequence[Move], category: str) -> list[Difference]:
-    """Few differences that show all inputs, those that show most first; logs, which repeat others, stay out."""
-    kind = {"create": "created", "delete": "deleted"}.get(category, "changed")
-    left = list(inputs)
-    chosen: list[Difference] = []
-    rest = list(found)
-    while rest:
-        best = max(
-            rest, key=lambda each: (_weight(each, left), each.kind == kind, -len(each.after or each.before or {}))
-        )
-        gain = _weight(best, left)
-        if chosen and gain == 0:
-            break
-        chosen.append(best)
-        rest.remove(best)
-        left = [move for move in left if not _shows(best, move)]
-        if not left:
-            break
-    deleted = [each for each in found if each.kind == "deleted" and each not in chosen]
-    if category == "delete" and not any(each.kind == "deleted" for each in chosen) and deleted:
-        chosen = [deleted[0], *(each for each in chosen if _weight(each, list(inputs)))]
-    return chosen
-
-
-def _fields(difference: Difference) -> int:
-    return len(difference.after or difference.before or {})
-
-
-def _weight(difference: Difference, inputs: Sequence[Move]) -> int:
-    return sum(_shows(difference, move) for move in inputs)
-
-
-def _shows(difference: Difference, move: Move) -> bool:
-    """Whether a field that came or changed holds what the move put in."""
-    row = difference.after or {}
-    return any(_way(row[name], move) is not None for name in difference.changed_fields if name in row)
-
-
-def _way(value: str, move: Move) -> str | None:
+def way_of(value: str, move: Move) -> str | None:
     """How a field's value shows an input: "is", "contains", or not at all."""
     wanted = {"on": ("true", "1", "on", "yes"), "off": ("false", "0", "off", "no", "")}
     if move.kind == "toggle":
@@ -139,70 +118,167 @@ def _way(value: str, move: Move) -> str | None:
     return "contains" if len(said) >= SHORTEST_PART and said in value and move.kind == "fill" else None
 
 
-def _expectation(
-    each: Difference, partner: Difference, inputs: Sequence[Move], before: Tables, after: Tables
-) -> Expectation:
-    if each.after is None:
-        assert each.before is not None
-        conditions = _identity(each.before, before.get(each.table, ()))
-        return Expectation(each.table, conditions, matching(after, each.table, conditions))
-    shown = _asked_for(each, inputs)
-    identity: tuple[Condition, ...] = ()
-    if each.before is not None:
-        kept = {name: value for name, value in each.after.items() if name not in each.changed_fields}
-        identity = _identity(kept, after.get(each.table, ()))
-    taken = {condition.field for condition in (*identity, *shown)}
-    stable = _stable(each, partner, taken)
-    if not shown and not any(condition.field in each.changed_fields for condition in stable):
-        raise NoCheck("only counters and dates change")
-    conditions = (*identity, *shown, *stable)
-    return Expectation(each.table, conditions, matching(after, each.table, conditions))
+def tells_time(value: str, done: Iterable[Done]) -> bool:
+    """Whether a value has in it when it was done."""
+    for each in done:
+        days = [each.begun + number * _DAY for number in (-1, 0, 1)]
+        if any(day.strftime(form) in value for day in days for form in _DATES):
+            return True
+        if _is_number(value):
+            low, high = (each.begun - _DAY).timestamp(), (each.ended + _DAY).timestamp()
+            if any(low <= float(value) / scale <= high for scale in _EPOCHS):
+                return True
+    return False
 
 
-def _asked_for(each: Difference, inputs: Sequence[Move]) -> tuple[Condition, ...]:
-    assert each.after is not None
-    conditions = {}
-    for move in inputs:
-        ways = {
-            name: way for name in each.changed_fields if name in each.after if (way := _way(each.after[name], move))
-        }
-        named = [name for name in ways if name.lower() in (move.name.lower(), move.label.lower())]
-        for name in named or [name for name, way in ways.items() if way == "is"][:1] or list(ways)[:1]:
-            way = ways[name]
-            value = each.after[name] if way == "is" else move.value.strip()
-            conditions[(name, value)] = Condition(name, way, value)
-    return tuple(conditions.values())
+def unnamed(
+    effect: Effect, before: Tables, instruction: str, inputs: Sequence[Move] = (), chosen: Collection[str] = ()
+) -> str | None:
+    """What the words should name and do not, as several things could be meant; None: they name it.
+
+    A row that changes or goes has a name in quotation marks that no other row has. A new row that belongs to something
+    that is there, such as a column to a table, has that one's name, or another of its values that nobody puts in.
+    `chosen`: values that the form offers by itself.
+    """
+    quoted = " \n ".join(QUOTED.findall(instruction)).lower()
+
+    def is_said(value: str) -> bool:
+        return bool(value) and re.search(rf"(?<!\w){re.escape(value.lower())}(?!\w)", quoted) is not None
+
+    rows = list(zip(effect.changes, effect.located(before), strict=True))
+    known = [(change, old) for change, old in rows if old is not None]
+    if known and not any(_is_told(change, old, before, is_said) for change, old in known):
+        first, meant = known[0]
+        column = {name: [row.get(name) for row in before.get(first.read, ())] for name in meant}
+        own = [said for name, said in meant.items() if column[name].count(said) == 1 and re.search(r"[^\W\d]", said)]
+        return min(own, key=len, default=next(iter(first.where.values())))
+    things = {row.get(name, "") for found in before.values() for row in found for name in IDENTITY}
+    things = {value for value in things if value and not value.isdigit()}
+    put_in = {move.value.strip() for move in inputs}
+    new = [change for change, old in rows if old is None and not change.gone]
+    if any(is_said(value) and value not in put_in for change in new for value in change.is_.values()):
+        return None
+    for change in new:
+        for name, value in change.is_.items():
+            others = {row.get(name, "") for row in before.get(change.read, ())} - {value}
+            if value in things and others & things and value not in chosen and not is_said(value):
+                return value
+    return None
 
 
-def _stable(each: Difference, partner: Difference, taken: Collection[str]) -> tuple[Condition, ...]:
-    after, other = each.after or {}, partner.after or {}
-    return tuple(
-        Condition(name, "is", after[name])
-        for name in (after)
-        if name not in taken and "." not in name and after[name] == other.get(name)
-        and not VOLATILE.search(name) and len(after[name]) <= LONGEST_KEPT
-    )  # fmt: skip
+def _is_told(change: Change, old: Row, before: Tables, is_said: Callable[[str], bool]) -> bool:
+    rows = before.get(change.read, ())
+    said = {name: value for name, value in old.items() if is_said(value)}
+    alike = [row for row in rows if all(row.get(name) == value for name, value in said.items())]
+    return len(rows) == 1 or (bool(said) and len(alike) == 1)
 
 
-def _identity(row: Row, rows: Sequence[Row]) -> tuple[Condition, ...]:
-    """The shortest conditions that only this row meets, as far as its fields can tell."""
-    names = [*(name for name in IDENTITY if name in row), *(name for name in row if name not in IDENTITY)]
-    conditions: tuple[Condition, ...] = ()
-    for name in names:
-        if len(row[name]) > LONGEST_KEPT:
-            continue
-        conditions = (*conditions, Condition(name, "is", row[name]))
-        if sum(all(each.holds(other) for each in conditions) for other in rows) <= 1:
-            break
-    return conditions
+def _found(done: Done, inputs: Sequence[Move], noise: Collection[str], logs: Collection[str]) -> list[Difference]:
+    found = [each for each in differences(done.before, done.after) if each.table not in noise]
+    return [each for each in found if each.table not in logs or _is_asked(each, inputs)]
+
+
+def _is_asked(difference: Difference, inputs: Sequence[Move]) -> bool:
+    return any(move.kind == "fill" and _shows(difference, move) for move in inputs)
+
+
+def _aligned(first: Sequence[Difference], other: Sequence[Difference]) -> list[Difference]:
+    """The differences of another time, in the order of the first."""
+    left = list(other)
+    found = []
+    for each in first:
+        partner = max(
+            (one for one in left if _same_place(each, one)), default=None,
+            key=lambda one: likeness(one.after or {}, each.after or {}),
+        )  # fmt: skip
+        if partner is None:
+            raise NoCheck(OTHERWISE)
+        left.remove(partner)
+        found.append(partner)
+    if left:
+        raise NoCheck(OTHERWISE)
+    return found
 
 
 def _same_place(one: Difference, other: Difference) -> bool:
-    if (one.table, one.kind) != (other.table, other.kind):
+    return (one.table, one.kind, one.before) == (other.table, other.kind, other.before)
+
+
+def _change(
+    times: Sequence[Difference], all_of_it: Sequence[Difference], done: Sequence[Done], inputs: Sequence[Move],
+    names: Collection[str],
+) -> Change:  # fmt: skip
+    """A row as it came out, time by time."""
+    first = times[0]
+    rows = done[0].before.get(first.table, ())
+    where = {} if first.before is None else _identity(first.before, rows, names)
+    if first.after is None:
+        return Change(first.table, where, gone=True)
+    is_: dict[str, str] = {}
+    contains: dict[str, tuple[str, ...]] = {}
+    opened: list[str] = []
+    changed = dict.fromkeys(name for each in times for name in each.changed_fields)
+    for name in first.after if first.before is None else changed:
+        values = [(each.after or {}).get(name) for each in times]
+        value = values[0]
+        if value is None or None in values:
+            raise NoCheck("a field is no longer there")
+        texts = tuple(
+            dict.fromkeys(
+                move.value.strip() for move in inputs
+                if move.kind == "fill" and all(way_of(each or "", move) == "contains" for each in values)
+            )
+        )  # fmt: skip
+        asked = any(way_of(value, move) == "is" for move in inputs)
+        told = asked or value in _known(rows, name) or not tells_time(value, done)
+        if len(set(values)) == 1 and told and (asked or not _counts_up(first, name, all_of_it, rows)):
+            is_[name] = value
+        elif texts:
+            contains[name] = texts
+        else:
+            opened.append(name)
+    return Change(first.table, where, False, is_, contains, tuple(opened))
+
+
+def _known(rows: Sequence[Row], name: str) -> set[str]:
+    return {row.get(name, "") for row in rows}
+
+
+def _counts_up(each: Difference, name: str, all_of_it: Sequence[Difference], rows: Sequence[Row]) -> bool:
+    """Whether a new row's number goes on from those before, and nothing else that came says the same number."""
+    value = (each.after or {}).get(name, "")
+    known = [row.get(name, "") for row in rows]
+    if each.before is not None or not known or not all(text.isdigit() for text in (value, *known)):
         return False
-    if one.before is not None:
-        return one.before == other.before
-    return True
+    beyond = int(value) - max(map(int, known))
+    is_next = len(set(known)) == len(known) and (beyond > 0 if name in COUNTED else beyond == 1 and len(known) > 2)
+    others = [other for other in all_of_it if other is not each]
+    return is_next and not any(value in (other.after or {}).values() for other in others)
+
+
+def _identity(row: Row, rows: Sequence[Row], names: Collection[str]) -> Mapping[str, str]:
+    """Few fields that no other row has like that: what the words name before what else tells a row."""
+    said = {name.lower() for name in names}
+    fields = sorted(
+        (name for name, value in row.items() if value and len(value) <= LONGEST_NAME),
+        key=lambda name: (
+            row[name].lower() not in said, name not in IDENTITY,
+            IDENTITY.index(name) if name in IDENTITY else 0,
+        ),
+    )  # fmt: skip
+    for size in (1, 2, 3):
+        for chosen in itertools.combinations(fields, size):
+            if sum(all(other.get(name) == row[name] for name in chosen) for other in rows) == 1:
+                return {name: row[name] for name in chosen}
+    if sum(other == row for other in rows) == 1:
+        return dict(row)
+    raise NoCheck("its row is not the only one that is like it")
+
+
+def _shows(difference: Difference, move: Move) -> bool:
+    """Whether a field that came or changed holds what the move put in."""
+    row = difference.after or {}
+    return any(way_of(row[name], move) is not None for name in difference.changed_fields if name in row)
 
 
 def _is_number(text: str) -> bool:

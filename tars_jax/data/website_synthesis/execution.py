@@ -5,21 +5,25 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import datetime
 import random
 from collections.abc import Sequence
 
 from tars_jax.agent.actions import Action, Wait
 from tars_jax.agent.chance import random_action
 from tars_jax.data.website_synthesis.driver import Acted, MoveFailed, PageDriver, open_driver
+from tars_jax.data.website_synthesis.effects import Done
 from tars_jax.data.website_synthesis.moves import Move
 from tars_jax.data.website_synthesis.reused_page import ReusedPage
+from tars_jax.data.website_synthesis.second_way import Lost, go_another_way
 from tars_jax.data.website_synthesis.site import LiveSite
-from tars_jax.data.website_synthesis.state import Tables, fingerprint, to_tables
 from tars_jax.data.website_synthesis.view import View
 from tars_jax.envs.gui import PAGE_ACTIONS
 from tars_jax.sandbox.browser import BrowserManager, PageError, SandboxFailure
+from tars_jax.tasks.websites.steady import steady_tables
+from tars_jax.tasks.websites.tables import Tables, differences, fingerprint
 
-LOOKS = 3  # at the state, where nothing has changed yet
+LOOKS = 8  # at the state, where nothing has changed yet
 OTHER_CHANCE = 1  # of a replay: what a page draws by itself, such as colors, must not be expected of anybody
 PAUSE_S = 0.25  # real, between them
 
@@ -32,6 +36,12 @@ class Execution:
     after: Tables
     episode: tuple[Acted, ...]
     view: View  # of the last page
+    begun: datetime.datetime
+    ended: datetime.datetime
+
+    @property
+    def done(self) -> Done:
+        return Done(self.before, self.after, self.begun, self.ended)
 
 
 async def execute(
@@ -50,13 +60,13 @@ async def execute(
 async def _executed(page: ReusedPage, plan: Sequence[Move], keeps_screenshots: bool, changes: bool) -> Execution:
     site = page.site
     await site.reset()
-    before = to_tables(await site.snapshot())
+    before, begun = await steady_tables(site), now()
     async with page.driver(keeps_screenshots=keeps_screenshots) as driver:
         for move in plan:
             await driver.make(move)
         view = await driver.view()
-        after = await _state_after(site, before, driver) if changes else to_tables(await site.snapshot())
-    return Execution(before, after, tuple(driver.episode), view)
+        after = await state_after(site, before, driver) if changes else await steady_tables(site)
+    return Execution(before, after, tuple(driver.episode), view, begun, now())
 
 
 async def replay(
@@ -67,15 +77,43 @@ async def replay(
     `reopens`: the view is of the last page opened anew, which shows what was stored and not what was only sent.
     """
     await site.reset()
-    before = to_tables(await site.snapshot())
+    before, begun = await steady_tables(site), now()
     async with open_driver(manager, site, chance=OTHER_CHANCE) as driver:
         await driver.replay(actions)
         view = await driver.view()
         if reopens:
             await driver.open(view.url)
             view = await driver.view()
-        after = await _state_after(site, before, driver)
-    return Execution(before, after, tuple(driver.episode), view)
+        after = await state_after(site, before, driver)
+    return Execution(before, after, tuple(driver.episode), view, begun, now())
+
+
+async def looked_at(site: LiveSite, after: Tables) -> frozenset[str]:
+    """The tables that looking alone has changed. Resets the site."""
+    await site.reset()
+    return frozenset(each.table for each in differences(await steady_tables(site), after))
+
+
+def now() -> datetime.datetime:
+    return datetime.datetime.now(datetime.UTC)
+
+
+async def replay_otherwise(manager: BrowserManager, site: LiveSite, actions: Sequence[Action]) -> Execution | None:
+    """Does what recorded actions do in another way; None: none is known, or it came to nothing. Raises as `replay`."""
+    for keys in (True, False):
+        await site.reset()
+        before, begun = await steady_tables(site), now()
+        async with open_driver(manager, site, chance=OTHER_CHANCE) as driver:
+            try:
+                is_other = await go_another_way(driver, actions, keys=keys)
+            except Lost:
+                continue
+            if not is_other and not keys:
+                return None
+            after = await state_after(site, before, driver)
+            if is_other and fingerprint(after) != fingerprint(before):
+                return Execution(before, after, tuple(driver.episode), await driver.view(), begun, now())
+    return None
 
 
 async def play_at_random(
@@ -86,31 +124,29 @@ async def play_at_random(
     for number in range(episodes + 1):
         rng = random.Random(f"{seed}:{number}")
         await site.reset()
-        before = to_tables(await site.snapshot())
+        before = await steady_tables(site)
         try:
             async with open_driver(manager, site) as driver:
                 for _ in range(actions if number else 0):
                     await driver.act(random_action(PAGE_ACTIONS, rng))
-                found.append(await _state_after(site, before, driver))
+                found.append(await state_after(site, before, driver))
         except (PageError, SandboxFailure):
-            found.append(to_tables(await site.snapshot()))
+            found.append(await steady_tables(site))
     await site.reset()
     return found
 
 
-async def _state_after(site: LiveSite, before: Tables, driver: PageDriver) -> Tables:
+async def state_after(site: LiveSite, before: Tables, driver: PageDriver) -> Tables:
     """The state once it has changed, or has stayed for a while.
 
     Some scripts send what was done some time after. Whoever solves the task must wait for that, too: the driver's
     episode then ends with it.
     """
     for number in range(LOOKS):
-        after = to_tables(await site.snapshot())
+        after = await steady_tables(site)
         if fingerprint(after) != fingerprint(before):
-            break
+            return after
         await asyncio.sleep(PAUSE_S)
         if number:
             await driver.act(Wait())
-    else:
-        after = to_tables(await site.snapshot())
-    return after
+    return await steady_tables(site)

@@ -10,9 +10,10 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from tars_jax.data.website_synthesis.driver import MoveFailed, PageDriver, open_driver
 from tars_jax.data.website_synthesis.moves import Move, move_to
 from tars_jax.data.website_synthesis.site import LiveSite
-from tars_jax.data.website_synthesis.state import Tables, differences, to_tables
 from tars_jax.data.website_synthesis.view import Control, View, name_of, row_of
 from tars_jax.sandbox.browser import BrowserManager, PageError, SandboxFailure
+from tars_jax.tasks.websites.steady import steady_tables
+from tars_jax.tasks.websites.tables import Tables, differences
 
 LEAVES = re.compile(r"\b(log|sign)[ -]?(out|off)\b", re.IGNORECASE)
 REMOVES = re.compile(r"\b(delete|remove|drop|purge|discard|revert|rollback)\b", re.IGNORECASE)
@@ -63,10 +64,10 @@ class Exploration:
 async def explore(manager: BrowserManager, site: LiveSite, config: ExplorationConfig) -> Exploration:
     """Resets the site, explores it, and resets it again."""
     await site.reset()
-    before = to_tables(await site.snapshot())
+    before = await steady_tables(site)
     crawler = _Crawler(manager, site, config)
     await crawler.follow_links()
-    noise = _changed_tables(before, to_tables(await site.snapshot()))
+    noise = _changed_tables(before, await steady_tables(site))
     await crawler.follow_links(removing=True)
     await site.reset()
     pressed: list[Explored] = []

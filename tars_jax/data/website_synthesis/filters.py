@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from tars_jax.data.website_synthesis.composition import MOST_STEPS, Candidate
 from tars_jax.data.website_synthesis.functions import SiteFunction
 from tars_jax.data.website_synthesis.reading import readings
-from tars_jax.data.website_synthesis.state import Check, Tables, is_met
 from tars_jax.data.website_synthesis.wording import QUOTED
+from tars_jax.tasks.websites.effect import Effect
+from tars_jax.tasks.websites.tables import Tables
 
 READING = "a second reading"
 _HIDDEN = re.compile(
@@ -54,12 +55,10 @@ def leaks(instruction: str, names: Sequence[str]) -> str:
     return "agent-facing text holds a name of a field or table" if secret else ""
 
 
-def unproved(check: Check, fresh: Tables, chance: Sequence[Tables]) -> str:
-    """Why a check cannot be trusted with what no work leads to; empty: it can. The first of `chance` did nothing."""
-    if is_met(check, fresh):
-        return "what it expects is already so"
+def unproved(effect: Effect, before: Tables, chance: Sequence[Tables]) -> str:
+    """Why an effect cannot be trusted with what no work leads to; empty: it can. The first of `chance` did nothing."""
     for number, tables in enumerate(chance):
-        if is_met(check, tables):
+        if not effect.wrong(before, tables):
             return "it is passed by random play" if number else "it is passed by doing nothing"
     return ""
 

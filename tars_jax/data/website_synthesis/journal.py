@@ -27,7 +27,7 @@ class Outcome:
     where: str = ""  # that its solution stops
 
     def to_json(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
+        return {**dataclasses.asdict(self), "task": self.task and self.task.to_json()}
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> Outcome:
@@ -38,7 +38,7 @@ class Outcome:
         )  # fmt: skip
 
 
-def candidate_key(instruction: str, plan: Sequence[Move]) -> str:
+def candidate_key(instruction: str, plan: Sequence[Move | str]) -> str:
     """The same for the same candidate in every process."""
     return hashlib.sha256(repr((instruction, tuple(plan))).encode()).hexdigest()[:20]
 
@@ -52,7 +52,7 @@ class Journal:
         self._asked: set[str] = set()
         if path is not None and path.exists():
             whole, _, torn = path.read_bytes().rpartition(b"\n")  # a kill may have cut the last line
-            for line in whole.splitlines():
+            for line in whole.split(b"\n") if whole else ():
                 record = json.loads(line)
                 self._known[record["key"]] = Outcome.from_json(record)
             if torn:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 
 from tars_jax.data.website_synthesis.functions import CATEGORY_WORDS, SiteFunction
-from tars_jax.data.website_synthesis.state import Tables
+from tars_jax.tasks.websites.tables import Tables
 
 SHORTEST = 3  # letters of a word that says something
 

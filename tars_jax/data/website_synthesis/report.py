@@ -65,13 +65,16 @@ def page(reports: Sequence[SiteReport], failures: Mapping[str, str], verdicts: S
 
 
 def verified_by(task: SynthesizedTask) -> str:
-    """The check or the rubric in a line, for whoever reads the report; no agent does."""
-    if not task.check:
+    """The effect or the rubric in a line, for whoever reads the report; no agent does."""
+    if not task.effect.changes:
         return "; ".join(task.rubric)
     said = []
-    for each in task.check:
-        conditions = ", ".join(f"{c.field} {c.way} {c.value!r}"[:120] for c in each.conditions)
-        said.append(f"{each.count} × {each.table}({conditions})")
+    for each in task.effect.changes:
+        told = ", ".join(f"{name} {value!r}"[:120] for name, value in each.where.items())
+        fields = [f"{name} is {value!r}"[:120] for name, value in each.is_.items()]
+        fields += [f"{name} contains {list(texts)}"[:120] for name, texts in each.contains.items()]
+        row = f"{each.read}({told})" if told else f"new {each.read}"
+        said.append(f"{row} is gone" if each.gone else f"{row}: {', '.join(fields)}")
     return "; ".join(said)
 
 
@@ -90,8 +93,8 @@ def _row(name: str, reports: Sequence[SiteReport]) -> tuple[str, ...]:
     return (
         name, "/".join(splits), str(sum(each.pages for each in reports)),
         str(sum(sum(each.functions.values()) for each in reports)), str(tried), str(len(tasks)),
-        f"{len(tasks) / tried:.0%}" if tried else "", str(sum(bool(task.check) for task in tasks)),
-        str(sum(not task.check for task in tasks)),
+        f"{len(tasks) / tried:.0%}" if tried else "", str(sum(bool(task.effect.changes) for task in tasks)),
+        str(sum(not task.effect.changes for task in tasks)),
         f"{steps[0]} to {steps[-1]}, median {steps[len(steps) // 2]}" if steps else "",
     )  # fmt: skip
 

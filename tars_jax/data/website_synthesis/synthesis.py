@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from tars_jax.agent.grammar_text import format_call
+from tars_jax.data.website_synthesis.admission import Admission, Grounds, admit
 from tars_jax.data.website_synthesis.composition import Candidate, candidates, rows, told_in_full
 from tars_jax.data.website_synthesis.driver import MoveFailed
-from tars_jax.data.website_synthesis.effects import NoCheck, agrees, write_check
+from tars_jax.data.website_synthesis.effects import NOTHING, NoCheck, agrees
 from tars_jax.data.website_synthesis.execution import Execution, execute, play_at_random, replay
 from tars_jax.data.website_synthesis.exploration import ExplorationConfig, Explored, explore, kind_of
-from tars_jax.data.website_synthesis.filters import ambiguous, is_unclear, leaks, normalized, shape, too_long, unproved
+from tars_jax.data.website_synthesis.filters import ambiguous, is_unclear, leaks, normalized, shape, too_long
 from tars_jax.data.website_synthesis.functions import SiteFunction, functions_of
 from tars_jax.data.website_synthesis.journal import Journal, Outcome, candidate_key
 from tars_jax.data.website_synthesis.models import Extractor
@@ -28,13 +29,13 @@ from tars_jax.data.website_synthesis.questions import Question, questions
 from tars_jax.data.website_synthesis.refusals import Refusal, left_empty, refusals, taught
 from tars_jax.data.website_synthesis.reused_page import ReusedPage
 from tars_jax.data.website_synthesis.site import LiveSite
-from tars_jax.data.website_synthesis.state import Check, Tables, differences, fingerprint
 from tars_jax.data.website_synthesis.task import SynthesizedTask, split_of, task_id
 from tars_jax.data.website_synthesis.view import View
 from tars_jax.data.website_synthesis.wording import Rewriter, refine
 from tars_jax.sandbox.browser import BrowserManager, PageError, SandboxFailure
+from tars_jax.tasks.websites.effect import Effect
+from tars_jax.tasks.websites.tables import differences, fingerprint
 
-NO_CHANGE = "it changes nothing in the state"
 REFUSED = "its form refuses what was put in"
 HOPELESS = 2  # failures in a row after which a function is tried no more
 MOST_UNFINISHED = 3  # forms of a site that only lead to another form, which is then filled in, too
@@ -70,7 +71,7 @@ class SiteReport:
     tasks: tuple[SynthesizedTask, ...]
 
     def to_json(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
+        return {**dataclasses.asdict(self), "tasks": [task.to_json() for task in self.tasks]}
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> SiteReport:
@@ -95,9 +96,8 @@ async def synthesize(
     say(f"{name}: {len(explored.pages)} pages, {len(functions)} functions")
     chance = await play_at_random(manager, site, config.random_episodes, config.random_actions, seed)
     functions = in_order(functions, chance[0])
-    made = _Maker(
-        manager, site, name, config, functions, explored.noise, chance, rewriter, journal or Journal(), say
-    )  # fmt: skip
+    grounds = Grounds(manager, site, explored.noise, chance)
+    made = _Maker(grounds, name, config, functions, rewriter, journal or Journal(), say)
     try:
         unfit = await _all_kinds(made, explored.pages, seed)
     finally:
@@ -143,16 +143,15 @@ class _Maker:
     """Tries candidates out and counts."""
 
     def __init__(
-        self, manager: BrowserManager, site: LiveSite, name: str, config: SynthesisConfig,
-        functions: list[SiteFunction], noise: frozenset[str], chance: list[Tables], rewriter: Rewriter | None,
-        journal: Journal, say: Callable[[str], None],
+        self, grounds: Grounds, name: str, config: SynthesisConfig, functions: list[SiteFunction],
+        rewriter: Rewriter | None, journal: Journal, say: Callable[[str], None],
     ) -> None:  # fmt: skip
-        self._manager, self._site, self._name, self.config = manager, site, name, config
+        self._grounds, self._manager, self._site = grounds, grounds.manager, grounds.site
+        self._name, self.config = name, config
         self.functions = functions
-        self._page = ReusedPage(manager, site)
+        self._page = ReusedPage(self._manager, self._site)
         self._until = time.monotonic() + config.most_s
-        self._noise, self._chance, self._rewriter = noise, chance, rewriter
-        self._journal, self._say = journal, say
+        self._rewriter, self._journal, self._say = rewriter, journal, say
         self.tasks: list[SynthesizedTask] = []
         self.rejected: Counter[str] = Counter()
         self.tried = 0
@@ -224,7 +223,7 @@ class _Maker:
 
     def _turned_down(self, candidate: Candidate) -> str:
         reason = too_long(candidate) or ambiguous(candidate, self.functions)
-        names = [move.name for move in candidate.plan] + list(self._chance[0])
+        names = [move.name for move in candidate.plan] + list(self._grounds.chance[0])
         reason = reason or leaks(candidate.instruction, [name for name in names if name])
         if not reason and not self._is_new(shape(candidate)):
             return "a duplicate"
@@ -245,7 +244,7 @@ class _Maker:
         self.hidden |= set(outcome.unshown)
         self._wanted |= set(outcome.refused)
         self.functions[:] = taught(self.functions, outcome.refused)
-        is_hopeless = outcome.reason == NO_CHANGE and not learned
+        is_hopeless = outcome.reason == NOTHING and not learned
         self._failures[last.family] += HOPELESS if is_hopeless else not learned
         if is_hopeless and len(candidate.parts) == 1 and last.category == "create":
             self._unfinished.setdefault(last.family, candidate)
@@ -269,38 +268,29 @@ class _Maker:
             if fingerprint(first.before) == fingerprint(first.after):
                 return await self._judged(candidate, first)
             category = candidate.parts[-1].function.category
-            write_check(
-                first.before, first.after, first.after, candidate.inputs, self._noise, category
-            )  # ruled out now
             if not agrees(category, differences(first.before, first.after)):
                 return Outcome("it does something else than its words say")
             actions = [each.action for each in first.episode]
-            second = await replay(self._manager, self._site, actions)
-            if self._without_noise(first.before) != self._without_noise(second.before):
-                return Outcome("a reset does not undo it")
-            check, unshown = write_check(
-                first.before, first.after, second.after, candidate.inputs, self._noise, category
-            )
-            for move in unshown:
-                if not await self._matters(candidate, move, check):
+            offered = [each.value for part in candidate.parts for each in part.function.fields]
+            found = await admit(self._grounds, first, actions, candidate.inputs, candidate.instruction, offered)
+            for move in found.unshown:
+                if not await self._matters(candidate, move, found.effect):
                     return Outcome("what was asked for is not in the state", unshown=fields_of(candidate, [move]))
         except MoveFailed as error:
             return Outcome("its solution cannot be carried out", where=str(error))
         except NoCheck as error:
-            return Outcome(str(error), unshown=fields_of(candidate, error.unshown))
+            return Outcome(str(error), unshown=fields_of(candidate, error.unshown), where=error.where)
         except (PageError, SandboxFailure):
             return Outcome("a page failed")
-        if reason := unproved(check, first.before, self._chance):
-            return Outcome(reason)
-        return await self._task(candidate, check, tuple(map(format_call, actions)))
+        return await self._task(candidate, found, tuple(map(format_call, actions)))
 
-    async def _matters(self, candidate: Candidate, move: Move, check: Check) -> bool:
-        """Whether the check fails without an option or a tick that no value of the state says."""
+    async def _matters(self, candidate: Candidate, move: Move, effect: Effect) -> bool:
+        """Whether the end is another one without an option or a tick that no value of the state says."""
         fields = fields_of(candidate, [move])
         if not self._marked.issuperset(fields):
             less = [each for each in candidate.plan if each != move]
             done = await execute(self._page, less)
-            if unproved(check, {}, [done.after]):
+            if not effect.wrong(done.before, done.after):
                 return False
             self._marked.update(fields)
         return True
@@ -308,34 +298,31 @@ class _Maker:
     async def _judged(self, candidate: Candidate, first: Execution) -> Outcome:
         """Of a task that the state cannot tell: a rubric, where the page shows at the end what was put in."""
         if goes_on(first.view, candidate.parts[-1].function):
-            return Outcome(NO_CHANGE)
+            return Outcome(NOTHING)
         texts = [move.value for move in candidate.inputs if move.kind == "fill" and len(move.value) > 2]
         shown = " ".join(first.view.text.split())
         last, filled = candidate.parts[-1].function, {move.label for move in candidate.parts[-1].inputs}
         if refused := refusals(first.view, last, filled):
             return Outcome(REFUSED, refused=refused)
         if not (self.config.rubrics and texts and all(text in shown for text in texts)):
-            return Outcome(NO_CHANGE, refused=left_empty(first.view, last, filled))
+            return Outcome(NOTHING, refused=left_empty(first.view, last, filled))
         actions = [each.action for each in first.episode]
         second = await replay(self._manager, self._site, actions, reopens=True)
         if not all(text in " ".join(second.view.text.split()) for text in texts):
             return Outcome("what it puts in is not shown again")
         facts = tuple(f"The page shows {move.label} {move.value!r} as stored." for move in candidate.inputs)
-        return await self._task(candidate, (), tuple(map(format_call, actions)), facts)
-
-    def _without_noise(self, tables: Tables) -> str:
-        return fingerprint({name: found for name, found in tables.items() if name not in self._noise})
+        return await self._task(candidate, Admission(Effect(), (), 0, 1), tuple(map(format_call, actions)), facts)
 
     async def _task(
-        self, candidate: Candidate, check: Check, solution: tuple[str, ...], rubric: tuple[str, ...] = ()
+        self, candidate: Candidate, found: Admission, solution: tuple[str, ...], rubric: tuple[str, ...] = ()
     ) -> Outcome:
         instruction, complaint = await asyncio.to_thread(refine, candidate.instruction, self._rewriter)
         site, last = self._name, candidate.parts[-1].function
         task = SynthesizedTask(
             task_id(site, instruction), site, last.category, instruction, candidate.steps, max(6, 2 * len(solution)),
-            check, rubric, plan=candidate.plan, solution=solution,
+            found.effect, rubric, plan=candidate.plan, solution=solution,
             functions=tuple(part.function.button for part in candidate.parts),
-            split=split_of(site, self.config.held_out),
+            split=split_of(site, self.config.held_out), mutants=found.mutants, ways=found.ways,
         )  # fmt: skip
         return Outcome("", task, complaint=complaint)
 
@@ -355,6 +342,8 @@ class _Maker:
     async def _answered(self, question: Question) -> Outcome:
         try:
             seen = await execute(self._page, question.plan, changes=False)
+            if self._grounds.without_noise(seen.before) != self._grounds.without_noise(seen.after):
+                return Outcome("question: looking at it changes the state")
         except (MoveFailed, PageError, SandboxFailure):
             return Outcome("question: its solution cannot be carried out")
         cells = {cell for table in seen.view.tables for row in table.rows for cell in row}
@@ -364,7 +353,8 @@ class _Maker:
         solution = [*(format_call(each.action) for each in seen.episode), f"finished(content={question.answer!r})"]
         task = SynthesizedTask(
             task_id(site, question.instruction), site, "information", question.instruction, steps,
-            max(6, 2 * len(solution)), (), question.rubric, question.answer, question.plan, tuple(solution),
+            max(6, 2 * len(solution)), Effect((), self._grounds.open), question.rubric, question.answer, question.plan,
+            tuple(solution),
             split=split_of(site, self.config.held_out),
         )  # fmt: skip
         return Outcome("", task)

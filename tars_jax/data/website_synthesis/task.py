@@ -9,9 +9,8 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.data.website_synthesis.moves import Move
-from tars_jax.data.website_synthesis.state import Check, Expectation
 from tars_jax.tasks.splits import EVAL, SPLITS, TRAIN
-from tars_jax.tasks.websites.checks import Check as StateCheck
+from tars_jax.tasks.websites.effect import NOTHING_CHANGES, Effect
 from tars_jax.tasks.websites.task import WebsiteTask
 
 
@@ -19,8 +18,8 @@ from tars_jax.tasks.websites.task import WebsiteTask
 class SynthesizedTask:
     """What is asked for, and how it is told whether it was done.
 
-    `check` is by the site's state; where that cannot tell, `rubric` has the facts that a judge looks for and
-    `reference` the answer. `plan` is the scripted solution; it and what follows is never shown to an agent.
+    `effect` is all that changes in the site's state; where that cannot tell, `rubric` has the facts that a judge looks
+    for and `reference` the answer. `plan` is the scripted solution; it and what follows is never shown to an agent.
     """
 
     id: str
@@ -29,13 +28,15 @@ class SynthesizedTask:
     instruction: str
     steps: int  # of the solution: what is followed, filled in and pressed
     max_steps: int  # an agent's budget of actions
-    check: Check = ()
+    effect: Effect = NOTHING_CHANGES
     rubric: tuple[str, ...] = ()
     reference: str = ""
     plan: tuple[Move, ...] = ()
     solution: tuple[str, ...] = ()  # the plan's recorded actions, in the text grammar
     functions: tuple[str, ...] = ()  # what it is made of, for statistics
     split: str = TRAIN
+    mutants: int = 0  # wrong ends that were tried, all in vain
+    ways: int = 1  # in which it was done, each with the same effect
 
     def __post_init__(self) -> None:
         if self.split not in SPLITS:
@@ -44,17 +45,17 @@ class SynthesizedTask:
     @property
     def needs_judge(self) -> bool:
         """Whether nothing but a rubric can tell."""
-        return not self.check and not self.reference
+        return not self.effect.changes and not self.reference
 
     def to_json(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
+        return {**dataclasses.asdict(self), "effect": self.effect.to_json()}
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> SynthesizedTask:
         return cls(
             **{
                 **record,
-                "check": tuple(map(Expectation.from_json, record["check"])),
+                "effect": Effect.from_json(record["effect"]),
                 "rubric": tuple(record["rubric"]),
                 "functions": tuple(record["functions"]),
                 "solution": tuple(record["solution"]),
@@ -67,20 +68,12 @@ class SynthesizedTask:
         about = {
             "by": "website_synthesis", "category": self.category, "steps": self.steps,
             "functions": list(self.functions), "rubric": list(self.rubric), "solution": list(self.solution),
+            "mutants": self.mutants, "ways": self.ways,
         }  # fmt: skip
         return WebsiteTask(
-            self.id, self.site, self.instruction, tuple(map(state_check, self.check)), self.reference or None,
+            self.id, self.site, self.instruction, self.effect, self.reference or None,
             seed=content_seed, version=version, max_steps=self.max_steps, split=self.split, about=about,
         )  # fmt: skip
-
-
-def state_check(expectation: Expectation) -> StateCheck:
-    """The same as a check of the environment; a part of a longer text is looked for in at least one row."""
-    where = {each.field: each.value for each in expectation.conditions if each.way == "is"}
-    parts = {each.field: each.value for each in expectation.conditions if each.way == "contains"}
-    if parts:
-        return StateCheck(expectation.table, where, contains=(parts,))
-    return StateCheck(expectation.table, where, count=expectation.count)
 
 
 def task_id(site: str, instruction: str) -> str:

@@ -14,6 +14,24 @@
     const { width, height } = element.getBoundingClientRect();
     return width > 2 && height > 2;
   }
+  const CASES = { uppercase: (text) => text.toUpperCase(), lowercase: (text) => text.toLowerCase() };
+  // The text of an element as it is seen: parts that stand apart have a space between them, though no sign is there.
+  function seenText(element) {
+    if (!element.firstElementChild) return element.innerText;
+    const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT), range = document.createRange();
+    let found = '', last = null;
+    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+      const style = getComputedStyle(node.parentElement);
+      range.selectNodeContents(node);
+      const boxes = [...range.getClientRects()].filter(({ width }) => width > 0);
+      if (!boxes.length || style.visibility === 'hidden') { found += node.nodeValue.trim() ? '' : ' '; continue; }
+      const first = boxes[0], gap = parseFloat(style.fontSize) / 8;
+      if (last && (first.left > last.right + gap || first.right < last.left - gap || first.top >= last.bottom || first.bottom <= last.top)) found += ' ';
+      found += (CASES[style.textTransform] ?? ((text) => text))(node.nodeValue);
+      last = boxes.at(-1);
+    }
+    return found;
+  }
   // Whether it is in sight or can be scrolled to: dialogs often wait above or beside the page.
   function isReachable(element, { x, y }) {
     if (x >= 0 && y >= 0 && x < innerWidth && y < innerHeight) return true;
@@ -126,7 +144,7 @@
     return ['submit', 'button', 'image', 'reset'].includes(element.type) ? 'button' : element.type;
   }
   function captionOf(element) {
-    const text = element.localName === 'input' ? element.value : isShown(element) ? element.innerText : element.textContent;
+    const text = element.localName === 'input' ? element.value : isShown(element) ? seenText(element) : element.textContent;
     const names = [text, element.getAttribute('aria-label'), element.title, element.alt, element.querySelector?.('img[alt]')?.alt].map(clean);
     return names.find((name) => /[\p{L}\p{N}]/u.test(name)) ?? names.find(Boolean) ?? ''; // a sign alone is no name
   }
@@ -228,15 +246,15 @@
     const rows = [...table.rows].slice(0, ROWS);
     const heads = rows.findIndex((row) => row.querySelector('th') && !row.querySelector('td'));
     return {
-      headers: heads < 0 ? [] : [...rows[heads].cells].map((cell) => clean(cell.innerText)),
-      rows: rows.filter((_, index) => index > heads).map((row) => [...row.cells].map((cell) => clean(cell.innerText))),
+      headers: heads < 0 ? [] : [...rows[heads].cells].map((cell) => clean(seenText(cell))),
+      rows: rows.filter((_, index) => index > heads).map((row) => [...row.cells].map((cell) => clean(seenText(cell)))),
     };
   });
   const asked = new Set(controls.filter(({ kind }) => kind !== 'link' && kind !== 'button').map(({ label }) => label));
   const isHeading = (text) => text && !asked.has(text.replace(/[:*\s]+$/, '')); // and no label of a field
   return {
     url: location.href, title: clean(document.title), text: (document.body?.innerText ?? '').slice(0, 6000),
-    headings: [...document.querySelectorAll('h1, h2, legend')].filter(isShown).map((each) => clean(each.innerText)).filter(isHeading).slice(0, 12),
+    headings: [...document.querySelectorAll('h1, h2, legend')].filter(isShown).map((each) => clean(seenText(each))).filter(isHeading).slice(0, 12),
     forms: forms.map((form) => ({ // a field may be called action
       method: (form.getAttribute('method') ?? 'get').toLowerCase(),
       action: new URL(form.getAttribute('action') || location.href, document.baseURI).href,

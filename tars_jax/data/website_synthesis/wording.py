@@ -5,6 +5,7 @@ Everything that must be typed, chosen or found stands in straight quotation mark
 
 from __future__ import annotations
 
+import dataclasses
 import random
 import re
 from collections.abc import Sequence
@@ -20,6 +21,7 @@ VERBS = {
     "configure": ("Change the settings", "Adjust the settings", "Update the settings"),
     "delete": ("Delete", "Remove", "Get rid of"),
 }
+IN_PLACE = "(in place of all that is there)"
 _STOP = re.compile(
     r"\b(a|an|one|another|the|this|new|of|to|for|as|and|it|my|your|now|form|page|ticket's)\b", re.IGNORECASE
 )
@@ -28,9 +30,6 @@ _DOING = re.compile(
     r"change|changes|rename|apply|modify|set|delete|remove|trash|purge|erase|continue|ok|done|commit|confirm)\b",
     re.IGNORECASE,
 )
-
-
-_ORDERS = (("First, ", "Then ", "Finally, "), ("", "After that, ", "At last, "), ("", "Next, ", "Lastly, "))
 
 
 class Rewriter(Protocol):
@@ -52,7 +51,7 @@ def compose(function: SiteFunction, moves: Sequence[Move], rng: random.Random, *
     """One sentence or two that say what to do; `place`: how many of its page's names are told."""
     noun, places = noun_of(function), _places(function, place)
     where = " under ".join(f'"{each}"' for each in reversed(places))
-    values = [_said(move) for move in moves]
+    values = [_said(move, _takes_the_place(function, move)) for move in moves]
     verb = rng.choice(VERBS[function.category])
     if function.category == "delete":
         rest = f" ({_listed(values)})" if values else ""
@@ -85,6 +84,12 @@ def joined(parts: Sequence[str], rng: random.Random) -> str:
     return " ".join(said)
 
 
+def replaces(instruction: str, move: Move) -> str:
+    """The instruction, in which it is said that a text takes the place of all that its field held."""
+    said = f'{move.label} "{move.value}"'
+    return instruction.replace(said, f"{said} {IN_PLACE}") if f"{said} {IN_PLACE}" not in instruction else instruction
+
+
 def refine(instruction: str, rewriter: Rewriter | None) -> tuple[str, str]:
     """The instruction in other words, and why a rewriter's were turned down; empty: they were not."""
     plain = re.sub(r"\s+([.,:])", r"\1", re.sub(r"\s+", " ", instruction)).strip()
@@ -107,12 +112,20 @@ def _places(function: SiteFunction, count: int) -> tuple[str, ...]:
     return tuple(told)
 
 
-def _said(move: Move) -> str:
+def _takes_the_place(function: SiteFunction, move: Move) -> bool:
+    """Whether a text is put into an editor or a text area that holds another one."""
+    field = dataclasses.replace(move, value="")
+    held = [each for each in function.fields if each.kind in ("textarea", "editor") and each.value.strip()]
+    return any(each.move == field for each in held)
+
+
+def _said(move: Move, takes_the_place: bool) -> str:
     if move.kind == "mark":
         return f'"{move.label}" chosen'
     if move.kind == "toggle":
         return f'"{move.label}" {"ticked" if move.value == "on" else "not ticked"}'
-    return f'{move.label} "{move.value}"'
+    said = f'{move.label} "{move.value}"'
+    return f"{said} {IN_PLACE}" if takes_the_place else said
 
 
 def _listed(said: Sequence[str]) -> str:

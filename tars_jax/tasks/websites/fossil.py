@@ -13,7 +13,7 @@ _TICKETS = "SELECT title, type, status, subsystem, priority, severity, resolutio
 _COMMENTS = """SELECT t.title, c.icomment AS text FROM ticketchng c JOIN ticket t ON t.tkt_id = c.tkt_id
   WHERE c.icomment != '' ORDER BY c.tkt_rid"""
 _SETTINGS = """SELECT name, value FROM config WHERE typeof(value) != 'blob' AND name NOT GLOB '*-code'
-  AND name NOT GLOB '*-secret*' AND name NOT IN ('rebuilt', 'backoffice', 'content-schema',
+  AND name NOT GLOB '*-secret*' AND name NOT IN ('rebuilt', 'cfgcnt', 'content-schema',
   'aux-schema') ORDER BY name"""
 _WIKI = """.mode json
 SELECT substr(tagname, 6) AS name, content((SELECT uuid FROM blob WHERE rid = x.rid)) AS text

@@ -50,7 +50,11 @@ SITE = Website(
         "bill_details": Sql(
             _DATABASE, "SELECT what, external_link AS link, original_currency AS currency FROM bill ORDER BY id"
         ),
-        "projects": Sql(_DATABASE, "SELECT id, name, contact_email FROM project ORDER BY id"),
+        "projects": Sql(
+            _DATABASE,
+            "SELECT id, name, contact_email, password, logging_preference AS logging, default_currency AS currency "
+            "FROM project ORDER BY id",
+        ),
     },
     database=_DATABASE,
 )

@@ -41,4 +41,5 @@ SITE = Website(
     health="/-/about",
     readers={"pages": Files("wiki/**/*.md", _page), "commits": Files("wiki/.git/logs/HEAD", _commits)},
     transient=("wiki/.git/index",),
+    logs=("commits",),
 )

@@ -68,14 +68,13 @@ def _lines(text: str) -> dict[str, str]:
 
 def _event(path: str, text: str) -> list[Row]:
     held = _lines(text)
-    return [
-        {"summary": held.get("SUMMARY", ""), "start": held.get("DTSTART", ""), "location": held.get("LOCATION", "")}
-    ]
+    told = {"summary": held.get("SUMMARY", ""), "start": held.get("DTSTART", ""), "location": held.get("LOCATION", "")}
+    return [{**told, "text": text}]
 
 
 def _contact(path: str, text: str) -> list[Row]:
     held = _lines(text)
-    return [{"name": held.get("FN", ""), "email": held.get("EMAIL", "")}]
+    return [{"name": held.get("FN", ""), "email": held.get("EMAIL", ""), "text": text}]
 
 
 SITE = Website(

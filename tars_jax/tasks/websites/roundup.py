@@ -16,11 +16,14 @@ _MESSAGES = """SELECT im.nodeid AS issue, u._username AS author, m._summary AS s
   JOIN _msg m ON m.id = im.linkid LEFT JOIN _user u ON u.id = m._author WHERE m.__retired__ = 0 ORDER BY m.id"""
 
 _USER_DETAILS = """SELECT _username AS username, _address AS address, _alternate_addresses AS others,
-  _organisation AS organisation, _timezone AS timezone, _roles AS roles FROM _user WHERE __retired__ = 0 ORDER BY id"""
+  _organisation AS organisation, _timezone AS timezone, _roles AS roles, _password AS password
+  FROM _user WHERE __retired__ = 0 ORDER BY id"""
 _WATCHERS = """SELECT n.nodeid AS issue, u._username AS username FROM issue_nosy n JOIN _user u ON u.id = n.linkid
   ORDER BY n.nodeid, u._username"""
-_CHOICES = """SELECT 'priority' AS kind, _name AS name FROM _priority WHERE __retired__ = 0
-  UNION ALL SELECT 'status', _name FROM _status WHERE __retired__ = 0"""
+_CHOICES = """SELECT 'priority' AS kind, _name AS name, _order AS place FROM _priority WHERE __retired__ = 0
+  UNION ALL SELECT 'status', _name, _order FROM _status WHERE __retired__ = 0"""
+_LINKS = """SELECT 'file' AS kind, nodeid AS issue, linkid AS other FROM issue_files
+  UNION ALL SELECT 'superseder', nodeid, linkid FROM issue_superseder"""
 
 
 def _content(rng: random.Random) -> Content:
@@ -71,6 +74,8 @@ SITE = Website(
             _DATABASE, "SELECT _name AS name, _url AS query FROM _query WHERE __retired__ = 0 ORDER BY _name"
         ),
         "choices": Sql(_DATABASE, _CHOICES),
+        "files": Sql(_DATABASE, "SELECT _name AS name, _type AS type FROM _file WHERE __retired__ = 0 ORDER BY id"),
+        "links": Sql(_DATABASE, _LINKS),
     },
     transient=("tracker/db/otks*", "tracker/db/sessions*", "*.lock", "*/lock"),
     database=_DATABASE,

@@ -98,11 +98,17 @@ class WebsiteSession:
             return False
 
     async def read(self, reader: str) -> Sequence[Row]:
-        """The rows of one of the site's readers. Raises InputError where it has none of that name."""
+        """The rows of one of the site's readers. Raises InputError where it has none of that name.
+
+        What a reader cannot make sense of is a failure of the site, never a verdict.
+        """
         if reader not in self.site.readers:
             known = ", ".join(self.site.readers)
             raise InputError(f"a reader of {self.site.name} must be one of {known}; got {reader!r}")
-        return await self.site.readers[reader].rows(self)
+        try:
+            return await self.site.readers[reader].rows(self)
+        except (LookupError, ValueError, TypeError, AttributeError, RecursionError) as error:
+            raise SandboxFailure("website", f"{self.site.name}: {reader} could not be read: {error!r}") from error
 
     async def snapshot(self) -> dict[str, Sequence[Row]]:
         """What all readers say."""

@@ -54,12 +54,13 @@ class Sql:
 
     file: str
     statement: str
+    parse: Callable[[Row], Row] = lambda row: row  # what a statement cannot say, such as what an editor draws by chance
 
     async def rows(self, site: Inside) -> Sequence[Row]:
         from tars_jax.sandbox.failures import SandboxFailure
 
         try:
-            return await site.sql(self.file, self.statement)
+            return [self.parse(row) for row in await site.sql(self.file, self.statement)]
         except SandboxFailure as failure:
             if "no such table" in str(failure) or "no such column" in str(failure):
                 return []
@@ -146,6 +147,7 @@ class Website:
     transient: tuple[str, ...] = ()  # patterns of files that are no state: logs, sessions, caches
     restarts: bool = False  # it keeps state in memory: a reset starts it anew
     reload: tuple[tuple[str, str, str], ...] = ()  # (method, path, body): makes it read what a reset has put back
+    logs: tuple[str, ...] = ()  # readers that tell what was done and not what is: how often something is saved
     database: str = ""  # the SQLite file that queries with `sql` are asked of; empty: none
     start_s: float = 60.0
     memory_mib: int = 1024
@@ -163,6 +165,8 @@ class Website:
             raise InputError(f"port of {self.name} must be from 1024 to 65535; got {self.port}")
         if not self.readers:
             raise InputError(f"readers of {self.name} must be at least one; got none")
+        if unknown := [name for name in self.logs if name not in self.readers]:
+            raise InputError(f"logs of {self.name} must be among its readers; got {unknown[0]!r}")
 
     @property
     def origin(self) -> str:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from tars_jax import InputError
-from tars_jax.json_fields import Fields, read_json, shown
+from tars_jax.json_fields import Fields, read_json, read_json_lines, shown
 from tars_jax.tasks.splits import split_of
-from tars_jax.tasks.websites.checks import Check, ReadsState
-from tars_jax.tasks.websites.site import Row
+from tars_jax.tasks.websites.effect import NOTHING_CHANGES, Effect
+from tars_jax.tasks.websites.tables import Tables
 
 DEFAULT_MAX_STEPS = 30
+_SIGNS = dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2212"), "-")  # dashes, and the sign of a negative number
 SYNTHESIZED = Path(__file__).with_name("synthesized.jsonl")  # tasks of data/website_synthesis; docs/websites_tasks.md
 
 
@@ -23,16 +23,15 @@ SYNTHESIZED = Path(__file__).with_name("synthesized.jsonl")  # tasks of data/web
 class WebsiteTask:
     """What is asked for on which site, and how one tells that it was done.
 
-    Success is that every check holds, that what `unchanged` readers say is what it was, and, where there is an
-    `answer`, that `finished` has said it. Raises InputError for a task that nothing could fail.
+    Success is that the site's state differs from what it was by the task's effect and by nothing else, and, where there
+    is an `answer`, that `finished` has said it. Raises InputError for a task that nothing could fail.
     """
 
     id: str
     site: str  # a name that `load_website` takes
     instruction: str
-    checks: tuple[Check, ...] = ()
+    effect: Effect = NOTHING_CHANGES  # without changes: all stays as it was
     answer: str | None = None  # compared without regard to case, white space and a period at the end
-    unchanged: tuple[str, ...] = ()  # readers whose rows stay
     seed: int = 0  # of the site's content
     version: str = ""  # of the site that it was made for; another is refused; empty: any
     start: str = ""  # a path of the site that is shown first; empty: its first page
@@ -45,33 +44,26 @@ class WebsiteTask:
     def __post_init__(self) -> None:
         if not self.instruction.strip():
             raise InputError(f"instruction of task {self.id!r} must say something; got {self.instruction!r}")
-        if not self.checks and self.answer is None:
-            raise InputError(f"checks of task {self.id!r} must be at least one, or answer be given; got neither")
+        if not self.effect.changes and self.answer is None:
+            raise InputError(f"effect of task {self.id!r} must have a change, or answer be given; got neither")
         if self.start and not self.start.startswith("/"):
             raise InputError(f"start of task {self.id!r} must be a path of the site; got {self.start!r}")
 
-    async def wrong(
-        self, session: ReadsState, answer: str | None, before: Mapping[str, Sequence[Row]] | None = None
-    ) -> str:
+    def wrong(self, before: Tables, now: Tables, answer: str | None) -> str:
         """What is still wrong; empty: it is done.
 
-        `answer`: what `finished` said; None: nothing yet. `before`: what `unchanged` readers said at first, by name.
-        Raises InputError for a reader that the site has not, SandboxFailure where the site does not answer.
+        `before`, `now`: the state at the beginning and as it is; `answer`: what `finished` said; None: nothing yet.
+        Raises InputError for a row that is not there at the beginning.
         """
-        for check in self.checks:
-            if said := await check.wrong(session):
-                return said
+        if said := self.effect.wrong(before, now):
+            return said
         if self.answer is not None and (answer is None or plain_answer(answer) != plain_answer(self.answer)):
             return "the answer is not the expected one" if answer is not None else "there is no answer yet"
-        for name, rows in (before or {}).items():
-            if list(await session.read(name)) != list(rows):
-                return f"{name} has changed"
         return ""
 
     def to_json(self) -> dict[str, Any]:
         return {
-            **dataclasses.asdict(self), "checks": [check.to_json() for check in self.checks],
-            "unchanged": list(self.unchanged), "about": dict(self.about),
+            **dataclasses.asdict(self), "effect": self.effect.to_json(), "about": dict(self.about),
             "sent_first": [[path, dict(fields)] for path, fields in self.sent_first],
         }  # fmt: skip
 
@@ -79,16 +71,17 @@ class WebsiteTask:
     def from_json(cls, value: Any, prefix: str = "task.") -> WebsiteTask:
         """Inverse of `to_json`. Raises InputError that names the field."""
         if not isinstance(value, Mapping):
-            raise InputError(f"{prefix.rstrip('.')} must be an object; got {shown(value)}")
+            raise InputError(f"{prefix.rstrip('.: ')} must be an object; got {shown(value)}")
         fields = Fields(value, prefix)
         fields.ignore(("split",))
         about = fields.value("about") or {}
         if not isinstance(about, Mapping):
             raise fields.error("about", "an object")
-        checks = [Check.from_json(each, f"{prefix}checks[{n}].") for n, each in enumerate(fields.array("checks"))]
+        effect = fields.value("effect")
         task = cls(
-            fields.text("id"), fields.text("site"), fields.text("instruction"), tuple(checks),
-            fields.optional_text("answer"), tuple(map(str, fields.array("unchanged"))),
+            fields.text("id"), fields.text("site"), fields.text("instruction"),
+            NOTHING_CHANGES if effect is None else Effect.from_json(effect, f"{prefix}effect."),
+            fields.optional_text("answer"),
             fields.integer("seed", 0, 0, 2**53 - 1) or 0, fields.text("version", ""), fields.text("start", ""),
             fields.integer("max_steps", DEFAULT_MAX_STEPS, 1, 10_000) or DEFAULT_MAX_STEPS, _forms(fields),
             split_of(value, prefix), dict(about),
@@ -110,17 +103,7 @@ def _forms(fields: Fields) -> tuple[tuple[str, dict[str, str]], ...]:
 def read_website_tasks(path: Path) -> tuple[WebsiteTask, ...]:
     """The tasks of a file: a JSON array, or an object a line (.jsonl). Raises InputError that names file and field."""
     if path.suffix == ".jsonl":
-        try:
-            lines = path.read_text("utf-8").splitlines()
-        except (OSError, ValueError) as error:
-            raise InputError(f"{path} must be a file of tasks; got {error}") from error
-        values = []
-        for number, line in enumerate(lines, 1):
-            if line.strip():
-                try:
-                    values.append((f"{path}: line {number}: ", json.loads(line)))
-                except ValueError as error:
-                    raise InputError(f"{path}: line {number} must be a JSON object; got {error}") from error
+        values: list[tuple[str, Any]] = [(f"{where}: ", each) for where, each in read_json_lines(path, "a task")]
     else:
         read = read_json(path)
         if not isinstance(read, list):
@@ -137,4 +120,5 @@ def read_website_tasks(path: Path) -> tuple[WebsiteTask, ...]:
 
 def plain_answer(text: str) -> str:
     """In the one form that answers are compared in."""
+    text = text.translate(_SIGNS)
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split()).rstrip(".").strip()

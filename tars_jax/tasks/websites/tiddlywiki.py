@@ -8,6 +8,8 @@ from typing import Any
 from tars_jax.tasks.websites import words
 from tars_jax.tasks.websites.site import Content, Rest, Row, Website
 
+# Of a note's fields those that are told by name, and those that only say when and how often it was saved.
+_TOLD = {"title", "tags", "text", "created", "modified", "creator", "modifier", "revision", "bag"}
 _TAGS = ("work", "home", "later", "urgent", "idea")
 
 
@@ -25,7 +27,12 @@ def _content(rng: random.Random) -> Content:
 
 def _notes(answer: Any) -> list[Row]:
     rows = [
-        {"title": note["title"], "tags": note.get("tags", ""), "text": note.get("text", "").strip()}
+        {
+            "title": note["title"],
+            "tags": note.get("tags", ""),
+            "text": note.get("text", "").strip(),
+            "more": {name: value for name, value in note.items() if name not in _TOLD},
+        }
         for note in answer
         if "draft.of" not in note
     ]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import itertools
 
-from tars_jax.tasks.websites.checks import Check
+from tars_jax.tasks.websites.effect import Change, Effect
 from tars_jax.tasks.websites.task import WebsiteTask
 
 PAGE = "/setup_timeline"
@@ -23,7 +23,6 @@ BOXES = (
     ("thnl", "timeline-hard-newlines", "break"),
 )
 MAX_STEPS = 6  # four boxes and the button take five at most
-_ON = "SELECT name FROM config WHERE value = '1' AND name IN ({})".format(", ".join(f"'{key}'" for _, key, _ in BOXES))
 
 
 @functools.cache
@@ -34,20 +33,28 @@ def tasks() -> tuple[WebsiteTask, ...]:
 
 
 def _task(first: tuple[bool, ...], last: tuple[bool, ...]) -> WebsiteTask:
-    on = [(key, word) for (_, key, word), ticked in zip(BOXES, last, strict=True) if ticked]
+    on = [word for *_, word in itertools.compress(BOXES, last)]
     boxes = [[name, word, ticked] for (name, _, word), ticked in zip(BOXES, last, strict=True)]
+    changes = [
+        Change("settings", {"name": key}, is_={"value": str(int(ticked))})
+        for (_, key, _), was, ticked in zip(BOXES, first, last, strict=True)
+        if was != ticked
+    ]
     return WebsiteTask(
         f"boxes-{_digits(first)}-{_digits(last)}",
         "fossil",
-        f"Tick only {', '.join(word for _, word in on)}" if on else "Tick none",
-        (Check(sql=_ON, equals=tuple({"name": key} for key, _ in on)),),
-        unchanged=("tickets",),
+        f"Tick only {', '.join(on)}" if on else "Tick none",
+        Effect(tuple(changes)),
         seed=1,
         start=PAGE,
         max_steps=MAX_STEPS,
-        sent_first=((PAGE, {name: str(int(on)) for (name, *_), on in zip(BOXES, first, strict=True)}),),
+        sent_first=(_sent((True,) * len(BOXES)), _sent(first)),  # a box that was never ticked is no row of the settings
         about={"by": "family", "form": {"boxes": boxes, "button": ["submit", "apply"]}},
     )
+
+
+def _sent(way: tuple[bool, ...]) -> tuple[str, dict[str, str]]:
+    return PAGE, {name: str(int(ticked)) for (name, *_), ticked in zip(BOXES, way, strict=True)}
 
 
 def _digits(way: tuple[bool, ...]) -> str:

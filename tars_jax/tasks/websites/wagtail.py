@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
+import re
 
 from tars_jax.tasks.websites import words
-from tars_jax.tasks.websites.site import Content, Login, Sql, Website
+from tars_jax.tasks.websites.site import Content, Login, Row, Sql, Website
 
+_BLOCK_KEY = re.compile(r' data-block-key="[^"]*"')
 _DATABASE = "site.sqlite3"
 _PAGES = """SELECT p.title, p.slug, up.title AS parent, t.intro, t.body, p.live, p.show_in_menus AS in_menus,
   p.seo_title, p.search_description, p.has_unpublished_changes AS unpublished
@@ -21,6 +23,11 @@ _DRAFTS = """SELECT json_extract(r.content, '$.title') AS title, json_extract(r.
   WHERE p.has_unpublished_changes ORDER BY p.path"""
 _REDIRECTS = """SELECT r.old_path, p.title AS page, r.redirect_link AS link, r.is_permanent AS permanent
   FROM wagtailredirects_redirect r LEFT JOIN wagtailcore_page p ON p.id = r.redirect_page_id ORDER BY r.old_path"""
+
+
+def _plain(row: Row) -> Row:
+    """Without the keys that the editor draws by chance for each block of a text."""
+    return {**row, "body": _BLOCK_KEY.sub("", row["body"] or "")}
 
 
 def _content(rng: random.Random) -> Content:
@@ -57,8 +64,8 @@ SITE = Website(
     health="/admin/login/",
     login=Login("/admin/login/", {"username": "anna", "password": "anna"}),
     readers={
-        "pages": Sql(_DATABASE, _PAGES),
-        "drafts": Sql(_DATABASE, _DRAFTS),
+        "pages": Sql(_DATABASE, _PAGES, _plain),
+        "drafts": Sql(_DATABASE, _DRAFTS, _plain),
         "redirects": Sql(_DATABASE, _REDIRECTS),
         "users": Sql(
             _DATABASE,

@@ -6,7 +6,7 @@ import dataclasses
 import random
 
 from tars_jax.data.website_synthesis.composition import alone, candidates, draw_part, rows, told_in_full
-from tars_jax.data.website_synthesis.effects import write_check
+from tars_jax.data.website_synthesis.effects import way_of
 from tars_jax.data.website_synthesis.exploration import Explored
 from tars_jax.data.website_synthesis.filters import ambiguous, is_unclear, too_long
 from tars_jax.data.website_synthesis.functions import Field, SiteFunction, functions_of
@@ -69,5 +69,4 @@ def test_one_of_several_is_chosen_and_read_again() -> None:
     assert {"resolve"} in chosen and {"accept"} in chosen and {"resolve", "accept"} not in chosen
     assert [ambiguous(alone(each), [function]) for each in found] == [""] * len(found)
     mark = Move("mark", "resolve", "action", value="on")
-    before, after = ({"tickets": [{"id": "3", "status": status}]} for status in ("new", "resolve"))
-    assert not write_check(before, after, after, [mark], (), "edit")[1]  # the state shows it
+    assert way_of("resolve", mark) == "is" and way_of("accept", mark) is None, "the state shows it"

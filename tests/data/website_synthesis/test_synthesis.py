@@ -18,11 +18,11 @@ from tars_jax.data.website_synthesis.exploration import ExplorationConfig, explo
 from tars_jax.data.website_synthesis.functions import functions_of
 from tars_jax.data.website_synthesis.journal import Journal, Outcome
 from tars_jax.data.website_synthesis.report import markdown, page
-from tars_jax.data.website_synthesis.state import is_met, to_tables
 from tars_jax.data.website_synthesis.synthesis import SiteReport, SynthesisConfig, synthesize
 from tars_jax.data.website_synthesis.task import SynthesizedTask
 from tars_jax.envs.website import Website
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager
+from tars_jax.tasks.websites.tables import to_tables
 from tests.data.website_synthesis.small_site import SmallSite
 
 pytestmark = pytest.mark.browser
@@ -75,7 +75,7 @@ def test_tasks_are_solved_verified_and_reported(tasks: int, merged: int, rows: i
         exploration=ExplorationConfig(pages=6, presses=0),
     )  # fmt: skip
 
-    async def work(manager: BrowserManager, site: SmallSite) -> tuple[SiteReport, list[tuple[bool, bool]]]:
+    async def work(manager: BrowserManager, site: SmallSite) -> tuple[SiteReport, list[tuple[bool, ...]]]:
         written = tmp_path / "orders.jsonl"
         report = await synthesize(manager, site, "orders", config, journal=Journal(written))
         lines = written.read_bytes().splitlines(keepends=True)
@@ -83,14 +83,15 @@ def test_tasks_are_solved_verified_and_reported(tasks: int, merged: int, rows: i
         written.write_bytes(b"".join(lines[:-1]) + lines[-1][:40])  # as a kill leaves it
         again = await synthesize(manager, site, "orders", config, journal=Journal(written))
         assert again == report and written.read_bytes().splitlines(keepends=True) == lines
-        states = []
+        states: list[tuple[bool, ...]] = []
         for task in report.tasks:  # each once more, by its recorded actions alone
             parsed = [parse_response(f"Action: {each}", space=Website.action_space) for each in task.solution]
             actions = [action for each in parsed if isinstance(each, Response) for action in each.actions]
             assert len(actions) == len(task.solution)
-            if task.check:
+            if task.effect.changes:
                 done = await replay(manager, site, actions)
-                states.append((is_met(task.check, done.before), is_met(task.check, done.after)))
+                states.append(tuple(not task.effect.wrong(done.before, each) for each in (done.before, done.after)))
+                assert task.mutants > 20
         return report, states
 
     report, states = on_site(work)

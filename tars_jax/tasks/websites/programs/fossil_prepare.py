@@ -50,6 +50,8 @@ fossil(
         for name, value in (
             ("'project-name'", "'" + content["project"].replace("'", "''") + "'"),
             ("'index-page'", "'/timeline?y=a'"),
+            # A process that follows each page, up to a minute later, and writes that it is there: after a reset, too.
+            ("'backoffice-disable'", "'1'"),
         )
     ),
 )

@@ -33,6 +33,8 @@ ASIDE = ("-journal", "-wal", "-shm")  # of SQLite: they come and go
 # Of a SQLite file's header what every transaction counts up; the rest of the file is its content.
 COUNTERS = ((18, 20), (24, 28), (40, 44), (92, 100))
 WAIT_S, LARGEST, MOST_ROWS = 10.0, 8 << 20, 5000
+ANSWERED_S = 5.0  # for a request that nobody waits for any more
+CLOSE_WAIT = "08"  # in the system's table of connections: the other side has closed it, this one has not
 
 
 class Wrong(Exception):
@@ -167,6 +169,7 @@ class Keeper:
     def reset(self) -> dict[str, Any]:
         """Puts the saved state back, and checks that all of it is there and nothing else."""
         begun = time.perf_counter()
+        self.await_answers()
         copy, now = self.saved / "state", self.all_digests()
         changed = [path for path in {*now, *self.digests} if now.get(path) != self.digests.get(path)]
         for path in sorted(changed, reverse=True):  # what is in a folder before it
@@ -188,6 +191,12 @@ class Keeper:
         if wrong:
             raise Wrong(f"the state was not put back: {', '.join(wrong[:5])}")
         return {"changed": sorted(changed)[:50], "ms": 1000 * (time.perf_counter() - begun)}
+
+    def await_answers(self) -> None:
+        """Waits until the site has no request whose sender is gone: what that writes would come after the reset."""
+        last = time.monotonic() + ANSWERED_S
+        while unheard(self.port) and time.monotonic() < last:
+            time.sleep(0.01)
 
     def differs(self) -> list[str]:
         now = self.all_digests()
@@ -262,6 +271,15 @@ class Keeper:
         )
         cookies = [{"name": each.name, "value": each.value or "", "path": each.path} for each in self.cookies]
         return {"status": status, "text": page, "cookies": cookies}
+
+
+def unheard(port: int) -> bool:
+    """Whether a program still works for somebody who has closed the connection to this port."""
+    found = []
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        if os.path.exists(table):
+            found += [line.split() for line in pathlib.Path(table).read_text().splitlines()[1:]]
+    return any(row[1].endswith(f":{port:04X}") and row[3] == CLOSE_WAIT for row in found)
 
 
 def is_database(file: pathlib.Path) -> bool:

@@ -1,0 +1,93 @@
+"""Whether a solution makes a task: its effect is the same again and in another way, and no wrong end has it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Sequence
+
+from tars_jax.agent.actions import Action
+from tars_jax.data.website_synthesis.effects import NoCheck, is_shown, unnamed, write_effect
+from tars_jax.data.website_synthesis.execution import Execution, replay, replay_otherwise
+from tars_jax.data.website_synthesis.filters import unproved
+from tars_jax.data.website_synthesis.moves import Move
+from tars_jax.data.website_synthesis.mutants import End, passing
+from tars_jax.data.website_synthesis.site import LiveSite
+from tars_jax.data.website_synthesis.wording import QUOTED
+from tars_jax.sandbox.browser import BrowserManager
+from tars_jax.tasks.websites.effect import ALL, Effect
+from tars_jax.tasks.websites.tables import Tables, fingerprint
+
+NOT_UNDONE = "a reset does not undo it"
+UNNAMED = "its words do not name the one that is meant"
+OTHER_WAY = "done in another way, it ends otherwise"
+
+
+@dataclasses.dataclass(frozen=True)
+class Grounds:
+    """What is known of a site before any of its tasks."""
+
+    manager: BrowserManager
+    site: LiveSite
+    noise: frozenset[str]  # tables that change by looking alone
+    chance: Sequence[Tables]  # ends of doing nothing, and of random play
+
+    @property
+    def logs(self) -> tuple[str, ...]:
+        """Readers that tell what was done and not what is."""
+        declared = getattr(self.site, "site", None)
+        return tuple(getattr(declared, "logs", ()))
+
+    @property
+    def open(self) -> dict[str, tuple[str, ...]]:
+        """What every effect leaves open."""
+        return {name: (ALL,) for name in sorted(self.noise) if name in self.chance[0]}
+
+    def without_noise(self, tables: Tables) -> str:
+        return fingerprint({name: found for name, found in tables.items() if name not in self.noise})
+
+
+@dataclasses.dataclass(frozen=True)
+class Admission:
+    effect: Effect
+    unshown: tuple[Move, ...]  # inputs that no value in the state shows: whether they matter is still to be seen
+    mutants: int
+    ways: int  # that are known
+
+
+async def admit(
+    grounds: Grounds, first: Execution, actions: Sequence[Action], inputs: Sequence[Move], instruction: str,
+    offered: Collection[str] = (),
+) -> Admission:  # fmt: skip
+    """What a task is verified by.
+
+    Args:
+      first: what became of the solution; actions: it, as recorded.
+      inputs: what was put in.
+      offered: values that the form has by itself.
+
+    Raises NoCheck where it makes no task, and as `replay`.
+    """
+    names = QUOTED.findall(instruction)
+    likely, _ = write_effect([first.done, first.done], inputs, grounds.noise, grounds.logs, names)  # before any repeats
+    if (name := unnamed(likely, first.before, instruction, inputs, offered)) is not None:
+        raise NoCheck(UNNAMED, where=name)
+    other = await replay_otherwise(grounds.manager, grounds.site, actions)
+    if other is not None and not is_shown(other.done, inputs):
+        other = None  # the page has not taken it that way
+    if other is not None and grounds.without_noise(other.after) == grounds.without_noise(first.after):
+        again = other
+    else:  # what came out otherwise may be drawn by chance, or be of that way
+        again = await replay(grounds.manager, grounds.site, actions)
+    if any(
+        grounds.without_noise(first.before) != grounds.without_noise(each.before) for each in (again, other or again)
+    ):
+        raise NoCheck(NOT_UNDONE)
+    effect, unshown = write_effect([first.done, again.done], inputs, grounds.noise, grounds.logs, names)
+    if other is not None and (said := effect.wrong(other.before, other.after)):
+        raise NoCheck(OTHER_WAY, where=said)
+    if reason := unproved(effect, first.before, grounds.chance):
+        raise NoCheck(reason)
+    count, passed = passing(End(first.before, first.after, effect, tuple(inputs)))
+    if passed:
+        raise NoCheck(f"a wrong end passes: {passed[0]}")
+    return Admission(effect, unshown, count, 1 if other is None else 2)

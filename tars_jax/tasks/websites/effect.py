@@ -1,0 +1,236 @@
+"""The one form of a check: all that a task changes in a site's state, as plain data. Everything else stays as it was.
+
+{"changes": [{"read": "milestones", "is": {"name": "Sprint 9", "completed": "0"}, "open": ["due"]},
+             {"read": "tickets", "where": {"summary": "Printer jams"}, "is": {"status": "closed"}},
+             {"read": "wiki", "where": {"name": "BookClub"}, "contains": {"text": ["seven chairs", "two lamps"]}},
+             {"read": "reports", "where": {"title": "All"}, "gone": true}],
+ "open": {"users": ["last_seen"], "log": ["*"]}}
+
+A row that changes or goes is told by `where`, which one row alone has at first. What comes has the fields that are
+named and no others; what changes keeps the fields that are not named. `open` are fields, or all rows of a reader, that
+may be anything. No code of a task is ever run.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tars_jax import InputError
+from tars_jax.json_fields import Fields, shown
+from tars_jax.tasks.websites.tables import Row, Tables, plain, unmatched
+
+ALL = "*"
+
+
+@dataclasses.dataclass(frozen=True)
+class Change:
+    """A row that comes, changes or goes. Raises InputError for what cannot be."""
+
+    read: str  # the reader whose row it is
+    where: Mapping[str, str] = dataclasses.field(default_factory=dict)  # of the row at first; none: it is new
+    gone: bool = False
+    is_: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    contains: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    open: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        named = [*self.is_, *self.contains, *self.open]
+        if twice := [name for name, count in Counter(named).items() if count > 1]:
+            raise InputError(f"fields of a change must be in one of is, contains and open; got {twice[0]!r} in two")
+        if self.gone and (named or not self.where):
+            raise InputError(f"a row that is gone must have where, and no fields; got {shown(self.to_json())}")
+        if not self.gone and not named:
+            raise InputError(f"a change must say what a row is like then; got {shown(self.to_json())}")
+        if any(not texts for texts in self.contains.values()):
+            raise InputError(f"contains must have texts; got {shown(self.to_json())}")
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """That may be other than they were."""
+        return (*self.is_, *self.contains, *self.open)
+
+    def finds(self, row: Row) -> bool:
+        """Whether `where` tells this row."""
+        return all(row.get(name) == value for name, value in self.where.items())
+
+    def fits(self, old: Row | None, new: Row) -> bool:
+        """Whether a row is as it is to be. `old`: what it was; None: it is new."""
+        names = {*new, *(old or self.fields)}
+        return all(self._field_fits(name, old, new) for name in names)
+
+    def _field_fits(self, name: str, old: Row | None, new: Row) -> bool:
+        found = new.get(name)
+        if found is None:
+            return False
+        if name in self.is_:
+            return found == self.is_[name]
+        if name in self.contains:
+            return all(text in found for text in self.contains[name])
+        return name in self.open or (old is not None and found == old.get(name))
+
+    def to_json(self) -> dict[str, Any]:
+        """Without what is left out."""
+        contains = {name: list(texts) for name, texts in self.contains.items()}
+        given = {
+            "read": self.read, "where": dict(self.where), "gone": self.gone, "is": dict(self.is_),
+            "contains": contains, "open": list(self.open),
+        }  # fmt: skip
+        return {name: value for name, value in given.items() if value}
+
+    @classmethod
+    def from_json(cls, value: Any, prefix: str = "change.") -> Change:
+        """Inverse of `to_json`. Raises InputError that names the field."""
+        fields = _fields(value, prefix)
+        where, is_, contains = (_object(fields, name) for name in ("where", "is", "contains"))
+        for name, texts in contains.items():
+            if not isinstance(texts, list) or not texts:
+                raise InputError(f"{prefix}contains.{name} must be an array of texts; got {shown(texts)}")
+        for name, each in (*where.items(), *is_.items()):
+            if isinstance(each, Mapping | list):
+                raise InputError(f"{prefix}{name} must be a text or a number; got {shown(each)}")
+        change = cls(
+            fields.text("read"), {name: plain(each) for name, each in where.items()}, fields.flag("gone"),
+            {name: plain(each) for name, each in is_.items()},
+            {name: tuple(map(plain, texts)) for name, texts in contains.items()}, _names(fields, "open"),
+        )  # fmt: skip
+        _none_unread(fields, prefix)
+        return change
+
+
+@dataclasses.dataclass(frozen=True)
+class Effect:
+    """All that changes; without changes everything is to stay as it was."""
+
+    changes: tuple[Change, ...] = ()
+    open: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)  # by reader, fields, or ALL its rows
+
+    @property
+    def readers(self) -> tuple[str, ...]:
+        """That it names."""
+        return tuple(dict.fromkeys((*(each.read for each in self.changes), *self.open)))
+
+    def located(self, before: Tables) -> tuple[Row | None, ...]:
+        """The row of each change as it is at first. Raises InputError where `where` finds none, or several."""
+        rows: list[Row | None] = []
+        taken: list[tuple[str, Row]] = []
+        for change in self.changes:
+            found = [row for row in self._seen(before, change.read) if change.finds(row)] if change.where else []
+            if change.where and (len(found) != 1 or (change.read, found[0]) in taken):
+                raise InputError(
+                    f"where of {change.read} must find one row of its own; got {len(found)} for {dict(change.where)}"
+                )
+            taken += [(change.read, row) for row in found]
+            rows.append(found[0] if found else None)
+        return tuple(rows)
+
+    def wrong(self, before: Tables, now: Tables) -> str:
+        """What is not as it should be; empty: nothing.
+
+        Args:
+          before: the state at the beginning; now: as it is.
+
+        Raises InputError as `located`.
+        """
+        rows = list(zip(self.changes, self.located(before), strict=True))
+        for reader in sorted({*before, *now, *(each.read for each in self.changes)}):
+            of_reader = [(change, old) for change, old in rows if change.read == reader]
+            if said := self._wrong_rows(reader, of_reader, before, now):
+                return f"{reader}: {said}"
+        return ""
+
+    def _wrong_rows(self, reader: str, rows: Sequence[tuple[Change, Row | None]], before: Tables, now: Tables) -> str:
+        gone, come = unmatched(self._seen(before, reader), self._seen(now, reader))
+        for _, old in rows:
+            if old is not None and dict(old) not in gone:
+                return f"{shown(dict(old))} is as it was"
+            if old is not None:
+                gone.remove(dict(old))
+        wanted = [(change, old) for change, old in rows if not change.gone]
+        is_loose = ALL in self.open.get(reader, ())
+        if gone and not is_loose:
+            return f"{shown(dict(gone[0]))} is no more as it was"
+        if len(come) > len(wanted) and not is_loose:
+            return f"{len(come)} rows came or changed instead of {len(wanted)}"
+        fitting = [[n for n, new in enumerate(come) if change.fits(old, new)] for change, old in wanted]
+        if (left := unpaired(fitting)) is not None:
+            return f"no row is as {shown(wanted[left][0].to_json())}"
+        return ""
+
+    def _seen(self, tables: Tables, reader: str) -> Sequence[Row]:
+        """The rows of a reader without its open fields."""
+        hidden = self.open.get(reader, ())
+        rows = tables.get(reader, ())
+        return [{k: v for k, v in row.items() if k not in hidden} for row in rows] if hidden else rows
+
+    def to_json(self) -> dict[str, Any]:
+        given = {
+            "changes": [each.to_json() for each in self.changes],
+            "open": {k: list(v) for k, v in self.open.items()},
+        }
+        return given if self.open else {"changes": given["changes"]}
+
+    @classmethod
+    def from_json(cls, value: Any, prefix: str = "effect.") -> Effect:
+        """Inverse of `to_json`. Raises InputError that names the field."""
+        fields = _fields(value, prefix)
+        changes = fields.array("changes", required=True)
+        opened = _object(fields, "open")
+        for reader, names in opened.items():
+            if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+                raise InputError(f"{prefix}open.{reader} must be an array of names; got {shown(names)}")
+        effect = cls(
+            tuple(Change.from_json(each, f"{prefix}changes[{n}].") for n, each in enumerate(changes)),
+            {reader: tuple(names) for reader, names in opened.items()},
+        )
+        _none_unread(fields, prefix)
+        return effect
+
+
+NOTHING_CHANGES = Effect()
+
+
+def unpaired(fitting: Sequence[Sequence[int]]) -> int | None:
+    """One that gets nothing of its own, where each wants one of these and no two the same; None: all do.
+
+    By augmenting paths, as several rows may fit one change.
+    """
+    owner: dict[int, int] = {}
+
+    def placed(one: int, tried: set[int]) -> bool:
+        for place in fitting[one]:
+            if place not in tried:
+                tried.add(place)
+                if place not in owner or placed(owner[place], tried):
+                    owner[place] = one
+                    return True
+        return False
+
+    return next((one for one in range(len(fitting)) if not placed(one, set())), None)
+
+
+def _fields(value: Any, prefix: str) -> Fields:
+    if not isinstance(value, Mapping):
+        raise InputError(f"{prefix.rstrip('.')} must be an object; got {shown(value)}")
+    return Fields(value, prefix)
+
+
+def _object(fields: Fields, name: str) -> Mapping[str, Any]:
+    value = fields.value(name)
+    if value is not None and not isinstance(value, Mapping):
+        raise fields.error(name, "an object")
+    return value or {}
+
+
+def _names(fields: Fields, name: str) -> tuple[str, ...]:
+    names = fields.array(name)
+    if not all(isinstance(each, str) for each in names):
+        raise fields.error(name, "an array of names")
+    return tuple(names)
+
+
+def _none_unread(fields: Fields, prefix: str) -> None:
+    if unread := fields.unread():
+        raise InputError(f"{prefix}{unread[0]} must not be there; its fields are those of tasks/websites/effect.py")
