@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Sequence
 
 from tars_jax.judges.answers import names
-from tars_jax.judges.answers.speech import CONTRAST, JOINS, NEGATIONS, STARTS
+from tars_jax.judges.answers.speech import CONTRAST, EXCLUSIONS, JOINS, NEGATIONS, STARTS
 from tars_jax.judges.answers.words import Word, tokens
 
 # Stand for numbers and days of the reference's kind.
@@ -29,7 +29,11 @@ class Clause:
 
     @property
     def is_negated(self) -> bool:
-        if self.shares is not None and self.shares.is_negated and self.shares.texts[0] not in NEGATIONS:
+        return self.has_not != bool(set(self.texts) & EXCLUSIONS)
+
+    @property
+    def has_not(self) -> bool:
+        if self.shares is not None and self.shares.has_not and self.shares.texts[0] not in NEGATIONS:
             return True
         found = self.texts
         for place, text in enumerate(found):

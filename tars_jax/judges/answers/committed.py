@@ -26,7 +26,8 @@ _SENTENCE = re.compile(r"[.;!?]\s|\n|[:=≈]")
 _FULL = re.compile(r"[.;!?]\s|\n")
 _BRACKET = re.compile(r"\s*\(([^()]*)\)")
 _CHOICE = re.compile(
-    r"^\W*(?:or|maybe|perhaps|possibly|alternatively|actually|rather|correction|no|yes)\b|\?", re.IGNORECASE
+    r"^\W*(?:or|maybe|perhaps|possibly|alternatively|actually|but|however|only|rather|correction|no|yes)\b|\?",
+    re.IGNORECASE,
 )
 
 

@@ -11,6 +11,7 @@ import pint
 from tars_jax.judges.answers import names
 from tars_jax.judges.answers.clauses import RIGHT, RIVAL, UNSURE
 from tars_jax.judges.answers.dates import compare_dates, dates_in, read_date
+from tars_jax.judges.answers.numbers import with_figures
 from tars_jax.judges.answers.quantities import Quantity, Same, compare, quantities_in, read_quantity
 from tars_jax.judges.answers.signs import directed
 from tars_jax.judges.answers.speech import ASKS_WHEN, ASKS_WHETHER, FRAMES
@@ -58,6 +59,8 @@ def kind_of(reference: str, question: str) -> str | tuple[str, ...] | Callable[[
             if asks_zero:
                 said = re.sub(r"\b(?:none|zero)\b", "0", said, flags=re.IGNORECASE)
                 said = re.sub(r"\bno\b", "0", said, flags=re.IGNORECASE) if COUNTS.search(question) else said
+            if shares:
+                said = re.sub(r"\b(\d{1,2}) out of (?:every )?(\d{1,2})\b", r"\1/\2", with_figures(said).text)
             return _marked(said, _signs(said, wanted, shares, question))
 
         return mark_numbers

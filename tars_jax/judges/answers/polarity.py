@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tars_jax.judges.answers import names
 from tars_jax.judges.answers.clauses import Clause, clauses_of
 from tars_jax.judges.answers.kinds import as_yes_or_no, reason_of
-from tars_jax.judges.answers.speech import AUXILIARIES, CONTRAST, FRAMES, NEGATIONS, PRONOUNS, REFUSALS
+from tars_jax.judges.answers.speech import AUXILIARIES, CONTRAST, FRAMES, NEGATIONS, PAST, PRESENT, PRONOUNS, REFUSALS
 from tars_jax.judges.answers.weighing import Weighing
 
 _TURNS = frozenset(("wait", "actually", "correction", "rather", "anymore", "previously", "formerly"))
@@ -31,6 +31,10 @@ class Polarity(Weighing):
             return False
         if told[0] == wanted and self._is_turned(clauses, wanted):
             return "it takes something back"
+        figures = {word for word in reason if word.isdigit()}
+        said_figures = {word for clause in clauses for word in clause.texts if word.isdigit()}
+        if told[0] == wanted and figures and said_figures and not figures & said_figures:
+            return "it gives another reason"
         return told[0] == wanted
 
     def _told(self, clause: Clause, number: int) -> list[str]:
@@ -54,9 +58,7 @@ class Polarity(Weighing):
 
     def _denies(self, clause: Clause, reason: set[str]) -> bool:
         """Whether a clause denies the reason that the reference has: "no, it was not disallowed"."""
-        return clause.is_negated and any(
-            names.akin(word, each) for each in reason - self._asked for word in clause.texts
-        )
+        return clause.has_not and any(names.akin(word, each) for each in reason - self._asked for word in clause.texts)
 
     def _is_turned(self, clauses: Sequence[Clause], wanted: str) -> bool:
         """Whether what comes after yes or no speaks against it."""
@@ -78,6 +80,8 @@ class Polarity(Weighing):
         content = {word.text for word in clause.words if not self._is_free(word)} - NEGATIONS
         if "not" in (clause.texts[-1], clause.texts[0]) and (len(clause.words) < 3 or not content):
             return "no"  # "unfortunately not", "not in her lifetime"
+        if set(clause.texts) & PAST and not set(clause.texts) & PRESENT and self._asks_of_now:
+            return ""  # "it was open"
         asked = self._asked - FRAMES - NEGATIONS
         share = sum(any(names.akin(text, each) for text in clause.texts) for each in asked)
         return said if not content and share and share * 2 >= len(asked) else ""
@@ -90,7 +94,7 @@ class Polarity(Weighing):
         stated = [
             clause
             for clause in clauses
-            if not clause.is_negated
+            if not clause.has_not
             and reason
             and all(any(names.akin(word, each) for word in clause.texts) for each in reason)
         ]

@@ -17,6 +17,7 @@ from tars_jax.judges.answers.speech import (
     MEASURES,
     NEGATIONS,
     PERSONS,
+    PRESENT,
     TITLES,
     TO_THE_JUDGE,
 )
@@ -44,6 +45,7 @@ class Reading:
         if self._is_choice:
             self._offered |= lower_choices(question)
         self._shouts = False
+        self._asks_of_now = bool(asked) and asked[0].text in PRESENT
         self._asks_who = bool(PERSONS.search(question))
         self._asks_not = any(word.text in NEGATIONS for word in asked)
         self._is_described = bool(DESCRIBES.search(question))

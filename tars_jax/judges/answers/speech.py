@@ -47,10 +47,11 @@ PERSONS = re.compile(
 CALENDAR = _words("year years month day days date century decade era")  # free beside a day
 BEGINS = _words("began begins started starts ran runs opened opens open held took takes ended ends")  # beside a span
 PREPOSITIONS = _words("in at on by from with for during since after according as under through via until")
-NEGATIONS = _words(
-    """not no never none neither nor without except unlike nobody nothing
-    excluded excluding rejected dismissed eliminated"""
-)
+NEGATIONS = _words("not no never none neither nor without except unlike nobody nothing")
+# Say "not" of what they stand with: "I excluded Lyon"; after a "not" they do not.
+EXCLUSIONS = _words("excluded excluding rejected dismissed eliminated")
+PAST = _words("was were had did")
+PRESENT = _words("is are has have does do")
 WRONG = _words("wrong incorrect false untrue mistaken error")
 CONTRAST = _words("but however though although while whereas because since which who whose where so then if when")
 SUBORDINATE = _words("which who whose where because since whereas while")
@@ -69,9 +70,9 @@ RELATIONS = _words(
 )
 STARTS = frozenset(',;:!?()[]"\n/|=<>')
 REFUSALS = re.compile(
-    r"\b(?:un(?:known|clear|able|certain)|not (?:able|found|stated|known|given|available|say|tell|find|determine|verify|"
-    r"access|answer|know|sure)|(?:do|did|can|could) ?n[o']t\w*|cannot|no (?:idea|answer|information|evidence)|n/a|"
-    r"sorry|hard to say)\b",
+    r"\b(?:un(?:known|clear|able|certain)|not (?:able|found|stated|known|given|available|say|tell|find|determine|"
+    r"verify|access|answer|know|sure)|(?:do|did|can|could) ?n[o']t\w*|cannot|no (?:idea|answer|information|evidence)|"
+    r"n/a|sorry|hard to say)\b",
     re.IGNORECASE,
 )
 VAGUE = re.compile(

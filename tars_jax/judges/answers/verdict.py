@@ -81,9 +81,12 @@ class _Judge(Polarity, Listing):
         return named or any(RIGHT in mark(said) for mark in marks) or not (targets or marks)
 
     def is_value(self, said: str) -> bool:
-        """Whether a text is another thing of the reference's kind and nothing more, such as "7" or "Paris"."""
+        """Whether a text is another thing of the reference's kind, such as "7", "7 after review" or "Paris"."""
         if any(callable(kind) for kind in self._kinds):
-            return self.is_figure(said)
+            marks = [kind(said).strip() for kind in self._kinds if callable(kind)]
+            return self.is_figure(said) or any(
+                mark.startswith(RIVAL) and not re.search(f"[\\d{RIVAL}]", mark[1:]) for mark in marks
+            )
         clauses = clauses_of(said, [])
         content = [word for clause in clauses for word in clause.words if word.text not in names.ARTICLES]
         if any(word.text in self._offered for word in content):

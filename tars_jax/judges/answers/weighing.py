@@ -112,7 +112,7 @@ class Weighing(Reading):
         if (
             leader is not None
             and leader.capital
-            and not self._is_free(leader)
+            and (leader.text in ("will", "may") or not self._is_free(leader))
             and not self._is_marked(clause)
             and not is_titled
         ):
@@ -208,6 +208,8 @@ class Weighing(Reading):
     def _is_typed_rival(self, clause: Clause, clauses: Sequence[Clause]) -> bool | str:
         if not any(word.raw in (RIVAL, UNSURE) for word in clause.words) or clause.is_negated:
             return False
+        if (clause.before == "(" and clause.words[0].raw == RIVAL) or clause.before in ("but", "however"):
+            return "a number beside it is another"
         if clause.before in SUBORDINATE:
             return False
         if self._content(clause) and clause.before not in ("or", "/"):
