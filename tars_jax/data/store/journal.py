@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 from tars_jax import InputError
 from tars_jax.data.store.events import Event, checked
 from tars_jax.files import write_atomic
+from tars_jax.launcher import LAUNCHER
 from tars_jax.trajectory.files import NewerFormat
 
 FILE = "journal.jsonl"
@@ -131,14 +132,14 @@ class Journal:
             if line.event is None:
                 raise InputError(
                     f"{self.file}: the line at byte {line.start} must be an event with its checksum; got "
-                    f"{line.text[:40]!r}; ./launch/local.sh store --config.action=repair sets it aside"
+                    f"{line.text[:40]!r}; {LAUNCHER} store --config.action=repair sets it aside"
                 )
             try:
                 yield checked(line.event, f"{self.file}, byte {line.start}"), line.end
             except NewerFormat:
                 raise
             except InputError as error:
-                advice = "./launch/local.sh store --config.action=repair sets the line aside"
+                advice = f"{LAUNCHER} store --config.action=repair sets the line aside"
                 raise InputError(f"{error}; {advice}") from error
 
     def _cut_torn_line(self, descriptor: int) -> None:
