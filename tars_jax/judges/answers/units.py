@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import logging
 import re
 import threading
 from typing import Any
@@ -25,6 +26,7 @@ def registry() -> pint.UnitRegistry[Any]:
 @functools.cache
 def _registry() -> pint.UnitRegistry[Any]:
     found: pint.UnitRegistry[Any] = pint.UnitRegistry(autoconvert_offset_to_baseunit=True)
+    logging.getLogger("pint.util").setLevel(logging.ERROR)  # a word of two meanings is no news: the question tells
     found.define("percentage_point = 1 = _ = percentage_points")
     return found
 
