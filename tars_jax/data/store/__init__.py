@@ -25,7 +25,7 @@ import numpy as np
 from tars_jax import InputError
 from tars_jax.data.store.index import Index
 from tars_jax.data.store.journal import FILE as JOURNAL
-from tars_jax.data.store.journal import Journal
+from tars_jax.data.store.journal import HEAD, INDEX, Journal
 from tars_jax.data.store.query import parse
 from tars_jax.data.store.records import (
     Origin,
@@ -52,7 +52,9 @@ AT_A_TIME = 256  # episodes that are written before their events are
 
 
 def is_store(path: Path) -> bool:
-    return (path / JOURNAL).is_file()
+    """Also one that has lost its journal."""
+    left = (JOURNAL, HEAD, INDEX)
+    return any((path / name).is_file() for name in left) or any((path / "episodes").glob("*/*.episode"))
 
 
 class Store:
@@ -71,6 +73,11 @@ class Store:
         self.journal = Journal(self.path)
         if not is_store(self.path):
             with self.journal.locked():
+                self.journal.follow()
+        elif not self.journal.is_writable or not self.journal.file.is_file():
+            self.journal.require_whole()
+        elif self.journal.next.exists() or self.journal.shortfall():
+            with self.journal.locked():  # which finishes it, or looks again while nobody writes
                 pass
         self.index = Index(self.path, self.journal)
         self._refresh()
@@ -247,13 +254,19 @@ class Store:
     def _writing(self) -> Iterator[None]:
         with self.journal.locked():
             self.index.catch_up()
+            self.journal.follow()
             yield
             self.index.catch_up()
 
     def _refresh(self) -> None:
-        if self.index.is_behind():
-            with self.journal.locked() if self.journal.is_writable else contextlib.nullcontext():
-                self.index.catch_up()
+        if not self.index.is_behind():
+            return
+        if not self.journal.is_writable:
+            self.index.catch_up()
+            return
+        with self.journal.locked():
+            self.index.catch_up()
+            self.journal.follow()
 
     def _rows(self, sql: str, values: Iterable[Any] = ()) -> list[Any]:
         self._refresh()
