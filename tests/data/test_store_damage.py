@@ -127,6 +127,12 @@ def test_what_is_taken_in_can_be_read_exported_and_checked(given: list[Trajector
         ({"metadata": {"pixels": np.zeros(2)}}, "task, metadata, infos and texts must be JSON; .*ndarray"),
         ({"reward": float("inf")}, "field reward must be a finite number"),
         ({"task": {"environment": "maze"}}, "field task must have an environment and max_steps"),
+        ({"steps": (played(1, True).steps[0], dataclasses.replace(played(1, True).steps[1], screenshot=b"no picture"))},
+         "trajectory 'played 1': the screenshot of step 1 must be an image; got 10 bytes"),
+        ({"steps": (dataclasses.replace(played(1, True).steps[0], screenshot=picture(9)[:-30]),
+                    played(1, True).steps[1])},
+         "the screenshot of step 0 must be an image"),  # torn
+        ({"final_screenshot": b"\x89PNG"}, "the final screenshot must be an image; got 4 bytes"),
         ({"success": "no"}, "field success must be True, False or None; got 'no'"),
         ({"success": 0.2}, "field success must be True, False or None; got 0.2"),
         ({"reward": "1"}, "field reward must be a finite number; got '1'"),

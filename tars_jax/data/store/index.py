@@ -20,6 +20,7 @@ from tars_jax import InputError
 from tars_jax.data.store.journal import INDEX as FILE
 from tars_jax.data.store.journal import Journal
 from tars_jax.data.store.verdicts import Verdict, counted
+from tars_jax.launcher import LAUNCHER
 
 AT_A_TIME = 10_000  # episodes that are added together
 WAIT_S = 60.0  # for another process that writes
@@ -182,7 +183,7 @@ class Index:
         if getattr(error, "sqlite_errorname", "") == "SQLITE_FULL":
             return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.file))
         return InputError(
-            f"{self.file} must be a store's index; got {error}; ./launch/local.sh store --config.action=repair makes "
+            f"{self.file} must be a store's index; got {error}; {LAUNCHER} store --config.action=repair makes "
             "it anew from the journal"
         )
 

@@ -24,6 +24,7 @@ from tars_jax.data.store.head import FILE as HEAD
 from tars_jax.data.store.head import NOTHING, End, read_head
 from tars_jax.data.store.lines import Written, decoded
 from tars_jax.files import write_atomic
+from tars_jax.launcher import LAUNCHER
 from tars_jax.trajectory.files import NewerFormat
 
 FILE = "journal.jsonl"
@@ -226,14 +227,14 @@ class Journal:
             if line.event is None:
                 raise InputError(
                     f"{self.file}: the line at byte {line.start} must be an event with its checksum; got "
-                    f"{line.text[:40]!r}; ./launch/local.sh store --config.action=repair sets it aside"
+                    f"{line.text[:40]!r}; {LAUNCHER} store --config.action=repair sets it aside"
                 )
             try:
                 yield checked(line.event, f"{self.file}, byte {line.start}"), line.end
             except NewerFormat:
                 raise
             except InputError as error:
-                advice = "./launch/local.sh store --config.action=repair sets the line aside"
+                advice = f"{LAUNCHER} store --config.action=repair sets the line aside"
                 raise InputError(f"{error}; {advice}") from error
 
 

@@ -22,6 +22,8 @@ from tars_jax import InputError
 from tars_jax.data.store.events import LARGEST, checked, is_integer
 from tars_jax.data.store.verdicts import own_verdict
 from tars_jax.json_fields import is_text, shown
+from tars_jax.launcher import LAUNCHER
+from tars_jax.pictures import read_picture
 from tars_jax.trajectory import Trajectory
 from tars_jax.trajectory.checks import check_types
 from tars_jax.trajectory.files import NewerFormat, decode_trajectory, encode_trajectory
@@ -76,17 +78,20 @@ def digest(data: bytes) -> str:
 
 
 def record_of(trajectory: Trajectory, origin: Origin) -> Record:
-    """Raises InputError for a trajectory that contradicts itself, and for one that could not be read back."""
+    """Raises InputError for a trajectory that contradicts itself, for one that could not be read back, and for one with
+    a screenshot that is no picture."""
     if not isinstance(trajectory, Trajectory):
         raise InputError(f"an episode must be a Trajectory; got {shown(trajectory)}")
     source = f"trajectory {shown(trajectory.id)}"
     check_types(trajectory, source)
     images: dict[str, bytes] = {}
 
-    def kept(png: bytes) -> bytes:
+    def kept(png: bytes, where: str) -> bytes:
         if not png:
             return b""
-        images[name := digest(png)] = png
+        if (name := digest(png)) not in images:
+            read_picture(png, f"{source}: {where}")
+            images[name] = png
         return _MARK + name.encode()
 
     for name in ("id", "task"):
@@ -100,8 +105,11 @@ def record_of(trajectory: Trajectory, origin: Origin) -> Record:
     stored = dataclasses.replace(
         trajectory,
         metadata={**trajectory.metadata, ORIGIN: dataclasses.asdict(origin)},
-        steps=tuple(dataclasses.replace(step, screenshot=kept(step.screenshot)) for step in trajectory.steps),
-        final_screenshot=kept(trajectory.final_screenshot),
+        steps=tuple(
+            dataclasses.replace(step, screenshot=kept(step.screenshot, f"the screenshot of step {number}"))
+            for number, step in enumerate(trajectory.steps)
+        ),
+        final_screenshot=kept(trajectory.final_screenshot, "the final screenshot"),
     )
     content = encode_trajectory(stored, source)
     record = Record(digest(content), content, images, decode_record(content, source))
@@ -245,7 +253,7 @@ def read_checked(file: Path, name: str) -> bytes:
     except OSError as error:
         missing = isinstance(error, FileNotFoundError)
         raise (InputError if missing else Unreadable)(
-            f"{file}: cannot be read: {error.strerror}; ./launch/local.sh store --config.action=check says more"
+            f"{file}: cannot be read: {error.strerror}; {LAUNCHER} store --config.action=check says more"
         ) from error
     if digest(content) != name:
         raise InputError(
