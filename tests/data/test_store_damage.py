@@ -115,6 +115,10 @@ def test_what_is_taken_in_can_be_read_exported_and_checked(given: list[Trajector
             assert len(list(read_dataset(str(written)))) == count == sum(map(is_conversation, everything))
 
 
+def step(**change: Any) -> Step:
+    return dataclasses.replace(played(1, True).steps[0], **change)
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -144,8 +148,8 @@ def test_what_is_taken_in_can_be_read_exported_and_checked(given: list[Trajector
         ({"id": None}, "field id must be text; got None"),
         ({"metadata": None}, "field metadata must be an object; got None"),
         ({"steps": (None,)}, r"field steps\[0\] must be a Step; got None"),
-        ({"steps": (dataclasses.replace(played(1, True).steps[0], reward="1"),)}, r"steps\[0\].reward must be a"),
-        ({"steps": (dataclasses.replace(played(1, True).steps[0], valid=None),)}, r"steps\[0\].valid must be True or"),
+        ({"steps": (step(reward="1"),)}, r"steps\[0\].reward must be a"),
+        ({"steps": (step(valid=None),)}, r"steps\[0\].valid must be True or"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_kept_is_refused_and_those_before_it_are_kept(
@@ -160,8 +164,11 @@ def test_what_cannot_be_kept_is_refused_and_those_before_it_are_kept(
 
 
 def test_what_is_said_by_names_of_no_text_is_refused(tmp_path: Path) -> None:
+    nothing: Any = None
+    word: Any = "maze"
     with Store(tmp_path / "store", create=True) as store:
         (id,) = store.add([played(0, True)])
+        listed: Any = [id]
         for wrong in (
             lambda: Origin(run=os.fsdecode(b"runs/gr\xf6\xdfe")),
             lambda: Origin(cycle=2**63),
@@ -169,16 +176,16 @@ def test_what_is_said_by_names_of_no_text_is_refused(tmp_path: Path) -> None:
             lambda: store.assign("s\ud83d", "1", [id]),
             lambda: store.assign("s", "\ud83d", [id]),
             lambda: store.assign("s", "1", ["\ud83d"]),
-            lambda: store.assign("s", "1", [id, None]),
-            lambda: store.assign("s", "1", [[id]]),
-            lambda: store.assign(None, "1", [id]),
-            lambda: store.judge({id: None}),
-            lambda: store.judge({id: [None]}),
-            lambda: store.judge({None: Verdict(True, "judge")}),
-            lambda: store.hold_out([None]),
-            lambda: store.hold_out(["maze"]),
-            lambda: store.holds_out(None),
-            lambda: store.add([None]),
+            lambda: store.assign("s", "1", [id, nothing]),
+            lambda: store.assign("s", "1", [listed]),
+            lambda: store.assign(nothing, "1", [id]),
+            lambda: store.judge({id: nothing}),
+            lambda: store.judge({id: [nothing]}),
+            lambda: store.judge({nothing: Verdict(True, "judge")}),
+            lambda: store.hold_out([nothing]),
+            lambda: store.hold_out([word]),
+            lambda: store.holds_out(nothing),
+            lambda: store.add([nothing]),
             lambda: store.judge({"\ud83d": Verdict(True, "judge")}),
             lambda: store.hold_out([{"environment": "maze", "options": {"a": {1, 2}}}]),
         ):

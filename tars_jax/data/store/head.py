@@ -18,22 +18,22 @@ FILE = "journal.head"
 class End(NamedTuple):
     """Where lines end."""
 
-    bytes: int
+    size: int  # bytes
     lines: int
     checksum: str  # of the last one; empty: nobody knows, as it is damaged
 
     def to_bytes(self) -> bytes:
         return encoded(self._asdict())
 
-    def after(self, written: Written, size: int) -> End:
+    def after(self, written: Written, more: int) -> End:
         """With one more line of so many bytes."""
         number = self.lines + 1 if written.number is None else written.number
-        return End(self.bytes + size, number, "" if written.event is None else written.checksum)
+        return End(self.size + more, number, "" if written.event is None else written.checksum)
 
     def with_new(self, event: Event) -> tuple[bytes, End]:
         """The line by which an event follows, and where lines end then."""
         line = encoded(event, self.lines + 1, self.checksum)
-        return line, End(self.bytes + len(line), self.lines + 1, checksum_of(line))
+        return line, End(self.size + len(line), self.lines + 1, checksum_of(line))
 
     def gap(self, written: Written) -> str:
         """What is missing before that next line, in words; empty: nothing."""

@@ -101,7 +101,7 @@ class Journal:
                 view = view[os.write(self._held, view) :]
             os.fsync(self._held)
         except OSError:
-            os.ftruncate(self._held, before.bytes)
+            os.ftruncate(self._held, before.size)
             raise
         with contextlib.suppress(OSError):  # a full disk: it follows, as after a kill
             write_atomic(self.head, end.to_bytes())
@@ -178,10 +178,10 @@ class Journal:
             return "nothing is left, beside records"
         if head is None:
             return f"{HEAD}, which says how far it goes, is missing" if self._last(size).number else ""
-        if head.bytes > size:
-            return f"{size} bytes are left of {head.bytes}, which had {head.lines} lines"
-        if self._last(head.bytes).checksum != head.checksum:
-            return f"line {head.lines}, at byte {head.bytes}, is not the one that was written"
+        if head.size > size:
+            return f"{size} bytes are left of {head.size}, which had {head.lines} lines"
+        if self._last(head.size).checksum != head.checksum:
+            return f"line {head.lines}, at byte {head.size}, is not the one that was written"
         return ""
 
     def end_at(self, size: int) -> End:
@@ -213,7 +213,7 @@ class Journal:
                     if not text.endswith(b"\n"):
                         return
                     written = decoded(text)
-                    yield Line(number, end.bytes, written.event, text, end.gap(written))
+                    yield Line(number, end.size, written.event, text, end.gap(written))
                     end = end.after(written, len(text))
         except OSError as error:
             raise InputError(f"{self.file} must be a journal that can be read; got {error.strerror}") from error

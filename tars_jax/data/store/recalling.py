@@ -78,11 +78,13 @@ def recalled(known: Known, events: Sequence[Event]) -> list[Event]:
     found: list[Event] = []
     if held_out := _more(known, left, "held_out"):
         found.append({"hold_out": [list(row) for row in held_out]})
+    was, said = _said(known), _said(left)
     for id in sorted(there):
-        found += _verdicts(id, *(_said(each, id) for each in (known, left)))
-    for name, batch in dict.fromkeys((name, batch) for name, batch, _ in gone):
-        leaving = [id for *set_and_batch, id in gone if set_and_batch == [name, batch]]
-        found.append({"leave": leaving, "set": name, "batch": batch})
+        found += _verdicts(id, was.get(id, []), said.get(id, []))
+    leaving: dict[Row, list[str]] = {}
+    for name, batch, id in gone:
+        leaving.setdefault((name, batch), []).append(id)
+    found += [{"leave": ids, "set": name, "batch": batch} for (name, batch), ids in leaving.items()]
     for name, batch, id in joined:
         batches.setdefault((name, batch), []).append(id)
     found += [{"assign": ids, "set": name, "batch": batch} for (name, batch), ids in batches.items()]
@@ -94,10 +96,13 @@ def _more(known: Known, left: Known, table: str) -> list[Row]:
     return [row for row in known[table] if row not in there]
 
 
-def _said(rows: Known, id: str) -> list[Verdict]:
-    with contextlib.suppress(ValueError, InputError):  # a damaged index
-        return [Verdict.from_json(json.loads(said)) for episode, said in rows["verdicts"] if episode == id]
-    return []
+def _said(rows: Known) -> dict[str, list[Verdict]]:
+    """Of each episode, the oldest first."""
+    said: dict[str, list[Verdict]] = {}
+    for episode, text in rows["verdicts"]:
+        with contextlib.suppress(ValueError, TypeError, InputError):  # a damaged index
+            said.setdefault(episode, []).append(Verdict.from_json(json.loads(text)))
+    return said
 
 
 def _verdicts(id: str, known: list[Verdict], left: list[Verdict]) -> list[Event]:
