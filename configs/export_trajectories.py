@@ -16,6 +16,7 @@ def get_config() -> ConfigDict:
             "format": "jsonl",  # or parquet: one file, pictures in it; takes the extra parquet
             "style": "qwen",  # of jsonl: pictures as files; openai: as data URLs in the lines
             "verdict": "any",  # solved or failed: only such episodes
+            "evaluations": False,  # True: those of evaluations, too, which nothing should learn from
             "output": "",  # a folder; "" for the run directory
             "seed": 0,
             "run": "",

@@ -8,7 +8,8 @@ domain, 167 of 300 solved with seed 0 (docs/reward_models.md).
 
 Scripted players, who err as often as `skill` says, play games on pages, a small encyclopedia in Chromium, computers'
 shells and environments of text; whether an episode is a success is told by its environment's state, which no judge
-sees. Of the encyclopedia it is told by the answer that the page alone has.
+sees. Of the encyclopedia it is told by the answer that the page alone has. Four parts take a checkout, as their
+environments lie in tests/environments; --config.parts.office.episodes=0 leaves one out.
 """
 
 import json

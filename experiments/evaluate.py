@@ -36,6 +36,7 @@ from tars_jax.tasks.lmgame.catalog import sokoban_levels
 from tars_jax.training.metrics import Progress
 from tars_jax.training.run_directory import RunDirectory, write_json
 from tars_jax.trajectory import Trajectory
+from tars_jax.trajectory.folders import mark_evaluation
 
 RULES = {
     "suite": one_of(*SUITES),
@@ -118,6 +119,7 @@ def play(
             browsers=browsers, pages_per_browser=-(-2 * pages // browsers), width=width, height=height
         )
         folder = run_directory.path / "trajectories" / f"{stage}-{width}x{height}"
+        mark_evaluation(folder)
 
         def on_finish(done: int, trajectory: Trajectory, before: int = earlier) -> None:
             if not trajectory.outcome.carries_reward:

@@ -18,7 +18,7 @@ RULES = {"format": one_of(*FORMATS), "style": one_of(*STYLES), "verdict": one_of
 def run(config: Any, run_directory: RunDirectory) -> None:
     if not config.source:
         raise InputError("config.source must be a run directory or a folder of trajectories; got nothing.")
-    files = trajectory_files(Path(config.source))
+    files = trajectory_files(Path(config.source), evaluations=config.evaluations)
     folder = Path(config.output) if config.output else run_directory.path
     found = recorded(files, config.verdict)
     if config.format == "parquet":

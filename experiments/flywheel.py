@@ -13,7 +13,7 @@ from tars_jax.evaluation.ending import compared, end_run
 from tars_jax.evaluation.report import ReportData
 from tars_jax.evaluation.report_tables import Table
 from tars_jax.pipelines.config import command_of
-from tars_jax.pipelines.flywheel import CONTROLS, KEEP, Cycle, FlywheelResult, turn
+from tars_jax.pipelines.flywheel import CONTROLS, KEEP, Cycle, FlywheelResult, cycle_folder, turn
 from tars_jax.pipelines.rules import JOB_RULES, check, imitation_rules
 from tars_jax.pipelines.training_sets import READERS
 from tars_jax.rules import Rule, at_least, between, more_than, one_of
@@ -110,7 +110,8 @@ def run(config: Any, run_directory: RunDirectory) -> None:
             config=found.config.to_dict(),
             command=command_of("flywheel", config),
         ),
-        weights=run_directory.path / "cycles" / f"{last.number:04d}" / "model",
+        weights=cycle_folder(run_directory.path, last.number) / "model",
+        parts=[cycle_folder(run_directory.path, cycle.number) for cycle in found.cycles],
     )
 
 

@@ -99,7 +99,7 @@ def evaluate(context: RunContext, agent: str, game: str) -> tuple[int, int]:
     context.sync_weights(load_parameters(context.path / agent, context.parameters), 0)
     held_out = tasks(context, game, "evaluation", "eval", context.config.evaluation_episodes)
     stage = f"{agent}_on_{game}"
-    found = context.play(stage, held_out, context.policy_player())
+    found = context.play(stage, held_out, context.policy_player(), evaluation=True)
     successes = sum(each.succeeded for each in found)
     context.record(stage, {"successes": successes, "episodes": len(found)})
     return successes, len(found)

@@ -16,12 +16,12 @@ from tars_jax import InputError
 from tars_jax.files import write_atomic
 from tars_jax.inference.ahead_of_time import lower_decode, lower_prefill
 from tars_jax.inference.slot_state import SlotState
+from tars_jax.launcher import LAUNCHER
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.execution import Execution
 from tars_jax.model.policy import count_parameters, parameter_shapes
 from tars_jax.model.presets import PRESETS, preset
 from tars_jax.model.sharding import MESH_AXES, make_mesh
-from tars_jax.pipelines.checkout import LAUNCHER
 from tars_jax.pipelines.config import flatten
 from tars_jax.rules import Rule, at_least, between, one_of
 from tars_jax.training.optimizers import ALGORITHMS, OptimizerConfig, make_optimizer

@@ -93,7 +93,7 @@ def require_finite_weights(path: Path, parameters: Parameters) -> None:
 def play(context: RunContext, stage: str, engine: Engine) -> list[Trajectory]:
     config = context.config.task
     held_out = tasks(context.config, "eval", 1, config.evaluation_episodes, config.evaluation_distances)
-    found = context.play(stage, held_out, engine_player(engine, context.config.seed))
+    found = context.play(stage, held_out, engine_player(engine, context.config.seed), evaluation=True)
     context.record(stage, {"success": float(np.mean([each.succeeded for each in found])), "episodes": len(found)})
     return found
 

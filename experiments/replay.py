@@ -170,7 +170,7 @@ def rollout(source: Path, stage: str, limit: int, run_directory: RunDirectory) -
     with RunContext(config, run_directory) as context:
         context.policy.set_weights(start_from(source / weights, context.parameters), 0)
         tasks = [Task.from_json(each.task) for each in recorded]
-        again = context.play(stage, tasks, context.policy_player())
+        again = context.play(stage, tasks, context.policy_player(), evaluation=True)
     numbers = [int(each.id.partition("-")[0]) for each in again]  # those that the infrastructure failed are left out
     found = replay_agreement([recorded[number] for number in numbers], again)
     print(found.sentence())

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tars_jax.pipelines.checkout import LAUNCHER, ROOT
+from tars_jax.launcher import LAUNCHER
+from tars_jax.pipelines.checkout import ROOT
 from tars_jax.rules import at_least, each, more_than, one_of
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager
 from tars_jax.sandbox.browser.service import Pages

@@ -16,7 +16,7 @@ import numpy as np
 from tars_jax import InputError
 from tars_jax.evaluation.figures import save_figure
 from tars_jax.evaluation.trend_figures import draw_trend
-from tars_jax.pipelines.checkout import LAUNCHER
+from tars_jax.launcher import LAUNCHER
 from tars_jax.pipelines.config import flatten
 from tars_jax.pipelines.trends import TRENDS
 from tars_jax.pipelines.trends.bench import Bench, Measured, Trend

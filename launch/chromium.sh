@@ -125,12 +125,14 @@ install_chromium() {
     step "installing a headless Chromium from Playwright" install_from_playwright
 }
 
+check_given_chromium() {
+    [ -z "${TARS_JAX_CHROMIUM:-}" ] || runs "$TARS_JAX_CHROMIUM" ||
+        fail "TARS_JAX_CHROMIUM must be the path of a Chromium or Chrome; got '$TARS_JAX_CHROMIUM', which does not run."
+}
+
 provide_chromium() {
-    if [ -n "${TARS_JAX_CHROMIUM:-}" ]; then
-        runs "$TARS_JAX_CHROMIUM" ||
-            fail "TARS_JAX_CHROMIUM must be the path of a Chromium or Chrome; got '$TARS_JAX_CHROMIUM', which does not run."
-        return
-    fi
+    check_given_chromium
+    [ -z "${TARS_JAX_CHROMIUM:-}" ] || return 0
     # A headless shell takes two to four times less memory than a full browser and makes frames on request, so that one is
     # installed beside the browser of the machine's user where a package has it.
     if ! find_chromium >/dev/null; then

@@ -71,6 +71,7 @@ set_up() {
     local given=${TARS_JAX_CHROMIUM:-}
     venv_serves || check_machine
     check_writable
+    check_given_chromium # before another's set-up is waited for
     mkdir -p "$work" "$(dirname "$venv")"
     exec 9>"$work/lock" # two commands may start together: one sets up, the other finds it done
     flock 9

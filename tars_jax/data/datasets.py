@@ -1,6 +1,6 @@
 """Recorded data by name, as trajectories to imitate.
 
-    RUN/trajectories/ppo        a folder of our trajectories
+    RUN/trajectories/ppo        a folder of our trajectories; of an evaluation only with ?purpose=evaluation behind it
     RUN/store?verdict=1         a store of trajectories; after the question mark, which ones (store/query.py): those of
                                 evaluations and of held-out tasks only where `purpose` or `held_out` asks for them
     mine.array_record           the same as one file, which `store` exports (the extra grain)
@@ -33,6 +33,7 @@ from tars_jax.data.tables import rows_of, table_files
 from tars_jax.json_fields import read_json_lines
 from tars_jax.plugins import Plugins
 from tars_jax.trajectory import Trajectory
+from tars_jax.trajectory.folders import folder_to_learn_from
 
 _PLUGINS = Plugins("dataset", "tars_jax.datasets")
 _MESSAGES = "messages.jsonl"
@@ -47,11 +48,11 @@ def read_dataset(name: str) -> Iterator[Trajectory]:
     which no step is left. Raises InputError where there is no such dataset, and for a malformed record, by file, line
     (or row) and field.
     """
-    path = Path(name)
+    path = folder_to_learn_from(name)
     if found := _store_of(name):
         yield from _stored(*found)
     elif path.is_dir() and next(path.glob("*.trajectory"), None) is not None:
-        yield from recorded_trajectories([name])
+        yield from recorded_trajectories([str(path)])
     elif path.is_dir() and (files := table_files(path)):
         yield from _trajectories(files)
     elif path.is_dir() and (path / _MESSAGES).is_file():

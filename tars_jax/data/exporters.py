@@ -24,6 +24,7 @@ from tars_jax.data.recorded import instruction_of, with_verdict
 from tars_jax.data.store.records import flush
 from tars_jax.trajectory import Step, Trajectory
 from tars_jax.trajectory.files import load_trajectory
+from tars_jax.trajectory.folders import is_evaluation
 
 STYLES = ("qwen", "openai")
 FORMATS = ("jsonl", "parquet")
@@ -34,8 +35,9 @@ Content = list[dict[str, Any]]
 ShowImage = Callable[[bytes], dict[str, Any]]  # a PNG to the part of a message that shows it
 
 
-def trajectory_files(source: Path) -> list[Path]:
-    """Of a run directory, of its `trajectories`, or of one folder; by folder and number.
+def trajectory_files(source: Path, *, evaluations: bool = False) -> list[Path]:
+    """Of a run directory, of its `trajectories`, or of one folder; by folder and number; those of evaluations only
+    where `evaluations` asks for them.
 
     Raises InputError where there are none.
     """
@@ -46,7 +48,15 @@ def trajectory_files(source: Path) -> list[Path]:
             f"config.source must be a run directory or a folder of trajectories such as RUN/trajectories/ppo; "
             f"got {str(source)!r}."
         )
-    return files
+    held_out = {folder for folder in {file.parent for file in files} if not evaluations and is_evaluation(folder)}
+    kept = [file for file in files if file.parent not in held_out]
+    if not kept:
+        raise InputError(
+            f"config.evaluations must be True where all {len(files)} episodes of {str(source)!r} are of evaluations"
+        )
+    if left_out := len(files) - len(kept):
+        print(f"{left_out} of evaluations are left out: --config.evaluations=True takes them, too")
+    return kept
 
 
 def recorded(files: Iterable[Path], verdict: str) -> Iterator[Trajectory]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from tars_jax.evaluation.publishing import LOCK, PATCH, Published
 from tars_jax.evaluation.redaction import ADDRESS, ELSEWHERE
+from tars_jax.launcher import LAUNCHER
 from tars_jax.training.recorded_updates import UPDATES_FILE
 
 _TELLING = ("jax", "jaxlib", "numpy", "flax", "optax", "orbax-checkpoint", "playwright")
@@ -86,7 +87,7 @@ def _again(published: Published, archive: str, code: Mapping[str, Any]) -> str:
     lines += [f"unzip {archive} -d {folder}"]
     lines += [f"git apply {folder}/{PATCH}"] if code.get("patch") else []
     lines += [f"cp {folder}/{LOCK} {LOCK}"]
-    lines += [f"./launch/local.sh {published.experiment} --config={folder}/config.json"]
+    lines += [f"{LAUNCHER} {published.experiment} --config={folder}/config.json"]
     words = [
         "```\n" + "\n".join(lines) + "\n```",
         "The whole run again draws the same levels, demonstrations and random streams. Rollouts go on beside the "
@@ -95,14 +96,14 @@ def _again(published: Published, archive: str, code: Mapping[str, Any]) -> str:
     has = {name.partition("/")[0] for name in published.members}
     if "trajectories" in has and published.updates is not None:
         words += [
-            f"```\n./launch/local.sh replay {archive} --config.mode=train\n```",
+            f"```\n{LAUNCHER} replay {archive} --config.mode=train\n```",
             "The learner alone, fed with the recorded episodes: on the same kind of machine every update gives the "
             "same weights, bit for bit, and the command says so or where the first difference is. On a GPU this takes "
             "`XLA_FLAGS=--xla_gpu_deterministic_ops=true` in both runs.",
         ]
     if "policy" in has and any(name.startswith("trajectories/after/") for name in published.members):
         words += [
-            f"```\n./launch/local.sh replay {archive} --config.mode=rollout\n```",
+            f"```\n{LAUNCHER} replay {archive} --config.mode=rollout\n```",
             "The recorded weights play the recorded evaluation tasks again, and the command says how many episodes are "
             "the same, token by token. Which requests share a batch follows the clock, and rounding follows the batch.",
         ]

@@ -19,6 +19,7 @@ from tars_jax.environment import Task
 from tars_jax.trajectory import Outcome, Trajectory
 
 ATTEMPTS = 3
+MOST_UNJUDGED = 0.2  # the share that a judge cannot tell, from which on a task, or a set of tasks, is not for it
 DEFAULT_TIME_LIMIT_S = 120.0
 
 

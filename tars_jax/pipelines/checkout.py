@@ -9,10 +9,9 @@ from __future__ import annotations
 import pathlib
 import sys
 
-_SHIPPED = pathlib.Path(__file__).resolve().parents[1] / "checkout"
-INSTALLED = _SHIPPED.is_dir()
-ROOT = _SHIPPED if INSTALLED else _SHIPPED.parents[1]
-LAUNCHER = "tars-jax" if INSTALLED else "./launch/local.sh"  # as a command that a user may type
+from tars_jax.launcher import INSTALLED, SHIPPED
+
+ROOT = SHIPPED if INSTALLED else SHIPPED.parents[1]
 
 
 def make_importable(root: pathlib.Path) -> None:

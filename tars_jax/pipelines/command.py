@@ -35,7 +35,8 @@ import ml_collections
 
 from tars_jax import GaveUp, InputError
 from tars_jax.files import FULL_DISK
-from tars_jax.pipelines.checkout import INSTALLED, LAUNCHER, ROOT, make_importable
+from tars_jax.launcher import INSTALLED, LAUNCHER
+from tars_jax.pipelines.checkout import ROOT, make_importable
 from tars_jax.pipelines.command_help import list_experiments, list_fields
 from tars_jax.pipelines.config import load_config
 from tars_jax.training.run_directory import RunDirectory

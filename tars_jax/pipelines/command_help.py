@@ -14,7 +14,7 @@ import tokenize
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tars_jax.pipelines.checkout import LAUNCHER
+from tars_jax.launcher import LAUNCHER
 from tars_jax.pipelines.config import flatten, load_config
 from tars_jax.rules import Rule
 

@@ -24,7 +24,8 @@ import ml_collections
 
 from tars_jax import InputError
 from tars_jax.json_fields import read_json
-from tars_jax.pipelines.checkout import LAUNCHER, ROOT
+from tars_jax.launcher import LAUNCHER
+from tars_jax.pipelines.checkout import ROOT
 from tars_jax.rules import Rule
 
 # Fields that had another name in earlier versions, wherever they stand, and values that had.

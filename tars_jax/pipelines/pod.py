@@ -13,6 +13,7 @@ from typing import NoReturn
 import ml_collections
 
 from tars_jax import InputError
+from tars_jax.launcher import LAUNCHER
 from tars_jax.training import processes
 from tars_jax.training.extension import Extension
 from tars_jax.training.run_directory import RunDirectory
@@ -28,9 +29,7 @@ def shared_run_directory(
     """
     processes.join()
     if processes.count() > 1 and allowed != "many":
-        raise InputError(
-            f"{name} runs in one process, and there are {processes.count()}; ./launch/local.sh starts one."
-        )
+        raise InputError(f"{name} runs in one process, and there are {processes.count()}; {LAUNCHER} starts one.")
     path = pathlib.Path(processes.broadcast(str(path.absolute())))
     made = processes.run_on_main_process(lambda: RunDirectory.create(path, config.to_dict(), name, extensions))
     return made or RunDirectory.follow(path, processes.number())

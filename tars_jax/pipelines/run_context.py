@@ -43,7 +43,7 @@ from tars_jax.rollout.players import Player, Sessions, engine_player
 from tars_jax.rollout.pool_config import WHOLE, Share
 from tars_jax.rollout.stream_metrics import EngineCounts
 from tars_jax.rollout.timeline import Part, Timeline
-from tars_jax.rollout.unjudged import Unjudged
+from tars_jax.rollout.unjudged import Unjudged, judged_of
 from tars_jax.training import processes
 from tars_jax.training.metrics import MetricsWriter, Progress
 from tars_jax.training.packing import Packer, PackingConfig
@@ -51,6 +51,7 @@ from tars_jax.training.run_directory import RunDirectory
 from tars_jax.training.state import fresh_parameters
 from tars_jax.training.weight_sync import to_local_devices
 from tars_jax.trajectory import Trajectory
+from tars_jax.trajectory.folders import mark_evaluation
 
 
 class RunSpec:
@@ -202,10 +203,17 @@ class RunContext(RunSpec):
         self.policy.set_weights(to_local_devices(parameters), version)
 
     def play(
-        self, stage: str, tasks: Sequence[Task], player: Player, samples: int = 1, *, compiles: bool = True
+        self,
+        stage: str,
+        tasks: Sequence[Task],
+        player: Player,
+        samples: int = 1,
+        *,
+        compiles: bool = True,
+        evaluation: bool = False,
     ) -> list[Trajectory]:
         """Plays each task so often into the run directory, with a progress line; what was played is read back.
-        `compiles`: the player is a policy.
+        `compiles`: the player is a policy. `evaluation`: nothing is to learn from these, and their folder says so.
 
         Of several processes each plays its share, and gets what all have played. Raises InputError where none is left.
         """
@@ -219,6 +227,8 @@ class RunContext(RunSpec):
             progress.update(done, success=sum(solved) / len(solved))
 
         folder = self.path / "trajectories" / stage
+        if evaluation:
+            mark_evaluation(folder)
         played = self.rollouts.play(tasks, player, folder, on_finish, samples, self.share)
         if self.share != WHOLE:
             processes.gather(stage)
@@ -235,13 +245,15 @@ class RunContext(RunSpec):
     def record(self, stage: str, result: Mapping[str, Any]) -> None:
         """Marks a stage as finished, once, with the time that it took and what the sandbox went through.
 
-        A stage that went on where an extended run had finished it counts with what it had cost before.
+        `judged` says of how many episodes each judge was asked, and of how many it cannot say: those that this process
+        has counted, unless `result` says it. A stage that went on where an extended run had finished it counts with
+        what it had cost before.
         """
-        unjudged, self.rollouts.unjudged = self.rollouts.unjudged.to_json(), Unjudged()
+        tally, self.rollouts.unjudged = self.rollouts.unjudged.tally, Unjudged()
         now, counts = time.monotonic(), self.rollouts.infrastructure
         if self.run.finished(stage) is None:
             earlier = self.run.earlier(stage)
             seconds = now - self._last_record + earlier.get("seconds", 0.0)
             added = together([earlier.get("infrastructure", {}), since(counts, self._last_counts)])
-            self.run.finish(stage, {**result, **unjudged, "seconds": seconds, "infrastructure": added})
+            self.run.finish(stage, {**judged_of(tally), **result, "seconds": seconds, "infrastructure": added})
         self._last_record, self._last_counts = now, counts

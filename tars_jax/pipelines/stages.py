@@ -28,9 +28,10 @@ from tars_jax.rollout.pool import RolloutPool
 from tars_jax.rollout.pool_config import PoolConfig
 from tars_jax.rollout.stream_metrics import StreamMetrics
 from tars_jax.rollout.timeline import Part
+from tars_jax.rollout.unjudged import Tally, judged_of, metrics_of, together
 from tars_jax.training import processes
 from tars_jax.training.checkpoint import Checkpoints, load_parameters, save_parameters
-from tars_jax.training.learner import PPOLearner
+from tars_jax.training.learner import PPOLearner, update_or_skip
 from tars_jax.training.metrics import Progress, require_finite
 from tars_jax.training.optimizers import OptimizerConfig, make_optimizer, only_value_head
 from tars_jax.training.packing import rows_of_update
@@ -127,7 +128,7 @@ def evaluate(context: RunContext, provider: TaskProvider, stage: str, weights: P
     """The same held-out levels and random streams before and after; without `weights`, of fresh parameters."""
     context.sync_weights(context.parameters if weights is None else start_from(weights, context.parameters), 0)
     held_out = provider.held_out(context.config.task.evaluation_episodes)
-    found = context.play(stage, held_out, context.policy_player())
+    found = context.play(stage, held_out, context.policy_player(), evaluation=True)
     context.record(stage, {"success": _success(found), "episodes": len(found)})
     print(f"{stage}: {summary(found)} held-out episodes")
     return found
@@ -224,12 +225,17 @@ def improve(context: RunContext, provider: TaskProvider, start_at: Path, value_a
         updates=config.updates,
         share=context.share,
     )
+    idle = int(extra.get("idle", 0))
     pool = RolloutPool(context.path / "trajectories" / "ppo", asked, extra.get("ledger"))
     context.sync_weights(policy.parameters, version)
     progress = Progress("ppo", config.updates, "updates", done=version, min_seconds=0, compiles=True)
     player = context.policy_player()
     learning = functools.partial(context.activity.span, Part.LEARNER, 0)
     stream = StreamMetrics(context.activity, pool, context.policy.statistics, workers=num_pages(context.config))
+
+    def tally() -> Tally:
+        return together(processes.gather(context.rollouts.unjudged.tally))
+
     with context.rollouts.streaming(pool, tasks.task, player, lambda: context.policy.version) as workers:
         while version < config.updates:
             pool.wait(timeout=1.0)
@@ -240,32 +246,36 @@ def improve(context: RunContext, provider: TaskProvider, start_at: Path, value_a
                 continue
             updating = time.monotonic()
             with learning("update", version=version):
-                policy, value, metrics = learner.update(policy, value, batch.trajectories, version, seed, learning)
+                policy, value, metrics = update_or_skip(
+                    learner, policy, value, batch.trajectories, version, seed, idle, learning
+                )
+            idle = int(metrics.get("idle_updates", 0))
             version += 1
             picked = tasks.update([*batch.trajectories, *batch.left_out])
             with learning("weights", version=version):
                 context.sync_weights(policy.parameters, version)
             metrics |= stream.read(batch.trajectories, version - 1) | picked
-            metrics |= hidden_metrics(batch.trajectories) | context.rollouts.unjudged.to_json()
+            metrics |= {**hidden_metrics(batch.trajectories), **metrics_of(tally())}
             metrics |= {"update_seconds": time.monotonic() - updating}
             # Before the checkpoint: what a killed run wrote of an update that it makes again is cut off.
             context.metrics.write("ppo", version, metrics)
             with learning("checkpoint", version=version):
                 digests = [*digests, *_digests(policy, value)] if len(digests) == version else []
                 ledger = multihost_pool.ledger(pool, processes.gather)
-                kept = {"ledger": ledger, "digests": digests, "curriculum": tasks.state()}
+                kept = {"ledger": ledger, "digests": digests, "curriculum": tasks.state(), "idle": idle}
                 checkpoints.save(version, (policy, value), kept)
             learned_from = "explained_variance" if algorithm.uses_values else "informative_groups"
             of_tasks = tuple(picked)[:MOST_SHOWN]
             shown = ("success", "entropy", "think_tokens", learned_from, "clip_fraction", "staleness", *of_tasks)
-            progress.update(version, **{name: metrics[name] for name in shown})
+            progress.update(version, **{name: metrics[name] for name in shown if name in metrics})
     save_parameters(context.path / "policy", policy.parameters, parent=start_at)
     if len(digests) == version + 1:  # one process made every update
         value_folder = None if value_at is None else str(value_at.relative_to(context.path))
         started = Starts(str(start_at.relative_to(context.path)), value_folder)
         write_updates(context.path / UPDATES_FILE, started, pool.ledger()["consumed"], digests)
     devices, counts = jax.devices(), multihost_pool.counts(pool, processes.gather)
-    context.record("ppo", {"updates": version, "devices": f"{len(devices)} x {devices[0].device_kind}", **counts})
+    described = {"updates": version, "devices": f"{len(devices)} x {devices[0].device_kind}"}
+    context.record("ppo", {**described, **counts, **judged_of(tally())})
 
 
 def _digests(policy: TrainState, value: TrainState | None) -> list[dict[str, Any]]:

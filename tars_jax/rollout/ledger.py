@@ -45,7 +45,7 @@ def read_kept(
     Raises InputError that says what is wrong with the ledger, or names a file that it counts on.
     """
     consumed, filtered = read_ledger(ledger)
-    stored = {int(path.stem) for path in folder.glob("*.trajectory") if path.stem.isdecimal()}
+    stored = stored_numbers(folder)
     for index in {index for batch in consumed + filtered for index in batch} - stored:
         missing = trajectory_path(folder, index)
         raise InputError(f"{missing} is missing, and the checkpoint's ledger says that it was used or filtered.")
@@ -55,6 +55,11 @@ def read_kept(
     arrived = [index for index in read_arrivals(arrivals) if index in stored]
     late = sorted(stored - set(arrived))  # killed between the file and its line
     return Kept([*arrived, *late], consumed, filtered)
+
+
+def stored_numbers(folder: pathlib.Path) -> set[int]:
+    """The numbers of all episodes that have finished."""
+    return {int(path.stem) for path in folder.glob("*.trajectory") if path.stem.isdecimal()}
 
 
 def trajectory_path(folder: pathlib.Path, index: int) -> pathlib.Path:

@@ -28,15 +28,15 @@ import collections
 import contextlib
 import pathlib
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from tars_jax.rollout.ledger import read_kept, trajectory_path, write_arrivals
+from tars_jax.rollout.ledger import read_kept, stored_numbers, trajectory_path, write_arrivals
 from tars_jax.rollout.pool_config import WHOLE, PoolConfig
 from tars_jax.trajectory import Outcome, Trajectory
-from tars_jax.trajectory.files import load_trajectory, save_trajectory
+from tars_jax.trajectory.files import load_outline, load_trajectory, save_trajectory
 
 MOST_FILTERED = 9  # verl's max_num_gen_batches of 10 counts the batch itself
 
@@ -231,6 +231,11 @@ class RolloutPool:
                 "filtered": sum(map(len, self._filtered)) + len(self._aside),
                 "failed": len(self._failed),
             }
+
+    def outlines(self) -> Iterator[Trajectory]:
+        """All episodes of this process that have finished, failed and taken ones, too, without steps and windows."""
+        for index in sorted(filter(self.config.is_ours, stored_numbers(self.folder))):
+            yield load_outline(trajectory_path(self.folder, index))
 
     def _admit(self, index: int, trajectory: Trajectory) -> None:
         if trajectory.outcome is Outcome.FAILED:

@@ -111,10 +111,11 @@ class RolloutWorkers(abc.ABC):
     ) -> Iterator[Future[None]]:
         """Keeps the pool filled while the block runs; `task_of` draws the task of a group, once for each.
 
-        The future ends early only with the workers' error, InputError where one episode after the other fails.
+        What was played before a resume counts in `unjudged`, too. The future ends early only with the workers' error,
+        InputError where one episode after the other fails.
         """
         most_lost = max(MOST_LOST, LOST_EACH * max(len(self._runners), pool.config.group_size))
-        self.unjudged = Unjudged()
+        self.unjudged = Unjudged.of(pool.outlines())
         with self._working(PoolSource(pool, task_of, version, most_lost, self.unjudged), player) as running:
             yield running
 

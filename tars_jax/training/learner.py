@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import logging
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
@@ -11,13 +12,14 @@ from typing import Any
 import jax
 import numpy as np
 
+from tars_jax import InputError
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters
 from tars_jax.rl import length_adaptive_lambda
 from tars_jax.training.frozen_image_features import FrozenImageFeatures
 from tars_jax.training.metrics import require_finite
 from tars_jax.training.optimizers import OptimizerConfig, make_optimizer, without_vision
-from tars_jax.training.packing import Packer, free_routes, map_rows, with_features
+from tars_jax.training.packing import NonePackable, Packer, free_routes, map_rows, with_features
 from tars_jax.training.ppo import PPOConfig, make_advantage_fn, make_policy_update, make_score_fn, value_batch
 from tars_jax.training.preparation import minibatches, prepare
 from tars_jax.training.rewards import RewardConfig, step_rewards
@@ -25,6 +27,9 @@ from tars_jax.training.state import TrainState, init_train_state
 from tars_jax.training.value import make_value_fn, make_value_update
 from tars_jax.trajectory import Trajectory
 from tars_jax.trajectory.checks import check_sampled
+
+MOST_IDLE = 8  # updates in a row that nothing was learned in
+log = logging.getLogger(__name__)
 
 
 class PPOLearner:
@@ -82,8 +87,8 @@ class PPOLearner:
         `value` is a TrainState. With a shared trunk (`model.scalar_head`) the policy's parameters hold the value head,
         and `value` comes back as it was; so it does, None or not, where advantages come from groups. `watch` is entered
         around each part, by its name: `log_probs`, `values`, `minibatches`. An episode that cannot be packed is left
-        out, and counted in the metric `unpackable`. Raises InputError if the update diverges, for episodes that no
-        policy sampled, and where none can be packed.
+        out, and counted in the metric `unpackable`. Raises InputError if the update diverges and for episodes that no
+        policy sampled; NonePackable, with the states as they were, where none can be packed.
         """
         for trajectory in trajectories:
             check_sampled(trajectory, f"trajectory {trajectory.id}")
@@ -132,6 +137,33 @@ class PPOLearner:
         require_finite("ppo", version + 1, means)
         described = {**describe(trajectories, version, self._rewards, config), "unpackable": float(len(unpackable))}
         return policy, value, {**described, **prepared, **means}
+
+
+def update_or_skip(
+    learner: PPOLearner,
+    policy: TrainState,
+    value: Any,
+    trajectories: Sequence[Trajectory],
+    version: int,
+    seed: int,
+    idle: int = 0,
+    watch: Callable[[str], AbstractContextManager[object]] = contextlib.nullcontext,
+) -> tuple[TrainState, Any, dict[str, float]]:
+    """`learner.update`; one whose trajectories cannot be packed, none of them, changes nothing: its metrics are
+    `unpackable`, and in `idle_updates` how many such there were in a row, `idle` before it.
+
+    Raises InputError as `update` does, and at the `MOST_IDLE`th in a row.
+    """
+    try:
+        return learner.update(policy, value, trajectories, version, seed, watch)
+    except NonePackable as error:
+        if idle + 1 >= MOST_IDLE:
+            raise InputError(
+                f"config.packing must have room for what is played; got {idle + 1} updates in a row of which nothing "
+                f"can be packed: {error}"
+            ) from error
+        log.warning("update %d changes nothing, as none of its trajectories can be packed: %s", version + 1, error)
+        return policy, value, {"unpackable": float(len(trajectories)), "idle_updates": float(idle + 1)}
 
 
 def describe(

@@ -33,6 +33,10 @@ from tars_jax.trajectory.checks import check_windows
 log = logging.getLogger(__name__)
 
 
+class NonePackable(InputError):
+    """None of several trajectories can be packed; it says what is wrong with the first."""
+
+
 @flax.struct.dataclass
 class Rows:
     """Packed windows with what was recorded at sampling time."""
@@ -78,7 +82,7 @@ class Packer:
     ) -> tuple[list[Readable], list[InputError]]:
         """Those that can be packed, in their order, and what is wrong with the others, which the log counts.
 
-        Raises InputError where none can be.
+        Raises NonePackable where none can be.
         """
         kept: list[Readable] = []
         errors: list[InputError] = []
@@ -88,7 +92,7 @@ class Packer:
             except InputError as error:
                 errors.append(error)
         if errors and not kept:
-            raise errors[0]
+            raise NonePackable(str(errors[0])) from errors[0]
         if errors:
             log.warning("%d of %d trajectories cannot be packed and are left out; the first: %s", len(errors),
                         len(trajectories), errors[0])  # fmt: skip

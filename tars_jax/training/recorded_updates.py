@@ -21,7 +21,7 @@ import numpy as np
 from tars_jax import InputError
 from tars_jax.json_fields import read_object
 from tars_jax.model.sharding import leaf_name
-from tars_jax.training.learner import PPOLearner
+from tars_jax.training.learner import PPOLearner, update_or_skip
 from tars_jax.training.run_directory import write_json
 from tars_jax.training.state import TrainState
 from tars_jax.trajectory import Trajectory
@@ -93,9 +93,12 @@ def remake(
     seed: int,
 ) -> Iterator[Remade]:
     """The recorded updates once more, from the weights before the first. What was yielded is donated to the next."""
+    metrics: dict[str, float] = {}
     for version, episodes in enumerate(recorded.episodes):
         trajectories = [load(index) for index in episodes]
-        policy, value, metrics = learner.update(policy, value, trajectories, version, seed)
+        policy, value, metrics = update_or_skip(
+            learner, policy, value, trajectories, version, seed, int(metrics.get("idle_updates", 0))
+        )
         yield Remade(version + 1, policy, value, Digests.of(policy, value), metrics)
 
 

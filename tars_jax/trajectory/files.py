@@ -71,6 +71,20 @@ def load_trajectory(path: str | os.PathLike[str]) -> Trajectory:
     return decode_trajectory(data, str(path))
 
 
+def load_outline(path: str | os.PathLike[str]) -> Trajectory:
+    """The trajectory without steps, windows and screenshots; nothing but its header is read, so a checksum that does
+    not fit goes unseen. Raises InputError as `load_trajectory` does."""
+    source = str(path)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            header = archive.read(_HEADER)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read as a trajectory: {error.strerror}.") from error
+    except (zipfile.BadZipFile, zlib.error, KeyError, ValueError, RuntimeError) as error:
+        raise InputError(f"{source}: not a trajectory file: {error}.") from error
+    return Trajectory(windows=(), steps=(), **_own_fields(source, _read_header(source, header)))
+
+
 def encode_trajectory(trajectory: Trajectory, source: str = "trajectory") -> bytes:
     """The content of a trajectory file. `source` stands in error messages.
 
@@ -134,25 +148,17 @@ def _json(header: dict[str, Any], source: str) -> bytes:
 
 def decode_trajectory(data: bytes, source: str = "trajectory") -> Trajectory:
     """The inverse of `encode_trajectory`. Raises InputError naming `source`."""
-    content, digest = data[:-_DIGEST_SIZE], data[-_DIGEST_SIZE:]
-    if not content.endswith(_CHECKSUM) or hashlib.sha256(content).hexdigest().encode() != digest:
+    body, digest = data[:-_DIGEST_SIZE], data[-_DIGEST_SIZE:]
+    if not body.endswith(_CHECKSUM) or hashlib.sha256(body).hexdigest().encode() != digest:
         raise InputError(f"{source}: damaged, truncated or not a trajectory file: its checksum does not fit.")
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             members = {name: archive.read(name) for name in archive.namelist()}
-        header = json.loads(members[_HEADER])
+        content = members[_HEADER]
         columns = {name: _array(members[f"{name}.npy"], 1) for name in COLUMNS}
     except (zipfile.BadZipFile, zlib.error, KeyError, ValueError, RuntimeError) as error:  # of depth and methods, too
         raise InputError(f"{source}: not a trajectory file: {error}.") from error
-    if isinstance(header, dict) and header.get("format") == _FIRST_FORMAT:
-        header = _from_first_format(header)
-    if not isinstance(header, dict) or header.get("format") != FORMAT:
-        got = header.get("format") if isinstance(header, dict) else header
-        if isinstance(got, str) and (ours := _OURS.fullmatch(got)) and int(ours[1]) > int(FORMAT.split()[-1]):
-            raise NewerFormat(
-                f"{source}: field format must be {FORMAT!r} or older; got {got!r}, of a newer version of tars_jax"
-            )
-        raise InputError(f"{source}: field format must be {FORMAT!r} or {_FIRST_FORMAT!r}; got {got!r}.")
+    header = _read_header(source, content)
 
     steps = []
     for index, record in enumerate(_field(source, header, "steps", list)):
@@ -188,6 +194,34 @@ def decode_trajectory(data: bytes, source: str = "trajectory") -> Trajectory:
                 f"{source}: field {name} must have shape {(start,)}, as the windows say; got {column.shape}"
             )
 
+    fields = _own_fields(source, header)
+    if "final_screenshot" in header:
+        fields["final_screenshot"] = _screenshot(source, header, "final_screenshot", members)
+    trajectory = Trajectory(windows=tuple(windows), steps=tuple(steps), **fields)
+    check_trajectory(trajectory, source)
+    return trajectory
+
+
+def _read_header(source: str, data: bytes) -> dict[str, Any]:
+    """As it is written now, whatever version wrote it."""
+    try:
+        header = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{source}: not a trajectory file: {error}.") from error
+    if isinstance(header, dict) and header.get("format") == _FIRST_FORMAT:
+        header = _from_first_format(header)
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        got = header.get("format") if isinstance(header, dict) else header
+        if isinstance(got, str) and (ours := _OURS.fullmatch(got)) and int(ours[1]) > int(FORMAT.split()[-1]):
+            raise NewerFormat(
+                f"{source}: field format must be {FORMAT!r} or older; got {got!r}, of a newer version of tars_jax"
+            )
+        raise InputError(f"{source}: field format must be {FORMAT!r} or {_FIRST_FORMAT!r}; got {got!r}.")
+    return header
+
+
+def _own_fields(source: str, header: dict[str, Any]) -> dict[str, Any]:
+    """What a trajectory is without its steps, windows and screenshots."""
     fields = {name: _field(source, header, name, kind) for name, kind in _FIELDS.items()}
     outcomes = [outcome.value for outcome in Outcome]
     if fields["outcome"] not in outcomes:
@@ -196,11 +230,7 @@ def decode_trajectory(data: bytes, source: str = "trajectory") -> Trajectory:
     if type(success := header.get("success")) not in (bool, type(None)):
         raise InputError(f"{source}: field success must be true, false or null; got {success!r:.60}.")
     fields["success"] = success
-    if "final_screenshot" in header:
-        fields["final_screenshot"] = _screenshot(source, header, "final_screenshot", members)
-    trajectory = Trajectory(windows=tuple(windows), steps=tuple(steps), **fields)
-    check_trajectory(trajectory, source)
-    return trajectory
+    return fields
 
 
 def _from_first_format(header: dict[str, Any]) -> dict[str, Any]:

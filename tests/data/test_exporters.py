@@ -13,9 +13,11 @@ from PIL import Image
 
 from experiments.__main__ import main
 from tars_jax import InputError
+from tars_jax.data.datasets import read_dataset
 from tars_jax.data.exporters import trajectory_files, write_parquet
 from tars_jax.trajectory import ContextWindow, Outcome, Step, Trajectory
 from tars_jax.trajectory.files import save_trajectory
+from tars_jax.trajectory.folders import mark_evaluation
 
 
 def picture(shade: int) -> bytes:
@@ -46,7 +48,7 @@ def episode(name: str, reward: float, shades: tuple[int, ...], outcome: Outcome 
 def run(tmp_path: Path) -> Path:
     """Three episodes in two stages, one of which failed."""
     given = {
-        "before/0": episode("lost", 0.0, (1, 2)),
+        "attempts/0": episode("lost", 0.0, (1, 2)),
         "ppo/0": episode("won", 1.0, (1, 1, 3)),
         "ppo/1": episode("broken", 0.0, (4,), Outcome.FAILED),
     }
@@ -100,6 +102,27 @@ def test_parquet_holds_the_same(run: Path) -> None:
     assert [image["bytes"] for image in won["images"]] == [picture(1), picture(1), picture(3)]
     assert won["messages"][1]["content"][0]["text"].startswith("Thought: won")
     assert (won["success"], lost["success"]) == (True, False) and json.loads(won["task"])["seed"] == 1
+
+
+def test_evaluations_are_left_out_unless_asked_for(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By their mark, and by the names that they have in runs that had none."""
+    stages = run / "trajectories"
+    for stage in ("held", "before", "after", "after-15", "after_sft", "validate_new", "before_dawn"):
+        (stages / stage).mkdir()
+        save_trajectory(stages / stage / "0.trajectory", episode(stage, 1.0, (1,)))
+    mark_evaluation(stages / "held")
+    assert {file.parent.name for file in trajectory_files(run)} == {"attempts", "ppo", "before_dawn"}
+    assert "6 of evaluations are left out: --config.evaluations=True takes them, too" in capsys.readouterr().out
+    assert len(trajectory_files(run, evaluations=True)) == 10
+    with pytest.raises(InputError, match="config.evaluations must be True where all 1 episodes of .* are of eval"):
+        trajectory_files(stages / "held")
+    export(run, "--config.evaluations=True")
+    assert "9 of 10 episodes" in capsys.readouterr().out
+    for name in ("held", "after_sft"):
+        with pytest.raises(InputError, match=r"must not be of an evaluation unless its name ends with \?purpose="):
+            list(read_dataset(f"{stages}/{name}"))
+        assert [each.id for each in read_dataset(f"{stages}/{name}?purpose=evaluation")] == [name]
+    assert [each.id for each in read_dataset(f"{stages}/ppo")] == ["won"]
 
 
 def test_the_extra_is_named_where_pyarrow_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

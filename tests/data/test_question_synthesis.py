@@ -8,18 +8,23 @@ import itertools
 import json
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
 from tars_jax import GaveUp
+from tars_jax.data.question_synthesis import spoken, synthesis
 from tars_jax.data.question_synthesis.conditions import Condition, Statistics
-from tars_jax.data.question_synthesis.filters import FrequentAnswers, filters
+from tars_jax.data.question_synthesis.filters import UNTOLD, FrequentAnswers, filters
 from tars_jax.data.question_synthesis.proof import is_proved
+from tars_jax.data.question_synthesis.spoken import is_untold, right_answers
 from tars_jax.data.question_synthesis.synthesis import SynthesisConfig, Synthesized, synthesize
+from tars_jax.judges import CannotSay
 from tars_jax.tasks.browsing.article import Article, Fact
 from tars_jax.tasks.browsing.encyclopedia import Encyclopedia
-from tars_jax.tasks.browsing.question import Question
+from tars_jax.tasks.browsing.question import Question, read_questions
 
 
 def source() -> Encyclopedia:
@@ -176,3 +181,33 @@ def test_a_source_without_such_questions_is_given_up() -> None:
     ]
     with pytest.raises(GaveUp, match="20 questions were asked for; 0 came of"):
         drawn(Encyclopedia(alike))
+
+
+def test_a_question_whose_answers_its_judge_cannot_tell_is_turned_down() -> None:
+    """By a fifth of the right forms of speech, however many wrong answers it can tell; counted by that reason."""
+    encyclopedia = source()
+    question = made(0).questions[0]
+    assert not is_untold(question, encyclopedia)
+    with mock.patch.object(spoken, "says_the_same") as says:
+        for share, untold in ((0.1, False), (0.2, True)):  # of ten right forms; wrong ones are all told
+            right = list(right_answers(question))
+            unknown = set(right[: round(10 * share)])
+
+            def said(answer: str, *_: str, unknown: set[str] = unknown) -> bool:
+                if answer in unknown:
+                    raise CannotSay("it has to be known")
+                return False
+
+            says.side_effect = said
+            assert is_untold(question, encyclopedia) is untold
+    with mock.patch.object(synthesis, "is_untold", side_effect=itertools.chain([True], itertools.repeat(False))):
+        found = drawn(encyclopedia, chains=0)
+    assert found.rejected[UNTOLD] == 1 and len(found.questions) == 20
+
+
+def test_questions_are_read_line_by_line_whatever_ends_lines_elsewhere(tmp_path: Path) -> None:
+    """U+2028 and U+0085 stand in texts, a byte order mark before the first."""
+    asked = [dataclasses.replace(each, text=f"a\u2028b\x85{each.text}") for each in made(0).questions[:2]]
+    lines = "\n".join(json.dumps(each.to_json(), ensure_ascii=False) for each in asked)
+    (tmp_path / "q.jsonl").write_bytes(b"\xef\xbb\xbf" + lines.encode() + b"\n\n")
+    assert [each.text for each in read_questions(str(tmp_path / "q.jsonl"))] == [each.text for each in asked]

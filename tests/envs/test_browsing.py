@@ -171,7 +171,7 @@ def test_bad_questions_are_named(tmp_path: Path) -> None:
     for options, said in (
         ({"questions": questions(tmp_path), "question": "other"}, "question must be the id of one of 1 questions"),
         ({"questions": str(tmp_path / "none")}, "questions must be a file of questions"),
-        ({"questions": str(tmp_path / "q.jsonl")}, "q.jsonl line 1: a question must have text"),
+        ({"questions": str(tmp_path / "q.jsonl")}, "q.jsonl:1: a question must have text"),
     ):
         spec = load_environment("browsing", options)
         with pytest.raises(InputError, match=said):

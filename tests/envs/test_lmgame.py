@@ -238,6 +238,7 @@ def test_nobody_playing_scores_nothing_and_the_page_cannot_be_talked_into_more(t
         assert (verdict["score"], verdict["done"], verdict["success"]) == (0, False, False)
 
 
+@pytest.mark.full
 def test_our_six_levels_of_sokoban_are_solved_within_the_benchmarks_budget(table: Table) -> None:
     playable = load_playable("lmgame/sokoban")
     state, rng, score, steps = table.reset("sokoban"), random.Random(0), 0.0, 0

@@ -498,6 +498,7 @@ def test_every_task_is_a_gymnasium_environment(name: str) -> None:
     env.close()
 
 
+@pytest.mark.full
 def test_as_a_gymnasium_environment() -> None:
     env = gymnasium.make("tars_jax.envs:TarsJax/MiniWoB-click-color-v0").unwrapped
     passes_gymnasiums_own_checker(env)

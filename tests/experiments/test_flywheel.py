@@ -551,7 +551,7 @@ def test_questions_and_tasks_of_websites(tmp_path: Path) -> None:
     (held_out,) = source.held_out(1)
     assert (held_out.id, held_out.environment, held_out.max_steps) == ("q4", "browsing", 7)
     assert held_out.options == {"size": [96, 96], "questions": [asked[4]]}
-    assert (held_out.verification.by, held_out.verification.reference) == ("judge", "A4")
+    assert (held_out.verification.by, held_out.verification.reference) == ("judge", "A4 ||")
     assert source.has_reference and {task.id for task in source.practice(8)} == {"q0", "q1", "q2", "q3"}
     assert len({task.seed for task in source.practice(4)}) == 4  # players draw from it
 

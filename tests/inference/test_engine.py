@@ -134,6 +134,7 @@ def test_seeds_differ(engine: Engine) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.full
 def test_turns_do_not_compile_again(
     tiny_model: ModelConfig, tiny_parameters: Parameters, replace_functions: Callable[[Any], None]
 ) -> None:

@@ -6,12 +6,12 @@ from __future__ import annotations
 import pytest
 
 from tars_jax.data.question_synthesis.filters import FrequentAnswers
+from tars_jax.data.question_synthesis.spoken import right_answers, wrong_answers
 from tars_jax.data.question_synthesis.synthesis import SynthesisConfig, synthesize
 from tars_jax.judges import CannotSay
 from tars_jax.judges.answers import says_the_same
 from tars_jax.tasks.browsing.question import Question
 from tests.data.test_question_synthesis import source
-from tests.judges.spoken_answers import right_answers, wrong_answers
 
 SAME = [
     ("1234", "1,234"), ("1.5 million", "1,500,000"), ("547,030 km²", "547,030 km²"), ("547030 sq km", "547,030 km²"),

@@ -310,6 +310,7 @@ def test_what_cannot_be_exported(imported: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.multiprocess
+@pytest.mark.full
 def test_eight_devices_get_their_slices(on_eight_devices: Callable[..., list[str]]) -> None:
     """Eight devices take a process of their own: this file, run as a script."""
     assert on_eight_devices(__file__) == ["same"]

@@ -110,8 +110,8 @@ def test_dummy_inputs_touch_every_parameter() -> None:
 @pytest.mark.multiprocess
 @pytest.mark.timeout(900)
 def test_eight_devices_compute_what_one_does(on_eight_devices: Callable[..., list[str]]) -> None:
-    """The second mesh, and those of long caches, are for --all; test_processes.py trains on its axes."""
-    same = ["forward 0", "update 0", "decode 0", "move 0", "forward 1"]
+    """The second mesh, those of long caches and the update are for --all; test_processes.py trains on its axes."""
+    same = ["forward 0", "decode 0", "move 0", "forward 1"]
     assert on_eight_devices(__file__) == [*same, "checkpoint", "drops"]
 
 
@@ -239,14 +239,11 @@ def close(expected: Any, got: Any, atol: float) -> None:
 
 
 def main(whole: bool) -> None:
-    """`whole`: trains and decodes on every mesh, else on the first."""
+    """`whole`: trains and decodes on every mesh, else decodes on the first."""
     one = make_mesh({}, jax.devices()[:1])
     parameters = fresh(one)
-    whole_logits, answers, (whole_state, whole_metrics) = (
-        logits(one, parameters),
-        decode(one, parameters),
-        update(one, parameters),
-    )
+    whole_logits, answers = logits(one, parameters), decode(one, parameters)
+    updated = update(one, parameters) if whole else None
     meshes, states = [make_mesh(shape) for shape in MESHES], []
     for number, mesh in enumerate(meshes):
         with jax.set_mesh(mesh):
@@ -254,7 +251,8 @@ def main(whole: bool) -> None:
             close(parameters, sharded, 1e-6)
             close(whole_logits, logits(mesh, sharded), 1e-5)
             print("forward", number)
-            if whole or number == 0:
+            if updated is not None:
+                whole_state, whole_metrics = updated
                 state, metrics = update(mesh, sharded)
                 for name, value in whole_metrics.items():
                     np.testing.assert_allclose(metrics[name], value, rtol=1e-3, atol=1e-6, err_msg=name)
@@ -297,7 +295,8 @@ def main(whole: bool) -> None:
         output = jax.jit(lambda parameters, inputs: forward(tight, parameters, inputs))(sharded, inputs)
     # There is room for half of an even routing, so that at least about half is dropped. Only what was is missing.
     dropped = np.asarray(output.routers.dropped)
-    assert ((dropped > 0.4) & (dropped < 0.9)).all() and whole_metrics["dropped_assignments"] == 0
+    assert ((dropped > 0.4) & (dropped < 0.9)).all()
+    assert updated is None or updated[1]["dropped_assignments"] == 0
     assert np.isfinite(output.logits).all()
     print("drops")
 

@@ -9,16 +9,19 @@ from typing import Any
 import pytest
 
 from tars_jax import InputError
+from tars_jax.agent.loop import AgentConfig
 from tars_jax.environment import Task
 from tars_jax.evaluation.replays import outcome_badge
 from tars_jax.judges import CannotSay, Judge
+from tars_jax.rollout.episode_runner import Rollouts
+from tars_jax.rollout.players import reference_player
 from tars_jax.rollout.pool import RolloutPool
-from tars_jax.rollout.pool_config import PoolConfig
+from tars_jax.rollout.pool_config import PoolConfig, Share
 from tars_jax.rollout.sources import PoolSource
-from tars_jax.rollout.unjudged import Unjudged
+from tars_jax.rollout.unjudged import Unjudged, judged_of, metrics_of, together
 from tars_jax.trajectory import Outcome, Trajectory
-from tars_jax.trajectory.files import load_trajectory
-from tests.judges.test_judges import play, task_of
+from tars_jax.trajectory.files import load_outline, load_trajectory, save_trajectory
+from tests.judges.test_judges import WRITER, play, task_of
 
 REASON = "whether Holland is another name has to be known"
 
@@ -56,7 +59,7 @@ def test_a_fifth_of_five_episodes_drops_a_task_and_a_fifth_of_twenty_the_set() -
     for _ in range(15):
         counts.add(ended(clear))
     counts.require_admitted()
-    assert counts.to_json() == {"cannot_say": 1, "cannot_say_share": 1 / 20} and Unjudged().to_json() == {}
+    assert metrics_of(counts.tally) == {"cannot_say": 1, "cannot_say_share": 1 / 20} and metrics_of({}) == {}
     for _ in range(4):
         counts.add(ended(clear, REASON))
     with pytest.raises(InputError, match=f"could not say of 5 of 24 episodes, of the last one because {REASON}"):
@@ -99,3 +102,47 @@ def test_a_stream_of_which_no_judge_can_say_ends(tmp_path: Path) -> None:
             assignment = source.claim()
             assert assignment is not None
             source.finish(assignment.index, ended(assignment.task, REASON))
+
+
+def judged_by(judge: str, trajectory: Trajectory) -> Trajectory:
+    return dataclasses.replace(trajectory, metadata={**trajectory.metadata, "judge": judge})
+
+
+def test_episodes_are_counted_by_their_judge_and_over_processes() -> None:
+    asked = [judged_by("a", ended(task_of(0), REASON)), judged_by("a", ended(task_of(0))), ended(task_of(1))]
+    tally = Unjudged.of(asked).tally
+    assert tally == {"a": {"episodes": 2, "cannot_say": 1}, "": {"episodes": 1, "cannot_say": 0}}
+    assert judged_of(tally) == {"judged": {"a": {"episodes": 2, "cannot_say": 1}}} and judged_of({}) == {}
+    assert judged_of({"": {"episodes": 1, "cannot_say": 0}}) == {}
+    other = {"b": {"episodes": 4, "cannot_say": 0}, "a": {"episodes": 1, "cannot_say": 1}}
+    assert judged_of(together([tally, other])) == {
+        "judged": {"a": {"episodes": 3, "cannot_say": 2}, "b": {"episodes": 4, "cannot_say": 0}}
+    }
+
+
+def test_what_was_played_before_a_resume_counts_on(tmp_path: Path) -> None:
+    """Also what the checkpoint's ledger does not know, failed and taken ones; of several processes each its own."""
+    pool = RolloutPool(tmp_path, PoolConfig(min_batch=2, max_staleness=99))
+    for reason in ("", REASON, "", ""):
+        index = pool.claim(0)
+        assert index is not None
+        pool.finish(index, judged_by("a", ended(task_of(index), reason)))
+    assert pool.take() is not None
+    resumed = RolloutPool(tmp_path, pool.config, pool.ledger())
+    with Rollouts(None, WRITER, AgentConfig(), 1) as rollouts:
+        player = reference_player(WRITER, "text", 1.0)
+        with rollouts.streaming(resumed, task_of, player, lambda: -99):  # so old a version that nothing is claimed
+            assert rollouts.unjudged.tally == {"a": {"episodes": 4, "cannot_say": 1}}
+    shares = [dataclasses.replace(pool.config, share=Share(number, 2)) for number in (0, 1)]
+    tallies = [Unjudged.of(RolloutPool(tmp_path, each, pool.ledger()).outlines()).tally for each in shares]
+    assert [each["a"] for each in tallies] == [{"episodes": 2, "cannot_say": 0}, {"episodes": 2, "cannot_say": 1}]
+
+
+def test_an_outline_is_the_episode_without_its_steps(tmp_path: Path) -> None:
+    whole = ended(task_of(0), REASON)
+    save_trajectory(tmp_path / "0.trajectory", whole)
+    assert load_outline(tmp_path / "0.trajectory") == whole
+    (tmp_path / "1.trajectory").write_bytes(b"no zip")
+    for name in ("1.trajectory", "2.trajectory"):
+        with pytest.raises(InputError, match=name):
+            load_outline(tmp_path / name)

@@ -367,6 +367,7 @@ def test_a_program_that_is_no_chromium_says_why_in_one_line(tmp_path: Path, scri
     assert re.fullmatch(f"{program} {sentence}.*\n", done.stderr)
 
 
+@pytest.mark.full
 def test_a_launch_that_is_too_slow_costs_no_other_browser(laboratory: Any, tmp_path: Path) -> None:
     program, launched = tmp_path / "chromium", tmp_path / "launched"
     slow = f"[ -e {launched} ] && sleep 60; : >{launched}"

@@ -153,9 +153,10 @@ def test_the_collector_takes_what_is_idle_and_nothing_else(laboratory: Any) -> N
                 await asyncio.sleep(0.02)
             await until(lambda: set(sessions.all_of()) == {busy, held})  # the renewed one was let alone in the end
             assert (sessions.collected, idle.events.after(0)[-1].kind) == (2, "ended")
-            pages = [page for place in laboratory.manager.browsers.places for page in place.pages]
-            for page in pages:  # the session's own calls wait for the one that is under way
-                await page.evaluate("window.go && __clock.advance(10)")
+            places = laboratory.manager.browsers.places
+            await until(lambda: sum(len(place.pages) for place in places) == 2)
+            for page in [page for place in places for page in place.pages]:
+                await page.evaluate("window.go && __clock.advance(10)")  # the session's own calls wait
             assert await call == 7
             held.give_back()
             await until(lambda: not len(sessions))
@@ -201,6 +202,7 @@ def test_a_recovered_page_is_where_it_was(
     laboratory.run(live())
 
 
+@pytest.mark.full
 def test_games_recover(laboratory: Any) -> None:
     """A second level on the same page, some clicks, and the page is lost: the new one shows the same."""
 

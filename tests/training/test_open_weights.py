@@ -85,6 +85,7 @@ def test_a_tensor_is_cut_into_few_pieces_however_many_rows_it_has(rows: int, exp
 
 
 @pytest.mark.slow
+@pytest.mark.full
 def test_layers_of_several_types_keep_every_bit(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first layer is in bfloat16, whose type no piece may take on for what the others hold."""
     monkeypatch.setattr(tensors, "PIECE_BYTES", 3000)

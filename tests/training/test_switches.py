@@ -15,9 +15,9 @@ from tars_jax import InputError
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters, init_parameters
 from tars_jax.rl import group_advantages, reference_kl, turn_level_gae
-from tars_jax.training.learner import PPOLearner
+from tars_jax.training.learner import MOST_IDLE, PPOLearner, update_or_skip
 from tars_jax.training.optimizers import OptimizerConfig
-from tars_jax.training.packing import Packer, PackingConfig
+from tars_jax.training.packing import NonePackable, Packer, PackingConfig
 from tars_jax.training.ppo import make_advantage_fn, make_score_fn
 from tars_jax.training.ppo_config import PPOConfig
 from tars_jax.training.preparation import minibatches, prepare
@@ -219,3 +219,32 @@ def test_an_update_that_diverges_says_so(
     episodes = [episode([[(0, [8, 9])]], [float(won)]) for won in (0, 1)]
     with pytest.raises(InputError, match="ppo: .*gradient_norm of update 4 became infinite or NaN: training diverged"):
         learner.update(*learner.init_states(broken, value), episodes, version=3, seed=0)
+
+
+def test_updates_of_which_nothing_can_be_packed_change_nothing_and_end_at_the_eighth_in_a_row() -> None:
+    class Learner:
+        """One that can pack episodes of even versions alone."""
+
+        def __init__(self, packs: bool) -> None:
+            self.packs = packs
+
+        def update(self, policy: Any, value: Any, trajectories: Any, version: int, *_: Any) -> Any:
+            if self.packs and version % 2 == 0:
+                return policy + 1, value + 1, {"unpackable": 0.0}
+            raise NonePackable("a window is too long")
+
+    def run(learner: Any, updates: int) -> list[Any]:
+        policy: Any = 0
+        value, idle, found, three = 0, 0, [], list[Any]([None] * 3)
+        for version in range(updates):
+            policy, value, metrics = update_or_skip(learner, policy, value, three, version, 0, idle)
+            idle = int(metrics.get("idle_updates", 0))
+            found.append((policy, value, metrics))
+        return found
+
+    alternating = run(Learner(True), 20)
+    assert alternating[-1][:2] == (10, 10) and alternating[0][2] == {"unpackable": 0.0}
+    assert alternating[1] == (1, 1, {"unpackable": 3.0, "idle_updates": 1.0})
+    assert run(Learner(False), MOST_IDLE - 1)[-1] == (0, 0, {"unpackable": 3.0, "idle_updates": 7.0})
+    with pytest.raises(InputError, match="must have room for what is played; got 8 updates in a row .* too long"):
+        run(Learner(False), MOST_IDLE)

@@ -11,6 +11,7 @@ from tars_jax.data.question_synthesis.chains import is_round_trip
 from tars_jax.data.question_synthesis.conditions import Statistics
 from tars_jax.data.question_synthesis.proof import CHOICE, CONDITION, HOP, is_proved, not_needed
 from tars_jax.data.question_synthesis.searches import Searcher, words_of
+from tars_jax.data.question_synthesis.spoken import is_untold
 from tars_jax.judges import CannotSay
 from tars_jax.judges.answers import says_the_same
 from tars_jax.tasks.browsing.article import plain
@@ -63,6 +64,7 @@ class EitherSolver:
 
 
 KNOWN = "known without looking"
+UNTOLD = "its judge cannot tell answers"
 Filters = dict[str, Callable[[Question], bool]]
 
 
@@ -71,7 +73,8 @@ def filters(encyclopedia: Encyclopedia, statistics: Statistics, solver: ClosedBo
     return {
         **proof_filters(statistics),
         **text_filters(encyclopedia),
-        KNOWN: lambda question: is_known(question, solver),  # last, as a model may be asked
+        KNOWN: lambda question: is_known(question, solver),  # late, as a model may be asked
+        UNTOLD: lambda question: is_untold(question, encyclopedia),
     }
 
 

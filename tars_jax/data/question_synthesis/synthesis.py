@@ -13,6 +13,7 @@ from tars_jax.data.question_synthesis.chains import Chain, walk
 from tars_jax.data.question_synthesis.conditions import Statistics
 from tars_jax.data.question_synthesis.filters import (
     KNOWN,
+    UNTOLD,
     ClosedBookSolver,
     Filters,
     is_known,
@@ -21,6 +22,7 @@ from tars_jax.data.question_synthesis.filters import (
 )
 from tars_jax.data.question_synthesis.obfuscation import Limits, Reveals, describe
 from tars_jax.data.question_synthesis.proof import proof_of
+from tars_jax.data.question_synthesis.spoken import is_untold
 from tars_jax.data.question_synthesis.wording import fact_question, join, name_question, question_words
 from tars_jax.judges import JudgeFailure, UnreadableVerdict
 from tars_jax.tasks.browsing.article import Article, Fact, plain
@@ -70,7 +72,7 @@ def synthesize(
     rng = random.Random(f"questions {seed}")
     statistics = Statistics(encyclopedia)
     by_proof, by_text = proof_filters(statistics), text_filters(encyclopedia)
-    reasons = ("no chain from there", "no unique description", *by_proof, *by_text, KNOWN)
+    reasons = ("no chain from there", "no unique description", *by_proof, *by_text, KNOWN, UNTOLD)
     rejected = dict.fromkeys(reasons, 0)
     dropped: dict[str, int] = {}
     kinds = sorted({each.kind for each in encyclopedia.articles.values() if len(each.facts) > 1})
@@ -93,7 +95,9 @@ def synthesize(
                 return name
         if writer is not None:
             question = writer.reworded(question, by_text)
-        return KNOWN if is_known(question, solver) else question
+        if is_known(question, solver):
+            return KNOWN
+        return UNTOLD if is_untold(question, encyclopedia) else question
 
     tries = 0
     while len(made) < config.questions:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import json
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Self
 
 from tars_jax import InputError
+from tars_jax.json_fields import read_json_lines
 
 ALTERNATIVES = " || "  # between the answers of a reference
 
@@ -69,14 +68,13 @@ def read_questions(file: str) -> tuple[Question, ...]:
 @functools.lru_cache(maxsize=8)
 def _read(file: str, changed: int) -> tuple[Question, ...]:
     found: dict[str, Question] = {}
-    for number, line in enumerate(Path(file).read_bytes().splitlines(), 1):
+    for where, record in read_json_lines(file, "a question"):
         try:
-            record = json.loads(line)
-            question = Question.from_json(record if isinstance(record, dict) else {})
-        except (ValueError, InputError) as error:
-            raise InputError(f"{file} line {number}: {error}") from error
+            question = Question.from_json(record)
+        except InputError as error:
+            raise InputError(f"{where}: {error}") from error
         if found.setdefault(question.id, question) is not question:
-            raise InputError(f"{file} line {number}: ids of questions must differ; got {question.id!r} twice")
+            raise InputError(f"{where}: ids of questions must differ; got {question.id!r} twice")
     if not found:
         raise InputError(f"{file} must hold questions; got none")
     return tuple(found.values())

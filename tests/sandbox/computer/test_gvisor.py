@@ -57,6 +57,7 @@ async def shell_that_sums(computer: Computer) -> Shell:
     return shell
 
 
+@pytest.mark.full
 def test_programs_run_by_a_kernel_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def work(computers: Computers) -> None:
         computer = await computers.open(ContainerSpec(hostname="mother"))

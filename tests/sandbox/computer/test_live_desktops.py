@@ -39,6 +39,7 @@ async def pixels(equipped: EquippedComputer) -> bytes:
     return (await equipped.desktop.screenshot(settle=equipped.desktop.config.settle)).png
 
 
+@pytest.mark.full
 def test_a_desktop_goes_on_in_each_fork_by_itself(tmp_path: Path) -> None:
     require_desktop()
 

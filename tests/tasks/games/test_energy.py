@@ -99,6 +99,7 @@ def test_clicks_turn_clockwise_and_fixed_or_empty_tiles_stay(page: Page) -> None
 
 
 @pytest.mark.browser
+@pytest.mark.full
 def test_levels_can_be_lit_and_are_not(page: Page) -> None:
     for level in range(1, 9):
         for state in page.evaluate(SEEDED, [list(range(50)), {"level": level}]):

@@ -102,6 +102,7 @@ def test_the_state_is_a_copy(page: Page) -> None:
 
 
 @pytest.mark.browser
+@pytest.mark.full
 def test_levels_can_be_lit_and_ask_for_more_and_more_clicks(page: Page) -> None:
     means = []
     for level in range(1, 9):

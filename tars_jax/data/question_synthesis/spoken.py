@@ -1,14 +1,19 @@
-"""Answers to synthesized questions as people say them: right ones in ten forms of speech, and wrong ones."""
+"""Answers to synthesized questions as people say them, right ones in ten forms of speech and wrong ones; by these a
+question is admitted for its judge."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from tars_jax.judges import CannotSay
+from tars_jax.judges.answers import says_the_same
+from tars_jax.judges.judge import MOST_UNJUDGED
 from tars_jax.tasks.browsing.article import plain
 from tars_jax.tasks.browsing.encyclopedia import Encyclopedia
 from tars_jax.tasks.browsing.question import Question
 
+NEIGHBORS = 8  # of which a wrong answer is made
 FORMS = (
     "{answer}", "{answer}.", "The answer is {answer}.", "Final answer: {answer}", "**{answer}**", "\\boxed{{{answer}}}",
     "I think it is {answer}.", "According to the encyclopedia, it is {answer}.", "The {asked} of {entity} is {answer}.",
@@ -27,11 +32,7 @@ def wrong_answers(question: Question, encyclopedia: Encyclopedia) -> Iterator[st
     """Values of neighbors of the same kind, names that the question offers, and numbers off by their last digit or by
     ten, each alone and in a sentence; and the right one with another beside it."""
     asked, right = question.proof["asked"], question.answers[0]
-    found: list[str] = []
-    for article in encyclopedia.of_kind(asked["kind"]):
-        own = [plain(fact.shown) for fact in article.facts if fact.name == asked["name"]]
-        found += own or ([article.title] if asked["name"] == "name" else [])
-    found = [each for each in dict.fromkeys(found) if each not in question.answers][:8]
+    found = _neighbors(question, encyclopedia)
     found += [name for name in re.findall(r"\b[A-Z]\w+\d+\b", question.text) if name not in question.answers]
     if match := re.fullmatch(r"([\d,]+)( .*)?", right):
         value, unit = int(match[1].replace(",", "")), match[2] or ""
@@ -41,3 +42,32 @@ def wrong_answers(question: Question, encyclopedia: Encyclopedia) -> Iterator[st
         yield f"The {asked['name']} of {question.plan[-1]} is {each}."
         yield f"{right} or {each}"
         yield f"{each}, not {right}"
+
+
+def is_untold(question: Question, encyclopedia: Encyclopedia) -> bool:
+    """Whether the embedded judge cannot say of a fifth or more of the right answers, or of the wrong ones."""
+    groups = list(right_answers(question)), list(wrong_answers(question, encyclopedia))
+    return any(_share_unsaid(group, question) >= MOST_UNJUDGED for group in groups if group)
+
+
+def _share_unsaid(answers: Sequence[str], question: Question) -> float:
+    return sum(_cannot_say(each, question) for each in answers) / len(answers)
+
+
+def _cannot_say(answer: str, question: Question) -> bool:
+    try:
+        says_the_same(answer, question.reference, question.text)
+    except CannotSay:
+        return True
+    return False
+
+
+def _neighbors(question: Question, encyclopedia: Encyclopedia) -> list[str]:
+    asked, found = question.proof["asked"], dict[str, None]()
+    for article in encyclopedia.of_kind(asked["kind"]):
+        own = [plain(fact.shown) for fact in article.facts if fact.name == asked["name"]]
+        own = own or ([article.title] if asked["name"] == "name" else [])
+        found |= dict.fromkeys(each for each in own if each not in question.answers)
+        if len(found) >= NEIGHBORS:
+            break
+    return list(found)[:NEIGHBORS]
