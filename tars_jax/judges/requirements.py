@@ -131,7 +131,9 @@ class Demand:
     def says(self, tokens: Sequence[str]) -> bool:
         """Whether the sentence is one of the forms."""
         plain = self._plain(tokens)
-        return any(_fits(form, plain) or _fits(form, _without_price(plain)) for form in self.forms)
+        return self.is_understood and any(
+            _fits(form, plain) or _fits(form, _without_price(plain)) for form in self.forms
+        )
 
     def names(self, tokens: Sequence[str]) -> bool:
         """Whether it is the object's name alone, perhaps with its kind: nothing is said of it."""
@@ -371,12 +373,15 @@ def _fits(form: Sequence[Piece], tokens: Sequence[str], *, begun: bool = False) 
     """Whether the pieces stand there in their order, with nothing else but small words between them."""
     if not form:
         return all(token.casefold() in _BETWEEN for token in tokens)
-    piece = form[0]
-    begins = len(tokens) >= len(piece) and all(word.fits(token) for word, token in zip(piece, tokens, strict=False))
-    if begins and _fits(form[1:], tokens[len(piece) :], begun=True):
-        return True
-    skipped = _BETWEEN | {","} if begun else _ARTICLES
-    return bool(tokens) and tokens[0].casefold() in skipped and _fits(form, tokens[1:], begun=begun)
+    piece, skipped = form[0], _BETWEEN | {","} if begun else _ARTICLES
+    for place in range(len(tokens) - len(piece) + 1):
+        here = tokens[place : place + len(piece)]
+        begins = all(word.fits(token) for word, token in zip(piece, here, strict=True))
+        if begins and _fits(form[1:], tokens[place + len(piece) :], begun=True):
+            return True
+        if tokens[place].casefold() not in skipped:
+            return False
+    return False
 
 
 def _without_price(tokens: Sequence[str]) -> Sequence[str]:

@@ -191,6 +191,7 @@ def test_one_fact_that_does_not_hold_decides_and_a_doubt_does_not() -> None:
         ("Delete all notes except 'Garden'", "Garden was deleted.", False),
         ("Close ticket 14", "Ticket 14: closed", True),
         ("Close ticket 14", "14 closed", False),
+        pytest.param("Close ticket 14", "the " * 5000 + "ticket 14 closed", True, id="a long sentence"),
         ("Turn off dark mode", "Dark mode: disabled", True),
         ("Set the language to 'German'", "Language was changed to German", True),
         ("Set the language to 'German'", "German: language", False),
