@@ -14,9 +14,10 @@ simulator's own distance and remaining steps explains of them. 95% intervals in 
 
 Each began without a compile cache and with little beside it; the set-up takes another minute, and the machine's speed
 varies by a fifth and more from hour to hour. On 2026-11-24 seed 0 went from 46.5% to 74.0% (+27.5 [18, 36]) in 7.5, the
-day after to 74.5% (+28.0 [18, 37]) in 8.0. With 18 updates of PPO, and 400 of the value model on 2,000 episodes, in 9.1
-to 11.6 minutes, seed 0 went from 41.0% to 73.0, 77.5 and 79.5%, seed 1 from 40.5% to 66.5% and seed 2 from 51.0% to
-76.0%. Runs of one seed differ where rounding or the order of finished episodes does. With
+day after to 74.5% (+28.0 [18, 37]) in 8.0, on 2026-11-27 to 76.5% (+30.0 [21, 39]) in 11.9 beside much else. With 18
+updates of PPO, and 400 of the value model on 2,000 episodes, in 9.1 to 11.6 minutes, seed 0 went from 41.0% to 73.0,
+77.5 and 79.5%, seed 1 from 40.5% to 66.5% and seed 2 from 51.0% to 76.0%. Runs of one seed differ where rounding or the
+order of finished episodes does. With
 `--config.agent.constrained=True` seed 0 went from 41.0% to 77.0% (+36.0 [27, 44]) there, once.
 
 What PPO changes: a demonstration follows its own plan in half of its moves and wanders in the others; in older runs

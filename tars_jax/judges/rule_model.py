@@ -1,25 +1,29 @@
 """The embedded model of judges: rules about text. Deterministic, blind to pixels, and sooner silent than wrong.
 
-Success is a page that states, in the end, what was demanded: not the words that the agent typed, not an older page, not
-somebody's words, not the state that was there at the start. What speaks for success without being that is no success
-and no failure: the rules raise CannotSay.
+A closed world. Success is a last page that says what was demanded in a form that the rules know whole, on which they
+understand all else that is new, or that stands above it. Failure is a page that contradicts it as plainly. Of
+everything else the rules raise CannotSay.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from tars_jax.judges.answers import says_the_same
-from tars_jax.judges.evidence import ENDED, NO_ACTION, Evidence
+from tars_jax.judges.evidence import Evidence
 from tars_jax.judges.judge import CannotSay
 from tars_jax.judges.judge_model import Kept, Scored
-from tars_jax.judges.requirements import Requirement, clauses_of, confirms, demanded, done_beside, quoted_in, stated
-from tars_jax.judges.statements import Standing, Statement, statements_of, words_of
-
-_STRINGS = re.compile(r"'((?:\\.|[^'\\])*)'|\"((?:\\.|[^\"\\])*)\"|\[([^\]]*)\]", re.DOTALL)
-_TYPES = re.compile(r"\b(?:type|fill|typewrite|write|input_text|keyboard_type|press_keys)\w*\s*[(\[]", re.IGNORECASE)
-_INERT = re.compile(r"(?:finished|wait|noop|scroll|screenshot|mouse_?move|hover)\b", re.IGNORECASE)
+from tars_jax.judges.own_words import OwnWords, is_inert, letters_of
+from tars_jax.judges.requirements import (
+    Demand,
+    asks_for_a_state,
+    clauses_of,
+    demanded,
+    is_error,
+    stated,
+    tells_a_change,
+)
+from tars_jax.judges.statements import Sentence, sentences_of, tokens_of
 
 
 class RuleModel:
@@ -29,118 +33,162 @@ class RuleModel:
         return clauses_of(instruction)
 
     async def score(self, evidence: Evidence, points: Sequence[str], number: int) -> Scored:
-        page = statements_of(evidence.observations[number - 1].text, quoted_in(evidence.instruction))
-        states = [each for each in page if each.standing is Standing.STATES]
-        shown = [point for point in points if any(demanded(point).holds(each, states) for each in states)]
+        page = sentences_of(evidence.observations[number - 1].text)
+        shown = [point for point in points if any(demanded(point).says(each.tokens) for each in page)]
         return Scored(1 + round(4 * len(shown) / max(len(points), 1)), ", ".join(shown))
 
     async def verdict(self, evidence: Evidence, points: Sequence[str], kept: Sequence[Kept]) -> bool:
         """From the whole episode, whatever was kept of it."""
-        return _Episode(evidence, evidence.instruction).meets([demanded(point) for point in points], is_new=True)
+        return _Episode(evidence).meets([demanded(point) for point in points])
 
     async def fact(self, evidence: Evidence, fact: str) -> int | None:
-        episode = _Episode(evidence, fact)
-        denies = any(each.standing is Standing.DENIES for each in statements_of(fact))
-        standing = Standing.DENIES if denies else Standing.STATES
-        return episode.last + 1 if episode.meets([stated(fact)], standing=standing) else None
+        episode = _Episode(evidence)
+        return episode.last + 1 if episode.meets([stated(fact)], others=True) else None
 
     async def answer(self, question: str, reference: str, said: str) -> bool:
         return says_the_same(said, reference, question)
 
 
 class _Episode:
-    """What the pages of an episode state, and what of it the agent wrote itself."""
+    """What the pages of an episode say, and what of it the agent could have written itself."""
 
-    def __init__(self, evidence: Evidence, asked: str) -> None:
-        names = quoted_in(asked)
-        self._pages = [statements_of(each.text, names) for each in evidence.observations]
+    def __init__(self, evidence: Evidence) -> None:
+        self._pages = [sentences_of(each.text) for each in evidence.observations]
         seen = [bool(each.text.strip() or each.screenshot) for each in evidence.observations]
         self.last = max((place for place, shown in enumerate(seen) if shown), default=-1)
         self._is_picture = self.last >= 0 and bool(evidence.observations[self.last].screenshot)
-        self._first = frozenset(self._pages[0]) if self._pages else frozenset[Statement]()
-        self._typed = [words for action in evidence.actions for words in _strings(action)]
-        self._written = [f" {' '.join(words)} " for words in self._typed]
-        self._unseen = not all(map(_is_inert, evidence.actions[max(self.last, 0) :]))
-        self._boxes = {
-            statement.words
-            for place, action in enumerate(evidence.actions[: len(self._pages) - 1])
-            if _TYPES.search(action)
-            for statement in set(self._pages[place + 1]).difference(self._pages[place])
-            if any(not set(words).isdisjoint(statement.words) for words in _strings(action))
-        }
+        self._page = self._pages[self.last] if self.last >= 0 else []
+        self._first = frozenset(self._pages[0]) if self._pages and self.last > 0 else frozenset[Sentence]()
+        self._own = OwnWords(evidence.actions, evidence.instruction)
+        self._acted = bool(evidence.actions)
+        self._unseen = not all(map(is_inert, evidence.actions[max(self.last, 0) :]))
+        self._is_state_alone = asks_for_a_state(evidence.instruction)
+        asked = [demanded(clause) for clause in clauses_of(evidence.instruction)]
+        self._asked = [each for each in asked if each.is_understood]
 
-    def meets(
-        self, demands: Sequence[Requirement], *, standing: Standing = Standing.STATES, is_new: bool = False
-    ) -> bool:
-        """Whether the last page shows them all. `is_new`: and the first one did not. Raises CannotSay where something
-        speaks for it, and for pages of pixels alone."""
-        if self.last < 0:
+    def meets(self, demands: Sequence[Demand], *, others: bool = False) -> bool:
+        """Whether the last page shows them all. `others`: what else the instruction asks may have been done, too.
+        Raises CannotSay for what is neither shown nor contradicted."""
+        if not self._acted:
             return False
-        page = self._pages[self.last]
-        if self._is_picture and all(each.standing is Standing.ECHOES for each in page):  # such as its address alone
-            raise CannotSay("the last page is a picture, which rules do not see")
-        doubts = [self._doubt(each, page, standing, is_new) for each in demands]
-        if None in doubts:
+        shown = [any(each.says(sentence.tokens) for sentence in self._page) for each in demands]
+        unshown = [each for each, is_shown in zip(demands, shown, strict=True) if not is_shown]
+        if any(each.is_understood and self._is_contradicted(each) for each in unshown):
+            if self._unseen:
+                raise CannotSay("rules cannot tell: nobody saw what the last action did")
             return False
-        if standing is Standing.STATES and any(each.fails for each in page):
-            doubts.append("the page says that something failed")
-        if is_new and any(done_beside(each, demands) for each in self._stated_on_the_way()):
-            doubts.append("something else was done, too")
-        if self._unseen:
-            doubts.append("nobody saw what the last action did")
-        if told := next(filter(None, doubts), ""):
+        if told := next(filter(None, self._doubts(demands, [*demands, *(self._asked if others else ())])), ""):
             raise CannotSay(f"rules cannot tell: {told}")
         return True
 
-    def _stated_on_the_way(self) -> list[Statement]:
-        return [each for page in self._pages[1:] for each in page if each.standing is Standing.STATES]
+    def _is_contradicted(self, demand: Demand) -> bool:
+        """Whether the page denies it, shows another value or nothing at all where it should be, or begins an error."""
+        for sentence in self._page:
+            is_same_list = sentence in self._first and self._page[:1] == self._pages[0][:1]
+            if (
+                sentence.is_empty_list
+                and (is_same_list or "cart" in sentence.tokens)
+                and demand.is_missing_from(sentence.tokens)
+            ):
+                return True
+            if other := demand.other_value(sentence.tokens):  # another word for the value may be new
+                return sentence in self._first or self._own.holds(other)
+            if demand.denies(sentence.tokens):
+                return not self._own.could_hold(sentence)
+            if is_error(sentence.tokens) and sentence not in self._first:
+                return not self._own.could_hold(sentence)
+        return False
 
-    def _doubt(self, demand: Requirement, page: list[Statement], standing: Standing, is_new: bool) -> str | None:
-        """Empty: the page shows it. None: nothing speaks for it."""
-        if not demand.named:
-            return "the task names nothing that a page could show"
-        states = [each for each in page if each.standing is standing and not self._is_typed(each)]
-        fresh = [each for each in states if not is_new or each not in self._first]
-        if any(demand.holds(each, fresh) for each in fresh if not self._is_echo(demand, each, fresh)):
-            return "an answer is asked for, which no page gives" if demand.asks else ""
-        if standing is Standing.STATES and any(demand.mentioned(each.words) for each in page if _denies(each)):
-            return None
-        speaking = {Standing.QUOTES: "somebody says so", Standing.ECHOES: "the page repeats it"}
-        for each in page:
-            if demand.holds(each, page) and each.standing in (standing, *speaking):
-                typed = "the agent typed it" if each in fresh or self._is_typed(each) else "it was so at the start"
-                return speaking.get(each.standing, typed)
-        for earlier in self._pages[is_new : self.last]:
-            if any(demand.holds(each, earlier) for each in earlier if each.standing is standing):
+    def _doubts(self, demands: Sequence[Demand], known: Sequence[Demand]) -> list[str]:
+        """The first that is not empty tells why the page does not show all of it."""
+        if not self._page:
+            return ["the last page is a picture" if self._is_picture else "nobody saw what the actions did"]
+        doubts = [self._own.could_write_anything]
+        doubts += [self._doubt(each) for each in demands]
+        doubts += [self._unknown_beside(demands, known)]
+        if self._pages and any(
+            tells_a_change(each.tokens) and not (each in self._first or each.confirms or _is_known(each, known))
+            for page in self._pages[1 : self.last]
+            for each in page
+        ):
+            doubts.append("something else was done, too")
+        if self._unseen:
+            doubts.append("nobody saw what the last action did")
+        return doubts
+
+    def _doubt(self, demand: Demand) -> str:
+        """Empty: the page says it, and not because the agent wrote it."""
+        if demand.asks:
+            return "an answer is asked for, which no page gives"
+        if not demand.is_understood:
+            return "what is asked has no form that they know"
+        saying = [each for each in self._page if demand.says(each.tokens)]
+        if not saying:
+            before = any(demand.says(each.tokens) for page in self._pages[: self.last] for each in page)
+            if before:
                 return "an earlier page showed it, the last one does not"
-        if any(confirms(each) and demand.touched(each.words) for each in fresh):
-            return "the page confirms something, and does not name all of it"
-        return None
+            speaking = any(demand.speaks_of(each.tokens) for each in self._page)
+            return "the page speaks of it in no form that they know" if speaking else "the page says nothing of it"
+        if not self._is_state_alone and any(demand.says(each.tokens) for each in self._pages[0]):
+            return "it was so at the start"
+        if all(self._is_own(demand, each) for each in saying):
+            return "the agent typed it"
+        return ""
 
-    def _is_typed(self, statement: Statement) -> bool:
-        """Whether the agent wrote all of it."""
-        said = f" {' '.join(statement.words)} "
-        return any(said in text for text in self._written)
+    def _is_own(self, demand: Demand, sentence: Sentence) -> bool:
+        """Whether it may be a box with what the agent typed: its letters, or a value that no page confirmed."""
+        confirmed = any(
+            tells_a_change(each.tokens) and each not in self._first and not self._own.could_hold(each)
+            for each in self._page
+        )
+        if self._is_copied(sentence):
+            return True
+        if self._own.could_hold(sentence):
+            return not (confirmed and demand.is_value and self._is_old_field(sentence))
+        values = demand.done if demand.is_value else (demand.thing,)
+        typed = any(self._own.holds([min(word.options) for word in value]) for value in values)
+        return typed and not tells_a_change(sentence.tokens) and not confirmed
 
-    def _is_echo(self, demand: Requirement, statement: Statement, fresh: Sequence[Statement]) -> bool:
-        """Whether it says what the agent typed, with nothing on the page that confirms it."""
-        named = set(demand.named)
-        typed = any(named <= set(words) for words in self._typed) or statement.words in self._boxes
-        return typed and not any(confirms(each) and each.words not in self._boxes for each in (statement, *fresh))
+    def _unknown_beside(self, demands: Sequence[Demand], known: Sequence[Demand]) -> str:
+        """What stands on the page beside the statement that could say something else of it. What was there at the start
+        says nothing new, but may name whoever speaks below it: above a statement it has to be understood, unless the
+        statement is a field that the page had, with another value."""
+        saying = [
+            place
+            for place, each in enumerate(self._page)
+            if any(demand.says(each.tokens) for demand in demands) and not self._is_old_field(each)
+        ]
+        bound = max(saying, default=-1)
+        for place, sentence in enumerate(self._page):
+            understood = sentence.is_harmless or _is_known(sentence, known) or self._is_box(sentence)
+            old = sentence in self._first and place > bound and sentence.text[:1].isalnum()
+            against = any(each.denies(sentence.tokens) or each.other_value(sentence.tokens) for each in demands)
+            if against or (not understood and not (old and not is_error(sentence.tokens))):
+                return "the page says something beside it that they do not understand"
+        missing = [each for each in self._first if each not in self._page and not each.is_harmless]
+        if any(each.takes_away for each in demands) and self._pages[0] and self._page:
+            same_list = self._pages[0][0] in self._page
+            if same_list and any(not any(demand.speaks_of(each.tokens) for demand in known) for each in missing):
+                return "more is gone than what was to go"
+        return ""
+
+    def _is_copied(self, sentence: Sentence) -> bool:
+        """Whether an earlier page had it amid other words, from where it can be brought anywhere."""
+        letters = letters_of(sentence.text)
+        lines = (letters_of(each.text) for page in self._pages[: self.last] for each in page)
+        return any(letters in line and letters != line for line in lines)
+
+    def _is_box(self, sentence: Sentence) -> bool:
+        """Whether it is a box that was empty, with what the agent typed into it."""
+        name, _, value = sentence.text.partition(":")
+        empty = any(each.is_empty_box and each.text.partition(":")[0] == name for each in self._first)
+        return empty and self._own.holds(tokens_of(value))
+
+    def _is_old_field(self, sentence: Sentence) -> bool:
+        """Whether the first page had a field of that name."""
+        name, colon, _ = sentence.text.partition(":")
+        return bool(colon) and any(each.text.partition(":")[:2] == (name, colon) for each in self._first)
 
 
-def _denies(statement: Statement) -> bool:
-    return statement.standing is Standing.DENIES
-
-
-def _strings(action: str) -> list[tuple[str, ...]]:
-    """Words of each text in an action."""
-    texts = (next(filter(None, groups), "") for groups in _STRINGS.findall(action))
-    plain = (re.sub(r"\\[nrt]", " ", text).replace("+", " ").replace("_", " ") for text in texts)
-    return [words for words in map(words_of, plain) if not all(map(str.isdecimal, words))]
-
-
-def _is_inert(action: str) -> bool:
-    return action in (ENDED, NO_ACTION) or all(
-        _INERT.match(line.strip()) for line in action.splitlines() if line.strip()
-    )
+def _is_known(sentence: Sentence, known: Sequence[Demand]) -> bool:
+    return any(each.says(sentence.tokens) or each.names(sentence.tokens) for each in known)

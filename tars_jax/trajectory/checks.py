@@ -6,32 +6,57 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+import numbers
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from tars_jax import InputError
-
-if TYPE_CHECKING:
-    from tars_jax.trajectory import Trajectory
+from tars_jax.json_fields import shown
+from tars_jax.trajectory import ContextWindow, Outcome, Step, Trajectory
 
 COLUMNS = {"tokens": "int32", "action_mask": "bool", "log_probs": "float32", "versions": "int32", "steps": "int32"}
 _LEAST = {"tokens": 0, "versions": -1, "routes": -1}
 _ROUNDING = 1e-3  # above 0, of the logarithm of a probability of 1
+_FLAG = (bool, np.bool_)
+_KINDS: dict[str, tuple[type | tuple[type, ...], str]] = {
+    "id": (str, "text"),
+    "task": (Mapping, "an object"),
+    "windows": (tuple, "a tuple"),
+    "steps": (tuple, "a tuple"),
+    "outcome": (Outcome, "an Outcome"),
+    "metadata": (Mapping, "an object"),
+    "final_screenshot": (bytes, "bytes"),
+    "final_text": (str, "text"),
+    "success": ((*_FLAG, type(None)), "True, False or None"),
+}
+_STEP_KINDS: dict[str, tuple[type | tuple[type, ...], str]] = {
+    "screenshot": (bytes, "bytes"),
+    "response": (str, "text"),
+    "thought": (str, "text"),
+    "action": (str, "text"),
+    "point": ((tuple, list, type(None)), "two numbers or None"),
+    "think_tokens": (numbers.Integral, "a whole number"),
+    "valid": (_FLAG, "True or False"),
+    "info": (Mapping, "an object"),
+    "text": (str, "text"),
+}
 
 
 def check_trajectory(trajectory: Trajectory, source: str) -> None:
     """Raises InputError that names `source` and the field for what contradicts itself or cannot be trained on."""
+    check_types(trajectory, source)
     num_steps = len(trajectory.steps)
     rewards = {"reward": trajectory.reward}
     rewards |= {f"steps[{index}].reward": step.reward for index, step in enumerate(trajectory.steps)}
     for name, reward in rewards.items():
-        if not math.isfinite(reward):
-            raise InputError(f"{source}: field {name} must be a finite number; got {reward}")
+        if not _is_finite(reward):
+            raise InputError(f"{source}: field {name} must be a finite number; got {shown(reward)}")
     for index, step in enumerate(trajectory.steps):
         if step.think_tokens < 0:
             raise InputError(f"{source}: field steps[{index}].think_tokens must be 0 or more; got {step.think_tokens}")
-        if step.point is not None and not all(0 <= x <= 1000 for x in step.point):
+        if step.point is not None and not all(_is_finite(x) and 0 <= x <= 1000 for x in step.point):
             raise InputError(f"{source}: field steps[{index}].point must be numbers of 0..1000; got {step.point!r:.60}")
     for index, window in enumerate(trajectory.windows):
         for name, dtype in COLUMNS.items():
@@ -79,6 +104,32 @@ def check_trajectory(trajectory: Trajectory, source: str) -> None:
             )
     check_windows(trajectory, source)
     check_rewarded(trajectory, source)
+
+
+def check_types(trajectory: Trajectory, source: str) -> None:
+    """Raises InputError for a field that is of another type than `Trajectory` and `Step` say. Numbers, and what arrays
+    must be, are looked at by `check_trajectory`."""
+    _check_kinds(trajectory, _KINDS, f"{source}: field ")
+    for name, kind in (("steps", Step), ("windows", ContextWindow)):
+        for index, each in enumerate(getattr(trajectory, name)):
+            if not isinstance(each, kind):
+                raise InputError(f"{source}: field {name}[{index}] must be a {kind.__name__}; got {shown(each)}")
+    for index, step in enumerate(trajectory.steps):
+        _check_kinds(step, _STEP_KINDS, f"{source}: field steps[{index}].")
+
+
+def _check_kinds(record: Any, kinds: Mapping[str, tuple[type | tuple[type, ...], str]], prefix: str) -> None:
+    for name, (kind, wanted) in kinds.items():
+        if not isinstance(value := getattr(record, name), kind):
+            raise InputError(f"{prefix}{name} must be {wanted}; got {shown(value)}")
+
+
+def _is_finite(value: Any) -> bool:
+    """Whether it is a number, of Python's or NumPy's, that a float can hold."""
+    try:
+        return isinstance(value, numbers.Real) and not isinstance(value, _FLAG) and math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 def check_windows(trajectory: Trajectory, source: str) -> None:

@@ -23,7 +23,8 @@ from tars_jax.data.datasets import read_dataset
 from tars_jax.data.exporters import write_jsonl, write_parquet
 from tars_jax.data.store import Origin, Store, Verdict
 from tars_jax.data.store.checking import check, repair
-from tars_jax.data.store.journal import Journal, encoded
+from tars_jax.data.store.journal import Journal
+from tars_jax.data.store.lines import encoded
 from tars_jax.data.store.records import episode_file
 from tars_jax.trajectory import Outcome, Step, Trajectory
 from tars_jax.trajectory.files import NewerFormat
@@ -114,6 +115,10 @@ def test_what_is_taken_in_can_be_read_exported_and_checked(given: list[Trajector
             assert len(list(read_dataset(str(written)))) == count == sum(map(is_conversation, everything))
 
 
+def step(**change: Any) -> Step:
+    return dataclasses.replace(played(1, True).steps[0], **change)
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -132,6 +137,19 @@ def test_what_is_taken_in_can_be_read_exported_and_checked(given: list[Trajector
                     played(1, True).steps[1])},
          "the screenshot of step 0 must be an image"),  # torn
         ({"final_screenshot": b"\x89PNG"}, "the final screenshot must be an image; got 4 bytes"),
+        ({"success": "no"}, "field success must be True, False or None; got 'no'"),
+        ({"success": 0.2}, "field success must be True, False or None; got 0.2"),
+        ({"reward": "1"}, "field reward must be a finite number; got '1'"),
+        ({"reward": None}, "field reward must be a finite number; got None"),
+        ({"reward": 10**400}, "field reward must be a finite number; got 1000"),
+        ({"reward": True}, "field reward must be a finite number; got True"),
+        ({"task": None}, "field task must be an object; got None"),
+        ({"outcome": "finished"}, "field outcome must be an Outcome; got 'finished'"),
+        ({"id": None}, "field id must be text; got None"),
+        ({"metadata": None}, "field metadata must be an object; got None"),
+        ({"steps": (None,)}, r"field steps\[0\] must be a Step; got None"),
+        ({"steps": (step(reward="1"),)}, r"steps\[0\].reward must be a"),
+        ({"steps": (step(valid=None),)}, r"steps\[0\].valid must be True or"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_kept_is_refused_and_those_before_it_are_kept(
@@ -146,8 +164,11 @@ def test_what_cannot_be_kept_is_refused_and_those_before_it_are_kept(
 
 
 def test_what_is_said_by_names_of_no_text_is_refused(tmp_path: Path) -> None:
+    nothing: Any = None
+    word: Any = "maze"
     with Store(tmp_path / "store", create=True) as store:
         (id,) = store.add([played(0, True)])
+        listed: Any = [id]
         for wrong in (
             lambda: Origin(run=os.fsdecode(b"runs/gr\xf6\xdfe")),
             lambda: Origin(cycle=2**63),
@@ -155,6 +176,16 @@ def test_what_is_said_by_names_of_no_text_is_refused(tmp_path: Path) -> None:
             lambda: store.assign("s\ud83d", "1", [id]),
             lambda: store.assign("s", "\ud83d", [id]),
             lambda: store.assign("s", "1", ["\ud83d"]),
+            lambda: store.assign("s", "1", [id, nothing]),
+            lambda: store.assign("s", "1", [listed]),
+            lambda: store.assign(nothing, "1", [id]),
+            lambda: store.judge({id: nothing}),
+            lambda: store.judge({id: [nothing]}),
+            lambda: store.judge({nothing: Verdict(True, "judge")}),
+            lambda: store.hold_out([nothing]),
+            lambda: store.hold_out([word]),
+            lambda: store.holds_out(nothing),
+            lambda: store.add([nothing]),
             lambda: store.judge({"\ud83d": Verdict(True, "judge")}),
             lambda: store.hold_out([{"environment": "maze", "options": {"a": {1, 2}}}]),
         ):
@@ -162,6 +193,19 @@ def test_what_is_said_by_names_of_no_text_is_refused(tmp_path: Path) -> None:
                 wrong()
         assert store.members("s") == []
     assert check(store.path) == []
+
+
+def test_a_whole_number_is_the_same_in_any_form(tmp_path: Path) -> None:
+    task = {"environment": "maze", "seed": 1, "options": {"level": 2}}
+    with Store(tmp_path / "store", create=True) as store:
+        store.hold_out([task])
+        for same in ({**task, "seed": 1.0}, {**task, "options": {"level": 2.0}}):
+            assert store.holds_out(same)
+        for other in ({**task, "seed": 1.5}, {**task, "options": {"level": 3.0}}, {**task, "seed": "1"}):
+            assert not store.holds_out(other)
+        one = played(0, True)
+        store.add([dataclasses.replace(one, task={**one.task, "seed": 3.0})])
+        assert store.count("seed=3") == 1
 
 
 # ---- versions

@@ -26,7 +26,7 @@ def test_by_labels_of_people(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "2 trajectories of 4, 2 labelled twice or more, of which 1 agree" in printed
     result = json.loads((tmp_path / "run" / "result.json").read_text())
     assert result["baselines"]["rules"]["f1"] == 1 and result["baselines"]["always yes"]["precision"] == 0.5
-    assert result["judge"]["true_negatives"] == 1 and set(result["by_site"]) == {"webarena"}
+    assert result["judge"]["unreadable"] == 2 and set(result["by_site"]) == {"webarena"}
     assert (tmp_path / "run" / "agreement.md").read_text().count("| always yes") == 1
     verdicts = json.loads((tmp_path / "run" / "verdicts.json").read_text())
     assert [solved for _, solved in verdicts.values()] == [True, False]

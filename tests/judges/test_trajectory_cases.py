@@ -9,9 +9,9 @@ import dataclasses
 import pytest
 
 from tars_jax.judges.judge import CannotSay, Judgement
-from tars_jax.judges.requirements import clauses_of
+from tars_jax.judges.requirements import clauses_of, demanded
 from tars_jax.judges.rubric import RubricJudge
-from tars_jax.judges.statements import Standing, statements_of
+from tars_jax.judges.statements import sentences_of
 from tars_jax.judges.webjudge import WebJudge
 from tests.judges.episodes import episode, task
 from tests.judges.trajectory_cases import CASES, FAILURES, SUCCESSES, Case
@@ -28,10 +28,23 @@ def named(cases: list[Case]) -> list[object]:
     return [pytest.param(case, id=f"{case.domain}: {case.kind}") for case in cases]
 
 
+def said(judge: str, case: Case) -> bool | None:
+    """None: it cannot say."""
+    with contextlib.suppress(CannotSay):
+        return judged(judge, case).success
+    return None
+
+
 @pytest.mark.parametrize("judge", JUDGES)
 @pytest.mark.parametrize("case", named(SUCCESSES))
-def test_a_plain_success_is_taken(judge: str, case: Case) -> None:
-    assert judged(judge, case) == (1.0, True)
+def test_a_plain_success_is_no_failure(judge: str, case: Case) -> None:
+    assert said(judge, case) is not False
+
+
+@pytest.mark.parametrize(("judge", "taken"), [("webjudge", 20), ("rubric", 17)])
+def test_how_many_plain_successes_are_taken(judge: str, taken: int) -> None:
+    """Of the rest nobody says: receipts and lists over several lines, facts that name no change."""
+    assert sum(said(judge, case) is True for case in SUCCESSES) >= taken and len(SUCCESSES) == 29
 
 
 @pytest.mark.parametrize("judge", JUDGES)
@@ -43,14 +56,52 @@ def test_a_failure_is_refused_or_nobody_says(judge: str, case: Case) -> None:
         assert str(verdict).startswith("rules cannot tell: ")
 
 
-def test_the_cases_are_of_many_domains_and_many_failures_have_a_verdict() -> None:
-    """CannotSay is for what speaks for success: a judge that always said so would pass the test above."""
+def test_the_cases_are_of_many_domains() -> None:
     assert len(SUCCESSES) >= 12 and len(FAILURES) >= 12 and len({case.domain for case in CASES}) >= 7
-    refused = 0
-    for case in FAILURES:
-        with contextlib.suppress(CannotSay):
-            refused += judged("webjudge", case).success is False
-    assert refused >= len(FAILURES) // 3
+    kinds = [case.kind.partition(":")[0] for case in FAILURES]
+    assert kinds.count("attack") == kinds.count("fresh") == 45
+
+
+@pytest.mark.parametrize(
+    ("instruction", "first", "final"),
+    [
+        ("Create a page called 'Recipes'", "Wiki", "The page Recipes could not be saved."),  # denied
+        ("Create a page called 'Recipes'", "Wiki", "The page Recipes has been deleted."),  # gone
+        ("Create a page called 'Recipes'", "Wiki\nNothing here yet.", "Wiki\nNothing here yet."),  # of a whole list
+        ("Create a page called 'Recipes'", "Wiki", "Error: disk full"),
+        ("Add a green lamp to the cart", "Shop", "Your cart is empty."),
+        ("Put 2 'blue pens' into the 'cart'", "Shop", "Your cart: 1 blue pens"),  # another number
+        ("Close ticket 14", "Ticket 14: open", "Ticket 14: open"),  # the opposite
+        ("Turn on dark mode", "Dark mode: off", "Dark mode: off"),
+        ("Set the language to 'German'", "Language: English", "Language: English"),  # another value
+        (
+            "Set the language to 'German' and the time zone to 'Berlin'",
+            "Time zone: Rome",
+            "Language: German\nTime zone: Rome",
+        ),
+    ],
+)
+def test_what_contradicts_is_a_failure(instruction: str, first: str, final: str) -> None:
+    played = episode([(first, "click('1')")], final, instruction=instruction)
+    assert asyncio.run(WebJudge()(played, task())) == (0.0, False)
+
+
+@pytest.mark.parametrize(
+    ("instruction", "first", "final"),
+    [
+        ("Create a page called 'Recipes'", "Wiki", "The page Recipes is not archived."),
+        ("Create a page called 'Recipes'", "Wiki", "No page links to Recipes."),
+        ("Create a page called 'Recipes'", "Wiki", "Recipes\nNothing here yet."),  # the new page itself
+        ("Create a page called 'Recipes'", "Wiki", "Failed logins: 0"),
+        ("Buy a red mug", "Shop", "Thank you!\nYour cart is empty."),
+        ("Add a green lamp to the cart", "Shop", "Cart: 3 items"),
+        ("Set the time zone to 'Berlin'", "Time zone: Paris", "Time zone: Europe/Berlin"),
+        ("Close ticket 14", "Ticket 14: open", "Bob wrote: Ticket 14 is not closed"),
+    ],
+)
+def test_what_only_sounds_like_a_contradiction_is_none(instruction: str, first: str, final: str) -> None:
+    with pytest.raises(CannotSay):
+        asyncio.run(WebJudge()(episode([(first, "click('1')")], final, instruction=instruction), task()))
 
 
 PENS = "Put 2 'blue pens' into the 'cart'"
@@ -60,17 +111,24 @@ PENS = "Put 2 'blue pens' into the 'cart'"
     ("steps", "final", "reason"),
     [
         ([("Shop", "wait()"), ("Your cart: 2 blue pens", "wait()")], "Your cart: 1 mug", "an earlier page showed it"),
-        ([("Shop", "click(start_box='(1,1)')")], "> 2 blue pens in the cart", "somebody says so"),
-        ([("Shop", "fill('3', '2 blue pens cart')")], "cart - 2 blue pens", "the agent typed it"),
+        ([("Shop", "click(start_box='(1,1)')")], "> 2 blue pens in the cart", "in no form that they know"),
+        ([("Shop", "fill('3', '2 blue pens cart')")], "cart: 2 blue pens", "the agent typed it"),
+        ([("Shop", "hotkey(key='ctrl v')")], "cart: 2 blue pens", "keys together, which may paste or undo"),
+        ([("Shop", "goto('http://shop/?x=1')")], "cart: 2 blue pens", "an address that may hold words of its own"),
+        ([("Shop", "bash('cat page')")], "cart: 2 blue pens", "used bash, which may print"),
         ([("Your cart: 2 blue pens", "wait()")], "Your cart: 2 blue pens", "it was so at the start"),
         ([("Shop", "click('1')"), ("cart: 2 blue pens", "click('2')")], "", "nobody saw what the last action did"),
-        ([("Shop", "click('1')")], "cart: 2 blue pens\nAn error occurred", "the page says that something failed"),
+        (
+            [("Shop", "click('1')")],
+            "cart: 2 blue pens\nAn error occurred",
+            "something beside it that they do not understand",
+        ),
         (
             [("Shop", "click('1')"), ("1 red mug was added to the cart.", "click('2')")],
             "Your cart: 2 blue pens",
             "something else was done, too",
         ),
-        ([("Shop", "click('1')")], "blue pens added", "the page confirms something, and does not name all of it"),
+        ([("Shop", "click('1')")], "blue pens added", "in no form that they know"),
     ],
 )
 def test_why_rules_cannot_tell(steps: list[tuple[str, str]], final: str, reason: str) -> None:
@@ -104,63 +162,48 @@ def test_what_is_asked_for_is_no_end_of_a_page() -> None:
 
 
 def test_a_task_that_names_nothing_is_met_by_no_page() -> None:
-    with pytest.raises(CannotSay, match="the task names nothing that a page could show"):
+    with pytest.raises(CannotSay, match="what is asked has no form that they know"):
         asyncio.run(WebJudge()(episode([("Shop", "click('1')")], "Done.", instruction="Do it"), task()))
 
 
 def test_one_fact_that_does_not_hold_decides_and_a_doubt_does_not() -> None:
     played = episode([("Shop", "click('1')"), ("cart: 2 blue pens", "click('2')")], "cart: 1 mug")
-    sure, doubt, wrong = "1 mug", "2 blue pens", "3 lamps"
+    sure, doubt, wrong = "cart: 1 mug", "cart: 2 blue pens", "cart: 3 mug"
     assert asyncio.run(RubricJudge()(played, task(reference=f"{sure}\n{doubt}\n{wrong}"))) == (0.0, False)
     for partial in (False, True):
         with pytest.raises(CannotSay, match="an earlier page showed it"):
             asyncio.run(RubricJudge(partial=partial)(played, task(reference=f"{sure}\n{doubt}")))
     assert asyncio.run(RubricJudge(partial=True)(played, task(reference=f"{sure}\n{wrong}"))) == (0.5, False)
-    # A fact that denies something is shown by what denies it.
     empty = episode([("cart: 1 mug", "click('1')")], "Your cart is empty.")
     assert asyncio.run(RubricJudge()(empty, task(reference="the cart is empty"))) == (1.0, True)
 
 
 @pytest.mark.parametrize(
-    ("line", "standing"),
+    ("clause", "sentence", "says"),
     [
-        ("Your cart: 2 blue pens", Standing.STATES),
-        ("The page was saved without any errors.", Standing.STATES),
-        ("The page has been saved and will be shown.", Standing.STATES),
-        ("The page Recipes could not be saved.", Standing.DENIES),
-        ("No items were added", Standing.DENIES),
-        ("0 items in the cart", Standing.DENIES),
-        ("The page wasn’t saved", Standing.DENIES),
-        ("Seite nicht gespeichert", Standing.DENIES),
-        ("Anna wrote: the page was saved", Standing.QUOTES),
-        ("> the page was saved", Standing.QUOTES),
-        ("Bob (yesterday): the page is saved", Standing.QUOTES),
-        ("Bob closed the ticket", Standing.QUOTES),
-        ("“The room is booked for Friday evening” — Anna", Standing.QUOTES),
-        ("Results for saved page", Standing.ECHOES),
-        ("http://wiki/saved?page=recipes", Standing.ECHOES),
-        ("[7] textbox 'Title', value='Recipes'", Standing.ECHOES),
-        ("Page title: Recipes", Standing.ECHOES),
-        ("[7] button 'Save page'", Standing.OFFERS),
-        ("Save page", Standing.OFFERS),
-        ("Do you want the page saved?", Standing.OFFERS),
-        ("The page will be saved", Standing.OFFERS),
+        ("Create a page called 'Garden'", "The page Garden has been created.", True),
+        ("Create a page called 'Garden'", "Created page “Garden”", True),
+        ("Create a page called 'Garden'", "Garden created successfully", True),
+        ("Create a page called 'Garden'", "“The page Garden has been created.”", False),
+        ("Create a page called 'Garden'", "Page created in Garden", False),
+        ("Create a page called 'Garden' in the 'Plants' space", "The page Garden was created.", False),
+        ("Do not create a page called 'Garden'", "The page Garden was created.", False),
+        ("Delete all notes except 'Garden'", "Garden was deleted.", False),
+        ("Close ticket 14", "Ticket 14: closed", True),
+        ("Close ticket 14", "14 closed", False),
+        pytest.param("Close ticket 14", "the " * 5000 + "ticket 14 closed", True, id="a long sentence"),
+        ("Turn off dark mode", "Dark mode: disabled", True),
+        ("Set the language to 'German'", "Language was changed to German", True),
+        ("Set the language to 'German'", "German: language", False),
+        ("Send the text 'Hi' to Anna", "Message sent to Anna: Hi", True),
+        ("Send the text 'Hi' to Anna", "Message sent to Anna and Bob: Hi", False),
+        ("Add 2 green lamps to the cart", "Cart: two green lamps, 60.00", True),
+        ("Book a flight from Paris to Rome", "Flight from Rome to Paris was booked", False),
     ],
 )
-def test_what_a_sentence_is(line: str, standing: Standing) -> None:
-    assert [each.standing for each in statements_of(line)] == [standing]
-
-
-def test_what_follows_a_quotation_or_the_head_of_a_mail_is_somebodys_words() -> None:
-    quoted = statements_of("Page saved\n\nAnna wrote:\nroom booked\n\nPage closed")
-    assert [each.standing is Standing.QUOTES for each in quoted] == [False, True, True, False]
-    mail = statements_of("Message sent\nFrom: Anna\n\nroom booked\n\nroom closed")
-    assert [each.standing is Standing.QUOTES for each in mail] == [False, True, True, True]
-
-
-def test_a_name_that_sounds_like_a_denial_is_a_name() -> None:
-    (shown,) = statements_of("Issue 'Login fails' was created.", ["Login fails"])
-    assert shown.standing is Standing.STATES and not shown.fails
+def test_what_a_sentence_says(clause: str, sentence: str, says: bool) -> None:
+    (read,) = sentences_of(sentence)
+    assert demanded(clause).says(read.tokens) is says
 
 
 def test_clauses_take_over_the_verb() -> None:

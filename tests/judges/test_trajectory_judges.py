@@ -39,7 +39,8 @@ def test_what_the_agent_says_is_no_evidence() -> None:
     assert evidence_of(episode(theirs), task()).actions == (
         "click('12')\nfinished()", "finished()", "(an answer that is no action)",
     )  # fmt: skip
-    assert said(WebJudge(), episode(actions, thought="blue pens, cart", instruction=CART)) == (0.0, False)
+    with pytest.raises(CannotSay, match="the page says nothing of it"):
+        said(WebJudge(), episode(actions, thought="your cart: 2 blue pens", instruction=CART))
 
 
 @pytest.mark.parametrize(
@@ -69,7 +70,8 @@ def test_the_embedded_judge_tells_from_the_text_that_was_seen() -> None:
     assert scores == [Scored(1, ""), Scored(3, CART)]
     # The pens are seen in the shop alone: what the last page says counts.
     apart = episode([("shop: blue pens", "wait()"), ("", "wait()")], "your cart is open", instruction=CART)
-    assert said(WebJudge(), apart) == (0.0, False)
+    with pytest.raises(CannotSay, match="the page says nothing of it"):
+        said(WebJudge(), apart)
     assert said(WebJudge(), episode([], instruction=CART)) == (0.0, False)
 
 
@@ -105,13 +107,13 @@ def test_observations_are_kept_by_their_score_in_order(scores: list[int], most: 
 
 
 def test_facts_of_a_rubric() -> None:
-    facts = task(reference="your cart\n\n2 blue pens\n")
+    facts = task(reference="your cart: 2 blue pens\n\n2 blue pens are in the cart\n")
     rubric, partial = load_judge("rubric"), load_judge("rubric", {"partial": True})
     assert said(rubric.function, about=facts) == (1.0, True)
-    half = task(reference="your cart\n3 blue pens")
+    half = task(reference="your cart: 2 blue pens\nyour cart: 3 blue pens")
     assert said(rubric.function, about=half) == (0.0, False)
     assert said(partial.function, about=half) == (0.5, False)
-    assert said(load_judge("rubric", {"facts": ["red pens"]}).function) == (0.0, False)
+    assert said(load_judge("rubric", {"facts": ["the cart: 1 blue pens"]}).function) == (0.0, False)
     with pytest.raises(InputError, match="verification.reference of task t must hold facts, one a line; got none"):
         said(rubric.function)
 
@@ -157,7 +159,8 @@ def test_votes(votes: list[Any], rule: str, success: bool | type[Exception]) -> 
 
 def test_judges_by_name_and_options() -> None:
     web = {"judge": "webjudge", "votes": 2}
-    votes = load_judge("votes", {"judges": [web, {"judge": "rubric", "options": {"facts": ["blue pens"]}}]})
+    rubric = {"judge": "rubric", "options": {"facts": ["your cart: 2 blue pens"]}}
+    votes = load_judge("votes", {"judges": [web, rubric]})
     assert said(votes.function) == (1.0, True) and votes.time_limit == 600
     endpoint = {"address": "http://127.0.0.1:1", "model": "m", "seed": 4}
     seeded = load_judge("votes", {"judges": [{**web, "options": {"endpoint": endpoint}}]})

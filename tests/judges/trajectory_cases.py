@@ -1,6 +1,7 @@
 """Short episodes of several domains with their labels, made and labelled by hand by the author of the rules.
 
-Failures are of the kinds that fooled rules; successes are plain. `facts` is the rubric of the same task.
+Failures are of the kinds that fooled rules ("attack": of somebody who had not seen them; "fresh": more like these);
+successes are plain. `facts` is the rubric of the same task.
 """
 
 from __future__ import annotations

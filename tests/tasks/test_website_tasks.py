@@ -131,6 +131,7 @@ def test_a_task_goes_through_json_and_says_what_is_wrong_with_it() -> None:
     assert WebsiteTask.from_json(json.loads(json.dumps(task.to_json()))) == task
     for change, said in (
         ({"effect": None}, "effect of task 'one' must have a change, or answer be given; got neither"),
+        ({"effect": None, "answer": " ."}, "answer of task 'one' must have a letter, digit or symbol; got ' .'"),
         ({"effect": []}, "task.effect must be an object"),
         ({"checks": []}, "task.checks must not be there"),
         ({"instruction": " "}, "must say something"),

@@ -25,7 +25,7 @@ import numpy as np
 from tars_jax import InputError
 from tars_jax.data.store.index import Index
 from tars_jax.data.store.journal import FILE as JOURNAL
-from tars_jax.data.store.journal import Journal
+from tars_jax.data.store.journal import HEAD, INDEX, Journal
 from tars_jax.data.store.query import parse
 from tars_jax.data.store.records import (
     Origin,
@@ -41,6 +41,7 @@ from tars_jax.data.store.records import (
 )
 from tars_jax.data.store.verdicts import Verdict, own_verdict
 from tars_jax.environment import Task
+from tars_jax.json_fields import is_text, shown
 from tars_jax.trajectory import Trajectory
 
 __all__ = ["Origin", "Store", "Verdict", "is_store"]
@@ -51,7 +52,9 @@ AT_A_TIME = 256  # episodes that are written before their events are
 
 
 def is_store(path: Path) -> bool:
-    return (path / JOURNAL).is_file()
+    """Also one that has lost its journal."""
+    left = (JOURNAL, HEAD, INDEX)
+    return any((path / name).is_file() for name in left) or any((path / "episodes").glob("*/*.episode"))
 
 
 class Store:
@@ -70,6 +73,11 @@ class Store:
         self.journal = Journal(self.path)
         if not is_store(self.path):
             with self.journal.locked():
+                self.journal.follow()
+        elif not self.journal.is_writable or not self.journal.file.is_file():
+            self.journal.require_whole()
+        elif self.journal.next.exists() or self.journal.shortfall():
+            with self.journal.locked():  # which finishes it, or looks again while nobody writes
                 pass
         self.index = Index(self.path, self.journal)
         self._refresh()
@@ -116,7 +124,10 @@ class Store:
             events: list[dict[str, Any]] = []
             for id, said in verdicts.items():
                 self._require(id)
-                events += self._said(id, [said] if isinstance(said, Verdict) else said)
+                given = [said] if isinstance(said, Verdict) else said
+                if not isinstance(given, Sequence) or not all(isinstance(each, Verdict) for each in given):
+                    raise InputError(f"what is said of {id[:12]} must be a Verdict or several; got {shown(said)}")
+                events += self._said(id, given)
             self.journal.append(events)
 
     def hold_out(self, tasks: Iterable[Task | Mapping[str, Any] | Trajectory]) -> None:
@@ -243,13 +254,19 @@ class Store:
     def _writing(self) -> Iterator[None]:
         with self.journal.locked():
             self.index.catch_up()
+            self.journal.follow()
             yield
             self.index.catch_up()
 
     def _refresh(self) -> None:
-        if self.index.is_behind():
-            with self.journal.locked() if self.journal.is_writable else contextlib.nullcontext():
-                self.index.catch_up()
+        if not self.index.is_behind():
+            return
+        if not self.journal.is_writable:
+            self.index.catch_up()
+            return
+        with self.journal.locked():
+            self.index.catch_up()
+            self.journal.follow()
 
     def _rows(self, sql: str, values: Iterable[Any] = ()) -> list[Any]:
         self._refresh()
@@ -257,6 +274,9 @@ class Store:
 
     def _assigned(self, name: str, batch: str, ids: Sequence[str]) -> list[dict[str, Any]]:
         """The event by which a set gets a batch; none where it has it."""
+        for field, value in {"set": name, "batch": batch}.items():
+            if not is_text(value):
+                raise InputError(f"{field} must be text that has a UTF-8 form; got {shown(value)}")
         if self.index.rows("SELECT 1 FROM batches WHERE name = ? AND batch = ?", (name, batch)):
             return []
         self._require_trainable(ids, name)
@@ -294,19 +314,23 @@ class Store:
         return found[0] if found else None
 
     def _require(self, id: str) -> Any:
-        if not _ID.fullmatch(id) or (row := self._row(id)) is None:
-            raise InputError(f"{self.path}: an episode must be one of the store; got {id!r}")
+        if not _is_id(id) or (row := self._row(id)) is None:
+            raise InputError(f"{self.path}: an episode must be one of the store; got {shown(id)}")
         return row
 
     def _require_trainable(self, ids: Sequence[str], name: str) -> None:
         found = self.index.rows(
             "SELECT id, purpose, task IN (SELECT task FROM held_out) AS held_out FROM episodes "
             "WHERE id IN (SELECT value FROM json_each(?))",
-            (json.dumps([id for id in ids if _ID.fullmatch(id)]),),
+            (json.dumps([id for id in ids if _is_id(id)]),),
         )
         rows = {row["id"]: row for row in found}
         for id in ids:
-            row = rows[id] if id in rows else self._require(id)
+            row = rows[id] if _is_id(id) and id in rows else self._require(id)
             if row["held_out"] or row["purpose"] != "training":
                 why = "whose task is held out" if row["held_out"] else f"which is for {row['purpose']}"
                 raise InputError(f"set {name} must hold episodes for training only; got {id[:12]}, {why}")
+
+
+def _is_id(value: Any) -> bool:
+    return isinstance(value, str) and bool(_ID.fullmatch(value))

@@ -1,9 +1,10 @@
 """Whether a store is whole, and what is done where it is not.
 
-What can be damaged: the journal (a torn or changed line), a record or an image (lost, half-written, changed), the index
-(unreadable, or not what the journal comes to). `check` finds it, and names what is lost with it; `repair` mends it: the
-index is made anew, bad lines are set aside in STORE/damaged, whole records without a line are taken in again, and
-episodes that cannot be read any more are dropped, with all that was said of them.
+What can be damaged: the journal (a line torn, changed or lost), a record or an image (lost, half-written, changed), the
+index (unreadable, or not what the journal comes to). `check` finds it, and names what is lost with it; `repair` mends
+it: the index is made anew, bad lines are set aside in STORE/damaged, what lost lines said is taken back from the old
+index as far as that knows, whole records without a line are taken in again, and episodes that cannot be read any more
+are dropped, with all that was said of them.
 """
 
 from __future__ import annotations
@@ -12,17 +13,17 @@ import collections
 import dataclasses
 import itertools
 import json
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tars_jax import InputError
-from tars_jax.data.store import Store
+from tars_jax.data.store import Store, is_store
 from tars_jax.data.store.events import EVENTS, Event, checked, told
 from tars_jax.data.store.index import FILE as INDEX
 from tars_jax.data.store.index import TABLES, Index
-from tars_jax.data.store.journal import Journal, Line, encoded
+from tars_jax.data.store.journal import Journal, Line
+from tars_jax.data.store.recalling import bytes_held, known_to, made_anew, recalled
 from tars_jax.data.store.records import (
     Record,
     Unreadable,
@@ -40,6 +41,8 @@ from tars_jax.files import write_atomic
 from tars_jax.trajectory.files import NewerFormat
 
 DAMAGED = "damaged"
+_TAKEN_BACK = "repair takes back what the index knows of them, as named"
+_UNKNOWN = "nothing tells what they said, but records that nobody lists"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,7 +67,7 @@ def check(path: Path) -> list[Problem]:
     Raises InputError where there is no store, NewerFormat for one that a newer version has written.
     """
     journal = Journal(path)
-    if not journal.file.is_file():
+    if not is_store(path):
         raise InputError(f"store must be the folder of one, with a journal.jsonl; got {str(path)!r}")
     found = _found(path, journal)
     if found and journal.is_writable:
@@ -76,8 +79,35 @@ def check(path: Path) -> list[Problem]:
 def _found(path: Path, journal: Journal) -> list[Problem]:
     lines = list(journal.lines())
     events, bad = _sorted_out(journal, lines)
+    lost = _lost_lines(journal, lines)
     problems = [*bad, *_journal_problems(journal, lines), *_index_problems(path, journal, lines, events)]
-    return [*problems, *_file_problems(path, events)]
+    problems += _file_problems(path, events)
+    if not lost:
+        return problems
+    said = _said_by_lost(path, journal, list(events.values()), problems)
+    what = f"{'; '.join(lost)}; {_TAKEN_BACK if said else _UNKNOWN}"
+    named = {each for problem in bad for each in problem.lost}
+    said = [each for each in said if each not in named] or ([] if said else ["what they said"])
+    return [*bad, Problem("journal", journal.file, what, lost=tuple(said)), *problems[len(bad) :]]
+
+
+def _lost_lines(journal: Journal, lines: Sequence[Line]) -> list[str]:
+    """What tells that lines are lost, in words."""
+    found = [line.missing for line in lines if line.missing]
+    if short := journal.shortfall():
+        found.append(short)
+    elif (held := bytes_held(journal)) > journal.size():
+        found.append(f"{journal.size()} bytes are left of {held}, which {INDEX} holds")
+    return found
+
+
+def _said_by_lost(path: Path, journal: Journal, events: Sequence[Event], problems: Sequence[Problem]) -> list[str]:
+    """By name, as far as the index knows."""
+    known = known_to(journal)
+    listed = _listed(events)
+    episodes = [id for (id,) in known["episodes"] if id not in listed]
+    back = recalled(known, _repaired(path, events, problems))
+    return [*(told({"add": {"id": id}}) for id in episodes), *map(told, back)]
 
 
 def repair(path: Path) -> list[Problem]:
@@ -91,7 +121,8 @@ def repair(path: Path) -> list[Problem]:
         return []
     aside = path / DAMAGED
     journal = Journal(path)
-    with journal.locked():
+    with journal.locked(mending=False):
+        journal.finish()
         problems = _found(path, journal)  # as others have left it until now
         if unreadable := [problem for problem in problems if problem.kind == "unreadable"]:
             raise InputError(f"{unreadable[0].file} must be readable, before a repair; got {unreadable[0].what}")
@@ -102,6 +133,8 @@ def repair(path: Path) -> list[Problem]:
             with open(aside / "lines", "ab") as kept:
                 kept.writelines(line.text for line in bad)
         anew = _repaired(path, list(events.values()), problems)
+        if any(problem.kind == "journal" for problem in problems):
+            anew += recalled(known_to(journal), anew)
         for problem in problems:
             if problem.kind == "partial":
                 problem.file.unlink(missing_ok=True)
@@ -110,12 +143,10 @@ def repair(path: Path) -> list[Problem]:
                 for file in files if problem.kind != "unlisted" or _whole(path, problem.file) is None else []:
                     if file.exists():
                         file.rename(_unused(aside / file.name))
-        for name in (INDEX, f"{INDEX}-wal", f"{INDEX}-shm"):
-            if (path / name).is_dir():
-                (path / name).rename(_unused(aside / name))
-            (path / name).unlink(missing_ok=True)
+        if (path / INDEX).is_dir():
+            (path / INDEX).rename(_unused(aside / INDEX))
         write_atomic(_unused(aside / "journal.before"), journal.file.read_bytes())
-        journal.replace(encoded(event) for event in anew)
+        journal.replace(anew)
     Store(path).close()
     return found
 
@@ -180,7 +211,7 @@ def _journal_problems(journal: Journal, lines: Sequence[Line]) -> Iterator[Probl
     end = lines[-1].end if lines else 0
     if journal.next.exists():
         yield Problem("journal", journal.next, "a repair was cut off; the next one who writes finishes it")
-    elif end != journal.size():
+    elif end != journal.size() and not journal.shortfall():
         yield Problem("journal", journal.file, f"the last line is half written: {journal.size() - end} bytes")
 
 
@@ -202,6 +233,8 @@ def _index_problems(
             yield Problem("index", file, state[:200])
             return
         applied = index.applied()
+        if applied > journal.size():  # of the journal's problems
+            return
         if applied not in {0, *(line.end for line in lines)}:
             yield Problem("index", file, f"it ends at byte {applied}, where no line of the journal does")
             return
@@ -229,19 +262,11 @@ def _listed(events: Iterable[Event]) -> dict[str, None]:
 
 def _differing(index: Index, events: Sequence[Event]) -> Iterator[tuple[str, int, int]]:
     """Tables that differ from an index made anew: their names, their rows and the rows that they should have."""
-    with tempfile.TemporaryDirectory() as folder:
-        journal = Journal(Path(folder))
-        with journal.locked():
-            journal.append(events)
-            anew = Index(Path(folder), journal)
-            try:
-                anew.catch_up()
-                for table in TABLES:
-                    held, wanted = (_content(each, table) for each in (index, anew))
-                    if held != wanted:
-                        yield table, sum(held.values()), sum(wanted.values())
-            finally:
-                anew.close()
+    with made_anew(events) as anew:
+        for table in TABLES:
+            held, wanted = (_content(each, table) for each in (index, anew))
+            if held != wanted:
+                yield table, sum(held.values()), sum(wanted.values())
 
 
 def _content(index: Index, table: str) -> collections.Counter[tuple[Any, ...]]:
@@ -270,8 +295,8 @@ def _file_problems(path: Path, events: Mapping[int, Event]) -> Iterator[Problem]
         if file.stem not in listed:
             whole = "takes it in" if _whole(path, file) else "sets it aside, as it is not whole"
             yield Problem("unlisted", file, f"a record must have a line in the journal; repair {whole}")
-    for folder in ("episodes", "images"):
-        for file in (path / folder).glob("*/.*.partial"):
+    for pattern in (".*.partial", "episodes/*/.*.partial", "images/*/.*.partial"):
+        for file in path.glob(pattern):
             yield Problem("partial", file, "left by a write that was killed")
 
 

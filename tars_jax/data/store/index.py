@@ -17,11 +17,11 @@ from typing import Any
 from urllib.parse import quote
 
 from tars_jax import InputError
+from tars_jax.data.store.journal import INDEX as FILE
 from tars_jax.data.store.journal import Journal
 from tars_jax.data.store.verdicts import Verdict, counted
 from tars_jax.launcher import LAUNCHER
 
-FILE = "index.sqlite"
 AT_A_TIME = 10_000  # episodes that are added together
 WAIT_S = 60.0  # for another process that writes
 COLUMNS = (
@@ -92,12 +92,19 @@ class Index:
             return None
         connection = self._connected(f"file:{quote(str(self.file.absolute()))}?mode=ro&immutable=1")
         try:
-            if _layout(connection) == LAYOUT and _applied(connection) == self._journal.size():
+            if _layout(connection) == LAYOUT and self._journal_has(_applied(connection)):
                 return connection
         except sqlite3.Error:  # the journal is there all the same
             pass
         connection.close()
         return None
+
+    def _journal_has(self, applied: int | None) -> bool:
+        """Whether that is all of it. Raises InputError where the tables hold more: it has lost lines."""
+        size = self._journal.size()
+        if applied is not None and applied > size:
+            raise self._journal.lost(f"{size} bytes are left of {applied}, which {FILE} holds")
+        return applied == size
 
     def _in_memory(self) -> sqlite3.Connection:
         connection = self._connected(":memory:")
@@ -109,6 +116,8 @@ class Index:
             return
         with self._transaction():
             if _layout(self.connection) != LAYOUT:  # nobody else has done it meanwhile
+                if self.rows("SELECT 1 FROM sqlite_master WHERE name = 'applied'"):
+                    self._journal_has(_applied(self.connection))
                 for table in (*TABLES, "applied"):
                     self.connection.execute(f"DROP TABLE IF EXISTS {table}")
                 self.connection.execute(f"PRAGMA user_version = {LAYOUT}")
@@ -133,16 +142,14 @@ class Index:
 
     def catch_up(self) -> None:
         """Applies the journal's new lines; its lock must be held where anybody may write. Raises InputError for a
-        damaged line."""
+        damaged line, and where lines are lost."""
         if not self.is_behind():
             return
         if not self._journal.is_writable:
             self.connection.close()
             self.connection = self._in_memory()
         start = self.applied()
-        if start > self._journal.size():  # it was cut or replaced
-            self.clear()
-            start = 0
+        self._journal_has(start)
         with self._transaction():
             end, added, judged = start, list[dict[str, Any]](), dict[str, None]()
             for event, after in self._journal.events(start):

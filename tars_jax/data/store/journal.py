@@ -1,38 +1,48 @@
 """What happened to a store, in order: one line an event, which nothing changes afterwards.
 
-    5f0a91c2 {"add": {"id": "3f09...", "task": ..., "cycle": 2, ...}}
+    5f0a91c2 {"add": {"id": "3f09...", "task": ..., "cycle": 2, ...}, "line": 17, "after": "a80b33c1"}
 
-A line begins with the CRC-32 of its JSON. Who appends holds the file's lock (flock), also from other processes; so the
-order of lines is the order of events, and the index is nothing but what these lines come to. `replace` alone writes it
-anew: whole beside it first, so that who finds a replacement that was cut off finishes it.
+A line begins with the CRC-32 of its JSON, which holds the line's number and the CRC-32 of the line before, so no line
+can be lost between others without a gap. How far the lines go stands in the head beside them (`head.py`), so none can
+be lost at the end. Lines of earlier versions have no number. Who appends holds the file's lock (flock), also from other
+processes; so the order of lines is the order of events, and the index is nothing but what these lines come to.
+`replace` alone writes it anew: whole beside it first, so that who finds a replacement that was cut off finishes it.
 """
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
-import json
 import os
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tars_jax import InputError
 from tars_jax.data.store.events import Event, checked
+from tars_jax.data.store.head import FILE as HEAD
+from tars_jax.data.store.head import NOTHING, End, read_head
+from tars_jax.data.store.lines import Written, decoded
 from tars_jax.files import write_atomic
 from tars_jax.launcher import LAUNCHER
 from tars_jax.trajectory.files import NewerFormat
 
 FILE = "journal.jsonl"
 NEXT = "journal.next"  # all lines of a replacement that is under way
+INDEX = "index.sqlite"
+ADVICE = (
+    "./launch/local.sh store --config.action=check says what is lost, and --config.action=repair takes back what is "
+    "still known"
+)
+_BLOCK = 1 << 16
 
 
 class Line(NamedTuple):
-    number: int
+    number: int  # of the line in what was read
     start: int  # byte
-    event: dict[str, Any] | None  # None: damaged
+    event: Event | None  # None: damaged
     text: bytes
+    missing: str = ""  # what must stand before it and does not
 
     @property
     def end(self) -> int:
@@ -43,32 +53,32 @@ class Journal:
     """The journal of a store's folder."""
 
     def __init__(self, folder: Path) -> None:
-        self.file, self.next = folder / FILE, folder / NEXT
+        self.folder, self.file, self.next, self.head = folder, folder / FILE, folder / NEXT, folder / HEAD
         self._held = -1
 
     @property
     def is_writable(self) -> bool:
         """Whether this process may change the store: nobody may below a mount that can only be read."""
-        return os.access(self.file.parent, os.W_OK) and (not self.file.exists() or os.access(self.file, os.W_OK))
+        return os.access(self.folder, os.W_OK) and (not self.file.exists() or os.access(self.file, os.W_OK))
 
     @contextlib.contextmanager
     def locked(self, *, mending: bool = True) -> Iterator[None]:
         """Nobody else appends meanwhile. What a killed writer left half written is cut off, or finished, unless it is
         only to be looked at.
 
-        Raises InputError where the store can only be read.
+        Raises InputError where the store can only be read, and where lines are lost, which stay as they are.
         """
         try:
             descriptor = os.open(self.file, os.O_RDWR | os.O_CREAT, 0o644)
         except OSError as error:
-            raise InputError(f"{self.file.parent} must be a store that can be written; got {error.strerror}") from error
+            raise InputError(f"{self.folder} must be a store that can be written; got {error.strerror}") from error
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             self._held = descriptor
             if mending:
-                if self.next.exists():
-                    self._finish_replacing()
-                self._cut_torn_line(descriptor)
+                self.finish()
+                self.require_whole()
+                os.ftruncate(descriptor, self.whole_size())
             yield
         finally:
             self._held = -1
@@ -77,25 +87,50 @@ class Journal:
     def append(self, events: Sequence[Event]) -> None:
         """On the disk when this returns, all or none. The lock must be held. Raises InputError for what is no event."""
         assert self._held >= 0, "locked()"
-        lines = b"".join(encoded(checked(event, str(self.file))) for event in events)
-        size = os.lseek(self._held, 0, os.SEEK_END)
+        end = before = self.follow()
+        if not events:
+            return
+        lines = []
+        for event in events:
+            line, end = end.with_new(checked(event, str(self.file)))
+            lines.append(line)
         try:
-            view = memoryview(lines)
+            view = memoryview(b"".join(lines))
+            os.lseek(self._held, 0, os.SEEK_END)
             while view:
                 view = view[os.write(self._held, view) :]
             os.fsync(self._held)
         except OSError:
-            os.ftruncate(self._held, size)
+            os.ftruncate(self._held, before.size)
             raise
+        with contextlib.suppress(OSError):  # a full disk: it follows, as after a kill
+            write_atomic(self.head, end.to_bytes())
 
-    def replace(self, lines: Iterable[bytes]) -> None:
-        """These whole lines are all of the journal. The lock must be held.
+    def follow(self) -> End:
+        """The head says how far the lines go: a killed writer may have left it behind them. The lock must be held."""
+        assert self._held >= 0, "locked()"
+        end = self.end_at(self.size())
+        if read_head(self.head) != end:
+            write_atomic(self.head, end.to_bytes())
+        return end
+
+    def replace(self, events: Iterable[Event]) -> None:
+        """These are all of the journal, and nothing that was made of it before is left. The lock must be held.
 
         In place, as whoever waits for the lock waits for this very file.
         """
         assert self._held >= 0, "locked()"
+        lines, end = [], NOTHING
+        for event in events:
+            line, end = end.with_new(event)
+            lines.append(line)
         write_atomic(self.next, b"".join(lines))
         self._finish_replacing()
+
+    def finish(self) -> None:
+        """A replacement that was cut off is finished. The lock must be held."""
+        if self.next.exists():
+            self._finish_replacing()
 
     def _finish_replacing(self) -> None:
         content = memoryview(self.next.read_bytes())
@@ -104,31 +139,91 @@ class Journal:
             place += os.pwrite(self._held, content[place:], place)
         os.ftruncate(self._held, len(content))
         os.fsync(self._held)
+        for file in self.folder.glob(f"{INDEX}*"):
+            file.unlink()
+        self.follow()
         self.next.unlink()
 
     def size(self) -> int:
         return self.file.stat().st_size if self.file.exists() else 0
+
+    def whole_size(self) -> int:
+        """Without a last line that is half written."""
+        size = self.size()
+        if not size:
+            return 0
+        with open(self.file, "rb") as stream:
+            return _line_break(stream.fileno(), size)
+
+    def require_whole(self) -> None:
+        """Raises InputError where lines are lost at the end."""
+        if what := self.shortfall():
+            raise self.lost(what)
+
+    def lost(self, what: str) -> InputError:
+        return InputError(f"{self.file} must have all lines that were written; got one of which {what}; {ADVICE}")
+
+    def shortfall(self) -> str:
+        """What tells that lines are lost at the end, in words; empty: nothing does. While others write it may be
+        wrong."""
+        head = read_head(self.head)  # before the size: it is never ahead of it
+        if self.next.exists():
+            return ""  # `finish` comes first
+        if not self.file.is_file():
+            return "nothing is there"
+        size = self.whole_size()
+        if head is None and self.head.exists():
+            return f"{HEAD}, which says how far it goes, is damaged"
+        if head is None and not size and any((self.folder / "episodes").glob("*/*.episode")):
+            return "nothing is left, beside records"
+        if head is None:
+            return f"{HEAD}, which says how far it goes, is missing" if self._last(size).number else ""
+        if head.size > size:
+            return f"{size} bytes are left of {head.size}, which had {head.lines} lines"
+        if self._last(head.size).checksum != head.checksum:
+            return f"line {head.lines}, at byte {head.size}, is not the one that was written"
+        return ""
+
+    def end_at(self, size: int) -> End:
+        """Of the lines up to that byte."""
+        last = self._last(size)
+        if last.number is not None or not size:
+            return End(size, last.number or 0, last.checksum)
+        with open(self.file, "rb") as stream:  # of an earlier version: only counting tells
+            blocks = (stream.read(min(_BLOCK, size - start)) for start in range(0, size, _BLOCK))
+            return End(size, sum(block.count(b"\n") for block in blocks), last.checksum)
+
+    def _last(self, size: int) -> Written:
+        """The line that ends at that byte."""
+        if not size:
+            return Written(None, None, "", NOTHING.checksum)
+        with open(self.file, "rb") as stream:
+            start = _line_break(stream.fileno(), size - 1)
+            return decoded(os.pread(stream.fileno(), size - start, start))
 
     def lines(self, start: int = 0) -> Iterator[Line]:
         """The whole lines from byte `start`, damaged ones among them; numbers count from there."""
         if not self.file.exists():
             return
         try:
+            end = self.end_at(start)
             with open(self.file, "rb") as stream:
                 stream.seek(start)
-                place = start
                 for number, text in enumerate(stream, 1):
                     if not text.endswith(b"\n"):
                         return
-                    yield Line(number, place, decoded(text), text)
-                    place += len(text)
+                    written = decoded(text)
+                    yield Line(number, end.size, written.event, text, end.gap(written))
+                    end = end.after(written, len(text))
         except OSError as error:
             raise InputError(f"{self.file} must be a journal that can be read; got {error.strerror}") from error
 
     def events(self, start: int = 0) -> Iterator[tuple[Event, int]]:
-        """Each event, and the byte after it. Raises InputError for a damaged line, NewerFormat for one of a newer
-        version."""
+        """Each event, and the byte after it. Raises InputError for a damaged line and where one is missing, NewerFormat
+        for one of a newer version."""
         for line in self.lines(start):
+            if line.missing:
+                raise self.lost(line.missing)
             if line.event is None:
                 raise InputError(
                     f"{self.file}: the line at byte {line.start} must be an event with its checksum; got "
@@ -142,28 +237,12 @@ class Journal:
                 advice = f"{LAUNCHER} store --config.action=repair sets the line aside"
                 raise InputError(f"{error}; {advice}") from error
 
-    def _cut_torn_line(self, descriptor: int) -> None:
-        size = os.lseek(descriptor, 0, os.SEEK_END)
-        if not size or os.pread(descriptor, 1, size - 1) == b"\n":
-            return
-        while size and os.pread(descriptor, 1, size - 1) != b"\n":
-            step = min(size, 4096)
-            block = os.pread(descriptor, step, size - step)
-            size = size - step + block.rfind(b"\n") + 1 if b"\n" in block else size - step
-        os.ftruncate(descriptor, size)
 
-
-def encoded(event: Event) -> bytes:
-    text = json.dumps(event, separators=(",", ":"), sort_keys=True).encode()
-    return b"%08x %s\n" % (zlib.crc32(text), text)
-
-
-def decoded(line: bytes) -> dict[str, Any] | None:
-    checksum, _, text = line.rstrip(b"\n").partition(b" ")
-    try:
-        if int(checksum, 16) != zlib.crc32(text):
-            return None
-        event = json.loads(text)
-    except ValueError:
-        return None
-    return event if isinstance(event, dict) else None
+def _line_break(descriptor: int, size: int) -> int:
+    """The byte after the last line feed before byte `size`; 0 where there is none."""
+    while size:
+        step = min(size, _BLOCK)
+        if (found := os.pread(descriptor, step, size - step).rfind(b"\n")) >= 0:
+            return size - step + found + 1
+        size -= step
+    return 0

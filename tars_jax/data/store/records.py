@@ -25,6 +25,7 @@ from tars_jax.json_fields import is_text, shown
 from tars_jax.launcher import LAUNCHER
 from tars_jax.pictures import read_picture
 from tars_jax.trajectory import Trajectory
+from tars_jax.trajectory.checks import check_types
 from tars_jax.trajectory.files import NewerFormat, decode_trajectory, encode_trajectory
 
 SOURCES = ("policy", "demonstration", "annotation", "imported")
@@ -79,7 +80,10 @@ def digest(data: bytes) -> str:
 def record_of(trajectory: Trajectory, origin: Origin) -> Record:
     """Raises InputError for a trajectory that contradicts itself, for one that could not be read back, and for one with
     a screenshot that is no picture."""
+    if not isinstance(trajectory, Trajectory):
+        raise InputError(f"an episode must be a Trajectory; got {shown(trajectory)}")
     source = f"trajectory {shown(trajectory.id)}"
+    check_types(trajectory, source)
     images: dict[str, bytes] = {}
 
     def kept(png: bytes, where: str) -> bytes:
@@ -168,15 +172,25 @@ def marks_of(stored: Trajectory) -> list[bytes]:
 
 
 def task_key(task: Mapping[str, Any]) -> str:
-    """Of what makes a task another one: environment, seed and options; of recorded ones their id. Raises InputError for
-    options that are no JSON."""
-    parts = [task.get("environment"), task.get("seed"), task.get("options")]
+    """Of what makes a task another one: environment, seed and options; of recorded ones their id. A seed or a level of
+    1.0 is 1. Raises InputError for what is no task, and for options that are no JSON."""
+    if not isinstance(task, Mapping):
+        raise InputError(f"a task must be an object of its fields, such as environment and seed; got {shown(task)}")
+    options = task.get("options")
+    if isinstance(options, Mapping) and "level" in options:
+        options = {**options, "level": _whole(options["level"])}
+    parts = [task.get("environment"), _whole(task.get("seed")), options]
     if task.get("environment") == "recorded":
         parts.append(task.get("id"))
     try:
         return digest(json.dumps(parts, sort_keys=True).encode())[:32]
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(f"options of a task must be JSON; got {shown(task.get('options'))}: {error}") from error
+
+
+def _whole(value: Any) -> Any:
+    """A float that is a whole number, as JSON of others has them, as that number; anything else as it is."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def start_key(trajectory: Trajectory) -> str:
@@ -194,7 +208,7 @@ def start_key(trajectory: Trajectory) -> str:
 def row_of(record: Record, origin: Origin, verdicts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """What the journal says of a new episode; `verdicts` as `Verdict.to_json` writes them."""
     trajectory = record.trajectory
-    seed = trajectory.task.get("seed")
+    seed = _whole(trajectory.task.get("seed"))
     return {
         "id": record.id,
         "task": task_key(trajectory.task),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Sequence
 
 from tars_jax.judges.answers import names
-from tars_jax.judges.answers.speech import CONTRAST, JOINS, NEGATIONS, STARTS
+from tars_jax.judges.answers.speech import CONTRAST, EXCLUSIONS, JOINS, NEGATIONS, STARTS
 from tars_jax.judges.answers.words import Word, tokens
 
 # Stand for numbers and days of the reference's kind.
@@ -19,6 +20,7 @@ class Clause:
     before: str  # the mark or the word that joins it to the one before
     label: tuple[Word, ...] = ()  # what stands before the colon before it
     after: str = ""
+    shares: Clause | None = None  # whose verb it shares: "Japan" of "Japan and Russia did not"
     right: list[tuple[int, int]] = dataclasses.field(default_factory=list)  # places of the reference
 
     @property
@@ -27,6 +29,12 @@ class Clause:
 
     @property
     def is_negated(self) -> bool:
+        return self.has_not != bool(set(self.texts) & EXCLUSIONS)
+
+    @property
+    def has_not(self) -> bool:
+        if self.shares is not None and self.shares.has_not and self.shares.texts[0] not in NEGATIONS:
+            return True
         found = self.texts
         for place, text in enumerate(found):
             hedged = text == "not" and (
@@ -55,7 +63,8 @@ def clauses_of(text: str, targets: Sequence[Sequence[Word]]) -> list[Clause]:
             (
                 taken
                 for target in ordered
-                if (taken := names.match(words, place, target)) and not _is_cut(gaps[place + 1 : place + taken])
+                if (taken := names.match(words, place, target))
+                and not _is_cut(gaps[place + 1 : place + taken], is_person=isinstance(target, names.Person))
             ),
             0,
         )
@@ -90,6 +99,9 @@ def clauses_of(text: str, targets: Sequence[Sequence[Word]]) -> list[Clause]:
     current.after = next(iter(gaps[-1]), "")
     if current.words:
         found.append(_placed(current, origin, spans))
+    for clause, later in itertools.pairwise(found):
+        if later.before == "and" and len(clause.words) < 4 and len(later.words) > 1:
+            clause.shares = later
     return found
 
 
@@ -99,5 +111,7 @@ def _placed(clause: Clause, origin: Sequence[int], spans: Sequence[tuple[int, in
     return clause
 
 
-def _is_cut(gaps: Sequence[Sequence[str]]) -> bool:
+def _is_cut(gaps: Sequence[Sequence[str]], *, is_person: bool) -> bool:
+    if is_person:
+        return any(gap for gap in gaps if gap != ["-"])
     return any(each in ("\n", ";", "?", "!", "(", ")") or set(each) == {"."} for gap in gaps for each in gap)

@@ -18,12 +18,18 @@ import number_parser
 from babel.dates import get_day_names, get_month_names
 
 from tars_jax.judges.answers.quantities import Same
-from tars_jax.judges.answers.words import LANGUAGES, folded
+from tars_jax.judges.answers.words import LANGUAGES, folded, roman_as_figures
 
 _ORDINAL = r"\d{1,2}(?:st|nd|rd|th|er|[.º])?|(?:twenty|thirty)[ -][a-z]+|[a-z]{3,9}(?:st|nd|rd|th)"
 _YEAR = r"[12]\d{3}"
 _ERA = re.compile(r"\s?(?P<bc>b\.?\s?c\.?(?:\s?e\.?)?)(?!\w)|\s?(?:a\.?d\.?|c\.?e\.?)(?!\w)", re.IGNORECASE)
 _TO = re.compile(r"\s*(?:-|to|and|through|until|till)\s*", re.IGNORECASE)
+_TOLD = re.compile(  # "it began in 1756 and ended in 1763", where a span is asked for
+    r"\s*,? and (?:it |he |she |they )?(?:ended|ends|left|closed|closes|finished|finishes|died|lasted (?:to|until))"
+    r"(?: in| on| at)?\s*",
+    re.IGNORECASE,
+)
+_TENS = ("twenties", "thirties", "forties", "fifties", "sixties", "seventies", "eighties", "nineties")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,7 +39,7 @@ class When:
     year: int | None = None  # below 0: before Christ; of a decade or century its first
     month: int | None = None
     day: int | None = None
-    years: int = 1  # 10: a decade; 100: a century
+    years: int = 1  # 10: a decade, of a year below 100: of any century; 100: a century
     other: tuple[int, int] | None = None  # (month, day) by the other order of the numbers
     to: When | None = None
     is_bare: bool = False  # four digits alone, which may be any number
@@ -55,6 +61,10 @@ def compare_dates(said: When, wanted: When) -> Same:
         return ends.pop() if len(ends) == 1 else Same.NO
     if said.years != wanted.years:
         return Same.NO
+    if said.years == 10 and said.year is not None and 0 < said.year < 100 and wanted.year is not None:
+        if wanted.year % 100 != said.year:
+            return Same.NO
+        return Same.YES if wanted.year // 100 == 19 else Same.UNSURE
     if said.other is not None:
         other = dataclasses.replace(said, month=said.other[0], day=said.other[1], other=None)
         both = {compare_dates(other, wanted), compare_dates(dataclasses.replace(said, other=None), wanted)}
@@ -72,17 +82,20 @@ def read_date(text: str) -> When | None:
     return found[0][2] if len(found) == 1 and found[0][:2] == (0, len(plain)) else None
 
 
-def dates_in(text: str) -> Iterator[tuple[int, int, When]]:
-    """(start, end, which) of each in a text that is `words.plain`; two ends of a span are one."""
+def dates_in(text: str, *, spans: bool = False) -> Iterator[tuple[int, int, When]]:
+    """`spans`: a span may be told by how it began and ended.
+
+    (start, end, which) of each in a text that is `words.plain`; two ends of a span are one."""
     waiting: tuple[int, int, When] | None = None
     for start, end, found in _single(text):
         if waiting is not None:
             between = text[waiting[1] : start]
-            spans = _TO.fullmatch(between) and (
+            told = spans and _TOLD.fullmatch(between)
+            is_span = _TO.fullmatch(between) and (
                 between.strip().lower() != "and" or re.search(r"\bbetween\s*$", text[: waiting[0]], re.IGNORECASE)
             )
             first = waiting[2]
-            if spans and first.to is None and (first.month is None) == (found.month is None):
+            if (told or is_span) and first.to is None and (first.month is None) == (found.month is None):
                 if first.year is None:
                     first = dataclasses.replace(first, year=found.year)
                 waiting = (waiting[0], end, dataclasses.replace(first, to=found))
@@ -99,9 +112,10 @@ def _single(text: str) -> Iterator[tuple[int, int, When]]:
     for match in sorted(found, key=lambda match: (match.start(), -match.end())):
         if match.start() >= done and (when := _when(match)):
             start, end = match.span()
-            if when.year is not None and when.years == 1 and (era := _ERA.match(text, end)):
+            if when.year is not None and when.years != 10 and when.to is None and (era := _ERA.match(text, end)):
                 end = era.end()
-                when = dataclasses.replace(when, year=-when.year if era["bc"] else when.year, is_bare=False)
+                before = -when.year - (when.years if when.years > 1 else 0)
+                when = dataclasses.replace(when, year=before if era["bc"] else when.year, is_bare=False)
             done = end
             yield start, end, when
     for match in re.finditer(
@@ -136,20 +150,26 @@ def weekdays() -> frozenset[str]:
 def _forms() -> tuple[re.Pattern[str], ...]:
     month = "|".join(sorted(map(re.escape, _names()), key=len, reverse=True))
     of = r"(?:of |de |d')?"
+    to = r"(?:-|to|through|until|till)"
     forms = (
         rf"\b(?P<year>{_YEAR})[-/.](?P<month>\d{{1,2}})[-/.](?P<day>\d{{1,2}})\b(?![-/.]?\d)",
         rf"(?<![\d/.-])(?P<first>\d{{1,2}})[-/.](?P<second>\d{{1,2}})[-/.](?P<year>{_YEAR})\b(?![-/.]?\d)",
-        rf"\b(?P<day>{_ORDINAL}) {of}(?P<month>{month})\b\.?,?(?: of| de| del)? (?P<year>{_YEAR})\b",
+        rf"\b(?P<day>{_ORDINAL})\s?{to}\s?(?P<last>{_ORDINAL}) {of}(?P<month>{month})\b\.?,?(?: (?P<year>{_YEAR})\b)?",
+        rf"\b(?P<month>{month})\b\.? (?:the )?(?P<day>{_ORDINAL})\s?{to}\s?(?P<last>{_ORDINAL})\b(?!\.?\d)"
+        rf"(?:,? (?P<year>{_YEAR})\b)?",
+        rf"\b(?P<day>{_ORDINAL})[ -]{of}(?P<month>{month})\b\.?,?(?: of| de| del| in)?[ -](?P<year>{_YEAR})\b",
         rf"\b(?P<month>{month})\b\.? (?:the )?(?P<day>{_ORDINAL}),? (?P<year>{_YEAR})\b",
         rf"\b(?P<year>{_YEAR})[ ,]+(?P<month>{month})\b\.? (?P<day>{_ORDINAL})\b",
         rf"(?<![\d/.-])(?P<month>0?[1-9]|1[0-2])/(?P<year>{_YEAR})\b(?!/)",
+        rf"(?<![\w.,-])(?P<year>{_YEAR})-(?P<month>0[1-9])(?![\w-])",
         rf"(?<![\w.,-])(?P<year>{_YEAR})-(?P<short>1[3-9]|[2-9]\d)(?![\w-])",
         rf"(?P<year>{_YEAR})年(?:(?P<month>\d{{1,2}})月(?:(?P<day>\d{{1,2}})日)?)?",
         rf"\b(?P<month>{month})\b\.?,?(?: of| de| del)? (?P<year>{_YEAR})\b",
         rf"\b(?P<day>{_ORDINAL}) {of}(?P<month>{month})\b",
         rf"\b(?P<month>{month})\b\.? (?:the )?(?P<day>{_ORDINAL})\b(?! ?%|[.,]?\d)",
         r"\b(?:the )?(?P<decade>[12]\d{2}0)'?s\b",
-        r"\b(?:the )?(?P<century>\d{1,2}(?:st|nd|rd|th)|[a-z]+(?:st|nd|rd|th)) century\b",
+        rf"\b(?:the )?(?:'(?P<tens>[2-9]0)s|(?P<named_tens>{'|'.join(_TENS)}))\b",
+        r"\b(?:the )?(?P<century>\d{1,2}(?:st|nd|rd|th)?|[a-z]+(?:st|nd|rd|th)|[ivx]+) (?:century\b|cent\.|c\.)",
         rf"(?<![\w.,])(?<!\s-)(?<!^-)(?P<year>{_YEAR})(?![\w]|[.,:]\d)",
     )
     return tuple(re.compile(form, re.IGNORECASE) for form in forms)
@@ -172,6 +192,8 @@ def _when(match: re.Match[str]) -> When | None:
     found = match.groupdict()
     if decade := found.get("decade"):
         return When(int(decade), years=10)
+    if tens := found.get("tens") or found.get("named_tens"):
+        return When(int(tens) if tens.isdigit() else 20 + 10 * _TENS.index(tens.casefold()), years=10)
     if century := found.get("century"):
         number = _number(century)
         return When(100 * (number - 1), years=100) if number else None
@@ -196,46 +218,13 @@ def _when(match: re.Match[str]) -> When | None:
         datetime.date(year or 2000, month or 1, day or 1)
     except ValueError:
         return None
+    last = _number(found["last"]) if found.get("last") else None
+    if last and day and last > day:
+        return When(year, month, day, to=When(year, month, last))
     return When(year, month, day, other=other, is_bare=month is None)
 
 
 def _number(text: str) -> int:
+    text = roman_as_figures(text.upper()) if re.fullmatch(r"[ivx]+", text, re.IGNORECASE) else text
     digits = re.match(r"\d+", text)
     return int(digits[0]) if digits else int(number_parser.parse_ordinal(text.casefold()) or 0)
-
-
-_TIME = re.compile(
-    r"(?<![\w:.,])(?P<hour>[01]?\d|2[0-4])(?:(?:[:.h](?P<minute>[0-5]\d))\s?(?P<half>[ap]\.?m\b\.?)?|\s?(?P<alone>[ap]\.?m\b\.?))(?![\w:])",
-    re.IGNORECASE,
-)
-
-
-@dataclasses.dataclass(frozen=True)
-class Clock:
-    minutes: int  # since midnight
-    is_whole: bool  # of 24 hours, or with its half of the day
-
-
-def compare_times(said: Clock, wanted: Clock) -> Same:
-    if said.minutes == wanted.minutes:
-        return Same.YES if said.is_whole or not wanted.is_whole or wanted.minutes < 12 * 60 else Same.UNSURE
-    unsure = not (said.is_whole and wanted.is_whole) and (said.minutes - wanted.minutes) % (12 * 60) == 0
-    return Same.UNSURE if unsure else Same.NO
-
-
-def read_time(text: str) -> Clock | None:
-    found = list(times_in(text.strip()))
-    return found[0][2] if len(found) == 1 and found[0][:2] == (0, len(text.strip())) and ":" in text else None
-
-
-def times_in(text: str) -> Iterator[tuple[int, int, Clock]]:
-    """(start, end, which) of each time of day."""
-    for match in _TIME.finditer(text):
-        hour, half = int(match["hour"]), (match["half"] or match["alone"] or "").casefold()[:1]
-        if half and hour <= 12:
-            hour = hour % 12 + 12 * (half == "p")
-        yield (
-            match.start(),
-            match.end(),
-            Clock(60 * hour + int(match["minute"] or 0), bool(half) or hour > 12 or hour == 0),
-        )

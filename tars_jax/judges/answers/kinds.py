@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable, Iterator
 
@@ -9,22 +10,35 @@ import pint
 
 from tars_jax.judges.answers import names
 from tars_jax.judges.answers.clauses import RIGHT, RIVAL, UNSURE
-from tars_jax.judges.answers.dates import compare_dates, compare_times, dates_in, read_date, read_time, times_in
+from tars_jax.judges.answers.dates import compare_dates, dates_in, read_date
+from tars_jax.judges.answers.numbers import with_figures
 from tars_jax.judges.answers.quantities import Quantity, Same, compare, quantities_in, read_quantity
-from tars_jax.judges.answers.speech import ASKS_WHEN, FRAMES
+from tars_jax.judges.answers.signs import directed
+from tars_jax.judges.answers.speech import ASKS_WHEN, ASKS_WHETHER, FRAMES
+from tars_jax.judges.answers.times import compare_times, read_time, times_in
 from tars_jax.judges.answers.words import Word, folded, roman_as_figures
 
+COUNTS = re.compile(r"\bhow many\b", re.IGNORECASE)
+_FLAG = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*")  # of a command
 SIGNS = {Same.YES: RIGHT, Same.UNSURE: UNSURE, Same.NO: RIVAL, Same.OTHER: RIVAL}
 
 
 def kind_of(reference: str, question: str) -> str | tuple[str, ...] | Callable[[str], str]:
     """yes or no, name, the parts of a list, or what marks numbers or days of that kind in a text."""
-    if as_yes_or_no(reference):
+    if as_yes_or_no(reference) and (not reason_of(reference) or ASKS_WHETHER.match(question)):
         return "yes or no"
+    if _FLAG.fullmatch(reference):
+
+        def mark_flags(said: str) -> str:
+            found = _FLAG.finditer(said)
+            return _marked(said, ((*each.span(), RIGHT if each[0] == reference else RIVAL) for each in found))
+
+        return mark_flags
     if (time := read_time(reference)) is not None:
 
         def mark_times(said: str) -> str:
-            return _marked(said, ((a, b, SIGNS[compare_times(found, time)]) for a, b, found in times_in(said)))
+            found = times_in(said, spans=time.to is not None)
+            return _marked(said, ((a, b, SIGNS[compare_times(each, time)]) for a, b, each in found))
 
         return mark_times
     figures = roman_as_figures(reference)
@@ -33,7 +47,8 @@ def kind_of(reference: str, question: str) -> str | tuple[str, ...] | Callable[[
 
         def mark_days(said: str) -> str:
             said = re.sub(r"\b[MDCLXVI]{2,}\b", lambda found: roman_as_figures(found[0]), said)
-            return _marked(said, ((a, b, SIGNS[compare_dates(found, day)]) for a, b, found in dates_in(said)))
+            found = dates_in(said, spans=day.to is not None)
+            return _marked(said, ((a, b, SIGNS[compare_dates(each, day)]) for a, b, each in found))
 
         return mark_days
     if figures == reference and (wanted := read_quantity(reference, question)) is not None:
@@ -42,7 +57,10 @@ def kind_of(reference: str, question: str) -> str | tuple[str, ...] | Callable[[
 
         def mark_numbers(said: str) -> str:
             if asks_zero:
-                said = re.sub(r"\b(?:none|no|zero)\b", "0", said, flags=re.IGNORECASE)
+                said = re.sub(r"\b(?:none|zero)\b", "0", said, flags=re.IGNORECASE)
+                said = re.sub(r"\bno\b", "0", said, flags=re.IGNORECASE) if COUNTS.search(question) else said
+            if shares:
+                said = re.sub(r"\b(\d{1,2}) out of (?:every )?(\d{1,2})\b", r"\1/\2", with_figures(said).text)
             return _marked(said, _signs(said, wanted, shares, question))
 
         return mark_numbers
@@ -51,7 +69,8 @@ def kind_of(reference: str, question: str) -> str | tuple[str, ...] | Callable[[
 
 
 def _signs(said: str, wanted: Quantity, shares: bool, question: str) -> Iterator[tuple[int, int, str]]:
-    found = list(quantities_in(said))
+    found = [_signed(said, each, wanted, question) for each in quantities_in(said)]
+    days = [(a, b) for a, b, day in dates_in(said) if day.month is not None]
     exact = any(compare(each, wanted, shares=shares) is Same.YES for _, _, each in found)
     for start, end, each in found:
         same = compare(each, wanted, shares=shares)
@@ -62,6 +81,10 @@ def _signs(said: str, wanted: Quantity, shares: bool, question: str) -> Iterator
             and _counts(said[end:], question)
         ):
             same = Same.UNSURE
+        if each.is_both and not wanted.is_both and re.search(r"\d\W*\w{0,3}\s*$", said[:start]):
+            continue  # how exact the number before it is
+        if any(a <= start < b for a, b in days) and same is not Same.YES:
+            continue
         if same is Same.OTHER or (same is Same.NO and _is_in_question(said[start:end], question)):
             continue
         if same is Same.UNSURE and exact:
@@ -72,6 +95,14 @@ def _signs(said: str, wanted: Quantity, shares: bool, question: str) -> Iterator
         if same is Same.NO and year:
             continue
         yield start, end, SIGNS[same]
+
+
+def _signed(said: str, found: tuple[int, int, Quantity], wanted: Quantity, question: str) -> tuple[int, int, Quantity]:
+    start, end, each = found
+    if not wanted.is_signed or each.is_signed or each.high is not None:
+        return found
+    first, last, sign = directed(said, start, end, question)
+    return (first, last, dataclasses.replace(each, value=sign * each.value, is_glued=False)) if sign else found
 
 
 def _counts(after: str, question: str) -> bool:
@@ -99,7 +130,8 @@ def _parts(reference: str, question: str) -> tuple[str, ...]:
         found = reference.split(";")
     else:
         found = re.split(r"\s*,\s+and\s+|\s*,\s+|\s+and\s+", reference)
-        if len(found) == 2 and "," in reference and not many:
+        is_moment = any(read_time(each) for each in found)  # 15 March, 18:00
+        if len(found) == 2 and "," in reference and not (many or is_moment):
             return ()
         if len(found) == 2 and names.kinds_of(reference):
             return ()
@@ -111,8 +143,19 @@ def without_country(reference: str) -> tuple[Word, ...]:
     return names.words_of(place) if place and names.is_territory(country) else ()
 
 
+_POLAR = re.compile(r"\W*(yes|no|true|false)\W*(?:[,;.:]\s+(.*))?", re.IGNORECASE | re.DOTALL)
+
+
 def as_yes_or_no(text: str) -> str:
-    return {"yes": "yes", "true": "yes", "no": "no", "false": "no"}.get(text.strip().strip(".!").casefold(), "")
+    """yes or no, of a text that is that alone or gives its reason after it: "No, it was refused"."""
+    match = _POLAR.fullmatch(text.strip())
+    return {"yes": "yes", "true": "yes", "no": "no", "false": "no"}[match[1].casefold()] if match else ""
+
+
+def reason_of(reference: str) -> str:
+    """What stands after yes or no."""
+    match = _POLAR.fullmatch(reference.strip())
+    return match[2] or "" if match else ""
 
 
 def lower_choices(question: str) -> set[str]:

@@ -18,7 +18,16 @@ from tars_jax.judges.answers.words import LANGUAGES, Word, folded, forms_of, tok
 
 ARTICLES = frozenset(("the", "a", "an"))
 SMALL = frozenset(("of", "the", "and", "for", "in", "on", "de", "la", "du", "des", "a", "an"))
+_AND = frozenset(("and", "und", "et"))
 _SHORT = {"st": "saint", "ste": "sainte", "mt": "mount", "ft": "fort"}
+
+
+# Of companies and clubs, after their names.
+DESIGNATORS = frozenset(["inc", "ltd", "llc", "plc", "corp", "gmbh", "ag", "sa", "nv", "fc", "cf", "sc", "afc"])
+
+
+class Person(tuple[Word, ...]):
+    """A name of a person, who may have more given names than it says, and whose name may be spelled otherwise."""
 
 
 def words_of(text: str) -> tuple[Word, ...]:
@@ -44,7 +53,14 @@ def match(said: Sequence[Word], place: int, wanted: Sequence[Word]) -> int:
             taken += 1
         figures = number and target.text.isdigit() and wanted[number - 1].text.isdigit()
         taken += bool(figures and taken < len(said) and said[taken].text == "to")  # 3 to 2 for 3:2
-        if taken < len(said) and _is_word(said[taken], target, is_last=number == len(wanted) - 1):
+        is_last = number == len(wanted) - 1
+        if is_last and number and isinstance(wanted, Person):
+            taken = _after_given_names(said, taken, target)
+        if taken < len(said) and (
+            _is_word(said[taken], target, is_last=is_last)
+            or (not is_last and _is_initial(said[taken], target))
+            or (number and isinstance(wanted, Person) and _is_spelled_otherwise(said[taken], target))
+        ):
             taken += 1
         elif number and target.text in ARTICLES:
             continue
@@ -61,9 +77,32 @@ def _is_word(said: Word, wanted: Word, *, is_last: bool) -> bool:
         bool(said.forms & wanted.forms)
         or (len(other) > 3 and not said.raw.isupper() and own == f"{other}s")
         or (len(own) > 3 and not wanted.raw.isupper() and other == f"{own}s")
+        or {own, other} <= _AND
         or _SHORT.get(own) == other
         or _SHORT.get(other) == own
     )
+
+
+def _after_given_names(said: Sequence[Word], place: int, surname: Word) -> int:
+    for more in (1, 2):
+        is_name = all(word.capital for word in said[place : place + more])
+        if place + more < len(said) and is_name and _is_word(said[place + more], surname, is_last=True):
+            return place + more
+    return place
+
+
+def _is_initial(one: Word, other: Word) -> bool:
+    short, long = sorted((one.raw, other.raw), key=len)
+    return len(short) == 1 < len(long) and short.isupper() and long[0] == short and long.isalpha()
+
+
+def _is_spelled_otherwise(one: Word, other: Word) -> bool:
+    """Dostoevsky, Dostoyevsky: long, and the same but for vowels that are left out and doubled letters."""
+    shorter, longer = sorted((one.text, other.text), key=len)
+    if len(shorter) < 7 or one.is_possessive or len(longer) - len(shorter) not in (1, 2):
+        return False
+    bones = {re.sub(r"(.)\1+", r"\1", re.sub(r"(?<=.)[aeiouywh]", "", each)) for each in (shorter, longer)}
+    return len(bones) == 1
 
 
 def _joined(said: Sequence[Word], place: int, wanted: Sequence[Word]) -> int:
@@ -91,7 +130,7 @@ def _initials(said: Sequence[Word], place: int, wanted: Sequence[Word]) -> int:
 
 
 def _is_short_for(short: str, words: Sequence[Word]) -> bool:
-    if not re.fullmatch(r"[A-Z]{3,6}", short) or short in get_global("territory_aliases"):
+    if not re.fullmatch(r"[A-Z]{2,6}", short) or short in get_global("territory_aliases"):
         return False
     all_initials = "".join(word.text[:1] for word in words)
     initials = "".join(word.text[:1] for word in words if word.text not in SMALL)
@@ -165,7 +204,12 @@ def akin(one: str, other: str) -> bool:
     if not (one.isalpha() and other.isalpha()):
         return False
     bones = [re.sub(r"(?<=.)[aeiouy]+", "", each) for each in (one, other)]
-    if bones[0] and len(min(bones, key=len)) > 1 and bones[0][0] in "bcdfghjklmnpqrstvwxz":
+    if (
+        bones[0]
+        and len(min(bones, key=len)) > 1
+        and abs(len(one) - len(other)) < 4
+        and bones[0][0] in "bcdfghjklmnpqrstvwxz"
+    ):
         short, long = sorted(bones, key=len)
         if long.startswith(short) and re.fullmatch(r"|n|s|d|tn|ng|nng|tng", long[len(short) :]):
             return True

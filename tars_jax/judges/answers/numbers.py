@@ -16,6 +16,13 @@ _SIZED = ("en", "en_GB", "en_IN", "de", "es", "fr")  # whose words of size are k
 FIGURES = r"(?:\d{1,3}(?: \d{3})+(?![\d.,]?\d)|\d+(?:[.,']\d+)*|\.\d+)"
 _WORD = r"[^\W\d_]+"
 FRACTION = re.compile(r"(?<![\d/.,])(?:(?P<whole>\d+)[ -])?(?P<part>\d{1,2})[⁄/](?P<of>\d{1,2})(?![\d/]|[.,]\d)")
+_BEFORE_AND = frozenset(("hundred", "thousand", "million"))
+_DIVISORS = {"half": 2, "halve": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "eighth": 8, "tenth": 10}
+_SPOKEN = re.compile(
+    r"\b(?P<part>one|two|three|four|five|seven|nine)[ -]"
+    r"(?P<of>half|halves|(?:third|quarter|fourth|fifth|eighth|tenth)s?)\b",
+    re.IGNORECASE,
+)
 _ONE = frozenset(("one", "a", "an", "and"))
 
 
@@ -40,15 +47,31 @@ def with_figures(text: str) -> Spelled:
         pieces.append(piece)
         places.extend(start + step * number for number in range(len(piece)))
 
-    run = re.compile(rf"\b{_WORD}(?:[ -]{_WORD})*\b")
-    for match in run.finditer(text):
-        for start, end, value in _spelled_in(match[0]):
-            keep(text[done : match.start() + start], done, 1)
-            done = match.start() + end
-            pieces.append(str(value))
-            places.extend([match.start() + start] * len(str(value)))
+    for start, end, value in sorted((*_fractions_in(text), *_words_in(text)), key=lambda each: (each[0], -each[1])):
+        if start >= done:
+            keep(text[done:start], done, 1)
+            done = end
+            pieces.append(value)
+            places.extend([start] * len(value))
     keep(text[done:], done, 1)
     return Spelled("".join(pieces), (*places, len(text)))
+
+
+def _words_in(text: str) -> Iterator[tuple[int, int, str]]:
+    for match in re.finditer(rf"\b{_WORD}(?:[ -]{_WORD})*\b", text):
+        for start, end, value in _spelled_in(match[0]):
+            yield match.start() + start, match.start() + end, str(value)
+
+
+def _fractions_in(text: str) -> Iterator[tuple[int, int, str]]:
+    """3/4, 1 1/2, three quarters, as decimals."""
+    for match in FRACTION.finditer(text):
+        if int(match["of"]):
+            yield *match.span(), f"{int(match['whole'] or 0) + int(match['part']) / int(match['of']):.9g}"
+    for match in _SPOKEN.finditer(text):
+        part, of = _in_words(match["part"]), _DIVISORS.get(match["of"].casefold().removesuffix("s"))
+        if part and of:
+            yield *match.span(), f"{part / of:.9g}"
 
 
 def _spelled_in(run: str) -> Iterator[tuple[int, int, int]]:
@@ -58,7 +81,8 @@ def _spelled_in(run: str) -> Iterator[tuple[int, int, int]]:
     while place < len(words):
         end = place
         while end < len(words) and (
-            _in_words(words[end][0]) is not None or (end > place and words[end][0] in ("and",))
+            _in_words(words[end][0]) is not None
+            or (end > place and words[end][0] == "and" and words[end - 1][0].casefold() in _BEFORE_AND)
         ):
             end += 1
         while end > place and words[end - 1][0] == "and":
@@ -81,14 +105,6 @@ def _in_words(text: str) -> int | None:
         return None
     value = number_parser.parse_number(plain, language="en")
     return value if isinstance(value, int) else None
-
-
-def fraction_as_decimal(match: re.Match[str]) -> str:
-    """½ as 0.5, in as many characters, so that places stay."""
-    if not int(match["of"]):
-        return match[0]
-    value = int(match["whole"] or 0) + int(match["part"]) / int(match["of"])
-    return f"{value:.6g}"[: len(match[0])].rjust(len(match[0]))
 
 
 def readings_of(figures: str) -> list[float]:

@@ -20,9 +20,7 @@ import pint
 
 from tars_jax.judges.answers.numbers import (
     FIGURES,
-    FRACTION,
     digits_of,
-    fraction_as_decimal,
     readings_of,
     size_at,
     with_figures,
@@ -32,17 +30,18 @@ from tars_jax.judges.answers.units import counts_bits, currency, is_share, regis
 LEAST_DIGITS = 3  # that a rounded number must have
 _WORD = r"[^\W\d_]+"
 _NUMBER = re.compile(
-    rf"(?<![\w.^])(?P<sign>(?:minus|negative) |[-+]\s?)?(?P<money>[^\W\d_]{{0,2}}[$€£¥₹₽₩₺₫₪]|[A-Z]{{3}})?\s?"
+    r"(?<![\w.^])(?P<sign>(?:plus or minus|minus|negative|plus|positive) |(?:±|\+/?-)\s?|[-+]\s?)?"
+    r"(?P<money>[^\W\d_]{0,2}[$€£¥₹₽₩₺₫₪]|[A-Z]{3})?\s?"
     rf"(?P<minus>-)?(?P<figures>{FIGURES})(?P<power>\s?[x×*·]\s?10\s?\^\s?[-+]?\d{{1,2}}|[eE][-+]?\d{{1,2}}(?!\w))?"
 )
 _TOLERANCE = re.compile(r"\s*(?:±|\+/-)\s*(?P<value>\d+(?:\.\d+)?)\s*(?P<relative>%)?\s*$")
 _BOUND = re.compile(
-    r"(?:[<>≤≥]|\b(?:at (?:least|most)|(?:more|less|fewer|greater|other) than|over|under|above|below|up to|nearly"
+    r"(?:[<>≤≥≠]|\b(?:at (?:least|most)|(?:more|less|fewer|greater|other) than|over|under|above|below|up to|nearly"
     r"|almost|not quite|just short of|upwards of|exceeding|half(?: of)?|twice|double))\s*$",
     re.IGNORECASE,
 )
 _BOUND_AFTER = re.compile(
-    r"\s*(?:\+(?![\w+])|or (?:more|less|fewer|so|over|under)\b|and (?:more|up|over)\b)", re.IGNORECASE
+    r"\s*(?:\+(?![\w+])|[<>≤≥≠]|or (?:more|less|fewer|so|over|under)\b|and (?:more|up|over)\b)", re.IGNORECASE
 )
 _TO = re.compile(r"\s*(?:-|to|and|through|until|till)\s*", re.IGNORECASE)
 
@@ -68,12 +67,17 @@ class Quantity:
     tolerance: float = 0.0  # of a reference, in its own unit
     is_year: bool = False
     rounds: bool = False  # whether as a reference it is told by a rounded number, too
+    is_signed: bool = False  # as written
+    is_both: bool = False  # plus or minus
+    sign_after: int = 0  # as chemists write it: 2+, 3-
     is_glued: bool = False  # letters follow at once that are no unit
     end: int = dataclasses.field(default=0, compare=False)  # in its text
 
 
 def compare(said: Quantity, wanted: Quantity, *, shares: bool = False) -> Same:
     """`shares`: the question asks for a share, so that 0.81 is 81 %."""
+    if shares and wanted.unit is None and is_share(said.unit):
+        said = dataclasses.replace(said, value=said.value / 100, unit=None)
     if _converted(said, wanted) is None:
         return Same.OTHER
     if (said.high is None) != (wanted.high is None):
@@ -86,6 +90,11 @@ def compare(said: Quantity, wanted: Quantity, *, shares: bool = False) -> Same:
         low = dataclasses.replace(said, high=None), dataclasses.replace(wanted, high=None)
         both = {compare(*low), compare(*ends)}
         return both.pop() if len(both) == 1 else Same.NO
+    if wanted.is_signed and said.sign_after:
+        said = dataclasses.replace(said, value=said.sign_after * abs(said.value), is_bound=False)
+    if said.is_both != wanted.is_both:
+        is_bare = wanted.is_both and not said.is_signed and _is_close(said.value, wanted.value)
+        return Same.UNSURE if is_bare else Same.NO
     converted = _converted(said, wanted)
     assert converted is not None
     if said.is_glued and not wanted.is_glued and _is_close(converted, wanted.value):
@@ -116,6 +125,8 @@ def _converted(said: Quantity, wanted: Quantity) -> float | None:
     """In the reference's unit; None where that is of another kind."""
     if said.unit is None or said.unit == wanted.unit:
         return said.value
+    if str(said.unit) == "degree" and str(wanted.unit).startswith("degree_"):
+        return said.value
     if isinstance(said.unit, frozenset):
         same = wanted.unit is None or (isinstance(wanted.unit, frozenset) and bool(said.unit & wanted.unit))
         return said.value if same else None
@@ -137,7 +148,7 @@ def _is_close(one: float, other: float) -> bool:
 def read_quantity(text: str, question: str = "") -> Quantity | None:
     """The quantity that a reference is, whole; None where it is something else. Words after it that are no unit may be
     what is counted. Its unit may be the one that the question names."""
-    tolerance = _TOLERANCE.search(text)
+    tolerance = _TOLERANCE.search(text) if text.strip()[:1].isdigit() else None
     bare = (text[: tolerance.start()] if tolerance else text).strip().rstrip(".")
     if (bound := re.match(rf"(?:{_BOUND.pattern[:-4]})\s*", bare, re.IGNORECASE)) and bound.end():
         start = bound.end()
@@ -185,6 +196,10 @@ def unit_asked(question: str) -> pint.Unit | None:
         is_alone = end - match.end() > 2 or question[end : end + 1] in (")", "?", ",", "")
         if isinstance(unit, pint.Unit) and (match[0][0] in "hH" or is_alone):
             return unit
+    if re.search(r"\bhow old\b|\bages?\b", question, re.IGNORECASE):
+        return registry().Unit("year")
+    if re.search(r"\b(?:latitude|longitude)\b", question, re.IGNORECASE):
+        return registry().Unit("degree")
     return (
         registry().Unit("percent") if re.search(r"\bpercent(?:age)?\b(?! points?)", question, re.IGNORECASE) else None
     )
@@ -238,7 +253,6 @@ def _joined(first: Quantity, between: str, second: Quantity, before: str) -> Qua
 
 
 def _single(text: str) -> Iterator[tuple[int, int, Quantity]]:
-    text = FRACTION.sub(fraction_as_decimal, text)
     place = 0
     while match := _NUMBER.search(text, place):
         found = _quantity(text, match)
@@ -275,15 +289,23 @@ def _quantity(text: str, match: re.Match[str]) -> Quantity | None:
             unit, end = named, found[1]
         elif isinstance(named, frozenset):
             unit, end = money & named or money, found[1]
+    if str(unit) == "hour" and (minutes := re.match(r"[0-5]\d(?!\d)", text[end:])):  # 2h45
+        readings, digits, end = [readings[0] + int(minutes[0]) / 60], 15, end + 2
     sign = (match["sign"] or "").strip().lower()
     negative = sign in ("minus", "negative") or bool(match["minus"])
     if sign == "-":
         apart = r"[\w)]$" if match["sign"] == "-" else r"[\w)]\s*$"  # 5 -3 and 5 - 3
         negative = not re.search(apart, text[: match.start()])
+    signs = re.match(r"([-+])(?![\w+-]|\s*\d)", text[end:]) if not sign and unit is None else None
+    sign_after = {"+": 1, "-": -1}[signs[1]] if signs else 0
+    if sign_after == -1 and signs:
+        end += signs.end()
     below = re.match(r"\s*(?:degrees )?below (?:zero|0)\b", text[end:])
     if below:
         negative, end = True, end + below.end()
     after = _BOUND_AFTER.match(text, end)
+    if (match["minus"] and sign) or re.search(r"[-+]\s?\(\s?$", text[: match.start()]):
+        return None
     is_bound = bool(_BOUND.search(text[: match.start()]) or after)
     value = readings[0] * factor * (-1 if negative else 1)
     if not math.isfinite(value):
@@ -291,7 +313,8 @@ def _quantity(text: str, match: re.Match[str]) -> Quantity | None:
     other = readings[1] * factor if len(readings) > 1 else None
     return Quantity(
         value, unit, None, digits, decimals, other, is_bound, end=after.end() if after else end,
-        is_glued=bool(re.match(r"[^\W\d_]", text[end:])),
+        is_signed=bool(sign or match["minus"] or sign_after), is_both=sign in ("±", "+/-", "+-", "plus or minus"),
+        sign_after=sign_after, is_glued=bool(re.match(r"[^\W\d_]", text[end:])),
     )  # fmt: skip
 
 

@@ -8,8 +8,19 @@ from collections.abc import Sequence
 from tars_jax.judges.answers import names
 from tars_jax.judges.answers.clauses import RIGHT, RIVAL, UNSURE, Clause
 from tars_jax.judges.answers.dates import read_date, weekdays
-from tars_jax.judges.answers.kinds import kind_of, lower_choices
-from tars_jax.judges.answers.speech import DESCRIBES, FRAMES, MEASURES, TO_THE_JUDGE
+from tars_jax.judges.answers.kinds import kind_of, lower_choices, without_country
+from tars_jax.judges.answers.speech import (
+    BEGINS,
+    CALENDAR,
+    DESCRIBES,
+    FRAMES,
+    MEASURES,
+    NEGATIONS,
+    PERSONS,
+    PRESENT,
+    TITLES,
+    TO_THE_JUDGE,
+)
 from tars_jax.judges.answers.words import Word, tokens
 
 
@@ -23,18 +34,23 @@ class Reading:
         self._is_choice = bool(re.search(r"\bor\b|\bwhich (?:one )?of\b|\bbetween\b", question, re.IGNORECASE))
         own = (
             {word.text for each in references for word in names.words_of(each)}
-            if any("," in each for each in references)
+            if any("," in each and kind_of(each, question) != "yes or no" for each in references)
             else set()
         )
-        self._asked = ({word.text for word in asked} | own) - names.SMALL | measures
+        self._asked = {word.text for word in asked} - names.SMALL | measures
+        self._own = own - names.SMALL
         self._offered = (
             {word.text for number, word in enumerate(asked) if word.capital and number} if self._is_choice else set()
         )
         if self._is_choice:
             self._offered |= lower_choices(question)
         self._shouts = False
+        self._asks_of_now = bool(asked) and asked[0].text in PRESENT
+        self._asks_who = bool(PERSONS.search(question))
+        self._asks_not = any(word.text in NEGATIONS for word in asked)
         self._is_described = bool(DESCRIBES.search(question))
         self._has_days = any(read_date(each) is not None for each in references)
+        self._has_spans = any(day is not None and day.to is not None for day in map(read_date, references))
         self._kinds = [kind_of(each, question) for each in references]
         self.is_closed = is_closed or any(names.is_code(each) for each in references) or bool(self._offered)
         self.is_yes_or_no = any(kind == "yes or no" for kind in self._kinds)
@@ -51,13 +67,18 @@ class Reading:
             return False
         return (
             text in FRAMES
-            or (self._has_days and text in weekdays())
+            or text in self._own
+            or (self._has_days and (text in weekdays() or text in CALENDAR))
+            or (self._has_spans and text in BEGINS)
             or any(names.akin(text, each) for each in self._asked)
             or text in ("\ue001",)
         )
 
     def _is_asked(self, word: Word) -> bool:
-        return word.text not in self._offered and any(names.akin(word.text, each) for each in self._asked)
+        return word.text not in self._offered and self._is_in_question(word)
+
+    def _is_in_question(self, word: Word) -> bool:
+        return word.text in self._own or any(names.akin(word.text, each) for each in self._asked)
 
     def _content(self, clause: Clause) -> set[str]:
         return {
@@ -72,11 +93,22 @@ class Reading:
     def _speaks_to_the_judge(self, clause: Clause) -> bool:
         return bool({word.text for word in (*clause.label, *clause.words)} & (TO_THE_JUDGE - self._asked))
 
-    def _name_in(self, clause: Clause) -> bool:
-        words = [word for word in clause.words if not self._is_free(word)]
-        return any(word.capital for word in words) and not (
-            len(clause.words) > 2 and words == [clause.words[0]] and len(words) == 1
-        )
+    def _targets(self, references: Sequence[str]) -> list[tuple[Word, ...]]:
+        """How the names may be written: as they are, without their country, and shorter."""
+        whole = [names.words_of(each) for each in references]
+        whole += [shorter for each in references if (shorter := without_country(each))]
+        return [each for target in whole for each in (target, *self._shorter(target)) if each]
+
+    def _shorter(self, target: tuple[Word, ...]) -> list[tuple[Word, ...]]:
+        """A person's surname, or other given names before it; a mountain without its "Mount"."""
+        if len(target) < 2 or not all(word.capital and word.raw.isalpha() for word in target):
+            return []
+        if self._asks_who and len(target) < 5:
+            surname = [target[-1:]] if len(target[-1].raw) > 2 and not target[-1].raw.isupper() else []
+            first_and_last = [names.Person((target[0], target[-1]))] if len(target) > 2 else []
+            return [names.Person(target), *first_and_last, *surname]
+        is_kind = any(names.akin(target[0].text, each) for each in self._asked)
+        return [target[1:]] if target[0].text in TITLES and is_kind and len(target) == 2 else []
 
     @property
     def _length(self) -> int:

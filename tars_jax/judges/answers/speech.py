@@ -28,15 +28,30 @@ FRAMES = _words(
     correct right answer result final finally therefore thus hence so then yes okay ok sure well such most some
     both le la el il der die das den am people inhabitants residents persons person item items number value
     amount old long high tall wide deep large big city town village country state island river mountain place
-    man woman thing"""
+    man woman thing relevant required requested respective
+    flag option switch parameter setting command file"""
 )
 KINDS = _words(
     """city town village country state island river mountain lake place capital name person man woman company ship
     planet name province region district republic kingdom"""
 )
-TITLES = _words("mr mrs ms miss dr doctor prof professor sir dame madame king queen mount mt lake river")
+TITLES = _words(
+    """mr mrs ms miss dr doctor prof professor sir dame madame king queen emperor empress pope saint lord lady president
+    senator general captain mount mt lake river"""
+)
+PERSONS = re.compile(
+    r"\bwho(?:m|se)?\b|\b(?:actor|actress|artist|author|composer|director|founder|inventor|man|painter|people|person"
+    r"|physicist|player|president|scientist|singer|winner|woman|writer)s?\b",
+    re.IGNORECASE,
+)
+CALENDAR = _words("year years month day days date century decade era")  # free beside a day
+BEGINS = _words("began begins started starts ran runs opened opens open held took takes ended ends")  # beside a span
 PREPOSITIONS = _words("in at on by from with for during since after according as under through via until")
 NEGATIONS = _words("not no never none neither nor without except unlike nobody nothing")
+# Say "not" of what they stand with: "I excluded Lyon"; after a "not" they do not.
+EXCLUSIONS = _words("excluded excluding rejected dismissed eliminated")
+PAST = _words("was were had did")
+PRESENT = _words("is are has have does do")
 WRONG = _words("wrong incorrect false untrue mistaken error")
 CONTRAST = _words("but however though although while whereas because since which who whose where so then if when")
 SUBORDINATE = _words("which who whose where because since whereas while")
@@ -55,9 +70,9 @@ RELATIONS = _words(
 )
 STARTS = frozenset(',;:!?()[]"\n/|=<>')
 REFUSALS = re.compile(
-    r"\b(?:un(?:known|clear|able|certain)|not (?:found|stated|known|given|available|say|tell|find|determine|verify|"
-    r"access|answer|know|sure)|(?:do|did|can|could) ?n[o']t\w*|cannot|no (?:idea|answer|information|evidence)|n/a|"
-    r"sorry|hard to say)\b",
+    r"\b(?:un(?:known|clear|able|certain)|not (?:able|found|stated|known|given|available|say|tell|find|determine|"
+    r"verify|access|answer|know|sure)|(?:do|did|can|could) ?n[o']t\w*|cannot|no (?:idea|answer|information|evidence)|"
+    r"n/a|sorry|hard to say)\b",
     re.IGNORECASE,
 )
 VAGUE = re.compile(
@@ -82,10 +97,14 @@ MARKERS = re.compile(
 CORRECTIONS = re.compile(
     r"\b(?:correction|on second thoughts?|scratch that|edit|i mean|i meant|wait|sorry|actually|hmm+|"
     r"after checking(?: again)?|in fact|or rather)\b[\s,:;.-]*(?:it (?:is|was)\b)?"
-    r"|(?:\.{2,}|[?;,-]|(?<=\w)\.)\s*(?:wait,?\s*|hmm,?\s*)?no\b\s*(?=[,.:;-])[\s,.:;-]*",
+    r"|(?:\.{2,}|[?;,]|-\s|(?<=\w)\.)\s*(?:wait,?\s*|hmm,?\s*)?no\b\s*(?=[,.:;]|-\s)[\s,.:;-]*",
     re.IGNORECASE,
 )
 ASKS_WHEN = re.compile(r"\b(?:when|years?|date[sd]?|born|since|decade|century)\b", re.IGNORECASE)
+ASKS_WHETHER = re.compile(
+    r"(?:is|was|are|were|has|have|had|does|do|did|will|would|can|could|should|may|must)\b", re.IGNORECASE
+)
+ORDINALS = _words("first second third fourth fifth firstly secondly thirdly next then finally lastly last")
 BOUNDS = _words("before after until till by prior past")  # of days
 AUXILIARIES = _words("is was are were has have had does do did will would can could should")
 COPULAS = _words("is was are were has have had")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import logging
 import re
 import threading
 from typing import Any
@@ -25,6 +26,7 @@ def registry() -> pint.UnitRegistry[Any]:
 @functools.cache
 def _registry() -> pint.UnitRegistry[Any]:
     found: pint.UnitRegistry[Any] = pint.UnitRegistry(autoconvert_offset_to_baseunit=True)
+    logging.getLogger("pint.util").setLevel(logging.ERROR)  # a word of two meanings is no news: the question tells
     found.define("percentage_point = 1 = _ = percentage_points")
     return found
 
@@ -60,6 +62,10 @@ def unit_at(text: str, place: int) -> tuple[pint.Unit | frozenset[str], int] | N
         return registry().Unit("percent"), start + match.end()
     if match := re.match(r"(?:percentage|percent|%)[ -]points?\b|pp\b", piece, re.IGNORECASE):
         return registry().Unit("percentage_point"), start + match.end()
+    if re.match(r"(?:°|degrees?)(?= ?(?:[NSEW]\b|north|south|east|west))", piece):
+        return registry().Unit("degree"), start + re.match(r"°|degrees?", piece).end()  # type: ignore[union-attr]
+    if re.match(r"h(?=[0-5]\d(?!\d))", piece):
+        return registry().Unit("hour"), start + 1  # 2h45
     match = _TEMPERATURE.match(piece)
     if match and (len(match["of"]) > 1 or match[0] != match["of"] or match["of"] == "K"):
         name = {"c": "degC", "f": "degF", "k": "kelvin"}[match["of"][0].casefold()]
@@ -84,6 +90,8 @@ def unit_of(phrase: str) -> pint.Unit | frozenset[str] | None:
     if money := currency(phrase):
         return money
     if not re.fullmatch(r"[^\W\d_°'\"]*[°'\"]?[^\W_]*(?:[ ./*·^-]+[^\W_]+)*\.?", phrase) or phrase in _SMALL_WORDS:
+        return None
+    if set(phrase.split()[1:]) & (_SMALL_WORDS - {"per"}):  # "mm in" is no product of units
         return None
     plain = re.sub(r"\bsq\b\.? ?", "square ", phrase)
     plain = re.sub(r"\bcu\b\.? ?", "cubic ", plain)

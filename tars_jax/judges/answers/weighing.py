@@ -9,13 +9,16 @@ from tars_jax.judges.answers import names
 from tars_jax.judges.answers.clauses import RIVAL, UNSURE, Clause
 from tars_jax.judges.answers.reading import Reading
 from tars_jax.judges.answers.speech import (
+    AUXILIARIES,
     BOUNDS,
     COPULAS,
     FRAMES,
     JOINS,
     KINDS,
+    NEGATIONS,
     OPEN,
     PREPOSITIONS,
+    PRONOUNS,
     RELATIONS,
     SUBORDINATE,
     TITLES,
@@ -53,6 +56,8 @@ class Weighing(Reading):
                     return False
                 continue
             rival = is_rival(clause, clauses)
+            if rival is True and any(each.before in ("but", "however") for each in own if clauses.index(each) > number):
+                rival = "one is set against the other"
             if rival is True:
                 return False
             if isinstance(rival, str):
@@ -64,7 +69,11 @@ class Weighing(Reading):
                 is_clean = False
             if number > last and set(clause.texts) & WRONG and not content - WRONG:
                 return False
-            if number > last and clause.is_negated and not content and clause.before != "(":
+            is_said_of = clause.before == '"' and clause.texts[0] in COPULAS and clauses[number - 1].right
+            if number and is_said_of and content:
+                reasons.append("what it says of it has to be understood")
+                is_clean = False
+            if number > last and clause.is_negated and not (content or self._asks_not) and clause.before != "(":
                 reasons.append("it takes something back")
                 is_clean = False
         return True if is_clean and not is_open else (reasons[0] if reasons else False)
@@ -74,7 +83,7 @@ class Weighing(Reading):
         covered = {place for start, end in clause.right for place in range(start, end)}
         rest = [(place, word) for place, word in enumerate(clause.words) if place not in covered]
         texts = clause.texts
-        if clause.is_negated:
+        if self._is_denied(clause):
             return False
         start, end = clause.right[0]
         follower = clause.words[end] if end < len(clause.words) else None
@@ -94,13 +103,16 @@ class Weighing(Reading):
             and not self._is_marked(clause)
             and not self._is_asked(follower)
             and (follower.text not in FRAMES or follower.text in KINDS)
+            and follower.text not in names.DESIGNATORS
         ):
-            return False  # Mexico City is not Mexico
+            if follower.text in KINDS or follower.text in self._offered:
+                return False  # Mexico City is not Mexico
+            return f"whether {follower.raw!r:.40} makes it another has to be known"
         is_titled = leader is not None and self._is_title(leader, start == 1)
         if (
             leader is not None
             and leader.capital
-            and not self._is_free(leader)
+            and (leader.text in ("will", "may") or not self._is_free(leader))
             and not self._is_marked(clause)
             and not is_titled
         ):
@@ -114,14 +126,18 @@ class Weighing(Reading):
         )
         if compared and not self._is_compared(clause, start):
             return False
-        if self._is_marked(clause) and leader is not None and leader.text in BOUNDS:
+        is_bound = leader is not None and leader.text in BOUNDS and (self._has_days or leader.text != "by")
+        if self._is_marked(clause) and is_bound:
             return False
         if set(texts) & RELATIONS:
             return "what it says of it has to be understood"
         if self._is_turned_round(clause, start, end):
             return False
-        for place, word in [*rest, *((0, word) for word in clause.label)]:
+        is_sentence = bool(set(texts[:start]) & PRONOUNS and set(texts[:start]) & COPULAS)
+        for place, word in [*rest, *((0, word) for word in (() if is_sentence else clause.label))]:
             if self._is_free(word) or (is_titled and place == start - 1) or word.text in compared:
+                continue
+            if (self._asks_not and word.text in NEGATIONS) or (word is follower and word.text in names.DESIGNATORS):
                 continue
             if self._is_marked(clause) and word.text == "between":
                 continue
@@ -131,15 +147,24 @@ class Weighing(Reading):
                 place > end
                 and (self._has_verb(texts[:start]) or self._is_followed_by_verb(texts[end:place]))
                 and set(texts[end:place]) & PREPOSITIONS
-                and "of" not in texts[end:place]
+                and ("of" not in texts[end:place] or self._is_marked(clause))
             ):
                 continue
-            if leader is not None and leader.text == "of" and word.text in KINDS:
+            if leader is not None and leader.text == "of" and word.text in KINDS and not word.capital:
                 continue
             return f"what {word.raw!r:.40} says of it has to be understood"
         if self._is_part_of_subject(texts[:start]):
             return "another thing is said to be it"
         return True
+
+    def _is_denied(self, clause: Clause) -> bool:
+        """By a "not"; where the question has one, by the lack of it: "Lisbon hosted it" of who did not."""
+        if not self._asks_not:
+            return clause.is_negated
+        end = clause.right[0][1]
+        if clause.is_negated:
+            return not set(clause.texts[end:]) & NEGATIONS
+        return any(self._is_asked(word) and word.text not in FRAMES for word in clause.words[end:])
 
     def _is_title(self, word: Word, is_first: bool) -> bool:
         return (
@@ -183,6 +208,8 @@ class Weighing(Reading):
     def _is_typed_rival(self, clause: Clause, clauses: Sequence[Clause]) -> bool | str:
         if not any(word.raw in (RIVAL, UNSURE) for word in clause.words) or clause.is_negated:
             return False
+        if (clause.before == "(" and clause.words[0].raw == RIVAL) or clause.before in ("but", "however"):
+            return "a number beside it is another"
         if clause.before in SUBORDINATE:
             return False
         if self._content(clause) and clause.before not in ("or", "/"):
@@ -191,8 +218,14 @@ class Weighing(Reading):
 
     def _is_named_rival(self, clause: Clause, clauses: Sequence[Clause]) -> bool | str:
         """Whether a clause without the reference is an answer, too."""
-        content = [word for word in clause.words if not self._is_free(word)]
+        content = [word for word in clause.words if not self._is_free(word) and word.text not in NEGATIONS]
+        said = [*clause.words, *(clause.shares.words if clause.shares else ())]
+        says = [word for word in said if self._is_asked(word) and word.text not in FRAMES | NEGATIONS]
+        if self._asks_not and content and (says or {word.text for word in said} & (AUXILIARIES - COPULAS)):
+            return clause.is_negated  # "Milan did not", "Ida did attend"
         if not content or clause.is_negated or len(content) > 5 or not self._is_one_run(clause, content):
+            return False
+        if clause.before in ("because", "since", "whereas", "although", "though"):
             return False
         first = clause.words.index(content[0])
         if ({"a", "an"} & set(clause.texts[:first]) or clause.texts[first - 1 : first] == ["of"]) and content[
@@ -216,6 +249,8 @@ class Weighing(Reading):
         if self._has_figures and not any(re.search(r"\d", word.raw) for word in content):
             return "it leaves a choice" if clause.before in ("or", "/") else False
         if self._has_letters and not any(word.raw[0].isalpha() for word in content):
+            return False
+        if self._is_lower and not self._has_figures and any(word.raw[0].isdigit() for word in content):
             return False
         if self._is_lower:
             return (

@@ -66,7 +66,7 @@ _MARKUP = (
     (re.compile(r"\\[,;: !]|\\quad|~"), " "),
     (re.compile(r"\\times|\\cdot"), "×"),
     (re.compile(r"\\[()\[\]]"), " "),
-    (re.compile(r"\$(?=\s*\n|\s*$)|(?:(?<=\n)|^)\s*\$(?=\s*\n)"), " "),
+    (re.compile(r"(?<!\d)(?<!\d )\$(?=\s*\n|\s*$)|(?:(?<=\n)|^)\s*\$(?=\s*\n)"), " "),
     (re.compile(r"(?<=\w)_\{?(\d)\}?|(?<=\})_(\d)"), r"\1\2"),
     (re.compile(r"<(?:/?[A-Za-z!][^<>]*|\|[^<>]*\|)>"), "\n"),
     (re.compile(r"(?m)^[ \t]*(?:>+|[-*•+])[ \t]+"), "\n"),
@@ -74,6 +74,9 @@ _MARKUP = (
     (re.compile(r"\*\*|__|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w)"), ""),
     (re.compile(r"[{}]"), " "),
 )
+_BOLD = re.compile(r"(?m)^[ \t]*\*\*[^*\n]+\*\*[ \t.]*$")  # a line of its own
+_LAST_BOLD = re.compile(r"(?<=[.:\w])[ \t]*\n\s*\n[ \t]*\*\*([^*\n]+)\*\*[ \t.]*\Z")
+_LETTERED = re.compile(r"(?:^|\s)\(?[a-h1-9]\)\s")
 _HEADING = re.compile(r"(?m)^[ \t]*#{1,6}[ \t]+(.*)$")
 
 
@@ -126,7 +129,9 @@ def _sign(character: str) -> str:
 
 def spoken(text: str) -> str:
     """Without markup: code, Markdown, LaTeX, tags; of a JSON object, its answer."""
-    text = _of_json(text.strip())
+    text = re.sub(r"\A([-+\u2212\u2013]) (?=\d[^\n]*\Z)", r"\1", _of_json(text.strip()))  # a sign, no list of one
+    if len(_BOLD.findall(text)) == 1:
+        text = _LAST_BOLD.sub("\nFinal answer: \\1", text)
     for form, instead in _MARKUP[:7]:
         text = form.sub(instead, text)
     headings = _HEADING.sub("", text)
@@ -139,6 +144,7 @@ def spoken(text: str) -> str:
 
 def _unnumbered(text: str) -> str:
     """The items of a numbered list, each in a line."""
+    text = re.sub(r"(?:^|\s)\(?[a-h1-9]\)\s+(?=\S)", "\n", text) if len(_LETTERED.findall(text)) > 1 else text
     found = [int(number) for number in re.findall(r"(?:^|\s)(\d{1,2})[.)]\s", text)]
     return (
         re.sub(r"(?:^|\s)\d{1,2}[.)]\s+", "\n", text)
@@ -220,7 +226,9 @@ _TOKEN = re.compile(
     r"[\ue000-\uf8ff]|[^\W\d_]{1,2}[-+]+(?![\w+-])|\d+(?:[.,]\d+)*(?:st|nd|rd|th)?(?![^\W\d_])|[^\W_]+[+#]*(?![^\W_])|[^\W_]+|\.{2,}|[^\w\s]|\n"
 )
 _ABBREVIATED = re.compile(
-    r"\b((?:[A-Z][b-df-hj-np-tv-z]{1,2}|vs|ca|approx|(?<=[a-z] )[A-Z]|[A-Z](?=\. [A-Z]\.)))\.(?=\s+\w)"
+    r"\b((?:[A-Z][b-df-hj-np-tv-z]{1,2}|vs|ca|approx|(?<=[a-z] )[A-Z]|[A-Z](?=\. [A-Z]\.)|(?<=[A-Z]\. )[A-Z]"
+    r"|(?:(?<![^\n])|(?<=, ))[A-Z](?=\. [A-Z]\w+(?:,|;| and|$))))\."
+    r"(?=\s+(?!(?:I|It|Its|The|This|That|They|He|She|We|In|And|But|So|An?)\b)\w)"
 )
 _HELD = "\x01"  # stands where a possessive 's was
 

@@ -17,7 +17,7 @@ SETS: Mapping[str, LabelSet] = {
     ),
     "recorded": LabelSet("episodes of runs", "their environments, whose verdicts no judge has seen"),
     "answers": LabelSet(
-        "answers to questions, tars_jax/judges/labels/answers_*.jsonl", "by hand, somebody who had not seen the rules"
+        "answers to questions, tars_jax/judges/labels/answers_*.jsonl", "somebody who had not seen the rules, by hand"
     ),
     "traces": LabelSet(
         "traces of the recipe in configs/judge_traces.py", "their environments' hidden state, by the recipe's seed"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from tars_jax.tasks.websites import words
-from tars_jax.tasks.websites.site import Content, Login, Sql, Website
+from tars_jax.tasks.websites.site import Content, Files, Login, Sql, Website
 
 _DATABASE = "tracker/db/db"
 _ISSUES = """SELECT i.id, i._title AS title, s._name AS status, p._name AS priority, u._username AS assignedto,
@@ -63,6 +63,8 @@ SITE = Website(
     readers={
         "issues": Sql(_DATABASE, _ISSUES),
         "messages": Sql(_DATABASE, _MESSAGES),
+        # Of which the table has the first sentence alone.
+        "message_texts": Files("tracker/db/files/msg/*/*", lambda path, text: [{"text": text}]),
         "users": Sql(
             _DATABASE,
             "SELECT _username AS username, _realname AS realname, _phone AS phone FROM _user WHERE __retired__ = 0",

@@ -46,6 +46,8 @@ class WebsiteTask:
             raise InputError(f"instruction of task {self.id!r} must say something; got {self.instruction!r}")
         if not self.effect.changes and self.answer is None:
             raise InputError(f"effect of task {self.id!r} must have a change, or answer be given; got neither")
+        if self.answer is not None and not any(unicodedata.category(sign)[0] in "LNS" for sign in self.answer):
+            raise InputError(f"answer of task {self.id!r} must have a letter, digit or symbol; got {self.answer!r}")
         if self.start and not self.start.startswith("/"):
             raise InputError(f"start of task {self.id!r} must be a path of the site; got {self.start!r}")
 

@@ -26,6 +26,7 @@ ROUND = 1 << 32  # ids of requests of one owner of a connection; the next one ha
 LEAVES_IN_S = 10.0  # until a server's stream has ended that was let go
 MOST_NONSENSE = 100  # lines that are no messages, as of programs that print what they do
 POLL_S = 0.2
+ENDING_S = 10.0  # for a killed program, at most
 
 
 @dataclasses.dataclass
@@ -199,7 +200,12 @@ async def _until_it_answers(machine: GuestMachine, spec: ServerSpec, way: Way) -
 
 async def _kill(machine: GuestMachine, process: int) -> None:
     with contextlib.suppress(GuestError, SandboxFailure):
-        await asyncio.shield(machine.kill(process))
+        await asyncio.shield(_ended(machine, process))
+
+
+async def _ended(machine: GuestMachine, process: int) -> None:
+    await machine.kill(process)
+    await machine.wait(process, ENDING_S)  # whoever goes on with the server next finds it gone
 
 
 def _parsed(line: bytes) -> SessionMessage | Exception:

@@ -1,0 +1,58 @@
+"""How far a journal goes, beside it in a small file: what is lost at the end of lines, nothing else in them tells.
+
+It is written after the lines are on the disk. So the journal may be longer, where somebody was killed in between, and
+is never shorter.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from tars_jax.data.store.events import Event
+from tars_jax.data.store.lines import Written, checksum_of, decoded, encoded
+
+FILE = "journal.head"
+
+
+class End(NamedTuple):
+    """Where lines end."""
+
+    size: int  # bytes
+    lines: int
+    checksum: str  # of the last one; empty: nobody knows, as it is damaged
+
+    def to_bytes(self) -> bytes:
+        return encoded(self._asdict())
+
+    def after(self, written: Written, more: int) -> End:
+        """With one more line of so many bytes."""
+        number = self.lines + 1 if written.number is None else written.number
+        return End(self.size + more, number, "" if written.event is None else written.checksum)
+
+    def with_new(self, event: Event) -> tuple[bytes, End]:
+        """The line by which an event follows, and where lines end then."""
+        line = encoded(event, self.lines + 1, self.checksum)
+        return line, End(self.size + len(line), self.lines + 1, checksum_of(line))
+
+    def gap(self, written: Written) -> str:
+        """What is missing before that next line, in words; empty: nothing."""
+        if written.number is None:
+            return ""
+        if (count := written.number - self.lines - 1) > 0:
+            return f"{count} {'line is' if count == 1 else 'lines are'} missing before line {written.number}"
+        if self.checksum and (count or written.after != self.checksum):
+            return f"the line before line {written.number} is not the one that was written"
+        return ""
+
+
+NOTHING = End(0, 0, "0" * 8)
+
+
+def read_head(file: Path) -> End | None:
+    """None where it is missing or damaged."""
+    try:
+        found = decoded(file.read_bytes()).event
+        return None if found is None else End(**found)
+    except (OSError, TypeError):
+        return None

@@ -1,0 +1,97 @@
+"""What an agent could have put on a page itself: typed, pasted, in an address, or printed by a command of its own.
+
+Actions are a closed world, too: of one that is not known to point, to type, to press a plain key or to open a plain
+address, anything may come that the page shows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from urllib.parse import unquote_plus
+
+from tars_jax.judges.evidence import ENDED, NO_ACTION
+from tars_jax.judges.statements import Sentence, tokens_of, vocabulary
+
+_CALL = re.compile(r"([A-Za-z_]\w*)\s*[(\[](.*)", re.DOTALL)
+_STRINGS = re.compile(r"'((?:\\.|[^'\\])*)'|\"((?:\\.|[^\"\\])*)\"|\[([^\]]*)\]", re.DOTALL)
+_INERT = vocabulary("finished wait noop scroll screenshot mouse_move hover")
+_POINTS = _INERT | vocabulary(
+    "click left_single left_double right_single double_click dblclick tap long_press swipe push select select_option "
+    "drag open_app press_back press_home go_back go_forward tab_focus"
+)
+_TYPES = vocabulary("type fill typewrite write input_text keyboard_type type_text")
+_PRESSES = vocabulary("hotkey press key keypress press_keys press_key")
+_OPENS = vocabulary("open_url goto navigate new_tab")
+_KEYS = vocabulary("enter return tab esc escape up down left right home end pageup pagedown space backspace")
+_HELD, _HARMLESS = vocabulary("ctrl control cmd meta command"), vocabulary("a c f l s enter")
+# Without a query, without letters that could stand for others.
+_PLAIN_ADDRESS = re.compile(r"(?:https?://)?[a-z0-9.:-]+(?:/[a-z0-9._-]{1,24})*/?")
+
+
+class OwnWords:
+    """Of the actions of one episode."""
+
+    def __init__(self, actions: Sequence[str], instruction: str) -> None:
+        asked = {token.casefold() for token in tokens_of(instruction)}
+        self.could_write_anything = ""  # why; empty: it could not
+        self._letters: Counter[str] = Counter()
+        self.typed: set[tuple[str, ...]] = set()  # each text by itself, folded
+        for action in actions:
+            if action in (ENDED, NO_ACTION):
+                continue
+            texts = [next(filter(None, groups), "") for groups in _STRINGS.findall(action)]
+            for text in texts:
+                self._letters.update(letters_of(unquote_plus(text)))
+            for line in filter(str.strip, re.split(r"\n(?=[A-Za-z_]\w*\s*[(\[])", action)):
+                call = _CALL.match(line.strip())
+                if told := _unknown(call[1].casefold() if call else "", texts, asked):
+                    self.could_write_anything = told
+                if call and call[1].casefold() in _TYPES:
+                    self.typed |= {_folded(text) for text in texts}
+
+    def could_hold(self, sentence: Sentence) -> bool:
+        """Whether the letters of the sentence are among those that were typed, in whatever order and however often
+        they were corrected."""
+        return not Counter(letters_of(sentence.text)) - self._letters
+
+    def holds(self, text: Sequence[str]) -> bool:
+        """Whether the agent typed just this, or all of it in one text."""
+        said = f" {' '.join(token.casefold() for token in text)} "
+        return any(said in f" {' '.join(each)} " for each in self.typed)
+
+
+def is_inert(action: str) -> bool:
+    """Whether it changes nothing."""
+    if action in (ENDED, NO_ACTION):
+        return True
+    calls = [_CALL.match(line.strip()) for line in action.splitlines() if line.strip()]
+    return all(call is not None and call[1].casefold() in _INERT for call in calls)
+
+
+def _unknown(name: str, texts: Sequence[str], asked: set[str]) -> str:
+    """Why it could write anything; empty: it could not."""
+    if name in _POINTS | _TYPES:
+        return ""
+    if name in _PRESSES:
+        keys = [key.casefold() for text in texts for key in re.split(r"[\s+]+", text) if key]
+        alone = len(keys) == 1 and (len(keys[0]) == 1 or keys[0] in _KEYS)
+        together = len(keys) == 2 and keys[0] in _HELD and keys[1] in _HARMLESS
+        return "" if alone or together else "the agent pressed keys together, which may paste or undo"
+    if name in _OPENS:
+        plain = all(_PLAIN_ADDRESS.fullmatch(text) for text in texts)
+        return "" if plain else "the agent opened an address that may hold words of its own"
+    words = {word.casefold() for text in texts for word in tokens_of(text)}
+    return (
+        "" if name and words <= asked | {"'", '"'} else f"the agent used {name or 'what is no call'}, which may print"
+    )
+
+
+def letters_of(text: str) -> str:
+    """Without anything else, and without case."""
+    return "".join(filter(str.isalpha, text.casefold()))
+
+
+def _folded(text: str) -> tuple[str, ...]:
+    return tuple(token.casefold() for token in tokens_of(re.sub(r"\\[nrt]", " ", text).replace("\\", "")))

@@ -1,0 +1,63 @@
+"""Answers to questions about days, lists, signs, names and sums in the forms that people give them: labelled by hand,
+most before the rules for them were read; right forms that the rules do not take yet are not among them. What no rule
+understands is not called wrong."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from typing import Any
+
+import pytest
+
+from tars_jax.judges import CannotSay
+from tars_jax.judges.answers import says_the_same
+
+FORMS = [
+    json.loads(line)
+    for line in (pathlib.Path(__file__).parent / "answer_forms.jsonl").read_text(encoding="utf-8").splitlines()
+]
+
+
+def verdict(answer: str, reference: str, question: str) -> bool | None:
+    try:
+        return says_the_same(answer, reference, question)
+    except CannotSay:
+        return None
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form["question"])
+def test_right_ones_are_taken_and_wrong_ones_are_not(form: dict[str, Any]) -> None:
+    question, reference = form["question"], form["reference"]
+    assert [each for each in form["right"] if verdict(each, reference, question) is not True] == []
+    assert [each for each in form["wrong"] if verdict(each, reference, question) is True] == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "reference", "question"),
+    [
+        ("ascorbic acid", "vitamin C", "Which vitamin is it?"),
+        ("Prince Rogers Nelson", "Prince", "Which artist recorded it?"),
+        ("the day after the coronation", "3 June 1953", "When was it?"),
+        ("as many as there are letters", "26", "How many are there?"),
+        ("Pets are not permitted.", "No", "Does the hotel allow pets?"),
+        ("Republic of China", "China", "Which country was it?"),
+        ("Andrei Dostoevsky", "Fyodor Dostoevsky", "Who wrote it?"),
+    ],
+)
+def test_what_is_not_understood_is_not_wrong(answer: str, reference: str, question: str) -> None:
+    assert verdict(answer, reference, question) is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "reference", "question"),
+    [
+        ("A quarter of 480 is 120, so 120.", "360", "How many were left of 480?"),
+        ("They gave away 360, leaving 120.", "360", "How many were left of 480?"),
+        ("No, wait, it was refused", "Yes, it was granted", "Was it granted?"),
+        ("Lisbon hosted it; Milan did not.", "Lisbon", "Which city never hosted it?"),
+        ("I was not able to find it.", "3 June 1953", "When was it?"),
+    ],
+)
+def test_what_commits_to_another_or_declines_is_wrong(answer: str, reference: str, question: str) -> None:
+    assert verdict(answer, reference, question) is False
