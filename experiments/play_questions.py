@@ -21,6 +21,7 @@ from tars_jax.evaluation.statistics import wilson_interval
 from tars_jax.model.tokenizer import load_tokenizer
 from tars_jax.rollout.episode_runner import Rollouts
 from tars_jax.rollout.players import DemonstratorSession, Player, PrivilegedEnvironment, reference_player
+from tars_jax.rollout.unjudged import CANNOT_SAY
 from tars_jax.rules import Rule, at_least
 from tars_jax.sandbox.browser import BrowserConfig
 from tars_jax.tasks.browsing.question import read_questions
@@ -65,11 +66,14 @@ def run(config: Any, run_directory: RunDirectory) -> None:
             ended = Counter(str(each.outcome.value) for each in played)
             steps = sum(len(each.steps) for each in played) / max(len(played), 1)
             low, high = wilson_interval(solved, len(played))
+            unsaid = sum(counts[CANNOT_SAY] for counts in rollouts.unjudged.tally.values())
             result[name] = {
                 "episodes": len(played), "solved": solved, "interval": [low, high], "mean_steps": round(steps, 1),
-                "outcomes": dict(ended),
+                "outcomes": dict(ended), CANNOT_SAY: unsaid,
             }  # fmt: skip
             print(f"{name}: {solved} of {len(played)} solved [{100 * low:.1f}, {100 * high:.1f}], {steps:.1f} steps")
+            if unsaid:
+                print(f"{name}: the judge cannot say of {unsaid} more")
     write_json(run_directory.path / "result.json", result)
 
 
