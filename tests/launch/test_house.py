@@ -8,39 +8,18 @@ import pytest
 
 from tars_jax.pipelines.checkout import ROOT
 
+# What everybody may take.
+SHELF = (
+    "web", "files", "json_fields", "launcher", "pictures", "plugins", "rules", "trajectory", "environment",
+)  # fmt: skip
 FLOORS = (
-    (
-        "web",
-        "files",
-        "json_fields",
-        "launcher",
-        "pictures",
-        "plugins",
-        "rules",
-        "trajectory",
-        "environment",
-        "episodes",
-        "model",
-        "rl",
-        "sandbox",
-    ),
+    (*SHELF, "episodes", "model", "rl", "sandbox"),
     ("agent", "tasks", "inference"),
     ("envs", "training", "judges"),
     ("rollout", "data", "annotation"),
     ("pipelines", "evaluation"),
 )
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
-SHELF = {
-    "web",
-    "files",
-    "json_fields",
-    "launcher",
-    "pictures",
-    "plugins",
-    "rules",
-    "trajectory",
-    "environment",
-}  # what everybody may take
 NEIGHBORS = {  # who may take from whom
     ("rollout", "data"),
     ("pipelines", "evaluation"),
