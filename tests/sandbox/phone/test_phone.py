@@ -16,11 +16,13 @@ from tars_jax.sandbox.failures import FAILURES, SandboxFailure
 from tars_jax.sandbox.phone import PHONE_FAILURES, AdbServer, Phone, PhoneConfig
 from tars_jax.sandbox.phone.app_names import find_package
 from tars_jax.sandbox.phone.screens import read_png, same
+from tars_jax.sandbox.phone.stand_in import shell_service
 from tars_jax.sandbox.phone.stand_in.device import Device
 from tars_jax.sandbox.phone.stand_in.server import StandIn
 from tars_jax.sandbox.phone.stand_in.tables import OWN_KEYBOARD
 from tars_jax.sandbox.phone.text_input import pieces
 from tests.sandbox.phone.conftest import place_of
+from tests.waiting import PATIENCE_S
 
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
 
@@ -43,6 +45,26 @@ def phone(adb_server: AdbServer, stand_in: StandIn, run: Run) -> Iterator[Phone]
 
     with contextlib.suppress(Exception):
         AdbClient("127.0.0.1", adb_server.port).disconnect(stand_in.serial)
+
+
+OnceItSleeps = Callable[[Callable[[], None]], None]
+
+
+@pytest.fixture
+def once_it_sleeps(monkeypatch: pytest.MonkeyPatch) -> OnceItSleeps:
+    """Does something, in a thread of its own, once the stand-in runs the next "sleep"."""
+    run_line, asleep = shell_service.run, threading.Event()
+
+    async def run(device: Device, line: str, read_input: Any) -> Any:
+        if line.startswith("sleep"):
+            asleep.set()
+        return await run_line(device, line, read_input)
+
+    def arm(act: Callable[[], None]) -> None:
+        monkeypatch.setattr(shell_service, "run", run)
+        threading.Thread(target=lambda: asleep.wait(PATIENCE_S) and act(), daemon=True).start()
+
+    return arm
 
 
 def _place(stand_in: StandIn, id: str) -> tuple[float, float]:
@@ -187,7 +209,9 @@ def test_a_screenshot_that_comes_broken_is_tried_again_and_then_fails(
 
 
 @pytest.mark.multiprocess
-def test_failures_are_typed(adb_server: AdbServer, phone: Phone, stand_in: StandIn, run: Run) -> None:
+def test_failures_are_typed(
+    adb_server: AdbServer, phone: Phone, stand_in: StandIn, run: Run, once_it_sleeps: OnceItSleeps
+) -> None:
     def kind(work: Coroutine[Any, Any, Any]) -> str:
         with pytest.raises(SandboxFailure) as failed:
             run(work)
@@ -206,7 +230,7 @@ def test_failures_are_typed(adb_server: AdbServer, phone: Phone, stand_in: Stand
         assert kind(Phone(PhoneConfig(serial=strange.serial, adb_port=port)).start()) == "unauthorized"
     assert kind(phone.shell("sleep", "5", timeout_s=0.5)) == "timeout"
     assert run(phone.shell("echo", "alive")).text == "alive\n"
-    threading.Timer(0.3, stand_in.close).start()
+    once_it_sleeps(stand_in.close)
     assert kind(phone.shell("sleep", "60")) == "offline"
     with StandIn(Device(seed=4), port=stand_in.port):
         again = run(Phone(PhoneConfig(serial=stand_in.serial, adb_port=port)).start())
@@ -214,7 +238,7 @@ def test_failures_are_typed(adb_server: AdbServer, phone: Phone, stand_in: Stand
 
 
 @pytest.mark.multiprocess
-def test_an_adb_server_that_is_killed(stand_in: StandIn, run: Run) -> None:
+def test_an_adb_server_that_is_killed(stand_in: StandIn, run: Run, once_it_sleeps: OnceItSleeps) -> None:
     pytest.importorskip("adbutils", reason="adbutils is not installed (the extra phone)")
     try:
         server = AdbServer()
@@ -222,7 +246,7 @@ def test_an_adb_server_that_is_killed(stand_in: StandIn, run: Run) -> None:
         pytest.skip(str(error))
     with server:
         phone = run(Phone(PhoneConfig(serial=stand_in.serial, adb_port=server.port)).start())
-        threading.Timer(0.3, server.kill).start()
+        once_it_sleeps(server.kill)
         with pytest.raises(SandboxFailure) as failed:
             run(phone.shell("sleep", "60"))
         assert failed.value.kind == "adb_server"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import io
 import os
@@ -18,6 +19,7 @@ from tars_jax.sandbox.phone import AdbServer
 from tars_jax.sandbox.phone.adb_server import answers
 from tars_jax.sandbox.phone.stand_in.device import Device
 from tars_jax.sandbox.phone.stand_in.server import StandIn
+from tars_jax.sandbox.phone.stand_in.streams import Stream
 from tests.sandbox.phone.conftest import Finger
 from tests.waiting import PATIENCE_S, wait_until
 
@@ -112,7 +114,20 @@ def test_two_devices_at_once_are_two(adb_server: AdbServer, finger: Finger) -> N
         other.adb("disconnect", second.serial, whole=False)
 
 
-def test_a_device_that_vanishes_in_the_middle_of_a_push(finger: Finger, tmp_path: Path) -> None:
+def test_a_device_that_vanishes_in_the_middle_of_a_push(
+    finger: Finger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, taken, in_the_middle = Stream.read_exactly, 0, threading.Event()
+
+    async def read_a_megabyte(stream: Stream, count: int) -> bytes:
+        nonlocal taken
+        taken += count
+        if taken > 1 << 20:
+            in_the_middle.set()
+            await asyncio.Event().wait()
+        return await read(stream, count)
+
+    monkeypatch.setattr(Stream, "read_exactly", read_a_megabyte)
     (tmp_path / "big").write_bytes(bytes(60 << 20))
     command = [
         "adb",
@@ -125,9 +140,11 @@ def test_a_device_that_vanishes_in_the_middle_of_a_push(finger: Finger, tmp_path
         "/sdcard/",
     ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as push:
-        threading.Timer(0.15, finger.phone.close).start()
+        assert in_the_middle.wait(PATIENCE_S)
+        finger.phone.close()
         push.communicate(timeout=PATIENCE_S)
         assert push.returncode != 0
+    monkeypatch.undo()
     finger.adb("disconnect", finger.phone.serial, whole=False)  # a server keeps a line that is dead
     with StandIn(finger.phone.device, port=finger.phone.port) as back:
         assert Finger(finger.server, back).adb("shell", "echo back") == "back\n"
