@@ -141,13 +141,13 @@ def test_a_site_of_two_sides_is_refused_wherever_its_tasks_are_read(tmp_path: Pa
     ):
         lines.write_text("\n".join(map(json.dumps, (ASKED, second))), "utf-8")
         array.write_text(json.dumps([ASKED, second]), "utf-8")
-        for read in (lambda: read_website_tasks(lines), lambda: read_website_tasks(array), lambda: read_tasks([ASKED, second]),
-                     lambda: read_tasks(str(lines))):  # fmt: skip
+        given = [ASKED, second]
+        for read, source in ((read_website_tasks, lines), (read_website_tasks, array), (read_tasks, given)):
             if said:
                 with pytest.raises(InputError, match=said):
-                    read()
+                    read(source)  # type: ignore[operator]
             else:
-                assert [task.split for task in read()] == ["train", "eval"]
+                assert [task.split for task in read(source)] == ["train", "eval"]  # type: ignore[operator]
     array.write_text('[{"split": "train", "split": "eval"}]', "utf-8")
     with pytest.raises(InputError, match="f.json must be a whole JSON file; got 'split' stands in it twice"):
         read_website_tasks(array)

@@ -20,9 +20,8 @@ VERBS = {
 IN_PLACE = "(in place of all that is there)"
 MARKED = ("chosen", "ticked", "not ticked")
 _DOING = r"(?:new|add|adding|create|creating|edit|editing|change|changing|rename|renaming|update|updating|enter|modify)"
-_BEGINS = re.compile(
-    rf"^\W*(?:(?:{_DOING}|a|an|the|this|your)\s+)*{_DOING}\s+(?:(?:a|an|the|this|your)\s+)?", re.IGNORECASE
-)
+_ONE = r"(?:a|an|the|this|your)"
+_BEGINS = re.compile(rf"^\W*(?:(?:{_DOING}|{_ONE})\s+)*{_DOING}\s+(?:{_ONE}\s+)?", re.IGNORECASE)
 _ENDS = re.compile(rf"[:\s]+{_DOING}$", re.IGNORECASE)
 _ALONE = re.compile(rf"^(?:{_DOING}|copy)$", re.IGNORECASE)
 _NEW = re.compile(r"\b(new|add|create)\b", re.IGNORECASE)

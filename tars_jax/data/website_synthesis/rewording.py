@@ -37,8 +37,8 @@ _FORMS = {
     ),
 }
 _VALUES = re.compile(
-    r'(?:, | and |^)(?P<label>[^"]*?)\s*"(?P<text>[^"]*)"(?: (?P<more>%s|%s))?'
-    % (re.escape(IN_PLACE), "|".join(sorted(MARKED, key=len, reverse=True)))
+    r'(?:, | and |^)(?P<label>[^"]*?)\s*"(?P<text>[^"]*)"'
+    rf"(?: (?P<more>{re.escape(IN_PLACE)}|{'|'.join(sorted(MARKED, key=len, reverse=True))}))?"
 )
 _QUESTION = re.compile(
     r'What does the column "(?P<column>[^"]*)" say in the row of "(?P<row>[^"]*)" on the page "(?P<page>[^"]*)"\? '
@@ -84,7 +84,7 @@ def _with_words(task: WebsiteTask, said: str) -> WebsiteTask:
 
 
 def _shared(tasks: Sequence[WebsiteTask]) -> set[tuple[str, str]]:
-    """Sites and headings that several of their pages have: other links lead there, or the site itself is called that."""
+    """Sites and headings that several of their pages have: other links lead there, or the site is called that."""
     ways: dict[tuple[str, str], set[object]] = {}
     names = set()
     for task in tasks:

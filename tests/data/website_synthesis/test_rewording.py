@@ -22,7 +22,8 @@ def task(site: str, instruction: str, *changes: Change, answer: str | None = Non
     ("said", "read"),
     [
         ("Edit Ticket", Heading("ticket")), ("Edit this bill", Heading("bill")),
-        ("Create New Report Format", Heading("report format", is_new=True)), ("+ Add column", Heading("column", is_new=True)),
+        ("Create New Report Format", Heading("report format", is_new=True)),
+        ("+ Add column", Heading("column", is_new=True)),
         ("Enter A New Ticket", Heading("ticket", is_new=True)), ("New Issue Editing", Heading("issue", is_new=True)),
         ("Garden Project: edit", Heading("page", "Garden Project")), ("Issue9 Editing", Heading(name="Issue9")),
         ("Editing Text page: Kitchen Rota", Heading("text page", "Kitchen Rota")),
@@ -45,18 +46,18 @@ def test_a_field_is_called_by_what_it_holds() -> None:
 @pytest.mark.parametrize(
     ("former", "said"),
     [
-        ('Edit the page of "Create New Report Format" so that it has Report Title "Our list", and press "Apply Changes".',
-         'Add a report format with Report Title "Our list", by "Apply Changes".'),
-        ('Change the page of "Edit Ticket" under "Lamp hums" so that it has Type "Bug" and text "Now.", and press "Go".',
-         'Change the ticket "Lamp hums" so that it has Type "Bug" and text "Now.", and press "Go".'),
+        ('Edit the page of "Create New Report Format" so that it has Report Title "List", and press "Apply Changes".',
+         'Add a report format with Report Title "List", by "Apply Changes".'),
+        ('Change the page of "Edit Ticket" under "Lamp hums" so that it has Type "Bug" and text "Now", and press "Go".',
+         'Change the ticket "Lamp hums" so that it has Type "Bug" and text "Now", and press "Go".'),
         ('Update the page of "Edit this bill" under "2025-09-10" so that it has "Liam" not ticked, and press "Submit".',
          'Update the bill of "2025-09-10" so that it has "Liam" not ticked, and press "Submit".'),
-        ('Edit the page of "Home: edit" so that it has text "a and b, c" (in place of all that is there), and press "Save".',
-         'Edit the page "Home" so that it has text "a and b, c" (in place of all that is there), and press "Save".'),
+        ('Edit the page of "Home: edit" so that it has text "a and b" (in place of all that is there), and press "Ok".',
+         'Edit the page "Home" so that it has text "a and b" (in place of all that is there), and press "Ok".'),
         ('Add a settlement at "25.03", by "Register settlement".',
          'Add the settlement in the row of "25.03", by "Register settlement".'),
-        ('Remove "Li <li@x.org>" with the button "Delete email". Next, get rid of "Jo <jo@x.org>" under "News" with the '
-         'button "Delete email".',
+        ('Remove "Li <li@x.org>" with the button "Delete email". Next, get rid of "Jo <jo@x.org>" under "News" with '
+         'the button "Delete email".',
          'Remove the email of "Li <li@x.org>" with the button "Delete email". Next, get rid of the email of '
          '"Jo <jo@x.org>" ("News") with the button "Delete email".'),
         ('Delete "msg9 (view)" under "Issue9 Editing" for "Keys are lost" with the button "remove".',
