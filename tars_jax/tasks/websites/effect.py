@@ -158,8 +158,9 @@ class Effect:
         Raises InputError as `located`.
         """
         if any(each.today for each in self.changes):
-            said = [self.on(day).wrong(before, now) for day in days or (datetime.datetime.now(datetime.UTC).date(),)]
-            return "" if "" in said else said[-1]
+            judged = days or (datetime.datetime.now(datetime.UTC).date(),)
+            complaints = [self.on(day).wrong(before, now) for day in judged]
+            return "" if "" in complaints else complaints[-1]
         rows = list(zip(self.changes, self.located(before), strict=True))
         for reader in sorted({*before, *now, *(each.read for each in self.changes)}):
             of_reader = [(change, old) for change, old in rows if change.read == reader]

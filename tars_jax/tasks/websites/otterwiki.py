@@ -47,6 +47,5 @@ SITE = Website(
         "preferences": Sql(_DATABASE, "SELECT name, value FROM preferences ORDER BY name"),
         "users": Sql(_DATABASE, "SELECT name, email, password_hash, is_admin FROM user ORDER BY email"),
     },
-    transient=("wiki/.git/index",),
     logs=("commits",),
 )

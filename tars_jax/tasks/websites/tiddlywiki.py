@@ -50,7 +50,7 @@ class Settings:
     names: tuple[str, ...]
 
     async def rows(self, site: Inside) -> list[Row]:
-        rows = []
+        rows: list[Row] = []
         for name in self.names:
             status, text = await site.http("GET", f"/recipes/default/tiddlers/{quote(name, safe='')}")
             if status < 400:
