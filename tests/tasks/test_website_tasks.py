@@ -46,6 +46,8 @@ def test_content_comes_from_the_seed_alone(name: str) -> None:
 class Moving:
     """A site whose state is another one at each read, for so many reads."""
 
+    site = load_website("trac")
+
     def __init__(self, moves: int) -> None:
         self.left, self.reads = moves, 0
 
@@ -120,7 +122,6 @@ def test_a_reader_that_fails_while_an_episode_is_judged_is_no_verdict(
         asyncio.run(played.step([Finished("done")]))
     assert not played._whole
     played._session = Moving(1000)  # type: ignore[assignment]
-    played._session.site = load_website("trac")
     with pytest.raises(SandboxFailure, match="changed by itself"):
         asyncio.run(played.step([Finished("done")]))
     assert not played._whole
