@@ -17,7 +17,7 @@ from collections.abc import Iterator
 import number_parser
 from babel.dates import get_day_names, get_month_names
 
-from tars_jax.judges.answers.quantities import Same
+from tars_jax.judges.answers.quantity import Same
 from tars_jax.judges.answers.words import LANGUAGES, folded, roman_as_figures
 
 _ORDINAL = r"\d{1,2}(?:st|nd|rd|th|er|[.º])?|(?:twenty|thirty)[ -][a-z]+|[a-z]{3,9}(?:st|nd|rd|th)"

@@ -12,7 +12,8 @@ from tars_jax.judges.answers import names
 from tars_jax.judges.answers.clauses import RIGHT, RIVAL, UNSURE
 from tars_jax.judges.answers.dates import compare_dates, dates_in, read_date
 from tars_jax.judges.answers.numbers import with_figures
-from tars_jax.judges.answers.quantities import Quantity, Same, compare, quantities_in, read_quantity
+from tars_jax.judges.answers.quantities import quantities_in, read_quantity
+from tars_jax.judges.answers.quantity import Quantity, Same, compare
 from tars_jax.judges.answers.signs import directed
 from tars_jax.judges.answers.speech import ASKS_WHEN, ASKS_WHETHER, FRAMES
 from tars_jax.judges.answers.times import compare_times, read_time, times_in
