@@ -159,6 +159,8 @@ def _named() -> dict[str, frozenset[str]]:
             "territory": locale.territories, "language": locale.languages, "currency": locale.currencies,
             "month": locale.months["stand-alone"]["wide"], "weekday": locale.days["stand-alone"]["wide"],
         }  # fmt: skip
+        for number, name in locale.months["format"]["abbreviated"].items():
+            found.setdefault(" ".join(re.findall(r"\w+", folded(name))), set()).add(f"month {number}")
         for zone, shown in locale.time_zones.items():
             for name in (shown.get("city", ""), zone.rpartition("/")[2].replace("_", " ")):
                 found.setdefault(" ".join(re.findall(r"\w+", folded(name))), set()).add(f"city {zone}")

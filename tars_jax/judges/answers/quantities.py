@@ -24,13 +24,13 @@ from tars_jax.judges.answers.numbers import (
     with_figures,
 )
 from tars_jax.judges.answers.quantity import Quantity
-from tars_jax.judges.answers.units import currency, registry, unit_at
+from tars_jax.judges.answers.units import currency, rate_at, registry, unit_at
 
 _WORD = r"[^\W\d_]+"
 _NUMBER = re.compile(
     r"(?<![\w.^])(?P<sign>(?:plus or minus|minus|negative|plus|positive) |(?:±|\+/?-)\s?|[-+]\s?)?"
     r"(?P<money>[^\W\d_]{0,2}[$€£¥₹₽₩₺₫₪]|[A-Z]{3})?\s?"
-    rf"(?P<minus>-)?(?P<figures>{FIGURES})(?P<power>\s?[x×*·]\s?10\s?\^\s?[-+]?\d{{1,2}}|[eE][-+]?\d{{1,2}}(?!\w))?"
+    rf"(?P<minus>-)?(?P<figures>{FIGURES})(?P<power>\s?[x×*·]\s?10\s?(?:\^|\*\*)\s?[-+]?\d{{1,2}}|[eE][-+]?\d{{1,2}}(?!\w))?"
 )
 _TOLERANCE = re.compile(r"\s*(?:±|\+/-)\s*(?P<value>\d+(?:\.\d+)?)\s*(?P<relative>%)?\s*$")
 _BOUND = re.compile(
@@ -41,6 +41,7 @@ _BOUND = re.compile(
 _BOUND_AFTER = re.compile(
     r"\s*(?:\+(?![\w+])|[<>≤≥≠]|or (?:more|less|fewer|so|over|under)\b|and (?:more|up|over)\b)", re.IGNORECASE
 )
+_AND_A_HALF = " and a half"
 _TO = re.compile(r"\s*(?:-|to|and|through|until|till)\s*", re.IGNORECASE)
 
 
@@ -71,6 +72,8 @@ def read_quantity(text: str, question: str = "") -> Quantity | None:
         )
     if quantity.unit is None and not rest:
         quantity = dataclasses.replace(quantity, unit=unit_asked(question))
+    if isinstance(quantity.unit, frozenset) and quantity.per is None:
+        quantity = dataclasses.replace(quantity, per=rate_asked(question))
     year = re.fullmatch(r"[12]\d{3}", bare) and not re.search(
         r"\bhow (?:many|much|long|far|high|tall|big|large|deep)\b", question, re.IGNORECASE
     )
@@ -102,6 +105,12 @@ def unit_asked(question: str) -> pint.Unit | None:
     return (
         registry().Unit("percent") if re.search(r"\bpercent(?:age)?\b(?! points?)", question, re.IGNORECASE) else None
     )
+
+
+def rate_asked(question: str) -> pint.Unit | None:
+    """Of a price: "how much is it per kg", "what does a kilogram cost"."""
+    found = (rate_at(question, match.start()) for match in re.finditer(r" (?:per|an?|each|every) ", question))
+    return next((rate[1] for rate in found if rate), None)
 
 
 def quantities_in(text: str) -> Iterator[tuple[int, int, Quantity]]:
@@ -176,9 +185,10 @@ def _quantity(text: str, match: re.Match[str]) -> Quantity | None:
     money = currency(match["money"]) if match["money"] else None
     if match["money"] and money is None:
         return _quantity_without(text, match)
-    if re.match(r" and a half\b", text[end:]):
-        readings, digits, decimals, end = [readings[0] + 0.5], digits + 1, 1, end + len(" and a half")
-    while size := size_at(text, end, money is not None):
+    while (size := size_at(text, end, money is not None)) or text.startswith(_AND_A_HALF, end):
+        if size is None:
+            readings, digits, decimals, end = [readings[0] + 0.5], digits + 1, 1, end + len(_AND_A_HALF)
+            continue
         factor, end = factor * size[0], size[1]
         decimals -= round(math.log10(size[0]))
     unit: pint.Unit | frozenset[str] | None = money
@@ -188,6 +198,11 @@ def _quantity(text: str, match: re.Match[str]) -> Quantity | None:
             unit, end = named, found[1]
         elif isinstance(named, frozenset):
             unit, end = money & named or money, found[1]
+    per = None
+    if rate := rate_at(text, end) if unit is not None else None:
+        amount, below_it, end = rate
+        factor /= amount
+        unit, per = (unit / below_it, None) if isinstance(unit, pint.Unit) else (unit, below_it)
     if str(unit) == "hour" and (minutes := re.match(r"[0-5]\d(?!\d)", text[end:])):  # 2h45
         readings, digits, end = [readings[0] + int(minutes[0]) / 60], 15, end + 2
     sign = (match["sign"] or "").strip().lower()
@@ -211,7 +226,7 @@ def _quantity(text: str, match: re.Match[str]) -> Quantity | None:
         return None
     other = readings[1] * factor if len(readings) > 1 else None
     return Quantity(
-        value, unit, None, digits, decimals, other, is_bound, end=after.end() if after else end,
+        value, unit, per, None, digits, decimals, other, is_bound, end=after.end() if after else end,
         is_signed=bool(sign or match["minus"] or sign_after), is_both=sign in ("±", "+/-", "+-", "plus or minus"),
         sign_after=sign_after, is_glued=bool(re.match(r"[^\W\d_]", text[end:])),
     )  # fmt: skip

@@ -29,6 +29,7 @@ class Same(enum.Enum):
 class Quantity:
     value: float  # as written, before its unit; with its word of size
     unit: pint.Unit | frozenset[str] | None = None  # of Pint; the currencies that it may be; None: none that is known
+    per: pint.Unit | None = None  # of a price: what costs so much
     high: float | None = None  # of a range, whose `value` is the lower end
     digits: int = 15  # that are significant
     decimals: int = 0  # as written; below 0: it ends with zeros
@@ -48,6 +49,14 @@ def compare(said: Quantity, wanted: Quantity, *, shares: bool = False) -> Same:
     """`shares`: the question asks for a share, so that 0.81 is 81 %."""
     if shares and wanted.unit is None and is_share(said.unit):
         said = dataclasses.replace(said, value=said.value / 100, unit=None)
+    if said.per is not None and isinstance(wanted.unit, frozenset):
+        if wanted.per is None:
+            return Same.UNSURE if _is_close(said.value, wanted.value) else Same.NO
+        if said.per.dimensionality != wanted.per.dimensionality:
+            return Same.NO
+        each = float(registry().Quantity(1, wanted.per).to(said.per).magnitude)
+        said = dataclasses.replace(said, value=said.value * each, per=None)
+    said = _read_otherwise(said, wanted)
     if _converted(said, wanted) is None:
         return Same.OTHER
     if (said.high is None) != (wanted.high is None):
@@ -91,11 +100,26 @@ def _rounded_same(said: Quantity, wanted: Quantity, converted: float) -> Same:
     return Same.UNSURE if is_exact else Same.NO
 
 
+_LETTERS = {"coulomb": "degree_Celsius", "farad": "degree_Fahrenheit"}  # C and F of a temperature
+
+
+def _read_otherwise(said: Quantity, wanted: Quantity) -> Quantity:
+    """What a letter means beside such a reference: C and F are degrees, and so is "degrees"; m and M of a count are
+    millions."""
+    unit = str(said.unit)
+    if wanted.unit is None and unit in ("meter", "molar"):
+        return dataclasses.replace(said, value=said.value * 1e6, unit=None, decimals=said.decimals - 6)
+    if str(wanted.unit).startswith("degree_"):
+        if unit in _LETTERS:
+            return dataclasses.replace(said, unit=registry().Unit(_LETTERS[unit]))
+        if unit == "degree":
+            return dataclasses.replace(said, unit=wanted.unit)
+    return said
+
+
 def _converted(said: Quantity, wanted: Quantity) -> float | None:
     """In the reference's unit; None where that is of another kind."""
     if said.unit is None or said.unit == wanted.unit:
-        return said.value
-    if str(said.unit) == "degree" and str(wanted.unit).startswith("degree_"):
         return said.value
     if isinstance(said.unit, frozenset):
         same = wanted.unit is None or (isinstance(wanted.unit, frozenset) and bool(said.unit & wanted.unit))

@@ -11,6 +11,8 @@ from tars_jax.judges.answers.reading import Reading
 from tars_jax.judges.answers.speech import AUXILIARIES, COPULAS, FRAMES, JOINS, NEGATIONS, SUBORDINATE
 from tars_jax.judges.answers.words import Word
 
+_OTHERWISE = frozenset(("called", "known", "aka"))
+
 
 class Rivals(Reading):
     def _is_typed_rival(self, clause: Clause, clauses: Sequence[Clause]) -> bool | str:
@@ -40,6 +42,10 @@ class Rivals(Reading):
             0
         ].capital:
             return False  # it is described
+        if set(clause.texts[:3]) & _OTHERWISE or all(word.text in names.DESIGNATORS for word in content):
+            return False  # "also called wolfram", "Inc."
+        if self._is_known_as_right(content, clauses):
+            return False
         if any(not self._is_free(word) for word in clause.label) or self._is_explained(clause, clauses):
             return False
         if clause.after == ":" and clause.texts[0] not in ("either", "possibly"):
@@ -50,6 +56,7 @@ class Rivals(Reading):
             clause.before in JOINS
             or (clause.before == "\n" and not self._is_lower)
             or (clause.before == "" and clause.after in (",", "/", "\n", "?"))
+            or (self._is_lower and clause.before in ("?", ";", ".") and len(content) == len(clause.words))
         )
         is_offered = all(word.text in self._offered for word in content)
         if is_offered:
@@ -82,6 +89,12 @@ class Rivals(Reading):
         if not listed and len(clause.words) == 1 and clause.before not in ("", ";", "?"):
             return f"whether {text!r:.40} is meant has to be understood"
         return True
+
+    def _is_known_as_right(self, content: Sequence[Word], clauses: Sequence[Clause]) -> bool:
+        """Whether it is another name of what was said: "Moscow (Москва)"."""
+        said = " ".join(word.raw for word in content)
+        right = {" ".join(word.raw for word in each.words[a:b]) for each in clauses for a, b in each.right}
+        return any(names.knows_better(said, each) for each in right)
 
     def _is_shortened(self, word: Word, clauses: Sequence[Clause]) -> bool:
         """Goethestr. beside Goethestraße."""

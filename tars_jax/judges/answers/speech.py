@@ -16,6 +16,7 @@ FRAMES = _words(
     being been am has have had having do does did will would shall should may might could can must go think
     believe guess suppose say saying answer answers answered assume suspect reckon sure certain certainly
     confident confidently fairly pretty quite reasonably very likely probably perhaps maybe possibly presumably
+    undoubtedly doubtless unquestionably
     apparently surely definitely clearly indeed seems seem appears appear looks look like best knowledge know
     tell far remember recall according based source sources page article entry text table encyclopedia website
     document infobox says said states stated shows show shown lists listed gives given found find reads read
@@ -37,8 +38,10 @@ KINDS = _words(
 )
 TITLES = _words(
     """mr mrs ms miss dr doctor prof professor sir dame madame king queen emperor empress pope saint lord lady president
-    senator general captain mount mt lake river"""
+    senator general captain"""
 )
+# Parts of names of places, which a name that is asked for by its kind need not have: "which river": Mississippi.
+LANDFORMS = _words("mount mt lake river ocean sea desert gulf bay strait")
 PERSONS = re.compile(
     r"\bwho(?:m|se)?\b|\b(?:actor|actress|artist|author|composer|director|founder|inventor|man|painter|people|person"
     r"|physicist|player|president|scientist|singer|winner|woman|writer)s?\b",
@@ -81,8 +84,24 @@ VAGUE = re.compile(
     re.IGNORECASE,
 )
 OPEN = re.compile(r"\b(?:any|anyone|anything|whatever|whichever|such as|e\.?g|for example)\b", re.IGNORECASE)
-BARRED = re.compile(r"\b(?:any(?:one|thing)?|every(?:one|thing)?|all)(?: \w+)? (?:but|except)\b", re.IGNORECASE)
-INSTEAD = re.compile(r"\b(?:rather than|instead of|as opposed to)\b", re.IGNORECASE)
+# Turns of speech, each with plain words for it, where neither the question nor the reference has them.
+_LOOKS = "".join(rf"(?<!{each} )" for each in ("look", "looks", "seem", "seems", "sound", "sounds", "would", "i"))
+TURNS = tuple(
+    (re.compile(form, re.IGNORECASE), instead)
+    for form, instead in (
+        (r"\b(?:none|no one|nobody) other than\b", " "),
+        (
+            r"\b(?:there(?: is|'s) )?(?:no|without(?: an?| any)?|beyond(?: an?| any)?) (?:doubt|question)\b(?! of)",
+            " ",
+        ),
+        (r"\b(?:any(?:one|thing|where)?|every(?:one|thing|where)?|all)(?: \w+)? (?:but|except)\b", " not "),
+        (r"\b(?:far|a long way) from(?: being)?\b|¬|(?<![\w!])!(?=\w)", " not "),
+        (r"\b(?:rather than|instead of|as opposed to)\b", ", not"),
+        (r"\bused to be\b", "formerly"),
+        (r"\balternatively\b", " or "),
+        (rf"(?:\A|(?<=\w )){_LOOKS}like\b(?= )", "besides"),
+    )
+)
 PRONOUNS = _words("it they he she we i you there that this yes no the")
 # What speaks to whoever judges is no answer.
 TO_THE_JUDGE = _words(

@@ -44,12 +44,7 @@ class Weighing(Rivals):
             return False
         for number, clause in enumerate(clauses):
             if clause in own:
-                if (
-                    clause.before == "or"
-                    and number
-                    and not clauses[number - 1].right
-                    and self._content(clauses[number - 1])
-                ):
+                if clause.before == "or" and number and self._is_another(clauses[number - 1]):
                     return False
                 continue
             rival = is_rival(clause, clauses)
@@ -74,6 +69,9 @@ class Weighing(Rivals):
                 reasons.append("it takes something back")
                 is_clean = False
         return True if is_clean and not is_open else (reasons[0] if reasons else False)
+
+    def _is_another(self, clause: Clause) -> bool:
+        return self._is_clean(clause) is not True if clause.right else bool(self._content(clause))
 
     def _is_clean(self, clause: Clause) -> bool | str:
         """Whether a clause with the reference commits to it; why it is unclear."""
@@ -104,7 +102,9 @@ class Weighing(Rivals):
         ):
             if follower.text in KINDS or follower.text in self._offered:
                 return False  # Mexico City is not Mexico
-            return f"whether {follower.raw!r:.40} makes it another has to be known"
+            return self._may_be_another(follower)
+        if self._has_all_names and follower is not None and self._is_lengthened(clause, end):
+            return False  # Santiago de Cuba is not Santiago
         is_titled = leader is not None and self._is_title(leader, start == 1)
         if (
             leader is not None
@@ -113,7 +113,7 @@ class Weighing(Rivals):
             and not self._is_marked(clause)
             and not is_titled
         ):
-            return f"whether {leader.raw!r:.40} makes it another has to be known"
+            return self._may_be_another(leader)
         if any(word.raw in (RIVAL, UNSURE) for _, word in rest):
             return "another number stands beside it"
         compared = (
@@ -154,6 +154,15 @@ class Weighing(Rivals):
             return "another thing is said to be it"
         return True
 
+    def _may_be_another(self, beside: Word) -> bool | str:
+        """A name that is longer than the reference; of one that has all its names it is another."""
+        return False if self._has_all_names else f"whether {beside.raw!r:.40} makes it another has to be known"
+
+    def _is_lengthened(self, clause: Clause, end: int) -> bool:
+        """By a small word within names and a name."""
+        joined = clause.words[end : end + 2]
+        return len(joined) == 2 and joined[0].text in names.SMALL and joined[1].capital and not self._is_free(joined[1])
+
     def _is_denied(self, clause: Clause) -> bool:
         """By a "not"; where the question has one, by the lack of it: "Lisbon hosted it" of who did not."""
         if not self._asks_not:
@@ -167,7 +176,7 @@ class Weighing(Rivals):
         return (
             word.text in TITLES
             or any(names.akin(word.text, each) for each in self._asked)
-            or (is_first and word.text in KINDS)
+            or (is_first and word.text in KINDS and not word.capital)
         )
 
     def _is_part_of_subject(self, before: Sequence[str]) -> bool:

@@ -62,6 +62,7 @@ _MARKUP = (
         r"\1",
     ),
     (re.compile(r"\\(?:text|mathrm|mathbf|textbf|textit|mathit|operatorname)\s*\{([^{}]*)\}"), r"\1"),
+    (re.compile(r"\\[dt]?frac\s*\{(\d+)\}\s*\{(\d+)\}"), r" \1/\2"),
     (re.compile(r"\\boxed\s*\{([^{}]*)\}"), "\nFinal answer: \\1\n"),
     (re.compile(r"\\[,;: !]|\\quad|~"), " "),
     (re.compile(r"\\times|\\cdot"), "×"),
@@ -97,6 +98,7 @@ class Word:
 
 def plain(text: str) -> str:
     """Of one width and one kind of each sign; superscripts after ^."""
+    text = re.sub(r"(?<=\d)(?=[¼-¾⅐-⅞])", " ", text)  # 4½
     text = re.sub(r"[⁰¹²³⁴-⁹⁻⁺]+", lambda match: "^" + unicodedata.normalize("NFKC", match[0]), text)
     text = unicodedata.normalize("NFC", unicodedata.normalize("NFKC", text))
     return "".join(map(_sign, text))
@@ -132,11 +134,11 @@ def spoken(text: str) -> str:
     text = re.sub(r"\A([-+\u2212\u2013]) (?=\d[^\n]*\Z)", r"\1", _of_json(text.strip()))  # a sign, no list of one
     if len(_BOLD.findall(text)) == 1:
         text = _LAST_BOLD.sub("\nFinal answer: \\1", text)
-    for form, instead in _MARKUP[:7]:
+    for form, instead in _MARKUP[:8]:
         text = form.sub(instead, text)
     headings = _HEADING.sub("", text)
     text = headings if headings.strip(" \n#-=") else _HEADING.sub(r"\1", text)
-    for form, instead in _MARKUP[7:]:
+    for form, instead in _MARKUP[8:]:
         text = form.sub(instead, text)
     text = _unnumbered(plain(text))
     return re.sub(r"[ \t]+", " ", text).strip()
@@ -193,6 +195,7 @@ def _wide(text: str) -> str:
 def forms_of(raw: str) -> frozenset[str]:
     """As it may be written: with ae for ä, and as a number, of XII, twelve, twelfth or 12th."""
     found = {folded(raw), _wide(raw)}
+    found |= {re.sub("isation", "ization", each) for each in found}
     plain_word = folded(raw)
     if re.fullmatch(r"[IVXLCDM]{2,}|[VX]", raw) and (value := _roman(raw)):
         found.add(str(value))
