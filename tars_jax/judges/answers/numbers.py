@@ -12,6 +12,8 @@ import number_parser
 from babel import Locale
 from babel.numbers import NumberFormatError, parse_decimal
 
+from tars_jax.judges.answers.units import unit_of
+
 CUSTOMS = ("en", "en_IN", "de", "fr")  # how figures are grouped; the first that reads them counts
 _SIZED = ("en", "en_GB", "en_IN", "de", "es", "fr")  # whose words of size are known
 FIGURES = r"(?:\d{1,3}(?: \d{3})+(?![\d.,]?\d)|\d+(?:[.,']\d+)*|\.\d+)"
@@ -84,8 +86,8 @@ def _spelled_in(run: str) -> Iterator[tuple[int, int, str]]:
     place = 0
     while place < len(words):
         halves = texts[place : place + 2] in (["half", "a"], ["half", "an"])
-        first = place + (2 if halves else texts[place] == "a")
-        if first > place and texts[first : first + 1] and texts[first] in sizes():
+        first = place + (2 if halves else texts[place] in ("a", "an"))
+        if place < first < len(words) and _is_counted(texts[first:], halves):
             yield words[place].start(), words[first - 1].end(), "0.5" if halves else "1"
             place = first
         elif found := _number_at(texts, place):
@@ -114,8 +116,7 @@ def _number_at(texts: list[str], place: int) -> tuple[str, int] | None:
         said = said[:-1]
     after = texts[place + len(said) :]
     is_range = after[:1] == ["to"] and bool(after[1:]) and _in_words(after[1]) is not None
-    is_number = (bool(after) and (after[0] in sizes() or after[:3] == _AND_A_HALF)) or is_range
-    if len(said) == 1 and said[0] in _ONE and not is_number:
+    if len(said) == 1 and said[0] in _ONE and not (is_range or after[:3] == _AND_A_HALF or _is_counted(after, True)):
         return None
     value = _in_words(" ".join(said))
     digits = [_in_words(each) for each in itertools.takewhile(_is_digit, after[1:])] if after[:1] == ["point"] else []
@@ -125,6 +126,14 @@ def _number_at(texts: list[str], place: int) -> tuple[str, int] | None:
         century, rest = _in_words(said[0]), _in_words(" ".join(said[1:]))
         value = 100 * century + rest if century and rest and 10 < century < 21 and 9 < rest < 100 else None
     return (str(value), place + len(said)) if value is not None else None
+
+
+def _is_counted(after: list[str], takes_units: bool) -> bool:
+    """Whether a word of size or a unit follows: one hour, half a million, but a few; "an hour" only with its half."""
+    if not after:
+        return False
+    is_unit = takes_units or after[1:4] == _AND_A_HALF
+    return after[0] in sizes() or (is_unit and len(after[0]) > 2 and unit_of(after[0]) is not None)
 
 
 def _is_digit(text: str) -> bool:

@@ -39,7 +39,12 @@ _BOUND = re.compile(
     re.IGNORECASE,
 )
 _BOUND_AFTER = re.compile(
-    r"\s*(?:\+(?![\w+])|[<>≤≥≠]|or (?:more|less|fewer|so|over|under)\b|and (?:more|up|over)\b)", re.IGNORECASE
+    r"\s*(?:\+(?![\w+])|[<>≤≥≠]|or (?:more|less|fewer|so|over|under)\b|and (?:more|up|over)\b"
+    r"|at (?:most|least)\b|(?:max|min)(?:imum)?\b|tops\b)",
+    re.IGNORECASE,
+)
+_ABOUT = re.compile(
+    r"^(?:(?:about|around|approximately|roughly|circa|some)\s+|(?:approx|ca|c)\.?\s+|[~≈]\s?)", re.IGNORECASE
 )
 _AND_A_HALF = " and a half"
 _TO = re.compile(r"\s*(?:-|to|and|through|until|till)\s*", re.IGNORECASE)
@@ -48,6 +53,7 @@ _TO = re.compile(r"\s*(?:-|to|and|through|until|till)\s*", re.IGNORECASE)
 def read_quantity(text: str, question: str = "") -> Quantity | None:
     """The quantity that a reference is, whole; None where it is something else. Words after it that are no unit may be
     what is counted. Its unit may be the one that the question names."""
+    text = _ABOUT.sub("", text)
     tolerance = _TOLERANCE.search(text) if text.strip()[:1].isdigit() else None
     bare = (text[: tolerance.start()] if tolerance else text).strip().rstrip(".")
     if (bound := re.match(rf"(?:{_BOUND.pattern[:-4]})\s*", bare, re.IGNORECASE)) and bound.end():
@@ -198,11 +204,15 @@ def _quantity(text: str, match: re.Match[str]) -> Quantity | None:
             unit, end = named, found[1]
         elif isinstance(named, frozenset):
             unit, end = money & named or money, found[1]
-    per = None
+    if isinstance(unit, pint.Unit) and text.startswith(_AND_A_HALF, end):
+        readings, digits, decimals, end = [readings[0] + 0.5], digits + 1, 1, end + len(_AND_A_HALF)
+    per: pint.Unit | str | None = None
     if rate := rate_at(text, end) if unit is not None else None:
         amount, below_it, end = rate
         factor /= amount
         unit, per = (unit / below_it, None) if isinstance(unit, pint.Unit) else (unit, below_it)
+    elif isinstance(unit, frozenset) and (thing := re.match(r" ?(?:/|per ) ?([^\W\d_]{3,})", text[end:])):
+        per, end = thing[1].casefold(), end + thing.end()
     if str(unit) == "hour" and (minutes := re.match(r"[0-5]\d(?!\d)", text[end:])):  # 2h45
         readings, digits, end = [readings[0] + int(minutes[0]) / 60], 15, end + 2
     sign = (match["sign"] or "").strip().lower()

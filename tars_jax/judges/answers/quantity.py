@@ -29,7 +29,7 @@ class Same(enum.Enum):
 class Quantity:
     value: float  # as written, before its unit; with its word of size
     unit: pint.Unit | frozenset[str] | None = None  # of Pint; the currencies that it may be; None: none that is known
-    per: pint.Unit | None = None  # of a price: what costs so much
+    per: pint.Unit | str | None = None  # of a price: what costs so much
     high: float | None = None  # of a range, whose `value` is the lower end
     digits: int = 15  # that are significant
     decimals: int = 0  # as written; below 0: it ends with zeros
@@ -52,6 +52,8 @@ def compare(said: Quantity, wanted: Quantity, *, shares: bool = False) -> Same:
     if said.per is not None and isinstance(wanted.unit, frozenset):
         if wanted.per is None:
             return Same.UNSURE if _is_close(said.value, wanted.value) else Same.NO
+        if isinstance(said.per, str) or isinstance(wanted.per, str):
+            return Same.NO
         if said.per.dimensionality != wanted.per.dimensionality:
             return Same.NO
         each = float(registry().Quantity(1, wanted.per).to(said.per).magnitude)

@@ -56,7 +56,9 @@ class Reading:
         self._has_all_names = is_closed
         self.is_closed = is_closed or any(names.is_code(each) for each in references) or bool(self._offered)
         self.is_yes_or_no = any(kind == "yes or no" for kind in self._kinds)
-        self._is_lower = all(not word.capital for each in references for word in names.words_of(each))
+        self._is_lower = self._has_lower_names = all(
+            not word.capital for each in references for word in names.words_of(each)
+        )
         self._has_letters = all(re.search(r"[^\W\d_]", each) for each in references)
         self._letters = any(len(each) == 1 and each.isalpha() for each in references)
         self._has_figures = all(re.search(r"\d", each) for each in references)

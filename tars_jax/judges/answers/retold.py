@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable
 
 from tars_jax.judges.answers.numbers import with_figures
+from tars_jax.judges.answers.units import unit_at, unit_of
 
 Retell = Callable[[str], str]
 
@@ -22,6 +23,7 @@ _PER_MANY = re.compile(
     r" ?(?:/|per\b|(?:for|in) every\b) ?(?P<many>1[0 ,]*000?|hundred|thousand|million)\b(?![.,]?\d)",
     re.IGNORECASE,
 )
+_RATE = re.compile(r"\b(?P<of>[^\W\d_]+) per (?P<many>(?:\d[\d,]* ?)?)(?P<unit>[^\W\d_]+)\b")
 _OUT_OF = re.compile(r"\b(\d{1,2}) out of (?:every )?(\d{1,2})\b")
 _ASKS_SHARE = re.compile(r"\b(?:share|fraction|proportion|ratio|part)\b", re.IGNORECASE)
 _ASKS_COUNT = re.compile(r"\bhow many\b", re.IGNORECASE)
@@ -35,7 +37,11 @@ def asks_share(question: str) -> bool:
 
 def retelling(reference: str, question: str) -> Retell:
     """Of the reference, too."""
-    steps: list[Retell] = []
+    steps: list[Retell] = [
+        functools.partial(_without, rate=match)
+        for match in _RATE.finditer(question)
+        if match["many"] or unit_of(match["of"]) is None  # km per hour is a unit
+    ]
     if re.match(r"0(?:\.0+)?(?![\d.,])", reference):
         steps.append(functools.partial(_zero, is_count=bool(_ASKS_COUNT.search(question))))
     if asks_share(question):
@@ -50,19 +56,27 @@ def retelling(reference: str, question: str) -> Retell:
     return lambda text: functools.reduce(lambda told, step: step(told), steps, text)
 
 
+def _without(text: str, *, rate: re.Match[str]) -> str:
+    """Without a rate that the question has: "52 kcal per 100 g"."""
+    many, unit = rate["many"].strip(), rate["unit"]
+    return re.sub(rf" ?(?:/|\b(?:per|an?|each|every)\b) ?{many} ?{unit}\b", " ", text, flags=re.IGNORECASE)
+
+
 def _zero(text: str, *, is_count: bool) -> str:
     return re.sub(r"\b(?:none|zero|no)\b" if is_count else r"\b(?:none|zero)\b", "0", text, flags=re.IGNORECASE)
 
 
 def _per_mille(match: re.Match[str]) -> str:
+    if unit_at(match.string, match.end()):
+        return match[0]  # per 100 km
     many = _MANY.get(match["many"].casefold()) or int(re.sub(r"\D", "", match["many"]))
     return f"{float(match['value'].replace(',', '')) * 1000 / many:.10g}‰{match['of']}"
 
 
 def _sided(text: str, *, below: str, above: str) -> str:
     """A side of the globe is a sign."""
-    side = rf"(?:(?P<below>{below})|{above})\b"
-    for form in (rf"(?P<angle>{_ANGLE})\s?{side}", rf"\b{side}\s?(?P<angle>{_ANGLE})"):
+    side = rf"(?:(?P<below>{below})|{above})"
+    for form in (rf"(?P<angle>{_ANGLE})\s?{side}\b", rf"\b{side}\s?(?P<angle>{_ANGLE})"):
         text = re.sub(
             form, lambda match: f"{'-' if match['below'] else '+'}{match['angle']}", text, flags=re.IGNORECASE
         )

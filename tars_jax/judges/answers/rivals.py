@@ -52,11 +52,12 @@ class Rivals(Reading):
             return False
         if any(self._is_shortened(word, clauses) for word in content):
             return False
+        is_bare = clause.before in ("?", ";", ".", "\n") and len(content) == len(clause.words)
         listed = (
             clause.before in JOINS
             or (clause.before == "\n" and not self._is_lower)
             or (clause.before == "" and clause.after in (",", "/", "\n", "?"))
-            or (self._is_lower and clause.before in ("?", ";", ".") and len(content) == len(clause.words))
+            or is_bare
         )
         is_offered = all(word.text in self._offered for word in content)
         if is_offered:
@@ -71,10 +72,12 @@ class Rivals(Reading):
             return (
                 listed
                 and len(content) <= max(self._length, 2)
-                and clause.before != "\n"
+                and (clause.before != "\n" or is_bare)
                 and len(clause.words) <= len(content) + 4
             )
         if not all(word.capital or word.raw[0].isdigit() for word in content):
+            if any(each.right and each.shares is clause for each in clauses) and content[0].capital:
+                return "what both did has to be understood"
             return clause.before in ("or", "/")
         if not listed and all(word.raw.isupper() and len(word.raw) > 1 for word in content):
             return False

@@ -12,7 +12,7 @@ def _words(text: str) -> frozenset[str]:
 # Free: who speaks, how sure, from where, and the verbs of saying what something is.
 FRAMES = _words(
     """a an the it its this that these those there here he she they we i you my our your his her their them him us
-    me who which what whose where when one in on at of by to as for from with into about per is was are were be
+    me who which what whose where when one in on at of by to as for from with into about is was are were be
     being been am has have had having do does did will would shall should may might could can must go think
     believe guess suppose say saying answer answers answered assume suspect reckon sure certain certainly
     confident confidently fairly pretty quite reasonably very likely probably perhaps maybe possibly presumably
@@ -56,6 +56,7 @@ EXCLUSIONS = _words("excluded excluding rejected dismissed eliminated")
 PAST = _words("was were had did")
 PRESENT = _words("is are has have does do")
 WRONG = _words("wrong incorrect false untrue mistaken error")
+FALSELY = _words("falsely wrongly mistakenly incorrectly erroneously")
 CONTRAST = _words("but however though although while whereas because since which who whose where so then if when")
 SUBORDINATE = _words("which who whose where because since whereas while")
 # What "how large" asks for.
@@ -95,10 +96,12 @@ TURNS = tuple(
             " ",
         ),
         (r"\b(?:any(?:one|thing|where)?|every(?:one|thing|where)?|all)(?: \w+)? (?:but|except)\b", " not "),
-        (r"\b(?:far|a long way) from(?: being)?\b|¬|(?<![\w!])!(?=\w)", " not "),
+        (r"\b(?:far|a long way) from(?: being)?\b|¬|(?<![\w!])!(?:=\s?|(?=\w))", " not "),
         (r"\b(?:rather than|instead of|as opposed to)\b", ", not"),
         (r"\bused to be\b", "formerly"),
+        (r"\b(?:would|should|could|might) have\b", "nearly"),
         (r"\balternatively\b", " or "),
+        (r"\bno\. ?(?=\d)", "number "),
         (rf"(?:\A|(?<=\w )){_LOOKS}like\b(?= )", "besides"),
     )
 )

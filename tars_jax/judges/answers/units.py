@@ -140,7 +140,10 @@ def _is_written(unit: pint.Unit, phrase: str) -> bool:
             continue
         readings = registry().parse_unit_name(word)
         if not any(
-            not prefix or (word.startswith(prefix) and len(word) > len(prefix) + 2) for prefix, _, _ in readings
+            not prefix
+            or registry().get_symbol(prefix + name) == word
+            or (word.startswith(prefix) and len(word) > len(prefix) + 2)
+            for prefix, name, _ in readings
         ):
             return False
     return True

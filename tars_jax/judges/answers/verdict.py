@@ -58,6 +58,7 @@ class _Judge(Polarity, Listing):
     def verdict(self, said: str) -> bool | str:
         """True, False, or why nobody can say."""
         self._shouts = said.isupper()
+        self._is_lower = self._has_lower_names or said.islower()
         found: list[bool | str] = []
         named = [each for each, kind in zip(self._references, self._kinds, strict=True) if kind == "name"]
         for each, kind in zip(self._references, self._kinds, strict=True):

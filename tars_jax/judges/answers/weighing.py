@@ -11,6 +11,7 @@ from tars_jax.judges.answers.rivals import Rivals
 from tars_jax.judges.answers.speech import (
     BOUNDS,
     COPULAS,
+    FALSELY,
     FRAMES,
     KINDS,
     NEGATIONS,
@@ -61,11 +62,16 @@ class Weighing(Rivals):
                 is_clean = False
             if number > last and set(clause.texts) & WRONG and not content - WRONG:
                 return False
+            is_doubt = clause.texts[0] == "not" and clause.before == "if"
+            if is_doubt or (number > last and set(clause.texts) & FALSELY):
+                reasons.append("it takes something back")
+                is_clean = False
             is_said_of = clause.before == '"' and clause.texts[0] in COPULAS and clauses[number - 1].right
             if number and is_said_of and content:
                 reasons.append("what it says of it has to be understood")
                 is_clean = False
-            if number > last and clause.is_negated and not (content or self._asks_not) and clause.before != "(":
+            own_content = (content - {word.text for word in clause.label} - NEGATIONS) or self._is_marked(clause)
+            if number > last and clause.is_negated and not (own_content or self._asks_not) and clause.before != "(":
                 reasons.append("it takes something back")
                 is_clean = False
         return True if is_clean and not is_open else (reasons[0] if reasons else False)
@@ -103,6 +109,10 @@ class Weighing(Rivals):
             if follower.text in KINDS or follower.text in self._offered:
                 return False  # Mexico City is not Mexico
             return self._may_be_another(follower)
+        beside = [follower] if follower is not None and follower.is_joined else []
+        beside += [leader] if leader is not None and clause.words[start].is_joined else []
+        if any(not self._is_asked(word) for word in beside) and not self._is_marked(clause):
+            return "something joined to it is meant"
         if self._has_all_names and follower is not None and self._is_lengthened(clause, end):
             return False  # Santiago de Cuba is not Santiago
         is_titled = leader is not None and self._is_title(leader, start == 1)
@@ -169,12 +179,12 @@ class Weighing(Rivals):
             return clause.is_negated
         end = clause.right[0][1]
         if clause.is_negated:
-            return not set(clause.texts[end:]) & NEGATIONS
+            return bool(set(clause.texts[: clause.right[0][0]]) & NEGATIONS or not set(clause.texts[end:]) & NEGATIONS)
         return any(self._is_asked(word) and word.text not in FRAMES for word in clause.words[end:])
 
     def _is_title(self, word: Word, is_first: bool) -> bool:
         return (
-            word.text in TITLES
+            (word.text in TITLES and (self._shouts or not word.raw[1:].isupper()))
             or any(names.akin(word.text, each) for each in self._asked)
             or (is_first and word.text in KINDS and not word.capital)
         )

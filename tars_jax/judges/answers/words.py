@@ -86,6 +86,7 @@ class Word:
     raw: str
     forms: frozenset[str]  # that it may have: without accents, with ae for ä, as a number
     is_possessive: bool = False
+    is_joined: bool = False  # by a hyphen, with the word before
 
     @property
     def text(self) -> str:
@@ -254,6 +255,7 @@ def tokens(text: str) -> Iterator[Word | str]:
         if token == _HELD or (token == "." and text[match.end() : match.end() + 1].strip()):
             continue
         if token[0].isalnum() or "\ue000" <= token[0] <= "\uf8ff":
-            yield Word(token, forms_of(token), text[match.end() : match.end() + 1] == _HELD)
+            is_joined = bool(re.search(r"[^\W_]-\Z", text[max(match.start() - 2, 0) : match.start()]))
+            yield Word(token, forms_of(token), text[match.end() : match.end() + 1] == _HELD, is_joined)
         else:
             yield token
