@@ -20,6 +20,7 @@ from tars_jax.judges.answers.speech import ASKS_WHEN, ASKS_WHETHER, FRAMES
 from tars_jax.judges.answers.times import compare_times, read_time, times_in
 from tars_jax.judges.answers.words import Word, folded, roman_as_figures
 
+_CHARGE = re.compile(r"\b(?:charged?|oxidation|ions?|valen)", re.IGNORECASE)
 _FLAG = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*")  # of a command
 SIGNS = {Same.YES: RIGHT, Same.UNSURE: UNSURE, Same.NO: RIVAL, Same.OTHER: RIVAL}
 
@@ -96,10 +97,16 @@ def _signs(said: str, wanted: Quantity, shares: bool, question: str) -> Iterator
 
 def _signed(said: str, found: tuple[int, int, Quantity], wanted: Quantity, question: str) -> tuple[int, int, Quantity]:
     start, end, each = found
+    if each.sign_after and not _CHARGE.search(question):
+        each = dataclasses.replace(each, sign_after=0, is_signed=False)  # 3- is -3 of a charge alone
     if not wanted.is_signed or each.is_signed or each.high is not None:
-        return found
+        return start, end, each
     first, last, sign = directed(said, start, end)
-    return (first, last, dataclasses.replace(each, value=sign * each.value, is_glued=False)) if sign else found
+    return (
+        (first, last, dataclasses.replace(each, value=sign * each.value, is_glued=False))
+        if sign
+        else (start, end, each)
+    )
 
 
 def _counts(after: str, question: str) -> bool:

@@ -36,6 +36,10 @@ def words_of(text: str) -> tuple[Word, ...]:
     return found[1:] if len(found) > 1 and found[0].text in ARTICLES else found
 
 
+def is_designator(word: Word) -> bool:
+    return word.text in DESIGNATORS and (len(word.raw) > 2 or word.raw.isupper())  # Ag is silver
+
+
 def is_code(text: str) -> bool:
     """Whether a reference is one that has no other names: it has figures or signs, or is a short word of capitals."""
     return bool(

@@ -108,7 +108,11 @@ class Polarity(Weighing):
         asked = self._asked - FRAMES
         is_said = any(names.akin(text, each) for text in clause.texts[2:3] for each in asked)
         is_about_it = clause.texts[0] in _IT and set(clause.texts[1:2]) <= COPULAS and clause.before not in CONTRAST
-        return is_about_it and not clause.has_not and len(content) == 1 and not is_said
+        named = {word.text for word in clause.words if word.capital} - FRAMES
+        is_elsewhere = (
+            bool(self._asked_names and named) and not named & self._asked and (is_about_it or clause.before == "but")
+        )
+        return not clause.has_not and (is_elsewhere or (is_about_it and len(content) == 1 and not is_said))
 
     def _is_affirmed(self, clause: Clause) -> bool:
         """ "It charges $5", of what may not charge."""
@@ -125,8 +129,11 @@ class Polarity(Weighing):
             return said
         content = {word.text for word in clause.words if not self._is_free(word)} - NEGATIONS
         is_of_question = any(names.akin(text, each) for text in clause.texts for each in self._asked - FRAMES)
-        is_short = len(clause.words) < 3 or set(clause.texts) <= {"not", "at", "all"}
-        is_said_of = (is_short and not as_yes_or_no(clause.texts[-1])) or (is_of_question and not content)
+        is_short = len(clause.words) < 3 or clause.texts == ["not", "at", "all"]
+        is_short = (
+            is_short and not as_yes_or_no(clause.texts[-1]) and (clause.texts[-1] == "not" or not content - {"all"})
+        )
+        is_said_of = is_short or (is_of_question and not content)
         if clause.has_not and "not" in (clause.texts[-1], clause.texts[0]) and is_said_of:
             return "no"  # "unfortunately not", "not in her lifetime"
         if set(clause.texts) & PAST and not set(clause.texts) & PRESENT and self._asks_of_now:

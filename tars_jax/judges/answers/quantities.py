@@ -235,10 +235,12 @@ def _quantity(text: str, match: re.Match[str]) -> Quantity | None:
     if not math.isfinite(value):
         return None
     other = readings[1] * factor if len(readings) > 1 else None
+    is_expression = text[: match.start("figures")].rstrip("-").endswith("|") and text.startswith("|", end)
+    is_glued = is_expression or bool(re.match(r"[^\W\d_]|\)?\^", text[end:]))
     return Quantity(
         value, unit, per, None, digits, decimals, other, is_bound, end=after.end() if after else end,
         is_signed=bool(sign or match["minus"] or sign_after), is_both=sign in ("±", "+/-", "+-", "plus or minus"),
-        sign_after=sign_after, is_glued=bool(re.match(r"[^\W\d_]", text[end:])),
+        sign_after=sign_after, is_glued=is_glued,
     )  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from tars_jax.judges.answers.speech import (
     NEGATIONS,
     PERSONS,
     PRESENT,
+    SIZES,
     TO_THE_JUDGE,
 )
 from tars_jax.judges.answers.words import Word, tokens
@@ -40,10 +41,10 @@ class Reading:
             for word in names.words_of(each)
         }
         self._asked = {word.text for word in asked} - names.SMALL | measures
+        self._asked_sizes = {noun for word in asked if word.text in SIZES for noun in MEASURES[word.text].split()}
         self._own = own - names.SMALL
-        self._offered = (
-            {word.text for number, word in enumerate(asked) if word.capital and number} if self._is_choice else set()
-        )
+        self._asked_names = {word.text for number, word in enumerate(asked) if word.capital and number}
+        self._offered = self._asked_names if self._is_choice else set()
         if self._is_choice:
             self._offered |= lower_choices(question)
         self._shouts = False
@@ -67,6 +68,8 @@ class Reading:
         text = word.text
         if word.raw.isupper() and len(text) > 1 and text in FRAMES and not self._shouts:
             return False
+        if self._asked_sizes and text in SIZES and not self._asked_sizes & set(MEASURES[text].split()):
+            return False  # wide, where how long was asked
         if text in self._offered or (self._letters and len(text) == 1 and word.capital):
             return False
         return (

@@ -42,7 +42,7 @@ class Rivals(Reading):
             0
         ].capital:
             return False  # it is described
-        if set(clause.texts[:3]) & _OTHERWISE or all(word.text in names.DESIGNATORS for word in content):
+        if set(clause.texts[:3]) & _OTHERWISE or all(names.is_designator(word) for word in content):
             return False  # "also called wolfram", "Inc."
         if self._is_known_as_right(content, clauses):
             return False

@@ -65,6 +65,7 @@ MEASURES = {
     "deep": "depth", "wide": "width", "heavy": "weight mass", "far": "distance", "old": "age", "fast": "speed",
     "people": "population", "inhabitants": "population", "cost": "price", "costs": "price",
 }  # fmt: skip
+SIZES = MEASURES.keys() & FRAMES - {"people", "inhabitants", "far"}
 JOINS = frozenset(("or", "and", ",", "/", "|"))
 # What a clause with the reference says when it speaks of something else: the former one, one beside it, a part of it.
 RELATIONS = _words(
@@ -100,6 +101,7 @@ TURNS = tuple(
         (r"\b(?:rather than|instead of|as opposed to)\b", ", not"),
         (r"\bused to be\b", "formerly"),
         (r"\b(?:would|should|could|might) have\b", "nearly"),
+        (r"\b(?:is|are|was|were) to (?:be|have)\b", "nearly"),
         (r"\balternatively\b", " or "),
         (r"\bno\. ?(?=\d)", "number "),
         (rf"(?:\A|(?<=\w )){_LOOKS}like\b(?= )", "besides"),
