@@ -15,40 +15,8 @@ from collections.abc import Iterator
 import number_parser
 
 # Whose names of months, countries, languages and currencies are known (CLDR, by Babel).
-LANGUAGES = tuple(
-    [
-        "en",
-        "de",
-        "fr",
-        "es",
-        "it",
-        "pt",
-        "nl",
-        "sv",
-        "da",
-        "nb",
-        "fi",
-        "pl",
-        "cs",
-        "hu",
-        "ro",
-        "tr",
-        "el",
-        "ru",
-        "uk",
-        "ar",
-        "he",
-        "fa",
-        "hi",
-        "bn",
-        "th",
-        "vi",
-        "id",
-        "zh",
-        "ja",
-        "ko",
-    ]
-)
+_SPOKEN_IN = "en de fr es it pt nl sv da nb fi pl cs hu ro tr el ru uk ar he fa hi bn th vi id zh ja ko"
+LANGUAGES = tuple(_SPOKEN_IN.split())
 _WIDE = {"̈": "e", "̊": "a"}  # what is written for ä and å without such keys: ae, aa
 _KEPT = frozenset("°№")  # symbols that say something
 _ANSWER_KEYS = ("final_answer", "answer", "final", "result", "output", "response", "value")
