@@ -145,9 +145,9 @@ def test_a_site_of_two_sides_is_refused_wherever_its_tasks_are_read(tmp_path: Pa
         for read, source in ((read_website_tasks, lines), (read_website_tasks, array), (read_tasks, given)):
             if said:
                 with pytest.raises(InputError, match=said):
-                    read(source)  # type: ignore[operator]
+                    read(source)  # type: ignore[arg-type]
             else:
-                assert [task.split for task in read(source)] == ["train", "eval"]  # type: ignore[operator]
+                assert [task.split for task in read(source)] == ["train", "eval"]  # type: ignore[arg-type]
     array.write_text('[{"split": "train", "split": "eval"}]', "utf-8")
     with pytest.raises(InputError, match="f.json must be a whole JSON file; got 'split' stands in it twice"):
         read_website_tasks(array)
