@@ -204,7 +204,7 @@ def test_a_store_without_numbers_is_read_and_numbered_from_its_next_line(
 ) -> None:
     path = copied(whole, tmp_path)
     made_old(path)
-    assert [problem.kind for problem in check(path)] == ["index"]  # which is missing
+    assert [problem.kind for problem in check(path)] == ["journal", "index"]  # uncounted, and missing
     assert kept(path) == whole[1] and check(path) == []
     with Store(path) as store:
         store.hold_out([played(8, True).task])
@@ -229,6 +229,34 @@ def test_what_a_store_without_numbers_loses_its_index_tells(
     assert_refused(path)
     repair(path)
     assert check(path) == [] and kept(path) == whole[1]
+
+
+@pytest.mark.parametrize("name", ["whole", "hold-out", "first", "cut to one"])
+def test_a_store_that_nothing_counts_says_so(
+    name: str, whole: tuple[Path, Kept], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without numbers, head and index: what others speak of is missed, for the rest nobody can tell."""
+    path = copied(whole, tmp_path)
+    if name != "whole":
+        DAMAGES[name](path)
+    made_old(path)
+    said = [str(problem) for problem in check(path) if problem.kind == "journal"]
+    untold = "nothing tells whether hold-outs, verdicts or assignments are lost"
+    assert any(f"{untold}; repair numbers" in each for each in said)
+    if name == "first":
+        assert_refused(path)
+        assert any("the lines that added 1 episodes are missing, the first one" in each for each in said)
+    else:
+        other = shutil.copytree(path, tmp_path / "opened")
+        Store(other).close()
+        assert untold in capsys.readouterr().err
+        assert bool(check(other)) == (name == "cut to one")  # records without a line
+    repair(path)
+    capsys.readouterr()
+    Store(path).close()
+    assert capsys.readouterr().err == "" and check(path) == []
+    assert [decoded(line).number for line in written(path)] == list(range(1, len(written(path)) + 1))
+    assert kept(path).ids == whole[1].ids
 
 
 # ---- killed

@@ -36,6 +36,7 @@ from tars_jax.data.store.records import (
     read_checked,
     row_of,
 )
+from tars_jax.data.store.unnumbered import UNCOUNTED, lost_in_words, spoken_of_alone
 from tars_jax.data.store.verdicts import own_verdict
 from tars_jax.files import write_atomic
 from tars_jax.trajectory.files import NewerFormat
@@ -80,6 +81,8 @@ def _found(path: Path, journal: Journal) -> list[Problem]:
     lines = list(journal.lines())
     events, bad = _sorted_out(journal, lines)
     lost = _lost_lines(journal, lines)
+    if journal.is_uncounted and (alone := spoken_of_alone(events.values())):
+        lost.append(lost_in_words(alone))
     problems = [*bad, *_journal_problems(journal, lines), *_index_problems(path, journal, lines, events)]
     problems += _file_problems(path, events)
     if not lost:
@@ -213,6 +216,8 @@ def _journal_problems(journal: Journal, lines: Sequence[Line]) -> Iterator[Probl
         yield Problem("journal", journal.next, "a repair was cut off; the next one who writes finishes it")
     elif end != journal.size() and not journal.shortfall():
         yield Problem("journal", journal.file, f"the last line is half written: {journal.size() - end} bytes")
+    if journal.is_uncounted:
+        yield Problem("journal", journal.file, f"{UNCOUNTED}; repair numbers those that are there")
 
 
 def _index_problems(

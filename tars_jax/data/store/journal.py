@@ -184,6 +184,12 @@ class Journal:
             return f"line {head.lines}, at byte {head.size}, is not the one that was written"
         return ""
 
+    @property
+    def is_uncounted(self) -> bool:
+        """Whether nothing says how many lines there were: they have no numbers, and neither head nor index is there."""
+        told = self.head.exists() or (self.folder / INDEX).exists() or self.next.exists()
+        return not told and bool(size := self.whole_size()) and self._last(size).number is None
+
     def end_at(self, size: int) -> End:
         """Of the lines up to that byte."""
         last = self._last(size)
