@@ -18,7 +18,7 @@ from tars_jax.trajectory.files import load_trajectory
 from tests.environments.samplers import sampling_server
 
 HERE = "tests.pipelines.test_brought:"
-ECHO = "tests.environments.text_echo:TextEcho"
+ECHO = "tars_jax.envs.examples.text_echo:TextEcho"
 TINY = (
     "demonstrations.episodes=16", "supervised.updates=6", "supervised.batch_rows=8", "value.episodes=12",
     "value.max_updates=4", "value.batch_rows=8", "ppo.min_batch=8", "ppo.minibatch_rows=8",
