@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -137,6 +138,46 @@ def test_lost_lines_are_noticed_without_an_index(name: str, whole: tuple[Path, K
     assert found.lost == ("what they said",)
     repair(path)
     assert check(path) == [] and kept(path).ids == whole[1].ids  # which the records tell
+
+
+def head(**fields: object) -> Callable[[Path], object]:
+    return lambda path: (path / "journal.head").write_bytes(encoded({"size": 1, "lines": 1, "checksum": "", **fields}))
+
+
+def beside(change: Callable[[bytes], bytes]) -> Callable[[Path], object]:
+    """A replacement that is no whole one, next to a journal that is."""
+    return lambda path: (path / "journal.next").write_bytes(change((path / "journal.jsonl").read_bytes()))
+
+
+def head_of_a_folder(path: Path) -> None:
+    (path / "journal.head").unlink()
+    (path / "journal.head").mkdir()
+
+
+def nest(path: Path) -> None:
+    text = b'{"a":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+    write(path, [*written(path), b"%08x %s\n" % (zlib.crc32(text), text)])
+
+
+REFUSED = {
+    "an empty replacement": beside(lambda _: b""), "one without its end": beside(lambda lines: lines[:-20]),
+    "some of its lines": beside(lambda lines: b"".join(lines.splitlines(keepends=True)[:3])),
+    "no replacement": beside(lambda _: b"garbage\n"), "no number": head(size="a"), "a negative one": head(size=-5),
+    "too large": head(size=10**400), "more": head(more=1), "a folder": head_of_a_folder, "nested": nest,
+    "all twice": lambda path: write(path, 2 * written(path)),
+    "one twice": lambda path: write(path, [*written(path), written(path)[-1]]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_opening_refuses_check_finds_and_repair_mends(name: str, whole: tuple[Path, Kept], tmp_path: Path) -> None:
+    path = copied(whole, tmp_path)
+    REFUSED[name](path)
+    with pytest.raises(InputError, match="repair"):
+        Store(path)
+    assert {problem.kind for problem in check(path)} == {"journal"}
+    repair(path)
+    assert check(path) == [] and kept(path) == whole[1]
 
 
 def test_lines_in_another_order_are_noticed(whole: tuple[Path, Kept], tmp_path: Path) -> None:
