@@ -60,7 +60,7 @@ def _task_title(trajectory: Trajectory, index: int) -> str:
                 continue
             words.append(f"{key} {' to '.join(map(str, dict.fromkeys(value)))}")
         elif isinstance(value, str | int | float):
-            words.append(f"{key} {value}" + (" steps" if key == "at most" else ""))
+            words.append(f"{key} {value}" + (f" step{'' if value == 1 else 's'}" if key == "at most" else ""))
     shown = ", ".join(words).replace("_", " ")
     if len(shown) > _TITLE_CHARACTERS:
         shown = shown[:_TITLE_CHARACTERS] + "…"

@@ -235,7 +235,7 @@ def replays_section(strips: str) -> str:
         return ""
     return (
         '<section class="replays"><h2>Replays</h2><p class="note">The first evaluation episodes as they came, not a '
-        "selection. Each picture is what the policy saw before its action; a ring marks where it pointed.</p>"
+        "selection. Each card is what the policy saw and read before its action; a ring marks where it pointed.</p>"
         f"{strips}</section>"
     )
 
