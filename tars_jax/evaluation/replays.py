@@ -70,7 +70,7 @@ def _task_title(trajectory: Trajectory, index: int) -> str:
 def _instruction(trajectory: Trajectory) -> str:
     try:
         return instruction_of(trajectory)
-    except InputError:  # of an environment that is not known here
+    except (InputError, OSError):  # of an environment that is not known here, or whose name is no file's
         return ""
 
 
@@ -151,7 +151,7 @@ def mark_svg(point: tuple[float, float]) -> str:
 
 def short_action(action: str) -> str:
     """An action of the text grammar without the scaffolding around its points."""
-    return re.sub(r"(?:\w+=)?'<point>\s*([\d.]+)\s+([\d.]+)\s*</point>'", r"\1 \2", action)
+    return re.sub(r"(?:\b\w+=)?'<point>\s*([\d.]+)\s+([\d.]+)\s*</point>'", r"\1 \2", action)
 
 
 def _data_uri(screenshot: bytes) -> tuple[str, bool]:

@@ -69,7 +69,7 @@ def test_an_environment_that_nobody_knows_has_no_instruction_and_a_replay() -> N
 
 
 def test_a_long_text_is_folded_and_the_whole_of_it_is_there() -> None:
-    text = "".join(f"<li>{number}</li>\n" for number in range(700))
+    text = "".join(f"<li>{number}</li>\n" for number in range(760))
     assert 9_000 < len(text) < 10_000
     found = words_html(text, "read")
     summary, whole = re.fullmatch(
