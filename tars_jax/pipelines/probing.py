@@ -53,6 +53,7 @@ class TaskShape:
     space: ActionSpace | None = None  # None: every GUI action
     varies: bool = False  # instructions differ from task to task, so that there may be longer ones
     needs_browser: bool = True
+    begun: tuple[Task, ...] = ()  # those that were seen, with what the agent is told
     seen: Seen = Seen()
 
 
@@ -165,12 +166,13 @@ class _Trial:
 async def _look(
     spec: EnvironmentSpec, tasks: Sequence[Task], environment: CheckedEnvironment, trial: _Trial, chance: bool
 ) -> TaskShape:
-    begun: list[tuple[Observation, str]] = []
+    begun: list[tuple[Observation, Task]] = []
     answers, seen = [0], list[Seen]()
     try:
         for number, task in enumerate(tasks):
             observation = await _first(environment, task)
-            begun.append((observation, environment.instruction or task.instruction))
+            told = environment.instruction or task.instruction
+            begun.append((observation, dataclasses.replace(task, instruction=told)))
             if spec.reference is not None and number < FEWEST_PROBES:
                 answers.append(await trial.by_reference(environment, observation, task))
             if chance and number < FEWEST_PROBES:
@@ -183,7 +185,7 @@ async def _look(
     finally:
         await environment.close()
     sizes = [pixels.shape[:2] for observation, _ in begun if (pixels := observation.pixels) is not None]
-    instructions = {instruction for _, instruction in begun}
+    instructions = {task.instruction for _, task in begun}
     return TaskShape(
         name=spec.name,
         max_steps=tasks[0].max_steps,
@@ -193,6 +195,7 @@ async def _look(
         space=space,
         varies=len(instructions) > 1,
         needs_browser=spec.needs_browser,
+        begun=tuple(task for _, task in begun),
         seen=_together(seen) if seen else Seen(text=max(trial.tokens(first.text) for first, _ in begun)),
     )
 
