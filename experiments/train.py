@@ -37,8 +37,8 @@ RULES = (
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:
-    config, shapes = choose(config, run_directory)
     check(config)
+    config, shapes = choose(config, run_directory)
     spec = RunSpec(config, shapes)
     recorded = recorded_for(spec, config.demonstrations.datasets)
     config = holding(config, spec.writer, spec.shapes, recorded)
