@@ -47,9 +47,11 @@ def get_config() -> ml_collections.ConfigDict:
     for section in ("loggers", "model", "mesh", "agent", "browser", "fleet", "packing", "engine", "reward", "task"):
         config[section] = base[section]
     config.agent.constrained = False
+    config.agent.thought = "optional"
     config.agent.list_actions = False
     config.agent.max_observation_tokens = 0
     config.engine.max_new_tokens = 24
+    config.browser.pages = 8
     config.task.max_steps = 5
     config.task.evaluation_episodes = 80  # held out: the same after each stage of each cycle
     config.demonstrations = base.demonstrations  # of the cold start
@@ -93,6 +95,8 @@ def get_config() -> ml_collections.ConfigDict:
     config.ppo.updates = 4  # of each cycle; 0: no RL
     config.ppo.min_batch = 96
     config.ppo.minibatch_rows = 64
+    config.ppo.learning_rate = 1.5e-4
+    config.ppo.entropy_bonus = 0.0
     config.evaluate_ct = True  # play the held-out tasks after CT, too
     config.keep = ml_collections.ConfigDict(
         {

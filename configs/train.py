@@ -57,6 +57,7 @@ episodes before, 4 after (+12.5 points [-1, 28]), in 15 minutes. That shows the 
 """
 
 import ml_collections
+from ml_collections.config_dict import placeholder
 
 from configs import quickstart
 
@@ -74,19 +75,19 @@ def get_config() -> ml_collections.ConfigDict:
     config.ppo = base.ppo
     config.task = ml_collections.ConfigDict(
         {
-            "max_steps": 16,  # of an episode, where its environment does not say less
+            "max_steps": placeholder(int),  # of an episode, where its environment does not say less
             "instruction": "",  # where the environment has none of its own
             "success_threshold": "",  # a return that is success; empty: as the environment says
             # What tells reward and success: orm (a reward model), package.module:attribute, or an entry point of the
             # group tars_jax.judges; empty: the environment, or the reference answer of its tasks.
             "judge": "",
             "judge_options": "{}",  # its options as JSON, such as {"checkpoint": "RUN/policy"} of orm
-            "evaluation_episodes": 200,  # before PPO and after, on the same tasks
+            "evaluation_episodes": placeholder(int),  # before PPO and after, on the same tasks
         }
     )
     config.demonstrations = ml_collections.ConfigDict(
         {
-            "episodes": 1000,  # 0: none are played
+            "episodes": placeholder(int),  # 0: none are played
             "skill": 0.8,
             # Who shows: package.module:attribute, or an entry point of tars_jax.players; empty: the reference player.
             "player": "",
@@ -107,10 +108,19 @@ def get_config() -> ml_collections.ConfigDict:
         }
     )
     config.agent.constrained = True
-    config.agent.thought = "optional"  # with constrained: required, or never
-    config.agent.list_actions = True  # the prompt says what can be called
-    config.agent.max_observation_tokens = 64
+    config.agent.thought = placeholder(str)  # with constrained: optional, required or never
+    config.agent.list_actions = placeholder(bool)  # the prompt says what can be called
+    config.agent.max_observation_tokens = placeholder(int)
     config.packing.row_length, config.packing.images_per_row = 0, 0  # what windows take
     config.engine.max_length, config.engine.length_buckets = 0, (64,)
-    config.engine.max_new_tokens = 40
+    config.engine.max_new_tokens = placeholder(int)
+    config.browser.pages = placeholder(int)
+    config.supervised.updates = placeholder(int)
+    config.value.episodes = placeholder(int)
+    config.value.max_updates = placeholder(int)
+    config.ppo.updates = placeholder(int)
+    config.ppo.min_batch = placeholder(int)
+    config.ppo.minibatch_rows = placeholder(int)
+    config.ppo.learning_rate = placeholder(float)
+    config.ppo.entropy_bonus = placeholder(float)
     return config

@@ -6,6 +6,7 @@ from typing import Any
 
 from tars_jax.pipelines.agent import finish, train_agent
 from tars_jax.pipelines.datasets import recorded_for
+from tars_jax.pipelines.defaults import choose
 from tars_jax.pipelines.environments import EnvironmentTasks
 from tars_jax.pipelines.rollout_server import SERVER_RULES
 from tars_jax.pipelines.rules import JOB_RULES, PPO_EXTENSIONS, check, is_number
@@ -37,7 +38,8 @@ RULES = (
 
 def run(config: Any, run_directory: RunDirectory) -> None:
     check(config)
-    spec = RunSpec(config)
+    config, shapes = choose(config, run_directory)
+    spec = RunSpec(config, shapes)
     recorded = recorded_for(spec, config.demonstrations.datasets)
     config = holding(config, spec.writer, spec.shapes, recorded)
     with RunContext(config, run_directory, shapes=spec.shapes) as context:

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tars_jax.launcher import LAUNCHER
-from tars_jax.pipelines.config import flatten, load_config
+from tars_jax.pipelines.config import AUTO, Unset, flatten, load_config
 from tars_jax.rules import Rule
 
 WIDTH = 110
@@ -49,6 +49,7 @@ def list_fields(name: str, flags: Sequence[str], root: pathlib.Path, rules: Mapp
             lines += _wrapped(about.get(group, ""), "  ")
         lines.append(f"  --config.{field}={shown(value)}")
         rule = rules[field].allowed if field in rules else ("true or false" if isinstance(value, bool) else "")
+        rule = f"{rule}, or {AUTO}" if rule and isinstance(value, Unset) else rule
         words = [about.get(field, "").removesuffix("."), f"must be {rule}" if rule else ""]
         lines += _wrapped("; ".join(filter(None, words)), "      ")
     return "\n".join(lines)

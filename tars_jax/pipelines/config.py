@@ -4,13 +4,15 @@
     --config.a.b=value       one field, read by the type that it has in the config
 
 An experiment's fields and their types are those of its default config, configs/EXPERIMENT.py; every other config of it
-has the same ones. Values are bool, int, float, str and tuples of these. Whatever cannot be used stops with an
-`InputError` that names the field, what it must be and what it got.
+has the same ones. Values are bool, int, float, str and tuples of these. A placeholder of ml_collections is a field that
+the experiment chooses by what it is to learn: `auto`, null in JSON. Whatever cannot be used stops with an `InputError`
+that names the field, what it must be and what it got.
 """
 
 from __future__ import annotations
 
 import ast
+import dataclasses
 import difflib
 import math
 import pathlib
@@ -21,12 +23,27 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import ml_collections
+from ml_collections.config_dict import placeholder
 
 from tars_jax import InputError
 from tars_jax.json_fields import read_json
 from tars_jax.launcher import LAUNCHER
 from tars_jax.pipelines.checkout import ROOT
 from tars_jax.rules import Rule
+
+AUTO = "auto"  # on the command line: chosen by the experiment
+EXAMPLES: Mapping[type, Any] = {bool: True, int: 1, float: 1.0, str: ""}
+
+
+@dataclasses.dataclass(frozen=True)
+class Unset:
+    """The value of a field that the experiment chooses."""
+
+    kind: type
+
+    def __str__(self) -> str:
+        return AUTO
+
 
 # Fields that had another name in earlier versions, wherever they stand, and values that had.
 RENAMED = {
@@ -73,7 +90,7 @@ def load_config(
     files = [argument.removeprefix("--config=") for argument in arguments if argument.startswith("--config=")]
     if len(files) > 1:
         raise InputError(f"--config must be given once; got {', '.join(files)}")
-    values = flatten(schema)
+    values = usual = flatten(schema)
     if files:
         path = _find(files[0], root)
         given = _read_run(path, experiment) if path.suffix == ".json" else flatten(_read_python(path))
@@ -91,9 +108,9 @@ def load_config(
         if not argument.startswith("--config="):
             field, text = up_to_date(*_split_flag(argument), values)
             require_known(field, values, where="")
-            values[field] = parse(text, values[field], field)
+            values = {**values, field: parse(text, usual[field], field)}
     for field, rule in rules.items():
-        if not rule.accepts(values[field]):
+        if not isinstance(values[field], Unset) and not rule.accepts(values[field]):
             raise InputError(f"{_flag(field)} must be {rule.allowed}; got {values[field]!r}")
     return unflatten(values)
 
@@ -125,14 +142,14 @@ def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def unflatten(values: Mapping[str, Any]) -> ml_collections.ConfigDict:
-    """The locked ConfigDict with these dotted fields."""
+    """The locked ConfigDict with these dotted fields; None, of those that are unset."""
     tree: dict[str, Any] = {}
     for field, value in values.items():
         *sections, name = field.split(".")
         node = tree
         for section in sections:
             node = node.setdefault(section, {})
-        node[name] = value
+        node[name] = placeholder(value.kind) if isinstance(value, Unset) else value
     return ml_collections.ConfigDict(tree).lock()
 
 
@@ -140,6 +157,8 @@ def _fields(config: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]
     for name, value in config.items():
         if isinstance(value, Mapping | ml_collections.ConfigDict):
             yield from _fields(value, f"{prefix}{name}.")
+        elif value is None and isinstance(config, ml_collections.ConfigDict):
+            yield f"{prefix}{name}", Unset(config.get_type(name))
         else:
             yield f"{prefix}{name}", _as_tuple(value)
 
@@ -212,6 +231,8 @@ def require_known(field: str, values: Mapping[str, Any], where: str) -> None:
 
 def parse(text: str, current: Any, field: str) -> Any:
     """The value that `text` on the command line means for a field of the type of `current`."""
+    if isinstance(current, Unset):
+        return current if text == AUTO else parse(text, EXAMPLES[current.kind], field)
     if isinstance(current, str):
         return text
     if isinstance(current, bool):
@@ -238,6 +259,8 @@ def _parse_tuple(text: str) -> Any:
 
 def _coerce(value: Any, like: Any, field: str) -> Any:
     """`value` in the type of `like`: a whole number serves as a number, nothing else changes its type."""
+    if isinstance(like, Unset):
+        return like if value is None or value == like else _coerce(value, EXAMPLES[like.kind], field)
     if isinstance(like, tuple) and isinstance(value, list | tuple):
         if not like:
             return _as_tuple(value)
@@ -253,6 +276,8 @@ def _coerce(value: Any, like: Any, field: str) -> Any:
 
 
 def _type_name(value: Any) -> str:
+    if isinstance(value, Unset):
+        return f"{_type_name(EXAMPLES[value.kind])}, or {AUTO}"
     if isinstance(value, tuple):
         return "a tuple" if not value else f"a tuple, each element {_type_name(value[0])}"
     return {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}[type(value)]

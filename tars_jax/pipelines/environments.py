@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import dataclasses
 import json
 from collections.abc import Hashable, Mapping, Sequence
@@ -12,40 +10,14 @@ from typing import Any
 import numpy as np
 
 from tars_jax import InputError
-from tars_jax.agent.actions import ActionError
-from tars_jax.agent.loop import AgentConfig, play_episode
-from tars_jax.agent.prompts import PromptWriter
-from tars_jax.environment import ActionSpace, EnvironmentFailure, Observation, Task
-from tars_jax.envs.checked import CheckedEnvironment
-from tars_jax.envs.registry import EnvironmentResources, EnvironmentSpec, environments_in, load_environment
-from tars_jax.pipelines.task_provider import TRAINING, VALUE, EvenSets
+from tars_jax.environment import Task
+from tars_jax.envs.registry import EnvironmentSpec, environments_in, load_environment
+from tars_jax.pipelines.task_provider import TRAINING, EvenSets
 from tars_jax.rollout.curriculum import UNCERTAIN, FrontierCurriculum
-from tars_jax.rollout.episode_runner import ATTEMPTS, page_resources
-from tars_jax.rollout.players import PrivilegedEnvironment, reference_player
-from tars_jax.sandbox.browser import BrowserConfig
-from tars_jax.sandbox.browser.service import browsers
 from tars_jax.tasks.sampling import level_seed
-from tars_jax.trajectory import ContextWindow, Step, Trajectory
+from tars_jax.trajectory import Step, Trajectory
 
-MOST_PROBES, PROBES = 6, 24  # episodes that are begun to see what tasks look like: of each kind, of all of them
-FEWEST_PROBES = 2  # of each kind, of which there may be many; as many are shown by a reference player
-PROBED_AT_A_TIME = 2
 Options = dict[str, Any]
-
-
-@dataclasses.dataclass(frozen=True)
-class TaskShape:
-    """What is known of the tasks of an environment before one is played."""
-
-    name: str
-    max_steps: int
-    instruction: str  # the longest that was seen
-    screenshot: tuple[int, int] | None  # height and width; None: observations are text alone
-    answer: int = 0  # tokens of the longest answer of a demonstration that was seen; 0: there are none
-    space: ActionSpace | None = None  # None: every GUI action
-    varies: bool = False  # instructions differ from task to task, so that there may be longer ones
-    needs_browser: bool = True
-    begun: tuple[Task, ...] = ()  # those that were seen, with what the agent is told
 
 
 def options_of(config: Any) -> list[Options]:
@@ -115,7 +87,7 @@ class EnvironmentTasks(EvenSets):
             environment=kind.environment,
             seed=level_seed(spec.name, split, index, stream_seed),
             options=options,
-            max_steps=min(self._config.task.max_steps, spec.default_max_steps(options)),
+            max_steps=_step_limit(self._config.task.max_steps, spec.default_max_steps(options)),
             instruction=self._config.task.instruction,
         )
         verification, threshold = spec.verification(task), self._config.task.success_threshold
@@ -125,6 +97,10 @@ class EnvironmentTasks(EvenSets):
 
     def _even(self, split: str, stream: int, count: int) -> list[Task]:
         return [self.draw(split, stream, index, self.kinds[index % len(self.kinds)]) for index in range(count)]
+
+
+def _step_limit(asked: int | None, own: int) -> int:
+    return own if asked is None else min(asked, own)
 
 
 class FrontierTasks:
@@ -148,117 +124,3 @@ class FrontierTasks:
 
     def state(self) -> dict[str, Any]:
         return self._curriculum.state()
-
-
-def probe(config: Any, writer: PromptWriter, kinds: Sequence[Sequence[Task]]) -> list[TaskShape]:
-    """What the tasks of each kind look like: their episodes are begun, and where there is a reference player it plays
-    some of them.
-
-    Raises InputError where one cannot be begun.
-    """
-    return asyncio.run(_probed(config, writer, kinds))
-
-
-def probes(config: Any) -> list[list[Task]]:
-    """Tasks of each kind to `probe`: of a benchmark's many kinds fewer each."""
-    tasks = EnvironmentTasks(config)
-    count = max(FEWEST_PROBES, min(MOST_PROBES, PROBES // len(tasks.kinds)))
-    return [[tasks.draw("train", VALUE, index, kind) for index in range(count)] for kind in tasks.kinds]
-
-
-async def _probed(config: Any, writer: PromptWriter, kinds: Sequence[Sequence[Task]]) -> list[TaskShape]:
-    specs = [load_environment(tasks[0].environment, tasks[0].options) for tasks in kinds]
-    places, demonstrator = asyncio.Semaphore(PROBED_AT_A_TIME), _Demonstrator(writer, config.agent.grammar)
-
-    async def look(spec: EnvironmentSpec, tasks: Sequence[Task], resources: EnvironmentResources) -> TaskShape:
-        async with places:
-            return await _look(spec, tasks, spec.checked(resources), demonstrator)
-
-    async with contextlib.AsyncExitStack() as stack:
-        resources = EnvironmentResources()
-        if any(spec.needs_browser for spec in specs):
-            settings = browser_config(config, 1, PROBED_AT_A_TIME)
-            browser = browsers(settings)
-            stack.push_async_callback(browser.close)
-            await browser.start()
-            resources = page_resources(browser, settings, PROBED_AT_A_TIME)
-        looking = [look(spec, tasks, resources) for spec, tasks in zip(specs, kinds, strict=True)]
-        return list(await asyncio.gather(*looking))
-
-
-@dataclasses.dataclass(frozen=True)
-class _Demonstrator:
-    """How reference players write."""
-
-    writer: PromptWriter
-    grammar: str
-
-    async def longest_answer(self, environment: CheckedEnvironment, first: Observation, task: Task) -> int:
-        """Tokens, of an episode that has begun."""
-        privileged = PrivilegedEnvironment(environment, first, environment.action_space)
-        async with reference_player(self.writer, self.grammar, 1.0)(privileged, task) as player:
-            played = await play_episode(
-                privileged,
-                first,
-                player,
-                self.writer,
-                AgentConfig(self.grammar),
-                id=task.id,
-                task=task,
-                instruction="",
-                space=environment.action_space,
-            )
-        return max(longest_answer(window) for window in played.windows)
-
-
-async def _look(
-    spec: EnvironmentSpec, tasks: Sequence[Task], environment: CheckedEnvironment, demonstrator: _Demonstrator
-) -> TaskShape:
-    begun: list[tuple[Observation, Task]] = []
-    answers = [0]
-    try:
-        for number, task in enumerate(tasks):
-            observation = await _first(environment, task)
-            told = environment.instruction or task.instruction
-            begun.append((observation, dataclasses.replace(task, instruction=told)))
-            if spec.reference is not None and number < FEWEST_PROBES:
-                answers.append(await demonstrator.longest_answer(environment, observation, task))
-        space = environment.action_space
-    except ActionError as error:
-        raise InputError(f"reference player of {spec.name} must call what can be called; {error}") from error
-    except EnvironmentFailure as failure:
-        raise InputError(f"{spec.name} must begin an episode before it is trained on; got {failure}") from failure
-    finally:
-        await environment.close()
-    sizes = [pixels.shape[:2] for observation, _ in begun if (pixels := observation.pixels) is not None]
-    instructions = {task.instruction for _, task in begun}
-    return TaskShape(
-        name=spec.name,
-        max_steps=tasks[0].max_steps,
-        instruction=max(instructions, key=len),
-        screenshot=max(sizes, key=lambda size: size[0] * size[1]) if sizes else None,
-        answer=max(answers),
-        space=space,
-        varies=len(instructions) > 1,
-        needs_browser=spec.needs_browser,
-        begun=tuple(task for _, task in begun),
-    )
-
-
-async def _first(environment: CheckedEnvironment, task: Task) -> Observation:
-    """Retried where the environment fails, as in training."""
-    for _ in range(ATTEMPTS - 1):
-        with contextlib.suppress(EnvironmentFailure):
-            return await environment.reset(task)
-    return await environment.reset(task)
-
-
-def longest_answer(window: ContextWindow) -> int:
-    """Tokens of the longest answer in a window."""
-    return int(np.bincount(window.steps[window.action_mask]).max(initial=0))
-
-
-def browser_config(config: Any, num_browsers: int, pages_per_browser: int) -> BrowserConfig:
-    """Browsers whose pages are `config.browser.size` squared, where their environment asks for no size of its own."""
-    side = config.browser.size
-    return BrowserConfig(browsers=num_browsers, pages_per_browser=pages_per_browser, width=side, height=side)

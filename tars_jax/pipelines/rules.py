@@ -115,17 +115,18 @@ def check_update(ppo: Any, episodes: int, of: str) -> None:
 
 
 def check(config: Any) -> None:
-    """Raises `InputError` for fields that do not go together."""
+    """Raises `InputError` for fields that do not go together; one that is open goes with all (`defaults.py`)."""
     if config.ppo.replay_routes and not config.engine.record_routes:
         raise InputError("engine.record_routes must be True with ppo.replay_routes; got False")
     ppo, grouped = config.ppo, config.ppo.advantages == "group"
-    check_update(ppo, ppo.min_batch, "ppo.min_batch")
+    episodes = ppo.group_size * processes.count() if ppo.min_batch is None else ppo.min_batch
+    check_update(ppo, episodes, "ppo.min_batch")
     if ppo.group_start == "fork" and ppo.group_size == 1:
         raise InputError("ppo.group_size must be at least 2 with ppo.group_start=fork; got 1")
-    if ppo.min_batch % (ppo.group_size * processes.count()):
+    if episodes % (ppo.group_size * processes.count()):
         raise InputError(
             f"ppo.min_batch must be a multiple of {ppo.group_size * processes.count()}, as each of {processes.count()} "
-            f"processes takes whole groups of {ppo.group_size}; got {ppo.min_batch}"
+            f"processes takes whole groups of {ppo.group_size}; got {episodes}"
         )
     if config.agent.constrained and not ppo.decoupled:
         raise InputError(

@@ -23,13 +23,14 @@ from tars_jax.judges.registry import judge_of
 from tars_jax.model.config import VisionConfig
 from tars_jax.model.policy import Parameters
 from tars_jax.model.sharding import make_mesh
-from tars_jax.pipelines.environments import TaskShape, browser_config
 from tars_jax.pipelines.fleet import open_fleet, open_policy
 from tars_jax.pipelines.infrastructure import since, together
 from tars_jax.pipelines.judges import open_judge
+from tars_jax.pipelines.probing import TaskShape
 from tars_jax.pipelines.rollout_server import has_server, open_server, patient_player
 from tars_jax.pipelines.sections import (
     agent_config,
+    browser_config,
     chat_format,
     configured,
     engine_config,

@@ -17,6 +17,7 @@ from tars_jax.model.chat_tokens import OUR_CHAT, QWEN_CHAT, ChatTokens
 from tars_jax.model.config import ModelConfig, VisionConfig
 from tars_jax.model.execution import Execution
 from tars_jax.model.tokenizer import Tokenizer
+from tars_jax.sandbox.browser import BrowserConfig
 from tars_jax.training.optimizers import OptimizerConfig
 from tars_jax.training.rewards import RewardConfig
 
@@ -116,3 +117,9 @@ def num_hosts(config: Any) -> int:
 def num_pages(config: Any) -> int:
     """Pages that play at the same time, of this machine or of all hosts."""
     return int(config.browser.pages) * max(1, num_hosts(config))
+
+
+def browser_config(config: Any, num_browsers: int, pages_per_browser: int) -> BrowserConfig:
+    """Browsers whose pages are `config.browser.size` squared, where their environment asks for no size of its own."""
+    side = config.browser.size
+    return BrowserConfig(browsers=num_browsers, pages_per_browser=pages_per_browser, width=side, height=side)

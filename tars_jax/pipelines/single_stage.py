@@ -19,9 +19,9 @@ from tars_jax.data.retokenized import MARK
 from tars_jax.evaluation import Curve, ReportData
 from tars_jax.evaluation.ending import compared, end_run
 from tars_jax.pipelines.datasets import recorded_for
-from tars_jax.pipelines.environments import TaskShape
 from tars_jax.pipelines.games import TRAINED_ON, Games, can_be_trained_on
 from tars_jax.pipelines.mazes import Maze
+from tars_jax.pipelines.probing import TaskShape
 from tars_jax.pipelines.rules import FLEET_RULES, JOB_RULES
 from tars_jax.pipelines.run_context import RunContext, RunSpec
 from tars_jax.pipelines.stages import evaluate, supervise

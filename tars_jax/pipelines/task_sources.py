@@ -23,7 +23,8 @@ from tars_jax import InputError
 from tars_jax.environment import Task
 from tars_jax.envs.registry import environments_in, load_environment
 from tars_jax.json_fields import read_json_lines
-from tars_jax.pipelines.environments import MOST_PROBES, EnvironmentTasks, options_of
+from tars_jax.pipelines.environments import EnvironmentTasks, options_of
+from tars_jax.pipelines.probing import MOST_PROBES
 from tars_jax.pipelines.task_provider import DEMONSTRATIONS, HELD_OUT, PRACTICE, TRAINING, VALUE, TaskProvider
 from tars_jax.plugins import Plugins
 from tars_jax.tasks.splits import EVAL, FIELD, SPLITS, TRAIN, split_of, without_split

@@ -126,6 +126,7 @@ class RunDirectory:
         for leftover in folder.rglob(".*.partial"):  # of a write that was killed
             leftover.unlink()
         if resumed:
+            asked = _with_what_was_chosen(asked, read_object(folder / "config.json", "experiment", "config"))
             _extend(folder, asked, extensions)
             _require_same(folder / "config.json", read_object(folder / "config.json", "experiment", "config"), asked)
             if (folder / "environment.json").exists():
@@ -135,6 +136,18 @@ class RunDirectory:
         starts.append({"seed": config.get("seed"), **environment()})
         write_json(folder / "environment.json", {"starts": starts})
         return cls(folder, lock, resumed=resumed, made=made)
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """As config.json has it: what was asked, and what was chosen since for the fields that were None."""
+        config: dict[str, Any] = read_object(self.path / "config.json", "config")["config"]
+        return config
+
+    def choose(self, config: Mapping[str, Any]) -> None:
+        """Writes the config in which the fields that were None have values; a run that is resumed keeps them."""
+        if self.is_main_process:
+            stored = read_object(self.path / "config.json")
+            write_json(self.path / "config.json", {**stored, "config": {**config, "run": ""}})
 
     def finished(self, stage: str) -> dict[str, Any] | None:
         """The result of a finished stage; None while it is to do."""
@@ -269,6 +282,13 @@ def _require_same(path: pathlib.Path, stored: Any, asked: dict[str, Any]) -> Non
                 f"{field} must be {before.get(field, 'nothing')!r} as in {path}, with which this run began "
                 f"(--config={path} --config.run={path.parent} resumes it); got {now.get(field, 'nothing')!r}"
             )
+
+
+def _with_what_was_chosen(asked: Any, stored: Any) -> Any:
+    """`asked`, whose fields that are None take what the run has."""
+    if isinstance(asked, dict) and isinstance(stored, dict):
+        return {name: _with_what_was_chosen(value, stored.get(name)) for name, value in asked.items()}
+    return stored if asked is None else asked
 
 
 def _extend(folder: pathlib.Path, asked: dict[str, Any], extensions: Mapping[str, Extension]) -> None:

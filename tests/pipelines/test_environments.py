@@ -13,6 +13,7 @@ from experiments.__main__ import main
 from tars_jax import InputError
 from tars_jax.environment import Task
 from tars_jax.pipelines.config import load_config
+from tars_jax.pipelines.defaults import chosen, filled
 from tars_jax.pipelines.environments import EnvironmentTasks
 from tars_jax.pipelines.run_context import RunSpec
 from tars_jax.pipelines.windows import require_room
@@ -32,7 +33,8 @@ TINY = (
 
 def config_of(*flags: str, environment: str = ECHO) -> Any:
     arguments = [f"--config.environment={environment}", *(f"--config.{flag}" for flag in flags)]
-    return load_config("train", arguments, root=ROOT, rules={})
+    config = load_config("train", arguments, root=ROOT, rules={})
+    return filled(config, {choice.field: choice.value for choice in chosen(config)[0]})
 
 
 def test_no_two_sets_of_tasks_share_a_seed() -> None:
@@ -130,7 +132,7 @@ def test_windows_hold_texts_and_screenshots_at_the_size_that_the_policy_sees() -
     listed = RunSpec(config_of("agent.list_actions=True", environment=VAULT))
     assert listed.config.packing.row_length > spec.config.packing.row_length
     text = RunSpec(config_of())
-    assert text.config.packing.images_per_row == 0 and text.config.packing.row_length >= 64 + 40
+    assert text.config.packing.images_per_row == 0 and text.config.packing.row_length >= 12 + 16
 
 
 @pytest.mark.parametrize(

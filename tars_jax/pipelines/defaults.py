@@ -1,0 +1,142 @@
+"""What a job does with fields that its config leaves open: values that follow from what its environment is.
+
+Before anything is compiled, chance and the reference player play a few episodes (`tars_jax.pipelines.probing`). Every
+value that follows is printed with its reason, stands in RUN/config.json, and is a flag.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from tars_jax.agent.prompts import PromptWriter
+from tars_jax.pipelines.config import flatten
+from tars_jax.pipelines.environments import EnvironmentTasks
+from tars_jax.pipelines.probing import TaskShape, probe, probes
+from tars_jax.pipelines.sections import chat_format
+from tars_jax.pipelines.starts import starting_point
+from tars_jax.training import processes
+from tars_jax.training.run_directory import RunDirectory
+
+MOST_TEXT = 1024  # tokens of an observation's text, whatever is seen
+BATCH_STEPS = 1536  # of an update of PPO: its episodes are as many as give them, within bounds
+IMITATED_STEPS = 4000  # of all demonstrations
+
+
+@dataclasses.dataclass(frozen=True)
+class Choice:
+    """The value of a field, and why."""
+
+    field: str
+    value: Any
+    reason: str
+
+
+def choose(config: Any, run: RunDirectory) -> tuple[Any, list[TaskShape] | None]:
+    """As `chosen`, said on stdout; a run that is resumed has the values with which it began."""
+    stored = flatten(run.config)
+    unset = _unset(config)
+    config = filled(config, {field: stored[field] for field in unset if stored.get(field) is not None})
+    found, shapes = chosen(config)
+    values = processes.gather({choice.field: choice.value for choice in found})[0]  # a clock may have its part in them
+    for choice in found:
+        print(f"train: config.{choice.field}={values[choice.field]}: {choice.reason}", flush=True)
+    config = filled(config, values)
+    if found:
+        run.choose(config.to_dict())
+    return config, shapes
+
+
+def chosen(config: Any) -> tuple[list[Choice], list[TaskShape] | None]:
+    """Values for the fields that are open; and the shapes of its tasks, where these were looked at for it.
+
+    Raises InputError where an episode cannot be begun.
+    """
+    if not (unset := _unset(config)):
+        return [], None
+    tasks = EnvironmentTasks(config)
+    _, tokenizer, parent = starting_point(config.model.preset)
+    writer = PromptWriter(tokenizer, 1, config.agent.show_budget, chat_format(tokenizer), MOST_TEXT)
+    shapes = probe(config, writer, probes(config), chance=True)
+    found = choices(config, shapes, tasks.has_reference, parent is not None)
+    return [choice for choice in found if choice.field in unset], shapes
+
+
+def choices(config: Any, shapes: Sequence[TaskShape], has_player: bool, has_weights: bool) -> list[Choice]:
+    """Of every field that may be left open.
+
+    Args:
+      has_player: there is somebody who shows how it is done.
+      has_weights: the policy begins with weights that have learned something.
+    """
+    steps = max(shape.seen.steps for shape in shapes)
+    limit = max(shape.max_steps for shape in shapes)
+    text = max(shape.seen.text for shape in shapes)
+    pictures = any(shape.screenshot is not None for shape in shapes)
+    answer = max(max(shape.seen.answer, shape.answer) for shape in shapes)
+    imitates = (has_player and config.demonstrations.episodes != 0) or bool(config.demonstrations.datasets)
+    scratch = not (imitates or has_weights)
+    group = config.ppo.group_size * processes.count()
+
+    per_episode = f"an episode by chance has {steps:.0f} step{'s' * (round(steps) != 1)}"
+    beginning = (
+        "it begins with random weights"
+        if scratch
+        else "it begins with " + ("weights that have learned something" if has_weights else "what it imitates")
+    )
+    seen = "pictures" if pictures else "text alone"
+    rate, why = _learning_rate(scratch, has_weights, pictures)
+    batch = _episodes(BATCH_STEPS, steps, 16, 192)
+    return [
+        Choice("task.max_steps", limit, "the environment's own limit"),
+        Choice("task.evaluation_episodes", _episodes(2000, steps, 40, 200), per_episode),
+        Choice("agent.thought", "never" if scratch else "optional", beginning),
+        Choice("agent.list_actions", has_weights, f"{beginning}: a list of calls {'tells' if has_weights else 'says'} "
+               f"{'it what there is' if has_weights else 'nothing to it'}"),
+        Choice("agent.max_observation_tokens", _multiple(min(MOST_TEXT, text * 1.5), 4),
+               f"the longest text that was seen has {text} tokens"),
+        Choice("engine.max_new_tokens", max(16, _multiple(answer * 1.25, 4)) if scratch else max(40, answer),
+               f"the longest answer that was seen has {answer} tokens"),
+        Choice("browser.pages", 8 if pictures else 16, f"observations are {seen}"),
+        Choice("demonstrations.episodes", _episodes(IMITATED_STEPS, steps, 100, 1000) if has_player else 0,
+               per_episode if has_player else "there is no player that shows how"),
+        Choice("supervised.updates", 700 if pictures else 300, f"observations are {seen}"),
+        Choice("value.episodes", _episodes(1000, steps, 32, 200), per_episode),
+        Choice("value.max_updates", 60 if pictures else 40, f"observations are {seen}"),
+        Choice("ppo.updates", 24 if scratch else 16, beginning),
+        Choice("ppo.min_batch", -(-batch // group) * group, per_episode),
+        Choice("ppo.minibatch_rows", 64, "small steps, many of them"),
+        Choice("ppo.learning_rate", rate, why),
+        Choice("ppo.entropy_bonus", 0.01 if scratch else 0.0, beginning),
+    ]  # fmt: skip
+
+
+def _learning_rate(scratch: bool, has_weights: bool, pictures: bool) -> tuple[float, str]:
+    if has_weights:
+        return 1.5e-4, "it begins with weights that have learned something"
+    if scratch or not pictures:
+        return 1e-3, "it begins with random weights" if scratch else "observations are text alone"
+    return 1.5e-4, "it imitates what it sees in pictures, which large steps would undo"
+
+
+def _episodes(steps: float, of_one: float, least: int, most: int) -> int:
+    """As many as give so many steps, within bounds; a multiple of 8."""
+    return min(most, max(least, round(steps / of_one / 8) * 8))
+
+
+def _multiple(value: float, unit: int) -> int:
+    return math.ceil(value / unit) * unit
+
+
+def _unset(config: Any) -> list[str]:
+    return [field for field, value in flatten(config.to_dict()).items() if value is None]
+
+
+def filled(config: Any, values: dict[str, Any]) -> Any:
+    """A locked copy."""
+    filled = config.copy_and_resolve_references()
+    with filled.unlocked(), filled.ignore_type():
+        filled.update_from_flattened_dict(values)
+    return filled.lock()

@@ -1,0 +1,222 @@
+"""What the tasks of an environment look like, found out by playing a little, before anything is compiled."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tars_jax import InputError
+from tars_jax.agent.actions import ActionError
+from tars_jax.agent.loop import Acts, AgentConfig, play_episode
+from tars_jax.agent.prompts import PromptWriter
+from tars_jax.environment import ActionSpace, EnvironmentFailure, Observation, Task, Transition
+from tars_jax.envs.checked import CheckedEnvironment
+from tars_jax.envs.registry import EnvironmentResources, EnvironmentSpec, load_environment
+from tars_jax.pipelines.environments import EnvironmentTasks
+from tars_jax.pipelines.sections import browser_config
+from tars_jax.pipelines.task_provider import VALUE
+from tars_jax.rollout.episode_runner import ATTEMPTS, page_resources
+from tars_jax.rollout.players import Player, PrivilegedEnvironment, random_player, reference_player
+from tars_jax.sandbox.browser.service import browsers
+from tars_jax.trajectory import ContextWindow
+
+MOST_PROBES, PROBES = 6, 24  # episodes that are begun to see what tasks look like: of each kind, of all of them
+FEWEST_PROBES = 2  # of each kind, of which there may be many; as many are shown by a reference player
+PROBED_AT_A_TIME = 2
+KINDS_BY_CHANCE, STEPS_BY_CHANCE = 6, 200  # that chance plays at most: kinds of tasks, steps of an episode
+
+
+@dataclasses.dataclass(frozen=True)
+class Seen:
+    """What episodes were like that chance and a reference player have played."""
+
+    steps: float = 1.0  # of an episode, on average
+    text: int = 0  # tokens of the longest text of an observation
+    answer: int = 0  # tokens of chance's longest answer
+    reward: float = 0.0  # the largest of a step
+
+
+@dataclasses.dataclass(frozen=True)
+class TaskShape:
+    """What is known of the tasks of an environment before one is played."""
+
+    name: str
+    max_steps: int
+    instruction: str  # the longest that was seen
+    screenshot: tuple[int, int] | None  # height and width; None: observations are text alone
+    answer: int = 0  # tokens of the longest answer of a demonstration that was seen; 0: there are none
+    space: ActionSpace | None = None  # None: every GUI action
+    varies: bool = False  # instructions differ from task to task, so that there may be longer ones
+    needs_browser: bool = True
+    begun: tuple[Task, ...] = ()  # those that were seen, with what the agent is told
+    seen: Seen = Seen()
+
+
+def probe(config: Any, writer: PromptWriter, kinds: Sequence[Sequence[Task]], chance: bool = False) -> list[TaskShape]:
+    """What the tasks of each kind look like: their episodes are begun, and where there is a reference player it plays
+    some of them; with `chance`, a random one does, too.
+
+    Raises InputError where one cannot be begun.
+    """
+    return asyncio.run(_probed(config, writer, kinds, chance))
+
+
+def probes(config: Any) -> list[list[Task]]:
+    """Tasks of each kind to `probe`: of a benchmark's many kinds fewer each."""
+    tasks = EnvironmentTasks(config)
+    count = max(FEWEST_PROBES, min(MOST_PROBES, PROBES // len(tasks.kinds)))
+    return [[tasks.draw("train", VALUE, index, kind) for index in range(count)] for kind in tasks.kinds]
+
+
+async def _probed(config: Any, writer: PromptWriter, kinds: Sequence[Sequence[Task]], chance: bool) -> list[TaskShape]:
+    specs = [load_environment(tasks[0].environment, tasks[0].options) for tasks in kinds]
+    places, trial = asyncio.Semaphore(PROBED_AT_A_TIME), _Trial(writer, config.agent.grammar)
+
+    async def look(
+        spec: EnvironmentSpec, tasks: Sequence[Task], resources: EnvironmentResources, chance: bool
+    ) -> TaskShape:
+        async with places:
+            return await _look(spec, tasks, spec.checked(resources), trial, chance)
+
+    async with contextlib.AsyncExitStack() as stack:
+        resources = EnvironmentResources()
+        if any(spec.needs_browser for spec in specs):
+            settings = browser_config(config, 1, PROBED_AT_A_TIME)
+            browser = browsers(settings)
+            stack.push_async_callback(browser.close)
+            await browser.start()
+            resources = page_resources(browser, settings, PROBED_AT_A_TIME)
+        apart = -(-len(kinds) // KINDS_BY_CHANCE)
+        looking = [
+            look(spec, tasks, resources, chance and number % apart == 0)
+            for number, (spec, tasks) in enumerate(zip(specs, kinds, strict=True))
+        ]
+        return list(await asyncio.gather(*looking))
+
+
+@dataclasses.dataclass
+class _Witness:
+    """An environment, and what was seen in it."""
+
+    environment: Acts
+    seen: list[Transition] = dataclasses.field(default_factory=list)
+
+    async def step(self, actions: Sequence[Any]) -> Transition:
+        transition = await self.environment.step(actions)
+        self.seen.append(transition)
+        return transition
+
+
+@dataclasses.dataclass(frozen=True)
+class _Trial:
+    """How scripted players write, and what is noted of their episodes."""
+
+    writer: PromptWriter
+    grammar: str
+
+    def tokens(self, text: str) -> int:
+        return len(self.writer.codec.encode(text))
+
+    async def played(
+        self, environment: CheckedEnvironment, first: Observation, task: Task, player: Player
+    ) -> tuple[int, list[Transition]]:
+        """Tokens of the longest answer, and what followed on each."""
+        witness = _Witness(environment)
+        privileged = PrivilegedEnvironment(witness, first, environment.action_space)
+        async with player(privileged, task) as session:
+            played = await play_episode(
+                privileged,
+                first,
+                session,
+                self.writer,
+                AgentConfig(self.grammar),
+                id=task.id,
+                task=task,
+                instruction="",
+                space=environment.action_space,
+            )
+        return max(longest_answer(window) for window in played.windows), witness.seen
+
+    async def by_reference(self, environment: CheckedEnvironment, first: Observation, task: Task) -> int:
+        """Tokens of its longest answer, in an episode that has begun."""
+        return (await self.played(environment, first, task, reference_player(self.writer, self.grammar, 1.0)))[0]
+
+    async def by_chance(self, environment: CheckedEnvironment, task: Task) -> Seen:
+        """Of a new episode; of its beginning alone, where a call that chance makes up breaks the environment."""
+        first = await _first(environment, task)
+        short = dataclasses.replace(task, max_steps=min(task.max_steps, STEPS_BY_CHANCE))
+        answer, followed = 0, list[Transition]()
+        with contextlib.suppress(EnvironmentFailure, ActionError):
+            player = random_player(self.writer, self.grammar)
+            answer, followed = await self.played(environment, first, short, player)
+        texts = (first.text, *(transition.observation.text for transition in followed))
+        return Seen(
+            steps=max(1, len(followed)),
+            text=max(map(self.tokens, texts)),
+            answer=answer,
+            reward=max((transition.reward for transition in followed), default=0.0),
+        )
+
+
+async def _look(
+    spec: EnvironmentSpec, tasks: Sequence[Task], environment: CheckedEnvironment, trial: _Trial, chance: bool
+) -> TaskShape:
+    begun: list[tuple[Observation, Task]] = []
+    answers, seen = [0], list[Seen]()
+    try:
+        for number, task in enumerate(tasks):
+            observation = await _first(environment, task)
+            told = environment.instruction or task.instruction
+            begun.append((observation, dataclasses.replace(task, instruction=told)))
+            if spec.reference is not None and number < FEWEST_PROBES:
+                answers.append(await trial.by_reference(environment, observation, task))
+            if chance and number < FEWEST_PROBES:
+                seen.append(await trial.by_chance(environment, task))
+        space = environment.action_space
+    except ActionError as error:
+        raise InputError(f"reference player of {spec.name} must call what can be called; {error}") from error
+    except EnvironmentFailure as failure:
+        raise InputError(f"{spec.name} must begin an episode before it is trained on; got {failure}") from failure
+    finally:
+        await environment.close()
+    sizes = [pixels.shape[:2] for observation, _ in begun if (pixels := observation.pixels) is not None]
+    instructions = {task.instruction for _, task in begun}
+    return TaskShape(
+        name=spec.name,
+        max_steps=tasks[0].max_steps,
+        instruction=max(instructions, key=len),
+        screenshot=max(sizes, key=lambda size: size[0] * size[1]) if sizes else None,
+        answer=max(answers),
+        space=space,
+        varies=len(instructions) > 1,
+        needs_browser=spec.needs_browser,
+        begun=tuple(task for _, task in begun),
+        seen=_together(seen) if seen else Seen(text=max(trial.tokens(first.text) for first, _ in begun)),
+    )
+
+
+def _together(seen: Sequence[Seen]) -> Seen:
+    return Seen(
+        steps=sum(each.steps for each in seen) / len(seen),
+        text=max(each.text for each in seen),
+        answer=max(each.answer for each in seen),
+        reward=max(each.reward for each in seen),
+    )
+
+
+async def _first(environment: CheckedEnvironment, task: Task) -> Observation:
+    """Retried where the environment fails, as in training."""
+    for _ in range(ATTEMPTS - 1):
+        with contextlib.suppress(EnvironmentFailure):
+            return await environment.reset(task)
+    return await environment.reset(task)
+
+
+def longest_answer(window: ContextWindow) -> int:
+    """Tokens of the longest answer in a window."""
+    return int(np.bincount(window.steps[window.action_mask]).max(initial=0))

@@ -1,0 +1,130 @@
+"""What a config leaves open follows from what its environment is, and stays with the run."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from typing import Any
+
+import pytest
+
+from experiments.__main__ import main
+from tars_jax import InputError
+from tars_jax.environment import ActionSpace, Function, Observation, Transition
+from tars_jax.pipelines.config import flatten, load_config
+from tars_jax.pipelines.defaults import Choice, chosen
+from tars_jax.training.run_directory import RunDirectory
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SAY = {"type": "object", "properties": {"word": {"enum": ["up", "down"]}}, "required": ["word"]}
+
+
+class Long:
+    """Thirty steps of twelve words each."""
+
+    instruction = "Go on."
+    action_space = ActionSpace("tools", functions=(Function("say", "Says.", SAY),))
+    max_steps = 30
+
+    def reset(self, task: Any) -> Observation:
+        self.steps = 0
+        return Observation(text="begin")
+
+    def step(self, actions: Any) -> Transition:
+        self.steps += 1
+        return Transition(Observation(text="on and on " * 4), 1.0, terminated=self.steps == 30)
+
+    def close(self) -> None:
+        pass
+
+
+class Shown(Long):
+    """The same with a reference player."""
+
+    @staticmethod
+    def reference_player(state: Any, rng: Any, skill: float) -> Any:
+        from tars_jax.tasks.games.moves import Move
+
+        return Move("I go up.", "say", {"word": "up"})
+
+    def reset(self, task: Any) -> Observation:
+        self.steps = 0
+        return Observation(text="begin", info={"state": {}})
+
+    def step(self, actions: Any) -> Transition:
+        self.steps += 1
+        return Transition(Observation(text="on", info={"state": {}}), 1.0, terminated=self.steps == 30)
+
+
+class Fragile(Long):
+    """Takes no call that chance makes up."""
+
+    def step(self, actions: Any) -> Transition:
+        raise KeyError("word")
+
+
+def values_of(environment: str, *flags: str) -> dict[str, Choice]:
+    arguments = [f"--config.environment={__name__}:{environment}", *(f"--config.{flag}" for flag in flags)]
+    return {choice.field: choice for choice in chosen(load_config("train", arguments, root=ROOT, rules={}))[0]}
+
+
+def test_every_open_field_gets_a_value_and_a_reason() -> None:
+    config = load_config("train", [f"--config.environment={__name__}:Long"], root=ROOT, rules={})
+    found, shapes = chosen(config)
+    open_fields = [field for field, value in flatten(config.to_dict()).items() if value is None]
+    assert sorted(choice.field for choice in found) == sorted(open_fields) and len(open_fields) > 10
+    assert all(choice.reason for choice in found) and shapes is not None and shapes[0].seen.steps == 30
+
+
+def test_from_random_weights_nothing_is_thought_and_budgets_follow_from_an_episode() -> None:
+    long = values_of("Long")
+    assert long["task.max_steps"].value == 30
+    assert long["agent.thought"].value == "never" and long["agent.list_actions"].value is False
+    assert long["demonstrations.episodes"].value == 0
+    # 1,536 steps of thirty each are 51 episodes; a multiple of 8.
+    assert long["ppo.min_batch"].value == 48 and "30 steps" in long["ppo.min_batch"].reason
+    assert long["agent.max_observation_tokens"].value >= 12
+    assert values_of("Long", "ppo.group_size=32")["ppo.min_batch"].value == 64  # whole groups
+
+
+def test_who_is_shown_how_thinks_as_it_is_shown() -> None:
+    shown = values_of("Shown")
+    assert shown["agent.thought"].value == "optional" and shown["demonstrations.episodes"].value > 0
+    assert shown["ppo.entropy_bonus"].value == 0
+
+
+def test_what_is_given_is_not_chosen() -> None:
+    assert "ppo.updates" not in values_of("Long", "ppo.updates=3", "task.max_steps=4")
+    assert values_of("Long", "task.max_steps=4")["ppo.min_batch"].value == 192  # 1,536 / 4 is more than is taken
+
+
+def test_an_environment_that_chance_breaks_is_known_by_its_beginning() -> None:
+    assert values_of("Fragile")["ppo.min_batch"].value == 192
+
+
+def test_an_environment_that_does_not_begin_is_a_sentence() -> None:
+    with pytest.raises(InputError, match="Nobody"):
+        values_of("Nobody")
+
+
+def test_a_run_keeps_what_was_chosen(tmp_path: pathlib.Path) -> None:
+    """A resumed run has it from its config.json, however it is asked for; a field that was given must be the same."""
+    asked = {"a": None, "b": {"c": None, "d": 1}}
+    with RunDirectory.create(tmp_path / "run", asked, "train") as run:
+        run.choose({"a": 5, "b": {"c": "never", "d": 1}})
+    with RunDirectory.create(tmp_path / "run", asked, "train") as run:
+        assert run.resumed and run.config == {"a": 5, "b": {"c": "never", "d": 1}, "run": ""}
+    with pytest.raises(InputError, match="a must be 5"):
+        RunDirectory.create(tmp_path / "run", {**asked, "a": 6}, "train")
+
+
+def test_auto_is_a_word_of_the_command_line(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "config.json"
+    config = load_config("train", ["--config.ppo.updates=7"], root=ROOT, rules={})
+    file.write_text(json.dumps({"experiment": "train", "config": config.to_dict()}))
+    again = load_config("train", [f"--config={file}", "--config.ppo.updates=auto"], root=ROOT, rules={})
+    assert config.ppo.updates == 7 and again.ppo.updates is None and again.ppo.min_batch is None
+    with pytest.raises(InputError, match=r"config.ppo.updates must be a whole number, for example 1; got 'many'"):
+        load_config("train", ["--config.ppo.updates=many"], root=ROOT, rules={})
+    assert main(["train", "--help"]) == 0
+    assert "--config.ppo.updates=auto" in capsys.readouterr().out
