@@ -11,7 +11,7 @@ from tars_jax.data.recorded import VERDICTS
 from tars_jax.rules import one_of
 from tars_jax.training.run_directory import RunDirectory
 
-POSITIONAL = "source"
+POSITIONAL = ("source",)
 RULES = {"format": one_of(*FORMATS), "style": one_of(*STYLES), "verdict": one_of(*VERDICTS)}
 
 

@@ -15,7 +15,7 @@ from tars_jax.rules import one_of
 from tars_jax.training.archive import write_archive
 from tars_jax.training.run_directory import RunDirectory
 
-POSITIONAL = "source"
+POSITIONAL = ("source",)
 RULES = {"checkpoint": one_of(*CHECKPOINTS), "trajectories": one_of(*TRAJECTORIES)}
 
 

@@ -19,7 +19,7 @@ from tars_jax.training.run_directory import RunDirectory
 from tars_jax.trajectory import Trajectory
 from tars_jax.trajectory.files import save_trajectory
 
-POSITIONAL = "store"
+POSITIONAL = ("store",)
 ACTIONS = ("summary", "count", "list", "sample", "export", "import", "judge", "check", "repair")
 FORMATS = ("jsonl", "parquet", "array_record", "trajectories")
 RULES = {
