@@ -109,7 +109,7 @@ def test_calls_that_come_through_a_schema_and_that_do_not() -> None:
     space = ActionSpace("tools", ("finished",), (Function("say", "", WORD),))
     calls = {call.written: call for call in calls_of(space)}
     assert calls["say(word='')"].action.parameters == {"word": ""}
-    assert calls["say()"].refused == "say: word is missing; it must be text"
+    assert calls["say()"].refused == "say: word is missing; it must be a text"
     assert calls["say(word=null)"].refused and calls["say(word={})"].refused
     through = [call for call in calls_of(space) if not call.refused]
     assert through[-1].action.name == "finished"  # it ends an episode
