@@ -19,9 +19,8 @@ def play(observation: Observation, rng: random.Random, skill: float) -> Move:
     large = int(observation.text) > 4
     if rng.random() >= skill:
         large = not large
-    thought = (
-        f"{observation.text} is {'above' if large else 'not above'} 4"  # a policy learns to think so; may be empty
-    )
+    # A policy imitates the thought, too; it may be empty.
+    thought = f"{observation.text} is {'above' if large else 'not above'} 4"
     return Move(thought, "answer", {"yes": large})  # the name of a function or an action, and its parameters
 
 
