@@ -100,7 +100,8 @@ def verdict(result: Mapping[str, Any], counted: Counted = Counted()) -> tuple[st
     """(kind, sentence) of a result with the fields that `ReportData` requires.
 
     The kind is "better" or "worse" only where the 95% interval of the difference leaves out 0; otherwise it is
-    "unclear", and the sentence says that the run did not improve, or that the improvement is not shown.
+    "unclear", and the sentence says that the run did not improve, that the improvement is not shown, or that all was
+    solved before.
     """
     n = int(result["episodes"])
     score = Score.of_result(result)
@@ -111,6 +112,8 @@ def verdict(result: Mapping[str, Any], counted: Counted = Counted()) -> tuple[st
         scores = f"{counted.did} {before} of {n} {counted.items} before and {after} after"
     value, low, high = map(score.difference, score.change)
     change = f"{value}{score.unit} (95% interval {low} to {high})"
+    if score.already_solved:
+        return "unclear", f"Already solved: {scores}."
     if score.kind == "better":
         return "better", f"The {counted.who} improved: {scores}, {change}."
     if score.kind == "worse":

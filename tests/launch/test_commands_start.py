@@ -176,7 +176,9 @@ STARTS = {
     "export_weights": Start("checkpoint={train}/policy", r"exported: exported from", ends=True),
     "quantize": Start(
         f"{PLAYED} checkpoint={{train}}/policy rows=2", progress("float")),
-    "pod_plan": Start("--config=pod_plan_small programs=prefill, compiled=", r"^prefill: compiled", ends=True),
+    "pod_plan": Start(
+        "preset=nano depth=1 topology=v5e:2x2 programs=prefill, compiled=", r"^prefill: compiled", ends=True
+    ),
     "gpu_bench": Start(
         "size=tiny warmups=1 repeats=1 models=dense, parts=matmul, peak.matmul=64", r"^1/1 matmul", ends=True
     ),
