@@ -45,7 +45,7 @@ def get_config() -> ConfigDict:
                 "max_steps": 4,
                 "max_summaries": 8,
                 # Of a text, that a window of `train` holds; what is longer is found. 0: as many as it takes.
-                "max_observation_tokens": usual.agent.max_observation_tokens,
+                "max_observation_tokens": usual.agent.max_observation_tokens or 0,
             },
             "run": "",
         }

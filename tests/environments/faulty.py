@@ -102,10 +102,17 @@ class OutOfReach(Sound):
 
 
 class LongText(Sound):
-    """One observation has 300 words."""
+    """The first observation has 300 words."""
 
     def seen(self) -> Observation:
-        return Observation(text="word " * 300 if self.said == 1 else "short")
+        return Observation(text="word " * 300 if self.said == 0 else "short")
+
+
+class LongAnswer(Sound):
+    """The second one has."""
+
+    def seen(self) -> Observation:
+        return Observation(text=f"seed {self.seed} " + "word " * 300 * (self.said == 1))
 
 
 class ChangingPicture(Sound):

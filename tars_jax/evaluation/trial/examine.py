@@ -87,15 +87,15 @@ async def try_environment(
 def _told(played: Sequence[Played], subject: Subject, limits: Limits) -> list[Finding]:
     """What the episodes themselves tell."""
     first = played[0]
-    observations: list[Observation] = [each for one in played for each in one.observations]
-    texts = [len(subject.writer.codec.encode(observation.text)) for observation in observations]
+    encode = subject.writer.codec.encode
+    texts = [[len(encode(observation.text)) for observation in each.observations] for each in played]
     tokens = [_tokens(each, limits) for each in played if each.trajectory is not None]
     return [
         *findings.of_failures(played),
         *findings.of_threshold(first, limits.threshold),
         *findings.of_success(played),
         *findings.of_pictures(played),
-        *findings.of_text(played, texts, limits.observation_tokens),
+        *findings.of_text(texts, limits.observation_tokens),
         *findings.of_instruction(played),
         *findings.of_reading(played),
         *findings.of_effect(first),
@@ -150,6 +150,8 @@ async def _called(environment: CheckedEnvironment, played: Played, end: float) -
     through = [call for call in calls if not call.refused]
     tried, failures = await _carried_out(environment, played.task, through, end)
     left = f" of {len(through)}" if tried < len(through) else ""
+    if through and not tried:
+        found.append(Finding(LOOK, "calls", "No time was left for calls that no player makes: --config.seconds."))
     if not failures and tried:
         words = f"{counted(tried, 'call')}{left} that its schema admits, odd values among them: all were carried out."
         found.append(Finding(OK, "calls", words))

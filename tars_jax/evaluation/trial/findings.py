@@ -129,22 +129,20 @@ def of_pictures(played: Sequence[Played]) -> list[Finding]:
     return []
 
 
-def of_text(played: Sequence[Played], tokens: Sequence[int], bound: int) -> list[Finding]:
-    """`tokens`: of the text of each observation. `bound`: what a window holds of each; 0: as much as it takes."""
-    longest = max(tokens, default=0)
+def of_text(tokens: Sequence[Sequence[int]], bound: int) -> list[Finding]:
+    """`tokens`: of the text of each observation, by episode. `bound`: what a window holds of each; 0: as much as it
+    takes. A task whose first text is cut cannot be read; what programs say without end may well be cut."""
+    every = [count for episode in tokens for count in episode]
+    longest = max(every, default=0)
     if not longest:
         return []
-    over = sum(count > bound for count in tokens)
+    observations = counted(len(every), "observation")
+    over = sum(count > bound for count in every)
     if bound and over:
-        return [
-            Finding(
-                WRONG,
-                "text",
-                f"A window cuts the text of {over} of {counted(len(tokens), 'observation')} to {bound} tokens; the "
-                f"longest takes {longest}: --config.agent.max_observation_tokens={longest}.",
-            )
-        ]
-    return [Finding(OK, "text", f"The longest text of {counted(len(tokens), 'observation')} takes {longest} tokens.")]
+        level = WRONG if any(episode[0] > bound for episode in tokens) else LOOK
+        words = f"A window cuts the text of {over} of {observations} to {bound} tokens; the longest takes {longest}"
+        return [Finding(level, "text", f"{words}: --config.agent.max_observation_tokens={longest}.")]
+    return [Finding(OK, "text", f"The longest text of {observations} takes {longest} tokens.")]
 
 
 def of_success(played: Sequence[Played]) -> list[Finding]:

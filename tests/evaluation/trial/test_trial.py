@@ -88,6 +88,13 @@ def test_what_somebody_has_to_think_about() -> None:
     ]
 
 
+def test_a_long_text_that_is_no_task_may_be_cut() -> None:
+    trial = tried("LongAnswer")
+    assert sentences(trial, WRONG) == []
+    (said,) = sentences(trial, LOOK)
+    assert said.startswith("A window cuts the text of 4 of 16 observations to 64 tokens; the longest takes ")
+
+
 def test_an_episode_is_read() -> None:
     trial = tried("Sound")
     read = transcript(trial.played)
