@@ -15,9 +15,9 @@ import pathlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeGuard
 
+import tars_jax
 from tars_jax import InputError
 from tars_jax.evaluation.curves import DEFAULT_CURVES, Curve, curve_sections
-from tars_jax.evaluation.page import page_html
 from tars_jax.evaluation.replays import replays_html
 from tars_jax.evaluation.report_tables import Table
 from tars_jax.evaluation.scores import RETURN, SUCCESS, Score, percent, scores_html
@@ -85,23 +85,43 @@ def write_report(run_path: str | os.PathLike[str], data: ReportData) -> pathlib.
 
 def render_report(data: ReportData) -> str:
     """The page."""
+    style = (pathlib.Path(__file__).parent / "report.css").read_text(encoding="utf-8")
+    subtitle = f'<p class="subtitle">{html.escape(data.subtitle)}</p>' if data.subtitle else ""
     curves = curve_sections(data.curves, data.metrics, data.result)
-    main = f"""{_headline_html(data)}
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
+<link rel="icon" href="data:,">
+<title>{html.escape(data.title)}</title>
+<style>
+{style}</style>
+</head>
+<body>
+<header><h1>{html.escape(data.title)}</h1>{subtitle}</header>
+<main>
+{_headline_html(data)}
 {scores_html(data.scores)}
 {"".join(curves[:1])}
 {"".join(table.to_html() for table in data.tables)}
 {_replays_section(data)}
 {"".join(curves[1:])}
-{_details_html(data)}"""
-    return page_html(data.title, data.subtitle, main)
+{_details_html(data)}
+</main>
+<footer>Made by tars_jax {tars_jax.__version__}. This page is one file and loads nothing.</footer>
+</body>
+</html>
+"""
 
 
 def verdict(result: Mapping[str, Any], counted: Counted = Counted()) -> tuple[str, str]:
     """(kind, sentence) of a result with the fields that `ReportData` requires.
 
     The kind is "better" or "worse" only where the 95% interval of the difference leaves out 0; otherwise it is
-    "unclear", and the sentence says that the run did not improve, that the improvement is not shown, or that all was
-    solved before.
+    "unclear", and the sentence says that the run did not improve, or that the improvement is not shown.
     """
     n = int(result["episodes"])
     score = Score.of_result(result)
@@ -112,8 +132,6 @@ def verdict(result: Mapping[str, Any], counted: Counted = Counted()) -> tuple[st
         scores = f"{counted.did} {before} of {n} {counted.items} before and {after} after"
     value, low, high = map(score.difference, score.change)
     change = f"{value}{score.unit} (95% interval {low} to {high})"
-    if score.already_solved:
-        return "unclear", f"Already solved: {scores}."
     if score.kind == "better":
         return "better", f"The {counted.who} improved: {scores}, {change}."
     if score.kind == "worse":

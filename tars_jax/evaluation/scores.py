@@ -73,16 +73,6 @@ class Score:
         return "better" if self.change.low > 0 else "worse" if self.change.high < 0 else "unclear"
 
     @property
-    def already_solved(self) -> bool:
-        """There was nothing to improve: all episodes succeeded before, and after."""
-        return self.measure == SUCCESS and self.before.value == self.after.value == 1
-
-    @property
-    def said(self) -> str:
-        """The change in words."""
-        return "already solved" if self.already_solved else _SAID[self.kind]
-
-    @property
     def unit(self) -> str:
         """Of the change, as it is written."""
         return "" if self.measure == RETURN else " points"
@@ -98,14 +88,14 @@ class Score:
     def line(self) -> str:
         """For a terminal."""
         before, after, value, interval = self._shown()
-        return f"{self.name:24} {before:>7} {after:>7}  {value}{self.unit} [{interval}], {self.said}"
+        return f"{self.name:24} {before:>7} {after:>7}  {value}{self.unit} [{interval}], {_SAID[self.kind]}"
 
     def row(self) -> str:
         """Of an HTML table."""
         before, after, value, interval = self._shown()
         return (
             f'<tr class="{self.kind}"><th>{html.escape(self.name)}</th><td>{self.episodes[0]}</td><td>{before}</td>'
-            f"<td>{after}</td><td>{value} <span>{interval}</span></td><td>{self.said}</td></tr>"
+            f"<td>{after}</td><td>{value} <span>{interval}</span></td><td>{_SAID[self.kind]}</td></tr>"
         )
 
     def _shown(self) -> tuple[str, str, str, str]:

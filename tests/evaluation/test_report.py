@@ -256,16 +256,6 @@ def test_verdict(before: float, after: float, kind: str, beginning: str) -> None
     assert f'class="headline {kind}"' in render_report(data)
 
 
-def test_what_was_solved_before_could_not_improve() -> None:
-    kind, sentence = verdict({**RESULT, "score_before": 1.0, "score_after": 1.0})
-    assert (kind, sentence) == (
-        "unclear",
-        "Already solved: it solved 100.0% of 100 held-out episodes before and 100.0% after.",
-    )
-    assert Score.of_successes("maze", (9, 9), (9, 9)).line().endswith(", already solved")
-    assert Score.of_successes("maze", (9, 9), (8, 9)).line().endswith(", no change shown")
-
-
 def test_the_verdict_tells_the_difference_with_its_interval() -> None:
     # Wilson: 46 of 100 is .36561 to .55735, 72 of 100 is .62512 to .79860.
     # Newcombe: .26 - hypot(.72 - .62512, .55735 - .46) = .12406; .26 + hypot(.79860 - .72, .46 - .36561) = .38283
