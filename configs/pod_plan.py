@@ -21,8 +21,8 @@ the length:
         --config.decode.mesh.expert=16 --config.decode.mesh.tensor=1 --config.decode.slots=512
         --config.batch.row_length=16384 --config.decode.cache_length=16384
 
-A small one, nano on four chips of v5e (a minute and a half of one core); meshes, lengths and backends that are not given
-follow the slice and the model:
+A small one, nano on four chips of v5e (a minute and a half of one core); what is not given of meshes, lengths and
+backends follows the slice and the model:
 
     ./launch/local.sh pod_plan --config.preset=nano --config.topology=v5e:2x2
 """
