@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import time
 from collections.abc import Sequence
@@ -9,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tars_jax.environment import ActionSpace, Function, Observation, Task, Transition
+from tars_jax.environment import ActionSpace, Function, Observation, Task, Transition, Verification
 
 WORD = {"type": "object", "properties": {"word": {"type": "string"}}, "required": ["word"]}
 _made = itertools.count()
@@ -95,9 +96,7 @@ class OutOfReach(Sound):
         return Transition(self.seen(), 1.0, self.said == 10, success=False)
 
     @staticmethod
-    def verification(task: Task) -> Any:
-        import dataclasses
-
+    def verification(task: Task) -> Verification:
         return dataclasses.replace(task.verification, threshold=475.0)
 
 
@@ -158,10 +157,3 @@ class Mute(Sound):
 
     def step(self, actions: Sequence[Any]) -> Transition:
         return Transition(self.seen())
-
-
-def careless(observation: Observation, rng: Any, skill: float) -> Any:
-    """A player that always says the same word."""
-    from tars_jax.tasks.games.moves import Move
-
-    return Move("", "say", {"word": "hello"})

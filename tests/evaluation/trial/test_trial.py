@@ -2,12 +2,14 @@
 
 import asyncio
 
+import numpy as np
 import pytest
 
 from tars_jax.agent.loop import AgentConfig
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.environment import ActionSpace, EnvironmentFailure, Function, Observation, Task
 from tars_jax.envs.registry import EnvironmentResources, load_environment
+from tars_jax.envs.spec import spec_of
 from tars_jax.evaluation.trial import LOOK, OK, WRONG, Limits, Subject, Trial, render_trial, transcript, try_environment
 from tars_jax.evaluation.trial.calls import calls_of, unknown_call
 from tars_jax.evaluation.trial.findings import difference
@@ -124,18 +126,12 @@ def test_calls_that_come_through_a_schema_and_that_do_not() -> None:
 
 
 def test_pictures_that_differ() -> None:
-    one, other = (Observation.from_pixels(pixels) for pixels in pictures())
+    dark = np.zeros((3, 4, 3), np.uint8)
+    marked = dark.copy()
+    marked[0, 0], marked[2, 3, 1] = 9, 1
+    one, other = Observation.from_pixels(dark), Observation.from_pixels(marked)
     assert difference(one, other) == "2 of 12 pixels"
     assert difference(one, one) == "" and difference(one, Observation(text="x")) == "the text '' and 'x'"
-
-
-def pictures() -> tuple:  # type: ignore[type-arg]
-    import numpy as np
-
-    one = np.zeros((3, 4, 3), np.uint8)
-    other = one.copy()
-    other[0, 0], other[2, 3, 1] = 9, 1
-    return one, other
 
 
 def test_what_cannot_begin_is_said() -> None:
@@ -147,8 +143,6 @@ def test_what_cannot_begin_is_said() -> None:
             raise ValueError("no")
 
         step = close = reset
-
-    from tars_jax.envs.spec import spec_of
 
     spec = spec_of("never", Never, {})
     writer = PromptWriter(load_tokenizer(), 1, max_observation_tokens=2**31)
