@@ -13,6 +13,7 @@ from tars_jax.pipelines.config import flatten, parse, require_known
 from tars_jax.pipelines.trends.bench import Bench, Settings
 from tars_jax.pipelines.trends.verdicts import Test, judge, late
 from tars_jax.rules import at_least
+from tars_jax.training.progress import Progress
 from tars_jax.training.run_directory import RunDirectory, write_json
 
 RULES = {"seed": at_least(0), "seeds": at_least(2)}
@@ -32,7 +33,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     default = bench.train(config.game).curves["success"]
     print(f"default: {late(default).mean():.3f} at the end, {default.mean():.3f} over all updates")
     rows = []
-    for written, settings in switches.items():
+    for written, settings in Progress("ablations", len(switches), "switches", min_seconds=0).each(switches.items()):
         curves = bench.train(config.game, settings).curves["success"]
         end = judge(END, (late(curves) - late(default)).tolist())
         mean = judge(MEAN, (curves.mean(1) - default.mean(1)).tolist())

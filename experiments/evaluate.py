@@ -33,7 +33,7 @@ from tars_jax.rules import at_least, each, more_than, one_of
 from tars_jax.sandbox.browser import BrowserConfig
 from tars_jax.tasks.library import SUITES, load_playable
 from tars_jax.tasks.lmgame.catalog import sokoban_levels
-from tars_jax.training.metrics import Progress
+from tars_jax.training.progress import Progress
 from tars_jax.training.run_directory import RunDirectory, write_json
 from tars_jax.trajectory import Trajectory
 from tars_jax.trajectory.folders import mark_evaluation

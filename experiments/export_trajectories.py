@@ -9,6 +9,7 @@ from tars_jax import InputError
 from tars_jax.data.exporters import FORMATS, STYLES, recorded, trajectory_files, write_jsonl, write_parquet
 from tars_jax.data.recorded import VERDICTS
 from tars_jax.rules import one_of
+from tars_jax.training.progress import QUIET, Progress
 from tars_jax.training.run_directory import RunDirectory
 
 POSITIONAL = ("source",)
@@ -20,7 +21,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
         raise InputError("config.source must be a run directory or a folder of trajectories; got nothing.")
     files = trajectory_files(Path(config.source), evaluations=config.evaluations)
     folder = Path(config.output) if config.output else run_directory.path
-    found = recorded(files, config.verdict)
+    found = recorded(Progress("export", len(files), "episodes", quiet=QUIET).each(files), config.verdict)
     if config.format == "parquet":
         written = folder / "trajectories.parquet"
         count = write_parquet(written, found)

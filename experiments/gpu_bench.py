@@ -18,6 +18,7 @@ from tars_jax.files import write_atomic
 from tars_jax.model.execution import ATTENTION, EXPERTS, REMAT
 from tars_jax.pipelines.checkout import ROOT
 from tars_jax.rules import Rule, at_least, each, more_than, one_of
+from tars_jax.training.progress import Progress
 from tars_jax.training.run_directory import RunDirectory, write_json
 
 RULES: dict[str, Rule] = {
@@ -115,16 +116,19 @@ class Bench:
             process.wait()
 
     def _watch(self, process: subprocess.Popen[str], begun: list[Entry], deadline: float) -> None:
-        left, since = begun, time.monotonic()
+        left, since, total = begun, time.monotonic(), len(self._wanted)
+        progress = Progress("gpu_bench", total, "entries", done=total - len(begun), min_seconds=0, compiles=True)
         while True:
             ended = process.poll()
             now_left = self.remaining()
-            for entry in left[: len(left) - len(now_left)]:
+            for number, entry in enumerate(left[: len(left) - len(now_left)], total - len(left) + 1):
                 row = next(row for row in self.rows() if row["name"] == entry.name)
                 done = row.get("error") or f"{row['seconds']['median'] * 1e3:.4g} ms"
-                print(f"{len(self._wanted) - len(now_left)}/{len(self._wanted)} {entry.name}: {done}", flush=True)
+                progress.update(number, **{entry.name: done})
                 since = time.monotonic()
             left = now_left
+            if left:
+                progress.waiting(measuring=left[0].name)
             if ended is not None:
                 if left and len(left) == len(begun):
                     self._failed(left[0], f"the process ended with exit code {ended}; worker.log says more")

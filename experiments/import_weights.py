@@ -7,8 +7,8 @@ from typing import Any
 
 from tars_jax.model.config import DTYPES
 from tars_jax.rules import Rule, one_of
-from tars_jax.training.metrics import Progress
 from tars_jax.training.open_weights import import_weights
+from tars_jax.training.progress import counting
 
 RULES = {
     "source": Rule(
@@ -22,11 +22,5 @@ RULES = {
 
 def run(config: Any, run_directory: Any) -> None:
     output = Path(config.output) if config.output else run_directory.path / "imported"
-    progress: list[Progress] = []
-
-    def on_tensor(done: int, tensors: int) -> None:
-        progress.extend([] if progress else [Progress("import", tensors, "parameters")])
-        progress[0].update(done)
-
-    import_weights(config.source, output, config.dtype, on_tensor)
+    import_weights(config.source, output, config.dtype, counting("import", "parameters"))
     print(f"{output}: imported from {config.source}")

@@ -21,7 +21,7 @@ from tars_jax.judges.labels.labelled import CONTRADICTIONS, Labelled
 from tars_jax.judges.labels.sets import SETS
 from tars_jax.pipelines.judges import named_judge
 from tars_jax.rules import Rule, at_least, one_of
-from tars_jax.training.metrics import Progress
+from tars_jax.training.progress import Progress, working
 from tars_jax.training.run_directory import RunDirectory, write_json
 
 RULES = {
@@ -59,7 +59,8 @@ def run(config: Any, run_directory: RunDirectory) -> None:
             judged = asyncio.run(ask_judge(judge, labels, parallel=config.parallel, on_answer=progress.update))
         finally:
             judge.close()
-    found = judge_agreement(judged, config.judge, config.seed, has_steps=config.labels != "answers")
+    with working("intervals"):
+        found = judge_agreement(judged, config.judge, config.seed, has_steps=config.labels != "answers")
     labelled_by = SETS[config.labels]
     table = f"Measured on {labelled_by.name}; labelled by {labelled_by.made_by}.\n\n{found.table(config.judge)}"
     failures = {each.labelled.id: each.failure for each in judged if each.failure}
@@ -92,7 +93,8 @@ def read_labels(config: Any) -> Sequence[Labelled]:
         return labelled_episodes(config.source)
     if config.labels == "traces":
         return labelled_traces(config.source)
-    return read_agent_reward_bench(config.source, unsure=config.unsure, trajectories=not config.judgments)
+    with working("read labels"):
+        return read_agent_reward_bench(config.source, unsure=config.unsure, trajectories=not config.judgments)
 
 
 def labelled_judgments(config: Any, labelled: Sequence[Labelled]) -> list[Judgment]:

@@ -20,7 +20,7 @@ from tars_jax.rollout.episode_runner import Rollouts
 from tars_jax.rollout.players import reference_player
 from tars_jax.rules import at_least
 from tars_jax.sandbox.browser import BrowserConfig
-from tars_jax.training.metrics import Progress
+from tars_jax.training.progress import Progress
 from tars_jax.training.run_directory import RunDirectory, write_json
 from tars_jax.trajectory import Trajectory
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from tars_jax.rules import Rule
 from tars_jax.training.merge_checkpoints import merge_checkpoints
-from tars_jax.training.metrics import Progress
+from tars_jax.training.progress import counting
 
 
 def _weights(values: tuple[Any, ...]) -> bool:
@@ -29,18 +29,12 @@ RULES = {
 
 def run(config: Any, run_directory: Any) -> None:
     output = Path(config.output) if config.output else run_directory.path / "merged"
-    progress: list[Progress] = []
-
-    def on_tensor(done: int, tensors: int) -> None:
-        progress.extend([] if progress else [Progress("merge", tensors, "tensors")])
-        progress[0].update(done)
-
     merge_checkpoints(
         config.checkpoints,
         output,
         config.weights,
         config.groups.to_dict(),
         unrelated=config.unrelated,
-        on_tensor=on_tensor,
+        on_tensor=counting("merge", "tensors"),
     )
     print(f"{output}: {len(config.checkpoints)} checkpoints merged")

@@ -20,14 +20,16 @@ import numpy as np
 from tars_jax.envs.on_device import GAMES
 from tars_jax.evaluation import ReportData, Score
 from tars_jax.evaluation.ending import end_run
+from tars_jax.evaluation.running import RunningPage
 from tars_jax.model.presets import PRESETS
 from tars_jax.pipelines.config import command_of
 from tars_jax.pipelines.on_device import SIDE_BY_SIDE, Curves, OnDevice
 from tars_jax.pipelines.rules import LOGGER_RULE, UPDATE_RULES, section_rules
 from tars_jax.rules import at_least, between, one_of
 from tars_jax.training.checkpoint import Checkpoints, load_parameters, save_parameters
-from tars_jax.training.metrics import MetricsWriter, Progress
+from tars_jax.training.metrics import MetricsWriter
 from tars_jax.training.optimizers import OptimizerConfig
+from tars_jax.training.progress import Progress
 from tars_jax.training.run_directory import RunDirectory
 
 RULES = UPDATE_RULES | {
@@ -66,18 +68,19 @@ SHOWN = ("success", "reward", "entropy", "think_tokens", "explained_variance", "
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:
-    with MetricsWriter(run_directory.path, config.loggers) as metrics:
-        Stages(config, run_directory, metrics).all()
+    with MetricsWriter(run_directory.path, config.loggers) as metrics, RunningPage(run_directory) as page:
+        Stages(config, run_directory, metrics, page).all()
 
 
 class Stages:
     """The stages of one run; what each leaves behind lies in the run directory."""
 
-    def __init__(self, config: Any, run_directory: RunDirectory, metrics: MetricsWriter) -> None:
+    def __init__(self, config: Any, run_directory: RunDirectory, metrics: MetricsWriter, page: RunningPage) -> None:
         self._config, self._run, self._path, self._metrics = config, run_directory, run_directory.path, metrics
         self._seeds = list(range(config.seed, config.seed + config.seeds))
         self._setup = OnDevice(config)
         self._began = time.monotonic()
+        self._page = page
 
     def all(self) -> None:
         policy_shapes, value_shapes = self._setup.shapes(self._seeds)
@@ -102,6 +105,7 @@ class Stages:
         now = time.monotonic()
         if self._run.finished(stage) is None:
             self._run.finish(stage, {**result, "seconds": now - self._began})
+            self._page.look()
         self._began = now
 
     def _supervise(self) -> Any:
@@ -129,7 +133,7 @@ class Stages:
     def _shown(self, stage: str, updates: int, done: int = 0) -> Callable[[int, Any, Curves], None]:
         """Writes metrics: means over seeds, and each seed's own under its number."""
         self._metrics.truncate_after(stage, done)
-        progress = Progress(stage, updates, "updates", done=done, min_seconds=0)
+        progress = Progress(stage, updates, "updates", done=done, min_seconds=0, compiles=True, watch=self._page.show)
 
         def on_part(done: int, _: Any, curves: Curves) -> None:
             size = next(iter(curves.values())).shape[1]

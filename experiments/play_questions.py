@@ -26,7 +26,7 @@ from tars_jax.rules import Rule, at_least
 from tars_jax.sandbox.browser import BrowserConfig
 from tars_jax.tasks.browsing.question import read_questions
 from tars_jax.tasks.games.moves import Move
-from tars_jax.training.metrics import Progress
+from tars_jax.training.progress import Progress
 from tars_jax.training.run_directory import RunDirectory, write_json
 from tars_jax.trajectory import Trajectory
 

@@ -41,6 +41,7 @@ from tars_jax.training.planning.programs import (
 from tars_jax.training.planning.report import PodPlan, as_json, as_markdown, verdict, with_plan
 from tars_jax.training.planning.roofline import Assumptions
 from tars_jax.training.ppo import PPOConfig
+from tars_jax.training.progress import Progress, working
 from tars_jax.training.run_directory import RunDirectory, write_json
 from tars_jax.training.state import TrainState, abstract_state
 from tars_jax.training.value import value_model
@@ -134,15 +135,14 @@ def make_plan(asked: Any, slice_: Slice) -> PodPlan:
         "prefill": (extend, decoding, prefill_flops(model, slots, cache_length, new_tokens), slots * new_tokens, 1),
     }
     programs: list[ProgramPlan] = []
+    progress = Progress("plan", len(config.programs), "programs", min_seconds=0)
     for name in PROGRAMS:
         if name not in config.programs:
             continue
         lower, mesh, useful, tokens, rounds = work[name]
-        with jax.set_mesh(mesh):
-            lowered = lower()
-            print(f"{name}: lowered; compiling ...", flush=True)
-            compiled = compile_program(lowered, config.topology, store)
-        print(f"{name}: compiled in {compiled.seconds:.0f} s", flush=True)
+        with jax.set_mesh(mesh), working(f"{name}, lowered and compiled"):
+            compiled = compile_program(lower(), config.topology, store)
+        progress.update(len(programs) + 1, **{name: f"compiled in {compiled.seconds:.0f} s"})
         programs.append(
             plan_program(name, compiled, mesh, slice_, assumptions, useful_flops=useful, tokens=tokens, rounds=rounds)
         )

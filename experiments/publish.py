@@ -13,6 +13,7 @@ from tars_jax.evaluation.publishing_readme import readme
 from tars_jax.pipelines.checkout import ROOT
 from tars_jax.rules import one_of
 from tars_jax.training.archive import write_archive
+from tars_jax.training.progress import QUIET, counting
 from tars_jax.training.run_directory import RunDirectory
 
 POSITIONAL = ("source",)
@@ -29,7 +30,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     published = members_of_run(source, ROOT, checkpoint=config.checkpoint, trajectories=config.trajectories)
     name = f"{source.absolute().name}.zip"  # not the output's: the same run gives the same bytes, wherever they go
     members = {**published.members, "README.md": readme(published, name, _about(published.experiment))}
-    write_archive(output, published.experiment, members)
+    write_archive(output, published.experiment, members, counting("publish", "files", quiet=QUIET))
     print(f"{output}: {len(members)} files, {output.stat().st_size / 1e6:.1f} MB")
 
 

@@ -33,6 +33,7 @@ from tars_jax.rollout.players import engine_player
 from tars_jax.rules import Rule, at_least, one_of, span
 from tars_jax.training.checkpoint import load_parameters, require_replaceable
 from tars_jax.training.placement import take_rows
+from tars_jax.training.progress import Progress, working
 from tars_jax.training.quantized import bytes_on_disk, divergence, load_quantized, save_quantized
 from tars_jax.training.run_directory import RunDirectory, write_json
 from tars_jax.trajectory import Trajectory
@@ -108,11 +109,14 @@ def finish(
 ) -> None:
     rows = context.packer.pack(before, 1).rows
     rows = take_rows(rows, np.arange(min(context.config.rows, rows.action_mask.shape[0])))
-    errors = weight_errors(parameters, quantized)
+    with working("errors of weights"):
+        errors = weight_errors(parameters, quantized)
     for path, error in errors.items():
         print(f"error {error:6.1%}  {path}")
+    progress = Progress("error", 1 + len(PARTS), "parts", compiles=True)
     divergences = {"as saved": divergence(context.model, parameters, quantized, rows)}
-    for part, pattern in PARTS.items():
+    progress.update(1)
+    for part, pattern in progress.each(PARTS.items()):
         alone = quantize(context.model, parameters, (f"^(?!.*{pattern.removeprefix('^')})", "/router$"))
         divergences[part] = divergence(context.model, parameters, alone, rows)
     for part, (kl, agreement) in divergences.items():

@@ -37,7 +37,9 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     def stage(context: RunContext, provider: TaskProvider) -> dict[str, Any]:
         assert context.parent is not None  # RULES
         improve(context, provider, context.parent, Path(config.value.checkpoint) if config.value.checkpoint else None)
-        return {"training_episodes": (run_directory.finished("ppo") or {})["consumed"]}
+        done = run_directory.finished("ppo") or {}
+        curriculum = {"curriculum": done["curriculum"]} if "curriculum" in done else {}
+        return {"training_episodes": done["consumed"], **curriculum}
 
     found = run_stage(config, run_directory, stage)
     if run_directory.is_main_process:

@@ -48,7 +48,6 @@ from tars_jax.pipelines.starts import start_from
 from tars_jax.rollout.judging import judge
 from tars_jax.rules import Rule, at_least, between, one_of
 from tars_jax.training.checkpoint import Checkpoints, save_parameters
-from tars_jax.training.metrics import Progress
 from tars_jax.training.packing import rows_of_update
 from tars_jax.training.run_directory import RunDirectory, write_json
 from tars_jax.trajectory import Trajectory
@@ -222,7 +221,7 @@ def reinforce(context: RunContext, weights: Path, questions: Sequence[Question])
         (policy, value), _ = checkpoints.restore(version, (policy, value))
     context.metrics.truncate_after("ppo", version)
     context.engine.set_weights(policy.parameters, version)
-    progress = Progress("ppo", config.updates, "updates", done=version, min_seconds=0, compiles=True)
+    progress = context.progress("ppo", config.updates, "updates", done=version, min_seconds=0, compiles=True)
     while version < config.updates:
         chosen = rows_of_update(version, len(questions), config.min_batch // config.group_size, seed)
         asked = [questions[place] for place in chosen for _ in range(config.group_size)]

@@ -22,6 +22,7 @@ from tars_jax.pipelines.trends import TRENDS
 from tars_jax.pipelines.trends.bench import Bench, Measured, Trend
 from tars_jax.pipelines.trends.verdicts import overall
 from tars_jax.rules import at_least, each, more_than
+from tars_jax.training.progress import Progress
 from tars_jax.training.run_directory import RunDirectory, write_json
 
 RULES = {
@@ -40,9 +41,9 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     bench = bench_of(config, trained, say=lambda line: print(f"  {line}", flush=True))
     folder = run_directory.path / "trends"
     folder.mkdir(exist_ok=True)
-    for trend in chosen:
-        if run_directory.finished(trend.name) is not None:
-            continue
+    left = [trend for trend in chosen if run_directory.finished(trend.name) is None]
+    progress = Progress("scoreboard", len(chosen), "trends", done=len(chosen) - len(left), min_seconds=0)
+    for trend in progress.each(left):
         print(f"{trend.name}: {trend.claim}", flush=True)
         began = time.monotonic()
         result = as_json(trend, trend.measure(bench), bench, (time.monotonic() - began) / 60)

@@ -25,7 +25,7 @@ from tars_jax.pipelines.sections import well_formed
 from tars_jax.pipelines.serving import fit_to, read_certificate, read_key, screenshot_size, template
 from tars_jax.pipelines.starts import run_config, starting_point
 from tars_jax.rules import Rule, at_least, more_than
-from tars_jax.training.metrics import Progress
+from tars_jax.training.progress import counting, working
 from tars_jax.training.quantized import load_for_engine
 from tars_jax.training.run_directory import RunDirectory
 from tars_jax.training.state import abstract_parameters
@@ -78,14 +78,16 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     began = time.monotonic()
     print(f"serve: reading the weights of {checkpoint} ...", flush=True)
     with jax.set_mesh(mesh), contextlib.ExitStack() as stack:
-        parameters = load(checkpoint)
+        with working("serve: reading the weights"):
+            parameters = load(checkpoint)
         if config.constraints:
             print(
                 f"serve: making tables of the constraints {', '.join(config.constraints)} over {model.vocabulary:,} "
                 "tokens, which takes its time with those of an open model; --config.constraints=() goes without ...",
                 flush=True,
             )
-        constraints = well_formed(config.constraints, tokenizer, model.vocabulary)
+        with working("serve: making tables"):
+            constraints = well_formed(config.constraints, tokenizer, model.vocabulary)
         engine = stack.enter_context(
             Engine(
                 model,
@@ -98,8 +100,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
             )
         )
         print("serve: compiling what can be asked; a second start finds it compiled ...", flush=True)
-        progress = functools.cache(lambda total: Progress("serve", total, "programs"))
-        engine.warm_up(image_size, lambda done, total: progress(total).update(done))
+        engine.warm_up(image_size, counting("serve", "programs"))
         served = Served(
             name=config.name,
             engine=engine,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from tars_jax.data.store.feeding import write_array_record
 from tars_jax.data.store.query import for_training
 from tars_jax.data.store.records import ORIGIN, PURPOSES
 from tars_jax.rules import at_least, one_of
+from tars_jax.training.progress import QUIET, Progress, counting
 from tars_jax.training.run_directory import RunDirectory
 from tars_jax.trajectory import Trajectory
 from tars_jax.trajectory.files import save_trajectory
@@ -63,7 +64,7 @@ def run(config: Any, run_directory: RunDirectory) -> int:
 
 def _check(path: Path, action: str) -> int:
     """1 where something was found that is not mended."""
-    found = repair(path) if action == "repair" else check(path)
+    found = repair(path, _shown("check")) if action == "repair" else check(path, _shown("check"))
     for problem in found:
         print(problem)
     lost = f"{len({problem.episode for problem in found if problem.episode})} episodes are lost"
@@ -78,6 +79,10 @@ def _check(path: Path, action: str) -> int:
     return int(bool(found) and action == "check")
 
 
+def _shown(stage: str) -> Callable[[int, int], None]:
+    return counting(stage, "episodes", quiet=QUIET)
+
+
 def _print(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         print(json.dumps({name: value for name, value in row.items() if name not in ("images", "start")}))
@@ -85,7 +90,8 @@ def _print(rows: list[dict[str, Any]]) -> None:
 
 def _export(store: Store, config: Any, folder: Path) -> None:
     where = for_training(config.where)
-    ids, found = store.ids(where), store.load_judged(where)
+    ids = store.ids(where)
+    found = Progress("export", len(ids), "episodes", quiet=QUIET).each(store.load_judged(where))
     if config.format == "parquet":
         written, count = folder / "trajectories.parquet", write_parquet(folder / "trajectories.parquet", found)
     elif config.format == "array_record":
@@ -111,7 +117,8 @@ def _import(store: Store, config: Any) -> None:
         raise InputError("config.datasets must name what is to be imported; got nothing.")
     for name in config.datasets:
         before, count = store.count(), 0
-        for batch in _batches(read_dataset(name)):
+        progress = Progress("import", None, "episodes", quiet=QUIET)
+        for batch in _batches(progress.each(read_dataset(name))):
             for purpose in PURPOSES:  # an evaluation stays one
                 own = [each for each in batch if _purpose(each) == purpose]
                 count += len(store.add(own, Origin("imported", run=name, purpose=purpose)))

@@ -29,6 +29,7 @@ from tars_jax.rollout.episode_runner import Rollouts
 from tars_jax.rollout.players import random_player, reference_player
 from tars_jax.rules import Rule, at_least, between
 from tars_jax.sandbox.browser import BrowserConfig
+from tars_jax.training.progress import QUIET, Progress
 from tars_jax.training.run_directory import RunDirectory, write_json
 from tars_jax.trajectory import Trajectory
 
@@ -65,8 +66,10 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     with Rollouts(browser, writer, AgentConfig(), workers=config.pages) as rollouts:
 
         def play(player: str, tasks: Sequence[Task], folder: Path) -> list[Trajectory]:
-            return rollouts.play(tasks, players[player], folder)
+            episodes = Progress(f"  {player}", len(tasks), "episodes", quiet=QUIET)
+            return rollouts.play(tasks, players[player], folder, lambda done, _: episodes.update(done))
 
+        progress = Progress("synthesize", config.games, "games", min_seconds=0)
         for number in range(config.games):
             file = run_directory.path / "attempts" / str(number) / "result.json"
             if not file.exists():
@@ -75,7 +78,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
             made[number] = read_json(file)
             if made[number]["admitted"]:
                 keep(made[number]["name"], file.parent / str(made[number]["attempts"]), run_directory.path / "games")
-            print(f"game {number}: {said(made[number])}", flush=True)
+            progress.update(number + 1, said=f"game {number}: {said(made[number])}")
     admitted = [each["name"] for each in made.values() if each["admitted"]]
     write_json(run_directory.path / "result.json", {"admitted": admitted, "games": made, "seed": config.seed})
     print(f"{len(admitted)} of {len(made)} games admitted: {run_directory.path / 'games'}")

@@ -20,6 +20,7 @@ from tars_jax.pipelines.serving import read_key
 from tars_jax.rules import Rule, at_least, between, more_than
 from tars_jax.tasks.browsing.catalog import load_encyclopedia
 from tars_jax.tasks.browsing.leaks import leaks
+from tars_jax.training.progress import QUIET, Progress
 from tars_jax.training.run_directory import RunDirectory, write_json
 
 RULES = {
@@ -45,14 +46,10 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     encyclopedia = load_encyclopedia(config.source, names_seed)
     # Everybody has heard of the world's; of other sources the most linked, which the solver knows of itself.
     known = frozenset(encyclopedia.articles) if names_seed is None and config.source == "world" else frozenset()
-    began = last = time.monotonic()
+    began, progress = time.monotonic(), Progress("synthesize", config.questions, "questions")
 
     def told(made: int, tries: int) -> None:
-        nonlocal last
-        if (now := time.monotonic()) - last > 5:
-            last = now
-            left = (config.questions - made) * (now - began) / made
-            print(f"{made} of {config.questions} questions, {tries} tries, {left:.0f} s to go", flush=True)
+        progress.update(made, tries=tries)
 
     wanted = SynthesisConfig(
         config.questions, config.most_hops, config.chains, config.tries, Limits(**config.limits.to_dict())
@@ -63,7 +60,8 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     seconds = time.monotonic() - began
     # Everything once more from the source, by what was written down alone.
     statistics = Statistics(encyclopedia)
-    proved = sum(is_proved(json.loads(json.dumps(each.proof)), statistics) for each in made.questions)
+    again = Progress("prove again", len(made.questions), "questions", quiet=QUIET).each(made.questions)
+    proved = sum(is_proved(json.loads(json.dumps(each.proof)), statistics) for each in again)
     lines = (json.dumps(each.to_json(), ensure_ascii=False, sort_keys=True) + "\n" for each in made.questions)
     write_atomic(run_directory.path / "questions.jsonl", "".join(lines).encode())
     hops = Counter(len(each.proof["hops"]) for each in made.questions)

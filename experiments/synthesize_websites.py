@@ -33,7 +33,7 @@ from tars_jax.data.website_synthesis.readmission import readmit_all
 from tars_jax.data.website_synthesis.report import markdown, page
 from tars_jax.data.website_synthesis.rewording import reword
 from tars_jax.data.website_synthesis.site import LiveSite
-from tars_jax.data.website_synthesis.synthesis import SiteReport, SynthesisConfig, shuffled, synthesize
+from tars_jax.data.website_synthesis.synthesis import Say, SiteReport, SynthesisConfig, shuffled, synthesize
 from tars_jax.data.website_synthesis.task import SynthesizedTask
 from tars_jax.data.website_synthesis.url_lists import Verdict, curate, read_url_list
 from tars_jax.files import write_atomic
@@ -45,6 +45,7 @@ from tars_jax.tasks.splits import SPLITS
 from tars_jax.tasks.websites.catalog import installed_websites, load_website, website_names
 from tars_jax.tasks.websites.task import WebsiteTask, read_website_tasks
 from tars_jax.tasks.websites.websites import Websites
+from tars_jax.training.progress import Progress
 from tars_jax.training.run_directory import RunDirectory, write_json
 
 RULES = {
@@ -188,10 +189,17 @@ async def _made(
                 manager, site, settings.random_episodes, settings.random_actions, f"{settings.seed}:{name}"
             )
             grounds = Grounds(manager, site, await looked_at(site, chance[0]), chance)
-            report = await readmit_all(grounds, name, former, journal, _say)
+            report = await readmit_all(grounds, name, former, journal, _shown(name, len(former), "read"))
         else:
             report = await synthesize(
-                manager, site, name, settings, rewriter=helper, extractor=helper, journal=journal, say=_say
+                manager,
+                site,
+                name,
+                settings,
+                rewriter=helper,
+                extractor=helper,
+                journal=journal,
+                say=_shown(name, settings.tasks, "tried"),
             )
     except (SandboxFailure, PageError) as failure:
         _note_failure(run_directory, name, failure)
@@ -206,6 +214,7 @@ async def _played(config: Any, report: SiteReport, player: Player, journal: Jour
     """Without the tasks that the environment does not reward as it should."""
     kept, rejected = [], Counter(report.rejected)
     version = load_website(report.site).version
+    said = _shown(f"{report.site}: play", len(report.tasks), "played")
     for number, task in enumerate(report.tasks, 1):
         if task.needs_judge:
             kept.append(task)
@@ -214,9 +223,7 @@ async def _played(config: Any, report: SiteReport, player: Player, journal: Jour
         if outcome is None:
             outcome = Outcome(await player.reason(task.playable(config.content_seed, version)))
             journal.note(f"played {task.id}", outcome)
-        _say(
-            f"{report.site}: played {number} of {len(report.tasks)}; {outcome.reason or 'rewarded'}; {task.instruction}"
-        )
+        said(number, f"{outcome.reason or 'rewarded'}; {task.instruction}")
         if outcome.reason:
             rejected[outcome.reason] += 1
         else:
@@ -224,8 +231,9 @@ async def _played(config: Any, report: SiteReport, player: Player, journal: Jour
     return dataclasses.replace(report, tasks=tuple(kept), rejected=dict(rejected))
 
 
-def _say(line: str) -> None:
-    print(line, flush=True)
+def _shown(stage: str, total: int, what: str) -> Say:
+    progress = Progress(stage, total, "tasks", min_seconds=0)
+    return lambda done, words: progress.update(done, **{what: words})
 
 
 def _verdicts(run_directory: RunDirectory) -> list[Verdict]:

@@ -30,7 +30,7 @@ from tars_jax.rollout.own_players import own_player
 from tars_jax.rollout.players import Player, random_player, reference_player
 from tars_jax.rules import Rule, at_least, more_than, one_of
 from tars_jax.sandbox.browser.service import browsers
-from tars_jax.training.metrics import Progress
+from tars_jax.training.progress import Progress
 from tars_jax.training.run_directory import RunDirectory, write_json
 
 CHANCE, REFERENCE = "chance", "reference"
@@ -74,7 +74,7 @@ def run(config: Any, run_directory: RunDirectory) -> int:
         async with contextlib.AsyncExitStack() as stack:
             resources = await _resources(config, spec, stack)
             subject = Subject(spec, resources, writer, agent)
-            progress = Progress("try", len(PARTS), "parts")
+            progress = Progress("try", len(PARTS), "parts", quiet=5.0)
 
             def on_part(done: int) -> None:
                 if done < len(PARTS):

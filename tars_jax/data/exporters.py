@@ -22,6 +22,7 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.data.recorded import instruction_of, with_verdict
 from tars_jax.data.store.records import flush
+from tars_jax.files import write_atomic
 from tars_jax.trajectory import Step, Trajectory
 from tars_jax.trajectory.files import load_trajectory
 from tars_jax.trajectory.folders import is_evaluation
@@ -139,15 +140,13 @@ def write_jsonl(folder: Path, trajectories: Iterable[Trajectory], style: str = "
     if style == "qwen":
         images.mkdir(exist_ok=True)
 
-    new: list[Path] = []
+    kept: dict[Path, None] = {}
 
     def as_file(png: bytes) -> dict[str, Any]:
         file = images / f"{hashlib.sha256(png).hexdigest()[:32]}.png"
-        if not file.exists():
-            beside = file.with_name(f".{file.name}.partial")
-            beside.write_bytes(png)
-            os.replace(beside, file)
-            new.append(file)
+        if file not in kept:
+            _keep(file, png)
+            kept[file] = None
         return {"type": "image", "image": f"images/{file.name}"}
 
     count = 0
@@ -157,9 +156,22 @@ def write_jsonl(folder: Path, trajectories: Iterable[Trajectory], style: str = "
             line = json.dumps({"messages": messages, **about(trajectory)}, ensure_ascii=False)
             lines.write(_bytes(line) + b"\n")
             count += 1
-    flush([*new, partial])  # together: one by one a disk takes as long for each
+    flush([*kept, partial])  # together: one by one a disk takes as long for each
     os.replace(partial, folder / "messages.jsonl")
     return count
+
+
+def _keep(file: Path, png: bytes) -> None:
+    """One operation on the folder where the file is new, as a busy disk takes longer for each than for its bytes. What
+    is torn was left by an export that was killed, whose lines nobody has."""
+    try:
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+    except FileExistsError:
+        if file.stat().st_size != len(png):
+            write_atomic(file, png)
+        return
+    with open(descriptor, "wb") as opened:
+        opened.write(png)
 
 
 def _as_url(png: bytes) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from tars_jax.environment import Task
 from tars_jax.judges.labels import Labelled
 from tars_jax.judges.reference import answer_of
 from tars_jax.tasks.library import load_playable
+from tars_jax.training.progress import QUIET, Progress
 from tars_jax.trajectory import Trajectory
 from tars_jax.trajectory.checks import check_answers
 from tars_jax.trajectory.files import load_trajectory
@@ -19,7 +20,7 @@ VERDICTS = ("any", "solved", "failed")
 
 
 def recorded_trajectories(folders: Sequence[str], vocabulary: int | None = None) -> list[Trajectory]:
-    """All episodes that carry a reward, folder by folder, by number.
+    """All episodes that carry a reward, folder by folder, by number; says how far it is where that takes long.
 
     Raises InputError that names a folder without any, or the file and field of what is damaged, cannot be trained on
     or, for a model of so many tokens, is beyond its `vocabulary`.
@@ -31,7 +32,8 @@ def recorded_trajectories(folders: Sequence[str], vocabulary: int | None = None)
             raise InputError(
                 f"trajectories must be folders such as RUN/trajectories/ppo; got {folder}, which holds none"
             )
-        found += (_trainable(file, vocabulary) for file in files)
+        read = Progress(f"read {Path(folder).name}", len(files), "episodes", quiet=QUIET).each(files)
+        found += (_trainable(file, vocabulary) for file in read)
     return [trajectory for trajectory in found if trajectory.outcome.carries_reward]
 
 

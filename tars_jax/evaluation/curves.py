@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import html
 import io
 import math
@@ -139,18 +140,28 @@ _INK, _MUTED, _LINE, *_SERIES = _COLORS
 _SIZE = (3.6, 2.0)  # inches of 100 CSS pixels
 
 
-def curve_sections(curves: Sequence[Curve], rows: Sequence[MetricsRow], result: Mapping[str, Any]) -> list[str]:
-    """The curves that the run has rows for, as one HTML section for each of their headings."""
+def curve_sections(
+    curves: Sequence[Curve],
+    rows: Sequence[MetricsRow],
+    result: Mapping[str, Any],
+    notes: Mapping[str, str] = {},
+) -> list[str]:
+    """The curves that the run has rows for, as one HTML section for each of their headings, with its note."""
     sections: dict[str, list[str]] = {}
     for index, curve in enumerate(curves):
-        drawn = [(series, *points_of(rows, series)) for series in curve.series]
-        drawn = [entry for entry in drawn if len(entry[1])]
+        points = [(series, *points_of(rows, series)) for series in curve.series]
+        drawn = tuple((series, tuple(x.tolist()), tuple(y.tolist())) for series, x, y in points if len(x))
         if drawn:
             sections.setdefault(curve.section, []).append(_figure_html(curve, drawn, result.get(curve.bound), index))
     return [
-        f'<section class="curves"><h2>{html.escape(section)}</h2><div class="grid">{"".join(figures)}</div></section>'
+        f'<section class="curves"><h2>{html.escape(section)}</h2>{_note(notes.get(section, ""))}'
+        f'<div class="grid">{"".join(figures)}</div></section>'
         for section, figures in sections.items()
     ]
+
+
+def _note(text: str) -> str:
+    return f'<p class="note">{html.escape(text)}</p>' if text else ""
 
 
 def points_of(rows: Sequence[MetricsRow], series: Series) -> tuple[np.ndarray, np.ndarray]:
@@ -171,10 +182,15 @@ def smooth(y: np.ndarray, width: int) -> np.ndarray:
     return padded[0] / padded[1]
 
 
+@functools.lru_cache(maxsize=64)
 def _figure_html(
-    curve: Curve, drawn: list[tuple[Series, np.ndarray, np.ndarray]], bound: float | None, index: int
+    curve: Curve,
+    drawn: tuple[tuple[Series, tuple[float, ...], tuple[float, ...]], ...],
+    bound: float | None,
+    index: int,
 ) -> str:
-    lines = [(series, x, y, smooth(y, 2 * (len(y) // 40) + 1)) for series, x, y in drawn]
+    """Kept, as the page of a run in progress draws most of its curves again and again."""
+    lines = [(series, np.array(x), np.array(y), smooth(np.array(y), 2 * (len(y) // 40) + 1)) for series, x, y in drawn]
     counts = lines[0][3]
     first, last = _number(counts[0], curve.percent), _number(counts[-1], curve.percent)
     change = f'<span class="change">{first} → <b>{last}</b></span>' if len(counts) > 1 else f"<b>{last}</b>"

@@ -1,4 +1,4 @@
-"""Episodes as strips of screenshots, with the thought, the action and a mark where it pointed."""
+"""Episodes as strips of what was seen and read, with the thought, the action and a mark where it pointed."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from collections.abc import Mapping, Sequence
 
 from PIL import Image
 
+from tars_jax import InputError
+from tars_jax.data.recorded import instruction_of
+from tars_jax.evaluation.words import call_html, words_html
 from tars_jax.pictures import as_seen
 from tars_jax.trajectory import Outcome, Step, Trajectory
 
 MAX_STEPS = 24  # of one strip; of a longer episode the middle is left out
-MOST_CHARACTERS = 1200  # of a thought or an action
-IMAGE_BUDGET = 3_500_000  # characters of embedded screenshots in all
+BUDGET = 3_500_000  # characters of all strips, embedded screenshots included
 _LAST_STEPS = 6  # shown of a longer episode's end
 _TITLE_CHARACTERS = 300
 _LARGE_WIDTH = 320  # wider screenshots are shrunk to this, smaller ones scaled up pixel by pixel
@@ -41,9 +43,11 @@ def replays_html(
     for index, group in enumerate(strips.values()):
         rows = "".join(_strip_html(side, label, trajectory) for side, label, trajectory in group)
         size += len(rows)
-        if size > IMAGE_BUDGET and parts:
+        if size > BUDGET and parts:
             break
-        parts.append(f'<div class="level"><h3>{_task_title(group[0][2], index)}</h3>{rows}</div>')
+        first = group[0][2]
+        asked = words_html(_instruction(first), "asked")
+        parts.append(f'<div class="level"><h3>{_task_title(first, index)}</h3>{asked}{rows}</div>')
     return "".join(parts)
 
 
@@ -61,9 +65,18 @@ def _task_title(trajectory: Trajectory, index: int) -> str:
                 continue
             words.append(f"{key} {' to '.join(map(str, dict.fromkeys(value)))}")
         elif isinstance(value, str | int | float):
-            words.append(f"{key} {value}" + (" steps" if key == "at most" else ""))
-    shown = _cut(", ".join(words).replace("_", " "), _TITLE_CHARACTERS)
+            words.append(f"{key} {value}" + (f" step{'' if value == 1 else 's'}" if key == "at most" else ""))
+    shown = ", ".join(words).replace("_", " ")
+    if len(shown) > _TITLE_CHARACTERS:
+        shown = shown[:_TITLE_CHARACTERS] + "…"
     return f'Episode {index + 1} <span class="detail">{html.escape(shown)}</span>'
+
+
+def _instruction(trajectory: Trajectory) -> str:
+    try:
+        return instruction_of(trajectory)
+    except (InputError, OSError):  # of an environment that is not known here, or whose name is no file's
+        return ""
 
 
 def _strip_html(side: str, label: str, trajectory: Trajectory) -> str:
@@ -74,9 +87,13 @@ def _strip_html(side: str, label: str, trajectory: Trajectory) -> str:
     if left_out:
         cards.append(f'<li class="gap">{left_out} more steps</li>')
         cards += [_step_html(number, step) for number, step in steps[-_LAST_STEPS:]]
+    if trajectory.final_screenshot or trajectory.final_text:
+        seen = _seen_html(trajectory.final_screenshot, trajectory.final_text, "Screenshot of the end")
+        cards.append(f'<li class="end">{seen}<p class="step"><span>the end</span></p></li>')
     kind, text = outcome_badge(trajectory)
+    reads = " reading" if any(step.text for step in trajectory.steps) else ""
     return (
-        f'<div class="strip {side}"><p class="side"><span class="name">{label}</span>'
+        f'<div class="strip {side}{reads}"><p class="side"><span class="name">{label}</span>'
         f'<span class="badge {kind}">{text}</span></p><ol>{"".join(cards)}</ol></div>'
     )
 
@@ -102,27 +119,30 @@ def outcome_badge(trajectory: Trajectory) -> tuple[str, str]:
 
 def _step_html(number: int, step: Step) -> str:
     marked = f", pointing at {_round(step.point[0])} {_round(step.point[1])}" if step.point else ""
-    mark = mark_svg(step.point) if step.point else ""
+    seen = _seen_html(step.screenshot, step.text, f"Screenshot of step {number}{marked}", step.point)
     reward = f'<span class="reward">+{step.reward:.3g}</span>' if step.reward > 0 else ""
     if step.reward < 0:
         reward = f'<span class="reward negative">−{-step.reward:.3g}</span>'
     if step.valid:
-        thought, action = html.escape(_cut(step.thought)), html.escape(short_action(_cut(step.action)))
-        words = f'<p class="thought">{thought}</p><p class="action">{action}</p>'
+        words = words_html(step.thought, "thought") + call_html(short_action(step.action))
     else:
-        words = f'<p class="unreadable">not readable: <code>{html.escape(_cut(step.response, 200))}</code></p>'
+        words = f'<p class="unreadable">not readable:</p>{words_html(step.response, "response")}'
+    return f'<li>{seen}<p class="step"><span>{number}</span>{reward}</p>{words}</li>'
+
+
+def _seen_html(screenshot: bytes, text: str, alt: str, point: tuple[float, float] | None = None) -> str:
+    """An observation: its picture, marked at `point`, and its text; of each only what it has."""
+    if not screenshot:
+        return words_html(text, "read")
     try:
-        image, pixelated = _data_uri(step.screenshot)
+        image, pixelated = _data_uri(screenshot)
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):  # one damaged file loses no page
-        picture, mark = '<p class="unreadable">the screenshot is damaged</p>', ""
+        picture = '<p class="unreadable">the screenshot is damaged</p>'
     else:
         kind = "pixelated" if pixelated else "shrunk"
-        picture = f'<img class="{kind}" src="{image}" alt="Screenshot of step {number}{marked}">'
-    return f'<li><div class="screen">{picture}{mark}</div><p class="step"><span>{number}</span>{reward}</p>{words}</li>'
-
-
-def _cut(text: str, most: int = MOST_CHARACTERS) -> str:
-    return text if len(text) <= most else text[:most] + "…"
+        mark = mark_svg(point) if point else ""
+        picture = f'<div class="screen"><img class="{kind}" src="{image}" alt="{alt}">{mark}</div>'
+    return picture + words_html(text, "read")
 
 
 def mark_svg(point: tuple[float, float]) -> str:
@@ -136,7 +156,7 @@ def mark_svg(point: tuple[float, float]) -> str:
 
 def short_action(action: str) -> str:
     """An action of the text grammar without the scaffolding around its points."""
-    return re.sub(r"(?:\w+=)?'<point>\s*([\d.]+)\s+([\d.]+)\s*</point>'", r"\1 \2", action)
+    return re.sub(r"(?:\b\w+=)?'<point>\s*([\d.]+)\s+([\d.]+)\s*</point>'", r"\1 \2", action)
 
 
 def _data_uri(screenshot: bytes) -> tuple[str, bool]:

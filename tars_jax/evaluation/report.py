@@ -17,7 +17,7 @@ from typing import Any, TypeGuard
 
 import tars_jax
 from tars_jax import InputError
-from tars_jax.evaluation.curves import DEFAULT_CURVES, Curve, curve_sections
+from tars_jax.evaluation.curves import DEFAULT_CURVES, IMPROVEMENT, Curve, Series, curve_sections, points_of, smooth
 from tars_jax.evaluation.replays import replays_html
 from tars_jax.evaluation.report_tables import Table
 from tars_jax.evaluation.scores import RETURN, SUCCESS, Score, percent, scores_html
@@ -85,9 +85,27 @@ def write_report(run_path: str | os.PathLike[str], data: ReportData) -> pathlib.
 
 def render_report(data: ReportData) -> str:
     """The page."""
+    curves = curve_sections(data.curves, data.metrics, data.result, {IMPROVEMENT: beside_the_curve(data)})
+    parts = [
+        _headline_html(data),
+        scores_html(data.scores),
+        *curves[:1],
+        *(table.to_html() for table in data.tables),
+        replays_section(replays_html(data.before, data.after, data.replays)),
+        *curves[1:],
+        _details_html(data),
+    ]
+    return page_html(data.title, data.subtitle, parts)
+
+
+def page_html(title: str, subtitle: str, parts: Sequence[str], refresh: int = 0) -> str:
+    """A page of these parts in their order, which loads nothing and runs no script. With `refresh` a browser shows it
+    anew every so many seconds.
+    """
     style = (pathlib.Path(__file__).parent / "report.css").read_text(encoding="utf-8")
-    subtitle = f'<p class="subtitle">{html.escape(data.subtitle)}</p>' if data.subtitle else ""
-    curves = curve_sections(data.curves, data.metrics, data.result)
+    below = f'<p class="subtitle">{html.escape(subtitle)}</p>' if subtitle else ""
+    again = f'<meta http-equiv="refresh" content="{refresh}">\n' if refresh else ""
+    body = "\n".join(parts)
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -95,21 +113,15 @@ def render_report(data: ReportData) -> str:
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
-<link rel="icon" href="data:,">
-<title>{html.escape(data.title)}</title>
+{again}<link rel="icon" href="data:,">
+<title>{html.escape(title)}</title>
 <style>
 {style}</style>
 </head>
 <body>
-<header><h1>{html.escape(data.title)}</h1>{subtitle}</header>
+<header><h1>{html.escape(title)}</h1>{below}</header>
 <main>
-{_headline_html(data)}
-{scores_html(data.scores)}
-{"".join(curves[:1])}
-{"".join(table.to_html() for table in data.tables)}
-{_replays_section(data)}
-{"".join(curves[1:])}
-{_details_html(data)}
+{body}
 </main>
 <footer>Made by tars_jax {tars_jax.__version__}. This page is one file and loads nothing.</footer>
 </body>
@@ -120,8 +132,9 @@ def render_report(data: ReportData) -> str:
 def verdict(result: Mapping[str, Any], counted: Counted = Counted()) -> tuple[str, str]:
     """(kind, sentence) of a result with the fields that `ReportData` requires.
 
-    The kind is "better" or "worse" only where the 95% interval of the difference leaves out 0; otherwise it is
-    "unclear", and the sentence says that the run did not improve, or that the improvement is not shown.
+    The kind is "better" or "worse" only where the 95% interval of the difference leaves out 0. It is "solved" where
+    there was nothing to improve. Otherwise it is "unclear", and the sentence says that the run did not improve, or that
+    the improvement is not shown.
     """
     n = int(result["episodes"])
     score = Score.of_result(result)
@@ -136,10 +149,29 @@ def verdict(result: Mapping[str, Any], counted: Counted = Counted()) -> tuple[st
         return "better", f"The {counted.who} improved: {scores}, {change}."
     if score.kind == "worse":
         return "worse", f"The {counted.who} got worse: {scores}, {change}."
+    if score.kind == "solved" and score.after.value == 1:
+        return "solved", f"Already solved: {scores}, so there was nothing to improve."
     chance = f"{change}, which {n} {counted.items.split()[-1]} cannot tell from chance"
+    if score.kind == "solved":
+        return "solved", f"Already solved before: {scores}, {chance}."
     if score.change.value > 0:
         return "unclear", f"Improvement is not shown: {scores}, {chance}."
     return "unclear", f"The run did not improve the {counted.who}: {scores}, {chance}."
+
+
+def beside_the_curve(data: ReportData) -> str:
+    """Why success in training ends below the headline, where it does and a curriculum picked what was trained on."""
+    picks, score = data.result.get("curriculum"), Score.of_result(data.result)
+    _, success = points_of(data.metrics, Series("ppo", "success"))
+    if not picks or score.measure != SUCCESS or not len(success):
+        return ""
+    last = float(smooth(success, 2 * (len(success) // 10) + 1)[-1])
+    if last >= score.after.low:
+        return ""
+    return (
+        f"Success in training ends near {100 * last:.0f}%, below the {percent(score.after.value)} of the headline, and "
+        f"cannot be held against it: a curriculum picks {picks}; held-out levels are drawn evenly, and stay the same."
+    )
 
 
 def _headline_html(data: ReportData) -> str:
@@ -197,13 +229,13 @@ def _is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _replays_section(data: ReportData) -> str:
-    strips = replays_html(data.before, data.after, data.replays)
+def replays_section(strips: str) -> str:
+    """What `replays_html` gives, as a section; nothing where there is none."""
     if not strips:
         return ""
     return (
         '<section class="replays"><h2>Replays</h2><p class="note">The first evaluation episodes as they came, not a '
-        "selection. Each picture is what the policy saw before its action; a ring marks where it pointed.</p>"
+        "selection. Each card is what the policy saw and read before its action; a ring marks where it pointed.</p>"
         f"{strips}</section>"
     )
 

@@ -15,7 +15,7 @@ from tars_jax.evaluation.statistics import Estimate, bootstrap_difference, succe
 from tars_jax.trajectory import Trajectory
 
 SUCCESS, RETURN = "success", "return"  # measures
-_SAID = {"better": "improved", "worse": "got worse", "unclear": "no change shown"}
+_SAID = {"better": "improved", "worse": "got worse", "solved": "already solved", "unclear": "no change shown"}
 _FEWEST = 2  # returns of each side, below which there is no interval
 
 
@@ -67,10 +67,13 @@ class Score:
 
     @property
     def kind(self) -> str:
-        """ "better" or "worse" only where the interval of the change leaves out 0, else "unclear"."""
+        """ "better" or "worse" only where the interval of the change leaves out 0, "solved" where all was solved
+        before, so that nothing could be better; else "unclear"."""
         if self.measure == RETURN and min(self.episodes) < _FEWEST:
             return "unclear"
-        return "better" if self.change.low > 0 else "worse" if self.change.high < 0 else "unclear"
+        if self.change.low > 0 or self.change.high < 0:
+            return "better" if self.change.low > 0 else "worse"
+        return "solved" if self.measure == SUCCESS and self.before.value == 1 else "unclear"
 
     @property
     def unit(self) -> str:

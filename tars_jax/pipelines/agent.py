@@ -64,6 +64,7 @@ def summary(context: RunContext, evaluated: Evaluated) -> dict[str, Any]:
         "minutes": sum(stage["seconds"] for stage in stages.values()) / 60,
         "seed": context.config.seed,
         "training_episodes": stages["ppo"]["consumed"],
+        **{name: stages["ppo"][name] for name in ("curriculum",) if name in stages["ppo"]},
         **{name: stages["value"][name] for name in valued},
         **judged_beside_true(evaluated),
         "infrastructure": together(stage.get("infrastructure", {}) for stage in stages.values()),

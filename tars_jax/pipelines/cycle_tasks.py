@@ -62,6 +62,10 @@ class _Later:
     stream: TaskStream
     start: int
 
+    @property
+    def picks(self) -> str:
+        return self.stream.picks
+
     def task(self, index: int) -> Task:
         return self.stream.task(self.start + index)
 

@@ -19,7 +19,7 @@ from tars_jax.environment import ActionSpace, EnvironmentFailure, Observation, T
 from tars_jax.envs.checked import CheckedEnvironment
 from tars_jax.envs.registry import EnvironmentResources, EnvironmentSpec, environments_in, load_environment
 from tars_jax.pipelines.task_provider import TRAINING, VALUE, EvenSets
-from tars_jax.rollout.curriculum import FrontierCurriculum
+from tars_jax.rollout.curriculum import UNCERTAIN, FrontierCurriculum
 from tars_jax.rollout.episode_runner import ATTEMPTS, page_resources
 from tars_jax.rollout.players import PrivilegedEnvironment, reference_player
 from tars_jax.sandbox.browser import BrowserConfig
@@ -133,6 +133,10 @@ class FrontierTasks:
     def __init__(self, tasks: EnvironmentTasks, seed: int, state: Mapping[str, Any] | None) -> None:
         self._tasks, self._kinds = tasks, [kind.record for kind in tasks.kinds]
         self._curriculum = FrontierCurriculum(self._kinds, seed, state, kind_of=kind_of)
+
+    @property
+    def picks(self) -> str:
+        return UNCERTAIN if len(self._kinds) > 1 else ""
 
     def task(self, index: int) -> Task:
         kind = self._kinds.index(self._curriculum.options(index))

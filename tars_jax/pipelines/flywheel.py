@@ -116,7 +116,7 @@ def turn(config: Any, run: RunDirectory) -> FlywheelResult:
         for number in range(config.cycles + 1):
             if (done := run.finished(batch_of(number))) is None:
                 sub = RunDirectory.create(cycle_folder(run.path, number), _cycle_config(config), "flywheel")
-                with sub, RunContext(config, sub, shapes=spec.shapes) as context:
+                with sub, RunContext(config, sub, shapes=spec.shapes, page_at=run.path) as context:
                     tasks = CycleTasks(source, number, held_out, config.task.evaluation_episodes)
                     done = dataclasses.asdict(_Cycle(context, tasks, store, number, run.path, texts, spec).run())
                 run.finish(batch_of(number), done)

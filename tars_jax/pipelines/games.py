@@ -15,7 +15,7 @@ import numpy as np
 from tars_jax.environment import Task
 from tars_jax.envs.registry import load_environment
 from tars_jax.pipelines.task_provider import TRAINING, VALUE, EvenSets
-from tars_jax.rollout.curriculum import FrontierCurriculum
+from tars_jax.rollout.curriculum import UNCERTAIN, FrontierCurriculum
 from tars_jax.tasks.games.catalog import game_names
 from tars_jax.tasks.library import COLLECTIONS, SUITES, has_levels, load_playable, members, playable_names
 from tars_jax.tasks.sampling import sample_task
@@ -88,6 +88,11 @@ class FrontierGames:
             game: FrontierCurriculum(kinds_of(game, config.levels), config.seed, state[game] if state else None)
             for game in names
         }
+
+    @property
+    def picks(self) -> str:
+        choice = any(len(kinds_of(game, self._config.levels)) > 1 for game in self._names)
+        return UNCERTAIN if choice else ""
 
     def task(self, index: int) -> Task:
         game = self._names[index % len(self._names)]

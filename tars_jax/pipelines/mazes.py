@@ -63,6 +63,10 @@ class GrowingMazes:
         self._task, self._seed = config.task, config.seed
         self._curriculum = StagedCurriculum(curriculum_config(config), config.seed, state)
 
+    @property
+    def picks(self) -> str:
+        return f"farther levels as nearer ones are solved, at the end of a distance up to {self._curriculum.distance}"
+
     def task(self, index: int) -> Task:
         options = self._curriculum.options(index)
         return sample_task(self._task.game, "train", index, 10 * self._seed + TRAINING, options, self._task.max_steps)

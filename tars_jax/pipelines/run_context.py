@@ -6,6 +6,7 @@ import contextlib
 import functools
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Protocol, Self
 
 import jax
@@ -13,6 +14,7 @@ import jax
 from tars_jax import InputError
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.environment import Task
+from tars_jax.evaluation.running import RunningPage
 from tars_jax.inference import Engine
 from tars_jax.inference.constraint import Constraints
 from tars_jax.judges.admission import require_told
@@ -46,8 +48,9 @@ from tars_jax.rollout.stream_metrics import EngineCounts
 from tars_jax.rollout.timeline import Part, Timeline
 from tars_jax.rollout.unjudged import Unjudged, judged_of
 from tars_jax.training import processes
-from tars_jax.training.metrics import MetricsWriter, Progress
+from tars_jax.training.metrics import MetricsWriter
 from tars_jax.training.packing import Packer, PackingConfig
+from tars_jax.training.progress import Moment, Progress
 from tars_jax.training.run_directory import RunDirectory
 from tars_jax.training.state import fresh_parameters
 from tars_jax.training.weight_sync import to_local_devices
@@ -99,6 +102,10 @@ class RunSpec:
         return fresh_parameters(self.model, jax.random.key(self.config.seed), self.mesh)
 
 
+def _unseen(moment: Moment) -> None:
+    """Only the process that leads writes the run's page."""
+
+
 class Policy(Protocol):
     """Samples with the weights that it was handed last: an engine here, or one in an actor."""
 
@@ -120,11 +127,18 @@ class Policy(Protocol):
 class RunContext(RunSpec):
     """Everything that is opened once and closed at the end, whatever happens. Use as a context manager.
 
-    `plays`: it opens browsers; a stage that learns from recorded trajectories alone needs none.
+    `plays`: it opens browsers; a stage that learns from recorded trajectories alone needs none. `page_at`: the folder
+    of its page while it runs, where that is not the run's own.
     """
 
     def __init__(
-        self, config: Any, run: RunDirectory, *, plays: bool = True, shapes: Sequence[TaskShape] | None = None
+        self,
+        config: Any,
+        run: RunDirectory,
+        *,
+        plays: bool = True,
+        shapes: Sequence[TaskShape] | None = None,
+        page_at: Path | None = None,
     ) -> None:
         super().__init__(config, shapes)
         config = self.config
@@ -172,6 +186,7 @@ class RunContext(RunSpec):
             self.rollouts = Rollouts(browser, self.writer, loop, config.browser.pages, self.activity, judge)
         self.metrics = MetricsWriter(run.own, config.loggers if run.is_main_process else ())
         self._open = contextlib.ExitStack()
+        self.page = RunningPage(run, page_at)
         self._last_record = time.monotonic()
         self._last_counts: dict[str, Any] = {}
 
@@ -185,11 +200,17 @@ class RunContext(RunSpec):
             if self._plays:
                 stack.enter_context(self.rollouts)
             stack.enter_context(self.policy)
+            if self.run.is_main_process:
+                stack.enter_context(self.page)
             self._open = stack.pop_all()
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._open.close()
+    def __exit__(self, *error: Any) -> None:
+        self._open.__exit__(*error)
+
+    def progress(self, stage: str, total: int, unit: str, **options: Any) -> Progress:
+        """A progress line of a stage, which the run's page follows."""
+        return Progress(stage, total, unit, watch=self.page.show if self.run.is_main_process else _unseen, **options)
 
     def policy_player(self) -> Player:
         """Plays by the policy's weights of the moment."""
@@ -217,7 +238,7 @@ class RunContext(RunSpec):
         """
         own = sum(map(self.share.has, range(len(tasks))))
         compiles = compiles and self.run.finished(stage) is None
-        progress = Progress(stage, own * samples, "episodes", compiles=compiles)
+        progress = self.progress(stage, own * samples, "episodes", compiles=compiles)
         solved: list[bool] = []
 
         def on_finish(done: int, trajectory: Trajectory) -> None:
@@ -254,4 +275,6 @@ class RunContext(RunSpec):
             seconds = now - self._last_record + earlier.get("seconds", 0.0)
             added = together([earlier.get("infrastructure", {}), since(counts, self._last_counts)])
             self.run.finish(stage, {**judged_of(tally), **result, "seconds": seconds, "infrastructure": added})
+            if self.run.is_main_process:
+                self.page.look()
         self._last_record, self._last_counts = now, counts

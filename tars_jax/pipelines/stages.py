@@ -32,7 +32,7 @@ from tars_jax.rollout.unjudged import Tally, judged_of, metrics_of, together
 from tars_jax.training import processes
 from tars_jax.training.checkpoint import Checkpoints, load_parameters, save_parameters
 from tars_jax.training.learner import PPOLearner, update_or_skip
-from tars_jax.training.metrics import Progress, require_finite
+from tars_jax.training.metrics import require_finite
 from tars_jax.training.optimizers import OptimizerConfig, make_optimizer, only_value_head
 from tars_jax.training.packing import rows_of_update
 from tars_jax.training.placement import take_rows
@@ -105,7 +105,7 @@ def supervise(
     if done:
         state, _ = checkpoints.restore(done, state)
     context.metrics.truncate_after(stage, done)
-    progress = Progress(stage, updates, "updates", done=done, compiles=True)
+    progress = context.progress(stage, updates, "updates", done=done, compiles=True)
     for number in range(done, updates):
         chosen = rows_of_update(number, num_rows, config.batch_rows, seed)
         state, metrics = update(state, take_rows(rows, chosen))
@@ -130,6 +130,7 @@ def evaluate(context: RunContext, provider: TaskProvider, stage: str, weights: P
     held_out = provider.held_out(context.config.task.evaluation_episodes)
     found = context.play(stage, held_out, context.policy_player(), evaluation=True)
     context.record(stage, {"success": _success(found), "episodes": len(found)})
+    context.page.evaluated(found)
     print(f"{stage}: {summary(found)} held-out episodes")
     return found
 
@@ -151,7 +152,7 @@ def pretrain(context: RunContext, provider: TaskProvider, start_at: Path) -> Non
     checkpoints = Checkpoints(context.path / "checkpoints" / "value")
     done = checkpoints.latest() or 0
     context.metrics.truncate_after("value", done)
-    progress = Progress("value", config.max_updates, "updates", done=done, compiles=True)
+    progress = context.progress("value", config.max_updates, "updates", done=done, compiles=True)
 
     def on_evaluation(updates: int, values: dict[str, float]) -> None:
         context.metrics.write("value", updates, values)
@@ -228,7 +229,7 @@ def improve(context: RunContext, provider: TaskProvider, start_at: Path, value_a
     idle = int(extra.get("idle", 0))
     pool = RolloutPool(context.path / "trajectories" / "ppo", asked, extra.get("ledger"))
     context.sync_weights(policy.parameters, version)
-    progress = Progress("ppo", config.updates, "updates", done=version, min_seconds=0, compiles=True)
+    progress = context.progress("ppo", config.updates, "updates", done=version, min_seconds=0, compiles=True)
     player = context.policy_player()
     learning = functools.partial(context.activity.span, Part.LEARNER, 0)
     stream = StreamMetrics(context.activity, pool, context.policy.statistics, workers=num_pages(context.config))
@@ -275,7 +276,8 @@ def improve(context: RunContext, provider: TaskProvider, start_at: Path, value_a
         write_updates(context.path / UPDATES_FILE, started, pool.ledger()["consumed"], digests)
     devices, counts = jax.devices(), multihost_pool.counts(pool, processes.gather)
     described = {"updates": version, "devices": f"{len(devices)} x {devices[0].device_kind}"}
-    context.record("ppo", {**described, **counts, **judged_of(tally())})
+    picked_by = {"curriculum": tasks.picks} if tasks.picks else {}
+    context.record("ppo", {**described, **counts, **picked_by, **judged_of(tally())})
 
 
 def _digests(policy: TrainState, value: TrainState | None) -> list[dict[str, Any]]:

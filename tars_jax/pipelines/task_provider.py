@@ -19,6 +19,11 @@ class TaskStream(Protocol):
     `task` is called from the rollouts' thread, the rest from the learner's.
     """
 
+    @property
+    def picks(self) -> str:
+        """How recent success changes what comes next, in words that follow "a curriculum picks"; empty: not at all."""
+        ...
+
     def task(self, index: int) -> Task: ...
 
     def update(self, trajectories: Sequence[Trajectory]) -> dict[str, float]:

@@ -237,6 +237,10 @@ class _InTurns:
     def __init__(self, tasks: Sequence[Task]) -> None:
         self._tasks = tasks
 
+    @property
+    def picks(self) -> str:
+        return ""
+
     def task(self, index: int) -> Task:
         return self._tasks[index % len(self._tasks)]
 

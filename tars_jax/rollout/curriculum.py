@@ -20,6 +20,8 @@ import numpy as np
 from tars_jax import InputError
 from tars_jax.trajectory import Trajectory
 
+UNCERTAIN = "more often the kinds of tasks whose outcome is uncertain"  # what `FrontierCurriculum` picks
+
 
 @dataclasses.dataclass(frozen=True)
 class CurriculumConfig:

@@ -15,7 +15,7 @@ import os
 import pathlib
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from tars_jax import InputError
@@ -26,8 +26,14 @@ _STORED = {".trajectory", ".png"}  # compressed in themselves
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
-def write_archive(path: str | os.PathLike[str], experiment: str, members: Mapping[str, bytes | pathlib.Path]) -> None:
-    """Writes bytes and files under their names, whole or not at all; replaces an archive of that name.
+def write_archive(
+    path: str | os.PathLike[str],
+    experiment: str,
+    members: Mapping[str, bytes | pathlib.Path],
+    on_member: Callable[[int, int], None] = lambda done, members: None,
+) -> None:
+    """Writes bytes and files under their names, whole or not at all; replaces an archive of that name. `on_member`
+    hears how many are written, and of how many.
 
     Raises OSError where a file cannot be read or the disk refuses.
     """
@@ -36,11 +42,12 @@ def write_archive(path: str | os.PathLike[str], experiment: str, members: Mappin
     files = {}
     try:
         with zipfile.ZipFile(partial, "w") as archive:
-            for name in sorted(members):
+            for number, name in enumerate(sorted(members), 1):
                 member = members[name]
                 data = member if isinstance(member, bytes) else member.read_bytes()
                 files[name] = [len(data), hashlib.sha256(data).hexdigest()]
                 _add(archive, name, data)
+                on_member(number, len(members))
             content = {"format": FORMAT, "experiment": experiment, "files": files}
             manifest = {"content": content, "sha256": _digest(content)}
             _add(archive, MANIFEST, (json.dumps(manifest, indent=1, sort_keys=True) + "\n").encode())

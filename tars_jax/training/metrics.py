@@ -1,11 +1,10 @@
-"""What a run says while it works: metrics in files, and progress lines.
+"""The metrics of a run, in files.
 
 `metrics.jsonl` holds the truth, one JSON object a line; what shows it has copies (`loggers.py`).
 """
 
 from __future__ import annotations
 
-import collections
 import dataclasses
 import errno
 import importlib.util
@@ -17,9 +16,9 @@ import shlex
 import shutil
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self, TextIO
+from typing import Any, Self
 
 from tars_jax import InputError
 from tars_jax.training.loggers import TENSORBOARD_FOLDER, Logger, MetricsRow, open_loggers
@@ -150,88 +149,3 @@ def _parse(line: bytes) -> MetricsRow | None:
         return MetricsRow(int(float(record["step"])), str(record["stage"]), float(record["time"]), values)
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         return None
-
-
-class Progress:
-    """One line a step: stage, done of total, rate, time left, and a few values.
-
-        ppo            7/20 iterations    0.31/s    0:42 left   reward 0.612    entropy 0.83
-
-    On a terminal every step prints; elsewhere (a file, a pipe) at most one line in `min_seconds`, but always the first
-    and the last.
-    """
-
-    def __init__(
-        self,
-        stage: str,
-        total: int,
-        unit: str,
-        *,
-        done: int = 0,
-        min_seconds: float = 5.0,
-        compiles: bool = False,
-        stream: TextIO | None = None,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        """`done` steps were finished before, by the run that this one resumes; they do not enter the rate. `compiles`:
-        the first step does, which is said at once; it tells nothing of the others and does not enter the rate either.
-        """
-        self._stage, self._total, self._unit = stage, total, unit
-        self._stream = stream or sys.stdout
-        self._min_seconds = 0.0 if self._stream.isatty() else min_seconds
-        self._clock = clock
-        self._started = clock()
-        self._recent = collections.deque([(self._started, done)], maxlen=50)  # the rate is that of the last 50 steps
-        self._printed = -math.inf
-        self._compiling = compiles and done < total
-        if self._compiling:
-            print(f"{self._count(done)}  compiling", file=self._stream, flush=True)
-
-    def compiled(self, done: int) -> None:
-        """Says that the first step is finished, where `update` comes later: the rate counts from here."""
-        self._compiling = False
-        self._recent.clear()
-        self._recent.append((self._clock(), done))
-
-    def update(self, done: int, **values: Any) -> None:
-        """Says that `done` steps are finished in all, with values that are numbers or short texts."""
-        now = self._clock()
-        if self._compiling:
-            self.compiled(done)
-        self._recent.append((now, done))
-        if now - self._printed < self._min_seconds and done < self._total:
-            return
-        self._printed = now
-        then, before = self._recent[0]
-        rate = (done - before) / (now - then) if now > then else math.nan
-        if done >= self._total:
-            remaining = f"took {_duration(now - self._started)}"
-        elif rate > 0:
-            remaining = f"{_duration((self._total - done) / rate)} left"
-        else:
-            remaining = "? left"
-        columns = [
-            self._count(done),
-            f"{_number(rate)}/s".rjust(8),
-            remaining.rjust(12),
-            *(f"{name.replace('_', ' ')} {_number(value):<6}" for name, value in values.items()),
-        ]
-        print("  ".join(columns).rstrip(), file=self._stream, flush=True)
-
-    def _count(self, done: int) -> str:
-        return f"{self._stage:<12} {done:>{len(str(self._total))}}/{self._total} {self._unit}"
-
-
-def _number(value: Any) -> str:
-    if isinstance(value, str | int):
-        return str(value)
-    value = float(value)
-    if not math.isfinite(value):
-        return "-"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
-
-
-def _duration(seconds: float) -> str:
-    minutes, second = divmod(round(seconds), 60)
-    hours, minute = divmod(minutes, 60)
-    return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"

@@ -29,7 +29,7 @@ from tars_jax.training.extension import Extension, grown_fields, set_aside
 # Where else metrics are shown changes nothing of a run: it may be resumed with others.
 _NOT_COMPARED = ("loggers",)
 # What a run opens as it starts. Nothing is lost with it where nothing else was kept.
-_OPENED = ("config.json", "environment.json", ".lock", "tensorboard", "wandb", "mlruns", "timeline.json")
+_OPENED = ("config.json", "environment.json", ".lock", "tensorboard", "wandb", "mlruns", "timeline.json", "report.html")
 
 
 class RunDirectory:

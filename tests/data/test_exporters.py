@@ -85,6 +85,18 @@ def test_conversations_with_pictures_as_files(run: Path, capsys: pytest.CaptureF
     assert won["actions"] == ["wait()"] * 3 and won["task"]["environment"] == "maze_path_of_light"
 
 
+def test_a_picture_that_a_killed_export_has_torn_is_written_anew(run: Path) -> None:
+    folder = export(run)
+    kept, torn, _ = sorted((folder / "images").iterdir())
+    whole, before = torn.read_bytes(), kept.stat()
+    torn.write_bytes(whole[:10])
+    (folder / "messages.jsonl").unlink()
+    export(run)
+    assert torn.read_bytes() == whole
+    assert kept.stat().st_ino == before.st_ino and kept.stat().st_mtime_ns == before.st_mtime_ns
+    assert len(list((folder / "images").iterdir())) == 3 and (folder / "messages.jsonl").is_file()
+
+
 def test_only_episodes_of_a_verdict_and_pictures_within_the_lines(run: Path) -> None:
     folder = export(run, "--config.verdict=solved", "--config.style=openai")
     (won,) = (json.loads(line) for line in (folder / "messages.jsonl").read_text().splitlines())

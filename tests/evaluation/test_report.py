@@ -26,7 +26,7 @@ from tars_jax.tasks.games.pictures import chromium
 from tars_jax.training.metrics import MetricsRow
 from tars_jax.trajectory import Outcome, Step, Trajectory
 
-VOID_TAGS = {"meta", "link", "img", "br"}
+VOID_TAGS = {"meta", "link", "img", "br", "wbr"}
 RESULT = {"score_before": 0.46, "score_after": 0.72, "episodes": 100, "minutes": 9.4, "seed": 0}
 
 
@@ -182,7 +182,8 @@ def test_whatever_an_agent_writes_stays_text() -> None:
     assert page.tags["script"] == 0
     assert page.tags["img"] == 2
     assert "onerror" not in page.attributes
-    assert sum(attack in text for text in page.texts) >= 9
+    assert sum(attack in text for text in page.texts) >= 8
+    assert "".join(page.texts).count(attack) >= 9  # calls may break between their parts
 
 
 def test_marks_stand_at_the_point() -> None:
@@ -194,7 +195,7 @@ def test_marks_stand_at_the_point() -> None:
     )
     text = render_report(data)
     assert re.findall(r'<circle cx="([\d.]+)%" cy="([\d.]+)%" r="[\d.]+" class="ring"/>', text) == [("58.3", "41.7")]
-    assert "click(583 417)" in text
+    assert "click(583 417)" in text.replace("<wbr>", "")
 
 
 @pytest.mark.parametrize(
@@ -244,6 +245,11 @@ def test_a_browser_shows_it(tmp_path: pathlib.Path, width: int, scheme: str) -> 
         (0.46, 0.50, "unclear", "Improvement is not shown: it solved 46.0%"),
         (0.50, 0.46, "unclear", "The run did not improve the agent: it solved 50.0%"),
         (0.50, 0.50, "unclear", "The run did not improve the agent: it solved 50.0%"),
+        (1.00, 1.00, "solved", "Already solved: it solved 100.0% of 100 held-out episodes before and 100.0% after"),
+        (1.00, 0.99, "solved", "Already solved before: it solved 100.0% of 100 held-out episodes before and 99.0%"),
+        (1.00, 0.80, "worse", "The agent got worse: it solved 100.0%"),
+        (0.99, 1.00, "unclear", "Improvement is not shown: it solved 99.0%"),
+        (0.00, 0.00, "unclear", "The run did not improve the agent: it solved 0.0%"),
     ],
 )
 def test_verdict(before: float, after: float, kind: str, beginning: str) -> None:
@@ -251,7 +257,7 @@ def test_verdict(before: float, after: float, kind: str, beginning: str) -> None
     got, sentence = verdict(result)
     assert got == kind
     assert sentence.startswith(beginning)
-    assert ("cannot tell from chance" in sentence) == (kind == "unclear")
+    assert ("cannot tell from chance" in sentence) == (kind == "unclear" or (after < before == 1 and kind != "worse"))
     data = dataclasses.replace(example(), result=result)
     assert f'class="headline {kind}"' in render_report(data)
 
@@ -348,7 +354,7 @@ def test_what_an_agent_wrote_without_end_is_cut_and_what_is_no_text_replaced(tmp
     talkative = dataclasses.replace(episode(0), steps=(chatter, half))
     path = write_report(tmp_path, dataclasses.replace(example(), before=[talkative], after=[talkative]))
     page = path.read_text(encoding="utf-8")
-    assert len(page) < 300_000 and "half a pair: ?" in page and "é…" in page
+    assert len(page) < 300_000 and "half a pair: ?" in page and "characters are left out" in page
 
 
 def test_what_is_damaged_in_an_episode_or_a_result_loses_no_page() -> None:

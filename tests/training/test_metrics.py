@@ -1,8 +1,7 @@
-"""Metrics survive kills and rollbacks, and progress lines say how long it takes."""
+"""Metrics survive kills and rollbacks."""
 
 from __future__ import annotations
 
-import io
 import json
 import math
 import os
@@ -15,7 +14,7 @@ import pytest
 from tensorboardX.proto.event_pb2 import Event
 
 from tars_jax import InputError
-from tars_jax.training.metrics import MetricsWriter, Progress, read_metrics, tensorboard_command
+from tars_jax.training.metrics import MetricsWriter, read_metrics, tensorboard_command
 
 
 def tensorboard_scalars(folder: pathlib.Path) -> list[tuple[str, int, float]]:
@@ -155,75 +154,6 @@ for step in range(10**9):
             assert len(steps) > last
             writer.truncate_after("ppo", -1)
     assert read_metrics(tmp_path / "metrics.jsonl") == []
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-class Clock:
-    now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-def test_progress_lines() -> None:
-    clock, stream = Clock(), Terminal()
-    progress = Progress("ppo", 20, "iterations", stream=stream, clock=clock)
-    for done in range(1, 21):
-        clock.now += 4
-        progress.update(done, reward=done / 30, version=done, think_tokens=12000.0)
-    lines = stream.getvalue().splitlines()
-    assert len(lines) == 20
-    # 19 steps are left at 4 seconds each: 76 seconds.
-    assert lines[0] == (
-        "ppo           1/20 iterations    0.25/s     1:16 left  reward 0.0333  version 1       think tokens 12,000"
-    )
-    assert lines[-1] == (
-        "ppo          20/20 iterations    0.25/s     took 1:20  reward 0.667   version 20      think tokens 12,000"
-    )
-
-
-def test_progress_of_a_resumed_run_counts_its_own_steps() -> None:
-    clock, stream = Clock(), Terminal()
-    progress = Progress("value", 100, "updates", done=90, stream=stream, clock=clock)
-    clock.now += 2
-    progress.update(91)
-    assert "0.5/s" in stream.getvalue()
-    assert "0:18 left" in stream.getvalue()
-
-
-def test_progress_is_rare_in_a_file() -> None:
-    clock, stream = Clock(), io.StringIO()
-    progress = Progress("sft", 100, "updates", stream=stream, clock=clock, min_seconds=5)
-    for done in range(1, 101):
-        clock.now += 1
-        progress.update(done)
-    lines = stream.getvalue().splitlines()
-    assert [int(line.split()[1].split("/")[0]) for line in lines] == [*range(1, 100, 5), 100]
-
-
-def test_progress_without_elapsed_time() -> None:
-    stream = Terminal()
-    Progress("sft", 3, "updates", stream=stream, clock=Clock()).update(1, loss=math.nan)
-    assert stream.getvalue() == "sft          1/3 updates       -/s        ? left  loss -\n"
-
-
-def test_the_first_step_compiles_and_says_nothing_of_the_others() -> None:
-    clock, stream = Clock(), io.StringIO()
-    progress = Progress("before", 200, "episodes", compiles=True, stream=stream, clock=clock, min_seconds=0)
-    assert stream.getvalue() == "before         0/200 episodes  compiling\n"
-    clock.now += 33
-    progress.update(1)
-    clock.now += 2
-    progress.update(9)
-    first, second = stream.getvalue().splitlines()[1:]
-    assert "? left" in first and "0:48 left" in second and "4/s" in second
-    resumed = Progress("before", 5, "episodes", done=5, compiles=True, stream=stream, clock=clock)
-    resumed.update(5)
-    assert stream.getvalue().count("compiling") == 1
 
 
 def test_the_curves_are_shown_by_what_is_there(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ import collections
 import dataclasses
 import itertools
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +62,10 @@ class Problem:
         return f"{self.kind}: {self.file}: {self.what}{lost}"
 
 
-def check(path: Path) -> list[Problem]:
+Heard = Callable[[int, int], None]  # how many episodes are read, and of how many
+
+
+def check(path: Path, on_episode: Heard = lambda done, episodes: None) -> list[Problem]:
     """All that is wrong with the store in that folder; every file is read. What a first look finds is looked at again
     while nobody writes.
 
@@ -71,21 +74,21 @@ def check(path: Path) -> list[Problem]:
     journal = Journal(path)
     if not is_store(path):
         raise InputError(f"store must be the folder of one, with a journal.jsonl; got {str(path)!r}")
-    found = _found(path, journal)
+    found = _found(path, journal, on_episode)
     if found and journal.is_writable:
         with journal.locked(mending=False):
-            return _found(path, journal)
+            return _found(path, journal, on_episode)
     return found
 
 
-def _found(path: Path, journal: Journal) -> list[Problem]:
+def _found(path: Path, journal: Journal, on_episode: Heard) -> list[Problem]:
     lines = list(journal.lines())
     events, bad = _sorted_out(journal, lines)
     lost = _lost_lines(journal, lines)
     if journal.is_uncounted and (alone := spoken_of_alone(events.values())):
         lost.append(lost_in_words(alone))
     problems = [*bad, *_journal_problems(journal, lines), *_index_problems(path, journal, lines, events)]
-    problems += _file_problems(path, events)
+    problems += _file_problems(path, events, on_episode)
     if not lost:
         return problems
     said = _said_by_lost(path, journal, list(events.values()), problems)
@@ -114,13 +117,13 @@ def _said_by_lost(path: Path, journal: Journal, events: Sequence[Event], problem
     return [*(told({"add": {"id": id}}) for id in episodes), *map(told, back)]
 
 
-def repair(path: Path) -> list[Problem]:
+def repair(path: Path, on_episode: Heard = lambda done, episodes: None) -> list[Problem]:
     """Mends what `check` finds, and returns that. It takes turns with all who write, by the journal's lock.
 
     Raises InputError as `check` does, for a store that can only be read, and for a file that the system does not give:
     it may be whole.
     """
-    found = check(path)
+    found = check(path, on_episode)
     if not found:
         return []
     aside = path / DAMAGED
@@ -130,7 +133,7 @@ def repair(path: Path) -> list[Problem]:
         if journal.replacement() is None and journal.next.exists():
             journal.next.rename(_unused(aside / journal.next.name))
         journal.finish()
-        problems = _found(path, journal)  # as others have left it until now
+        problems = _found(path, journal, on_episode)  # as others have left it until now
         if unreadable := [problem for problem in problems if problem.kind == "unreadable"]:
             raise InputError(f"{unreadable[0].file} must be readable, before a repair; got {unreadable[0].what}")
         lines = list(journal.lines())
@@ -287,10 +290,11 @@ def _content(index: Index, table: str) -> collections.Counter[tuple[Any, ...]]:
     return collections.Counter(tuple(row) for row in index.rows(f"SELECT * FROM {table}"))
 
 
-def _file_problems(path: Path, events: Mapping[int, Event]) -> Iterator[Problem]:
+def _file_problems(path: Path, events: Mapping[int, Event], on_episode: Heard) -> Iterator[Problem]:
     listed = _listed(events.values())
     good: dict[str, InputError | None] = {}  # what is wrong with an image
-    for id in listed:
+    for number, id in enumerate(listed, 1):
+        on_episode(number, len(listed))
         file = episode_file(path, id)
         try:
             stored = decode_record(read_checked(file, id), str(file))

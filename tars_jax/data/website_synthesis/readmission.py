@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from tars_jax.agent.actions import Action, Click, Finished, Navigate, Type
 from tars_jax.agent.grammar import parse_response
@@ -21,7 +21,7 @@ from tars_jax.data.website_synthesis.effects import NoCheck
 from tars_jax.data.website_synthesis.execution import Execution, now, replay, state_after
 from tars_jax.data.website_synthesis.journal import Journal, Outcome, candidate_key
 from tars_jax.data.website_synthesis.moves import HOME, Move, move_to
-from tars_jax.data.website_synthesis.synthesis import SiteReport
+from tars_jax.data.website_synthesis.synthesis import Say, SiteReport
 from tars_jax.data.website_synthesis.task import SynthesizedTask, task_id
 from tars_jax.data.website_synthesis.view import Control, View
 from tars_jax.data.website_synthesis.wording import QUOTED, replaces
@@ -79,7 +79,7 @@ async def readmit(grounds: Grounds, task: WebsiteTask) -> Outcome:
 
 
 async def readmit_all(
-    grounds: Grounds, name: str, tasks: Sequence[WebsiteTask], journal: Journal, say: Callable[[str], None]
+    grounds: Grounds, name: str, tasks: Sequence[WebsiteTask], journal: Journal, say: Say
 ) -> SiteReport:
     """The tasks of one site. `journal` has what an earlier run that was killed found out."""
     kept: list[SynthesizedTask] = []
@@ -94,7 +94,7 @@ async def readmit_all(
         if outcome.task is not None and outcome.task.id in seen:
             outcome = Outcome("a duplicate")
         why = ": ".join(filter(None, (outcome.reason, outcome.where)))
-        say(f"{name}: {number} of {len(tasks)}; {f'({why}) ' if why else ''}{task.instruction}")
+        say(number, f"{f'({why}) ' if why else ''}{task.instruction}")
         if outcome.task is None:
             rejected[outcome.reason] += 1
         else:

@@ -35,6 +35,7 @@ from tars_jax.data.website_synthesis.wording import Rewriter, refine
 from tars_jax.sandbox.browser import BrowserManager, PageError, SandboxFailure
 from tars_jax.tasks.websites.effect import Effect
 from tars_jax.tasks.websites.tables import differences, fingerprint
+from tars_jax.training.progress import working
 
 REFUSED = "its form refuses what was put in"
 HOPELESS = 2  # failures in a row after which a function is tried no more
@@ -55,6 +56,9 @@ class SynthesisConfig:
     held_out: tuple[str, ...] = ()  # sites
     most_s: float = math.inf  # real, after which no further candidate of a site is tried
     exploration: ExplorationConfig = dataclasses.field(default_factory=ExplorationConfig)
+
+
+Say = Callable[[int, str], None]  # how many tasks are done, and what was tried last
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,20 +85,23 @@ class SiteReport:
 async def synthesize(
     manager: BrowserManager, site: LiveSite, name: str, config: SynthesisConfig, *,
     rewriter: Rewriter | None = None, extractor: Extractor | None = None, journal: Journal | None = None,
-    say: Callable[[str], None] = lambda line: None,
+    say: Say = lambda done, words: None,
 ) -> SiteReport:  # fmt: skip
     """The tasks of one site, the same for the same seed and site.
 
-    `journal` has what an earlier run that was killed found out; `say` hears of progress.
+    `journal` has what an earlier run that was killed found out; `say` hears how many tasks there are, and what was
+    tried last.
     """
     seed = f"{config.seed}:{name}"
-    explored = await explore(manager, site, config.exploration)
+    with working(f"{name}: explored"):
+        explored = await explore(manager, site, config.exploration)
     functions, dropped = functions_of(explored.pages)
     if extractor is not None:
         functions, left_out = await asyncio.to_thread(_selected, extractor, explored.pages, functions)
         dropped.update(left_out)
-    say(f"{name}: {len(explored.pages)} pages, {len(functions)} functions")
-    chance = await play_at_random(manager, site, config.random_episodes, config.random_actions, seed)
+    say(0, f"{len(explored.pages)} pages, {len(functions)} functions")
+    with working(f"{name}: played at random"):
+        chance = await play_at_random(manager, site, config.random_episodes, config.random_actions, seed)
     functions = in_order(functions, chance[0])
     grounds = Grounds(manager, site, explored.noise, chance)
     made = _Maker(grounds, name, config, functions, rewriter, journal or Journal(), say)
@@ -144,7 +151,7 @@ class _Maker:
 
     def __init__(
         self, grounds: Grounds, name: str, config: SynthesisConfig, functions: list[SiteFunction],
-        rewriter: Rewriter | None, journal: Journal, say: Callable[[str], None],
+        rewriter: Rewriter | None, journal: Journal, say: Say,
     ) -> None:  # fmt: skip
         self._grounds, self._manager, self._site = grounds, grounds.manager, grounds.site
         self._name, self.config = name, config
@@ -185,7 +192,7 @@ class _Maker:
             self._take_in(candidate, outcome)
             why = ": ".join(filter(None, (outcome.reason, outcome.where)))
             said = f"({why}) {candidate.instruction}" if why else candidate.instruction
-            self._say(f"{self._name}: {len(self.tasks)} tasks of {self.tried}; {said}")
+            self._say(len(self.tasks), f"{self.tried}: {said}")
 
     async def after(self, first: Candidate, seed: str) -> list[Candidate]:
         """What can be done once `first` is."""

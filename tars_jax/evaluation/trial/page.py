@@ -5,8 +5,8 @@ from __future__ import annotations
 import html
 from collections.abc import Sequence
 
-from tars_jax.evaluation.page import page_html
 from tars_jax.evaluation.replays import replays_html
+from tars_jax.evaluation.report import page_html
 from tars_jax.evaluation.trial.examine import Trial
 from tars_jax.evaluation.trial.findings import LOOK, OK, WRONG, Finding
 from tars_jax.evaluation.trial.transcript import ending, transcript
@@ -23,10 +23,13 @@ def render_trial(title: str, subtitle: str, trial: Trial) -> str:
         episode = replays_html((), (played.trajectory,), 1, labels=("", "Played"))
     else:
         episode = f"<pre>{html.escape(transcript(played))}</pre>"
-    main = f"""<section class="headline {kind}"><p class="verdict">{html.escape(verdict)}</p></section>
-<section class="parts"><h2>What was found</h2><table>{_rows(trial.findings)}</table></section>
-<section class="replays"><h2>One episode</h2><p class="note">{html.escape(ending(played))}</p>{episode}</section>"""
-    return page_html(title, subtitle, main)
+    parts = (
+        f'<section class="headline {kind}"><p class="verdict">{html.escape(verdict)}</p></section>',
+        f'<section class="parts"><h2>What was found</h2><table>{_rows(trial.findings)}</table></section>',
+        '<section class="replays"><h2>One episode</h2>'
+        f'<p class="note">{html.escape(ending(played))}</p>{episode}</section>',
+    )
+    return page_html(title, subtitle, parts)
 
 
 def verdict_of(trial: Trial) -> tuple[str, str]:

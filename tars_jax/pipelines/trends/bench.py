@@ -21,6 +21,7 @@ from tars_jax.pipelines.config import flatten, unflatten
 from tars_jax.pipelines.on_device import Curves, OnDevice, Pretrained
 from tars_jax.pipelines.trends.kept import load, store
 from tars_jax.pipelines.trends.verdicts import Judgement, Test, judge, late
+from tars_jax.training.progress import working
 
 DISCOUNT = ("ppo.gamma", "ppo.advantages")  # which returns a value model learns: those of tokens or of turns
 Settings = Mapping[str, Any]  # dotted field of configs/on_device.py -> value
@@ -152,8 +153,9 @@ class Bench:
         path = self._folder / f"{hashlib.sha256(made_of.encode()).hexdigest()[:16]}.npz"
         if not path.exists():
             began = time.monotonic()
-            store(path, make())
             words = [what, game, *(f"{field}={value}" for field, value in (settings or {}).items())]
+            with working(f"  {' '.join(words)}"):
+                store(path, make())
             self._say(f"{' '.join(words)}: seeds {', '.join(map(str, seeds))}, {time.monotonic() - began:.0f} s")
         return load(path)
 

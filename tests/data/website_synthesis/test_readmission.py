@@ -68,10 +68,10 @@ def test_recorded_solutions_get_a_check_of_all_that_they_change(tmp_path: Any) -
                 await site.reset()
                 grounds = Grounds(manager, site, frozenset(), [to_tables(await site.snapshot())])
                 journal = tmp_path / "orders.jsonl"
-                first = await readmit_all(grounds, "orders", tasks, Journal(journal), lambda line: None)
+                first = await readmit_all(grounds, "orders", tasks, Journal(journal), lambda done, words: None)
                 lines = journal.read_bytes()
                 nobody = dataclasses.replace(grounds, manager=None)  # type: ignore[arg-type]
-                again = await readmit_all(nobody, "orders", tasks, Journal(journal), lambda line: None)
+                again = await readmit_all(nobody, "orders", tasks, Journal(journal), lambda done, words: None)
                 assert journal.read_bytes() == lines, "a killed run goes on without trying anything twice"
                 return first, again
         finally:
