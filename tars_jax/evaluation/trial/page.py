@@ -11,7 +11,6 @@ from tars_jax.evaluation.trial.examine import Trial
 from tars_jax.evaluation.trial.findings import LOOK, OK, WRONG, Finding
 from tars_jax.evaluation.trial.transcript import ending, transcript
 
-_SAID = {WRONG: "to be mended", LOOK: "to be looked at", OK: "as it should be"}
 _KIND = {WRONG: "worse", LOOK: "unclear", OK: "better"}  # of report.css
 
 
@@ -44,7 +43,7 @@ def verdict_of(trial: Trial) -> tuple[str, str]:
 
 def _rows(findings: Sequence[Finding]) -> str:
     return "".join(
-        f'<tr class="{_KIND[finding.level]}"><td>{html.escape(finding.about)}</td>'
-        f"<td>{html.escape(finding.sentence)}</td><td>{_SAID[finding.level]}</td></tr>"
+        f'<tr class="{_KIND[finding.level]}"><td style="white-space: nowrap">{html.escape(finding.about)}</td>'
+        f"<td>{html.escape(finding.sentence)}</td><td>{finding.level}</td></tr>"
         for finding in findings
     )
