@@ -36,8 +36,8 @@ def get_config() -> ConfigDict:
             "judgments": "",  # a folder of what `judge` said; of `source`, annotations.csv is enough then
             "unsure": "leave_out",  # what "Unsure" is, of AgentRewardBench: leave_out or failure
             "contradiction": "leave_out",  # labels that contradict each other: leave_out, failure or first
-            "most": 0,  # labelled trajectories, drawn by the seed; 0: all
-            "parallel": 8,  # trajectories that are judged at the same time
+            "most": 0,  # labels (trajectories, or answers), drawn by the seed; 0: all
+            "parallel": 8,  # of them that are judged at the same time
             "seed": 0,
             "run": "",
         }

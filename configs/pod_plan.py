@@ -21,9 +21,10 @@ the length:
         --config.decode.mesh.expert=16 --config.decode.mesh.tensor=1 --config.decode.slots=512
         --config.batch.row_length=16384 --config.decode.cache_length=16384
 
-A small one, nano on four chips of v5e (half a minute of one core): the sizes above fit large slices alone.
+A small one, nano on four chips of v5e (a minute and a half of one core); what is not given of meshes, lengths and
+backends follows the slice and the model:
 
-    ./launch/local.sh pod_plan --config=pod_plan_small
+    ./launch/local.sh pod_plan --config.preset=nano --config.topology=v5e:2x2
 """
 
 import ml_collections
@@ -36,25 +37,32 @@ def get_config() -> ml_collections.ConfigDict:
     config.preset = "ui-tars-2"
     config.depth = 0  # decoder layers; 0: the preset's. Fewer do not compile faster, but show what one layer costs
     config.topology = "v5p:8x8x8"  # CHIP:AxB or CHIP:AxBxC
-    # 0: what the others leave. The share of the model's width on one chip of fsdp should be a multiple of 128.
-    config.mesh = ml_collections.ConfigDict({"data": 1, "fsdp": 8, "expert": 0, "tensor": 1})
+    # 0: what the others leave; -1: 8 on a slice of 64 chips and more, else all of them. The share of the model's width
+    # on one chip of fsdp should be a multiple of 128.
+    config.mesh = ml_collections.ConfigDict({"data": 1, "fsdp": -1, "expert": 0, "tensor": 1})
     config.batch = ml_collections.ConfigDict(
-        {"rows": 0, "row_length": 32_768, "images_per_row": 5, "image_height": 704, "image_width": 1280}
-    )  # 0 rows: one for each chip that holds rows
+        {
+            "rows": 0,  # 0: one for each chip that holds rows
+            "row_length": 0,  # 0: 32,768, or 1,024 of a model whose heads the kernels do not take
+            "images_per_row": 5,
+            "image_height": 0,  # 0: 704, or 96 of such a model
+            "image_width": 0,  # 0: 1280, or 96
+        }
+    )
     config.decode = ml_collections.ConfigDict(
         {
             "slots": 0,  # 0: 8 for each chip that holds slots
-            "cache_length": 32_768,
+            "cache_length": 0,  # 0: as row_length
             "new_tokens": 1024,  # that each slot reads, as many as it holds at most: a screenshot of 1280x704 is 880
-            "mesh": {"data": 0, "fsdp": 1, "expert": 8, "tensor": 8},
+            "mesh": {"data": 0, "fsdp": 1, "expert": -1, "tensor": -1},  # -1: 8 on 64 chips and more, else 1
         }
     )
     config.optimizer = "adamw"
     config.execution = ml_collections.ConfigDict(
         {
             "remat": "host",
-            "attention": "splash",
-            "experts": "megablox",
+            "attention": "",  # "": splash, or dense where the model's heads are no multiple of 128
+            "experts": "",  # "": megablox, or ragged there
             "expert_communication": "weight_gather",
             "products": "plain",
             "cache": "rows",

@@ -12,7 +12,7 @@ from tars_jax.rules import one_of
 from tars_jax.training.progress import QUIET, Progress
 from tars_jax.training.run_directory import RunDirectory
 
-POSITIONAL = "source"
+POSITIONAL = ("source",)
 RULES = {"format": one_of(*FORMATS), "style": one_of(*STYLES), "verdict": one_of(*VERDICTS)}
 
 

@@ -69,7 +69,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     write_json(
         path / "result.json",
         {
-            "set": {**labelled_by._asdict(), "trajectories": len(labels), "source": str(config.source)},
+            "set": {**labelled_by._asdict(), what: len(labels), "source": str(config.source)},
             **found.to_json(),
             "labelled_twice": twice,
             "agreed": agreed,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import pathlib
 import shlex
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
+import ml_collections
 from jax.sharding import Mesh
 
 from configs.pod_plan import get_config
@@ -45,16 +47,18 @@ from tars_jax.training.state import TrainState, abstract_state
 from tars_jax.training.value import value_model
 
 PROGRAMS = ("policy update", "value update", "decode step", "prefill")
+LARGE_SLICE, MESH_SIDE = 64, 8  # chips from which on the axes that are not given have this size
+KERNEL_HEADS = 128  # the kernels of attention and experts take heads, and widths, that are multiples of it
 ALWAYS = ("preset", "topology")  # fields that a plan's command names even if they are the default's
 
 RULES = {
     "preset": one_of(*sorted(PRESETS)),
     "depth": at_least(0),
     "batch.rows": at_least(0),
-    "batch.row_length": at_least(2),
+    "batch.row_length": Rule(lambda length: length == 0 or length > 1, "a value of at least 2, or 0"),
     "batch.images_per_row": at_least(0),
     "decode.slots": at_least(0),
-    "decode.cache_length": at_least(1),
+    "decode.cache_length": at_least(0),
     "decode.new_tokens": at_least(1),
     "optimizer": one_of(*ALGORITHMS),
     "dtype": one_of("float32", "bfloat16"),
@@ -80,7 +84,8 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     print(path)
 
 
-def make_plan(config: Any, slice_: Slice) -> PodPlan:
+def make_plan(asked: Any, slice_: Slice) -> PodPlan:
+    config = fitted(asked, len(slice_.devices))
     model = planned_model(config)
     training = mesh_on(slice_, config.mesh.to_dict(), "mesh")
     decoding = mesh_on(slice_, config.decode.mesh.to_dict(), "decode.mesh")
@@ -145,7 +150,7 @@ def make_plan(config: Any, slice_: Slice) -> PodPlan:
     total, active = count_parameters(model)
     shapes = parameter_shapes(model)
     return PodPlan(
-        command(config),
+        command(asked),
         config.preset,
         config.topology,
         slice_,
@@ -183,6 +188,30 @@ def _sizes(name: str, state: TrainState) -> dict[str, float]:
         f"{name} parameters": bytes_per_chip(state.parameters),
         f"{name} optimizer": bytes_per_chip(state.optimizer),
     }
+
+
+def fitted(config: Any, chips: int) -> ml_collections.ConfigDict:
+    """With what is not given as the slice and the model take it."""
+    fitted = config.copy_and_resolve_references()
+    large, has_kernels = chips >= LARGE_SLICE, preset(config.preset).head_dim % KERNEL_HEADS == 0
+    usual = {
+        "mesh.fsdp": (-1, MESH_SIDE if large else 0),
+        "mesh.expert": (0, 0 if large or config.mesh.fsdp != -1 else 1),
+        "decode.mesh.expert": (-1, MESH_SIDE if large else 1),
+        "decode.mesh.tensor": (-1, MESH_SIDE if large else 1),
+        "batch.row_length": (0, 32_768 if has_kernels else 1024),
+        "batch.image_height": (0, 704 if has_kernels else 96),
+        "batch.image_width": (0, 1280 if has_kernels else 96),
+        "execution.attention": ("", "splash" if has_kernels else "dense"),
+        "execution.experts": ("", "megablox" if has_kernels else "ragged"),
+    }
+    with fitted.unlocked():
+        for field, (unset, value) in usual.items():
+            section, _, name = field.rpartition(".")
+            node = functools.reduce(lambda each, part: each[part], section.split("."), fitted)
+            node[name] = value if node[name] == unset else node[name]
+        fitted.decode.cache_length = fitted.decode.cache_length or fitted.batch.row_length
+    return fitted
 
 
 def planned_model(config: Any) -> ModelConfig:

@@ -16,7 +16,7 @@ from tars_jax.training.archive import write_archive
 from tars_jax.training.progress import QUIET, counting
 from tars_jax.training.run_directory import RunDirectory
 
-POSITIONAL = "source"
+POSITIONAL = ("source",)
 RULES = {"checkpoint": one_of(*CHECKPOINTS), "trajectories": one_of(*TRAJECTORIES)}
 
 

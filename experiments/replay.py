@@ -41,7 +41,7 @@ from tars_jax.training.recorded_updates import (
 from tars_jax.training.run_directory import RunDirectory, environment, write_json
 from tars_jax.trajectory.files import load_trajectory
 
-POSITIONAL = "source"
+POSITIONAL = ("source",)
 RULES = {
     "mode": one_of("train", "rollout"),
     "stage": one_of("before", "after"),

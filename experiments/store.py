@@ -22,7 +22,7 @@ from tars_jax.trajectory import Trajectory
 from tars_jax.trajectory.files import save_trajectory
 from tars_jax.trajectory.folders import mark_evaluation
 
-POSITIONAL = "store"
+POSITIONAL = ("store",)
 ACTIONS = ("summary", "count", "list", "sample", "export", "import", "judge", "check", "repair")
 FORMATS = ("jsonl", "parquet", "array_record", "trajectories")
 RULES = {

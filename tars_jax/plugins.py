@@ -56,10 +56,12 @@ class Plugins:
         except (ImportError, ValueError) as error:  # ValueError: of an empty name
             about = f"{self.kind} {name!r}: {module_name!r} must be a module that can be imported"
             raise InputError(f"{about}; got {type(error).__name__}: {error}") from error
+        found = getattr(value, "__file__", None)
+        place = f"{module_name} ({found})" if found else module_name  # it may be another than was meant
         for part in path.split("."):
             if not hasattr(value, part):
                 raise InputError(
-                    f"{self.kind} {name!r}: {part!r} must be an attribute of {module_name}{_instead(part, value)}"
+                    f"{self.kind} {name!r}: {part!r} must be an attribute of {place}{_instead(part, value)}"
                 )
             value = getattr(value, part)
         return value

@@ -91,9 +91,9 @@ def action_guide(grammar: str, space: ActionSpace | None = None, *, pixels: bool
     examples = [(action, meaning) for action, meaning in EXAMPLES if action.name in page.actions]
     if page.functions or page.platform == "tools":
         examples = [_ANSWER if isinstance(action, Finished) else (action, meaning) for action, meaning in examples]
-    first = examples[0][0] if examples else _example(page.functions[0]) or ToolCall(page.functions[0].name)
+    first = examples[0][0] if examples else example_call(page.functions[0]) or ToolCall(page.functions[0].name)
     if page.platform == "tools" and page.functions:
-        first = _example(page.functions[0]) or first
+        first = example_call(page.functions[0]) or first
     answer = format_response(Response("what you see and what you do next", (first,)), grammar=grammar, space=page)
     parts = [f"{_introduction(page, [action for action, _ in examples], pixels)}\n\n{answer}"]
     if examples:
@@ -122,7 +122,7 @@ def _written(action: Action, grammar: str, space: ActionSpace) -> str:
 
 
 def _function(function: Function, grammar: str, space: ActionSpace) -> str:
-    example = _example(function)
+    example = example_call(function)
     call = _written(example, grammar, space) if example else function.name
     about = " ".join(function.description.split())
     lines = [f"{call}  # {about}" if about else call]
@@ -137,7 +137,7 @@ def _function(function: Function, grammar: str, space: ActionSpace) -> str:
     return "\n".join(lines)
 
 
-def _example(function: Function) -> ToolCall | None:
+def example_call(function: Function) -> ToolCall | None:
     """A call with all parameters, or with those that it needs, if values for them are easily found."""
     properties, required = function.parameters.get("properties", {}), function.parameters.get("required", ())
     for names in ({*properties, *required}, {*required}):

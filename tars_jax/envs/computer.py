@@ -36,6 +36,9 @@ class ComputerEnvironment:
 
     A task that asks nothing ends as soon as it is done; a question ends with `finished`.
 
+    For tasks of one's own, a class made of this one says in `draw` what a seed's task is: a scene with the files and
+    programs that are there, the goal, and a solution, by which it has a reference player (docs/computer_python.md).
+
     Args:
       task: one of `tars_jax.tasks.computer.catalog.TASKS`; empty: the seed draws one that the parts can do.
       level: from 1 to 3.
@@ -95,6 +98,10 @@ class ComputerEnvironment:
     def instruction(self) -> str:
         return self._episode.level.scene.instruction if self._episode else ""
 
+    def draw(self, seed: int) -> catalog.Level:
+        """The task of a seed: always the same. It must be one that the parts of the computer can have."""
+        return catalog.draw_level(self._task, self._level, seed, self._parts)
+
     async def reset(self, task: Task) -> Observation:
         return await self.reset_in_group(task, 1)
 
@@ -104,7 +111,7 @@ class ComputerEnvironment:
         if self._computers is None:
             self._computers = shared_computers.acquire(self._kind)
         shared, spec = self._computers, self._spec
-        level = catalog.draw_level(self._task, self._level, task.seed, self._parts)
+        level = self.draw(task.seed)
         try:
             computers, computer = await shared.entered(), None
             if size > 1 and "desktop" not in self._parts:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tars_jax import InputError
 from tars_jax.agent.actions import Action, Navigate, NavigateBack, Type
@@ -13,7 +13,10 @@ from tars_jax.environment import Function
 from tars_jax.envs.gui import Position, acts_on_page, mouse_after, to_events
 from tars_jax.sandbox.browser import InsertText, Observation
 from tars_jax.sandbox.computer.page import ComputerPage
-from tars_jax.sandbox.desktop import Desktop, Settle
+from tars_jax.sandbox.desktop import Settle
+
+if TYPE_CHECKING:
+    from tars_jax.sandbox.desktop import Desktop
 
 SETTLE = Settle(first_ms=300, quiet_ms=100, bound_ms=3000)  # of applications, which draw in several goes
 PAGE_SETTLE_MS = 300.0  # virtual; editors of websites note what was typed up to 250 ms later

@@ -191,6 +191,12 @@ def episode_steps(id: str, options: Mapping[str, Any]) -> int:
     return int(options.get("max_episode_steps") or find_spec(id).max_episode_steps or UNLIMITED_STEPS)
 
 
+def success_return(id: str, options: Mapping[str, Any]) -> float | None:
+    """The least return of a success, by its own options or its registration."""
+    asked: float | None = options.get("success_return")
+    return find_spec(id).reward_threshold if asked is None else asked
+
+
 def _renders(id: str, spec: gymnasium.envs.registration.EnvSpec) -> bool:
     try:
         made_by = load_env_creator(spec.entry_point) if isinstance(spec.entry_point, str) else spec.entry_point

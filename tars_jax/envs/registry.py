@@ -152,7 +152,7 @@ def _playable_spec(name: str) -> EnvironmentSpec:
 
 
 def _gymnasium_spec(name: str, options: Mapping[str, Any]) -> EnvironmentSpec:
-    from tars_jax.envs.gymnasium_adapter import GymnasiumEnvironment, check_options, episode_steps
+    from tars_jax.envs.gymnasium_adapter import GymnasiumEnvironment, check_options, episode_steps, success_return
 
     id = name.removeprefix(_GYMNASIUM)
     return EnvironmentSpec(
@@ -160,6 +160,7 @@ def _gymnasium_spec(name: str, options: Mapping[str, Any]) -> EnvironmentSpec:
         make=lambda resources: cast(Environment, GymnasiumEnvironment(id, **options)),
         check_options=functools.partial(check_options, id),
         default_max_steps=lambda options: episode_steps(id, options),
+        success_return=lambda options: success_return(id, options),
         made_with=options,
     )
 

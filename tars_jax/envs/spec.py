@@ -45,6 +45,10 @@ def _default_steps(options: Mapping[str, Any]) -> int:
     return DEFAULT_MAX_STEPS
 
 
+def _no_return(options: Mapping[str, Any]) -> float | None:
+    return None
+
+
 def _own_verifier(task: Task) -> Verification:
     return task.verification
 
@@ -61,6 +65,8 @@ class EnvironmentSpec:
     needs_browser: bool = False
     check_options: Callable[[Mapping[str, Any]], None] = _any_options  # InputError for a task's that it cannot have
     default_max_steps: Callable[[Mapping[str, Any]], int] = _default_steps  # the agent's step budget, by the options
+    says_max_steps: bool = True  # false: `default_max_steps` is ours, as the environment has none
+    success_return: Callable[[Mapping[str, Any]], float | None] = _no_return  # the least of a success, where it is one
     reference: ReferencePlayer | None = None  # plays from what an observation's info holds as "state"
     time_limit: float = DEFAULT_TIME_LIMIT_S  # seconds of one reset or step; infinity: it has limits of its own
     verification: Callable[[Task], Verification] = _own_verifier  # how a task's success is told, such as its reference
@@ -129,6 +135,7 @@ def spec_of(name: str, made_by: Any, options: Mapping[str, Any]) -> EnvironmentS
         needs_browser=bool(getattr(made_by, "needs_browser", False)),
         check_options=check_options,
         default_max_steps=functools.partial(_own_steps, name, getattr(made_by, "max_steps", DEFAULT_MAX_STEPS)),
+        says_max_steps=hasattr(made_by, "max_steps"),
         reference=getattr(made_by, "reference_player", None),
         time_limit=getattr(made_by, "time_limit", DEFAULT_TIME_LIMIT_S),
         verification=functools.partial(_said_verification, name, getattr(made_by, "verification", _own_verifier)),

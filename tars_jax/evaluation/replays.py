@@ -26,10 +26,15 @@ _LARGE_HEIGHT = 4 * _LARGE_WIDTH  # of what is shrunk
 _LARGE_BYTES = 100_000  # of a small screenshot; a larger file is shrunk, too
 
 
-def replays_html(before: Sequence[Trajectory], after: Sequence[Trajectory], count: int) -> str:
+def replays_html(
+    before: Sequence[Trajectory],
+    after: Sequence[Trajectory],
+    count: int,
+    labels: tuple[str, str] = ("Before", "After"),
+) -> str:
     """The first `count` episodes of each side; where both played the same task, they stand under each other."""
     strips: dict[str, list[tuple[str, str, Trajectory]]] = {}
-    for side, label, trajectories in (("before", "Before", before), ("after", "After", after)):
+    for side, label, trajectories in (("before", labels[0], before), ("after", labels[1], after)):
         for trajectory in trajectories[:count]:
             task = json.dumps(trajectory.task, sort_keys=True, default=str)
             strips.setdefault(task, []).append((side, label, trajectory))

@@ -1,13 +1,13 @@
-"""The command line of every experiment: tars-jax NAME [VALUE] [--config=FILE] [--config.FIELD=VALUE ...].
+"""The command line of every experiment: tars-jax NAME [VALUE ...] [--config=FILE] [--config.FIELD=VALUE ...].
 
 The command comes with the wheel; in a checkout `./launch/local.sh` sets up first and then does the same.
 
 NAME is a module experiments/NAME.py with `run(config, run_directory)` and, optionally, `RULES`, dotted field -> Rule,
-`POSITIONAL`, the field that a VALUE without a flag is for, `EXTENSIONS`, the fields that may grow when a run is resumed
-(`tars_jax.training.extension`), and `PROCESSES = "many"` where several processes can share a run
+`POSITIONAL`, the fields that VALUEs without a flag are for, in their order, `EXTENSIONS`, the fields that may grow when
+a run is resumed (`tars_jax.training.extension`), and `PROCESSES = "many"` where several processes can share a run
 (`tars_jax.training.processes`); its default config is configs/NAME.py. Two fields belong to this file: `seed`, and
 `run`, the run directory ("" for runs/NAME-TIME-seedSEED, in the checkout, or else where the user stands; one that
-exists is resumed).
+exists is resumed). A config without `run` is of a command that leaves no run: it has `run(config)`.
 
 Exit codes: 0 done, 1 done, and what was to be shown is not so (`run` returns it), 2 something given cannot be used, or
 what was waited for did not come (one sentence says what; a run that was refused leaves no directory), 130 interrupted
@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import difflib
 import errno
 import importlib.util
 import itertools
@@ -27,7 +28,7 @@ import shlex
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import ModuleType
 from typing import NoReturn
 
@@ -71,8 +72,10 @@ def main(arguments: list[str], root: pathlib.Path = ROOT) -> int:
             print(list_fields(name, flags, root, getattr(_load(name, root), "RULES", {})))
             return 0
         module = _load(name, root)
-        flags = _with_positional(flags, getattr(module, "POSITIONAL", ""))
+        flags = _with_positional(flags, getattr(module, "POSITIONAL", ()))
         config = load_config(name, flags, root=root, rules=getattr(module, "RULES", {}))
+        if "run" not in config:
+            return module.run(config) or 0
         with contextlib.ExitStack() as stack:
             run_directory = stack.enter_context(_run_directory(name, config, root, module))
             resume = _resume_command(name, run_directory.path, root)
@@ -102,20 +105,25 @@ def _experiment(arguments: list[str], root: pathlib.Path) -> tuple[str, list[str
         return "", []
     name, *flags = arguments
     if name not in experiment_names(root):
+        guess = difflib.get_close_matches(name, experiment_names(root), 1)
+        meant = f" (did you mean {guess[0]!r}?)" if guess else ""
         raise InputError(
-            f"the first argument must be an experiment, one of {', '.join(experiment_names(root))}; got {name!r}"
+            f"the first argument must be an experiment, one of {', '.join(experiment_names(root))}; got {name!r}{meant}"
         )
     return name, flags
 
 
-def _with_positional(flags: list[str], field: str) -> list[str]:
-    """A value without a flag becomes the flag of the experiment's field for it."""
+def _with_positional(flags: list[str], fields: Sequence[str]) -> list[str]:
+    """Values without a flag become the flags of the experiment's fields for them."""
     values = [flag for flag in flags if not flag.startswith("-")]
-    if not field or not values:
+    if not fields or not values:
         return flags
-    if len(values) > 1:
-        raise InputError(f"config.{field} must be one value; got {' '.join(values)}")
-    return [f"--config.{field}={flag}" if flag in values else flag for flag in flags]
+    if len(values) > len(fields):
+        named = " and ".join(f"config.{field}" for field in fields)
+        each = "each " if len(fields) > 1 else ""
+        raise InputError(f"{named} must {each}be one value; got {' '.join(values)}")
+    given = (f"--config.{field}={value}" for field, value in zip(fields, values, strict=False))
+    return [*given, *(flag for flag in flags if flag.startswith("-"))]
 
 
 def experiment_names(root: pathlib.Path) -> list[str]:

@@ -42,7 +42,6 @@ from tars_jax.training.state import abstract_parameters
 
 # What the client calls its arguments, by the fields that they come from.
 FIELDS = {
-    "client.target": "config.checkpoint",
     "client.model": "config.model",
     "client.api_key": "config.api_key_file",
 }
@@ -90,8 +89,9 @@ def scripted(name: str, config: Any) -> Contestant:
     return Contestant(player, writer, agent, config.screen or SCREEN)
 
 
-def remote(config: Any) -> Contestant:
-    """A policy that is asked by chat messages: our server, or any OpenAI-compatible one.
+def remote(config: Any, field: str = "checkpoint") -> Contestant:
+    """A policy that is asked by chat messages: our server, or any OpenAI-compatible one, at the address that `field`
+    of the config holds.
 
     One whose server does not say how it was trained to act is told how to. Raises InputError where nobody answers, and
     for a model or a key that the address lacks or does not take. One that is away later is waited for, for
@@ -102,9 +102,7 @@ def remote(config: Any) -> Contestant:
     key = read_key(config.api_key_file)
 
     def reach() -> contextlib.AbstractAsyncContextManager[PolicyClient]:
-        return open_client(
-            config.checkpoint, turns=turns, model=config.model, api_key=key, patience=config.answer_seconds
-        )
+        return open_client(config[field], turns=turns, model=config.model, api_key=key, patience=config.answer_seconds)
 
     async def knock() -> Mapping[str, Any]:
         async with reach() as client:
@@ -113,12 +111,11 @@ def remote(config: Any) -> Contestant:
     try:
         policy = asyncio.run(knock())
     except PolicyUnavailable as error:
-        raise InputError(
-            f"config.checkpoint must be where a policy answers; got {config.checkpoint!r}: {error}"
-        ) from error
+        raise InputError(f"config.{field} must be where a policy answers; got {config[field]!r}: {error}") from error
     except InputError as error:
         argument, _, rest = str(error).partition(" ")
-        raise InputError(f"{FIELDS.get(argument, argument)} {rest}") from None
+        named = {**FIELDS, "client.target": f"config.{field}"}.get(argument, argument)
+        raise InputError(f"{named} {rest}") from None
     known = policy.get("agent")
     section = known or config.agent
     agent = agent_config(section, None, pixel_size)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import math
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,7 +19,6 @@ from tars_jax.inference import Engine
 from tars_jax.inference.constraint import Constraints
 from tars_jax.judges.admission import require_told
 from tars_jax.judges.registry import judge_of
-from tars_jax.model.config import VisionConfig
 from tars_jax.model.policy import Parameters
 from tars_jax.model.sharding import make_mesh
 from tars_jax.pipelines.fleet import open_fleet, open_policy
@@ -34,7 +32,7 @@ from tars_jax.pipelines.sections import (
     chat_format,
     configured,
     engine_config,
-    fitting_size,
+    image_tokens,
     num_hosts,
     rewards_of,
     well_formed,
@@ -71,9 +69,9 @@ class RunSpec:
         model, tokenizer, self.parent = starting_point(config.model.preset)
         self.model, self.tokenizer = configured(model, config.model), tokenizer
         self.mesh = make_mesh(config.mesh.to_dict())
-        image_tokens = functools.partial(_image_tokens, self.model.vision)
+        tokens_of = functools.partial(image_tokens, self.model.vision)
         text = config.agent.max_observation_tokens
-        self.writer = PromptWriter(tokenizer, image_tokens, config.agent.show_budget, chat_format(tokenizer), text)
+        self.writer = PromptWriter(tokenizer, tokens_of, config.agent.show_budget, chat_format(tokenizer), text)
         self.shapes = shapes_of(config, self.writer) if shapes is None else shapes
         self.config = config = with_room(config, self.writer, self.shapes)
         self.packer = Packer(self.model, PackingConfig(**config.packing.to_dict()), image=tokenizer.image)
@@ -103,11 +101,6 @@ class RunSpec:
     def parameters(self) -> Parameters:
         """Weights of the right shapes and shardings: what is loaded from files is laid out like them."""
         return fresh_parameters(self.model, jax.random.key(self.config.seed), self.mesh)
-
-
-def _image_tokens(vision: VisionConfig, height: int, width: int) -> int:
-    """Decoder tokens of a screenshot; a function with a name, as it goes to hosts of a fleet."""
-    return math.prod(vision.token_grid(*fitting_size(vision.patch * vision.merge, height, width)))
 
 
 def _unseen(moment: Moment) -> None:

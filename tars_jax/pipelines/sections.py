@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -91,6 +92,11 @@ def agent_config(
         screenshot_size=None if vision is None else functools.partial(fitting_size, vision.patch * vision.merge),
         image_size=image_size if in_pixels else None,
     )
+
+
+def image_tokens(vision: VisionConfig, height: int, width: int) -> int:
+    """Decoder tokens of a screenshot; a function with a name, as it goes to hosts of a fleet."""
+    return math.prod(vision.token_grid(*fitting_size(vision.patch * vision.merge, height, width)))
 
 
 def fitting_size(unit: int, height: int, width: int) -> tuple[int, int]:

@@ -115,7 +115,7 @@ def save_parameters(
     which model they are where that is another. Raises InputError if `parent` is no export or `path` is something else.
     """
     require_replaceable(pathlib.Path(path))
-    extra = {} if parent is None else {**descent(_all_of(lineage(parent))), **inherited(parent)}
+    extra = {} if parent is None else {**descent(ancestors_of_children(parent)), **inherited(parent)}
     extra |= {} if model is None else of_model(model)
     _write(pathlib.Path(path), parameters, extra, () if parent is None else extra_files_of(parent))
 
@@ -193,6 +193,11 @@ def common_ancestors(lineages: Sequence[Lineage]) -> tuple[str, ...]:
     """Ids of the checkpoints that all have in common, the first start first; a checkpoint counts as its own."""
     shared = set.intersection(*(set(_all_of(each)) for each in lineages))
     return tuple(ancestor for ancestor in _all_of(lineages[0]) if ancestor in shared)
+
+
+def ancestors_of_children(path: str | os.PathLike[str]) -> tuple[str, ...]:
+    """Ids of the checkpoints that lead to what is made of exported weights, these among them. Raises as `lineage`."""
+    return _all_of(lineage(path))
 
 
 def descent(ancestors: Sequence[str]) -> dict[str, Any]:

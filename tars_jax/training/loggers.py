@@ -13,11 +13,16 @@ import importlib
 import math
 import os
 import shutil
+import socket
+import struct
+import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from tensorboardX import SummaryWriter
+from tensorboardX.proto.event_pb2 import Event
+from tensorboardX.proto.summary_pb2 import Summary
+from tensorboardX.record_writer import masked_crc32c
 
 from tars_jax import InputError
 
@@ -44,18 +49,30 @@ class Logger(Protocol):
 
 
 class TensorBoard:
-    """RUN/tensorboard, as event files."""
+    """RUN/tensorboard, as an event file. The library's own writer has a thread, where a full disk is a traceback; this
+    one writes where it is called, and whoever calls knows what to say."""
 
     def __init__(self, run: Path) -> None:
-        shutil.rmtree(run / TENSORBOARD_FOLDER, ignore_errors=True)
-        self._writer = SummaryWriter(logdir=str(run / TENSORBOARD_FOLDER), flush_secs=10)
+        folder = run / TENSORBOARD_FOLDER
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        started = time.time()
+        path = folder / f"events.out.tfevents.{int(started)}.{socket.gethostname()}"
+        self._file = path.open("wb", buffering=0)
+        self._append(Event(wall_time=started, file_version="brain.Event:2"))
 
     def write(self, row: MetricsRow) -> None:
-        for name, value in row.values.items():
-            self._writer.add_scalar(f"{row.stage}/{name}", value, row.step, walltime=row.time)
+        values = [Summary.Value(tag=f"{row.stage}/{name}", simple_value=value) for name, value in row.values.items()]
+        self._append(Event(wall_time=row.time, step=row.step, summary=Summary(value=values)))
 
     def close(self) -> None:
-        self._writer.close()
+        self._file.close()
+
+    def _append(self, event: Event) -> None:
+        """A record of TensorFlow: the length, its checksum, the data, its checksum."""
+        data = event.SerializeToString()
+        length = struct.pack("<Q", len(data))
+        self._file.write(length + _checksum(length) + data + _checksum(data))
 
 
 class WeightsAndBiases:
@@ -131,6 +148,10 @@ def open_loggers(run: Path, names: Iterable[str], rows: Iterable[MetricsRow]) ->
         for logger in found:
             logger.write(row)
     return found
+
+
+def _checksum(data: bytes) -> bytes:
+    return struct.pack("<I", masked_crc32c(data))
 
 
 def _numbers(row: MetricsRow) -> dict[str, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pathlib
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -12,11 +13,19 @@ import numpy as np
 from flax.traverse_util import unflatten_dict
 
 from tars_jax import InputError
+from tars_jax.json_fields import read_object
 from tars_jax.model.config import ModelConfig, require_dtype
 from tars_jax.model.huggingface import export_checkpoint
 from tars_jax.model.huggingface.files import OpenWeights
 from tars_jax.model.huggingface.writing import SHARD_BYTES, require_weights_of
-from tars_jax.training.checkpoint import extra_files_of, of_model, recorded_model, require_replaceable
+from tars_jax.training.checkpoint import (
+    ancestors_of_children,
+    descent,
+    extra_files_of,
+    of_model,
+    recorded_model,
+    require_replaceable,
+)
 from tars_jax.training.tensors import Piece, StoredTensors, write_tensors
 
 Path = str | os.PathLike[str]
@@ -39,6 +48,9 @@ EXTRA_FILES = (
 )
 
 
+LINEAGE_FILE = "tars_jax_lineage.json"  # of an export: what its weights come from, for when they come back
+
+
 def import_weights(
     source: Path,
     output: Path,
@@ -47,8 +59,8 @@ def import_weights(
 ) -> ModelConfig:
     """Makes the checkpoint `output` of a directory of safetensors and config.json, whole or not at all.
 
-    The checkpoint records its model, and `EXTRA_FILES` go with it. Memory holds one tensor of the directory and one
-    piece of the checkpoint.
+    The checkpoint records its model, `EXTRA_FILES` go with it, and what `export_weights` has made descends from what it
+    was made of. Memory holds one tensor of the directory and one piece of the checkpoint.
 
     Args:
         source: a checkpoint of `transformers`.
@@ -69,7 +81,8 @@ def import_weights(
         return weights.read(leaf, piece)
 
     files = [directory / name for name in EXTRA_FILES if (directory / name).is_file()]
-    extra = {**of_model(weights.config), "imported": {"from": str(directory), "files": [f.name for f in weights.files]}}
+    origin = {"from": str(directory), "files": [file.name for file in weights.files]}
+    extra = {**of_model(weights.config), **_descent_of(directory / LINEAGE_FILE), "imported": origin}
     write_tensors(shapes, target, compute, extra, files, lambda done: on_tensor(done, len(shapes)))
     return weights.config
 
@@ -99,6 +112,23 @@ def export_weights(
     tree = unflatten_dict(leaves, sep="/")
     extra_files = extra_files_of(path)
     export_checkpoint(
-        pathlib.Path(output), model, tree, shard_bytes, dtype=dtype, extra_files=extra_files, on_file=on_file
+        pathlib.Path(output),
+        model,
+        tree,
+        shard_bytes,
+        dtype=dtype,
+        extra_files=extra_files,
+        further={LINEAGE_FILE: {"ancestors": list(ancestors_of_children(path))}},
+        on_file=on_file,
     )
     return model
+
+
+def _descent_of(file: pathlib.Path) -> dict[str, Any]:
+    """What a checkpoint says of its ancestors that is made of an export; nothing of one of others."""
+    if not file.is_file():
+        return {}
+    ancestors = read_object(file).get("ancestors")
+    if not isinstance(ancestors, list) or not all(isinstance(each, str) for each in ancestors):
+        raise InputError(f"{file}: field ancestors must be a list of texts; got {ancestors!r:.60}")
+    return descent(ancestors)

@@ -75,6 +75,7 @@ def test_the_embedded_judge_of_answers_by_labels(tmp_path: Path, capsys: pytest.
     result, said = json.loads((tmp_path / "result.json").read_text()), capsys.readouterr().out
     assert "200 answers of" in said and "reference: development" in said
     assert "trajectories" not in said and "steps" not in said and result["by_length"] == {}
+    assert "trajectories" not in result["set"] and result["set"]["answers"] > 0
     assert 0 < result["cannot_say"][""] < 0.5 and "development" in result["cannot_say"]
     assert result["judge"]["precision"] >= 0.95 and result["judge"]["recall"] >= 0.7
 

@@ -81,6 +81,7 @@ class Start:
     ends: bool = False  # by itself; others are interrupted when they have answered
     in_ci: bool = False
     program: tuple[str, ...] = ("tars-jax",)
+    leaves_run: bool = True
 
     def needs(self) -> list[str]:
         """Whose runs it takes."""
@@ -102,6 +103,8 @@ ON_DEVICE = (
     "supervised.episodes=2 supervised.batch_rows=4 evaluation.episodes=4"
 )
 STARTS = {
+    "try": Start("environment=mine:Large episodes=2", r"^Nothing was found wrong", ends=True, in_ci=True),
+    "new": Start("kind=environment name=yours", r"^yours\.py: ", ends=True, in_ci=True, leaves_run=False),
     "train": Start(SMALL, r"^report: ", ends=True, in_ci=True, program=("python", "mine.py")),
     "serve": Start(
         "checkpoint={train}/policy port=0 engine.slots=2 engine.row_buckets=2, engine.image_buckets=1, "
@@ -176,7 +179,9 @@ STARTS = {
     "export_weights": Start("checkpoint={train}/policy", r"exported: exported from", ends=True),
     "quantize": Start(
         f"{PLAYED} checkpoint={{train}}/policy rows=2", progress("float")),
-    "pod_plan": Start("--config=pod_plan_small programs=prefill, compiled=", r"^prefill: compiled", ends=True),
+    "pod_plan": Start(
+        "preset=nano depth=1 topology=v5e:2x2 programs=prefill, compiled=", r"^prefill: compiled", ends=True
+    ),
     "gpu_bench": Start(
         "size=tiny warmups=1 repeats=1 models=dense, parts=matmul, peak.matmul=64", r"^1/1 matmul", ends=True
     ),
@@ -304,7 +309,7 @@ class Started:
         for file, text in files().items():
             (folder / file).write_text(text)
         runs = {other: self._folder / other / "run" for other in STARTS}
-        flags = [*start.flags.format(**runs).split(), "run=run"]
+        flags = [*start.flags.format(**runs).split(), *(["run=run"] if start.leaves_run else [])]
         command = [str(self._bin / start.program[0]), *(start.program[1:] or [name])]
         began = time.monotonic()
         process = Process([*command, *(flag if flag[0] == "-" else f"--config.{flag}" for flag in flags)], folder)

@@ -164,7 +164,9 @@ def refused(name: str, flags: Sequence[str]) -> str:
     if flags and not flags[0].startswith("-"):
         if not hasattr(module, "POSITIONAL"):
             return f"no value without a flag; got {flags[0]}"
-        flags = [f"--config.{module.POSITIONAL}={flags[0]}", *flags[1:]]
+        values = [flag for flag in flags if not flag.startswith("-")]
+        named = zip(module.POSITIONAL, values, strict=False)
+        flags = [*(f"--config.{field}={value}" for field, value in named), *flags[len(values) :]]
     more = "..." in flags  # that what is not said here may give
     flags = [flag for flag in flags if flag != "..."]
     split = [flag.removeprefix("--config.").partition("=") for flag in flags]

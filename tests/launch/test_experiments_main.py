@@ -32,7 +32,7 @@ from tars_jax.training.extension import Extension
 
 RULES = {"steps": at_least(1)}
 EXTENSIONS = {"steps": Extension("count", again=("after",))}
-POSITIONAL = "error"
+POSITIONAL = ("error",)
 
 def run(config, run_directory):
     if config.error == "input":
@@ -91,7 +91,8 @@ def test_a_run_gets_a_directory_and_its_config_repeats_it(root: pathlib.Path) ->
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["dumy"], "the first argument must be an experiment, one of dummy; got 'dumy'"),
+        (["dumy"], "the first argument must be an experiment, one of dummy; got 'dumy' (did you mean 'dummy'?)"),
+        (["nothing"], "the first argument must be an experiment, one of dummy; got 'nothing'"),
         (
             ["dummy", "--config.step=1"],
             "a field must be one of this config; got config.step (did you mean config.steps?)",

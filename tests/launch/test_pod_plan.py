@@ -11,11 +11,11 @@ import jax
 import pytest
 
 from experiments.__main__ import ROOT
-from experiments.pod_plan import RULES, command, filled, mesh_on, run
+from experiments.pod_plan import RULES, command, filled, fitted, mesh_on, run
 from tars_jax import InputError
 from tars_jax.model.config import ModelConfig
-from tars_jax.model.sharding import make_mesh
-from tars_jax.pipelines.config import load_config
+from tars_jax.model.sharding import MESH_AXES, make_mesh
+from tars_jax.pipelines.config import flatten, load_config
 from tars_jax.training.optimizers import OptimizerConfig, make_optimizer
 from tars_jax.training.planning import chips
 from tars_jax.training.planning.programs import BatchShape, lower_value_update
@@ -27,18 +27,8 @@ SMALL = {
     "preset": "nano",
     "depth": 1,
     "topology": "v5e:2x2",
-    "mesh.fsdp": 4,
-    "mesh.expert": 1,
-    "execution.attention": "dense",
-    "execution.experts": "ragged",
-    "execution.remat": "host",
     "batch.row_length": 128,
     "batch.images_per_row": 1,
-    "batch.image_height": 96,
-    "batch.image_width": 96,
-    "decode.mesh.expert": 1,
-    "decode.mesh.tensor": 1,
-    "decode.cache_length": 128,
     "programs": "policy update,decode step,prefill",  # the value update is the policy's with a smaller head
 }
 PLACES = ("run", "compiled", "page")
@@ -62,6 +52,29 @@ def test_an_axis_takes_what_the_others_leave() -> None:
         "expert": 4,
         "tensor": 2,
     }
+
+
+def test_what_is_not_given_follows_the_slice_and_the_model() -> None:
+    def planned(chips: int, *flags: str) -> dict[str, object]:
+        found = flatten(fitted(load_config("pod_plan", list(flags), root=ROOT, rules=RULES), chips))
+        meshes = ({axis: found[f"{mesh}.{axis}"] for axis in MESH_AXES} for mesh in ("mesh", "decode.mesh"))
+        shapes = (tuple(filled(mesh, chips, "mesh").values()) for mesh in meshes)
+        return {**found, "training": next(shapes), "decoding": next(shapes)}
+
+    large = planned(512)  # ui-tars-2 on v5p:8x8x8, as docs/pod_plans.md has it
+    assert (large["training"], large["decoding"]) == ((1, 8, 64, 1), (8, 1, 8, 8))
+    assert (large["batch.row_length"], large["decode.cache_length"], large["batch.image_width"]) == (
+        32_768,
+        32_768,
+        1280,
+    )
+    assert (large["execution.attention"], large["execution.experts"]) == ("splash", "megablox")
+    small = planned(4, "--config.preset=nano")
+    assert (small["training"], small["decoding"]) == ((1, 4, 1, 1), (4, 1, 1, 1))
+    assert (small["batch.row_length"], small["decode.cache_length"], small["batch.image_width"]) == (1024, 1024, 96)
+    assert (small["execution.attention"], small["execution.experts"]) == ("dense", "ragged")
+    given = planned(4, "--config.preset=nano", "--config.mesh.fsdp=2", "--config.decode.mesh.tensor=2")
+    assert (given["training"], given["decoding"]) == ((1, 2, 2, 1), (2, 1, 1, 2))
 
 
 @pytest.mark.parametrize("sizes", [(0, 0, 1, 1), (1, 0, 3, 1), (-1, 1, 1, 1)])

@@ -134,6 +134,7 @@ def test_a_full_disk_leaves_whole_lines(tmp_path: pathlib.Path, monkeypatch: pyt
 @pytest.mark.multiprocess
 def test_kill_9_loses_no_line(tmp_path: pathlib.Path) -> None:
     code = """
+import subprocess
 import sys
 from tars_jax.training.metrics import MetricsWriter
 writer = MetricsWriter(sys.argv[1])
@@ -163,3 +164,26 @@ def test_the_curves_are_shown_by_what_is_there(tmp_path: pathlib.Path, monkeypat
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
     assert tensorboard_command(pathlib.Path("a run")) == "tensorboard --logdir 'a run/tensorboard'"
+
+
+@pytest.mark.multiprocess
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts a small disk")
+def test_a_full_disk_is_one_error_and_nothing_is_printed(tmp_path: pathlib.Path) -> None:
+    """No thread of a library's says it in a traceback of its own."""
+    program = f"""
+import errno
+from tars_jax.training.metrics import MetricsWriter
+
+try:
+    with MetricsWriter({str(tmp_path)!r}) as writer:
+        for step in range(10_000):
+            writer.write("ppo", step, {{f"number {{each}}": float(each) for each in range(20)}})
+except OSError as error:
+    print(errno.errorcode[error.errno])
+"""
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", tmp_path], check=True)
+    try:
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    finally:
+        subprocess.run(["umount", tmp_path], check=True)
+    assert (done.stdout, done.stderr) == ("ENOSPC\n", "")

@@ -75,6 +75,24 @@ def test_to_a_checkpoint_and_back(kind: str, tmp_path: pathlib.Path, monkeypatch
     chex.assert_trees_all_equal(again, expected)  # the golden files are in bfloat16
 
 
+@pytest.mark.slow
+def test_a_policy_that_went_out_and_came_back_has_its_ancestors(tmp_path: pathlib.Path) -> None:
+    """So that it is merged with others that were trained from the same start; those of strangers have none."""
+    import_weights(GOLDENS / "qwen3_vl", tmp_path / "start")
+    assert lineage(tmp_path / "start").ancestors == ()
+    trained = load_parameters(tmp_path / "start", parameter_shapes(recorded_model(tmp_path / "start")))
+    for name in ("a", "b"):
+        save_parameters(tmp_path / name, trained, parent=tmp_path / "start")
+    export_weights(tmp_path / "a", tmp_path / "out")
+    import_weights(tmp_path / "out", tmp_path / "back")
+    assert lineage(tmp_path / "back").ancestors == (lineage(tmp_path / "start").id, lineage(tmp_path / "a").id)
+    merge_checkpoints([tmp_path / "back", tmp_path / "b"], tmp_path / "merged")
+    assert lineage(tmp_path / "merged").ancestors == (lineage(tmp_path / "start").id,)
+    (tmp_path / "out" / "tars_jax_lineage.json").write_text('{"ancestors": 3}')
+    with pytest.raises(InputError, match=r"tars_jax_lineage\.json: field ancestors must be a list of texts; got 3"):
+        import_weights(tmp_path / "out", tmp_path / "again")
+
+
 @pytest.mark.parametrize(("rows", "expected"), [(151_667, 149), (151_936, 149), (1, 1), (7, 1)])
 def test_a_tensor_is_cut_into_few_pieces_however_many_rows_it_has(rows: int, expected: int) -> None:
     """16 MiB each, of rows of 16 KiB: 151,667 is what a vocabulary with two tokens more has, and a prime."""

@@ -36,6 +36,7 @@ def export_checkpoint(
     *,
     dtype: str | None = None,
     extra_files: Sequence[Path] = (),
+    further: Mapping[str, Any] = {},
     on_file: Callable[[int, int], None] = lambda done, files: None,
 ) -> None:
     """Writes config.json, preprocessor_config.json and safetensors files of at most `shard_bytes`, unless one tensor
@@ -48,6 +49,7 @@ def export_checkpoint(
         dtype: of the tensors; None keeps that of each parameter, and the wider where two make one tensor.
         extra_files: to copy, such as a tokenizer. A config.json among them is the one that the weights came with: the
             new one keeps the fields of it that are not the model's.
+        further: JSON by the name of its file, of whoever exports.
         on_file: hears how many files of tensors are written, and of how many.
 
     Raises:
@@ -85,7 +87,7 @@ def export_checkpoint(
             del arrays  # before the next file's are read
             on_file(number, len(shards))
         before = next((read_object(file) for file in extra_files if file.name == CONFIG_FILE), None)
-        contents = config_files(config, str(_widest(shapes, shapes)), before)
+        contents = {**config_files(config, str(_widest(shapes, shapes)), before), **further}
         if len(shards) > 1:
             total = sum(_bytes(tensor, shapes) for shard in shards for tensor in shard)
             contents[INDEX_FILE] = {"metadata": {"total_size": total}, "weight_map": weight_map}

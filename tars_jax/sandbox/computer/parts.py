@@ -21,13 +21,14 @@ from tars_jax.sandbox.computer.computer import Computer, Computers
 from tars_jax.sandbox.computer.page import ComputerPage
 from tars_jax.sandbox.computer.phone import ComputerPhone
 from tars_jax.sandbox.computer.spec import ContainerSpec
-from tars_jax.sandbox.desktop import Desktop, DesktopConfig
-from tars_jax.sandbox.desktop.server import INSTALL
+from tars_jax.sandbox.desktop import DesktopConfig
+from tars_jax.sandbox.desktop.applications import INSTALL
 from tars_jax.sandbox.phone import PhoneConfig
 from tars_jax.sandbox.tools.forms import Toolbox
 from tars_jax.sandbox.tools.mcp.spec import ServerSpec, check_library, check_servers
 
 if TYPE_CHECKING:
+    from tars_jax.sandbox.desktop import Desktop
     from tars_jax.sandbox.tools.mcp.functions import ForeignTools
 
 PARTS: Mapping[str, str] = {
@@ -104,6 +105,8 @@ class EquippedComputer:
         """
         if spec.has_page and browsers is None:
             raise InputError("parts must have desktop where they have browser and no page is opened; got browser alone")
+        if "desktop" in spec.parts:
+            from tars_jax.sandbox.desktop import Desktop  # over X, whose library is an extra
         computer = computer or await computers.open(spec.room)
         desktop = page = phone = foreign = None
         try:

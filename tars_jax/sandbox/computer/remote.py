@@ -30,8 +30,7 @@ from tars_jax.sandbox.browser.events import (
     is_key,
 )
 from tars_jax.sandbox.computer.guest_client import GuestClient, GuestMachine
-from tars_jax.sandbox.desktop.screen import Screenshot
-from tars_jax.sandbox.desktop.settling import Settle
+from tars_jax.sandbox.desktop import Screenshot, Settle
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.shell.line_shell import LineShell
 from tars_jax.sandbox.tools.jupyter import Kernel

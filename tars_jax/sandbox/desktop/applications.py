@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from tars_jax import InputError
 
+INSTALL = "run launch/desktop.sh as root, which installs it"
 # A container is Chromium's sandbox: in it nobody may make another. What it asks of the user once, it does not.
 CHROMIUM = (
     "--no-sandbox", "--test-type", "--no-first-run", "--no-default-browser-check", "--disable-gpu", "--start-maximized",

@@ -6,13 +6,15 @@ from collections.abc import Sequence
 
 from tars_jax.sandbox.browser.events import InputEvent
 from tars_jax.sandbox.desktop.clients import Clients
+from tars_jax.sandbox.desktop.config import Settle
 from tars_jax.sandbox.desktop.devices import Devices
 from tars_jax.sandbox.desktop.files import Inside
 from tars_jax.sandbox.desktop.png import PngEncoder
 from tars_jax.sandbox.desktop.programs import Programs
-from tars_jax.sandbox.desktop.screen import Cursor, FrameBuffer, Screenshot
+from tars_jax.sandbox.desktop.screen import Cursor, FrameBuffer
+from tars_jax.sandbox.desktop.screenshot import Screenshot
 from tars_jax.sandbox.desktop.server import XServer
-from tars_jax.sandbox.desktop.settling import Settle, Watch
+from tars_jax.sandbox.desktop.settling import Watch
 from tars_jax.sandbox.desktop.windows import Windows
 
 

@@ -17,16 +17,16 @@ from tars_jax import InputError
 from tars_jax.sandbox.browser.events import InputEvent
 from tars_jax.sandbox.computer.links import links_of
 from tars_jax.sandbox.computer.machine import Machine
-from tars_jax.sandbox.desktop.applications import commands
+from tars_jax.sandbox.desktop.applications import INSTALL, commands
 from tars_jax.sandbox.desktop.attachment import Attachment
 from tars_jax.sandbox.desktop.clipboard import Clipboard
+from tars_jax.sandbox.desktop.config import DesktopConfig, Settle
 from tars_jax.sandbox.desktop.connection import GONE
 from tars_jax.sandbox.desktop.devices import Devices
 from tars_jax.sandbox.desktop.files import Inside
-from tars_jax.sandbox.desktop.screen import Screenshot
-from tars_jax.sandbox.desktop.server import INSTALL, XServer
+from tars_jax.sandbox.desktop.screenshot import Screenshot
+from tars_jax.sandbox.desktop.server import XServer
 from tars_jax.sandbox.desktop.session import ENVIRONMENT, find_applications, start_window_manager
-from tars_jax.sandbox.desktop.settling import Settle
 from tars_jax.sandbox.desktop.windows import Window, paint_root
 from tars_jax.sandbox.failures import SandboxFailure
 
@@ -34,20 +34,6 @@ T = TypeVar("T")
 
 CALL_S = 30.0  # beyond the time that a call waits by itself
 POLL_S = 0.02
-
-
-@dataclasses.dataclass(frozen=True)
-class DesktopConfig:
-    width: int = 1280
-    height: int = 720
-    background: int = 0x2C3E50  # of the screen, 0xRRGGBB
-    window_manager: bool = True
-    settle: Settle = dataclasses.field(default_factory=Settle)
-
-    def __post_init__(self) -> None:
-        for name in ("width", "height"):
-            if not 64 <= getattr(self, name) <= 8192:
-                raise InputError(f"desktop.{name} must be 64 to 8192 pixels; got {getattr(self, name)!r}")
 
 
 class Desktop:

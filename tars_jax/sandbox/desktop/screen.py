@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import struct
 
@@ -10,37 +9,10 @@ import numpy as np
 from Xlib.ext import xfixes
 
 from tars_jax.sandbox.desktop.connection import Connection
-from tars_jax.sandbox.desktop.png import PngEncoder
 from tars_jax.sandbox.failures import SandboxFailure
 
 HEADER = struct.Struct(">20I")  # the start of an XWD file (XWDFile.h), version 7
 XWD_VERSION, LEAST_SIGNIFICANT_FIRST = 7, 0
-
-
-class Screenshot:
-    """One picture of a screen. Encoded when a PNG is asked for, as pixels are what most callers take."""
-
-    def __init__(self, frame: np.ndarray, encoder: PngEncoder | None = None) -> None:
-        """Takes np.uint8 [H, W, 4] over: blue, green, red and what nobody reads.
-
-        `encoder`: that of the screen, which knows what it showed before.
-        """
-        frame.flags.writeable = False
-        self._frame, self._encoder = frame, encoder or PngEncoder()
-
-    @property
-    def size(self) -> tuple[int, int]:
-        """(width, height)."""
-        return self._frame.shape[1], self._frame.shape[0]
-
-    @property
-    def pixels(self) -> np.ndarray:
-        """np.uint8 [H, W, 3]; not writable, and a view whose rows do not lie together."""
-        return self._frame[..., 2::-1]
-
-    @functools.cached_property
-    def png(self) -> bytes:
-        return self._encoder.encode(self._frame)
 
 
 class FrameBuffer:

@@ -9,6 +9,7 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.sandbox.computer.machine import Machine
+from tars_jax.sandbox.desktop.applications import INSTALL
 from tars_jax.sandbox.desktop.connection import FAMILY_LOCAL, FAMILY_WILD, GONE, Connection, authority_entry
 from tars_jax.sandbox.desktop.files import Inside
 from tars_jax.sandbox.failures import SandboxFailure
@@ -16,7 +17,6 @@ from tars_jax.sandbox.failures import SandboxFailure
 START_S, POLL_S = 20.0, 0.004
 SOCKETS = "/tmp/.X11-unix"
 NOT_FOUND = 127  # a shell's exit status for a program that is not there
-INSTALL = "run launch/desktop.sh as root, which installs it"
 # $1 the folder, $2 its authority file as a format of printf, $3 the size. The authority file is written here as the
 # folder belongs to who runs inside; an entry names the machine, as python-xlib takes no other.
 SCRIPT = r"""

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 
 from tars_jax import InputError
 from tars_jax.sandbox.computer.machine import Machine
-from tars_jax.sandbox.desktop.applications import APPLICATIONS, menu
+from tars_jax.sandbox.desktop.applications import APPLICATIONS, INSTALL, menu
 from tars_jax.sandbox.desktop.files import Inside
-from tars_jax.sandbox.desktop.server import INSTALL, NOT_FOUND
+from tars_jax.sandbox.desktop.server import NOT_FOUND
 from tars_jax.sandbox.failures import SandboxFailure
 
 START_S, POLL_S = 30.0, 0.005

@@ -5,14 +5,13 @@ Where programs are seen to wait, and for no moment within the time that we would
 
 from __future__ import annotations
 
-import dataclasses
 import select
 import time
 
 import numpy as np
 from Xlib.ext import damage
 
-from tars_jax import InputError
+from tars_jax.sandbox.desktop.config import Settle
 from tars_jax.sandbox.desktop.connection import Connection
 from tars_jax.sandbox.desktop.programs import Programs
 from tars_jax.sandbox.desktop.screen import Cursor, FrameBuffer
@@ -21,21 +20,6 @@ SMALL_SHARE = 0.01  # of a screen: what changes without end and is no larger is 
 SAMPLES = 4  # of a screen that does not settle, before such a thing is told from a picture that is still drawn
 SAMPLE_S = 0.06  # between them
 LOOK_S, MOST_LOOK_S = 0.0005, 0.008  # between looks at the programs, at first and at last
-
-
-@dataclasses.dataclass(frozen=True)
-class Settle:
-    """How long to wait for the effect of an action, at most, in milliseconds of real time."""
-
-    first_ms: float = 200.0  # for a first change; without one the action has no effect that shows
-    quiet_ms: float = 25.0  # without a further change, after which the screen has settled
-    bound_ms: float = 2000.0  # at most, in all
-
-    def __post_init__(self) -> None:
-        for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
-            if not 0 <= value <= 600_000:
-                raise InputError(f"settle.{field.name} must be milliseconds, 0 to 600000; got {value!r}")
 
 
 class Watch:

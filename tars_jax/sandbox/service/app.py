@@ -138,7 +138,7 @@ class SessionPaths(Protocol):
 def _screen(assets: Path | None) -> dict[str, Door]:
     try:
         from tars_jax.sandbox.service.gateway.screen import screen_door
-    except ImportError:  # the extra desktop is not installed: then there is no session with one either
+    except InputError:  # the extra desktop is not installed: then there is no session with one either
         return {}
     return {"desktop": screen_door(assets)}
 

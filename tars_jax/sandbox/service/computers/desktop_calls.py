@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from tars_jax import InputError
 from tars_jax.sandbox.computer.guest_client import GuestMachine
+from tars_jax.sandbox.desktop import DesktopConfig
+from tars_jax.sandbox.desktop.applications import INSTALL
 from tars_jax.sandbox.service.computers.part import Reader, read_act
 from tars_jax.web.protocol import Fields
 
@@ -27,13 +29,8 @@ async def start_desktop(machine: GuestMachine, width: int, height: int, *, brows
 
     Raises InputError where what a desktop needs is not installed, SandboxFailure for one that does not come up.
     """
-    try:
-        from tars_jax.sandbox.desktop import Desktop, DesktopConfig
-        from tars_jax.sandbox.desktop.server import INSTALL
-    except ImportError as error:
-        raise InputError(
-            f"parts must leave desktop out without {error.name}: pip install 'tars_jax[desktop]'"
-        ) from error
+    from tars_jax.sandbox.desktop import Desktop  # over X, whose library is an extra
+
     folder = f"/tmp/.desktop-{secrets.token_hex(4)}"  # a home holds what the agent puts there
     desktop = await Desktop.start(machine, DesktopConfig(width, height), folder=folder)
     if browser and "browser" not in desktop.applications:

@@ -22,9 +22,8 @@ from starlette.websockets import WebSocket
 
 from tars_jax import InputError
 from tars_jax.sandbox.browser.events import InputEvent, MouseMove
-from tars_jax.sandbox.desktop import Desktop
+from tars_jax.sandbox.desktop import Desktop, Settle
 from tars_jax.sandbox.desktop.clipboard import Clipboard
-from tars_jax.sandbox.desktop.settling import Settle
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.service.computers.session import ComputerSession
 from tars_jax.sandbox.service.gateway import rfb

@@ -1,0 +1,207 @@
+"""An environment is played, begun again, played again, and called in ways that no player would call it."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import time
+from collections.abc import Callable, Sequence
+
+from tars_jax.environment import EnvironmentFailure, Observation, Task
+from tars_jax.envs.checked import CheckedEnvironment
+from tars_jax.evaluation.trial import findings
+from tars_jax.evaluation.trial.calls import Call, calls_of, unknown_call
+from tars_jax.evaluation.trial.findings import LOOK, OK, WRONG, Finding, counted, quoted
+from tars_jax.evaluation.trial.played import Played, Subject, begin, play, repeat
+from tars_jax.rollout.players import Player, random_player, reference_player
+
+REPEATED = 64  # turns of an episode that are played again
+CLOSING_S = 10.0
+MOST_SENTENCES = 3  # of calls that failed
+PARTS = ("played", "played again", "more seeds", "other calls", "closed")  # of a trial, in order
+
+
+@dataclasses.dataclass(frozen=True)
+class Limits:
+    """What a trial goes by."""
+
+    threshold: float | None = None  # the least return of a success, where there is one
+    says_limit: bool = True  # the environment says its step limit itself, or the user does
+    observation_tokens: int = 0  # of a text, in a window; 0: as many as it takes
+    image_tokens: Callable[[int, int], int] = lambda height, width: 1  # of a picture in a window
+    preset: str = "nano"  # whose tokens these are
+    episodes: int = 8  # that are played, the first one included
+    seconds: float = 20.0  # for all behind the first episode, after which no further episode or call begins
+
+
+@dataclasses.dataclass(frozen=True)
+class Trial:
+    """What came of it. `played` was read from the start; `findings` begin with what is wrong."""
+
+    played: Played
+    findings: tuple[Finding, ...]
+
+    @property
+    def wrong(self) -> int:
+        return sum(finding.level == WRONG for finding in self.findings)
+
+
+async def try_environment(
+    subject: Subject,
+    task: Task,
+    player: Player,
+    limits: Limits,
+    *,
+    on_played: Callable[[Played], None] = lambda played: None,
+    on_part: Callable[[int], None] = lambda done: None,
+) -> Trial:
+    """Plays the task by `player`, and looks at all else.
+
+    `on_played`: hears of the first episode as soon as it is over; `on_part`: how many of PARTS are done. Raises
+    EnvironmentFailure where no episode can begin, InputError for a task that the environment refuses.
+    """
+    environment, other = (subject.spec.checked(subject.resources) for _ in range(2))
+    found: list[Finding] = []
+    try:
+        played = await play(subject, environment, task, player)
+        on_played(played)
+        on_part(1)
+        end = time.monotonic() + limits.seconds
+        found += await _again(environment, other, played)
+        on_part(2)
+        more, unbegun = await _more(subject, other, task, limits, end)
+        found += unbegun
+        found += await _by_reference(subject, other, task) if subject.spec.reference is not None else []
+        on_part(3)
+        found += await _called(other, played, end)
+        on_part(4)
+    finally:
+        closed = [await _closed(each) for each in (environment, other)]
+    on_part(5)
+    found += next((each for each in closed if each), [])
+    found += _told([played, *more], subject, limits)
+    order = (WRONG, LOOK, OK)
+    return Trial(played, tuple(sorted(found, key=lambda finding: order.index(finding.level))))
+
+
+def _told(played: Sequence[Played], subject: Subject, limits: Limits) -> list[Finding]:
+    """What the episodes themselves tell."""
+    first = played[0]
+    encode = subject.writer.codec.encode
+    texts = [[len(encode(observation.text)) for observation in each.observations] for each in played]
+    tokens = [_tokens(each, limits) for each in played if each.trajectory is not None]
+    return [
+        *findings.of_failures(played),
+        *findings.of_threshold(first, limits.threshold),
+        *findings.of_success(played),
+        *findings.of_pictures(played),
+        *findings.of_text(texts, limits.observation_tokens),
+        *findings.of_instruction(played),
+        *findings.of_reading(played),
+        *findings.of_effect(first),
+        *findings.of_limit(played, limits.says_limit),
+        *findings.of_seeds(played),
+        *findings.of_time(played, tokens, limits.preset),
+    ]
+
+
+async def _again(environment: CheckedEnvironment, other: CheckedEnvironment, played: Played) -> list[Finding]:
+    done = played.done[:REPEATED]
+    try:
+        again = None if played.failure else await repeat(environment, played.task, done)
+        return findings.same_by_seed(played, again, await repeat(other, played.task, done))
+    except EnvironmentFailure as failure:
+        return [Finding(WRONG, "reset", f"It cannot begin the same task again: {failure}.")]
+
+
+async def _more(
+    subject: Subject, environment: CheckedEnvironment, task: Task, limits: Limits, end: float
+) -> tuple[list[Played], list[Finding]]:
+    """Episodes by chance of further seeds (even ones where that of the task is, as training has them), and what is to
+    be said of those that did not begin."""
+    player, more, unbegun = random_player(subject.writer, subject.agent.grammar), list[Played](), list[Finding]()
+    for number in range(1, limits.episodes):
+        if time.monotonic() > end:
+            break
+        other = dataclasses.replace(task, seed=task.seed + 2 * number, id=f"{task.id}-{number}")
+        try:
+            more.append(await play(subject, environment, other, player))
+        except EnvironmentFailure as failure:
+            unbegun = [Finding(WRONG, "reset", f"Seed {other.seed} cannot begin: {failure}.")]
+    return more, unbegun
+
+
+async def _by_reference(subject: Subject, environment: CheckedEnvironment, task: Task) -> list[Finding]:
+    player = reference_player(subject.writer, subject.agent.grammar, 1.0)
+    try:
+        played = await play(subject, environment, task, player)
+    except EnvironmentFailure as failure:
+        return [Finding(WRONG, "reference", f"Its reference player cannot begin seed {task.seed}: {failure}.")]
+    return findings.of_reference(played.success, task)
+
+
+async def _called(environment: CheckedEnvironment, played: Played, end: float) -> list[Finding]:
+    calls = calls_of(played.space)
+    refused = [call for call in calls if call.refused]
+    found = [Finding(OK, "calls", f"An unknown call changes nothing, and is answered: {unknown_call(played.space)}.")]
+    if refused:
+        words = f"{counted(len(refused), 'malformed call')} did not come through its schema"
+        found.append(Finding(OK, "calls", f"{words}, such as {quoted(refused[0].written)}: {refused[0].refused}."))
+    through = [call for call in calls if not call.refused]
+    tried, failures = await _carried_out(environment, played.task, through, end)
+    left = f" of {len(through)}" if tried < len(through) else ""
+    if through and not tried:
+        found.append(Finding(LOOK, "calls", "No time was left for calls that no player makes: --config.seconds."))
+    if not failures and tried:
+        words = f"{counted(tried, 'call')}{left} that its schema admits, odd values among them: all were carried out."
+        found.append(Finding(OK, "calls", words))
+    for call, failure in failures[:MOST_SENTENCES]:
+        found.append(Finding(WRONG, "calls", f"{quoted(call.written)} fits its schema, and fails: {failure}."))
+    if len(failures) > MOST_SENTENCES:
+        words = f"{len(failures)} of {counted(tried, 'call')} that its schema admits fail."
+        found.append(Finding(WRONG, "calls", words))
+    return found
+
+
+async def _carried_out(
+    environment: CheckedEnvironment, task: Task, calls: Sequence[Call], end: float
+) -> tuple[int, list[tuple[Call, str]]]:
+    """How many of the calls there was time for, and those that failed, with what was said."""
+    failures, running, tried = list[tuple[Call, str]](), False, 0
+    for call in calls:
+        if time.monotonic() > end:
+            break
+        tried += 1
+        try:
+            if not running:
+                await begin(environment, task)
+            transition = await environment.step([call.action])
+            running = not (transition.terminated or transition.truncated)
+        except EnvironmentFailure as failure:
+            failures.append((call, str(failure)))
+            running = False
+    return tried, failures
+
+
+async def _closed(environment: CheckedEnvironment) -> list[Finding]:
+    closing = asyncio.ensure_future(environment.close())
+    done, _ = await asyncio.wait({closing}, timeout=CLOSING_S)
+    if not done:
+        return [Finding(WRONG, "close", f"`close` has not come back within {CLOSING_S:g} s.")]
+    if isinstance(failure := closing.exception(), EnvironmentFailure):
+        return [Finding(WRONG, "close", f"`close` fails: {failure}.")]
+    closing.result()
+    return []
+
+
+def _tokens(played: Played, limits: Limits) -> tuple[int, int]:
+    """Of all windows of an episode, and of its longest one."""
+    assert played.trajectory is not None
+    steps = played.trajectory.steps
+
+    def picture(step: int) -> int:
+        pixels = Observation(steps[step].screenshot).pixels
+        return 0 if pixels is None else limits.image_tokens(*pixels.shape[:2]) - 1  # which stands for one already
+
+    windows = [len(window.tokens) + sum(map(picture, window.images)) for window in played.trajectory.windows]
+    return sum(windows), max(windows, default=0)

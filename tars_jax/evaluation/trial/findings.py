@@ -1,0 +1,244 @@
+"""What is to be said of episodes that were played: one sentence each, with the value.
+
+Pure functions of what was seen. What it takes to see more (further resets, calls that no player makes) is in
+`examine.py`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+from collections.abc import Sequence
+
+import numpy as np
+
+from tars_jax.environment import Observation, Task, Transition
+from tars_jax.evaluation.trial.played import Played
+
+OK, LOOK, WRONG = "ok", "look", "wrong"  # as it should be; for somebody to think about; to be mended
+_QUOTED = 60  # characters of a text, in a sentence
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    level: str  # one of OK, LOOK, WRONG
+    about: str
+    sentence: str
+
+
+def quoted(text: str) -> str:
+    """A text within a sentence."""
+    short = text if len(text) <= _QUOTED else f"{text[: _QUOTED - 1]}…"
+    return repr(short)
+
+
+def counted(number: int, what: str) -> str:
+    """1 step, 2 steps."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def difference(one: Observation, other: Observation) -> str:
+    """In what two observations differ; empty: in nothing."""
+    if one.text != other.text:
+        return f"the text {quoted(one.text)} and {quoted(other.text)}"
+    if one.screenshot == other.screenshot:
+        return ""
+    sizes = [_size(each) for each in (one, other)]
+    if sizes[0] != sizes[1]:
+        return f"a picture of {sizes[0]} and one of {sizes[1]}"
+    assert one.pixels is not None and other.pixels is not None
+    differing = int(np.any(one.pixels != other.pixels, axis=2).sum())
+    height, width = one.pixels.shape[:2]
+    return f"{differing:,} of {height * width:,} pixels" if differing else ""
+
+
+def unlike(one: Transition, other: Transition) -> str:
+    """In what two transitions differ; empty: in nothing."""
+    for name in ("reward", "terminated", "truncated", "success"):
+        values = getattr(one, name), getattr(other, name)
+        if values[0] != values[1]:
+            return f"{name} {values[0]} and {values[1]}"
+    return difference(one.observation, other.observation)
+
+
+def parted(one: Played, other: Played) -> tuple[int, str]:
+    """The first turn, from 1, after which two plays of the same actions differ, and in what; (0, ""): none."""
+    pairs = zip(one.transitions, other.transitions, strict=False)
+    for number, (first, second) in enumerate(pairs, start=1):
+        if said := unlike(first, second):
+            return number, said
+    if other.failure and not one.failure:
+        return len(other.transitions) + 1, f"a failure, {other.failure}"
+    return 0, ""
+
+
+def same_by_seed(played: Played, again: Played | None, anew: Played) -> list[Finding]:
+    """`again`: the same task and actions in the environment that has played before; `anew`: in a new one."""
+    seed = played.task.seed
+    if said := difference(played.first, anew.first):
+        return [Finding(WRONG, "seed", f"The task of seed {seed} does not begin the same in two environments: {said}.")]
+    if played.instruction != anew.instruction:
+        both = f"{quoted(played.instruction)} and {quoted(anew.instruction)}"
+        return [Finding(WRONG, "seed", f"The task of seed {seed} has two instructions, {both}.")]
+    if again is not None and (said := difference(played.first, again.first)):
+        return [Finding(WRONG, "reset", f"A reset does not clean: after an episode, seed {seed} begins with {said}.")]
+    times = 2 if again is None else 3
+    found = [Finding(OK, "seed", f"Seed {seed} begins the same {times} times, byte for byte, as seen and as asked.")]
+    if played.first.screenshot != anew.first.screenshot:
+        found = [Finding(OK, "seed", f"Seed {seed} begins with the same pixels {times} times, in other bytes.")]
+    step, said = parted(played, anew)
+    if step:
+        words = f"The same actions lead elsewhere in a new environment, from step {step} on: {said}."
+        return [*found, Finding(LOOK, "seed", words)]
+    if again is not None:
+        step, said = parted(played, again)
+        if step:
+            words = f"A reset does not clean: after an episode, the same actions lead elsewhere from step {step} on: "
+            return [*found, Finding(WRONG, "reset", f"{words}{said}.")]
+    if anew.transitions:
+        steps = counted(len(anew.transitions), "step")
+        found.append(Finding(OK, "seed", f"The same actions lead to the same, {steps} long."))
+    return found
+
+
+def of_seeds(played: Sequence[Played]) -> list[Finding]:
+    """Whether tasks differ by their seeds."""
+    if len(played) < 2:
+        return []
+    begun = {(each.instruction, each.first.text, each.first.screenshot) for each in played}
+    if len(begun) == 1:
+        return [Finding(LOOK, "seeds", f"All of {len(played)} seeds begin alike: is the task's seed used?")]
+    return [Finding(OK, "seeds", f"{len(played)} seeds begin in {len(begun)} ways.")]
+
+
+def of_failures(played: Sequence[Played]) -> list[Finding]:
+    found = dict[str, Finding]()
+    for each in played:
+        if each.failure:
+            last = f" on {quoted(each.turns[-1].response.strip())}" if each.turns else ""
+            steps = counted(len(each.transitions), "step")
+            said = f"It failed after {steps} of seed {each.task.seed}{last}: {each.failure}."
+            found.setdefault(each.failure, Finding(WRONG, "failure", said))
+    return list(found.values())
+
+
+def of_pictures(played: Sequence[Played]) -> list[Finding]:
+    sizes = {_size(observation) for each in played for observation in each.observations}
+    if len(sizes) > 1:
+        return [Finding(WRONG, "pictures", f"Its pictures change their size: {', '.join(sorted(sizes))}.")]
+    return []
+
+
+def of_text(tokens: Sequence[Sequence[int]], bound: int) -> list[Finding]:
+    """`tokens`: of the text of each observation, by episode. `bound`: what a window holds of each; 0: as much as it
+    takes. A task whose first text is cut cannot be read; what programs say without end may well be cut."""
+    every = [count for episode in tokens for count in episode]
+    longest = max(every, default=0)
+    if not longest:
+        return []
+    observations = counted(len(every), "observation")
+    over = sum(count > bound for count in every)
+    if bound and over:
+        level = WRONG if any(episode[0] > bound for episode in tokens) else LOOK
+        words = f"A window cuts the text of {over} of {observations} to {bound} tokens; the longest takes {longest}"
+        return [Finding(level, "text", f"{words}: --config.agent.max_observation_tokens={longest}.")]
+    return [Finding(OK, "text", f"The longest text of {observations} takes {longest} tokens.")]
+
+
+def of_success(played: Sequence[Played]) -> list[Finding]:
+    """Whether success is told, and goes with the rewards."""
+    ended = [each for each in played if each.trajectory is not None]
+    told = [each for each in ended if each.success is not None]
+    if ended and not told:
+        by = ended[0].task.verification.by
+        if by == "judge":
+            return [Finding(OK, "success", "A judge says what success is.")]
+        words = "Nobody says what success is: no step has `success`, and there is no threshold and no judge."
+        return [Finding(LOOK, "success", words)]
+    solved, failed = ([each.total for each in told if each.success is it] for it in (True, False))
+    if solved and failed and max(failed) > min(solved):
+        words = f"an episode that failed has a return of {max(failed):g}, one that succeeded {min(solved):g}"
+        return [Finding(WRONG, "success", f"Success contradicts the rewards: {words}.")]
+    if solved and not any(transition.reward > 0 for each in told for transition in each.transitions):
+        return [Finding(LOOK, "success", f"It says success at a return of {max(solved):g}: no reward was above 0.")]
+    if told:
+        return [Finding(OK, "success", f"{len(solved)} of {counted(len(told), 'episode')} ended with success.")]
+    return []
+
+
+def of_threshold(played: Played, threshold: float | None) -> list[Finding]:
+    """Whether the least return of a success can be had within the step limit, by the rewards that were seen."""
+    largest = max((transition.reward for transition in played.transitions), default=0.0)
+    limit = played.task.max_steps
+    if threshold is None or largest <= 0 or threshold <= limit * largest:
+        return []
+    words = (
+        f"Success takes a return of {threshold:g}, and {counted(limit, 'step')} with the largest reward that was seen, "
+        f"{largest:g}, come to {limit * largest:g}."
+    )
+    return [Finding(WRONG, "threshold", words)]
+
+
+def of_limit(played: Sequence[Played], own: bool) -> list[Finding]:
+    """`own`: the environment says its limit itself."""
+    limit = played[0].task.max_steps
+    whole = [each for each in played if each.trajectory is not None]
+    out = [each for each in whole if not any(transition.terminated for transition in each.transitions)]
+    found = [] if own else [Finding(LOOK, "limit", f"It does not say `max_steps`, so that {limit} is taken.")]
+    if whole and len(out) == len(whole):
+        words = f"No episode ended by itself: all {len(whole)} ran into a limit, {counted(limit, 'step')} at most."
+        found.append(Finding(LOOK, "limit", words))
+    return found
+
+
+def of_effect(played: Played) -> list[Finding]:
+    texts = {(each.text, each.screenshot) for each in played.observations}
+    if len(played.transitions) > 2 and len(texts) == 1:
+        steps = counted(len(played.transitions), "step")
+        return [Finding(LOOK, "effect", f"Nothing that is seen has changed in {steps}.")]
+    return []
+
+
+def of_instruction(played: Sequence[Played]) -> list[Finding]:
+    if any(not each.instruction for each in played):
+        return [Finding(LOOK, "instruction", "It has no instruction: --config.task.instruction says one in training.")]
+    return []
+
+
+def of_reading(played: Sequence[Played]) -> list[Finding]:
+    """Answers of the player that could not be read."""
+    refused = [turn for each in played for turn in each.turns if turn.refused]
+    if not refused:
+        return []
+    turns = sum(len(each.turns) for each in played)
+    answer, why = quoted(refused[0].response.strip()), refused[0].refused
+    return [Finding(LOOK, "answers", f"{len(refused)} of {turns} answers could not be read, such as {answer}: {why}.")]
+
+
+def of_reference(solved: bool | None, task: Task) -> list[Finding]:
+    if solved:
+        return [Finding(OK, "reference", f"Its reference player solves seed {task.seed}.")]
+    said = "fails" if solved is False else "is not said to solve"
+    return [Finding(WRONG, "reference", f"Its reference player {said} seed {task.seed}.")]
+
+
+def of_time(played: Sequence[Played], tokens: Sequence[tuple[int, int]], preset: str) -> list[Finding]:
+    """`tokens`: of each whole episode, all and those of its longest window."""
+    resets = statistics.median(each.reset_seconds for each in played)
+    steps = [turn.seconds for each in played for turn in each.turns if turn.transition is not None]
+    long = f"A reset takes {resets:.2g} s"
+    if steps:
+        long += f", a step {statistics.median(steps):.2g} s (medians of {len(played)} and {len(steps)})"
+    found = [Finding(OK, "time", f"{long}.")]
+    if tokens:
+        whole, longest = (statistics.median(side) for side in zip(*tokens, strict=True))
+        words = f"An episode takes {whole:,.0f} tokens of {preset}, its longest window {longest:,.0f}"
+        found.append(Finding(OK, "tokens", f"{words} (medians of {len(tokens)})."))
+    return found
+
+
+def _size(observation: Observation) -> str:
+    if observation.pixels is None:
+        return "no picture"
+    height, width = observation.pixels.shape[:2]
+    return f"{width}x{height}"

@@ -1,0 +1,164 @@
+"""One episode with all that is to be read of it: what was seen, said and done, what came of it, how long it took."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tars_jax.agent.loop import AgentConfig, PolicySession, play_episode
+from tars_jax.agent.prompts import PromptWriter
+from tars_jax.agent.window import Sampled
+from tars_jax.environment import ActionSpace, EnvironmentFailure, Observation, Task, Transition
+from tars_jax.envs.checked import CheckedEnvironment
+from tars_jax.envs.registry import EnvironmentResources, EnvironmentSpec
+from tars_jax.rollout.players import Player, PrivilegedEnvironment
+from tars_jax.trajectory import Trajectory
+
+
+@dataclasses.dataclass(frozen=True)
+class Subject:
+    """An environment that is tried, and how an agent meets it. `writer` cuts no text."""
+
+    spec: EnvironmentSpec
+    resources: EnvironmentResources
+    writer: PromptWriter
+    agent: AgentConfig
+
+
+@dataclasses.dataclass(frozen=True)
+class Turn:
+    """An answer of the player and what came of it."""
+
+    seen: Observation  # before it
+    response: str
+    actions: tuple[Any, ...] = ()  # empty: the answer could not be read, and nothing was done
+    transition: Transition | None = None  # None: nothing was done, or the environment failed
+    refused: str = ""  # why the answer could not be read
+    seconds: float = 0.0  # that the environment took
+
+
+@dataclasses.dataclass(frozen=True)
+class Played:
+    """An episode, as far as it went."""
+
+    task: Task
+    instruction: str
+    space: ActionSpace
+    first: Observation
+    reset_seconds: float
+    turns: tuple[Turn, ...]
+    trajectory: Trajectory | None  # None where the environment failed
+    failure: str = ""  # how
+
+    @property
+    def observations(self) -> list[Observation]:
+        """In order, the last one among them."""
+        return [self.first, *(turn.transition.observation for turn in self.turns if turn.transition is not None)]
+
+    @property
+    def transitions(self) -> list[Transition]:
+        return [turn.transition for turn in self.turns if turn.transition is not None]
+
+    @property
+    def done(self) -> list[tuple[Any, ...]]:
+        """The actions of each turn that had any."""
+        return [turn.actions for turn in self.turns if turn.actions]
+
+    @property
+    def total(self) -> float:
+        """The return."""
+        return sum(transition.reward for transition in self.transitions)
+
+    @property
+    def success(self) -> bool | None:
+        """By the task, where the episode came to its end."""
+        return None if self.trajectory is None else self.trajectory.success
+
+
+class _Witness:
+    """The environment and the player of an episode, with what passed between them."""
+
+    def __init__(self, environment: CheckedEnvironment, first: Observation, writer: PromptWriter) -> None:
+        self._environment, self._writer, self._seen = environment, writer, first
+        self._policy: PolicySession | None = None
+        self.turns: list[Turn] = []
+
+    def listen(self, policy: PolicySession) -> _Witness:
+        self._policy = policy
+        return self
+
+    async def respond(self, tokens: Sequence[int], images: Sequence[np.ndarray], *, restart: bool) -> Sampled:
+        assert self._policy is not None
+        sampled = await self._policy.respond(tokens, images, restart=restart)
+        self.turns.append(Turn(self._seen, self._writer.read(sampled.tokens)))
+        return sampled
+
+    async def step(self, actions: Sequence[Any]) -> Transition:
+        self.turns[-1] = turn = dataclasses.replace(self.turns[-1], actions=tuple(actions))
+        start = time.perf_counter()
+        transition = await self._environment.step(actions)
+        took = time.perf_counter() - start
+        self.turns[-1] = dataclasses.replace(turn, transition=transition, seconds=took)
+        self._seen = transition.observation
+        return transition
+
+    def refuse(self, observation: Observation, message: str) -> Observation:
+        self.turns[-1] = dataclasses.replace(self.turns[-1], refused=message)
+        self._seen = dataclasses.replace(observation, text=message)
+        return self._seen
+
+
+async def begin(environment: CheckedEnvironment, task: Task) -> tuple[Observation, float]:
+    """The first observation, and the seconds that it took. Raises EnvironmentFailure, InputError."""
+    start = time.perf_counter()
+    first = await environment.reset(task)
+    return first, time.perf_counter() - start
+
+
+async def play(subject: Subject, environment: CheckedEnvironment, task: Task, player: Player) -> Played:
+    """Raises EnvironmentFailure where the episode cannot begin, InputError for a task that the environment refuses."""
+    first, took = await begin(environment, task)
+    witness = _Witness(environment, first, subject.writer)
+    privileged = PrivilegedEnvironment(witness, first, environment.action_space)
+    played = Played(task, environment.instruction or task.instruction, environment.action_space, first, took, (), None)
+    trajectory, failure = None, ""
+    try:
+        async with player(privileged, task) as policy:
+            trajectory = await play_episode(
+                privileged,
+                first,
+                witness.listen(policy),
+                subject.writer,
+                subject.agent,
+                id=task.id,
+                task=task,
+                instruction=played.instruction,
+                space=played.space,
+                refused=witness.refuse,
+            )
+    except EnvironmentFailure as error:
+        failure = str(error)
+    return dataclasses.replace(played, turns=tuple(witness.turns), trajectory=trajectory, failure=failure)
+
+
+async def repeat(environment: CheckedEnvironment, task: Task, done: Sequence[Sequence[Any]]) -> Played:
+    """The same actions again, until the episode ends. Raises as `play`."""
+    first, took = await begin(environment, task)
+    turns, seen, failure = list[Turn](), first, ""
+    for actions in done:
+        start = time.perf_counter()
+        try:
+            transition = await environment.step(actions)
+        except EnvironmentFailure as error:
+            failure = str(error)
+            break
+        turns.append(Turn(seen, "", tuple(actions), transition, seconds=time.perf_counter() - start))
+        seen = transition.observation
+        if transition.terminated or transition.truncated:
+            break
+    space, instruction = environment.action_space, environment.instruction or task.instruction
+    return Played(task, instruction, space, first, took, tuple(turns), None, failure)

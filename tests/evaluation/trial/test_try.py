@@ -1,0 +1,97 @@
+"""The command `try`: who plays, what is printed, what is refused."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from experiments.__main__ import main
+
+SOUND = "tests.environments.faulty:Sound"
+
+
+@contextlib.contextmanager
+def endpoint(answer: str) -> Iterator[tuple[str, list[str]]]:
+    """The address of an OpenAI-compatible server that always says the same, and what it was asked."""
+    asked: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:  # none of our own servers
+            self.send_error(404)
+
+        def do_POST(self) -> None:
+            asked.append(self.rfile.read(int(self.headers["content-length"])).decode())
+            said = {"choices": [{"message": {"content": answer}, "finish_reason": "stop"}]}
+            data = json.dumps(said).encode()
+            self.send_response(200)
+            self.send_header("content-length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/v1", asked
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def tried(run: Path, *flags: str, name: str = SOUND) -> int:
+    return main(["try", name, "--config.episodes=2", f"--config.run={run}", *(f"--config.{flag}" for flag in flags)])
+
+
+def test_a_finding_that_is_wrong_is_the_exit_code(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert tried(tmp_path / "a") == 0
+    said = capsys.readouterr().out
+    assert f"{SOUND}, seed 0, at most 5 steps, played by chance\n" in said and "\nNothing was found wrong.\n" in said
+    assert tried(tmp_path / "b", name="tests.environments.faulty:LeakyReward") == 1
+    said = capsys.readouterr().out
+    assert "\n  WRONG A reset does not clean: " in said and "\n1 to be mended, 0 to be looked at.\n" in said
+    result = json.loads((tmp_path / "b" / "result.json").read_text())
+    assert result["wrong"] == 1 and result["findings"][0]["about"] == "reset"
+    assert "1 to be mended" in (tmp_path / "b" / "report.html").read_text()
+
+
+def test_an_endpoint_plays_and_is_told_how(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with endpoint("Thought: It is time.\nAction: say(word='hello')") as (address, asked):
+        assert tried(tmp_path / "a", f"player={address}", "model=somebody") == 0
+    said = capsys.readouterr().out
+    assert "       1 sees  seed 0, said 0\n         says  Thought: It is time.\n" in said
+    assert "The episode is over (finished) after 3 turns, with success; its return is 1." in said
+    assert len(asked) == 3 and "say(word=" in asked[0] and "Say it three times." in asked[0]
+    with endpoint("I would rather not.") as (address, asked):
+        assert tried(tmp_path / "b", f"player={address}", "model=somebody") == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "2 of 2 answers could not be read" not in said  # those of chance count, too
+    assert "2 of 5 answers could not be read, such as 'I would rather not.': there is no 'Action:'." in said
+    assert "The episode is over (rejected) after 2 turns, without success" in said
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (("player=reference",), f"config.player must not be reference, as {SOUND} has no reference player; got it\n"),
+        (("player=http://127.0.0.1:1", "answer_seconds=0.1"), "config.player must be where a policy answers; got "),
+        (("player=no.such:player",), "player 'no.such:player': 'no.such' must be a module that can be imported"),
+        (("environment=games15",), "config.environment must be one environment with one kind of options; got "),
+        (('environment_options={"size": 3}',), f"{SOUND}: an option must be left out, as it has none; got 'size'\n"),
+        (("environment=tests.environments.faulty:Soun",), "environment 'tests.environments.faulty:Soun': "),
+    ],
+)
+def test_what_cannot_be_tried_is_a_sentence(
+    flags: tuple[str, ...], sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert tried(tmp_path / "run", *flags) == 2
+    assert capsys.readouterr().err.startswith(sentence)
+    assert not (tmp_path / "run").exists()
