@@ -46,7 +46,9 @@ def _positive(first: int, last: int) -> list[str]:
     parts = [integers_between(*whole)] if whole[0] <= whole[1] else []
     if least <= most:  # between n and n + 1 for all of these n
         parts.append(rf"{integers_between(least, most)}\.{_DECIMALS}")
-    for edge in sorted({first // one, last // one} - {*range(least, most + 1)}):
+    for edge in sorted({first // one, last // one}):
+        if least <= edge <= most:
+            continue
         bounds = max(1, first - edge * one), min(one - 1, last - edge * one)
         if bounds[0] <= bounds[1]:
             parts.append(rf"{edge}\.{_decimals(*bounds, PLACES)}")

@@ -216,7 +216,7 @@ class _Values:
 
     def _array(self, schema: Mapping[str, Any], depth: int) -> str:
         least, firsts = schema.get("minItems", 0), schema.get("prefixItems", ())
-        most = min(schema.get("maxItems", MOST_ITEMS), max(MOST_ITEMS, min(least, MOST_NEEDED_ITEMS)))
+        most = min(schema.get("maxItems", MOST_NEEDED_ITEMS), max(MOST_ITEMS, min(least, MOST_NEEDED_ITEMS)))
         if least > most:
             raise InputError(f"{self.place} must have room for {least} items; a pattern has at most {most}")
         items = [self.pattern(each, depth + 1) for each in firsts[:most]]

@@ -17,7 +17,7 @@ from tars_jax.envs.gymnasium_observations import is_readable, plain, shows_pictu
         (spaces.Discrete(500), np.int64(7), "007"),
         (spaces.Discrete(3, start=-1), 1, "+1"),
         (spaces.MultiBinary(3), np.array([0, 1, 1]), "0, 1, 1"),
-        (spaces.MultiDiscrete([2, 200]), np.array([1, 30]), "001, 030"),
+        (spaces.MultiDiscrete([2, 200]), np.array([1, 30]), "1, 030"),
         (spaces.Box(-4.8, 4.8, (2,)), np.array([0.0351, -4.8], np.float32), "+0.035, -4.800"),
         (spaces.Box(0, 1, (3,)), np.array([0, 0.25, 1], np.float32), "0.000, 0.250, 1.000"),
         (spaces.Box(-0.07, 0.07, (2,)), np.array([0.0123, -0.000001], np.float32), "+0.01230, +0.00000"),
