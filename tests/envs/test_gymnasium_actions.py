@@ -19,6 +19,8 @@ from tars_jax.agent.grammar import GRAMMARS
 from tars_jax.agent.pattern import response_pattern
 from tars_jax.environment import ActionSpace
 from tars_jax.envs.gymnasium_actions import ActFunction
+from tars_jax.inference.constraint import compile_constraints
+from tars_jax.model.tokenizer import load_tokenizer
 
 
 def integer(low: int, high: int) -> dict[str, Any]:
@@ -107,6 +109,28 @@ def test_what_is_drawn_is_a_sample_that_can_be_written_and_constrained_decoding_
         assert allowed.fullmatch(text), text
         read = parse_response(text, grammar, space=calls)
         assert isinstance(read, Response) and read.actions == (action,)
+
+
+@pytest.mark.parametrize("grammar", GRAMMARS)
+@pytest.mark.parametrize(("space", "properties", "good", "bad"), SPACES, ids=str)
+def test_whatever_constrained_decoding_samples_is_a_sample(
+    space: spaces.Space[Any], properties: Any, good: list[Any], bad: list[Any], grammar: str
+) -> None:
+    function, tokenizer, rng = ActFunction("x", space), load_tokenizer(), np.random.default_rng(0)
+    calls = ActionSpace("game", functions=(function.function,))
+    pattern = response_pattern(grammar, space=calls, thought="never")
+    table = compile_constraints(
+        {"call": pattern}, tokenizer.token_bytes(), stop=tokenizer.end, vocabulary=tokenizer.vocabulary
+    )
+    for walk in range(10):
+        budget, state, answer = table.shortest("call") + 5 * walk, table.start["call"], list[int]()
+        while not answer or answer[-1] != tokenizer.end:
+            onward = table.next_state[state]
+            fits = (onward >= 0) & (table.distance[onward] < budget - len(answer))
+            answer.append(int(rng.choice(np.flatnonzero(fits[table.token_class]))))
+            state = int(onward[table.token_class[answer[-1]]])
+        read = parse_response(tokenizer.decode(answer[:-1]), grammar, space=calls)
+        assert isinstance(read, Response) and space.contains(function.sample(read.actions[0])), read
 
 
 def test_entries_of_a_dictionary_are_the_parameters() -> None:
