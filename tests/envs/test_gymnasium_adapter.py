@@ -19,7 +19,7 @@ from tars_jax.environment import EnvironmentFailure, Observation, Task, Transiti
 from tars_jax.envs.gymnasium_adapter import GymnasiumEnvironment
 from tars_jax.envs.registry import EnvironmentResources, load_environment
 
-GRID = "tests.environments.grid_gymnasium:Grid-v0"
+GRID = "tars_jax.envs.examples.grid_gymnasium:Grid-v0"
 MOVES = ["up", "right", "down", "left"]
 FRAMES = {"render_mode": "rgb_array"}
 LAKE: dict[str, Any] = {"render_mode": "ansi", "is_slippery": False, "action_names": ["left", "down", "right", "up"]}
