@@ -38,7 +38,7 @@ def written(space: spaces.Space[Any], value: Any) -> str:
     low, high = _bounds(space)
     whole = not np.issubdtype(space.dtype, np.floating)
     each = zip(np.ravel(value).tolist(), low, high, strict=True)
-    return ", ".join(_written(number, *bounds, whole) for number, *bounds in each)
+    return ", ".join(_written(number, least, most, whole) for number, least, most in each)
 
 
 def _written(number: float, low: float, high: float, whole: bool) -> str:
@@ -82,10 +82,10 @@ def is_picture(space: spaces.Space[Any]) -> bool:
     if not space.shape[0] or space.high.max() < 255:
         return False
     if len(space.shape) == 4:
-        frames, *sides, channels = space.shape
-        return frames <= _MOST_FRAMES and channels in (1, 3) and min(sides) >= _LEAST_SIDE
-    sides, frames = sorted(space.shape)[-2:], [min(space.shape[0], space.shape[-1])] if len(space.shape) == 3 else []
-    return min(sides) >= _LEAST_SIDE and all(0 < count <= _MOST_FRAMES for count in frames)
+        count, height, width, channels = space.shape
+        return count <= _MOST_FRAMES and channels in (1, 3) and min(height, width) >= _LEAST_SIDE
+    sides, counts = sorted(space.shape)[-2:], [min(space.shape[0], space.shape[-1])] if len(space.shape) == 3 else []
+    return min(sides) >= _LEAST_SIDE and all(0 < count <= _MOST_FRAMES for count in counts)
 
 
 def shows_picture(space: spaces.Space[Any]) -> bool:

@@ -21,7 +21,7 @@ from tars_jax.envs.registry import EnvironmentResources, load_environment
 
 GRID = "tars_jax.envs.examples.grid_gymnasium:Grid-v0"
 MOVES = ["up", "right", "down", "left"]
-FRAMES = {"render_mode": "rgb_array"}
+FRAMES: dict[str, Any] = {"render_mode": "rgb_array"}
 LAKE: dict[str, Any] = {"render_mode": "ansi", "is_slippery": False, "action_names": ["left", "down", "right", "up"]}
 DRAWS = importlib.util.find_spec("pygame") is not None
 
@@ -128,7 +128,7 @@ def test_a_few_numbers_are_text_alone_unless_pictures_are_asked_for() -> None:
     both, _ = play(GymnasiumEnvironment(GRID, text=True, **FRAMES))
     assert both.screenshot and both.text == first.text
     for options in (FRAMES, {"text": False}, {"size": 24}):
-        frames, _ = play(GymnasiumEnvironment(GRID, **options))  # type: ignore[arg-type]
+        frames, _ = play(GymnasiumEnvironment(GRID, **options))
         assert frames.screenshot and frames.text == ""
     alone, (turn,) = play(GymnasiumEnvironment("Counts-v0"), [act([1])])
     assert (alone.screenshot, alone.text, turn.observation.text) == (b"", "00", "01")
@@ -251,7 +251,7 @@ def limited(steps: int | None = None) -> gymnasium.Env[Any, Any]:
     return gymnasium.wrappers.TimeLimit(env, steps)
 
 
-gymnasium.register("Limited-v0", entry_point=limited)
+gymnasium.register("Limited-v0", entry_point=limited)  # type: ignore[arg-type] # a function, as it may be
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ def say(*texts: str) -> tuple[str, ...]:
     return tuple(f"Action: say(text='{text}')" for text in texts)
 
 
-MODES = [
+MODES: list[Any] = [
     ("sync", AutoresetMode.NEXT_STEP, {}),
     ("sync", AutoresetMode.SAME_STEP, {}),
     pytest.param(
@@ -126,14 +126,12 @@ def test_a_text_that_has_no_room_in_shared_memory_is_said_so() -> None:
 
 
 def test_shared_texts_are_read_when_somebody_looks() -> None:
-    from gymnasium.vector.utils import create_shared_memory, read_from_shared_memory, write_to_shared_memory
-
-    space = AnyText()
-    memory = create_shared_memory(space, n=3)
-    texts = read_from_shared_memory(space, memory, n=3)
+    space, shared = AnyText(), gymnasium.vector.utils
+    memory = shared.create_shared_memory(space, n=3)
+    texts = shared.read_from_shared_memory(space, memory, n=3)
     assert isinstance(texts, SharedTexts) and tuple(texts) == ("", "", "")
-    write_to_shared_memory(space, 1, "longer than the next", memory)
-    write_to_shared_memory(space, 1, "ü", memory)
+    for text in ("longer than the next", "ü"):
+        shared.write_to_shared_memory(space, 1, text, memory)  # type: ignore[arg-type] # as gymnasium's own Text has it
     assert texts[1] == "ü" and texts[1:] == ("ü", "") and texts[-1] == "" and len(texts) == 3
 
 
@@ -141,7 +139,7 @@ def test_gymnasiums_wrappers() -> None:
     env = RecordEpisodeStatistics(NormalizeReward(TimeLimit(gymnasium.make("TarsJax/Environment-v0", name=NAME), 1)))
     env.reset(seed=1)
     _, reward, terminated, truncated, info = env.step(say("a")[0])
-    assert reward > 0 and (terminated, truncated) == (False, True)
+    assert float(reward) > 0 and (terminated, truncated) == (False, True)
     assert info["episode"]["l"] == 1
     env.close()
 
