@@ -6,7 +6,8 @@ import decimal
 import math
 from collections.abc import Iterable
 
-_DECIMALS = "[0-9]{0,5}[1-9]"  # ends as JSON prints it, and is never 0: 1.0 is 1
+PLACES = 6  # of decimals
+_DECIMALS = f"[0-9]{{0,{PLACES - 1}}}[1-9]"  # ends as JSON prints it, and is never 0: 1.0 is 1
 
 
 def any_of(patterns: Iterable[str]) -> str:
@@ -24,31 +25,51 @@ def integers_between(low: int, high: int) -> str:
 
 
 def numbers_between(low: float, high: float, open_low: bool = False, open_high: bool = False) -> str | None:
-    """Of numbers low..high: integers, and decimals of up to six places between two integers; where there is neither,
-    of all that have as few places as there must be. An open bound is no such number. None if there are none.
-    """
-    whole_low, whole_high = math.ceil(low), math.floor(high)
-    first = whole_low + (open_low and whole_low == low)
-    last = whole_high - (open_high and whole_high == high)
-    parts = [integers_between(first, last)] if first <= last else []
-    if whole_high > max(whole_low, 0):  # n.d lies between n and n + 1
-        parts.append(rf"{integers_between(max(whole_low, 0), whole_high - 1)}\.{_DECIMALS}")
-    if whole_low < min(whole_high, 0):
-        parts.append(rf"-{integers_between(max(-whole_high, 0), -whole_low - 1)}\.{_DECIMALS}")
-    return any_of(parts) if parts else _few_places(low, high, open_low, open_high)
+    """Of the numbers low..high that have at most six decimal places. An open bound is no such number. None if there are
+    none."""
+    lowest, highest = (decimal.Decimal(repr(bound)) * 10**PLACES for bound in (low, high))
+    first, last = math.ceil(lowest), math.floor(highest)
+    first += open_low and first == lowest
+    last -= open_high and last == highest
+    parts = ["0"] if first <= 0 <= last else []
+    if max(first, 1) <= last:
+        parts += _positive(max(first, 1), last)
+    if first <= min(last, -1):
+        parts.append("-" + any_of(_positive(max(-last, 1), -first)))
+    return any_of(parts) if parts else None
 
 
-def _few_places(low: float, high: float, open_low: bool, open_high: bool) -> str | None:
-    bounds = decimal.Decimal(repr(low)), decimal.Decimal(repr(high))
-    for places in range(1, 7):
-        scale = decimal.Decimal(10) ** places
-        first, last = math.ceil(bounds[0] * scale), math.floor(bounds[1] * scale)
-        first += open_low and first == bounds[0] * scale
-        last -= open_high and last == bounds[1] * scale
-        if first <= last:
-            numbers = (decimal.Decimal(number) / scale for number in range(first, min(last, first + 99) + 1))
-            return any_of(f"{number:f}".replace(".", r"\.") for number in numbers)
-    return None
+def _positive(first: int, last: int) -> list[str]:
+    """Of the numbers first..last in millionths, at least one."""
+    one = 10**PLACES
+    whole, least, most = (-(-first // one), last // one), -(-(first - 1) // one), (last + 1) // one - 1
+    parts = [integers_between(*whole)] if whole[0] <= whole[1] else []
+    if least <= most:  # between n and n + 1 for all of these n
+        parts.append(rf"{integers_between(least, most)}\.{_DECIMALS}")
+    for edge in sorted({first // one, last // one}):
+        if least <= edge <= most:
+            continue
+        bounds = max(1, first - edge * one), min(one - 1, last - edge * one)
+        if bounds[0] <= bounds[1]:
+            parts.append(rf"{edge}\.{_decimals(*bounds, PLACES)}")
+    return parts
+
+
+def _decimals(first: int, last: int, places: int) -> str:
+    """Digits behind the point, of which the last is not 0, of first..last in units of the last of `places`."""
+    unit = 10 ** (places - 1)
+    alike: dict[str, list[str]] = {}  # first digits by what may follow them
+    for digit in range(10):
+        low, high = max(1, first - digit * unit), min(unit - 1, last - digit * unit)
+        follow = ""
+        if low <= high:
+            all_of_them = (low, high) == (1, unit - 1)
+            follow = f"[0-9]{{0,{places - 2}}}[1-9]" if all_of_them else _decimals(low, high, places - 1)
+        if digit and first <= digit * unit <= last:
+            alike.setdefault(f"(?:{follow})?" if follow else "", []).append(str(digit))
+        elif follow:
+            alike.setdefault(follow, []).append(str(digit))
+    return any_of(f"{_digit(digits[0], digits[-1])}{follow}" for follow, digits in alike.items())
 
 
 def _naturals(low: int, high: int) -> list[str]:

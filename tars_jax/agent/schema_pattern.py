@@ -1,9 +1,10 @@
 r"""Regular expressions of the values that a JSON schema allows, as either grammar writes them.
 
 A pattern describes a part of what a schema allows, never more: a text of at most 256 characters where its length is
-bounded, an integer of at most ten digits where it is not, lists of at most 8 items, objects with the members that the
-schema names. What a pattern cannot say (a schema that contains itself, `pattern`, `uniqueItems`, any object at all) is
-an error that names the parameter.
+bounded, an integer of at most ten digits where it is not, numbers of six decimal places, lists of at most 8 items that
+need not be there, objects with the members that the schema names, texts with a `pattern` of one class of characters.
+What a pattern cannot say (a schema that contains itself, any other `pattern`, `uniqueItems`, any object at all) is an
+error that names the parameter.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import jsonschema
 
 from tars_jax import InputError
 from tars_jax.agent import grammar_text, grammar_tool
+from tars_jax.agent.character_pattern import character_class, characters_of
 from tars_jax.agent.functions import parameter_schema, written_value
 from tars_jax.agent.number_pattern import any_of, integers_between, numbers_between
 from tars_jax.agent.schemas import ANNOTATIONS, kinds_of, resolved, to_json
@@ -25,7 +27,8 @@ from tars_jax.environment import Function
 
 QUOTED_TEXT = r"(?:[^'\\\x00\n\r\t]|\\[\\'nrt])"
 TAGGED_TEXT = r"(?:[^<\x00]|<[ =0-9])"
-MOST_ITEMS = 8
+MOST_ITEMS = 8  # that may be left out
+MOST_NEEDED_ITEMS = 64
 MOST_CHARACTERS = 256
 _LINE_OF_TAGGED_TEXT = r"[^<\x00\n]"  # one character each, and no line break that would belong to the layout
 _JSON_TEXT = r'(?:[^"\\<\x00-\x1f\x7f]|\\["\\nrt])'
@@ -33,12 +36,12 @@ _FAR = 10**9  # where an integer has no bound
 _MOST_MULTIPLES = 256
 _DEPTH = 6
 _KEYWORDS = {
-    "string": {"minLength", "maxLength"},
+    "string": {"minLength", "maxLength", "pattern"},
     "integer": {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"},
     "number": {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"},
     "boolean": set[str](),
     "null": set[str](),
-    "array": {"items", "minItems", "maxItems"},
+    "array": {"items", "prefixItems", "minItems", "maxItems"},
     "object": {"properties", "required", "additionalProperties"},
 }
 _ANY = ("string", "number", "boolean", "null")  # what is written where a schema asks for nothing
@@ -144,14 +147,33 @@ class _Values:
         return self._object(schema, depth)
 
     def _string(self, schema: Mapping[str, Any], depth: int) -> str:
-        bounded = "minLength" in schema or "maxLength" in schema
-        count = _count(schema.get("minLength", 0), min(schema.get("maxLength", MOST_CHARACTERS), MOST_CHARACTERS), self)
-        count = count if bounded else "*"
+        bounded, pattern = "minLength" in schema or "maxLength" in schema, schema.get("pattern")
+        least = max(schema.get("minLength", 0), int(pattern is not None and pattern.endswith("+$")))
+        count = _count(least, min(schema.get("maxLength", MOST_CHARACTERS), MOST_CHARACTERS), self)
+        count = count if bounded or least else "*"
+        if pattern is not None:
+            text = self._of_class(pattern, depth) + count
+            return f'"{text}"' if depth else f"'{text}'" if self.is_text else text
         if depth:
             return f'"{_JSON_TEXT}{count}"'
         if self.is_text:
             return f"'{QUOTED_TEXT}{count}'"
         return f"{_LINE_OF_TAGGED_TEXT if bounded else TAGGED_TEXT}{count}"
+
+    def _of_class(self, pattern: str, depth: int) -> str:
+        """One character of those that a schema's pattern allows and that can be written here."""
+        characters = characters_of(pattern) or ()
+        if depth:
+            spelled = [to_json(each)[1:-1] for each in characters if each != "<"]
+        elif self.is_text:
+            spelled = [grammar_text.format_value(each)[1:-1] for each in characters]
+        else:
+            spelled = [each for each in characters if each not in "<\n"]
+        if not spelled:
+            about = f"{self.place} must have a pattern of one class of characters, as ^[a-z]*$, for a pattern of calls"
+            raise InputError(f"{about}; got {pattern!r:.80}")
+        single, escaped = [each for each in spelled if len(each) == 1], [each for each in spelled if len(each) > 1]
+        return any_of([*([character_class(single)] if single else []), *map(re.escape, escaped)])
 
     def _integer(self, schema: Mapping[str, Any]) -> str:
         low, high, open_low, open_high = self._bounds(schema)
@@ -193,11 +215,21 @@ class _Values:
             raise InputError(f"{self.place} must have a number between its bounds; got {schema!r:.80}")
 
     def _array(self, schema: Mapping[str, Any], depth: int) -> str:
-        least, most = schema.get("minItems", 0), min(schema.get("maxItems", MOST_ITEMS), MOST_ITEMS)
-        item = self.pattern(schema.get("items", True), depth + 1) if most else ""
-        more = _count(max(0, least - 1), most - 1, self) if most else ""
-        items = f"{item}(?:, {item}){more}" if most else ""
-        return rf"\[{items if least else f'(?:{items})?'}\]"
+        least, firsts = schema.get("minItems", 0), schema.get("prefixItems", ())
+        most = min(schema.get("maxItems", MOST_NEEDED_ITEMS), max(MOST_ITEMS, min(least, MOST_NEEDED_ITEMS)))
+        if least > most:
+            raise InputError(f"{self.place} must have room for {least} items; a pattern has at most {most}")
+        items = [self.pattern(each, depth + 1) for each in firsts[:most]]
+        rest = most - len(items)
+        item = self.pattern(schema.get("items", True), depth + 1) if rest else ""
+        if not items:
+            more = f"(?:, {item}){_count(max(0, least - 1), most - 1, self)}" if most else ""
+            return rf"\[{item}{more}\]" if least else rf"\[(?:{item}{more})?\]"
+        tail = f"(?:, {item}){_count(max(0, least - len(items)), rest, self)}" if rest else ""
+        for index in reversed(range(len(items))):
+            tail = f"{', ' if index else ''}{items[index]}{tail}"
+            tail = tail if index < least else f"(?:{tail})?"
+        return rf"\[{tail}\]"
 
     def _object(self, schema: Mapping[str, Any], depth: int) -> str:
         properties, required = schema.get("properties", {}), schema.get("required", ())

@@ -23,7 +23,7 @@ _SAID: dict[str, frozenset[str]] = {  # keywords that `described` puts in words
     "integer": _NUMBER_KEYS,
     "number": _NUMBER_KEYS,
     "boolean": frozenset(),
-    "array": frozenset({"items", "minItems", "maxItems"}),
+    "array": frozenset({"items", "prefixItems", "minItems", "maxItems"}),
     "object": frozenset({"properties", "required", "additionalProperties"}),
     "null": frozenset(),
 }
@@ -147,8 +147,11 @@ def _kind_words(kind: str, schema: Mapping[str, Any], root: Mapping[str, Any], d
         matching = f" that matches {schema['pattern']!r}" if "pattern" in schema else ""
         return "a text" + _counted(schema, "Length", "characters") + matching
     if kind == "array":
-        items = f", each {described(schema['items'], root, depth + 1)}" if "items" in schema and depth < DEPTH else ""
-        return "a list" + _counted(schema, "Items", "items") + items
+        firsts = schema.get("prefixItems", ()) if depth < DEPTH else ()
+        words = [described(each, root, depth + 1) for each in firsts]
+        if "items" in schema and depth < DEPTH and schema.get("maxItems", math.inf) > len(words):
+            words.append(("further ones " if words else "each ") + described(schema["items"], root, depth + 1))
+        return "a list" + _counted(schema, "Items", "items") + "".join(f", {each}" for each in words)
     if kind == "object":
         if not schema.get("properties") or depth >= DEPTH:
             return "an object"
@@ -179,5 +182,5 @@ def _counted(schema: Mapping[str, Any], what: str, things: str) -> str:
     if least is None and most is None:
         return ""
     if least is not None and most is not None:
-        return f" of {least} to {most} {things}"
+        return f" of {least} {things}" if least == most else f" of {least} to {most} {things}"
     return f" of at least {least} {things}" if most is None else f" of at most {most} {things}"

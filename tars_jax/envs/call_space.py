@@ -5,21 +5,10 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from gymnasium import spaces
-
 from tars_jax.agent import Response, format_response
 from tars_jax.agent.chance import random_action
 from tars_jax.environment import ActionSpace
-
-
-class AnyText(spaces.Text):
-    """Texts of any length and in any script; samples are short."""
-
-    def __init__(self, seed: int | None = None) -> None:
-        super().__init__(max_length=64, min_length=0, seed=seed)
-
-    def contains(self, x: Any) -> bool:
-        return isinstance(x, str)
+from tars_jax.envs.text_space import AnyText
 
 
 class CallSpace(AnyText):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -16,6 +15,7 @@ from tars_jax.environment import Observation, Task
 from tars_jax.envs.action_space import action_space, space_to_action
 from tars_jax.envs.background import background
 from tars_jax.envs.browser_game import BrowserGame
+from tars_jax.envs.gym_info import facts_of
 from tars_jax.sandbox.browser import BrowserConfig, SandboxFailure
 from tars_jax.tasks.library import load_playable
 
@@ -37,8 +37,8 @@ class GameEnv(gymnasium.Env[np.ndarray, Mapping[str, Any]]):
     the step that first succeeds, in benchmarks their own (tasks/README.md). An episode ends when the game is over or
     the agent says `finished`, and is truncated after `max_steps`. Levels are drawn from the environment's generator, so
     `reset(seed=...)` fixes the level, and the same seed and actions give the same screenshots, byte for byte; they are
-    training levels, which no evaluation uses (tasks/sampling.py). info: "state" and "verdict" of the game,
-    "instruction", "level_seed", "ignored".
+    training levels, which no evaluation uses (tasks/sampling.py). info: "state" and "verdict" of the game (mappings;
+    gym_info.py), "instruction", "level_seed", "ignored".
 
     `reset(options={...})` overrides options of the game for one episode.
 
@@ -147,7 +147,7 @@ class GameEnv(gymnasium.Env[np.ndarray, Mapping[str, Any]]):
 
     def _info(self, observation: Observation) -> dict[str, Any]:
         return {
-            **copy.deepcopy(dict(observation.info)),
+            **facts_of(observation),
             "instruction": self._instruction,
             "level_seed": self._level_seed,
         }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Coroutine, Mapping
 from typing import Any, TypeVar
 
@@ -14,11 +13,13 @@ from tars_jax import InputError
 from tars_jax.agent import Finished, ParseError, parse_response
 from tars_jax.environment import EnvironmentFailure, Observation, Task, Transition
 from tars_jax.envs.background import background
-from tars_jax.envs.call_space import AnyText, CallSpace
+from tars_jax.envs.call_space import CallSpace
 from tars_jax.envs.checked import CheckedEnvironment
 from tars_jax.envs.gym import SIDE, TRAINING_SEEDS, browser_config
+from tars_jax.envs.gym_info import facts_of
 from tars_jax.envs.registry import load_environment
 from tars_jax.envs.spec import EnvironmentResources
+from tars_jax.envs.text_space import AnyText
 
 T = TypeVar("T")
 
@@ -65,6 +66,7 @@ class RegisteredEnv(gymnasium.Env[dict[str, Any], str]):
         self._environment: CheckedEnvironment | None = None
         self._observation: Observation | None = None
         self._steps, self._budget, self._task_seed = 0, 0, 0
+        self._verdict: bool | None = None  # the last, which a refused action leaves as it is
         try:
             first = self._begin(0, self._options)
             calls = self._open().action_space
@@ -100,7 +102,7 @@ class RegisteredEnv(gymnasium.Env[dict[str, Any], str]):
         self._steps += 1
         if isinstance(read, ParseError):
             before = self._observation
-            transition = Transition(Observation(before.screenshot, read.message, before.info))
+            transition = Transition(Observation(before.screenshot, read.message, before.info), success=self._verdict)
         else:
             try:
                 transition = self._run(environment.step(read.actions))
@@ -111,7 +113,7 @@ class RegisteredEnv(gymnasium.Env[dict[str, Any], str]):
         if not isinstance(read, ParseError):
             terminated = terminated or any(isinstance(each, Finished) for each in read.actions)
         truncated = not terminated and (transition.truncated or self._steps >= self._budget)
-        over = terminated or truncated
+        over, self._verdict = terminated or truncated, transition.success
         observation = transition.observation
         shown, info = self._shown(observation), self._info(observation, transition.success)
         self._observation = None if over else observation
@@ -144,7 +146,7 @@ class RegisteredEnv(gymnasium.Env[dict[str, Any], str]):
             self._observation = self._run(environment.reset(task))
         except EnvironmentFailure:
             self._observation = self._run(environment.reset(task))
-        self._steps, self._task_seed = 0, seed
+        self._steps, self._task_seed, self._verdict = 0, seed, None
         return self._observation
 
     def _open(self) -> CheckedEnvironment:
@@ -174,7 +176,7 @@ class RegisteredEnv(gymnasium.Env[dict[str, Any], str]):
 
     def _info(self, observation: Observation, success: bool | None) -> dict[str, Any]:
         return {
-            **copy.deepcopy(dict(observation.info)),
+            **facts_of(observation),
             "instruction": self._open().instruction or self._instruction,
             "task_seed": self._task_seed,
             "success": success,

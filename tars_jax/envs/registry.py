@@ -152,15 +152,16 @@ def _playable_spec(name: str) -> EnvironmentSpec:
 
 
 def _gymnasium_spec(name: str, options: Mapping[str, Any]) -> EnvironmentSpec:
-    from tars_jax.envs.gymnasium_adapter import GymnasiumEnvironment, check_options, episode_steps, success_return
+    from tars_jax.envs.gymnasium_adapter import GymnasiumEnvironment
+    from tars_jax.envs.gymnasium_specs import check_options, episode_steps, success_return
 
     id = name.removeprefix(_GYMNASIUM)
     return EnvironmentSpec(
         name=name,
         make=lambda resources: cast(Environment, GymnasiumEnvironment(id, **options)),
         check_options=functools.partial(check_options, id),
-        default_max_steps=lambda options: episode_steps(id, options),
-        success_return=lambda options: success_return(id, options),
+        default_max_steps=functools.partial(episode_steps, id),
+        success_return=functools.partial(success_return, id),
         made_with=options,
     )
 

@@ -6,6 +6,7 @@ import asyncio
 import dataclasses
 import functools
 import inspect
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
@@ -45,8 +46,8 @@ def _default_steps(options: Mapping[str, Any]) -> int:
     return DEFAULT_MAX_STEPS
 
 
-def _no_return(options: Mapping[str, Any]) -> float | None:
-    return None
+def _no_return(options: Mapping[str, Any]) -> None:
+    """Success is not told by the return."""
 
 
 def _own_verifier(task: Task) -> Verification:
@@ -66,7 +67,7 @@ class EnvironmentSpec:
     check_options: Callable[[Mapping[str, Any]], None] = _any_options  # InputError for a task's that it cannot have
     default_max_steps: Callable[[Mapping[str, Any]], int] = _default_steps  # the agent's step budget, by the options
     says_max_steps: bool = True  # false: `default_max_steps` is ours, as the environment has none
-    success_return: Callable[[Mapping[str, Any]], float | None] = _no_return  # the least of a success, where it is one
+    success_return: Callable[[Mapping[str, Any]], float | None] = _no_return  # the least of a success, if it is known
     reference: ReferencePlayer | None = None  # plays from what an observation's info holds as "state"
     time_limit: float = DEFAULT_TIME_LIMIT_S  # seconds of one reset or step; infinity: it has limits of its own
     verification: Callable[[Task], Verification] = _own_verifier  # how a task's success is told, such as its reference
@@ -76,6 +77,25 @@ class EnvironmentSpec:
     def __post_init__(self) -> None:
         if isinstance(self.time_limit, bool) or not isinstance(self.time_limit, int | float) or not self.time_limit > 0:
             raise InputError(f"{self.name}: time_limit must be more than 0 seconds; got {self.time_limit!r}")
+
+    def doubt_of_limit(self, options: Mapping[str, Any], max_steps: int, largest_reward: float | None = None) -> str:
+        """A sentence where a limit of steps may allow no success; empty: there is nothing to say.
+
+        Args:
+          largest_reward: of a step, of all that were played; with it the sentence says what cannot be. None: unknown.
+        """
+        least, own = self.success_return(options), self.default_max_steps(options)
+        if least is None or least <= 0:
+            return ""
+        if largest_reward is not None:
+            if largest_reward * max_steps >= least:
+                return ""
+            about = f"cannot be reached in {max_steps} steps, as no step has earned more than {largest_reward:g}"
+        elif max_steps < own:
+            about = f"may take more than {max_steps} steps"
+        else:
+            return ""
+        return f"{self.name}: a success is a return of at least {least:g}, which {about}; its own limit is {own} steps"
 
     def checked(self, resources: EnvironmentResources) -> CheckedEnvironment:
         """What an agent loop drives. The environment is made when it is first needed.
@@ -136,6 +156,7 @@ def spec_of(name: str, made_by: Any, options: Mapping[str, Any]) -> EnvironmentS
         check_options=check_options,
         default_max_steps=functools.partial(_own_steps, name, getattr(made_by, "max_steps", DEFAULT_MAX_STEPS)),
         says_max_steps=hasattr(made_by, "max_steps"),
+        success_return=functools.partial(_own_return, name, getattr(made_by, "success_return", None)),
         reference=getattr(made_by, "reference_player", None),
         time_limit=getattr(made_by, "time_limit", DEFAULT_TIME_LIMIT_S),
         verification=functools.partial(_said_verification, name, getattr(made_by, "verification", _own_verifier)),
@@ -148,6 +169,14 @@ def _own_steps(name: str, max_steps: Any, options: Mapping[str, Any]) -> int:
     if type(steps) is not int or steps < 1:
         raise InputError(f"{name}: max_steps must be a whole number of 1 or more; got {steps!r}")
     return steps
+
+
+def _own_return(name: str, success_return: Any, options: Mapping[str, Any]) -> float | None:
+    least = success_return(options) if callable(success_return) else success_return
+    number = isinstance(least, int | float) and not isinstance(least, bool) and math.isfinite(least)
+    if least is not None and not number:
+        raise InputError(f"{name}: success_return must be a finite number or None; got {least!r}")
+    return least
 
 
 def _said_verification(name: str, verification: Callable[[Task], Verification], task: Task) -> Verification:

@@ -39,6 +39,9 @@ FUNCTIONS_OF_TEST = (
             tags={"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 3},
             grid={"type": "array", "items": {"type": "array", "items": {"type": "integer"}, "maxItems": 2}},
             places={"type": "array", "items": {"$ref": "#/$defs/place"}, "maxItems": 2},
+            code={"type": "string", "pattern": r"^[a-c'\\\n<\u0434]+$", "maxLength": 4},
+            pair={"type": "array", "prefixItems": [TEXT, POSITIVE], "items": {"type": "null"}, "maxItems": 3},
+            speeds={"type": "array", "items": {"type": "number", "minimum": -0.5, "maximum": 0.07}, "minItems": 9},
             any=True,
         )
         | {"$defs": {"place": PLACE}},
@@ -69,6 +72,10 @@ bounds = st.integers(-1200, 1200) | st.floats(-30, 30).map(lambda bound: round(b
 def test_numbers_between_bounds(one: float, other: float, open_low: bool, open_high: bool, data: st.DataObject) -> None:
     low, high = sorted((one, other))
     pattern = numbers_between(low, high, open_low, open_high)
+    empty = low == high and (open_low or open_high)
+    for bound, is_open in ((low, open_low), (high, open_high)):
+        written = "0" if bound == 0 else f"{bound:g}"
+        assert bool(re.fullmatch(pattern or "", written)) is not (is_open or empty)
     if pattern is None:
         assert high - low < 2e-6 or (low == high and (open_low or open_high))
     else:
@@ -106,6 +113,8 @@ def test_integers_between_bounds_are_all_of_them(low: int, high: int) -> None:
         'Action: everything(ratio=0, unit=null, tags=["it\\"s", "x"])',
         "Action: everything(ratio=0, unit='</parameter>', grid=[[], [1, 2]])",
         'Action: everything(ratio=0, unit=["x", {"y": 1}], places=[{"x": 1, "far": true}], any=\'a\')',
+        "Action: everything(ratio=0, unit=5, code='ab', pair=[], speeds=[0.07, -0.5, 0, -0.12345, 0, 0, 0, 0, 0.06])",
+        'Action: everything(ratio=0, unit=5, pair=["a", 7, null])',
         "Action: finished()",
     ],
 )
@@ -141,6 +150,11 @@ def test_canonical_texts_match(text: str) -> None:
         "Action: everything(ratio=0, unit=5, short='abcde')",
         "Action: everything(ratio=0, unit=5, tags=[])",
         "Action: everything(ratio=0, unit=5, either=301)",
+        "Action: everything(ratio=0, unit=5, code='')",
+        "Action: everything(ratio=0, unit=5, code='d')",
+        'Action: everything(ratio=0, unit=5, pair=[7, "a"])',
+        "Action: everything(ratio=0, unit=5, speeds=[0, 0, 0, 0, 0, 0, 0, 0])",
+        "Action: everything(ratio=0, unit=5, speeds=[0, 0, 0, 0, 0, 0, 0, 0, 0.08])",
         "Thought: x\nAction: wait()\nAction: wait()",
     ],
 )
@@ -185,14 +199,15 @@ NODE = {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}}}
     ("schema", "words"),
     [
         ({"type": "object"}, "f: x must be an object with named properties"),
-        ({"type": "string", "pattern": "a+"}, "f: x must have a schema that a pattern can say; got pattern"),
+        ({"type": "string", "pattern": "a+"}, "f: x must have a pattern of one class of characters, .*; got 'a.'"),
         ({"type": "array", "uniqueItems": True}, "got uniqueItems"),
         ({"type": "number", "multipleOf": 0.5}, "got multipleOf"),
         ({"type": "integer", "multipleOf": 2}, "multipleOf must be of few integers"),
         ({"type": "integer", "minimum": 2, "maximum": 1}, "a number between its bounds"),
         ({"type": "number", "exclusiveMinimum": 1, "maximum": 1}, "a number between its bounds"),
         ({"type": "string", "minLength": 999}, "room for 999"),
-        ({"type": "array", "minItems": 9}, "room for 8"),
+        ({"type": "array", "minItems": 65}, "must have room for 65 items; a pattern has at most 64"),
+        ({"type": "array", "minItems": 3, "maxItems": 2}, "room for 3 items"),
         ({"not": {"type": "string"}}, "got not"),
         ({"oneOf": [{"type": "integer"}, {"type": "number"}]}, "oneOf of different kinds"),
         ({"$ref": "#/$defs/node"}, "nested more than"),

@@ -30,7 +30,8 @@ def make(name: str, **kwargs: Any) -> gymnasium.Env[Any, Any]:
         (ECHO, {}, ["text"]),
         (ECHO, {"typed": True}, ["text"]),
         (VAULT, {}, ["screenshot", "text"]),
-        (GRID, {"text": True}, ["screenshot", "text"]),
+        (GRID, {"text": True, "render_mode": "rgb_array"}, ["screenshot", "text"]),
+        ("gymnasium:CartPole-v1", {}, ["text"]),
         pytest.param("maze_path_of_light", {"level": 1}, ["screenshot", "text"], marks=pytest.mark.browser),
     ],
 )
@@ -57,8 +58,9 @@ def test_texts_go_in_and_out_and_a_seed_fixes_the_task() -> None:
         False,
     )
     word = first["text"].removeprefix("word: ")
-    second, reward, *_ = env.step(f"Action: say(word='{word}')")
-    assert reward == 1
+    second, reward, *_, before = env.step(f"Action: say(word='{word}')")
+    *_, after = env.step("Action: fly()")
+    assert reward == 1 and after["success"] is before["success"] is False  # a refused action changes no verdict
     word = second["text"].removeprefix("word: ")
     _, reward, terminated, _, info = env.step(f"Action: say(word='{word}')")
     assert (reward, terminated, info["success"]) == (1, True, True)

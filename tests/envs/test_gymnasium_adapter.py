@@ -9,7 +9,6 @@ import types
 from typing import Any
 
 import gymnasium
-import jsonschema
 import numpy as np
 import pytest
 from gymnasium import spaces
@@ -18,11 +17,11 @@ from tars_jax import InputError
 from tars_jax.agent import Finished
 from tars_jax.environment import EnvironmentFailure, Observation, Task, Transition
 from tars_jax.envs.gymnasium_adapter import GymnasiumEnvironment
-from tars_jax.envs.gymnasium_spaces import ActFunction, is_readable, plain, written
 from tars_jax.envs.registry import EnvironmentResources, load_environment
 
 GRID = "tars_jax.envs.examples.grid_gymnasium:Grid-v0"
 MOVES = ["up", "right", "down", "left"]
+FRAMES: dict[str, Any] = {"render_mode": "rgb_array"}
 LAKE: dict[str, Any] = {"render_mode": "ansi", "is_slippery": False, "action_names": ["left", "down", "right", "up"]}
 DRAWS = importlib.util.find_spec("pygame") is not None
 
@@ -67,7 +66,7 @@ gymnasium.register("Open-v0", entry_point=f"{__name__}:Counts")
 
 
 def test_frames_are_screenshots_and_a_discrete_space_is_a_function() -> None:
-    environment = GymnasiumEnvironment(GRID)
+    environment = GymnasiumEnvironment(GRID, render_mode="rgb_array")
     first, (turn,) = play(environment, [act(1)])
     assert first.pixels is not None and first.pixels.shape == (48, 48, 3) and first.text == ""
     assert turn.observation.screenshot and turn.observation.screenshot != b""
@@ -90,7 +89,7 @@ def test_an_episode_through_the_registry_is_what_gymnasium_plays() -> None:
             over = terminated or truncated
 
     async def played() -> tuple[list[Any], list[float]]:
-        options = {"action_names": MOVES}
+        options = {"action_names": MOVES, **FRAMES}
         environment = load_environment(f"gymnasium:{GRID}", options).checked(EnvironmentResources())
         shown, earned = [(await environment.reset(task(6))).pixels], list[float]()
         for move in moves[: len(rewards)]:
@@ -117,25 +116,69 @@ def test_the_seed_is_the_tasks() -> None:
 def test_frames_are_made_as_large_as_asked() -> None:
     halved, _ = play(GymnasiumEnvironment(GRID, size=24))
     wide, _ = play(GymnasiumEnvironment(GRID, size=[96, 48]))
-    full, _ = play(GymnasiumEnvironment(GRID))
+    full, _ = play(GymnasiumEnvironment(GRID, text=False))
     assert halved.pixels is not None and wide.pixels is not None and full.pixels is not None
     np.testing.assert_array_equal(halved.pixels, full.pixels[::2, ::2])
     assert wide.pixels.shape == (48, 96, 3)
 
 
-def test_observations_as_text_where_that_is_asked_for_or_all_there_is() -> None:
-    first, _ = play(GymnasiumEnvironment(GRID, text=True))
-    assert first.screenshot and first.text == ", ".join(map(str, first.info["state"]["observation"]))
+def test_a_few_numbers_are_text_alone_unless_pictures_are_asked_for() -> None:
+    first, _ = play(GymnasiumEnvironment(GRID))
+    assert first.screenshot == b"" and first.text == ", ".join(f"{x:+d}" for x in first.info["state"]["observation"])
+    both, _ = play(GymnasiumEnvironment(GRID, text=True, **FRAMES))
+    assert both.screenshot and both.text == first.text
+    for options in (FRAMES, {"text": False}, {"size": 24}):
+        frames, _ = play(GymnasiumEnvironment(GRID, **options))
+        assert frames.screenshot and frames.text == ""
     alone, (turn,) = play(GymnasiumEnvironment("Counts-v0"), [act([1])])
-    assert (alone.screenshot, alone.text, turn.observation.text) == (b"", "0", "1")
-    cart, _ = play(GymnasiumEnvironment("CartPole-v1", render_mode=None))
-    assert len(cart.text.split(", ")) == 4 and all(len(number) <= 6 for number in cart.text.split(", "))
+    assert (alone.screenshot, alone.text, turn.observation.text) == (b"", "00", "01")
+
+
+class Sees(Counts):
+    """Its observation is a stack of two gray frames of 8x10 pixels, 2-D and in front or behind; or one and a number."""
+
+    def __init__(self, form: str = "front", length: int = 3) -> None:
+        super().__init__(length)
+        shape = {"front": (2, 8, 10), "behind": (8, 10, 2), "entry": (8, 10)}[form]
+        self.form, self.observation_space = form, spaces.Box(0, 255, shape, np.uint8)
+        if form == "entry":
+            self.observation_space = spaces.Dict({"camera": self.observation_space, "fuel": spaces.Discrete(101)})
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        return self.seen(), {}
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        return self.seen(), 0.0, False, False, {}
+
+    def seen(self) -> Any:
+        frames = np.stack([np.full((8, 10), 60, np.uint8), np.full((8, 10), 200, np.uint8)])
+        if self.form == "entry":
+            return {"camera": frames[1], "fuel": 7}
+        return frames if self.form == "front" else np.moveaxis(frames, 0, 2)
+
+
+gymnasium.register("Sees-v0", entry_point=f"{__name__}:Sees")
+
+
+@pytest.mark.parametrize("form", ["front", "behind"])
+def test_a_stack_of_frames_is_the_screenshot_frames_side_by_side(form: str) -> None:
+    first, _ = play(GymnasiumEnvironment("Sees-v0", form=form))
+    assert first.pixels is not None and first.pixels.shape == (8, 20, 3) and first.text == ""
+    assert np.all(first.pixels[:, :10] == 60) and np.all(first.pixels[:, 10:] == 200)
+
+
+def test_a_picture_among_numbers_is_the_screenshot_and_they_are_text() -> None:
+    first, _ = play(GymnasiumEnvironment("Sees-v0", form="entry"))
+    assert first.pixels is not None and first.pixels.shape == (8, 10, 3) and np.all(first.pixels == 200)
+    assert first.text == "fuel: 007"
+    alone, _ = play(GymnasiumEnvironment("Sees-v0", form="entry", text=False, size=20))
+    assert alone.pixels is not None and alone.pixels.shape == (20, 20, 3) and alone.text == ""
 
 
 def test_text_renderings_keep_what_they_mark() -> None:
     first, (turn,) = play(GymnasiumEnvironment("FrozenLake-v1", **LAKE), [act("down")])
-    assert first.text == "0\n[S]FFF\nFHFH\nFFFH\nHFFG"
-    assert turn.observation.text == "4\n  (Down)\nSFFF\n[F]HFH\nFFFH\nHFFG"
+    assert first.text == "00\n[S]FFF\nFHFH\nFFFH\nHFFG"
+    assert turn.observation.text == "04\n  (Down)\nSFFF\n[F]HFH\nFFFH\nHFFG"
     taxi, _ = play(GymnasiumEnvironment("Taxi-v4", render_mode="ansi"))
     assert "\x1b" not in taxi.text
 
@@ -171,6 +214,74 @@ def test_success_is_a_return(id: str, options: dict[str, Any], rewards: list[flo
     assert [turn.success for turn in turns] == successes
 
 
+class Tells(Counts):
+    """Says in its info what the action says: 2 is nothing, else 1 or 0."""
+
+    def __init__(self, key: str = "is_success") -> None:
+        super().__init__(9)
+        self.key = key
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        said = float(action[0])
+        return self.count, 1.0, False, False, {} if said == 2 else {self.key: np.bool_(said)}
+
+
+gymnasium.register("Tells-v0", entry_point=f"{__name__}:Tells", reward_threshold=2.0)
+
+
+@pytest.mark.parametrize("key", ["is_success", "success"])
+def test_success_is_what_the_environment_says_last(key: str) -> None:
+    turns = [[act([said])] for said in (2, 0, 1, 2, 0)]
+    _, said = play(GymnasiumEnvironment("Tells-v0", key=key), *turns)
+    assert [turn.success for turn in said] == [False, False, True, True, False]  # until it says so, the return counts
+    _, own = play(GymnasiumEnvironment("Tells-v0", key=key, success_return=3), *turns)
+    assert [turn.success for turn in own] == [False, False, True, True, True]
+    environment = GymnasiumEnvironment("Tells-v0", key=key)
+    environment.reset(task())
+    assert environment.step([act([1])]).success is True
+    environment.reset(task())
+    assert environment.step([act([2])]).success is False  # nothing is left of the episode before
+
+
+def limited(steps: int | None = None) -> gymnasium.Env[Any, Any]:
+    env: gymnasium.Env[Any, Any] = Counts(99)
+    if steps is None:
+        env.max_steps = 7  # type: ignore[attr-defined]
+        return env
+    return gymnasium.wrappers.TimeLimit(env, steps)
+
+
+gymnasium.register("Limited-v0", entry_point=limited)  # type: ignore[arg-type] # a function, as it may be
+
+
+@pytest.mark.parametrize(
+    ("id", "options", "limit"),
+    [
+        ("Counts-v0", {}, 9),
+        ("Counts-v0", {"max_episode_steps": 4}, 4),
+        ("Counts-v0", {"max_episode_steps": -1}, 100),
+        ("Open-v0", {"size": 3}, 100),
+        ("Limited-v0", {"steps": 5}, 5),
+        ("Limited-v0", {}, 7),
+    ],
+)
+def test_the_limit_of_an_episode_is_its_own(id: str, options: dict[str, Any], limit: int) -> None:
+    assert load_environment(f"gymnasium:{id}", options).default_max_steps(options) == limit
+
+
+def test_a_success_that_a_limit_of_steps_may_not_allow_is_said() -> None:
+    spec = load_environment("gymnasium:Counts-v0", {})
+    assert spec.success_return({}) == 2 and spec.success_return({"success_return": 3.5}) == 3.5
+    assert spec.doubt_of_limit({}, 9) == "" and spec.doubt_of_limit({}, 4, largest_reward=0.5) == ""
+    start = "gymnasium:Counts-v0: a success is a return of at least 2, which "
+    assert spec.doubt_of_limit({}, 4) == start + "may take more than 4 steps; its own limit is 9 steps"
+    assert spec.doubt_of_limit({}, 4, 0.25) == (
+        start + "cannot be reached in 4 steps, as no step has earned more than 0.25; its own limit is 9 steps"
+    )
+    for without in ("Open-v0", "Falls-v0"):  # no return is asked for, or one that falls
+        assert load_environment(f"gymnasium:{without}", {}).doubt_of_limit({}, 1, 0.0) == ""
+
+
 def test_truncation_is_gymnasiums() -> None:
     environment = GymnasiumEnvironment("Counts-v0", length=50, max_episode_steps=2)
     _, (first, second) = play(environment, [act([0])], [act([0])])
@@ -185,8 +296,8 @@ def test_an_agent_that_says_that_it_is_done_is_done() -> None:
 @pytest.mark.parametrize("call", [act("west"), act([7]), act(None), act([1, 1]), act([True]), types.SimpleNamespace()])
 def test_a_call_that_cannot_be_is_answered_in_the_next_observation(call: Any) -> None:
     _, (turn, further) = play(GymnasiumEnvironment("Counts-v0"), [call], [act([1])])
-    assert "must be" in turn.observation.text and turn.observation.text.endswith("\n0")
-    assert not turn.terminated and further.observation.text == "1"
+    assert "must be" in turn.observation.text and turn.observation.text.endswith("\n00")
+    assert not turn.terminated and further.observation.text == "01"
 
 
 def test_info_is_json_for_verification() -> None:
@@ -204,120 +315,6 @@ def test_the_instruction() -> None:
     own = GymnasiumEnvironment(GRID, instruction="Walk.")
     own.reset(task(instruction="Go."))
     assert own.instruction == "Walk."
-
-
-# ---- spaces
-
-
-@pytest.mark.parametrize(
-    ("space", "schema", "good", "bad"),
-    [
-        (spaces.Discrete(3, start=5), {"type": "integer", "minimum": 5, "maximum": 7}, [5, 7, 6.0], [4, 8, 5.5, "5"]),
-        (
-            spaces.MultiDiscrete([2, 2]),
-            {"type": "array", "minItems": 2, "maxItems": 2, "items": {"type": "integer", "minimum": 0, "maximum": 1}},
-            [[0, 1]],
-            [[0, 2], [0], 1, [0.5, 0]],
-        ),
-        (
-            spaces.MultiDiscrete([2, 4]),
-            {
-                "type": "array",
-                "minItems": 2,
-                "maxItems": 2,
-                "prefixItems": [
-                    {"type": "integer", "minimum": 0, "maximum": 1},
-                    {"type": "integer", "minimum": 0, "maximum": 3},
-                ],
-                "items": {"type": "integer", "minimum": 0, "maximum": 3},
-            },
-            [[1, 3]],
-            [[3, 1]],
-        ),
-        (
-            spaces.MultiBinary(3),
-            {"type": "array", "minItems": 3, "maxItems": 3, "items": {"type": "integer", "minimum": 0, "maximum": 1}},
-            [[0, 1, 1]],
-            [[0, 1, 2]],
-        ),
-        (
-            spaces.Box(-2, 2, (1, 2)),
-            {"type": "array", "minItems": 2, "maxItems": 2, "items": {"type": "number", "minimum": -2, "maximum": 2}},
-            [[0.5, -2]],
-            [[0.5, -2.5], [[0.5, 1]]],
-        ),
-        (
-            spaces.Box(np.array([0, -np.inf]), np.array([np.inf, 1]), dtype=np.float64),
-            {
-                "type": "array",
-                "minItems": 2,
-                "maxItems": 2,
-                "prefixItems": [{"type": "number", "minimum": 0}, {"type": "number", "maximum": 1}],
-                "items": {"type": "number"},
-            },
-            [[1e6, -1e6]],
-            [[-1, 0]],
-        ),
-        (
-            spaces.Box(0, 9, (1,), np.int32),
-            {"type": "array", "minItems": 1, "maxItems": 1, "items": {"type": "integer", "minimum": 0, "maximum": 9}},
-            [[9]],
-            [[0.5]],
-        ),
-    ],
-    ids=str,
-)
-def test_action_spaces(space: spaces.Space[Any], schema: dict[str, Any], good: list[Any], bad: list[Any]) -> None:
-    act_function = ActFunction("x", space)
-    parameters = act_function.function.parameters
-    assert parameters["properties"] == {"action": schema}
-    for value in good:
-        jsonschema.validate({"action": value}, parameters, jsonschema.Draft202012Validator)
-        assert space.contains(act_function.sample(act(value)))
-    for value in bad:
-        with pytest.raises(InputError, match="action must be"):
-            act_function.sample(act(value))
-        with pytest.raises(jsonschema.ValidationError):
-            jsonschema.validate({"action": value}, parameters, jsonschema.Draft202012Validator)
-
-
-def test_names_of_actions() -> None:
-    named = ActFunction("x", spaces.Discrete(2, start=3), ["stay", "go"])
-    assert named.function.parameters["properties"]["action"] == {"type": "string", "enum": ["stay", "go"]}
-    assert named.sample(act("go")) == 4
-    with pytest.raises(InputError, match="action must be one of stay, go; got 'run'"):
-        named.sample(act("run"))
-    for space, names in ((spaces.Discrete(3), ["a"]), (spaces.MultiBinary(2), ["a", "b"])):
-        with pytest.raises(InputError, match="action_names must name the actions"):
-            ActFunction("x", space, names)
-
-
-@pytest.mark.parametrize("space", [spaces.Dict({"a": spaces.Discrete(2)}), spaces.Text(3)], ids=str)
-def test_action_spaces_that_are_no_function(space: spaces.Space[Any]) -> None:
-    with pytest.raises(InputError, match="must be Discrete, MultiDiscrete, MultiBinary or Box"):
-        ActFunction("x", space)
-    with pytest.raises(InputError, match="at most 32 numbers; got 100"):
-        ActFunction("x", spaces.Box(0, 1, (10, 10)))
-
-
-def test_observations_as_text() -> None:
-    space = spaces.Dict(
-        {
-            "where": spaces.Box(-1, 1, (2,), np.float32),
-            "word": spaces.Text(5),
-            "hand": spaces.Tuple((spaces.Discrete(3), spaces.MultiBinary(2))),
-        }
-    )
-    value = {"where": np.array([-0.00001, 0.12345]), "word": "hi", "hand": (2, np.array([0, 1]))}
-    assert is_readable(space)
-    assert sorted(written(space, value).splitlines()) == ["hand: 2; 0, 1", "where: 0, 0.123", "word: hi"]
-    assert not is_readable(spaces.Box(0, 255, (8, 8, 3), np.uint8))
-    assert not is_readable(spaces.Sequence(spaces.Discrete(2)))
-
-
-def test_what_is_no_json_is_left_out() -> None:
-    value = {"a": np.int64(1), 2: (np.float32(0.5), float("nan")), "big": np.zeros(99), "thing": object(), "n": {}}
-    assert plain(value) == {"a": 1, "2": [0.5, None], "n": {}}
 
 
 # ---- what cannot be
@@ -340,6 +337,8 @@ def test_what_is_no_json_is_left_out() -> None:
         (GRID, {"success_return": float("nan")}, "option success_return must be a finite number"),
         (GRID, {"instruction": 3}, "option instruction must be a text"),
         (GRID, {"render_mode": None, "text": False}, "must have a rendering as rgb_array, or small observations"),
+        ("Counts-v0", {"text": False}, "must have a rendering as rgb_array, or small observations"),
+        ("Sees-v0", {"text": True}, "option text must be false where observations are large"),
     ],
 )
 def test_what_gymnasium_or_the_adapter_cannot_have(id: str, options: dict[str, Any], said: str) -> None:
@@ -361,7 +360,7 @@ def test_a_simulator_that_is_not_installed() -> None:
 
 @pytest.mark.skipif(DRAWS, reason="pygame is installed here")
 def test_a_drawing_library_that_is_not_installed() -> None:
-    environment = GymnasiumEnvironment("CartPole-v1")
+    environment = GymnasiumEnvironment("CartPole-v1", **FRAMES)
     with pytest.raises(InputError, match=r"must have pygame to draw; .*tars_jax\[gymnasium\]"):
         environment.reset(task())
 

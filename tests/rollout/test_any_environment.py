@@ -116,8 +116,8 @@ def test_a_bad_environment_costs_its_own_episode(way: str, kind: str, tmp_path: 
 
 
 def test_one_pool_plays_environments_of_several_kinds(tmp_path: Path) -> None:
-    names = {"action_names": ["up", "right", "down", "left"]}
-    tasks = [*tasks_of(ECHO, 4), *tasks_of(VAULT, 4), *tasks_of(GRID, 4, **names)]
+    shown = {"action_names": ["up", "right", "down", "left"], "render_mode": "rgb_array"}
+    tasks = [*tasks_of(ECHO, 4), *tasks_of(VAULT, 4), *tasks_of(GRID, 4, **shown)]
     played = play(tasks, random_player(WRITER, "text"), tmp_path)
     assert len(played) == 12 and all(step.valid for each in played for step in each.steps)
     assert {each.task["environment"] for each in played} == {ECHO, VAULT, GRID}
