@@ -98,11 +98,11 @@ class CheckedEnvironment:
             reset = functools.partial(self._environment.reset, task)
             if group > 1 and (together := getattr(self._environment, "reset_in_group", None)):
                 reset = functools.partial(together, task, group)
-            observation = checks.observation(
-                f"reset of {self._name}", await self._call("reset", reset, may_refuse=True)
-            )
+            given = await self._call("reset", reset, may_refuse=True)
             self._described = await self._call("reset", functools.partial(_describe, self._environment))
             self._check_description()
+            may_be_empty = bool(self._described[1] or task.instruction)
+            observation = checks.observation(f"reset of {self._name}", given, may_be_empty=may_be_empty)
         self._playing = True
         return observation
 

@@ -20,7 +20,8 @@ from tars_jax.training.metrics import MetricsRow
 
 @dataclasses.dataclass(frozen=True)
 class Series:
-    """The rows of one stage that hold a value of this name."""
+    """The rows of one stage that hold a value of this name; one that ends with * stands for all that begin so, each
+    a curve of its own."""
 
     stage: str
     name: str
@@ -44,6 +45,7 @@ class Curve:
     compared: int = 1  # series that a comparison of runs draws, the later ones dashed
 
 
+REWARD_PARTS = "rewards/"  # before the name of a reward function
 IMPROVEMENT, VALUE = "Improvement by PPO", "Value pretraining"
 
 
@@ -72,6 +74,7 @@ DEFAULT_CURVES = (
         percent=True,
     ),
     Curve(IMPROVEMENT, "Reward", (Series("ppo", "reward"),), "per episode, with format and length shaping"),
+    Curve(IMPROVEMENT, "", (Series("ppo", f"{REWARD_PARTS}*"),), "of a reward function, before its weight"),
     Curve(
         IMPROVEMENT,
         "Distance",
@@ -142,7 +145,7 @@ _SIZE = (3.6, 2.0)  # inches of 100 CSS pixels
 def curve_sections(curves: Sequence[Curve], rows: Sequence[MetricsRow], result: Mapping[str, Any]) -> list[str]:
     """The curves that the run has rows for, as one HTML section for each of their headings."""
     sections: dict[str, list[str]] = {}
-    for index, curve in enumerate(curves):
+    for index, curve in enumerate(each for one in curves for each in spread(one, rows)):
         drawn = [(series, *points_of(rows, series)) for series in curve.series]
         drawn = [entry for entry in drawn if len(entry[1])]
         if drawn:
@@ -150,6 +153,21 @@ def curve_sections(curves: Sequence[Curve], rows: Sequence[MetricsRow], result: 
     return [
         f'<section class="curves"><h2>{html.escape(section)}</h2><div class="grid">{"".join(figures)}</div></section>'
         for section, figures in sections.items()
+    ]
+
+
+def spread(curve: Curve, rows: Sequence[MetricsRow]) -> list[Curve]:
+    """A curve for each name that its series stands for, called by what the name has beyond; else the curve itself."""
+    first = curve.series[0]
+    if not first.name.endswith("*"):
+        return [curve]
+    begin = first.name.removesuffix("*")
+    names = dict.fromkeys(
+        name for row in rows if row.stage == first.stage for name in row.values if name.startswith(begin)
+    )
+    return [
+        dataclasses.replace(curve, title=name.removeprefix(begin), series=(dataclasses.replace(first, name=name),))
+        for name in names
     ]
 
 

@@ -18,6 +18,7 @@ from tars_jax.agent.prompts import PromptWriter
 from tars_jax.environment import ActionSpace, EnvironmentFailure, Observation, Task
 from tars_jax.envs.checked import CheckedEnvironment
 from tars_jax.envs.registry import EnvironmentResources, EnvironmentSpec, environments_in, load_environment
+from tars_jax.judges import load_judge
 from tars_jax.pipelines.task_provider import TRAINING, VALUE, EvenSets
 from tars_jax.rollout.curriculum import FrontierCurriculum
 from tars_jax.rollout.episode_runner import ATTEMPTS, page_resources
@@ -25,6 +26,7 @@ from tars_jax.rollout.players import PrivilegedEnvironment, reference_player
 from tars_jax.sandbox.browser import BrowserConfig
 from tars_jax.sandbox.browser.service import browsers
 from tars_jax.tasks.sampling import level_seed
+from tars_jax.tasks.splits import EVAL
 from tars_jax.trajectory import ContextWindow, Step, Trajectory
 
 MOST_PROBES, PROBES = 6, 24  # episodes that are begun to see what tasks look like: of each kind, of all of them
@@ -92,6 +94,9 @@ class EnvironmentTasks(EvenSets):
             for options in options_of(config)
             for name in environments_in(config.environment)
         ]
+        for kind in self.kinds:
+            if kind.spec.judge is not None and not config.task.get("judge", ""):
+                load_judge(*kind.spec.judge)  # what it cannot have is said before anything is played
 
     @property
     def has_reference(self) -> bool:
@@ -107,12 +112,20 @@ class EnvironmentTasks(EvenSets):
 
     def draw(self, split: str, stream: int, index: int, kind: Kind) -> Task:
         """Task `index` of a stream, of one kind."""
+        spec, stream_seed = kind.spec, 10 * self._config.seed + stream
+        if spec.levels is not None:
+            seed = spec.levels.seed(split, index, stream_seed)
+        else:
+            seed = level_seed(spec.name, split, index, stream_seed)
+        return self.level(kind, f"{spec.name}-{split}-{stream_seed}-{index}", seed)
+
+    def level(self, kind: Kind, id: str, seed: int) -> Task:
+        """The task of a kind with this seed."""
         spec, options = kind.spec, kind.options
-        stream_seed = 10 * self._config.seed + stream
         task = Task(
-            id=f"{spec.name}-{split}-{stream_seed}-{index}".replace("/", "."),
+            id=id.replace("/", "."),
             environment=kind.environment,
-            seed=level_seed(spec.name, split, index, stream_seed),
+            seed=seed,
             options=options,
             max_steps=min(self._config.task.max_steps, spec.default_max_steps(options)),
             instruction=self._config.task.instruction,
@@ -121,6 +134,11 @@ class EnvironmentTasks(EvenSets):
         if threshold:
             verification = dataclasses.replace(verification, threshold=float(threshold))
         return dataclasses.replace(task, verification=verification)
+
+    def held_out(self, count: int) -> list[Task]:
+        """As many as there are, where that is known and fewer."""
+        counts = [kind.spec.levels.count(EVAL) for kind in self.kinds if kind.spec.levels is not None]
+        return super().held_out(min([count, *(len(self.kinds) * each for each in counts)]))
 
     def _even(self, split: str, stream: int, count: int) -> list[Task]:
         return [self.draw(split, stream, index, self.kinds[index % len(self.kinds)]) for index in range(count)]
@@ -158,7 +176,13 @@ def probes(config: Any) -> list[list[Task]]:
     """Tasks of each kind to `probe`: of a benchmark's many kinds fewer each."""
     tasks = EnvironmentTasks(config)
     count = max(FEWEST_PROBES, min(MOST_PROBES, PROBES // len(tasks.kinds)))
-    return [[tasks.draw("train", VALUE, index, kind) for index in range(count)] for kind in tasks.kinds]
+
+    def of_kind(kind: Kind) -> list[Task]:
+        telling = [] if kind.spec.levels is None else kind.spec.levels.telling()
+        longest = [tasks.level(kind, f"{kind.spec.name}-longest-{seed}", seed) for seed in telling]
+        return [*longest, *(tasks.draw("train", VALUE, index, kind) for index in range(count - len(longest)))]
+
+    return [of_kind(kind) for kind in tasks.kinds]
 
 
 async def _probed(config: Any, writer: PromptWriter, kinds: Sequence[Sequence[Task]]) -> list[TaskShape]:

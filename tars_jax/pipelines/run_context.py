@@ -12,6 +12,7 @@ from typing import Any, Protocol, Self
 import jax
 
 from tars_jax import InputError
+from tars_jax.agent.grammar_plain import PLAIN, require_text_call
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.environment import Task
 from tars_jax.inference import Engine
@@ -68,6 +69,9 @@ class RunSpec:
         text = config.agent.max_observation_tokens
         self.writer = PromptWriter(tokenizer, image_tokens, config.agent.show_budget, chat_format(tokenizer), text)
         self.shapes = shapes_of(config, self.writer) if shapes is None else shapes
+        if config.agent.grammar == PLAIN:
+            for shape in self.shapes:
+                require_text_call(shape.space)
         self.config = config = with_room(config, self.writer, self.shapes)
         self.packer = Packer(self.model, PackingConfig(**config.packing.to_dict()), image=tokenizer.image)
         self.rewards = rewards_of(config.reward, config.engine.max_new_tokens)
