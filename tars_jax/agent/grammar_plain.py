@@ -11,11 +11,12 @@ as in the tool form.
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from tars_jax import InputError
-from tars_jax.agent.actions import ActionError, Finished
+from tars_jax.agent.actions import ActionError, Finished, ToolCall
 from tars_jax.agent.answer import END_OF_TURN
-from tars_jax.agent.calls import actions_from_call, call_of
+from tars_jax.agent.calls import actions_from_call
 from tars_jax.agent.grammar_tool import check_tag, escape, unescape
 from tars_jax.agent.response import ErrorKind, ParseError, Response, parse_error_of
 from tars_jax.agent.schemas import kinds_of
@@ -55,11 +56,12 @@ def require_text_call(space: ActionSpace | None) -> tuple[str, str]:
 def format_plain(response: Response, think_tag: str = "think") -> str:
     """The text of a response. Raises InputError for one that says anything but one text."""
     check_tag(think_tag)
-    _, values = call_of(response.actions[0])
-    texts = list(values.values())
-    if len(response.actions) > 1 or len(texts) > 1 or not all(isinstance(text, str) for text in texts):
+    action, closing = response.actions[0], f"</{think_tag}>"
+    texts: list[Any] = [action.content] if isinstance(action, Finished) else []
+    if isinstance(action, ToolCall):
+        texts = list(action.parameters.values())
+    if len(response.actions) > 1 or len(texts) != 1 or not isinstance(text := texts[0], str):
         raise InputError(f"an answer in plain text must be one call of one text; got {response.actions!r:.100}")
-    text, closing = "".join(texts), f"</{think_tag}>"
     if response.thought or closing in text:
         return f"<{think_tag}>{escape(response.thought, think_tag)}{closing}{text}"
     return text

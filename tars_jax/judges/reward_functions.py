@@ -7,7 +7,7 @@
 They are called as `verifiers` and TRL call theirs. Of one episode a function may take `prompt` and `completion` (text
 where the prompt is a text, else messages {"role", "content"}), any column of the record by its name, `info` (a column,
 read where it is JSON), `state` (a dict with all of these, one for all functions of the episode, which they may write
-to), `trajectory` and `task`; `**kwargs` gets every column. One that takes any of `prompts`, `completions`, `states`,
+to), `trajectory` and `task`; `**kwargs` gets all of these. One that takes any of `prompts`, `completions`, `states`,
 `infos`, `trajectories`, `tasks` is asked once for a group and gets lists, of columns too, under their names or with an
 s behind; it returns a list. What a function returns is a number; True or False, which is a verdict as well; or None:
 it cannot say.

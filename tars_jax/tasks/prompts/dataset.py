@@ -15,13 +15,15 @@ import json
 import logging
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tars_jax import InputError
+from tars_jax.json_fields import shown
+from tars_jax.plugins import Plugins
 from tars_jax.tables import RECORD_FILES, records_of, table_files
 from tars_jax.tasks.prompts.records import Form, Prompt, read_prompt
 from tars_jax.tasks.sampling import split_of_seed
@@ -29,6 +31,7 @@ from tars_jax.tasks.splits import EVAL, SPLITS, TRAIN, split_of
 
 log = logging.getLogger(__name__)
 _SAID = ("", *SPLITS)
+_PLUGINS = Plugins("data", "tars_jax.prompts")
 _LEFT_OUT = -1
 _BLOCKS = 2**20  # of seeds: a stream's pass over the rows has one of them
 
@@ -43,22 +46,40 @@ class Sides:
     max_characters: int = 0  # longer prompts are left out; 0: none
 
 
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """Records of one file, or of a function that gives them."""
+
+    name: str
+    side: str  # of its rows; empty: as they say, or as is drawn
+
+    def records(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """Each with where it stands. Raises InputError for what is none."""
+        if _is_function(self.name):
+            return _brought(self.name)
+        return records_of(Path(self.name))
+
+    def stamp(self) -> tuple[int, int]:
+        """By which a file that has changed is known."""
+        if _is_function(self.name):
+            return 0, 0
+        found = Path(self.name).stat()
+        return found.st_mtime_ns, found.st_size
+
+
 class PromptSet:
     """Prompts by the seeds of tasks: an even one stands for a row of the training side, an odd one for one held out."""
 
-    def __init__(self, files: Sequence[tuple[Path, str]], form: Form, sides: Sides) -> None:
-        """`files`: each with the side of its rows; empty: as they say, or as is drawn.
-
-        Raises InputError that names file, line (or row) and field for a broken record, and for a side without rows.
-        """
+    def __init__(self, sources: Sequence[Source], form: Form, sides: Sides) -> None:
+        """Raises InputError that names file, line (or row) and field for a broken record; and for a side without rows."""
         self._form, self._sides = form, sides
         self._spool = tempfile.TemporaryFile(prefix="tars_jax-prompts-")  # noqa: SIM115  (closed with the object)
         self._ends = array.array("q", [0])
         columns: dict[str, None] = {}
         keys, lengths, said = array.array("Q"), array.array("q"), array.array("b")
         self.has_answers = True
-        for file, side in files:
-            for where, record in records_of(file):
+        for source in sources:
+            for where, record in source.records():
                 prompt = read_prompt(record, where, form)
                 columns.update(dict.fromkeys(prompt.columns))
                 self._keep(where, record)
@@ -66,10 +87,10 @@ class PromptSet:
                 too_long = 0 < sides.max_characters < len(text)
                 keys.append(int.from_bytes(hashlib.sha256(f"{sides.seed}:{text}".encode()).digest()[:8], "big"))
                 lengths.append(len(text) + sum(map(len, prompt.replies)))
-                said.append(_LEFT_OUT if too_long else _SAID.index(side or split_of(record, f"{where}: field ")))
+                said.append(_LEFT_OUT if too_long else _SAID.index(source.side or split_of(record, f"{where}: field ")))
                 self.has_answers = self.has_answers and bool(prompt.answers)
         self._spool.flush()
-        names = ", ".join(str(file) for file, _ in files)
+        names = ", ".join(source.name for source in sources)
         if not keys:
             raise InputError(f"data must hold records; got none in {names}")
         self.columns = tuple(columns)
@@ -122,36 +143,56 @@ class PromptSet:
 
 
 def open_prompts(data: str, evaluation_data: str, split: str, form: Form, sides: Sides) -> PromptSet:
-    """The data set of a file or a folder; read once for as long as its files stay as they are.
+    """The data set of a file, a folder, or a function that gives records (package.module:attribute, or an entry point
+    of `tars_jax.prompts`); read once for as long as its files stay as they are.
 
     `evaluation_data`: where the held-out rows are, a file or a folder; empty: among those of `data`. `split`: of a
     folder that has several, the one to train on. Raises InputError as `PromptSet` does, and where there is nothing to
     read.
     """
-    files = [*_files(data, "data", split, TRAIN if evaluation_data else "")]
+    sources = _sources(data, "data", split, TRAIN if evaluation_data else "")
     if evaluation_data:
-        files += _files(evaluation_data, "evaluation_data", "test", EVAL)
-    stamps = tuple((str(file), file.stat().st_mtime_ns, file.stat().st_size) for file, _ in files)
-    return _opened(tuple(files), stamps, json.dumps(dataclasses.asdict(form), sort_keys=True), sides)
+        sources += _sources(evaluation_data, "evaluation_data", "test", EVAL)
+    stamps = tuple(source.stamp() for source in sources)
+    return _opened(tuple(sources), stamps, json.dumps(dataclasses.asdict(form), sort_keys=True), sides)
 
 
 @functools.lru_cache(maxsize=8)
-def _opened(files: tuple[tuple[Path, str], ...], stamps: Any, form: str, sides: Sides) -> PromptSet:
-    return PromptSet(files, Form(**json.loads(form)), sides)
+def _opened(sources: tuple[Source, ...], stamps: Any, form: str, sides: Sides) -> PromptSet:
+    return PromptSet(sources, Form(**json.loads(form)), sides)
 
 
-def _files(data: str, option: str, split: str, side: str) -> list[tuple[Path, str]]:
+def _sources(data: str, option: str, split: str, side: str) -> list[Source]:
     path = Path(data)
     if path.is_dir():
         found = table_files(path, split) or sorted(path.glob("*.jsonl"))
+    elif path.suffix in RECORD_FILES and path.is_file():
+        found = [path]
+    elif not path.exists() and _is_function(data):
+        return [Source(data, side)]
     else:
-        found = [path] if path.suffix in RECORD_FILES and path.is_file() else []
+        found = []
     if not found:
         raise InputError(
-            f"option {option} must be a file of {', '.join(RECORD_FILES)}, or a folder that holds some, or that "
-            f"datasets saved; got {data!r}"
+            f"option {option} must be a file of {', '.join(RECORD_FILES)}, a folder that holds some or that datasets "
+            f"saved, or package.module:attribute; got {data!r}"
         )
-    return [(file, side) for file in found]
+    return [Source(str(file), side) for file in found]
+
+
+def _is_function(name: str) -> bool:
+    return (":" in name or name in _PLUGINS.entry_points()) and not Path(name).exists()
+
+
+def _brought(name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    made_by = _PLUGINS.load(name)
+    found = made_by() if callable(made_by) else made_by
+    if not isinstance(found, Iterable):
+        raise InputError(f"data {name} must give records one after the other; got {type(found).__name__}")
+    for number, record in enumerate(found, 1):
+        if not isinstance(record, Mapping):
+            raise InputError(f"{name}:{number} must be a mapping of columns; got {shown(record)}")
+        yield f"{name}:{number}", record
 
 
 def _dealt(keys: np.ndarray, said: np.ndarray, sides: Sides) -> dict[str, np.ndarray]:
