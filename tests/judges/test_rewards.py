@@ -150,20 +150,26 @@ def test_none_is_a_verdict_that_masks_the_episode() -> None:
      ("not_a_number", UnreadableVerdict, "not_a_number raised UnreadableVerdict: it returned nan")],
 )  # fmt: skip
 def test_what_fails_is_asked_again_and_is_infrastructure(
-    name: str, kind: type[Exception], message: str, monkeypatch: pytest.MonkeyPatch
+    name: str, kind: type[Exception], message: str, pauses: list[float]
 ) -> None:
-    pauses: list[float] = []
-
-    async def sleep(seconds: float) -> None:
-        pauses.append(seconds)
-
-    monkeypatch.setattr("tars_jax.judges.judge.asyncio.sleep", sleep)
     with pytest.raises(kind, match=message):
         told({f"{HERE}{name}": 1}, asked())
     assert pauses == [1.0, 2.0]
 
 
-def test_what_takes_too_long_is_away() -> None:
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """How long was waited before each further attempt, which takes no time."""
+    found: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        found.append(seconds)
+
+    monkeypatch.setattr("tars_jax.judges.judge.asyncio.sleep", sleep)
+    return found
+
+
+def test_what_takes_too_long_is_away(pauses: list[float]) -> None:
     over = threading.Event()
 
     def hangs(completion: str) -> float:
