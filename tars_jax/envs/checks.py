@@ -20,7 +20,7 @@ _PNG = b"\x89PNG\r\n\x1a\n"
 
 def observation(call: str, given: Any, *, may_be_empty: bool = False) -> Observation:
     """Raises EnvironmentFailure "observation" for what no policy can read, "protocol" for an info that is no JSON.
-    `may_be_empty`: there is something else to read (an instruction), or nobody will (the episode is over)."""
+    `may_be_empty`: the instruction says it all."""
 
     def refuse(must: str, got: str) -> EnvironmentFailure:
         return EnvironmentFailure("observation", f"{call} must give {must}; got {got}")
@@ -47,11 +47,11 @@ def observation(call: str, given: Any, *, may_be_empty: bool = False) -> Observa
     return given
 
 
-def transition(call: str, given: Any) -> Transition:
+def transition(call: str, given: Any, *, may_be_empty: bool = False) -> Transition:
     """With numpy's scalars as Python's. Raises EnvironmentFailure as `observation` does, and "reward" for no number."""
     if not isinstance(given, Transition):
         raise EnvironmentFailure("protocol", f"{call} must give a Transition; got {type(given).__name__}")
-    observation(call, given.observation, may_be_empty=given.terminated is True or given.truncated is True)
+    observation(call, given.observation, may_be_empty=may_be_empty)
     _check_json(call, given.info)
     return dataclasses.replace(
         given,

@@ -156,6 +156,7 @@ def prompts_spec(options: Mapping[str, Any]) -> EnvironmentSpec:
         verification=verification,
         made_with=dict(options),
         judge=None if rewards is None else (_JUDGE, {"functions": rewards, "columns": list(prompts.columns)}),
+        may_be_empty=True,
         levels=prompts,
     )
 

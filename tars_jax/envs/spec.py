@@ -82,6 +82,7 @@ class EnvironmentSpec:
     verification: Callable[[Task], Verification] = _own_verifier  # how a task's success is told, such as its reference
     made_with: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # options that `make` has; others: `reset`'s
     judge: tuple[str, Mapping[str, Any]] | None = None  # name and options of who judges, where the run names nobody
+    may_be_empty: bool = False  # observations that say nothing are none of its failures: the instruction says it all
     levels: Levels | None = None  # None: a task for any seed
     on_callers_loop: bool = False  # its coroutines run on the loop of whoever calls them, and never block it
 
@@ -97,7 +98,11 @@ class EnvironmentSpec:
         if resources.open_pages is not None and not self.on_callers_loop:
             resources = resources.of_another_loop(asyncio.get_running_loop())
         return CheckedEnvironment(
-            lambda: self.make(resources), self.time_limit, self.name, on_callers_loop=self.on_callers_loop
+            lambda: self.make(resources),
+            self.time_limit,
+            self.name,
+            on_callers_loop=self.on_callers_loop,
+            may_be_empty=self.may_be_empty,
         )
 
 

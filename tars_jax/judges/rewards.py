@@ -128,7 +128,10 @@ async def judged_together(group: Sequence[Trajectory]) -> list[Trajectory]:
     parts = [parts_of(each, Task.from_json(each.task)) for each in members]
     columns = [await each.values(parts) for each in functions]
     said = dict(zip(map(id, members), zip(*columns, strict=True), strict=True))
-    return [_with(each, functions, said[id(each)]) if PENDING in each.metadata and id(each) in said else each for each in group]
+    return [
+        _with(each, functions, said[id(each)]) if PENDING in each.metadata and id(each) in said else each
+        for each in group
+    ]
 
 
 def _with(member: Trajectory, functions: Sequence[RewardFunction], values: Sequence[Value | None]) -> Trajectory:
