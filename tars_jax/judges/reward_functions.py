@@ -45,7 +45,7 @@ class RewardFunction:
     name: str  # in metrics
     weight: float  # 0: it is measured alone
     function: Callable[..., Any]
-    parameters: tuple[str, ...]
+    parameters: Mapping[str, bool]  # by name, whether it must be given: None where a record lacks the column
     takes_all: bool  # every column besides
     over_group: bool
     time_limit: float = DEFAULT_TIME_LIMIT_S  # seconds for one episode, or one group
@@ -54,7 +54,7 @@ class RewardFunction:
         """Of one episode. Raises CannotSay, and JudgeFailure where it failed or gave no number, time and again."""
 
         async def ask() -> Value | None:
-            return self._number(await self._called(self._arguments(parts, parts)))
+            return self._number(await self._called(self._arguments(parts, parts, None)))
 
         if (said := await asked(f"reward function {self.name}", ask, self.time_limit)) is None:
             raise CannotSay(f"reward function {self.name} returned None")
@@ -69,7 +69,8 @@ class RewardFunction:
             columns = {name: [parts.get(name) for parts in group] for name in names}
             several = {plural: columns.get(one) for one, plural in zip(_OF_EPISODE, _OF_GROUP, strict=True)}
             with_s = {f"{name}s": values for name, values in columns.items()}
-            said = await self._called(self._arguments({**with_s, **columns, **several}, columns))
+            known = {**with_s, **columns, **several}
+            said = await self._called(self._arguments(known, columns, [None] * len(group)))
             if not isinstance(said, Sequence | type(None)) and hasattr(said, "tolist"):
                 said = said.tolist()
             if not isinstance(said, Sequence) or isinstance(said, str) or len(said) != len(group):
@@ -83,8 +84,8 @@ class RewardFunction:
         values: list[Value | None] = await asked(f"reward function {self.name}", ask, self.time_limit)
         return values
 
-    def _arguments(self, known: Mapping[str, Any], columns: Mapping[str, Any]) -> dict[str, Any]:
-        named = {name: known[name] for name in self.parameters if name in known}
+    def _arguments(self, known: Mapping[str, Any], columns: Mapping[str, Any], nothing: Any) -> dict[str, Any]:
+        named = {name: known.get(name, nothing) for name, needed in self.parameters.items() if needed or name in known}
         return {**(columns if self.takes_all else {}), **named}
 
     async def _called(self, arguments: dict[str, Any]) -> Any:
@@ -135,7 +136,7 @@ def reward_function(
         name=name,
         weight=weight,
         function=value,
-        parameters=tuple(each.name for each in parameters if each.kind in _TAKEN),
+        parameters={each.name: each.default is inspect.Parameter.empty for each in parameters if each.kind in _TAKEN},
         takes_all=any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters),
         over_group=over_group,
         time_limit=getattr(value, "time_limit", DEFAULT_TIME_LIMIT_S),
@@ -160,12 +161,11 @@ def parts_of(trajectory: Trajectory, task: Task) -> dict[str, Any]:
     said = {info["turn"]: info["messages"] for info in seen if "turn" in info}  # what follows no action is there again
     dialog = [message for _, messages in sorted(said.items()) for message in messages]
     prompt: Any = seen[0].get("prompt", trajectory.metadata.get("instruction") or task.instruction)
-    if not said:
-        completion: Any = answer_of(trajectory) or ""
+    completion: Any = dialog or [{"role": "assistant", "content": ""}]
+    if "prompt" not in seen[0]:
+        completion = answer_of(trajectory) or ""
     elif isinstance(prompt, str):
-        completion = dialog[0]["content"] if dialog else ""
-    else:
-        completion = dialog or [{"role": "assistant", "content": ""}]
+        completion = completion[0]["content"]
     parts = {"trajectory": trajectory, "task": task, "info": {}, **record, "prompt": prompt, "completion": completion}
     if isinstance(parts["info"], str):
         parts["info"] = _read(parts["info"])

@@ -125,6 +125,25 @@ def test_functions_take_what_they_name() -> None:
     assert dialog.reward == 0.0  # messages, where the prompt has messages
 
 
+def missing(completion: str, kind: Any) -> float:
+    return float(kind is None)
+
+
+def test_a_column_that_a_record_lacks_is_none() -> None:
+    found = told({f"{HERE}missing": 1}, asked(), columns=["answer", "kind"])
+    assert found.reward == 1.0
+
+
+def nobody_said(completion: Any) -> bool:
+    return bool(completion == [{"role": "assistant", "content": ""}])
+
+
+def test_an_answer_that_could_not_be_read_says_nothing() -> None:
+    played = asked(prompt=[{"role": "user", "content": "2 + 2"}])
+    unread = dataclasses.replace(played, metadata={"final": dict(played.steps[0].info)})
+    assert told({f"{HERE}nobody_said": 1}, unread).success is True
+
+
 def test_other_environments_give_their_answer() -> None:
     played = episode([("", "finished(content='4')")], instruction="2 + 2")
     assert told({f"{HERE}short": 1}, played).reward == 0.9

@@ -71,7 +71,7 @@ class PromptSet:
     """Prompts by the seeds of tasks: an even one stands for a row of the training side, an odd one for one held out."""
 
     def __init__(self, sources: Sequence[Source], form: Form, sides: Sides) -> None:
-        """Raises InputError that names file, line (or row) and field for a broken record; and for a side without rows."""
+        """Raises InputError that names file, line (or row) and field for a broken record, or a side without rows."""
         self._form, self._sides = form, sides
         self._spool = tempfile.TemporaryFile(prefix="tars_jax-prompts-")  # noqa: SIM115  (closed with the object)
         self._ends = array.array("q", [0])
@@ -113,7 +113,7 @@ class PromptSet:
 
     def row(self, number: int) -> Prompt:
         start, end = self._ends[number], self._ends[number + 1]
-        record = json.loads(os.pread(self._spool.fileno(), end - start, start))
+        record = json.loads(os.pread(self._spool.fileno(), end - start, start), parse_constant=_nothing)
         return read_prompt(record, f"record {number + 1}", self._form)
 
     def count(self, split: str) -> int:
@@ -218,6 +218,10 @@ def _dealt(keys: np.ndarray, said: np.ndarray, sides: Sides) -> dict[str, np.nda
 def _order(rows: int, seed: int, stream: int, passed: int) -> np.ndarray:
     """[rows] int64."""
     return np.random.default_rng([seed, stream, passed]).permutation(rows)
+
+
+def _nothing(name: str) -> None:
+    """NaN and infinity, which JSON does not have."""
 
 
 def _written(where: str, value: Any) -> str:
