@@ -13,6 +13,7 @@ import numpy as np
 
 from tars_jax import InputError
 from tars_jax.agent.actions import ActionError
+from tars_jax.agent.grammar_plain import PLAIN, require_text_call
 from tars_jax.agent.loop import AgentConfig, play_episode
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.environment import ActionSpace, EnvironmentFailure, Observation, Task
@@ -213,7 +214,9 @@ class _Demonstrator:
     grammar: str
 
     async def longest_answer(self, environment: CheckedEnvironment, first: Observation, task: Task) -> int:
-        """Tokens, of an episode that has begun."""
+        """Tokens, of an episode that has begun. Raises InputError for a space that the grammar cannot call."""
+        if self.grammar == PLAIN:
+            require_text_call(environment.action_space)
         privileged = PrivilegedEnvironment(environment, first, environment.action_space)
         async with reference_player(self.writer, self.grammar, 1.0)(privileged, task) as player:
             played = await play_episode(
