@@ -33,7 +33,7 @@ run() { # experiment, run directory, flags
     [ -f "$into/result.json" ] || "$root/launch/local.sh" "$experiment" --config.run="$into" "$@"
 }
 train() {
-    run train "$@" --config.environment=tests.environments.text_echo:TextEcho --config.ppo.min_batch=192 \
+    run train "$@" --config.environment=tars_jax.envs.examples.text_echo:TextEcho --config.ppo.min_batch=192 \
         --config.ppo.minibatch_rows=64 --config.ppo.learning_rate=1e-3 --config.value.episodes=100 \
         --config.value.max_updates=20 --config.agent.list_actions=False --config.agent.thought=never \
         --config.agent.max_observation_tokens=8 --config.engine.max_new_tokens=20 --config.browser.pages=16

@@ -66,6 +66,11 @@ class Rewards:
     async def __call__(self, trajectory: Trajectory, task: Task) -> Judgement:
         return _sum(await self.values(trajectory, task))
 
+    def untold(self, task: Task, others: Sequence[Task]) -> str:
+        """As `admission.py` has it: of the judges among the functions."""
+        previews = (getattr(judge.function, "untold", None) for _, _, judge in self.judges)
+        return next(filter(None, (preview(task, others) for preview in previews if preview)), "")
+
     def close(self) -> None:
         for _, _, judge in self.judges:
             judge.close()

@@ -67,6 +67,14 @@ def with_listed(config: Any) -> Any:
     return config
 
 
+def listed_tasks(config: Any) -> list[Task]:
+    """All tasks of the file that is `config.tasks`, with what the agent is told; none where it is no file. Raises
+    InputError as `TasksOfFile` does."""
+    if not config.get("tasks", "").endswith(".jsonl"):
+        return []
+    return TasksOfFile(Path(config.tasks), config).told()
+
+
 def _chosen(lines: Sequence[tuple[str, dict[str, Any]]], config: Any) -> list[tuple[str, dict[str, Any]]]:
     """Without tasks of websites that the option `sites` leaves out, and those whose recorded solution takes more than
     `solution_steps`, where that is not 0."""
@@ -124,6 +132,14 @@ def _asked(task: Task, record: Mapping[str, Any]) -> str:
     return json.dumps({name: value for name, value in record.items() if name not in beside}, sort_keys=True)
 
 
+def _told(task: Task) -> Task:
+    if task.instruction or task.environment not in LISTS:
+        return task
+    option, _, words = LISTS[task.environment]
+    (record,) = task.options[option]
+    return dataclasses.replace(task, instruction=str(record[words]))
+
+
 class TasksOfFile:
     """A fixed number of tasks: a share of them is held out, the rest is gone through in turns.
 
@@ -172,6 +188,10 @@ class TasksOfFile:
         seed = int.from_bytes(hashlib.sha256(str(record["id"]).encode()).digest()[:SEED_BYTES])
         task = Task(str(record["id"]), name, seed, options, most, self._config.task.instruction)
         return dataclasses.replace(task, verification=spec.verification(task))
+
+    def told(self) -> list[Task]:
+        """All of both sides; a line of a list says what the agent is told, which its task leaves to the environment."""
+        return [_told(task) for tasks in self._sets.values() for task in tasks]
 
     @property
     def has_reference(self) -> bool:

@@ -55,7 +55,7 @@ def test_the_longest_prompt_decides_how_large_windows_are() -> None:
     assert spec.config.packing.row_length > 40
 
 
-VAULT = "environment=tests.environments.functions_vault:Vault"
+VAULT = "environment=tars_jax.envs.examples.functions_vault:Vault"
 
 
 @pytest.mark.parametrize(
