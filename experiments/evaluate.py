@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tars_jax import InputError
+from tars_jax.agent.grammar import FORMS
 from tars_jax.environment import Task
 from tars_jax.evaluation.budgets import draw_budgets, step_budgets
 from tars_jax.evaluation.figures import save_figure
@@ -47,7 +48,7 @@ RULES = {
     "patience": more_than(0),
     "seed": at_least(0),
     "screen": at_least(0),
-    "agent.grammar": one_of("text", "tool"),
+    "agent.grammar": one_of(*FORMS),
     "agent.coordinates": one_of("grid", "pixels"),
     "browser.browsers": at_least(1),
     "browser.pages": at_least(1),

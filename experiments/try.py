@@ -22,8 +22,8 @@ from tars_jax.evaluation.trial.examine import PARTS
 from tars_jax.evaluation.trial.page import verdict_of
 from tars_jax.evaluation.trial.transcript import said
 from tars_jax.files import write_atomic
-from tars_jax.pipelines.environments import browser_config, options_of
-from tars_jax.pipelines.sections import agent_config, chat_format, image_tokens
+from tars_jax.pipelines.environments import options_of
+from tars_jax.pipelines.sections import agent_config, browser_config, chat_format, image_tokens
 from tars_jax.pipelines.starts import starting_point
 from tars_jax.rollout.episode_runner import page_resources
 from tars_jax.rollout.own_players import own_player

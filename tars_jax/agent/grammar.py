@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 
 from tars_jax import InputError
+from tars_jax.agent.grammar_plain import PLAIN, format_plain, parse_plain
 from tars_jax.agent.grammar_text import format_text, parse_text
 from tars_jax.agent.grammar_tool import format_tool, parse_tool
 from tars_jax.agent.response import ParseError, Response
 from tars_jax.environment import ActionSpace
 
-GRAMMARS = ("text", "tool")
+GRAMMARS = ("text", "tool")  # of any calls
+FORMS = (*GRAMMARS, PLAIN)
 
 
 def parse_response(
@@ -25,10 +27,10 @@ def parse_response(
 
     Args:
       text: the sampled text of one turn.
-      grammar: "text" (grammar_text.py) or "tool" (grammar_tool.py).
+      grammar: "text" (grammar_text.py) or "tool" (grammar_tool.py), or "plain" (grammar_plain.py).
       space: what can be done. Its functions become a `ToolCall` with typed arguments; functions and GUI actions that it
         lacks are `unknown_function`. Without a space: every GUI action, and no function.
-      think_tag: the tag around the thought in the tool form.
+      think_tag: the tag around the thought in the tool form and the plain one.
       pixel_size: (width, height) of the image that the policy saw, if it gives points in that image's pixels as models
         based on Qwen2.5-VL do (coordinates.py); the returned points lie on the grid of 0..1000.
 
@@ -41,6 +43,8 @@ def parse_response(
         return parse_text(text, space=space, pixel_size=pixel_size)
     if grammar == "tool":
         return parse_tool(text, space=space, think_tag=think_tag, pixel_size=pixel_size)
+    if grammar == PLAIN:
+        return parse_plain(text, space=space, think_tag=think_tag)
     raise _unknown(grammar)
 
 
@@ -53,14 +57,16 @@ def format_response(
     only where the schema does. Without a space it stands as it is.
 
     Raises:
-      InputError: there is no such grammar, or `think_tag` is no name.
+      InputError: there is no such grammar, `think_tag` is no name, or the plain form is to say more than one text.
     """
     if grammar == "text":
         return format_text(response)
     if grammar == "tool":
         return format_tool(response, space=space, think_tag=think_tag)
+    if grammar == PLAIN:
+        return format_plain(response, think_tag)
     raise _unknown(grammar)
 
 
 def _unknown(grammar: str) -> InputError:
-    return InputError(f"grammar must be {' or '.join(GRAMMARS)}; got {grammar!r}")
+    return InputError(f"grammar must be one of {', '.join(FORMS)}; got {grammar!r}")

@@ -55,12 +55,12 @@ _FENCE = re.compile(r"```\w*")
 
 def format_tool(response: Response, *, space: ActionSpace | None = None, think_tag: str = "think") -> str:
     """The canonical text of a response; see `tars_jax.agent.format_response`."""
-    _check_tag(think_tag)
+    check_tag(think_tag)
     functions = "".join(format_function(action, space) for action in response.actions)
     call = f"{_CALL_OPEN}{functions}{_CALL_CLOSE}"
     if not response.thought:
         return call
-    return f"<{think_tag}>{_escape(response.thought, think_tag)}</{think_tag}>{call}"
+    return f"<{think_tag}>{escape(response.thought, think_tag)}</{think_tag}>{call}"
 
 
 def parse_tool(
@@ -71,7 +71,7 @@ def parse_tool(
     pixel_size: tuple[float, float] | None = None,
 ) -> Response | ParseError:
     """Reads a response, or says why it is none; see `tars_jax.agent.parse_response`."""
-    _check_tag(think_tag)
+    check_tag(think_tag)
     position = _skip_space(text, 0)
     if position == len(text):
         return ParseError(ErrorKind.EMPTY, "the response is empty", 0)
@@ -90,7 +90,7 @@ def parse_tool(
     if start < 0:
         return no_action(text, behind, f"there is no {_CALL_OPEN}")
     if 0 <= end < start:  # a chat template may have written the opening tag already
-        thoughts.append(_unescape(text[position + len(opening) * tagged : end], think_tag).strip())
+        thoughts.append(unescape(text[position + len(opening) * tagged : end], think_tag).strip())
         position = end + len(closing)
     before = text[position:start].strip()
     thoughts.append("" if _FENCE.fullmatch(before) else before)
@@ -197,21 +197,23 @@ def format_function(action: Action, space: ActionSpace | None = None) -> str:
 
 def format_value(value: str) -> str:
     """A value between its tags, with its escapes."""
-    value = _escape(value, "parameter")
+    value = escape(value, "parameter")
     return f"\n{value}\n" if value.startswith("\n") and value.endswith("\n") and len(value) > 1 else value
 
 
 def _parse_value(value: str) -> str:
     if value.startswith("\n") and value.endswith("\n") and len(value) > 1:
         value = value[1:-1]
-    return _unescape(value, "parameter")
+    return unescape(value, "parameter")
 
 
-def _escape(text: str, tag: str) -> str:
+def escape(text: str, tag: str) -> str:
+    """A text between tags of this name, which it does not close."""
     return re.sub(rf"<(\\*)/{re.escape(tag)}>", rf"<\\\1/{tag}>", text)
 
 
-def _unescape(text: str, tag: str) -> str:
+def unescape(text: str, tag: str) -> str:
+    """Inverse of `escape`."""
     return re.sub(rf"<\\(\\*)/{re.escape(tag)}>", rf"<\1/{tag}>", text)
 
 
@@ -220,6 +222,7 @@ def _skip_space(text: str, position: int) -> int:
     return space.end() if space else position
 
 
-def _check_tag(think_tag: str) -> None:
+def check_tag(think_tag: str) -> None:
+    """Raises InputError for what is no name of a tag."""
     if not re.fullmatch(NAME_PATTERN, think_tag):
         raise InputError(f"think_tag must be a name of letters, digits and . _ -; got {think_tag!r}")

@@ -14,6 +14,7 @@ import numpy as np
 
 from tars_jax.agent.actions import Action, Finished, action_point
 from tars_jax.agent.grammar import parse_response
+from tars_jax.agent.grammar_plain import PLAIN
 from tars_jax.agent.grammar_text import format_call
 from tars_jax.agent.guide import action_guide
 from tars_jax.agent.memory import Memory, MemoryConfig, Turn, summarize
@@ -61,7 +62,7 @@ class AgentConfig:
 
     def prompt_instruction(self, instruction: str, space: ActionSpace | None) -> str:
         """The instruction as it stands in a window."""
-        if not self.list_actions:
+        if not self.list_actions or self.grammar == PLAIN:  # who writes plain text calls nothing
             return instruction
         return f"{action_guide(self.grammar, space, pixels=self.image_size is not None)}\n\n{instruction}"
 

@@ -21,10 +21,12 @@ from tars_jax.agent.actions import (
     GRID,
     MAX_HOTKEY_KEYS,
     MAX_WAIT_SECONDS,
+    Finished,
 )
 from tars_jax.agent.calls import parameter_of_field
 from tars_jax.agent.functions import check_space
-from tars_jax.agent.grammar import GRAMMARS
+from tars_jax.agent.grammar import FORMS
+from tars_jax.agent.grammar_plain import PLAIN, require_text_call
 from tars_jax.agent.keys import NAMED_KEYS
 from tars_jax.agent.number_pattern import any_of
 from tars_jax.agent.schema_pattern import QUOTED_TEXT, TAGGED_TEXT, Parameter, listed, parameter_patterns
@@ -49,7 +51,7 @@ def response_pattern(
     """The pattern of a whole response; `parse_response(text, grammar, space=space)` reads every text that it matches.
 
     Args:
-      grammar: "text" or "tool".
+      grammar: "text", "tool" or "plain".
       space: what can be called; every GUI action without one. Arguments of its functions are what their schemas allow
         (schema_pattern.py).
       thought: "optional", "required" or "never".
@@ -58,8 +60,8 @@ def response_pattern(
     Raises:
       InputError: an argument has an unknown or impossible value, or a function has a schema that no pattern can say.
     """
-    if grammar not in GRAMMARS:
-        raise InputError(f"grammar must be {' or '.join(GRAMMARS)}; got {grammar!r}")
+    if grammar not in FORMS:
+        raise InputError(f"grammar must be one of {', '.join(FORMS)}; got {grammar!r}")
     if thought not in ("optional", "required", "never"):
         raise InputError(f"thought must be optional, required or never; got {thought!r}")
     if most_calls < 1:
@@ -67,6 +69,9 @@ def response_pattern(
     space = space or ActionSpace(actions=tuple(FUNCTIONS))
     check_space(space)
 
+    tagged = f"<think>{TAGGED_TEXT}*</think>"
+    if grammar == PLAIN:
+        return _thought(thought, tagged) + _said(space)
     is_text = grammar == "text"
     calls = [(name, _parameters(name, is_text)) for name in space.actions]
     calls += [(function.name, parameter_patterns(function, is_text)) for function in space.functions]
@@ -74,9 +79,21 @@ def response_pattern(
     if is_text:
         before, written = f"Thought: {_THOUGHT_LINES}\n", rf"Action: {call}(?:\n\n{call}){{0,{most_calls - 1}}}"
     else:
-        before = f"<think>{TAGGED_TEXT}*</think>"
-        written = f"<seed:tool_call>{call}{{1,{most_calls}}}</seed:tool_call>"
-    return {"never": "", "required": before, "optional": f"(?:{before})?"}[thought] + written
+        before, written = tagged, f"<seed:tool_call>{call}{{1,{most_calls}}}</seed:tool_call>"
+    return _thought(thought, before) + written
+
+
+def _thought(thought: str, pattern: str) -> str:
+    return {"never": "", "required": pattern, "optional": f"(?:{pattern})?"}[thought]
+
+
+def _said(space: ActionSpace) -> str:
+    """The text of the plain form."""
+    require_text_call(space)
+    ((_, said, _),) = (
+        parameter_patterns(space.functions[0], is_text=False) if space.functions else _parameters(Finished.name, False)
+    )
+    return said
 
 
 def _parameters(name: str, is_text: bool) -> list[Parameter]:

@@ -29,15 +29,13 @@ from tars_jax.data.recorded import recorded_trajectories
 from tars_jax.data.store import Store, is_store
 from tars_jax.data.store.feeding import ArrayRecordEpisodes
 from tars_jax.data.store.query import for_training
-from tars_jax.data.tables import rows_of, table_files
-from tars_jax.json_fields import read_json_lines
 from tars_jax.plugins import Plugins
+from tars_jax.tables import RECORD_FILES, records_of, table_files
 from tars_jax.trajectory import Trajectory
 from tars_jax.trajectory.folders import folder_to_learn_from
 
 _PLUGINS = Plugins("dataset", "tars_jax.datasets")
 _MESSAGES = "messages.jsonl"
-_TABLES = (".parquet", ".arrow")
 log = logging.getLogger(__name__)
 
 
@@ -57,7 +55,7 @@ def read_dataset(name: str) -> Iterator[Trajectory]:
         yield from _trajectories(files)
     elif path.is_dir() and (path / _MESSAGES).is_file():
         yield from _trajectories([path / _MESSAGES])
-    elif path.is_file() and path.suffix in (".jsonl", *_TABLES):
+    elif path.is_file() and path.suffix in RECORD_FILES:
         yield from _trajectories([path])
     elif path.is_file() and path.suffix == ".array_record":
         yield from (each for each in ArrayRecordEpisodes(path) if each.outcome.carries_reward)
@@ -89,7 +87,7 @@ def _trajectories(files: Iterable[Path]) -> Iterator[Trajectory]:
     kept = 0
     for file in files:
         find = _image_finder(file.parent)
-        for where, record in _records(file):
+        for where, record in records_of(file):
             id = f"{file.stem}-{where.rpartition(':')[2]}"
             try:
                 if is_agentnet(record):
@@ -103,13 +101,6 @@ def _trajectories(files: Iterable[Path]) -> Iterator[Trajectory]:
         if counts:
             reasons = ", ".join(f"{action} ({count})" for action, count in counts.most_common())
             log.warning("%d %s are left out, as no action of ours says: %s", counts.total(), what, reasons)
-
-
-def _records(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each with its line, or its row."""
-    if file.suffix in _TABLES:
-        return ((f"{file}:{number}", row) for number, row in enumerate(rows_of(file), 1))
-    return read_json_lines(file)
 
 
 def _image_finder(folder: Path) -> Callable[[Any, str], bytes]:

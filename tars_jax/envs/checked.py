@@ -45,6 +45,7 @@ class CheckedEnvironment:
       time_limit_s: seconds for one `reset`, `step` or `close`, and for `make`; infinity: none.
       name: of the environment, for messages.
       on_callers_loop: coroutine methods run on the caller's event loop, which they must never block.
+      may_be_empty: an observation may say nothing, as the instruction says it all.
 
     The kinds of its failures: "exception", "timeout", "observation", "reward", "protocol" (something else that the
     contract of environments forbids), and those of `SandboxFailure`, `PageError` and the environment's own
@@ -59,13 +60,14 @@ class CheckedEnvironment:
         name: str = "environment",
         *,
         on_callers_loop: bool = False,
+        may_be_empty: bool = False,
     ) -> None:
         if not time_limit_s > 0:
             raise InputError(f"time limit of {name} must be more than 0 seconds; got {time_limit_s!r}")
         self._make, self._limit, self._name = make, time_limit_s, name
         self._clean_up = min(time_limit_s, _CLEAN_UP_S)
         self._environment: Environment | None = None
-        self._on_callers_loop = on_callers_loop
+        self._on_callers_loop, self._may_be_empty = on_callers_loop, may_be_empty
         self._thread: OwnThread | None = None
         self._loop: OwnLoop | None = None
         self._described: tuple[ActionSpace, str] | None = None
@@ -98,11 +100,10 @@ class CheckedEnvironment:
             reset = functools.partial(self._environment.reset, task)
             if group > 1 and (together := getattr(self._environment, "reset_in_group", None)):
                 reset = functools.partial(together, task, group)
-            observation = checks.observation(
-                f"reset of {self._name}", await self._call("reset", reset, may_refuse=True)
-            )
+            given = await self._call("reset", reset, may_refuse=True)
             self._described = await self._call("reset", functools.partial(_describe, self._environment))
             self._check_description()
+            observation = checks.observation(f"reset of {self._name}", given, may_be_empty=self._may_be_empty)
         self._playing = True
         return observation
 
@@ -113,7 +114,8 @@ class CheckedEnvironment:
             raise InputError(f"step of {self._name} must follow a reset; got a step while {why}")
         with self._broken_on_failure():
             step = functools.partial(self._environment.step, actions)
-            transition = checks.transition(f"step of {self._name}", await self._call("step", step))
+            given = await self._call("step", step)
+            transition = checks.transition(f"step of {self._name}", given, may_be_empty=self._may_be_empty)
         self._playing = not (transition.terminated or transition.truncated)
         return transition
 

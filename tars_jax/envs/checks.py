@@ -18,8 +18,9 @@ from tars_jax.environment import EnvironmentFailure, Observation, Transition
 _PNG = b"\x89PNG\r\n\x1a\n"
 
 
-def observation(call: str, given: Any) -> Observation:
-    """Raises EnvironmentFailure "observation" for what no policy can read, "protocol" for an info that is no JSON."""
+def observation(call: str, given: Any, *, may_be_empty: bool = False) -> Observation:
+    """Raises EnvironmentFailure "observation" for what no policy can read, "protocol" for an info that is no JSON.
+    `may_be_empty`: the instruction says it all."""
 
     def refuse(must: str, got: str) -> EnvironmentFailure:
         return EnvironmentFailure("observation", f"{call} must give {must}; got {got}")
@@ -30,7 +31,7 @@ def observation(call: str, given: Any) -> Observation:
         raise refuse("text as a str", type(given.text).__name__)
     if not isinstance(given.screenshot, bytes):
         raise refuse("a screenshot as bytes of a PNG", type(given.screenshot).__name__)
-    if not given.text and not given.screenshot:
+    if not (given.text or given.screenshot or may_be_empty):
         raise refuse("a screenshot or text", "neither")
     try:
         given.text.encode()
@@ -46,11 +47,11 @@ def observation(call: str, given: Any) -> Observation:
     return given
 
 
-def transition(call: str, given: Any) -> Transition:
+def transition(call: str, given: Any, *, may_be_empty: bool = False) -> Transition:
     """With numpy's scalars as Python's. Raises EnvironmentFailure as `observation` does, and "reward" for no number."""
     if not isinstance(given, Transition):
         raise EnvironmentFailure("protocol", f"{call} must give a Transition; got {type(given).__name__}")
-    observation(call, given.observation)
+    observation(call, given.observation, may_be_empty=may_be_empty)
     _check_json(call, given.info)
     return dataclasses.replace(
         given,

@@ -7,8 +7,8 @@ import dataclasses
 import functools
 import inspect
 import math
-from collections.abc import Callable, Mapping
-from typing import Any, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, cast
 
 from tars_jax import InputError
 from tars_jax.environment import Environment, Task, Verification
@@ -36,6 +36,22 @@ class EnvironmentResources:
     def of_another_loop(self, loop: asyncio.AbstractEventLoop) -> EnvironmentResources:
         """The same for whoever has an event loop of its own, while the browsers run on `loop`."""
         return EnvironmentResources(lambda: PagesOfAnotherLoop(self.pages("an environment"), loop))
+
+
+class Levels(Protocol):
+    """Tasks of which there are so many and no more, such as the rows of a data set."""
+
+    def seed(self, split: str, index: int, stream: int) -> int:
+        """Of task `index` of a stream of a split: even to train on, odd to evaluate."""
+        ...
+
+    def count(self, split: str) -> int:
+        """How many different tasks a split has."""
+        ...
+
+    def telling(self) -> Sequence[int]:
+        """Seeds of those that take the longest windows."""
+        ...
 
 
 def _any_options(options: Mapping[str, Any]) -> None:
@@ -72,6 +88,9 @@ class EnvironmentSpec:
     time_limit: float = DEFAULT_TIME_LIMIT_S  # seconds of one reset or step; infinity: it has limits of its own
     verification: Callable[[Task], Verification] = _own_verifier  # how a task's success is told, such as its reference
     made_with: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # options that `make` has; others: `reset`'s
+    judge: tuple[str, Mapping[str, Any]] | None = None  # name and options of who judges, where the run names nobody
+    may_be_empty: bool = False  # observations that say nothing are none of its failures: the instruction says it all
+    levels: Levels | None = None  # None: a task for any seed
     on_callers_loop: bool = False  # its coroutines run on the loop of whoever calls them, and never block it
 
     def __post_init__(self) -> None:
@@ -105,7 +124,11 @@ class EnvironmentSpec:
         if resources.open_pages is not None and not self.on_callers_loop:
             resources = resources.of_another_loop(asyncio.get_running_loop())
         return CheckedEnvironment(
-            lambda: self.make(resources), self.time_limit, self.name, on_callers_loop=self.on_callers_loop
+            lambda: self.make(resources),
+            self.time_limit,
+            self.name,
+            on_callers_loop=self.on_callers_loop,
+            may_be_empty=self.may_be_empty,
         )
 
 

@@ -18,7 +18,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from tars_jax import InputError
-from tars_jax.evaluation.curves import Curve, points_of, smooth
+from tars_jax.evaluation.curves import Curve, points_of, smooth, spread
 from tars_jax.evaluation.scores import RETURN, Score
 from tars_jax.training.metrics import MetricsRow
 
@@ -64,6 +64,8 @@ def settings_of(runs: Sequence[Run], names: Sequence[str] = ()) -> dict[str, lis
 def draw_comparison(runs: Sequence[Run], curves: Sequence[Curve], title: str, names: Sequence[str] = ()) -> Figure:
     """Scores before and after with 95% intervals, then the curves that the runs have rows for."""
     settings = settings_of(runs, names)
+    metrics = [row for run in runs for row in run.metrics]
+    curves = [each for curve in curves for each in spread(curve, metrics)]
     shown = [curve for curve in curves if any(points_of(run.metrics, curve.series[0])[0].size for run in runs)]
     rows = -(-(1 + len(shown)) // _COLUMNS)
     figure = Figure(figsize=(4 * _COLUMNS, 2.6 * rows + 0.6), layout="constrained")

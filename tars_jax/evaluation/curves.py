@@ -21,7 +21,8 @@ from tars_jax.training.metrics import MetricsRow
 
 @dataclasses.dataclass(frozen=True)
 class Series:
-    """The rows of one stage that hold a value of this name."""
+    """The rows of one stage that hold a value of this name; one that ends with * stands for all that begin so, each
+    a curve of its own."""
 
     stage: str
     name: str
@@ -45,6 +46,7 @@ class Curve:
     compared: int = 1  # series that a comparison of runs draws, the later ones dashed
 
 
+REWARD_PARTS = "rewards/"  # before the name of a reward function
 IMPROVEMENT, VALUE = "Improvement by PPO", "Value pretraining"
 
 
@@ -73,6 +75,7 @@ DEFAULT_CURVES = (
         percent=True,
     ),
     Curve(IMPROVEMENT, "Reward", (Series("ppo", "reward"),), "per episode, with format and length shaping"),
+    Curve(IMPROVEMENT, "", (Series("ppo", f"{REWARD_PARTS}*"),), "of a reward function, before its weight"),
     Curve(
         IMPROVEMENT,
         "Distance",
@@ -148,7 +151,7 @@ def curve_sections(
 ) -> list[str]:
     """The curves that the run has rows for, as one HTML section for each of their headings, with its note."""
     sections: dict[str, list[str]] = {}
-    for index, curve in enumerate(curves):
+    for index, curve in enumerate(each for one in curves for each in spread(one, rows)):
         points = [(series, *points_of(rows, series)) for series in curve.series]
         drawn = tuple((series, tuple(x.tolist()), tuple(y.tolist())) for series, x, y in points if len(x))
         if drawn:
@@ -162,6 +165,21 @@ def curve_sections(
 
 def _note(text: str) -> str:
     return f'<p class="note">{html.escape(text)}</p>' if text else ""
+
+
+def spread(curve: Curve, rows: Sequence[MetricsRow]) -> list[Curve]:
+    """A curve for each name that its series stands for, called by what the name has beyond; else the curve itself."""
+    first = curve.series[0]
+    if not first.name.endswith("*"):
+        return [curve]
+    begin = first.name.removesuffix("*")
+    names = dict.fromkeys(
+        name for row in rows if row.stage == first.stage for name in row.values if name.startswith(begin)
+    )
+    return [
+        dataclasses.replace(curve, title=name.removeprefix(begin), series=(dataclasses.replace(first, name=name),))
+        for name in names
+    ]
 
 
 def points_of(rows: Sequence[MetricsRow], series: Series) -> tuple[np.ndarray, np.ndarray]:

@@ -11,12 +11,12 @@ import asyncio
 import dataclasses
 import inspect
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple
 
 from tars_jax import InputError
 from tars_jax.environment import Task
-from tars_jax.trajectory import Outcome, Trajectory
+from tars_jax.trajectory import Outcome, Step, Trajectory
 
 ATTEMPTS = 3
 MOST_UNJUDGED = 0.2  # the share that a judge cannot tell, from which on a task, or a set of tasks, is not for it
@@ -76,56 +76,91 @@ class Judge:
 
         Raises JudgeFailure and InputError as `judgement` does.
         """
-        own = None if trajectory.success is None else bool(trajectory.success)
-        about = {"judge": self.name, "environment_reward": trajectory.reward, "environment_success": own}
-        versioned = {"judge_version": self.version} if self.version else {}
-        metadata = {**trajectory.metadata, **about, **versioned}
-        *before, last = trajectory.steps
-        unpaid = tuple(dataclasses.replace(step, reward=0.0) for step in before)
+        about = self.about(trajectory)
         try:
             reward, success = await self.judgement(trajectory, task)
         except CannotSay as verdict:
-            return dataclasses.replace(
-                trajectory,
-                steps=(*unpaid, dataclasses.replace(last, reward=0.0)),
-                outcome=Outcome.FAILED,
-                reward=0.0,
-                success=None,
-                metadata={**metadata, "cannot_say": str(verdict)[:500] or "it gave no reason"},
-            )
-        threshold = task.verification.threshold
-        return dataclasses.replace(
-            trajectory,
-            steps=(*unpaid, dataclasses.replace(last, reward=reward)),
-            reward=reward,
-            success=success if threshold is None else reward >= threshold,
-            metadata=metadata,
-        )
+            return untold(trajectory, verdict, about)
+        return paid(trajectory, reward, success, task.verification.threshold, about)
+
+    def about(self, trajectory: Trajectory) -> dict[str, Any]:
+        """Who judges an episode, and what the environment said of it itself."""
+        own = None if trajectory.success is None else bool(trajectory.success)
+        versioned = {"judge_version": self.version} if self.version else {}
+        return {
+            "judge": self.name,
+            "environment_reward": trajectory.reward,
+            "environment_success": own,
+            **versioned,
+        }
 
     async def judgement(self, trajectory: Trajectory, task: Task) -> Judgement:
         """What the judge says. Raises CannotSay where that is its verdict, at once; JudgeFailure where it raised
         another exception, or took too long, `attempts` times; InputError for what is no judgement."""
-        kind: type[JudgeFailure] = JudgeUnavailable
-        failure = ""
-        for attempt in range(self.attempts):
-            if attempt:
-                await asyncio.sleep(self.pause * 2 ** (attempt - 1))
-            try:
-                said = await asyncio.wait_for(self._call(trajectory, task), self.time_limit)
-            except (InputError, CannotSay):
-                raise
-            except TimeoutError:
-                kind, failure = JudgeUnavailable, f"took more than {self.time_limit:g} s"
-            except Exception as error:
-                kind = type(error) if isinstance(error, JudgeFailure) else JudgeUnavailable
-                failure = f"raised {type(error).__name__}: {error}"
-            else:
-                return _checked(self.name, said)
-        raise kind(f"judge {self.name} {failure}, the last of {self.attempts} times"[:500])
+        said = await asked(
+            f"judge {self.name}", lambda: self._call(trajectory, task), self.time_limit, self.pause, self.attempts
+        )
+        return _checked(self.name, said)
 
     async def _call(self, trajectory: Trajectory, task: Task) -> Any:
         said = await asyncio.to_thread(self.function, trajectory, task)
         return await said if inspect.isawaitable(said) else said
+
+
+async def asked(
+    who: str, ask: Callable[[], Awaitable[Any]], time_limit: float, pause: float = 1.0, attempts: int = ATTEMPTS
+) -> Any:
+    """What `ask` gives within its time, asked again after a failure, each time after twice the pause.
+
+    Raises CannotSay and InputError at once as it raises them; JudgeFailure where it raised another exception, or took
+    too long, `attempts` times.
+    """
+    kind: type[JudgeFailure] = JudgeUnavailable
+    failure = ""
+    for attempt in range(attempts):
+        if attempt:
+            await asyncio.sleep(pause * 2 ** (attempt - 1))
+        try:
+            return await asyncio.wait_for(ask(), time_limit)
+        except (InputError, CannotSay):
+            raise
+        except TimeoutError:
+            kind, failure = JudgeUnavailable, f"took more than {time_limit:g} s"
+        except Exception as error:
+            kind = type(error) if isinstance(error, JudgeFailure) else JudgeUnavailable
+            failure = f"raised {type(error).__name__}: {error}"
+    raise kind(f"{who} {failure}, the last of {attempts} times"[:500])
+
+
+def paid(
+    trajectory: Trajectory, reward: float, success: bool | None, threshold: float | None, about: Mapping[str, Any]
+) -> Trajectory:
+    """The episode with this reward, all of it at the last step; a threshold tells success, where there is one."""
+    return dataclasses.replace(
+        trajectory,
+        steps=_paying(trajectory, reward),
+        reward=reward,
+        success=success if threshold is None else reward >= threshold,
+        metadata={**trajectory.metadata, **about},
+    )
+
+
+def untold(trajectory: Trajectory, verdict: CannotSay, about: Mapping[str, Any]) -> Trajectory:
+    """The episode of which nobody can say: whole, but FAILED, without a reward."""
+    return dataclasses.replace(
+        trajectory,
+        steps=_paying(trajectory, 0.0),
+        outcome=Outcome.FAILED,
+        reward=0.0,
+        success=None,
+        metadata={**trajectory.metadata, **about, "cannot_say": str(verdict)[:500] or "it gave no reason"},
+    )
+
+
+def _paying(trajectory: Trajectory, reward: float) -> tuple[Step, ...]:
+    *before, last = trajectory.steps
+    unpaid = (dataclasses.replace(step, reward=0.0) for step in before)
+    return (*unpaid, dataclasses.replace(last, reward=reward))
 
 
 def _checked(name: str, said: Any) -> Judgement:

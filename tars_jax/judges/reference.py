@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tars_jax.agent.actions import Finished
+from tars_jax.agent.actions import Finished, ToolCall
 from tars_jax.agent.functions import RECORDED
 from tars_jax.agent.grammar import parse_response
 from tars_jax.agent.response import ParseError
@@ -16,6 +16,8 @@ from tars_jax.judges.admission import untold_answer
 from tars_jax.judges.answers import says_the_same
 from tars_jax.judges.judge import Judgement
 from tars_jax.trajectory import Trajectory
+
+ANSWER = "answer"
 
 
 class ReferenceAnswer:
@@ -37,8 +39,11 @@ reference_answer = ReferenceAnswer()
 
 
 def answer_of(trajectory: Trajectory) -> str | None:
-    """What the last action told the user; None where the episode did not end with an answer."""
+    """What the last action told the user, by `finished` or by a function `answer` of one text; None where the episode
+    did not end with an answer."""
     parsed = parse_response(f"Action: {trajectory.steps[-1].action}", grammar="text", space=RECORDED)
-    if isinstance(parsed, ParseError) or not isinstance(last := parsed.actions[-1], Finished):
-        return None
-    return last.content
+    last = None if isinstance(parsed, ParseError) else parsed.actions[-1]
+    if isinstance(last, ToolCall) and last.name == ANSWER:
+        texts = list(last.parameters.values())
+        return texts[0] if len(texts) == 1 and isinstance(texts[0], str) else None
+    return last.content if isinstance(last, Finished) else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import hashlib
 import inspect
@@ -14,6 +15,7 @@ from tars_jax.environment import Task
 from tars_jax.judges.answer_judge import AnswerJudge
 from tars_jax.judges.judge import DEFAULT_TIME_LIMIT_S, Judge, Judgement, JudgeUnavailable
 from tars_jax.judges.reference import reference_answer
+from tars_jax.judges.rewards import rewards_judge
 from tars_jax.judges.rubric import RubricJudge
 from tars_jax.judges.votes import voting
 from tars_jax.judges.webjudge import WebJudge
@@ -51,16 +53,25 @@ def load_judge(name: str, options: Mapping[str, Any] | None = None, more: Mappin
 
     Raises InputError where there is none, where it is no such thing, and for options that it does not take.
     """
-    votes = functools.partial(voting, functools.partial(load_judge, more=more))
-    value: Any = _PLUGINS.load(name, {**_OURS, "votes": votes, **(more or {})})
-    is_made = isinstance(value, type) or value is votes
+    load = functools.partial(load_judge, more=more)
+    of_others = {"votes": functools.partial(voting, load), "rewards": functools.partial(rewards_judge, load)}
+    value: Any = _PLUGINS.load(name, {**_OURS, **of_others, **(more or {})})
+    is_made = isinstance(value, type) or value in of_others.values()
     function = _made(name, value, options or {}) if is_made else value
+    if isinstance(function, Judge):
+        return dataclasses.replace(function, version=_version_of(options or {}))
     if not callable(function):
         raise InputError(f"judge {name!r} must be a function or a class; got an object of type {type(value).__name__}")
     if options and not is_made:
         raise InputError(f"judge {name!r} must be a class to have options; got {', '.join(options)}")
     version = getattr(function, "version", "") or _version_of(options or {})
     return Judge(name, function, getattr(function, "time_limit", DEFAULT_TIME_LIMIT_S), version=version)
+
+
+@functools.lru_cache(maxsize=64)
+def _kept(name: str, options: str) -> Judge:
+    """Loaded once for all episodes."""
+    return load_judge(name, json.loads(options))
 
 
 def _version_of(options: Mapping[str, Any]) -> str:
@@ -77,12 +88,15 @@ def _made(name: str, judge: Callable[..., Any], options: Mapping[str, Any]) -> A
     return judge(**options)
 
 
-def judge_of(task: Task, judge: Judge | None) -> Judge | None:
-    """Who judges an episode of the task: `judge`, if there is one; else the reference, where a judge is to compare with
-    it; None where the environment, or nobody, says.
+def judge_of(task: Task, judge: Judge | None, own: tuple[str, Mapping[str, Any]] | None = None) -> Judge | None:
+    """Who judges an episode of the task: `judge`, if there is one; else `own`, name and options of the one that its
+    environment names; else the reference, where a judge is to compare with it; None where the environment, or nobody,
+    says.
 
-    Raises InputError for a task that is left to a judge alone without any.
+    Raises InputError for a task that is left to a judge alone without any, and as `load_judge` does.
     """
+    if judge is None and own is not None:
+        return _kept(own[0], json.dumps(own[1], sort_keys=True))
     if judge is not None or task.verification.by != "judge":
         return judge
     if not task.verification.reference:

@@ -19,6 +19,7 @@ from typing import Any
 from tars_jax.evaluation import DEFAULT_CURVES, Counted, Curve, ReportData, Score
 from tars_jax.evaluation.ending import compared, end_run
 from tars_jax.evaluation.judge_metrics import hidden_verdicts
+from tars_jax.evaluation.reward_parts import reward_means, reward_scores
 from tars_jax.pipelines.config import command_of
 from tars_jax.pipelines.infrastructure import together
 from tars_jax.pipelines.rules import ppo_config
@@ -67,6 +68,7 @@ def summary(context: RunContext, evaluated: Evaluated) -> dict[str, Any]:
         **{name: stages["ppo"][name] for name in ("curriculum",) if name in stages["ppo"]},
         **{name: stages["value"][name] for name in valued},
         **judged_beside_true(evaluated),
+        **reward_means(evaluated.before, evaluated.after),
         "infrastructure": together(stage.get("infrastructure", {}) for stage in stages.values()),
     }
 
@@ -108,6 +110,7 @@ def finish(
             Score.of_episodes("as judged", *sides),
             dataclasses.replace(Score.of_result({"score": truth}), name="the environment's own verdict"),
         ]
+    scores += reward_scores(evaluated.before, evaluated.after)
     end_run(
         context.path,
         ReportData(

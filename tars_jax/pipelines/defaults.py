@@ -46,6 +46,9 @@ def choose(config: Any, run: RunDirectory) -> tuple[Any, list[TaskShape] | None]
     config = filled(config, values)
     if found:
         run.choose(config.to_dict())
+    for kind, shape in zip(EnvironmentTasks(config).kinds, shapes or (), strict=False):
+        if doubt := kind.spec.doubt_of_limit(kind.options, shape.max_steps, shape.seen.reward or None):
+            print(f"train: {doubt}", flush=True)
     return config, shapes
 
 
@@ -105,7 +108,7 @@ def choices(config: Any, shapes: Sequence[TaskShape], has_player: bool, has_weig
         Choice("supervised.updates", 700 if pictures else 300, f"observations are {seen}"),
         Choice("value.episodes", _episodes(1000, steps, 32, 200), per_episode),
         Choice("value.max_updates", 60 if pictures else 40, f"observations are {seen}"),
-        Choice("ppo.updates", 24 if scratch else 16, beginning),
+        Choice("ppo.updates", 36 if scratch else 16, beginning),
         Choice("ppo.min_batch", -(-batch // group) * group, per_episode),
         Choice("ppo.minibatch_rows", 64, "small steps, many of them"),
         Choice("ppo.learning_rate", rate, why),

@@ -12,9 +12,11 @@ import numpy as np
 from tars_jax import InputError
 from tars_jax.environment import Task
 from tars_jax.envs.registry import EnvironmentSpec, environments_in, load_environment
+from tars_jax.judges import load_judge
 from tars_jax.pipelines.task_provider import TRAINING, EvenSets
 from tars_jax.rollout.curriculum import UNCERTAIN, FrontierCurriculum
 from tars_jax.tasks.sampling import level_seed
+from tars_jax.tasks.splits import EVAL
 from tars_jax.trajectory import Step, Trajectory
 
 Options = dict[str, Any]
@@ -65,6 +67,9 @@ class EnvironmentTasks(EvenSets):
             for options in options_of(config)
             for name in environments_in(config.environment)
         ]
+        for kind in self.kinds:
+            if kind.spec.judge is not None and not config.task.get("judge", ""):
+                load_judge(*kind.spec.judge)  # what it cannot have is said before anything is played
 
     @property
     def has_reference(self) -> bool:
@@ -80,12 +85,20 @@ class EnvironmentTasks(EvenSets):
 
     def draw(self, split: str, stream: int, index: int, kind: Kind) -> Task:
         """Task `index` of a stream, of one kind."""
+        spec, stream_seed = kind.spec, 10 * self._config.seed + stream
+        if spec.levels is not None:
+            seed = spec.levels.seed(split, index, stream_seed)
+        else:
+            seed = level_seed(spec.name, split, index, stream_seed)
+        return self.level(kind, f"{spec.name}-{split}-{stream_seed}-{index}", seed)
+
+    def level(self, kind: Kind, id: str, seed: int) -> Task:
+        """The task of a kind with this seed."""
         spec, options = kind.spec, kind.options
-        stream_seed = 10 * self._config.seed + stream
         task = Task(
-            id=f"{spec.name}-{split}-{stream_seed}-{index}".replace("/", "."),
+            id=id.replace("/", "."),
             environment=kind.environment,
-            seed=level_seed(spec.name, split, index, stream_seed),
+            seed=seed,
             options=options,
             max_steps=_step_limit(self._config.task.max_steps, spec.default_max_steps(options)),
             instruction=self._config.task.instruction,
@@ -94,6 +107,11 @@ class EnvironmentTasks(EvenSets):
         if threshold:
             verification = dataclasses.replace(verification, threshold=float(threshold))
         return dataclasses.replace(task, verification=verification)
+
+    def held_out(self, count: int) -> list[Task]:
+        """As many as there are, where that is known and fewer."""
+        counts = [kind.spec.levels.count(EVAL) for kind in self.kinds if kind.spec.levels is not None]
+        return super().held_out(min([count, *(len(self.kinds) * each for each in counts)]))
 
     def _even(self, split: str, stream: int, count: int) -> list[Task]:
         return [self.draw(split, stream, index, self.kinds[index % len(self.kinds)]) for index in range(count)]

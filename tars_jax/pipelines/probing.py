@@ -12,12 +12,13 @@ import numpy as np
 
 from tars_jax import InputError
 from tars_jax.agent.actions import ActionError
+from tars_jax.agent.grammar_plain import PLAIN, require_text_call
 from tars_jax.agent.loop import Acts, AgentConfig, play_episode
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.environment import ActionSpace, EnvironmentFailure, Observation, Task, Transition
 from tars_jax.envs.checked import CheckedEnvironment
 from tars_jax.envs.registry import EnvironmentResources, EnvironmentSpec, load_environment
-from tars_jax.pipelines.environments import EnvironmentTasks
+from tars_jax.pipelines.environments import EnvironmentTasks, Kind
 from tars_jax.pipelines.sections import browser_config
 from tars_jax.pipelines.task_provider import VALUE
 from tars_jax.rollout.episode_runner import ATTEMPTS, page_resources
@@ -70,7 +71,13 @@ def probes(config: Any) -> list[list[Task]]:
     """Tasks of each kind to `probe`: of a benchmark's many kinds fewer each."""
     tasks = EnvironmentTasks(config)
     count = max(FEWEST_PROBES, min(MOST_PROBES, PROBES // len(tasks.kinds)))
-    return [[tasks.draw("train", VALUE, index, kind) for index in range(count)] for kind in tasks.kinds]
+
+    def of_kind(kind: Kind) -> list[Task]:
+        telling = [] if kind.spec.levels is None else kind.spec.levels.telling()
+        longest = [tasks.level(kind, f"{kind.spec.name}-longest-{seed}", seed) for seed in telling]
+        return [*longest, *(tasks.draw("train", VALUE, index, kind) for index in range(count - len(longest)))]
+
+    return [of_kind(kind) for kind in tasks.kinds]
 
 
 async def _probed(config: Any, writer: PromptWriter, kinds: Sequence[Sequence[Task]], chance: bool) -> list[TaskShape]:
@@ -125,7 +132,9 @@ class _Trial:
     async def played(
         self, environment: CheckedEnvironment, first: Observation, task: Task, player: Player
     ) -> tuple[int, list[Transition]]:
-        """Tokens of the longest answer, and what followed on each."""
+        """Tokens of the longest answer, and what followed on each. InputError for a space that cannot be called."""
+        if self.grammar == PLAIN:
+            require_text_call(environment.action_space)
         witness = _Witness(environment)
         privileged = PrivilegedEnvironment(witness, first, environment.action_space)
         async with player(privileged, task) as session:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tars_jax import InputError
+from tars_jax.agent.grammar import FORMS
 from tars_jax.inference import EngineConfig
 from tars_jax.pipelines.starts import FROM_NANO
 from tars_jax.rollout.pool_config import PoolConfig, check_groups
@@ -77,7 +78,7 @@ JOB_RULES: dict[str, Rule] = {
     "loggers": LOGGER_RULE,
     "model.preset": FROM_NANO,
     "task.evaluation_episodes": at_least(1),
-    "agent.grammar": one_of("text", "tool"),
+    "agent.grammar": one_of(*FORMS),
     "agent.min_steps": at_least(0),
     "agent.max_steps": at_least(0),
     "agent.max_summaries": at_least(0),

@@ -12,8 +12,10 @@ from typing import Any, Protocol, Self
 import jax
 
 from tars_jax import InputError
+from tars_jax.agent.grammar_plain import PLAIN, require_text_call
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.environment import Task
+from tars_jax.envs.registry import load_environment
 from tars_jax.evaluation.running import RunningPage
 from tars_jax.inference import Engine
 from tars_jax.inference.constraint import Constraints
@@ -73,6 +75,9 @@ class RunSpec:
         text = config.agent.max_observation_tokens
         self.writer = PromptWriter(tokenizer, tokens_of, config.agent.show_budget, chat_format(tokenizer), text)
         self.shapes = shapes_of(config, self.writer) if shapes is None else shapes
+        if config.agent.grammar == PLAIN:
+            for shape in self.shapes:
+                require_text_call(shape.space)
         self.config = config = with_room(config, self.writer, self.shapes)
         self.packer = Packer(self.model, PackingConfig(**config.packing.to_dict()), image=tokenizer.image)
         self.rewards = rewards_of(config.reward, config.engine.max_new_tokens)
@@ -158,7 +163,8 @@ class RunContext(RunSpec):
         loop = agent_config(agent, engine, vision=self.model.vision)
         self._judge = judge = open_judge(config)
         known = listed_tasks(config) or [task for shape in self.shapes for task in shape.begun]
-        require_told((task, judge_of(task, judge)) for task in known)
+        own = {task.id: load_environment(task.environment, task.options).judge for task in known}
+        require_told((task, judge_of(task, judge, own[task.id])) for task in known)
         self.rollouts: Rollouts | Fleet
         self.policy: Policy
         if has_server(config):

@@ -16,6 +16,7 @@ import jax
 import numpy as np
 
 from tars_jax.evaluation.judge_metrics import hidden_metrics
+from tars_jax.evaluation.reward_parts import reward_metrics
 from tars_jax.evaluation.scores import summary
 from tars_jax.pipelines.rules import ppo_config
 from tars_jax.pipelines.run_context import RunContext, RunSpec
@@ -256,7 +257,11 @@ def improve(context: RunContext, provider: TaskProvider, start_at: Path, value_a
             with learning("weights", version=version):
                 context.sync_weights(policy.parameters, version)
             metrics |= stream.read(batch.trajectories, version - 1) | picked
-            metrics |= {**hidden_metrics(batch.trajectories), **metrics_of(tally())}
+            metrics |= {
+                **hidden_metrics(batch.trajectories),
+                **reward_metrics(batch.trajectories),
+                **metrics_of(tally()),
+            }
             metrics |= {"update_seconds": time.monotonic() - updating}
             # Before the checkpoint: what a killed run wrote of an update that it makes again is cut off.
             context.metrics.write("ppo", version, metrics)

@@ -18,10 +18,10 @@ import numpy as np
 from tars_jax.agent.loop import Acts, AgentConfig, PolicySession, TurnDeclined, play_episode
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.agent.window import Sampled
-from tars_jax.environment import EnvironmentFailure, Task, Transition
+from tars_jax.environment import EnvironmentFailure, Transition
 from tars_jax.envs.checked import CheckedEnvironment
 from tars_jax.envs.kept_pages import KeptPages
-from tars_jax.envs.registry import EnvironmentResources, load_environment
+from tars_jax.envs.registry import EnvironmentResources, EnvironmentSpec, load_environment
 from tars_jax.judges import Judge, JudgeFailure, judge_of
 from tars_jax.rollout.activity import Activity, now
 from tars_jax.rollout.players import Player, PrivilegedEnvironment
@@ -80,8 +80,9 @@ class EnvironmentRunner:
         """One episode, retried when the environment fails: the same task from its beginning."""
         task, failures = assignment.task, list[str]()
         id = f"{assignment.index:08d}-{task.id}"
+        spec = load_environment(task.environment, task.options)
         while len(failures) < ATTEMPTS:
-            environment = await self._environment_of(task)
+            environment = await self._environment_of(spec)
             try:
                 start = now()
                 try:
@@ -102,7 +103,7 @@ class EnvironmentRunner:
                         instruction=environment.instruction or task.instruction,
                         space=environment.action_space,
                     )
-                if judge := judge_of(task, self._judge):
+                if judge := judge_of(task, self._judge, spec.judge):
                     start = now()
                     try:
                         trajectory = await judge.judged(trajectory, task)
@@ -136,8 +137,7 @@ class EnvironmentRunner:
             with contextlib.suppress(EnvironmentFailure):
                 await environment.close()
 
-    async def _environment_of(self, task: Task) -> CheckedEnvironment:
-        spec = load_environment(task.environment, task.options)
+    async def _environment_of(self, spec: EnvironmentSpec) -> CheckedEnvironment:
         kind = (spec.name, json.dumps(dict(spec.made_with), sort_keys=True, default=repr))
         if self._environment is None or kind != self._kind:
             await self.close()

@@ -19,6 +19,7 @@ from typing import Any, Protocol, Self, TypeVar
 
 from tars_jax.environment import Task
 from tars_jax.rollout.activity import Activity, now
+from tars_jax.rollout.groups import Groups
 from tars_jax.rollout.players import EpisodeRunnerLost, Player
 from tars_jax.rollout.pool import RolloutPool
 from tars_jax.rollout.pool_config import WHOLE, Share
@@ -143,13 +144,14 @@ class RolloutWorkers(abc.ABC):
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     async def _work(self, source: Source, player: Player) -> None:
+        groups = Groups(source.folder, source.group_size)
         async with asyncio.TaskGroup() as group:
             for number, runner in enumerate(self._runners):
-                group.create_task(self._worker(number, runner, source, player))
+                group.create_task(self._worker(number, runner, source, player, groups))
         if not source.exhausted():
             raise EpisodeRunnerLost(f"all {len(self._runners)} runners are lost")
 
-    async def _worker(self, number: int, runner: EpisodeRunner, source: Source, player: Player) -> None:
+    async def _worker(self, number: int, runner: EpisodeRunner, source: Source, player: Player, groups: Groups) -> None:
         record = functools.partial(self.activity.add, Part.WORKERS, number)
         while not source.exhausted():
             try:
@@ -162,9 +164,12 @@ class RolloutWorkers(abc.ABC):
                 continue
             index = assignment.index
             try:
-                trajectory = await runner.episode(assignment, player, record)
+                trajectory = groups.kept(index, assignment.task) or await runner.episode(assignment, player, record)
+                ended = await groups.ended(index, trajectory)
                 stored = now()
-                source.finish(index, trajectory)
+                for member, whole in ended:
+                    source.finish(member, whole)
+                    groups.forget(member)
             except EpisodeRunnerLost:
                 self.runners_lost += 1
                 source.abandon(index)

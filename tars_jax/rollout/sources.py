@@ -33,6 +33,16 @@ class Assignment:
 class Source(Protocol):
     """Hands out episodes and takes them back; called from the workers' loop only."""
 
+    @property
+    def folder(self) -> Path:
+        """Where finished episodes lie."""
+        ...
+
+    @property
+    def group_size(self) -> int:
+        """How many numbers in a row are episodes of one task."""
+        ...
+
     def claim(self) -> Assignment | None:
         """The next episode; None when there is none at the moment."""
         ...
@@ -61,7 +71,7 @@ class ListSource:
         samples: int = 1,
         share: Share = WHOLE,
     ) -> None:
-        self._tasks, self._folder, self._on_finish, self._samples = tasks, folder, on_finish, samples
+        self._tasks, self.folder, self._on_finish, self.group_size = tasks, folder, on_finish, samples
         self.done: dict[int, Trajectory] = {}
         folder.mkdir(parents=True, exist_ok=True)
         own = [index for index in range(len(tasks) * samples) if share.has(index // samples)]
@@ -76,13 +86,13 @@ class ListSource:
             return None
         index = self._open.pop()
         self._in_flight.add(index)
-        return Assignment(index, self._tasks[index // self._samples], index % self._samples)
+        return Assignment(index, self._tasks[index // self.group_size], index % self.group_size)
 
     def exhausted(self) -> bool:
         return not self._open and not self._in_flight  # what is in flight may come back
 
     def finish(self, index: int, trajectory: Trajectory) -> None:
-        save_trajectory(trajectory_path(self._folder, index), trajectory)
+        save_trajectory(trajectory_path(self.folder, index), trajectory)
         self.done[index] = trajectory
         self._on_finish(len(self.done), trajectory)
         self._in_flight.remove(index)
@@ -109,6 +119,14 @@ class PoolSource:
     _lost: int = dataclasses.field(default=0, init=False)  # failed episodes since the last one that did not
     _reason: str = dataclasses.field(default="", init=False)
 
+    @property
+    def folder(self) -> Path:
+        return self.pool.folder
+
+    @property
+    def group_size(self) -> int:
+        return self.pool.config.group_size
+
     def claim(self) -> Assignment | None:
         if self._lost >= self.most_lost:
             raise InputError(
@@ -126,7 +144,7 @@ class PoolSource:
             raise
         config = self.pool.config
         alike = config.group_size if config.group_start == "fork" else 1
-        return Assignment(index, Task.from_json(task), index % config.group_size, alike)
+        return Assignment(index, Task.from_json(task), index % self.group_size, alike)
 
     def exhausted(self) -> bool:
         return False

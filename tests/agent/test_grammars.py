@@ -360,9 +360,9 @@ def test_absolute_pixels() -> None:
 
 
 def test_bad_arguments_of_the_caller() -> None:
-    with pytest.raises(InputError, match="grammar must be text or tool; got 'json'"):
+    with pytest.raises(InputError, match="grammar must be one of text, tool, plain; got 'json'"):
         parse_response("Action: wait()", "json")
-    with pytest.raises(InputError, match="grammar must be text or tool"):
+    with pytest.raises(InputError, match="grammar must be one of text, tool"):
         format_response(Response("", (Wait(),)), "json")
     for size in ((0, 10), (10, -1), (float("nan"), 10), (float("inf"), 10)):
         with pytest.raises(InputError, match="pixel_size must be a width and height above 0"):

@@ -303,6 +303,14 @@ def test_curves_take_what_the_run_has() -> None:
     assert "<svg" in curve_sections([dataclasses.replace(section, percent=False)], constant, {})[0]
 
 
+def test_a_series_with_a_star_is_a_curve_for_each_name_that_begins_so() -> None:
+    each = Curve("S", "", (Series("ppo", "rewards/*"),), "of a function")
+    rows = [MetricsRow(i, "ppo", 0.0, {"rewards/exact": i / 2, "rewards/<b>": 1.0, "reward": 2.0}) for i in range(3)]
+    [got] = curve_sections([each], [*rows, MetricsRow(0, "value", 0.0, {"rewards/other": 0.0})], {})
+    assert re.findall("<h3>(.*?)</h3>", got) == ["exact", "&lt;b&gt;"] and got.count("of a function") == 2
+    assert curve_sections([each], metrics(), {}) == []
+
+
 def test_curves_use_the_colors_of_the_page() -> None:
     [*sections] = curve_sections(example().curves, metrics(), {"simulator_explained_variance": 0.4})
     for svg in re.findall(r"<svg.*?</svg>", "".join(sections), flags=re.DOTALL):

@@ -11,7 +11,7 @@ from tars_jax.pipelines.checkout import ROOT
 
 # What everybody may take.
 SHELF = (
-    "web", "files", "json_fields", "launcher", "pictures", "plugins", "rules", "trajectory", "environment",
+    "web", "files", "json_fields", "tables", "launcher", "pictures", "plugins", "rules", "trajectory", "environment",
 )  # fmt: skip
 FLOORS = (
     (*SHELF, "episodes", "model", "rl", "sandbox"),

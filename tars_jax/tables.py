@@ -1,4 +1,7 @@
-"""Records of Parquet files and of what Hugging Face's `datasets` saves to a folder, read with pyarrow alone."""
+"""Records of files, one after the other: lines of JSONL, rows of Parquet and of what Hugging Face's `datasets` saves.
+
+Tables are read with pyarrow alone.
+"""
 
 from __future__ import annotations
 
@@ -8,21 +11,31 @@ from pathlib import Path
 from typing import Any
 
 from tars_jax import InputError
-from tars_jax.json_fields import without_nulls
+from tars_jax.json_fields import read_json_lines, without_nulls
 
 ROWS = 64  # in memory together, with their images
+TABLES = (".parquet", ".arrow")
+RECORD_FILES = (".jsonl", *TABLES)
 _SPLITS, _STATE = "dataset_dict.json", "state.json"
 
 
-def table_files(folder: Path) -> list[Path]:
-    """The files of a folder as `save_to_disk` or the Hub lay it out, of the split "train" where there are several; none
-    where it is no such folder.
+def records_of(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each record with where it stands, FILE:NUMBER of its line or row. Raises InputError as `read_json_lines` and
+    `rows_of` do."""
+    if file.suffix in TABLES:
+        return ((f"{file}:{number}", row) for number, row in enumerate(rows_of(file), 1))
+    return read_json_lines(file)
 
-    Raises InputError for splits without a train among them, and a state.json that names no files.
+
+def table_files(folder: Path, split: str = "train") -> list[Path]:
+    """The files of a folder as `save_to_disk` or the Hub lay it out, of one split where there are several; none where
+    it is no such folder.
+
+    Raises InputError for splits without this one among them, and a state.json that names no files.
     """
     if (folder / _SPLITS).is_file():
         splits = _json(folder / _SPLITS).get("splits") or []
-        return table_files(folder / _one_split(splits, folder))
+        return table_files(folder / _one_split(splits, split, folder))
     if (folder / _STATE).is_file():
         try:
             names = [each["filename"] for each in _json(folder / _STATE)["_data_files"]]
@@ -33,7 +46,7 @@ def table_files(folder: Path) -> list[Path]:
     splits = sorted({file.name.partition("-")[0] for file in found if "-of-" in file.name})
     if len(splits) < 2:
         return found
-    chosen = _one_split(splits, folder)
+    chosen = _one_split(splits, split, folder)
     return [file for file in found if file.name.startswith(f"{chosen}-")]
 
 
@@ -60,12 +73,12 @@ def rows_of(file: Path) -> Iterator[dict[str, Any]]:
         raise InputError(f"{file} must be a file of Parquet, or of Arrow as datasets writes it; {error}") from error
 
 
-def _one_split(splits: list[str], folder: Path) -> str:
-    if "train" in splits:
-        return "train"
+def _one_split(splits: list[str], wanted: str, folder: Path) -> str:
+    if wanted in splits:
+        return wanted
     if len(splits) == 1:
         return splits[0]
-    raise InputError(f"{folder} must have a split train, or be the folder of one split; got {', '.join(splits)}")
+    raise InputError(f"{folder} must have a split {wanted}, or be the folder of one split; got {', '.join(splits)}")
 
 
 def _json(file: Path) -> dict[str, Any]:
