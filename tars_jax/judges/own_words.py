@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from typing import NamedTuple
 from urllib.parse import unquote_plus
 
 from tars_jax.judges.evidence import ENDED, NO_ACTION
@@ -17,17 +18,57 @@ from tars_jax.judges.statements import Sentence, tokens_of, vocabulary
 _CALL = re.compile(r"([A-Za-z_]\w*)\s*[(\[](.*)", re.DOTALL)
 _STRINGS = re.compile(r"'((?:\\.|[^'\\])*)'|\"((?:\\.|[^\"\\])*)\"|\[([^\]]*)\]", re.DOTALL)
 _INERT = vocabulary("finished wait noop scroll screenshot mouse_move hover")
-_POINTS = _INERT | vocabulary(
-    "click left_single left_double right_single double_click dblclick tap long_press swipe push select select_option "
-    "drag open_app press_back press_home go_back go_forward tab_focus"
+_PAUSES = _INERT - {"scroll"}
+_CLICKS = vocabulary("click left_single left_double double_click dblclick tap long_press push select select_option")
+_POINTS = (
+    _INERT | _CLICKS | vocabulary("right_single swipe drag open_app press_back press_home go_back go_forward tab_focus")
 )
 _TYPES = vocabulary("type fill typewrite write input_text keyboard_type type_text")
 _PRESSES = vocabulary("hotkey press key keypress press_keys press_key")
 _OPENS = vocabulary("open_url goto navigate new_tab")
 _KEYS = vocabulary("enter return tab esc escape up down left right home end pageup pagedown space backspace")
+_SUBMITS = vocabulary("enter return space")
 _HELD, _HARMLESS = vocabulary("ctrl control cmd meta command"), vocabulary("a c f l s enter")
 # Without a query, without letters that could stand for others.
 _PLAIN_ADDRESS = re.compile(r"(?:https?://)?[a-z0-9.:-]+(?:/[a-z0-9._-]{1,24})*/?")
+
+
+class Deed(NamedTuple):
+    """One call of an action."""
+
+    name: str
+    texts: tuple[str, ...]
+
+    @property
+    def is_pause(self) -> bool:
+        return self.name in _PAUSES
+
+    @property
+    def changes(self) -> bool:
+        """Whether it may change what a page holds: not by what it opens, goes back to, scrolls to or only types."""
+        if self.name in _TYPES:
+            return any(re.search(r"\n|\\[nr]", text) for text in self.texts)
+        if self.name in _PRESSES:
+            return not _SUBMITS.isdisjoint(key for text in self.texts for key in re.split(r"[\s+]+", text.casefold()))
+        return self.name in _CLICKS or self.name not in _POINTS | _OPENS
+
+    @property
+    def moves(self) -> bool:
+        return self.name == "drag"
+
+    def names(self, words: Sequence[str]) -> bool:
+        """Whether one of its texts has just these, one after the other."""
+        said = f" {' '.join(word.casefold() for word in words)} "
+        return any(said in f" {' '.join(_folded(text))} " for text in self.texts)
+
+
+def deeds_of(action: str) -> list[Deed]:
+    """The calls of an action, in their order."""
+    if action in (ENDED, NO_ACTION):
+        return []
+    return [
+        Deed(call[1].casefold() if (call := _CALL.match(line.strip())) else "", _texts(line)) for line in _lines(action)
+    ]
 
 
 class OwnWords:
@@ -41,10 +82,10 @@ class OwnWords:
         for action in actions:
             if action in (ENDED, NO_ACTION):
                 continue
-            texts = [next(filter(None, groups), "") for groups in _STRINGS.findall(action)]
+            texts = _texts(action)
             for text in texts:
                 self._letters.update(letters_of(unquote_plus(text)))
-            for line in filter(str.strip, re.split(r"\n(?=[A-Za-z_]\w*\s*[(\[])", action)):
+            for line in _lines(action):
                 call = _CALL.match(line.strip())
                 if told := _unknown(call[1].casefold() if call else "", texts, asked):
                     self.could_write_anything = told
@@ -60,6 +101,14 @@ class OwnWords:
         """Whether the agent typed just this, or all of it in one text."""
         said = f" {' '.join(token.casefold() for token in text)} "
         return any(said in f" {' '.join(each)} " for each in self.typed)
+
+
+def _lines(action: str) -> list[str]:
+    return [line for line in re.split(r"\n(?=[A-Za-z_]\w*\s*[(\[])", action) if line.strip()]
+
+
+def _texts(action: str) -> tuple[str, ...]:
+    return tuple(next(filter(None, groups), "") for groups in _STRINGS.findall(action))
 
 
 def is_inert(action: str) -> bool:

@@ -178,6 +178,33 @@ class Demand:
         is_field = colon > 0 and _fits((self.thing,), plain[:colon])
         return () if not is_field or self.says(tokens) else tuple(plain[colon + 1 :])
 
+    @property
+    def given(self) -> list[tuple[str, ...]]:
+        """What an agent may give an action to bring it about, each in words: the object's name, or the value's."""
+        pieces = self.done if self.is_value else (self._uncounted(),)
+        return [tuple(min(word.options) for word in piece) for piece in pieces if piece]
+
+    @property
+    def is_made(self) -> bool:
+        """Whether it is not there before."""
+        return "created" in self.changes and not self.tail
+
+    @property
+    def may_be_dragged(self) -> bool:
+        return not self.changes.isdisjoint(("moved", *_PUT))
+
+    def is_place_of(self, tokens: Sequence[str]) -> bool:
+        """Whether its object is in the sentence; of a field, the field with another value or none."""
+        if not self.is_value:
+            return all(any(word.fits(token) for token in tokens) for word in self._uncounted())
+        plain = self._plain(tokens)
+        colon = plain.index(":") if ":" in plain else 0
+        return colon > 0 and _fits((self.thing,), plain[:colon]) and not self.says(tokens)
+
+    def _uncounted(self) -> Piece:
+        """The object without how many of it."""
+        return tuple(word for word in self.thing if not _is_number(word)) or self.thing
+
     def _is_other_number(self, plain: Sequence[str]) -> bool:
         """Whether the place where it should be is shown with another number of it."""
         if len(self.tail) != 1 or (self.done and not self.changes & set(_PUT)):

@@ -7,13 +7,14 @@ everything else the rules raise CannotSay.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 from tars_jax.judges.answers import says_the_same
 from tars_jax.judges.evidence import Evidence
 from tars_jax.judges.judge import CannotSay
 from tars_jax.judges.judge_model import Kept, Scored
-from tars_jax.judges.own_words import OwnWords, is_inert, letters_of
+from tars_jax.judges.own_words import OwnWords, deeds_of, is_inert, letters_of
 from tars_jax.judges.requirements import (
     Demand,
     asks_for_a_state,
@@ -71,6 +72,7 @@ class _Episode:
         self._first = frozenset(self._pages[0]) if self._pages and self.last > 0 else frozenset[Sentence]()
         self._own = OwnWords(evidence.actions, evidence.instruction)
         self._acted = bool(evidence.actions)
+        self._deeds = [deeds_of(action) for action in evidence.actions]
         self._unseen = not all(map(is_inert, evidence.actions[max(self.last, 0) :]))
         self._is_state_alone = asks_for_a_state(evidence.instruction)
         asked = [demanded(clause) for clause in clauses_of(evidence.instruction)]
@@ -124,7 +126,7 @@ class _Episode:
             doubts.append("something else was done, too")
         if self._unseen:
             doubts.append("nobody saw what the last action did")
-        return doubts
+        return doubts if any(doubts) else [self._unexplained(each) for each in demands]
 
     def _doubt(self, demand: Demand) -> str:
         """Empty: the page says it, and not because the agent wrote it."""
@@ -143,6 +145,40 @@ class _Episode:
             return "it was so at the start"
         if all(self._is_own(demand, each) for each in saying):
             return "the agent typed it"
+        return ""
+
+    def _unexplained(self, demand: Demand) -> str:
+        """Why what the page says may have been found, not made; empty: an action explains it. The last one before it
+        was first shown has to be one that changes something, and its object to be given to it, or in sight before."""
+        if self._is_state_alone:
+            return ""
+        saying = [each for each in self._page if demand.says(each.tokens)]
+        showing = [
+            place
+            for place, page in enumerate(self._pages[: self.last + 1])
+            if any(demand.says(each.tokens) for each in page)
+        ]
+        before = [deed for deeds in self._deeds[: showing[0]] for deed in deeds if not deed.is_pause]
+        if not before or not (before[-1].changes or (before[-1].moves and demand.may_be_dragged)):
+            return "it was found, not made: no action that changes something came before it"
+        seen = [each for page in self._pages[: showing[0]] for each in page]
+        was = any(demand.is_place_of(each.tokens) for each in seen)
+        given = any(
+            deed.names(words)
+            for page, deeds in zip(self._pages, self._deeds[: showing[0]], strict=False)
+            if not any(each.is_search for each in page)  # who searches for it makes nothing
+            for deed in deeds
+            for words in demand.given
+        )
+        tells = any(tells_a_change(each.tokens) for each in saying)
+        if not (given and tells) and (demand.is_made or not was):
+            return "it was found, not made: nothing of it was given or in sight before"
+        if len({each.plain for each in saying}) < len(saying):
+            return "the page says it twice"
+        for place, following in itertools.pairwise(showing):
+            deeds = [deed for each in self._deeds[place:following] for deed in each]
+            if tells and self._pages[place] == self._pages[following] and any(deed.changes for deed in deeds):
+                return "it may have been done twice"
         return ""
 
     def _is_own(self, demand: Demand, sentence: Sentence) -> bool:
@@ -170,7 +206,10 @@ class _Episode:
         ]
         bound = max(saying, default=-1)
         for place, sentence in enumerate(self._page):
-            understood = sentence.is_harmless or _is_known(sentence, known) or self._is_box(sentence)
+            is_speaker = sentence.heads_a_list and place < bound
+            understood = (
+                (sentence.is_harmless and not is_speaker) or _is_known(sentence, known) or self._is_box(sentence)
+            )
             old = sentence in self._first and place > bound and sentence.text[:1].isalnum()
             against = any(each.denies(sentence.tokens) or each.other_value(sentence.tokens) for each in demands)
             if against or (not understood and not (old and not is_error(sentence.tokens))):

@@ -29,7 +29,9 @@ _CONFIRMATIONS = frozenset(
 )  # fmt: skip
 # Lines above a statement that give it to nobody, and below it say nothing of what was done.
 _HEADINGS = frozenset(("settings", "wiki", "shop", "store", "cart", "tracker", "success", "thank you"))
-_BELOW = frozenset(("home", "files", "folders", "issues", "pages", "notes", "tickets", "inbox", "mail", "checkout"))
+_BELOW = frozenset(("home", "checkout"))
+# Of what people write, so that what follows may be the words of one of them, or the name of a thing.
+_LISTS = frozenset(("files", "folders", "issues", "pages", "notes", "tickets", "inbox", "mail"))
 _EMPTY = frozenset(("nothing here yet", "your cart is empty", "the cart is empty", "cart is empty", "no items yet"))
 
 _STATUS = ("status :", "state :")
@@ -56,9 +58,14 @@ class Sentence:
         return self.plain in _HEADINGS
 
     @property
+    def heads_a_list(self) -> bool:
+        """Whether what stands below it may be somebody's words."""
+        return self.plain in _LISTS
+
+    @property
     def is_harmless(self) -> bool:
         """Whether it is known to say nothing of a change: a heading, a button, a box that holds nothing, a sum."""
-        known = self.is_heading or self.confirms or self.plain in _BELOW
+        known = self.is_heading or self.confirms or self.plain in _BELOW or self.heads_a_list
         is_sum = self.plain.startswith("total") and all(
             map(is_price, (each for each in self.tokens[1:] if each != ":"))
         )
@@ -67,6 +74,11 @@ class Sentence:
     @property
     def is_empty_box(self) -> bool:
         return bool(_BOX.fullmatch(self.text))
+
+    @property
+    def is_search(self) -> bool:
+        """Whether it is a box to search in."""
+        return self.plain.startswith(("search", "find", "filter", "query"))
 
     @property
     def is_empty_list(self) -> bool:

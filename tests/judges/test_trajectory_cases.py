@@ -41,7 +41,7 @@ def test_a_plain_success_is_no_failure(judge: str, case: Case) -> None:
     assert said(judge, case) is not False
 
 
-@pytest.mark.parametrize(("judge", "taken"), [("webjudge", 20), ("rubric", 17)])
+@pytest.mark.parametrize(("judge", "taken"), [("webjudge", 19), ("rubric", 16)])
 def test_how_many_plain_successes_are_taken(judge: str, taken: int) -> None:
     """Of the rest nobody says: receipts and lists over several lines, facts that name no change."""
     assert sum(said(judge, case) is True for case in SUCCESSES) >= taken and len(SUCCESSES) == 29
@@ -136,6 +136,50 @@ def test_why_rules_cannot_tell(steps: list[tuple[str, str]], final: str, reason:
         asyncio.run(WebJudge()(episode(steps, final, instruction=PENS), task()))
 
 
+MADE, GERMAN = "The project Apollo was created.", "Language: German"
+
+
+@pytest.mark.parametrize("judge", JUDGES)
+@pytest.mark.parametrize(
+    ("instruction", "steps", "final"),
+    [
+        ("Create a project named Apollo.", [("Start page", "wait()")], MADE),
+        ("Create a project named Apollo.", [("Start page", "goto('http://site/activity')")], MADE),
+        ("Create a project named Apollo.", [("Start page", "scroll('down')")], MADE),
+        ("Create a project named Apollo.", [("Start page", "click('1')")], MADE),  # nobody said its name
+        ("Create a project named Apollo.", [("Start page", "type('Apollo')"), ("Start page", "go_back()")], MADE),
+        ("Create a project named Apollo.", [("Start page", "type('Apollo')")], MADE),  # never sent
+        ("Create a project named Apollo.", [("Search:", "type('Apollo\\n')")], MADE),
+        ("Create a project named Apollo.", [("Projects\nApollo", "click('1')")], MADE),
+        ("Create a project named Apollo.", [("Name:", "type('Apollo\\n')")], f"Inbox\n{MADE}"),
+        ("Create a project named Apollo.", [("Name:", "type('Apollo\\n')")], f"Mail\n{MADE}"),
+        ("Create a project named Apollo.", [("Name:", "type('Apollo\\n')")], f"{MADE}\n{MADE}"),
+        ("Create a project named Apollo.", [("Name:", "type('Apollo\\n')"), (MADE, "click('1')")], MADE),
+        ("Set the language to German.", [("Home", "wait()")], GERMAN),
+        ("Set the language to German.", [("Settings", "scroll('down')")], GERMAN),
+        ("Set the language to German.", [("Home", "goto('http://site/settings')")], GERMAN),
+        ("Set the language to German.", [("Home", "click('1')")], GERMAN),
+        ("Set the language to German.", [("Language: English", "wait()")], GERMAN),
+    ],
+)
+def test_what_is_found_is_not_made(judge: str, instruction: str, steps: list[tuple[str, str]], final: str) -> None:
+    fact = MADE if "Apollo" in instruction else "The language is German."
+    with pytest.raises(CannotSay):
+        asyncio.run(JUDGES[judge](episode(steps, final, instruction=instruction), task(instruction, fact)))
+
+
+@pytest.mark.parametrize("judge", JUDGES)
+def test_what_an_action_explains_is_made(judge: str) -> None:
+    made = [("Name:", "type('Apollo')"), ("Name: Apollo", "click('1')"), ("Wait", "wait()")]
+    for instruction, fact, steps, final in (
+        ("Create a project named Apollo.", MADE, made, MADE),
+        ("Create a project named Apollo.", MADE, [("Name:", "type('Apollo\\n')")], MADE),
+        ("Set the language to German.", "The language is German.", [("Language: English", "click('1')")], GERMAN),
+    ):
+        played = episode(steps, final, instruction=instruction)
+        assert asyncio.run(JUDGES[judge](played, task(instruction, fact))) == (1.0, True)
+
+
 def test_a_picture_is_nothing_that_rules_can_tell() -> None:
     text_first = dataclasses.replace(episode([("Shop", "click('1')")], instruction=PENS), final_screenshot=PNG)
     for played in (
@@ -167,7 +211,7 @@ def test_a_task_that_names_nothing_is_met_by_no_page() -> None:
 
 
 def test_one_fact_that_does_not_hold_decides_and_a_doubt_does_not() -> None:
-    played = episode([("Shop", "click('1')"), ("cart: 2 blue pens", "click('2')")], "cart: 1 mug")
+    played = episode([("Shop\n1 mug", "click('1')"), ("cart: 2 blue pens", "click('2')")], "cart: 1 mug")
     sure, doubt, wrong = "cart: 1 mug", "cart: 2 blue pens", "cart: 3 mug"
     assert asyncio.run(RubricJudge()(played, task(reference=f"{sure}\n{doubt}\n{wrong}"))) == (0.0, False)
     for partial in (False, True):
