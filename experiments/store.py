@@ -10,11 +10,12 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.data.datasets import read_dataset
 from tars_jax.data.exporters import STYLES, write_jsonl, write_parquet
+from tars_jax.data.kept_apart import is_held_out, purpose_of
 from tars_jax.data.store import Origin, Store, Verdict
 from tars_jax.data.store.checking import DAMAGED, check, repair, summary
 from tars_jax.data.store.feeding import write_array_record
 from tars_jax.data.store.query import for_training
-from tars_jax.data.store.records import ORIGIN, PURPOSES
+from tars_jax.data.store.records import PURPOSES
 from tars_jax.rules import at_least, one_of
 from tars_jax.training.progress import QUIET, Progress, counting
 from tars_jax.training.run_directory import RunDirectory
@@ -119,16 +120,11 @@ def _import(store: Store, config: Any) -> None:
         before, count = store.count(), 0
         progress = Progress("import", None, "episodes", quiet=QUIET)
         for batch in _batches(progress.each(read_dataset(name))):
+            store.hold_out(filter(is_held_out, batch))
             for purpose in PURPOSES:  # an evaluation stays one
-                own = [each for each in batch if _purpose(each) == purpose]
+                own = [each for each in batch if purpose_of(each) == purpose]
                 count += len(store.add(own, Origin("imported", run=name, purpose=purpose)))
         print(f"{name}: {count} episodes, {store.count() - before} of them new")
-
-
-def _purpose(trajectory: Trajectory) -> str:
-    """That of an episode which comes from a store."""
-    origin = trajectory.metadata.get(ORIGIN)
-    return PURPOSES[isinstance(origin, dict) and origin.get("purpose") == PURPOSES[1]]
 
 
 def _batches(trajectories: Iterator[Trajectory]) -> Iterator[list[Trajectory]]:

@@ -1,6 +1,7 @@
 """Recorded data by name, as trajectories to imitate.
 
-    RUN/trajectories/ppo        a folder of our trajectories; of an evaluation only with ?purpose=evaluation behind it
+    RUN/trajectories/ppo        a folder of our trajectories; of an evaluation only with ?purpose=evaluation behind it,
+                                and so of all others below: what an export marks as held out, only with ?held_out=1
     RUN/store?verdict=1         a store of trajectories; after the question mark, which ones (store/query.py): those of
                                 evaluations and of held-out tasks only where `purpose` or `held_out` asks for them
     mine.array_record           the same as one file, which `store` exports (the extra grain)
@@ -24,11 +25,12 @@ from tars_jax import InputError
 from tars_jax.data.agentnet import is_agentnet, trajectory_of_agentnet
 from tars_jax.data.conversations import trajectory_of_messages
 from tars_jax.data.images import read_image
+from tars_jax.data.kept_apart import path_and_conditions, taken
 from tars_jax.data.pyautogui_calls import NoSuchAction
 from tars_jax.data.recorded import recorded_trajectories
 from tars_jax.data.store import Store, is_store
 from tars_jax.data.store.feeding import ArrayRecordEpisodes
-from tars_jax.data.store.query import for_training
+from tars_jax.data.store.query import for_training, parse
 from tars_jax.plugins import Plugins
 from tars_jax.tables import RECORD_FILES, records_of, table_files
 from tars_jax.trajectory import Trajectory
@@ -46,19 +48,23 @@ def read_dataset(name: str) -> Iterator[Trajectory]:
     which no step is left. Raises InputError where there is no such dataset, and for a malformed record, by file, line
     (or row) and field.
     """
-    path = folder_to_learn_from(name)
-    if found := _store_of(name):
-        yield from _stored(*found)
-    elif path.is_dir() and next(path.glob("*.trajectory"), None) is not None:
-        yield from recorded_trajectories([str(path)])
+    if stored := _store_of(name):
+        yield from _stored(*stored)
+        return
+    path, where = path_and_conditions(name)
+    if "purpose" not in parse(where).fields:
+        folder_to_learn_from(str(path))
+    if path.is_dir() and next(path.glob("*.trajectory"), None) is not None:
+        yield from taken(recorded_trajectories([str(path)]), where, path)
     elif path.is_dir() and (files := table_files(path)):
-        yield from _trajectories(files)
+        yield from taken(_trajectories(files), where, path)
     elif path.is_dir() and (path / _MESSAGES).is_file():
-        yield from _trajectories([path / _MESSAGES])
+        yield from taken(_trajectories([path / _MESSAGES]), where, path)
     elif path.is_file() and path.suffix in RECORD_FILES:
-        yield from _trajectories([path])
+        yield from taken(_trajectories([path]), where, path)
     elif path.is_file() and path.suffix == ".array_record":
-        yield from (each for each in ArrayRecordEpisodes(path) if each.outcome.carries_reward)
+        found = (each for each in ArrayRecordEpisodes(path) if each.outcome.carries_reward)
+        yield from taken(found, where, path)
     elif not path.exists() and (":" in name or name in _PLUGINS.entry_points()):
         yield from _brought(name)
     else:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from tars_jax import InputError
+from tars_jax.data.kept_apart import marks_of, of_evaluation
 from tars_jax.data.recorded import instruction_of, with_verdict
 from tars_jax.data.store.records import flush
 from tars_jax.files import write_atomic
@@ -65,7 +66,8 @@ def recorded(files: Iterable[Path], verdict: str) -> Iterator[Trajectory]:
     for file in files:
         trajectory = load_trajectory(file)
         if trajectory.outcome.carries_reward:
-            yield from with_verdict([trajectory], verdict)
+            marked = of_evaluation(trajectory) if is_evaluation(file.parent) else trajectory
+            yield from with_verdict([marked], verdict)
 
 
 def conversations(
@@ -126,6 +128,7 @@ def about(trajectory: Trajectory) -> dict[str, Any]:
         "reward": trajectory.reward,
         "success": trajectory.success,
         "actions": [_writable(step.action) for step in trajectory.steps],
+        **marks_of(trajectory),
     }
 
 
@@ -202,6 +205,8 @@ def write_parquet(file: Path, trajectories: Iterable[Trajectory]) -> int:
             ("outcome", pa.string()),
             ("reward", pa.float64()),
             ("success", pa.bool_()),
+            ("purpose", pa.string()),
+            ("held_out", pa.bool_()),
         ]
     )
     file.parent.mkdir(parents=True, exist_ok=True)

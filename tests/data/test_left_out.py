@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -49,8 +50,17 @@ def test_exports_of_a_store(form: tuple[str, str], where: str, kept: Path, tmp_p
     if form[0] == "trajectories" and "1" in ASKED[where]:  # a folder of evaluations says so
         with pytest.raises(InputError, match="must not be of an evaluation"):
             list(read_dataset(written))
-        written += "?purpose=evaluation"
-    assert sorted(each.id for each in read_dataset(written)) == names(ASKED[where])
+    else:  # what it has of the others is not given unasked
+        unasked = "0" if "0" in ASKED[where] else ""
+        assert sorted(each.id for each in read_dataset(written)) == names(unasked)
+    asking = f"{written}?{where}" if where else written
+    assert sorted(each.id for each in read_dataset(asking)) == names(ASKED[where])
+    other = tmp_path / "other"
+    flags = ["action=import", f"datasets={asking},", f"run={tmp_path / 'imported'}"]
+    assert main(["store", str(other), *(f"--config.{flag}" for flag in flags)]) == 0
+    with Store(other) as again:
+        assert [row["seed"] for row in again.rows("purpose=evaluation")] == [1] * ("1" in ASKED[where])
+        assert [row["seed"] for row in again.rows("held_out=1")] == [2] * ("2" in ASKED[where])
     assert sorted(each.id for each in read_dataset(f"{kept}?{where}" if where else str(kept))) == names(ASKED[where])
 
 
@@ -74,4 +84,22 @@ def test_exports_of_a_run(form: tuple[str, str], tmp_path: Path) -> None:
         flags = [f"format={form[0]}", f"style={form[1]}", f"evaluations={asked}", f"output={out}"]
         flags.append(f"run={tmp_path / f'run {asked}'}")
         assert main(["export_trajectories", str(tmp_path), *(f"--config.{flag}" for flag in flags)]) == 0
-        assert sorted(each.id for each in read_dataset(str(out / WRITTEN[form[0]]))) == names(wanted)
+        file = str(out / WRITTEN[form[0]])
+        assert sorted(each.id for each in read_dataset(f"{file}?purpose=*")) == names(wanted)
+        assert sorted(each.id for each in read_dataset(file)) == names("0")
+
+
+def test_files_of_earlier_versions_and_marks_that_are_none(kept: Path, tmp_path: Path) -> None:
+    file, line = tmp_path / "old.jsonl", {"messages": [{"role": "user", "content": "Do it."},
+                                                       {"role": "assistant", "content": "Action: wait()"}]}  # fmt: skip
+    file.write_text(json.dumps(line), encoding="utf-8")
+    assert len(list(read_dataset(str(file)))) == 1
+    for more, wanted in (
+        ({"held_out": 1}, "field held_out must be true or false; got 1"),
+        ({"purpose": "x"}, "field purpose must be training or evaluation; got 'x'"),
+    ):
+        file.write_text(json.dumps({**line, **more}), encoding="utf-8")
+        with pytest.raises(InputError, match=wanted):
+            list(read_dataset(str(file)))
+    with pytest.raises(InputError, match="conditions must be of purpose or held_out; got cycle"):
+        list(read_dataset(f"{file}?cycle=1"))

@@ -28,6 +28,7 @@ from tars_jax.data.store.journal import FILE as JOURNAL
 from tars_jax.data.store.journal import HEAD, INDEX, Journal
 from tars_jax.data.store.query import parse
 from tars_jax.data.store.records import (
+    HELD_OUT,
     Origin,
     Record,
     episode_file,
@@ -232,10 +233,13 @@ class Store:
         return map(self.load, ids)
 
     def load_judged(self, where: str = "") -> Iterator[Trajectory]:
-        """Episodes for readers outside the store: their `success` is what counts of all that was said of them."""
+        """Episodes for readers outside the store: their `success` is what counts of all that was said of them, and
+        those of held-out tasks say so in their metadata."""
         for row in self.rows(where):
             success = None if row["verdict"] is None else bool(row["verdict"])
-            yield dataclasses.replace(self.load(row["id"]), success=success)
+            found = self.load(row["id"])
+            held_out = {HELD_OUT: True} if self.holds_out(found.task) else {}
+            yield dataclasses.replace(found, success=success, metadata={**found.metadata, **held_out})
 
     def leaked(self) -> list[str]:
         """Members of training sets that are of a held-out task, or of an evaluation: none, as `assign` refuses them."""

@@ -142,8 +142,8 @@ def for_training(where: str) -> str:
     """The same without episodes of evaluations and of held-out tasks, unless it asks for them: by `purpose` or by
     `held_out`. Whoever exports episodes, or reads them to train on, asks this."""
     condition = parse(where)
-    evaluation = "purpose" in condition.fields and _admits(condition, "purpose", "evaluation")
-    held_out = "held_out" in condition.fields and _admits(condition, "held_out", 1)
+    evaluation = "purpose" in condition.fields and admits(condition, "purpose", "evaluation")
+    held_out = "held_out" in condition.fields and admits(condition, "held_out", 1)
     added = [
         *(["purpose=training"] if "purpose" not in condition.fields and not held_out else []),
         *(["held_out=0"] if "held_out" not in condition.fields and not evaluation else []),
@@ -151,7 +151,7 @@ def for_training(where: str) -> str:
     return " and ".join(filter(None, [where.strip(), *added]))
 
 
-def _admits(condition: Condition, field: str, value: Any) -> bool:
+def admits(condition: Condition, field: str, value: Any) -> bool:
     """Whether an episode with this value may be meant."""
 
     def is_met(each: Comparison) -> bool:

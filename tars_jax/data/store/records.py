@@ -31,6 +31,7 @@ from tars_jax.trajectory.files import NewerFormat, decode_trajectory, encode_tra
 SOURCES = ("policy", "demonstration", "annotation", "imported")
 PURPOSES = ("training", "evaluation")
 ORIGIN = "origin"  # of a stored trajectory's metadata
+HELD_OUT = "held_out"  # of that of one which left a store that holds its task out
 FLUSHED_ONE_BY_ONE = 8
 _MARK = b"sha256:"
 
