@@ -24,6 +24,7 @@ import numpy as np
 
 from tars_jax import InputError
 from tars_jax.agent.judging import Question, judged_episode, question_about, right_answer, verdict_of
+from tars_jax.data.kept_apart import path_and_conditions, taken
 from tars_jax.data.recorded import instruction_of, recorded_trajectories
 from tars_jax.evaluation import (
     DEFAULT_CURVES,
@@ -51,7 +52,6 @@ from tars_jax.training.checkpoint import Checkpoints, save_parameters
 from tars_jax.training.packing import rows_of_update
 from tars_jax.training.run_directory import RunDirectory, write_json
 from tars_jax.trajectory import Trajectory
-from tars_jax.trajectory.folders import folder_to_learn_from
 
 Scored = Sequence[tuple[float | None, bool]]  # the score of a verdict, None where unreadable; the verifier's verdict
 
@@ -124,10 +124,11 @@ def read_questions(context: RunContext) -> Questions:
     """Raises InputError where there is too little to learn from or to be tested on."""
     config = context.config
     room = min(config.packing.row_length, config.engine.max_length) - config.engine.max_new_tokens
-    folders = [str(folder_to_learn_from(name)) for name in config.trajectories]
+    asked_for = [path_and_conditions(name) for name in config.trajectories]
     asked = [
         question_about(each, instruction_of(each), context.writer, config.screenshots)
-        for each in recorded_trajectories(folders, context.model.vocabulary)
+        for path, where in asked_for
+        for each in taken(recorded_trajectories([str(path)], context.model.vocabulary), where, path)
     ]
     fitting = [question for question in asked if len(question.tokens) <= room]
     rng = np.random.default_rng(config.seed)

@@ -30,11 +30,10 @@ from tars_jax.data.pyautogui_calls import NoSuchAction
 from tars_jax.data.recorded import recorded_trajectories
 from tars_jax.data.store import Store, is_store
 from tars_jax.data.store.feeding import ArrayRecordEpisodes
-from tars_jax.data.store.query import for_training, parse
+from tars_jax.data.store.query import for_training
 from tars_jax.plugins import Plugins
 from tars_jax.tables import RECORD_FILES, records_of, table_files
 from tars_jax.trajectory import Trajectory
-from tars_jax.trajectory.folders import folder_to_learn_from
 
 _PLUGINS = Plugins("dataset", "tars_jax.datasets")
 _MESSAGES = "messages.jsonl"
@@ -52,8 +51,6 @@ def read_dataset(name: str) -> Iterator[Trajectory]:
         yield from _stored(*stored)
         return
     path, where = path_and_conditions(name)
-    if "purpose" not in parse(where).fields:
-        folder_to_learn_from(str(path))
     if path.is_dir() and next(path.glob("*.trajectory"), None) is not None:
         yield from taken(recorded_trajectories([str(path)]), where, path)
     elif path.is_dir() and (files := table_files(path)):

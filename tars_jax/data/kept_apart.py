@@ -19,7 +19,7 @@ from tars_jax.data.store.query import admits, for_training, parse
 from tars_jax.data.store.records import HELD_OUT, ORIGIN, PURPOSES
 from tars_jax.json_fields import shown
 from tars_jax.trajectory import Trajectory
-from tars_jax.trajectory.folders import is_evaluation
+from tars_jax.trajectory.folders import folder_to_learn_from, is_evaluation
 
 PURPOSE = "purpose"
 TRAINING, EVALUATION = PURPOSES
@@ -60,15 +60,20 @@ def of_evaluation(trajectory: Trajectory) -> Trajectory:
 
 
 def path_and_conditions(name: str) -> tuple[Path, str]:
-    """Of a file's or folder's name, which may have question marks, too. Raises InputError for conditions of other
-    fields than these two."""
+    """Of a file's or folder's name, which may have question marks, too.
+
+    Raises InputError for conditions of other fields than these two, and for a folder of an evaluation where none is of
+    `purpose`.
+    """
+    path, where = Path(name), ""
     for end in (place for place, letter in enumerate(name) if letter == "?"):
-        if not Path(name).exists() and Path(name[:end]).exists():
-            where = name[end + 1 :]
-            if more := sorted(parse(where).fields - {PURPOSE, HELD_OUT}):
-                raise InputError(f"behind the name of a file, conditions must be of purpose or held_out; got {more[0]}")
-            return Path(name[:end]), where
-    return Path(name), ""
+        if not path.exists() and Path(name[:end]).exists():
+            path, where = Path(name[:end]), name[end + 1 :]
+    if more := sorted(parse(where).fields - {PURPOSE, HELD_OUT}):
+        raise InputError(f"behind the name of a file, conditions must be of purpose or held_out; got {more[0]}")
+    if PURPOSE not in parse(where).fields:
+        folder_to_learn_from(str(path))
+    return path, where
 
 
 def taken(trajectories: Iterable[Trajectory], where: str, source: Path) -> Iterator[Trajectory]:

@@ -15,7 +15,6 @@ from tars_jax.environment import Task
 from tars_jax.judges.answers import alternatives, says_the_same
 from tars_jax.judges.judge import MOST_UNJUDGED, CannotSay, Judge
 
-LEAST = 5  # tasks that show it
 NEIGHBORS = 8  # whose answers are wrong ones
 FORMS = (
     "{answer}", "{answer}.", "The answer is {answer}.", "Final answer: {answer}", "**{answer}**", "\\boxed{{{answer}}}",
@@ -24,12 +23,12 @@ FORMS = (
 
 
 def require_told(tasks: Iterable[tuple[Task, Judge | None]]) -> None:
-    """Of tasks with who judges them. Raises InputError where a fifth or more of them cannot be told."""
+    """Of tasks with who judges them. Raises InputError where a fifth or more of them cannot be told, however few."""
     known = [(task, judge) for task, judge in tasks if judge is not None]
     others = [task for task, _ in known]
     asked = [(task, _untold(judge, task, others)) for task, judge in known]
     untold = [(task, why) for task, why in asked if why]
-    if len(asked) >= LEAST and len(untold) >= MOST_UNJUDGED * len(asked):
+    if untold and len(untold) >= MOST_UNJUDGED * len(asked):
         task, why = untold[0]
         raise InputError(
             f"task.judge must be able to tell these tasks; it could not say of {len(untold)} of {len(asked)}, of "
@@ -37,11 +36,23 @@ def require_told(tasks: Iterable[tuple[Task, Judge | None]]) -> None:
         )
 
 
+def require_reference(task: Task) -> None:
+    """Raises InputError for a reference that holds no answer."""
+    if not alternatives(task.verification.reference):
+        raise InputError(
+            f"verification.reference of task {task.id} must be the right answer; got {task.verification.reference!r}"
+        )
+
+
 def untold_answer(task: Task, others: Sequence[Task]) -> str:
-    """Why the rules cannot say what a fifth or more of right answers are, or of wrong ones; empty: they can."""
+    """Why the rules cannot say what a fifth or more of right answers are, or of wrong ones; empty: they can.
+
+    Raises InputError for a reference that holds no answer.
+    """
+    require_reference(task)
     question, reference = task.instruction, task.verification.reference
     own = alternatives(reference)
-    if not question or not own:
+    if not question:
         return ""
     found = dict.fromkeys(answer for each in others for answer in alternatives(each.verification.reference)[:1])
     wrong = [answer for answer in found if answer not in own][:NEIGHBORS]

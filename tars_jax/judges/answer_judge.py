@@ -8,7 +8,7 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.environment import Task
-from tars_jax.judges.admission import untold_answer
+from tars_jax.judges.admission import require_reference, untold_answer
 from tars_jax.judges.answers import says_the_same
 from tars_jax.judges.judge import CannotSay, Judgement
 from tars_jax.judges.judge_model import open_judge_model
@@ -38,8 +38,7 @@ class AnswerJudge:
     async def __call__(self, trajectory: Trajectory, task: Task) -> Judgement:
         """Raises InputError for a task without a reference; CannotSay where the rules cannot, and there is no model."""
         reference = task.verification.reference
-        if not reference.strip():
-            raise InputError(f"verification.reference of task {task.id} must be the right answer; got ''")
+        require_reference(task)
         said = answer_of(trajectory)
         if said is None or not said.strip():
             return Judgement(0.0, False)
@@ -51,6 +50,7 @@ class AnswerJudge:
 
     def untold(self, task: Task, others: Sequence[Task]) -> str:
         """As `admission.py` has it: a model may say what the rules cannot."""
+        require_reference(task)
         return "" if self._has_model else untold_answer(task, others)
 
 

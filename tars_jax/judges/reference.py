@@ -12,7 +12,7 @@ from tars_jax.agent.functions import RECORDED
 from tars_jax.agent.grammar import parse_response
 from tars_jax.agent.response import ParseError
 from tars_jax.environment import Task
-from tars_jax.judges.admission import untold_answer
+from tars_jax.judges.admission import require_reference, untold_answer
 from tars_jax.judges.answers import says_the_same
 from tars_jax.judges.judge import Judgement
 from tars_jax.trajectory import Trajectory
@@ -24,7 +24,8 @@ class ReferenceAnswer:
     """1 and success where the episode's answer is the task's `verification.reference`."""
 
     def __call__(self, trajectory: Trajectory, task: Task) -> Judgement:
-        """Raises CannotSay where the rules do."""
+        """Raises CannotSay where the rules do, InputError for a task without a reference."""
+        require_reference(task)
         answer = answer_of(trajectory)
         asked = trajectory.metadata.get("instruction") or task.instruction
         right = answer is not None and says_the_same(answer, task.verification.reference, asked)

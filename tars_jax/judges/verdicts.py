@@ -29,6 +29,7 @@ class _Form(NamedTuple):
     wanted: str
     judges: str = r"\S"  # behind the name and a colon, what is a verdict in other words
     told: str = ""  # the same behind "is", a dash or the like
+    like: str = ""  # words that look like the name, and a verdict of theirs behind a colon
 
     @property
     def whole(self) -> re.Pattern[str]:
@@ -45,7 +46,9 @@ VERDICT_FORM = "VERDICT: SUCCESS or VERDICT: FAILURE"
 SCORE_FORM = "SCORE: 1 to SCORE: 5"
 FACT_FORM = "FACT: YES n, with the number n of the observation that shows it, or FACT: NO"
 ANSWER_FORM = "ANSWER: CORRECT or ANSWER: INCORRECT"
-_VERDICT = _Form("verdict", "(success|failure)", VERDICT_FORM, told=_JUDGES)
+# More words behind the name ("verdict of the first run: "), or letters that look like its own.
+_LIKE_VERDICT = r"\b(?:verd\w*[^\n.!?:=]*|[v\u0475\u03bd][^\s:=]{5}[t\u0442\u03c47])\s*[:=]\s*(?=success|fail)"
+_VERDICT = _Form("verdict", "(success|failure)", VERDICT_FORM, told=_JUDGES, like=_LIKE_VERDICT)
 _SCORE = _Form("score", "([1-5])", SCORE_FORM, _GRADES, _GRADES)
 _FACT = _Form("fact", r"(?:(no)|yes (\d{1,4}))", FACT_FORM, _SAYS)
 _ANSWER = _Form("answer", "(correct|incorrect)", ANSWER_FORM, _JUDGES)
@@ -55,7 +58,7 @@ _TOLD = r"\s*(?:\||[-–—→]+>?|\b(?:is|was|remains|becomes)\b:?)\s*(?:\w+\s+
 _MORE = r"(?![\w-]|[.,]\d|\s*(?:/|\bor\b))"  # a value ends here, and no choice of values goes on
 _NAMES = "verdict|score|fact|answer"
 _BROKEN = re.compile(rf"^[#\s]*({_NAMES}):?\s*\n(?!\W*(?:{_NAMES})\b)\s*", re.IGNORECASE | re.MULTILINE)
-_MARKS = re.compile(r"[*_~`\"“”‘«»\u200b-\u200d\u2060\ufeff]|(?<!\w)['’]|['’](?!\w)|^\s*#+", re.MULTILINE)
+_MARKS = re.compile(r"[*_~`\"“”‘«»\u200b-\u200d\u2060\ufeff\ufe0f✅✔✓☑]|(?<!\w)['’]|['’](?!\w)|^\s*#+", re.MULTILINE)
 _THOUGHT = re.compile(r"(?:\s*<think(?:ing)?>.*?|(?:(?!<think).)*?)</think(?:ing)?>", re.IGNORECASE | re.DOTALL)
 _THINKS = re.compile(r"\s*<think(?:ing)?>", re.IGNORECASE)
 _POINT = re.compile(r"\s*\d{1,3}[.)]\s+(\S.*)")
@@ -130,6 +133,8 @@ def _given(plain: str, form: _Form) -> Iterator[str]:
         if rest and (label[0].startswith(form.name.upper()) or judges.match(rest)):
             yield _value_or_line(value, rest)
     for label in re.finditer(rf"\b{form.name}{_TOLD}(?={form.told})", plain, re.IGNORECASE) if form.told else ():
+        yield _value_or_line(value, plain[label.end() :])
+    for label in re.finditer(form.like, plain, re.IGNORECASE) if form.like else ():
         yield _value_or_line(value, plain[label.end() :])
     yield from (line for line in plain.splitlines() if re.fullmatch(form.value, line, re.IGNORECASE))
 

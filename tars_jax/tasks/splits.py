@@ -19,8 +19,9 @@ TRAIN, EVAL = SPLITS = ("train", "eval")
 def split_of(record: Mapping[str, Any], prefix: str = "") -> str:
     """What a record says; empty: nothing. `prefix` stands before the field's name in an error.
 
-    Raises InputError for another word, and for one that stands in `about`, where tasks of websites had "held_out"
-    before: passed over, it would put what is held out into training.
+    Raises InputError for another word, an empty one too, for a name that differs from the field's by case or blanks
+    alone, and for one that stands in `about`, where tasks of websites had "held_out" before: passed over, each would
+    put what is held out into training.
     """
     about = record.get("about")
     if isinstance(about, Mapping) and FIELD in about:
@@ -28,8 +29,12 @@ def split_of(record: Mapping[str, Any], prefix: str = "") -> str:
             f"{prefix}about.{FIELD} must not be there, as {FIELD} beside the task's other fields says "
             f"{' or '.join(SPLITS)}; got {shown(about[FIELD])}"
         )
-    said = record.get(FIELD, "")
-    if said not in ("", *SPLITS):
+    for name in record:
+        if name != FIELD and name.strip().casefold() == FIELD:
+            raise InputError(f"{prefix}{FIELD} must be written so; got {shown(name)}")
+    if FIELD not in record:
+        return ""
+    if (said := record[FIELD]) not in SPLITS:
         raise InputError(f"{prefix}{FIELD} must be {' or '.join(SPLITS)}; got {shown(said)}")
     return str(said)
 

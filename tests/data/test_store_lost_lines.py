@@ -135,7 +135,9 @@ def test_lost_lines_are_noticed_without_an_index(name: str, whole: tuple[Path, K
     lose_index(path)
     assert_refused(path)
     (found,) = [problem for problem in check(path) if problem.kind == "journal"]
-    assert found.lost == ("what they said",)
+    assert found.lost == (
+        "what they said, hold-outs, verdicts and assignments perhaps among it: hold out again what has to be",
+    )
     repair(path)
     assert check(path) == [] and kept(path).ids == whole[1].ids  # which the records tell
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +13,8 @@ import pytest
 from tars_jax import InputError
 from tars_jax.environment import Task, Verification
 from tars_jax.judges import load_judge
-from tars_jax.judges.admission import LEAST, require_told
+from tars_jax.judges.admission import require_told
+from tars_jax.judges.labels.answers import answered
 
 KNOWN, UNKNOWN = "Add 2 pens to the cart.", "Beautify the report."
 ENDPOINT = {"address": "http://127.0.0.1:9", "model": "m"}
@@ -43,10 +46,26 @@ def test_a_fifth_that_no_rule_knows_refuses_the_set(unknown: int, wanted: bool) 
     facts = [("2 pens are in the cart", "somebody looks happy")[each is UNKNOWN] for each in asked]
     assert admitted(tasks(asked, facts), "rubric") is wanted
     assert admitted(tasks(asked, facts), "rubric", {"endpoint": ENDPOINT}) and admitted(tasks(asked), "environment")
-    assert admitted(tasks(asked)[-LEAST + 1 :], "webjudge")  # too few to show it
     several = [{"judge": "webjudge"}, {"judge": "environment"}, {"judge": "environment"}]
     assert admitted(tasks(asked), "votes", {"judges": several}) is wanted
     assert admitted(tasks(asked), "votes", {"judges": several, "rule": "majority"})
+
+
+@pytest.mark.parametrize(("known", "unknown", "wanted"), [(0, 1, False), (0, 4, False), (3, 1, False), (5, 1, True)])
+def test_few_tasks_are_a_set_too(known: int, unknown: int, wanted: bool) -> None:
+    assert admitted(tasks([KNOWN] * known + [UNKNOWN] * unknown), "webjudge") is wanted
+
+
+@pytest.mark.parametrize("reference", ["", "  ", " || ", "||"])
+@pytest.mark.parametrize("name", ["reference", "answer"])
+def test_a_reference_holds_an_answer(name: str, reference: str) -> None:
+    (found,) = tasks(["Which city is it?"], [reference])
+    judge = load_judge(name)
+    wanted = re.escape(f"verification.reference of task t0 must be the right answer; got {reference!r}")
+    with pytest.raises(InputError, match=wanted):
+        require_told([(found, judge)])
+    with pytest.raises(InputError, match=wanted):
+        asyncio.run(judge.judgement(answered(found, "Paris"), found))
 
 
 def test_answers_are_told_where_wrong_ones_are() -> None:

@@ -163,3 +163,21 @@ def test_lines_of_tasks_hold_any_character(tmp_path: Path) -> None:
     file.write_text("\ufeff" + "\n".join(json.dumps(task, ensure_ascii=False) for task in tasks), "utf-8")
     (held_out,) = TasksOfFile(file, config()).held_out(1)  # the fifth, where no line says it
     assert held_out.id == "t4" and held_out.options["tasks"][0]["instruction"] == words + "4"
+
+
+@pytest.mark.parametrize(
+    ("record", "wanted"),
+    [
+        ({"split": ""}, "split must be train or eval; got ''"),
+        ({"split": None}, "split must be train or eval; got None"),
+        ({"Split": "eval"}, "split must be written so; got 'Split'"),
+        ({"split ": "eval"}, "split must be written so; got 'split '"),
+        ({"split": "train", "SPLIT": "eval"}, "split must be written so; got 'SPLIT'"),
+    ],
+)
+def test_a_split_that_is_none_is_refused(record: dict[str, Any], wanted: str, tmp_path: Path) -> None:
+    task = {**synthesized("trac", 1).to_json(), **record}
+    file = tmp_path / "tasks.jsonl"
+    file.write_text(json.dumps(task) + "\n", encoding="utf-8")
+    with pytest.raises(InputError, match=wanted):
+        read_website_tasks(file)

@@ -44,6 +44,7 @@ from tars_jax.trajectory.files import NewerFormat
 
 DAMAGED = "damaged"
 _TAKEN_BACK = "repair takes back what the index knows of them, as named"
+_MAY_BE_LOST = "what they said, hold-outs, verdicts and assignments perhaps among it: hold out again what has to be"
 _UNKNOWN = "nothing tells what they said, but records that nobody lists"
 
 
@@ -94,7 +95,7 @@ def _found(path: Path, journal: Journal, on_episode: Heard) -> list[Problem]:
     said = _said_by_lost(path, journal, list(events.values()), problems)
     what = f"{'; '.join(lost)}; {_TAKEN_BACK if said else _UNKNOWN}"
     named = {each for problem in bad for each in problem.lost}
-    said = [each for each in said if each not in named] or ([] if said else ["what they said"])
+    said = [each for each in said if each not in named] or ([] if said else [_MAY_BE_LOST])
     return [*bad, Problem("journal", journal.file, what, lost=tuple(said)), *problems[len(bad) :]]
 
 
