@@ -57,7 +57,11 @@ def site_of(task: Any) -> str:
 @pytest.fixture
 def no_sites(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tasks are drawn and never played, so no site need be installed."""
-    spec = type("Spec", (), {"default_max_steps": lambda *_: 9, "verification": lambda _, task: task.verification})
+    spec = type(
+        "Spec",
+        (),
+        {"judge": None, "default_max_steps": lambda *_: 9, "verification": lambda _, task: task.verification},
+    )
     monkeypatch.setattr("tars_jax.pipelines.task_sources.load_environment", lambda *_: spec())
     monkeypatch.setattr("tars_jax.pipelines.environments.load_environment", lambda *_: spec())
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.json_fields import Fields, read_json, read_json_lines, shown
-from tars_jax.tasks.splits import split_of
+from tars_jax.tasks.splits import FIELD, split_of
 from tars_jax.tasks.websites.effect import NOTHING_CHANGES, Effect
 from tars_jax.tasks.websites.tables import Tables
 
@@ -66,8 +66,9 @@ class WebsiteTask:
         return ""
 
     def to_json(self) -> dict[str, Any]:
+        said = {name: value for name, value in dataclasses.asdict(self).items() if name != FIELD or value}
         return {
-            **dataclasses.asdict(self), "effect": self.effect.to_json(), "about": dict(self.about),
+            **said, "effect": self.effect.to_json(), "about": dict(self.about),
             "sent_first": [[path, dict(fields)] for path, fields in self.sent_first],
         }  # fmt: skip
 
