@@ -120,7 +120,7 @@ def _import(store: Store, config: Any) -> None:
         before, count = store.count(), 0
         progress = Progress("import", None, "episodes", quiet=QUIET)
         for batch in _batches(progress.each(read_dataset(name))):
-            store.hold_out(filter(is_held_out, batch))
+            store.hold_out([each for each in batch if is_held_out(each)])
             for purpose in PURPOSES:  # an evaluation stays one
                 own = [each for each in batch if purpose_of(each) == purpose]
                 count += len(store.add(own, Origin("imported", run=name, purpose=purpose)))
