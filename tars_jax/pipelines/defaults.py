@@ -112,7 +112,7 @@ def choices(config: Any, shapes: Sequence[TaskShape], has_player: bool, has_weig
         Choice("value.max_updates", 60 if pictures else 40, f"observations are {seen}"),
         Choice("ppo.updates", 36 if scratch else 16, beginning),
         Choice("ppo.min_batch", -(-batch // group) * group, per_episode),
-        Choice("ppo.minibatch_rows", 64, "small steps, many of them"),
+        Choice("ppo.minibatch_rows", 32 if scratch else 64, beginning),
         Choice("ppo.learning_rate", rate, why),
         Choice("ppo.entropy_bonus", 0.01 if scratch else 0.0, beginning),
     ]  # fmt: skip
