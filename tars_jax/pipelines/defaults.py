@@ -83,7 +83,9 @@ def choices(config: Any, shapes: Sequence[TaskShape], has_player: bool, has_weig
     scratch = not (imitates or has_weights)
     group = config.ppo.group_size * processes.count()
 
-    per_episode = f"an episode by chance has {steps:.0f} step{'s' * (round(steps) != 1)}"
+    # A policy that learns may play longer than chance, up to the limit: between the two, whatever their ratio.
+    expected = math.sqrt(steps * max(limit, steps))
+    per_episode = f"an episode by chance has {steps:.0f} step{'s' * (round(steps) != 1)} of at most {limit}"
     beginning = (
         "it begins with random weights"
         if scratch
@@ -91,10 +93,10 @@ def choices(config: Any, shapes: Sequence[TaskShape], has_player: bool, has_weig
     )
     seen = "pictures" if pictures else "text alone"
     rate, why = _learning_rate(scratch, has_weights, pictures)
-    batch = _episodes(BATCH_STEPS, steps, 16, 192)
+    batch = _episodes(BATCH_STEPS, expected, 16, 192)
     return [
         Choice("task.max_steps", limit, "the environment's own limit"),
-        Choice("task.evaluation_episodes", _episodes(2000, steps, 40, 200), per_episode),
+        Choice("task.evaluation_episodes", _episodes(2000, expected, 40, 200), per_episode),
         Choice("agent.thought", "never" if scratch else "optional", beginning),
         Choice("agent.list_actions", has_weights, f"{beginning}: a list of calls {'tells' if has_weights else 'says'} "
                f"{'it what there is' if has_weights else 'nothing to it'}"),
@@ -103,14 +105,14 @@ def choices(config: Any, shapes: Sequence[TaskShape], has_player: bool, has_weig
         Choice("engine.max_new_tokens", max(16, _multiple(answer * 1.25, 4)) if scratch else max(40, answer),
                f"the longest answer that was seen has {answer} tokens"),
         Choice("browser.pages", 8 if pictures else 16, f"observations are {seen}"),
-        Choice("demonstrations.episodes", _episodes(IMITATED_STEPS, steps, 100, 1000) if has_player else 0,
+        Choice("demonstrations.episodes", _episodes(IMITATED_STEPS, expected, 100, 1000) if has_player else 0,
                per_episode if has_player else "there is no player that shows how"),
         Choice("supervised.updates", 700 if pictures else 300, f"observations are {seen}"),
-        Choice("value.episodes", _episodes(1000, steps, 32, 200), per_episode),
+        Choice("value.episodes", _episodes(1000, expected, 32, 200), per_episode),
         Choice("value.max_updates", 60 if pictures else 40, f"observations are {seen}"),
         Choice("ppo.updates", 36 if scratch else 16, beginning),
         Choice("ppo.min_batch", -(-batch // group) * group, per_episode),
-        Choice("ppo.minibatch_rows", 64, "small steps, many of them"),
+        Choice("ppo.minibatch_rows", 32 if scratch else 64, beginning),
         Choice("ppo.learning_rate", rate, why),
         Choice("ppo.entropy_bonus", 0.01 if scratch else 0.0, beginning),
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""The programs of docs/computer_python.md run as they stand; a shell alone takes no extra."""
+"""The programs of docs/computer_python.md and of the first page run as they stand; a shell alone takes no extra."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ pytestmark = [
 EXTRAS = ("Xlib", "adbutils", "mcp", "pyarrow", "ray", "libzim", "jumanji", "miniwob")
 
 
-def programs() -> list[str]:
-    return re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "computer_python.md").read_text("utf-8"), re.DOTALL)
+def programs(document: str = "docs/computer_python.md") -> list[str]:
+    return re.findall(r"```python\n(.*?)```", (ROOT / document).read_text("utf-8"), re.DOTALL)
 
 
 def run(program: str, folder: Path) -> str:
@@ -53,6 +53,10 @@ def test_the_first_program_runs(tmp_path: Path) -> None:
     assert said[0].endswith(" hello.html") and said[1:3] == ["['hello.html'] and in the copy []", "/tmp"]
     assert "Clicked" in said[3]
     assert (tmp_path / "screen.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_first_pages_computer_is_forked(tmp_path: Path) -> None:
+    assert run(programs("README.md")[1], tmp_path) == "['fruit'] []\n"
 
 
 def test_a_task_of_ones_own_is_played(tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ def test_the_embedded_judge_of_answers_by_labels(tmp_path: Path, capsys: pytest.
         (("--config.labels=mine",), "config.labels must be one of 'agent_reward_bench', 'recorded', 'answers'"),
         (
             ("--config.judge=nobody",),
-            "judge must be one of environment, reference, webjudge, rubric, answer, votes, orm",
+            "judge must be one of environment, reference, webjudge, rubric, answer, votes, rewards, orm",
         ),
         (("--config.judge_options={",), "config.judge_options must be a JSON object; got '{'"),
         (("--config.labels=recorded", "--config.judgments=x"), "agent_reward_bench where judgments are read; got"),

@@ -328,7 +328,7 @@ class Started:
 
 def files() -> dict[str, str]:
     """What lies where the user stands: the program of the first page, and addresses of which nothing answers."""
-    (program,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
+    program, _ = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
     return {"mine.py": program, "addresses.txt": "http://127.0.0.1:9/\n"}
 
 

@@ -1,4 +1,4 @@
-"""The house of floors, as the top README draws it: lower floors import no upper ones, and neighbors not each other."""
+"""The house of floors, as CONTRIBUTING draws it: lower floors import no upper ones, and neighbors not each other."""
 
 import ast
 import re

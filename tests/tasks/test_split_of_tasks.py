@@ -12,6 +12,7 @@ import pytest
 
 from tars_jax import InputError
 from tars_jax.data.website_synthesis.task import SynthesizedTask, split_of
+from tars_jax.envs.spec import EnvironmentSpec
 from tars_jax.envs.website_app import drawn, read_tasks
 from tars_jax.pipelines.task_sources import TasksOfFile
 from tars_jax.tasks.websites.task import SYNTHESIZED, WebsiteTask, read_website_tasks
@@ -57,13 +58,9 @@ def site_of(task: Any) -> str:
 @pytest.fixture
 def no_sites(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tasks are drawn and never played, so no site need be installed."""
-    spec = type(
-        "Spec",
-        (),
-        {"judge": None, "default_max_steps": lambda *_: 9, "verification": lambda _, task: task.verification},
-    )
-    monkeypatch.setattr("tars_jax.pipelines.task_sources.load_environment", lambda *_: spec())
-    monkeypatch.setattr("tars_jax.pipelines.environments.load_environment", lambda *_: spec())
+    spec = EnvironmentSpec("website_app", lambda _: None, default_max_steps=lambda _: 9)  # type: ignore[arg-type, return-value]
+    monkeypatch.setattr("tars_jax.pipelines.task_sources.load_environment", lambda *_: spec)
+    monkeypatch.setattr("tars_jax.pipelines.environments.load_environment", lambda *_: spec)
 
 
 @pytest.mark.usefixtures("no_sites")

@@ -39,7 +39,7 @@ def test_a_row_may_delete_one_object_after_another() -> None:
         press = Move("press", "Delete mail")
         return SiteFunction("delete", (Move("press", name),), (name,), "Delete mail", (), press, "/*", "/", name, name)
 
-    found = list(rows([removal("Invoice"), removal("Reminder"), form("Label", 2)], "1", 12))
+    found = list(rows([removal("Invoice"), removal("Reminder"), form("Label", 2)], "1", 40))
     assert all(each.inputs or len(each.parts) == 2 for each in found)
     ended = {tuple(part.function.row for part in each.parts) for each in found if not each.inputs}
     assert ended == {("Invoice", "Reminder"), ("Reminder", "Invoice")}
@@ -57,8 +57,8 @@ def test_questions_begin_with_the_first_page_and_go_on_with_others() -> None:
 
 def test_what_few_words_leave_open_is_told_in_full() -> None:
     one = form("Name", 1, "Guests", "Berlin")
-    functions = [one, dataclasses.replace(one, places=("Guests", "Graz"), action="/other")]
-    unclear = [each for each in candidates(functions, "1", 8) if is_unclear(ambiguous(each, functions))]
+    functions = [one, dataclasses.replace(one, places=("Rooms", "Berlin"), action="/other")]
+    unclear = [each for each in candidates(functions, "1", 12) if is_unclear(ambiguous(each, functions))]
     assert unclear and all(ambiguous(told_in_full(each), functions) == "" for each in unclear)
     part = draw_part(one, random.Random(0), 1)
     assert part is not None and told_in_full(alone(part)).plan == alone(part).plan
