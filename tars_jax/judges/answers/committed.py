@@ -35,6 +35,7 @@ class Judge(Protocol):
     """What has to be known of a reference to see where an answer has it."""
 
     is_yes_or_no: bool
+    is_typed: bool
 
     def commits(self, said: str) -> bool: ...
 
@@ -76,6 +77,8 @@ def concluded(said: str, judge: Judge) -> str:
         return said
     for cue in reversed(list(_CONCLUSION.finditer(said))):
         after = said[cue.end() :]
+        if cue["makes"] and not judge.is_typed:
+            continue  # "it plans to make wire" is no sum
         if judge.has_reference(after) and _concludes(said[: cue.start()], cue):
             return after
     return said

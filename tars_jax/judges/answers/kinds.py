@@ -148,7 +148,7 @@ def without_country(reference: str) -> tuple[Word, ...]:
 
 
 _POLES = {
-    **dict.fromkeys(("yes", "yep", "yeah", "yup", "true"), "yes"),
+    **dict.fromkeys(("yes", "yep", "yeah", "yup", "true", "affirmative"), "yes"),
     **dict.fromkeys(("no", "nope", "nah", "false"), "no"),
 }  # fmt: skip
 _POLAR = re.compile(rf"\W*({'|'.join(_POLES)})\W*(?:[,;.:]\s+(.*))?", re.IGNORECASE | re.DOTALL)

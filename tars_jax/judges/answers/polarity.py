@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from tars_jax.judges.answers import names
 from tars_jax.judges.answers.clauses import Clause, clauses_of
+from tars_jax.judges.answers.compared import UNCLEAR, Comparison
 from tars_jax.judges.answers.kinds import as_yes_or_no, reason_of
 from tars_jax.judges.answers.speech import (
     AUXILIARIES,
@@ -39,6 +40,13 @@ class Polarity(Weighing):
             return False
         if any(self._denies(clause, reason) for clause in clauses):
             return False
+        compared = Comparison(self._question)
+        if compared.is_one and (says := {compared.says(clause) for clause in clauses} - {""}):
+            if len(says) > 1 or UNCLEAR in says or (told and set(told) != says) or "?" in said:
+                return "how it compares the two has to be understood"
+            if not told:
+                is_conditional = any(({clause.before, *clause.texts} & _CONDITIONS) - reason for clause in clauses)
+                return "it sets a condition" if is_conditional else wanted in says
         if not told:
             return self._implied(said, clauses, wanted, reason)
         if REFUSALS.search(said) and len(clauses) == 1 and "?" in said:

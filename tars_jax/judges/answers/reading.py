@@ -19,6 +19,7 @@ from tars_jax.judges.answers.speech import (
     NEGATIONS,
     PERSONS,
     PRESENT,
+    PRONOUNS,
     SIZES,
     TO_THE_JUDGE,
 )
@@ -32,7 +33,9 @@ class Reading:
         self._references, self._question = references, question
         asked = [each for each in tokens(question) if isinstance(each, Word)]
         measures = {noun for word in asked for noun in MEASURES.get(word.text, "").split()}
-        self._is_choice = bool(re.search(r"\bor\b|\bwhich (?:one )?of\b|\bbetween\b", question, re.IGNORECASE))
+        self._is_choice = bool(
+            re.search(r"\bor\b|\bwhich (?:one )?of\b|\bbetween\b(?! \d)", question, re.IGNORECASE)
+        )
         self._kinds = [kind_of(each, question) for each in references]
         own = {
             word.text
@@ -43,7 +46,9 @@ class Reading:
         self._asked = {word.text for word in asked} - names.SMALL | measures
         self._asked_sizes = {noun for word in asked if word.text in SIZES for noun in MEASURES[word.text].split()}
         self._own = own - names.SMALL
-        self._asked_names = {word.text for number, word in enumerate(asked) if word.capital and number}
+        self._asked_names = {
+            word.text for number, word in enumerate(asked) if word.capital and number and word.text not in PRONOUNS
+        }
         self._offered = self._asked_names if self._is_choice else set()
         if self._is_choice:
             self._offered |= lower_choices(question)
@@ -57,6 +62,7 @@ class Reading:
         self._has_all_names = is_closed
         self.is_closed = is_closed or any(names.is_code(each) for each in references) or bool(self._offered)
         self.is_yes_or_no = any(kind == "yes or no" for kind in self._kinds)
+        self.is_typed = any(callable(kind) for kind in self._kinds)
         self._is_lower = self._has_lower_names = all(
             not word.capital for each in references for word in names.words_of(each)
         )

@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from tars_jax.judges.answers import names
 from tars_jax.judges.answers.clauses import RIGHT, RIVAL, UNSURE, Clause, clauses_of
 from tars_jax.judges.answers.committed import committed, concluded, is_concluded_otherwise, without_remarks
+from tars_jax.judges.answers.coordinated import joined_name
+from tars_jax.judges.answers.doubts import knows, statements, weakened, without_quotes
 from tars_jax.judges.answers.listing import Listing
 from tars_jax.judges.answers.polarity import Polarity
 from tars_jax.judges.answers.quantities import quantities_in
@@ -28,7 +30,7 @@ def says_the_same(answer: str, reference: str, question: str = "") -> bool:
     if not wanted:
         return False
     asked = plain(question)
-    said = spoken(answer)
+    said = without_quotes(spoken(answer))
     if question and said.casefold().startswith(asked.casefold()):
         said = said[len(asked) :].strip()
     judge = _Judge(wanted, asked, is_closed)
@@ -46,6 +48,13 @@ def says_the_same(answer: str, reference: str, question: str = "") -> bool:
     unsure = [each for each in verdicts if isinstance(each, str)]
     if unsure:
         raise CannotSay(unsure[0])
+    known = " ".join((asked, *wanted))
+    last = " ".join(parts)
+    is_asked = judge.has_reference(last) and not judge.has_reference(statements(last))
+    if not knows(last, known) or (is_asked and not judge.is_yes_or_no):
+        return False
+    if found := weakened(last, known):
+        raise CannotSay(f"what {found!r:.40} says of it has to be understood")
     return True
 
 
@@ -142,7 +151,9 @@ class _Judge(Polarity, Listing):
         targets = self._targets(references)
         clauses = clauses_of(said, [each for each in targets if each])
         if any(clause.right for clause in clauses):
-            return self._weigh(clauses, self._is_named_rival)
+            found = self._weigh(clauses, self._is_named_rival)
+            other = joined_name(clauses, sorted(self._asked_names), self._question)
+            return f"{other!r:.40} is joined to it" if found is True and other else found
         known = self._known(clauses, references)
         if known is not None:
             return known

@@ -1,0 +1,95 @@
+"""What an answer says of two that a question compares, whatever stands before it.
+
+    Is the Alba longer than the Toss?   The Toss is longer.  The Alba is shorter than the Toss.  ->  no
+
+Who says "yes" and compares them the other way round says neither.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from tars_jax.judges.answers import names
+from tars_jax.judges.answers.clauses import Clause
+from tars_jax.judges.answers.speech import FRAMES, NEGATIONS
+from tars_jax.judges.answers.words import Word, tokens
+
+UNCLEAR = "unclear"
+_TIMES = frozenset(("before", "after"))
+_OPPOSITES = (
+    "more fewer less", "higher lower", "larger smaller", "bigger smaller", "larger littler", "greater smaller lesser",
+    "longer shorter", "taller shorter", "older younger newer", "before after", "earlier later", "sooner later",
+    "heavier lighter", "faster slower", "warmer colder cooler", "hotter colder cooler", "deeper shallower",
+    "wider narrower", "nearer farther further", "closer farther further", "richer poorer", "stronger weaker",
+    "cheaper dearer costlier", "better worse",
+)  # fmt: skip
+_EQUALLY = frozenset(("as", "same", "equal", "equally", "both", "alike"))
+
+
+def _is_opposite(one: str, other: str) -> bool:
+    pairs = [each.split() for each in _OPPOSITES]
+    return any((one == first and other in rest) or (other == first and one in rest) for first, *rest in pairs)
+
+
+def _comparatives(words: Sequence[Word]) -> list[int]:
+    """Places of what compares: "longer", the "more" of "more expensive than", "before"."""
+    known = {each for pair in _OPPOSITES for each in pair.split()}
+    found = [
+        place
+        for place, word in enumerate(words)
+        if word.text in known
+        or (word.text.endswith("er") and [each.text for each in words[place + 1 : place + 2]] == ["than"])
+    ]
+    return found
+
+
+class Comparison:
+    """A question whether one of two is more than the other."""
+
+    def __init__(self, question: str) -> None:
+        words = [each for each in tokens(question.partition("?")[0]) if isinstance(each, Word)]
+        places = _comparatives(words)
+        is_one = len(places) == 1 and bool(re.search(r"\bthan\b|\bbefore\b|\bafter\b", question))
+        self.word = words[places[0]].text if is_one else ""
+        left = _names(words[1 : places[0]]) if is_one else set()
+        right = _names(words[places[0] :]) if is_one else set()
+        self.left, self.right = left - right, right - left
+
+    @property
+    def is_one(self) -> bool:
+        return bool(self.word and self.left and self.right)
+
+    def says(self, clause: Clause) -> str:
+        """yes, no, unclear, or nothing where a clause does not compare them."""
+        texts = clause.texts
+        sides = [self._side(text) for text in texts]
+        places = _comparatives(clause.words)
+        if set(texts) & _EQUALLY and set(sides) & {"left", "right"} and not places:
+            return "no"
+        if not places or (not any(sides) and self.word not in texts):
+            return ""
+        if len(places) > 1:
+            return UNCLEAR
+        place = places[0]
+        subject = next((side for side in sides[:place] if side), "")
+        object_ = next((side for side in sides[place:] if side), "")
+        if subject and subject == object_:
+            return UNCLEAR
+        subject = subject or {"left": "right", "right": "left"}.get(object_, "left")
+        if texts[place] != self.word and not _is_opposite(texts[place], self.word):
+            return UNCLEAR
+        is_said = (texts[place] == self.word) == (subject == "left")
+        if not NEGATIONS & set(texts) - {"no"} and not (texts[place - 1 : place] == ["no"] and place):
+            return "yes" if is_said else "no"
+        return "no" if is_said else UNCLEAR  # "not longer" may be as long
+
+    def _side(self, text: str) -> str:
+        if text in self.left:
+            return "left"
+        return "right" if text in self.right else ""
+
+
+def _names(words: Sequence[Word]) -> set[str]:
+    found = {word.text for word in words if word.capital and word.text not in FRAMES}
+    return found or {word.text for word in words if word.text not in FRAMES and len(word.text) > 3} - names.SMALL
