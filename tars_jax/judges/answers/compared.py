@@ -25,6 +25,7 @@ _OPPOSITES = (
     "cheaper dearer costlier", "better worse",
 )  # fmt: skip
 _EQUALLY = frozenset(("as", "same", "equal", "equally", "both", "alike"))
+_NEARLY = frozenset(("almost", "nearly", "hardly", "barely"))
 
 
 def _is_opposite(one: str, other: str) -> bool:
@@ -52,8 +53,9 @@ class Comparison:
         places = _comparatives(words)
         is_one = len(places) == 1 and bool(re.search(r"\bthan\b|\bbefore\b|\bafter\b", question))
         self.word = words[places[0]].text if is_one else ""
-        left = _names(words[1 : places[0]]) if is_one else set()
-        right = _names(words[places[0] :]) if is_one else set()
+        is_time = self.word in _TIMES
+        left = _names(words[1 : places[0]], is_time) if is_one else set()
+        right = _names(words[places[0] :], is_time) if is_one else set()
         self.left, self.right = left - right, right - left
 
     @property
@@ -69,7 +71,7 @@ class Comparison:
             return "no"
         if not places or (not any(sides) and self.word not in texts):
             return ""
-        if len(places) > 1:
+        if len(places) > 1 or _NEARLY & set(texts):
             return UNCLEAR
         place = places[0]
         subject = next((side for side in sides[:place] if side), "")
@@ -90,6 +92,9 @@ class Comparison:
         return "right" if text in self.right else ""
 
 
-def _names(words: Sequence[Word]) -> set[str]:
+def _names(words: Sequence[Word], are_names: bool) -> set[str]:
+    """Of two that are compared; before and after compare such as have names."""
     found = {word.text for word in words if word.capital and word.text not in FRAMES}
-    return found or {word.text for word in words if word.text not in FRAMES and len(word.text) > 3} - names.SMALL
+    if found or are_names:
+        return found
+    return {word.text for word in words if word.text not in FRAMES and len(word.text) > 3} - names.SMALL

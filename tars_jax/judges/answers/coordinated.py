@@ -16,7 +16,7 @@ from tars_jax.judges.answers.speech import FRAMES, KINDS, LANDFORMS, NEGATIONS
 from tars_jax.judges.answers.words import Word
 
 _TIGHT = frozenset(("and", "or", "/", "|"))
-_LOOSE = frozenset((",", ";", "\n", ":", "(", "."))
+_LOOSE = frozenset((",", ";", "\n", "."))
 _OF = r"(?:of|in|of the|in the) {}\b"
 
 
@@ -36,7 +36,7 @@ def joined_name(clauses: Sequence[Clause], named: Sequence[str], question: str) 
             if after.before in _TIGHT or (
                 after.before in _LOOSE
                 and is_whole
-                and not (is_after and after.before in (",", "(") and is_of_it and after is clauses[-1])
+                and not (is_after and after.before == "," and is_of_it and after is clauses[-1])
             ):
                 return place
     return ""
@@ -51,7 +51,9 @@ def _name_at(clause: Clause, named: Sequence[str], *, is_first: bool) -> list[Wo
     words = clause.words[_articles(clause) :]
     found: list[Word] = []
     for word in words if is_first else reversed(words):
-        is_name = word.capital and word.text not in FRAMES - KINDS and any(names.akin(word.text, each) for each in named)
+        is_name = (
+            word.capital and word.text not in FRAMES - KINDS and any(names.akin(word.text, each) for each in named)
+        )
         if not is_name or word.is_possessive:
             break
         found.append(word)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from tars_jax.judges.answers import names
@@ -44,22 +45,27 @@ class Polarity(Weighing):
         if compared.is_one and (says := {compared.says(clause) for clause in clauses} - {""}):
             if len(says) > 1 or UNCLEAR in says or (told and set(told) != says) or "?" in said:
                 return "how it compares the two has to be understood"
-            if not told:
-                is_conditional = any(({clause.before, *clause.texts} & _CONDITIONS) - reason for clause in clauses)
-                return "it sets a condition" if is_conditional else wanted in says
+            if self._is_conditional(clauses, reason):
+                return "it sets a condition"
+            return wanted in says
+        if re.search(r"\bnot (?:yes|no)\b", said, re.IGNORECASE):
+            return "what it denies has to be understood"
         if not told:
             return self._implied(said, clauses, wanted, reason)
         if REFUSALS.search(said) and len(clauses) == 1 and "?" in said:
             return False
         if told[0] == wanted and self._is_turned(clauses, wanted):
             return "it takes something back"
-        if any(({clause.before, *clause.texts} & _CONDITIONS) - reason for clause in clauses):
+        if self._is_conditional(clauses, reason):
             return "it sets a condition"
         figures = {word for word in reason if word.isdigit()}
         said_figures = {word for clause in clauses for word in clause.texts if word.isdigit()}
         if told[0] == wanted and figures and said_figures and not figures & said_figures:
             return "it gives another reason"
         return told[0] == wanted
+
+    def _is_conditional(self, clauses: Sequence[Clause], reason: set[str]) -> bool:
+        return any(({clause.before, *clause.texts} & _CONDITIONS) - reason for clause in clauses)
 
     def _told(self, clause: Clause, number: int) -> list[str]:
         """The yes and no of a clause; the no of "no one" is none."""
