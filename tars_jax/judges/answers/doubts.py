@@ -14,10 +14,14 @@ import re
 _UNKNOWING = tuple(
     re.compile(form, re.IGNORECASE)
     for form in (
-        r"\b(?:(?:do|did|does|could|can|was|were|am|would)(?:n't| not)|cannot|can't|couldn't|unable to|not able to)"
+        r"\b(?:(?:do|did|does|could|can|was|were|am|would)(?:n't| not)|cannot|can't|unable to|not able to)"
         r"(?: \w+)? (?:know|find|found|determine|verify|tell|answer|locate|establish|confirm|work out)\b(?! out\b)",
+        r"\b(?:page|article|source|text|site|it|infobox)s? (?:(?:does|do) not|doesn't)"
+        r" (?:say|tell|state|mention|give)\b",
+        r"\b(?:no (?:information|record)s? (?:about|on|of|is|was|found|available)|hard to (?:say|tell))\b",
         r"\b(?:no (?:idea|clue|answer (?:was )?found)|give up|(?:nobody|no one|who) knows)\b",
-        r"\b(?:(?:am|i'm|just|only|merely|pure) guess(?:ing|work)?|is (?:just |only )?a (?:\w+ )?guess|doubt (?:it|that))\b",
+        r"\b(?:(?:am|i'm|just|only|merely|pure) guess(?:ing|work)?|is (?:just |only )?a (?:\w+ )?guess)\b",
+        r"\bdoubt (?:it|that)\b",
         r"(?:\A|[.;!]\s*|\b(?:is|are|was) )(?:not (?:known|given|stated|found)|unknown|unclear)\b",
     )
 )
@@ -30,8 +34,10 @@ _WEAKENING = tuple(
         r"\b(?:refus|fail|plan|hop|intend|want|attempt|stopp|ceas|declin|aim|threaten)(?:e|ed|es|s|ing|ned|ning)?"
         r" (?:to|from|making|being)\b",
         r"\b(?:will|shall|won't)\b(?! (?:say|go|answer|choose|pick|assume|be (?:graded|judged|scored|accepted)))",
-        r"\b(?:would|could|might|(?-i:may))\b(?! (?:be|have|find|see|tell|say|go|answer|guess|think|assume|choose|pick|seem|appear|like|not)\b)",
-        r"\b(?:and|or|,|/) (?:(?:some|many|several|the|possibly|two|three) )?(?:others?|more|et al|etc)\b",
+        r"\b(?:would|could|might|should|(?-i:may))\b"
+        r"(?! (?:be|have|find|see|tell|say|go|answer|guess|think|assume|choose|pick|seem|appear|like|not)\b)",
+        r"\b(?:and|or|,|/) (?:(?:some|many|several|the|possibly|two|three) )?(?:others?|more|et al|etc|co)\b",
+        r"\band (?:his|her|their) [a-z]",
         r"\b(?:the|its?|an?) (?:old|previous|former|original|earlier|planned) (?=[a-z])",
         r"\bi (?:was|am) (?:wrong|mistaken)\b",
         r"(?<![\d/.])[12]\d{3}/\d{2}(?![\d/])",
@@ -43,12 +49,11 @@ _WEAKENING = tuple(
 )
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n")
 _QUOTED = re.compile(r"\"([^\"\n]{1,80})\"(?=\s*(?:is|was|isn't|wasn't|are|would)\b)", re.IGNORECASE)
-_DENIED = re.compile(r"\b(not|n't|never|neither|no)((?: (?:the|a|an))?) \"([^\"\n]{1,80})\"", re.IGNORECASE)
+_DENIED = re.compile(r"(n't|\b(?:not|never|neither|nor|no))((?: [a-z]+){0,3}) \"([^\"\n]{1,80})\"", re.IGNORECASE)
 
 
 def without_quotes(said: str) -> str:
     """Of what a sentence says something: not "Edda Holm", "yes" is wrong."""
-    said = re.sub(r"n't\b", " not", said)
     return _QUOTED.sub(r"\1", _DENIED.sub(r"\1\2 \3", said))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from tars_jax.judges.answers import names
 from tars_jax.judges.answers.clauses import Clause, clauses_of
-from tars_jax.judges.answers.compared import UNCLEAR, Comparison
+from tars_jax.judges.answers.compared import UNCLEAR, Comparison, is_comparative, is_told_otherwise, runs_of
 from tars_jax.judges.answers.kinds import as_yes_or_no, reason_of
 from tars_jax.judges.answers.speech import (
     AUXILIARIES,
@@ -43,11 +43,22 @@ class Polarity(Weighing):
             return False
         compared = Comparison(self._question)
         if compared.is_one and (says := {compared.says(clause) for clause in clauses} - {""}):
-            if len(says) > 1 or UNCLEAR in says or (told and set(told) != says) or "?" in said:
+            others = [
+                each
+                for clause in clauses
+                if compared.says(clause)
+                for each in self._content(clause) - NEGATIONS - self._offered
+                if each.isalpha() and not is_comparative(each)
+            ]
+            if len(says) > 1 or UNCLEAR in says or (told and set(told) != says) or "?" in said or others:
                 return "how it compares the two has to be understood"
             if self._is_conditional(clauses, reason):
                 return "it sets a condition"
             return wanted in says
+        runs = runs_of(self._question.partition("?")[0])
+        told_of = [each for each in clauses if not (compared.is_one and re.search(r"\d", " ".join(each.texts)))]
+        if len(runs) > 1 and any(is_told_otherwise(clause, runs, self._asked) for clause in told_of):
+            return "what it says of the names has to be understood"
         if re.search(r"\bnot (?:yes|no)\b", said, re.IGNORECASE):
             return "what it denies has to be understood"
         if not told:
@@ -138,6 +149,8 @@ class Polarity(Weighing):
     def _echo(self, clause: Clause) -> str:
         """yes or no, where a clause has the question's own words or stands for them: it does; they did not."""
         said = "no" if clause.is_negated else "yes"
+        if sum(text in NEGATIONS for text in clause.texts) > 1:
+            return ""
         rest = set(clause.texts) - PRONOUNS - NEGATIONS - _SURELY
         if rest and rest <= AUXILIARIES and clause.texts[0] in PRONOUNS:
             return said

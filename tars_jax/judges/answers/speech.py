@@ -63,14 +63,15 @@ SUBORDINATE = _words("which who whose where because since whereas while")
 MEASURES = {
     "large": "area size", "big": "area size", "long": "length duration", "high": "height elevation", "tall": "height",
     "deep": "depth", "wide": "width", "heavy": "weight mass", "far": "distance", "old": "age", "fast": "speed",
-    "people": "population", "population": "inhabitants people home", "inhabitants": "population", "cost": "price", "costs": "price",
+    "people": "population", "inhabitants": "population", "cost": "price", "costs": "price",
 }  # fmt: skip
 # Words for what a question asks that say the same of any answer to it.
 ALIKE = {
     "wrote": "author writer playwright", "written": "author writer", "designed": "architect designer",
     "founded": "established founder", "leave": "departs departing", "leaves": "departs departing",
     "produce": "makes manufactures", "produces": "makes manufactures", "flow": "empties", "flows": "empties",
-    "price": "costs", "burn": "burned burnt destroyed fire", "seats": "members", "built": "erected constructed",
+    "price": "costs", "population": "inhabitants people home", "burn": "burned burnt destroyed fire",
+    "bought": "buyer", "seats": "members", "built": "erected constructed",
 }  # fmt: skip
 ENDS = _words("ended ends")  # free beside figures
 SIZES = MEASURES.keys() & FRAMES - {"people", "inhabitants", "far"}

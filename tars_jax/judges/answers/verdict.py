@@ -153,7 +153,7 @@ class _Judge(Polarity, Listing):
         if any(clause.right for clause in clauses):
             found = self._weigh(clauses, self._is_named_rival)
             other = joined_name(clauses, sorted(self._asked_names), self._question)
-            return f"{other!r:.40} is joined to it" if found is True and other else found
+            return f"{other!r:.40} is joined to it" if found is True and other and not self._has_figures else found
         known = self._known(clauses, references)
         if known is not None:
             return known
