@@ -4,6 +4,7 @@ without remarks in brackets.
     Quito. No, wait: Lima       ->  Lima
     480 - 120 = 360             ->  360
     It costs 3, and 2 more for shipping, so the total is 5   ->  the total is 5
+    7 moons: 4 large and 3 small                             ->  7 moons
     Neptune (Uranus had been known for long)                 ->  Neptune
 """
 
@@ -29,6 +30,9 @@ _CHOICE = re.compile(
     r"^\W*(?:or|maybe|perhaps|possibly|alternatively|actually|but|however|only|rather|correction|no|yes)\b|\?",
     re.IGNORECASE,
 )
+
+
+_PARTS = re.compile(r"(?P<sum>\b\d+)(?P<what>[^\d:.;\n]*):(?P<parts>[^:\n]*)\Z")
 
 
 class Judge(Protocol):
@@ -117,6 +121,13 @@ def without_remarks(said: str, judge: Judge) -> str:
             pieces.append(said[done : match.start()] + " ;" * (said[match.end() : match.end() + 2].strip() != ""))
             done = match.end()
     return "".join((*pieces, said[done:]))
+
+
+def without_parts(said: str) -> str:
+    """Without what a number is the sum of."""
+    match = _PARTS.search(said)
+    parts = [int(each) for each in re.findall(r"(?<![\w.,])\d+(?![\w.,]\d)", match["parts"])] if match else []
+    return said[: match.start("parts") - 1] if match and len(parts) > 1 and sum(parts) == int(match["sum"]) else said
 
 
 def _is_remark(inside: str, judge: Judge) -> bool:

@@ -83,7 +83,7 @@ class Comparison:
         object_ = next((side for side in sides[place:] if side), "")
         if subject and subject == object_:
             return UNCLEAR
-        if not subject and set(texts[place:]) & COPULAS and "than" not in texts:
+        if not subject and set(texts[place:]) & COPULAS and not {"than", *_TIMES} & set(texts):
             subject = object_  # "the older one is the Rett bridge"
         subject = subject or {"left": "right", "right": "left"}.get(object_, "left")
         if word != self.word and not _is_opposite(word, self.word):

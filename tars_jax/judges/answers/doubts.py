@@ -42,7 +42,7 @@ _WEAKENING = tuple(
         r"\bi (?:was|am) (?:wrong|mistaken)\b",
         r"(?<![\d/.])[12]\d{3}/\d{2}(?![\d/])",
         r"\A\W*(?:since|from)\b(?! (?:what|my|the)\b)(?!.*(?:\bto\b|\bun?till?\b|[-;]))",
-        r"(?-i:\babout [A-Z])",
+        r"(?-i:\babout [A-Z])|\b(?:is|was) where (?:it|he|she|they)\b",
         r"\bco-?(?:founded|wrote|written|authored|designed|directed|built)\b",
         r": (?:part|volume|vol|book|chapter|episode|season) (?:\w+)\b",
     )

@@ -7,7 +7,13 @@ from collections.abc import Callable, Sequence
 
 from tars_jax.judges.answers import names
 from tars_jax.judges.answers.clauses import RIGHT, RIVAL, UNSURE, Clause, clauses_of
-from tars_jax.judges.answers.committed import committed, concluded, is_concluded_otherwise, without_remarks
+from tars_jax.judges.answers.committed import (
+    committed,
+    concluded,
+    is_concluded_otherwise,
+    without_parts,
+    without_remarks,
+)
 from tars_jax.judges.answers.coordinated import joined_name
 from tars_jax.judges.answers.doubts import knows, statements, weakened, without_quotes
 from tars_jax.judges.answers.listing import Listing
@@ -18,6 +24,8 @@ from tars_jax.judges.answers.words import plain, spoken
 from tars_jax.judges.judge import CannotSay
 
 ALTERNATIVES = " || "
+_WITH_SYMBOL = re.compile(r"[^\W\d_]{4,} \((\w{1,3})\)\.?")  # Tungsten (W)
+_ASKS_SYMBOL = re.compile(r"\bsymbol\b", re.IGNORECASE)
 LONGEST = 4000  # characters of an answer; more is none
 
 
@@ -30,7 +38,9 @@ def says_the_same(answer: str, reference: str, question: str = "") -> bool:
     if not wanted:
         return False
     asked = plain(question)
-    said = without_quotes(spoken(answer))
+    said = without_parts(without_quotes(spoken(answer)))
+    if (symbol := _WITH_SYMBOL.fullmatch(said)) and symbol[1] in wanted and _ASKS_SYMBOL.search(question):
+        said = symbol[1]
     if question and said.casefold().startswith(asked.casefold()):
         said = said[len(asked) :].strip()
     judge = _Judge(wanted, asked, is_closed)
