@@ -4,6 +4,7 @@ without remarks in brackets.
     Quito. No, wait: Lima       ->  Lima
     480 - 120 = 360             ->  360
     It costs 3, and 2 more for shipping, so the total is 5   ->  the total is 5
+    7 moons: 4 large and 3 small                             ->  7 moons
     Neptune (Uranus had been known for long)                 ->  Neptune
 """
 
@@ -31,10 +32,14 @@ _CHOICE = re.compile(
 )
 
 
+_PARTS = re.compile(r"(?P<sum>\b\d+)(?P<what>[^\d:.;\n]*):(?P<parts>[^:\n]*)\Z")
+
+
 class Judge(Protocol):
     """What has to be known of a reference to see where an answer has it."""
 
     is_yes_or_no: bool
+    is_typed: bool
 
     def commits(self, said: str) -> bool: ...
 
@@ -76,6 +81,8 @@ def concluded(said: str, judge: Judge) -> str:
         return said
     for cue in reversed(list(_CONCLUSION.finditer(said))):
         after = said[cue.end() :]
+        if cue["makes"] and not judge.is_typed:
+            continue  # "it plans to make wire" is no sum
         if judge.has_reference(after) and _concludes(said[: cue.start()], cue):
             return after
     return said
@@ -114,6 +121,13 @@ def without_remarks(said: str, judge: Judge) -> str:
             pieces.append(said[done : match.start()] + " ;" * (said[match.end() : match.end() + 2].strip() != ""))
             done = match.end()
     return "".join((*pieces, said[done:]))
+
+
+def without_parts(said: str) -> str:
+    """Without what a number is the sum of."""
+    match = _PARTS.search(said)
+    parts = [int(each) for each in re.findall(r"(?<![\w.,])\d+(?![\w.,]\d)", match["parts"])] if match else []
+    return said[: match.start("parts") - 1] if match and len(parts) > 1 and sum(parts) == int(match["sum"]) else said
 
 
 def _is_remark(inside: str, judge: Judge) -> bool:

@@ -22,6 +22,7 @@ from tars_jax.judges.answers.words import Word, folded, roman_as_figures
 
 _CHARGE = re.compile(r"\b(?:charged?|oxidation|ions?|valen)", re.IGNORECASE)
 _FLAG = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*")  # of a command
+_VERSION = re.compile(r"[vV]?\d+(?:\.\d+)+")
 SIGNS = {Same.YES: RIGHT, Same.UNSURE: UNSURE, Same.NO: RIVAL, Same.OTHER: RIVAL}
 
 
@@ -36,6 +37,15 @@ def kind_of(reference: str, question: str) -> str | tuple[str, ...] | Callable[[
             return _marked(said, ((*each.span(), RIGHT if each[0] == reference else RIVAL) for each in found))
 
         return mark_flags
+    if _VERSION.fullmatch(reference) and re.search(r"\b(?:versions?|releases?)\b", question, re.IGNORECASE):
+
+        def mark_versions(said: str) -> str:
+            found = re.finditer(r"(?<![\w.])v?(\d+(?:\.\d+)+(?:-\w+)?)(?![\w])", said, re.IGNORECASE)
+            return _marked(
+                said, ((*each.span(), RIGHT if each[1] == reference.lstrip("vV") else RIVAL) for each in found)
+            )
+
+        return mark_versions
     if (time := read_time(reference)) is not None:
 
         def mark_times(said: str) -> str:
@@ -148,7 +158,7 @@ def without_country(reference: str) -> tuple[Word, ...]:
 
 
 _POLES = {
-    **dict.fromkeys(("yes", "yep", "yeah", "yup", "true"), "yes"),
+    **dict.fromkeys(("yes", "yep", "yeah", "yup", "true", "affirmative"), "yes"),
     **dict.fromkeys(("no", "nope", "nah", "false"), "no"),
 }  # fmt: skip
 _POLAR = re.compile(rf"\W*({'|'.join(_POLES)})\W*(?:[,;.:]\s+(.*))?", re.IGNORECASE | re.DOTALL)

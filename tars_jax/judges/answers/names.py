@@ -19,6 +19,7 @@ from tars_jax.judges.answers.words import LANGUAGES, Word, folded, forms_of, tok
 ARTICLES = frozenset(("the", "a", "an"))
 SMALL = frozenset(("of", "the", "and", "for", "in", "on", "de", "la", "du", "des", "a", "an"))
 _AND = frozenset(("and", "und", "et"))
+_ASKING = frozenset(("who", "whom", "whose", "what", "which", "when", "where", "why", "how"))
 _SHORT = {"st": "saint", "ste": "sainte", "mt": "mount", "ft": "fort"}
 
 
@@ -207,7 +208,7 @@ def akin(one: str, other: str) -> bool:
     written."""
     if one == other:
         return True
-    if not (one.isalpha() and other.isalpha()):
+    if not (one.isalpha() and other.isalpha()) or {one, other} & _ASKING:
         return False
     bones = [re.sub(r"(?<=.)[aeiouy]+", "", each) for each in (one, other)]
     if (

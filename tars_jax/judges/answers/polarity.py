@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from tars_jax.judges.answers import names
 from tars_jax.judges.answers.clauses import Clause, clauses_of
+from tars_jax.judges.answers.compared import UNCLEAR, Comparison, is_comparative, is_told_otherwise, runs_of
 from tars_jax.judges.answers.kinds import as_yes_or_no, reason_of
 from tars_jax.judges.answers.speech import (
     AUXILIARIES,
@@ -39,19 +41,42 @@ class Polarity(Weighing):
             return False
         if any(self._denies(clause, reason) for clause in clauses):
             return False
+        compared = Comparison(self._question)
+        if compared.is_one and (says := {compared.says(clause) for clause in clauses} - {""}):
+            others = [
+                each
+                for clause in clauses
+                if compared.says(clause)
+                for each in self._content(clause) - NEGATIONS - self._offered
+                if each.isalpha() and not is_comparative(each)
+            ]
+            if len(says) > 1 or UNCLEAR in says or (told and set(told) != says) or "?" in said or others:
+                return "how it compares the two has to be understood"
+            if self._is_conditional(clauses, reason):
+                return "it sets a condition"
+            return wanted in says
+        runs = runs_of(self._question.partition("?")[0])
+        told_of = [each for each in clauses if not (compared.is_one and re.search(r"\d", " ".join(each.texts)))]
+        if len(runs) > 1 and any(is_told_otherwise(clause, runs, self._asked) for clause in told_of):
+            return "what it says of the names has to be understood"
+        if re.search(r"\bnot (?:yes|no)\b", said, re.IGNORECASE):
+            return "what it denies has to be understood"
         if not told:
             return self._implied(said, clauses, wanted, reason)
         if REFUSALS.search(said) and len(clauses) == 1 and "?" in said:
             return False
         if told[0] == wanted and self._is_turned(clauses, wanted):
             return "it takes something back"
-        if any(({clause.before, *clause.texts} & _CONDITIONS) - reason for clause in clauses):
+        if self._is_conditional(clauses, reason):
             return "it sets a condition"
         figures = {word for word in reason if word.isdigit()}
         said_figures = {word for clause in clauses for word in clause.texts if word.isdigit()}
         if told[0] == wanted and figures and said_figures and not figures & said_figures:
             return "it gives another reason"
         return told[0] == wanted
+
+    def _is_conditional(self, clauses: Sequence[Clause], reason: set[str]) -> bool:
+        return any(({clause.before, *clause.texts} & _CONDITIONS) - reason for clause in clauses)
 
     def _told(self, clause: Clause, number: int) -> list[str]:
         """The yes and no of a clause; the no of "no one" is none."""
@@ -124,6 +149,8 @@ class Polarity(Weighing):
     def _echo(self, clause: Clause) -> str:
         """yes or no, where a clause has the question's own words or stands for them: it does; they did not."""
         said = "no" if clause.is_negated else "yes"
+        if sum(text in NEGATIONS for text in clause.texts) > 1:
+            return ""
         rest = set(clause.texts) - PRONOUNS - NEGATIONS - _SURELY
         if rest and rest <= AUXILIARIES and clause.texts[0] in PRONOUNS:
             return said

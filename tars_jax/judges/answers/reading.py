@@ -10,15 +10,18 @@ from tars_jax.judges.answers.clauses import RIGHT, RIVAL, UNSURE, Clause
 from tars_jax.judges.answers.dates import read_date, weekdays
 from tars_jax.judges.answers.kinds import kind_of, lower_choices, without_country
 from tars_jax.judges.answers.speech import (
+    ALIKE,
     BEGINS,
     CALENDAR,
     DESCRIBES,
+    ENDS,
     FRAMES,
     LANDFORMS,
     MEASURES,
     NEGATIONS,
     PERSONS,
     PRESENT,
+    PRONOUNS,
     SIZES,
     TO_THE_JUDGE,
 )
@@ -31,8 +34,8 @@ class Reading:
     def __init__(self, references: Sequence[str], question: str, is_closed: bool) -> None:
         self._references, self._question = references, question
         asked = [each for each in tokens(question) if isinstance(each, Word)]
-        measures = {noun for word in asked for noun in MEASURES.get(word.text, "").split()}
-        self._is_choice = bool(re.search(r"\bor\b|\bwhich (?:one )?of\b|\bbetween\b", question, re.IGNORECASE))
+        measures = {noun for word in asked for noun in (MEASURES | ALIKE).get(word.text, "").split()}
+        self._is_choice = bool(re.search(r"\bor\b|\bwhich (?:one )?of\b|\bbetween\b(?! \d)", question, re.IGNORECASE))
         self._kinds = [kind_of(each, question) for each in references]
         own = {
             word.text
@@ -42,8 +45,11 @@ class Reading:
         }
         self._asked = {word.text for word in asked} - names.SMALL | measures
         self._asked_sizes = {noun for word in asked if word.text in SIZES for noun in MEASURES[word.text].split()}
+        self._described = _described(question, asked)
         self._own = own - names.SMALL
-        self._asked_names = {word.text for number, word in enumerate(asked) if word.capital and number}
+        self._asked_names = {
+            word.text for number, word in enumerate(asked) if word.capital and number and word.text not in PRONOUNS
+        }
         self._offered = self._asked_names if self._is_choice else set()
         if self._is_choice:
             self._offered |= lower_choices(question)
@@ -57,6 +63,7 @@ class Reading:
         self._has_all_names = is_closed
         self.is_closed = is_closed or any(names.is_code(each) for each in references) or bool(self._offered)
         self.is_yes_or_no = any(kind == "yes or no" for kind in self._kinds)
+        self.is_typed = any(callable(kind) for kind in self._kinds)
         self._is_lower = self._has_lower_names = all(
             not word.capital for each in references for word in names.words_of(each)
         )
@@ -73,11 +80,11 @@ class Reading:
         if text in self._offered or (self._letters and len(text) == 1 and word.capital):
             return False
         return (
-            text in FRAMES
+            (text in FRAMES and (text not in ENDS or self._has_figures))
             or text in self._own
             or (self._has_days and (text in weekdays() or text in CALENDAR))
             or (self._has_spans and text in BEGINS)
-            or any(names.akin(text, each) for each in self._asked)
+            or any(names.akin(text, each) for each in self._asked - self._described)
             or text in ("\ue001",)
         )
 
@@ -110,6 +117,8 @@ class Reading:
         """A person's surname, or other given names before it; a mountain or a river without that word."""
         if len(target) < 2 or not all(word.capital and word.raw.isalpha() for word in target):
             return []
+        if self._asks_who and len(target) < 5 and self._has_all_names:
+            return [target[-1:]] if len(target[-1].raw) > 2 and not target[-1].raw.isupper() else []
         if self._asks_who and len(target) < 5:
             surname = [target[-1:]] if len(target[-1].raw) > 2 and not target[-1].raw.isupper() else []
             first_and_last = [names.Person((target[0], target[-1]))] if len(target) > 2 else []
@@ -123,3 +132,12 @@ class Reading:
     @property
     def _length(self) -> int:
         return max(len(names.words_of(each)) for each in self._references)
+
+
+def _described(question: str, asked: Sequence[Word]) -> set[str]:
+    """The verbs of sentences beside the one that asks: "Into which sea does it flow? It rises in Torland." """
+    asking, mark, after = question.partition("?")
+    before, _, asking = asking.rpartition(". ")
+    said = {word.text for word in tokens(asking) if isinstance(word, Word)}
+    beside = re.findall(r"\b[a-z]+s\b", f"{before} {after}") if mark else []
+    return {word.text for word in asked if word.raw in beside} - said - FRAMES

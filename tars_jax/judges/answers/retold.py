@@ -27,6 +27,12 @@ _RATE = re.compile(r"\b(?P<of>[^\W\d_]+) per (?P<many>(?:\d[\d,]* ?)?)(?P<unit>[
 _OUT_OF = re.compile(r"\b(\d{1,2}) out of (?:every )?(\d{1,2})\b")
 _ASKS_SHARE = re.compile(r"\b(?:share|fraction|proportion|ratio|part)\b", re.IGNORECASE)
 _ASKS_COUNT = re.compile(r"\bhow many\b", re.IGNORECASE)
+_RANKS = {
+    each: str(number)
+    for number, each in enumerate(
+        ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"], 1
+    )
+}
 _AXES = {"latitude": ("s|south", "n|north"), "longitude": ("w|west", "e|east")}  # (below 0, above)
 _ANGLE = r"\d+(?:[.,]\d+)?(?:\s?°|\s(?:degrees|deg)\b)?"
 
@@ -44,6 +50,8 @@ def retelling(reference: str, question: str) -> Retell:
     ]
     if re.match(r"0(?:\.0+)?(?![\d.,])", reference):
         steps.append(functools.partial(_zero, is_count=bool(_ASKS_COUNT.search(question))))
+    if re.search(r"\b(?:place|position|rank)\b", question, re.IGNORECASE) and reference.isdigit():
+        steps.append(_ranked)
     if asks_share(question):
         steps.append(lambda text: _OUT_OF.sub(r"\1/\2", with_figures(text).text))
     if _PER_MANY.search(reference):
@@ -64,6 +72,12 @@ def _without(text: str, *, rate: re.Match[str]) -> str:
 
 def _zero(text: str, *, is_count: bool) -> str:
     return re.sub(r"\b(?:none|zero|no)\b" if is_count else r"\b(?:none|zero)\b", "0", text, flags=re.IGNORECASE)
+
+
+def _ranked(text: str) -> str:
+    """3rd and third, of what place it was."""
+    text = re.sub(r"\b(\d+)(?:st|nd|rd|th)\b", r"\1", text)
+    return re.sub("|".join(rf"\b{each}\b" for each in _RANKS), lambda match: _RANKS[match[0].lower()], text, flags=re.I)
 
 
 def _per_mille(match: re.Match[str]) -> str:

@@ -35,7 +35,7 @@ class Rivals(Reading):
             return clause.is_negated  # "Milan did not", "Ida did attend"
         if not content or clause.is_negated or len(content) > 5 or not self._is_one_run(clause, content):
             return False
-        if clause.before in ("because", "since", "whereas", "although", "though"):
+        if clause.before in SUBORDINATE | {"although", "though"}:
             return False
         first = clause.words.index(content[0])
         if ({"a", "an"} & set(clause.texts[:first]) or clause.texts[first - 1 : first] == ["of"]) and content[

@@ -65,6 +65,15 @@ MEASURES = {
     "deep": "depth", "wide": "width", "heavy": "weight mass", "far": "distance", "old": "age", "fast": "speed",
     "people": "population", "inhabitants": "population", "cost": "price", "costs": "price",
 }  # fmt: skip
+# Words for what a question asks that say the same of any answer to it.
+ALIKE = {
+    "wrote": "author writer playwright", "written": "author writer", "designed": "architect designer",
+    "founded": "established founder", "leave": "departs departing", "leaves": "departs departing",
+    "produce": "makes manufactures", "produces": "makes manufactures", "flow": "empties", "flows": "empties",
+    "price": "costs", "population": "inhabitants people home", "burn": "burned burnt destroyed fire",
+    "bought": "buyer", "seats": "members", "built": "erected constructed",
+}  # fmt: skip
+ENDS = _words("ended ends")  # free beside figures
 SIZES = MEASURES.keys() & FRAMES - {"people", "inhabitants", "far"}
 JOINS = frozenset(("or", "and", ",", "/", "|"))
 # What a clause with the reference says when it speaks of something else: the former one, one beside it, a part of it.

@@ -7,7 +7,15 @@ from collections.abc import Callable, Sequence
 
 from tars_jax.judges.answers import names
 from tars_jax.judges.answers.clauses import RIGHT, RIVAL, UNSURE, Clause, clauses_of
-from tars_jax.judges.answers.committed import committed, concluded, is_concluded_otherwise, without_remarks
+from tars_jax.judges.answers.committed import (
+    committed,
+    concluded,
+    is_concluded_otherwise,
+    without_parts,
+    without_remarks,
+)
+from tars_jax.judges.answers.coordinated import joined_name
+from tars_jax.judges.answers.doubts import knows, statements, weakened, without_quotes
 from tars_jax.judges.answers.listing import Listing
 from tars_jax.judges.answers.polarity import Polarity
 from tars_jax.judges.answers.quantities import quantities_in
@@ -16,6 +24,8 @@ from tars_jax.judges.answers.words import plain, spoken
 from tars_jax.judges.judge import CannotSay
 
 ALTERNATIVES = " || "
+_WITH_SYMBOL = re.compile(r"[^\W\d_]{4,} \((\w{1,3})\)\.?")  # Tungsten (W)
+_ASKS_SYMBOL = re.compile(r"\bsymbol\b", re.IGNORECASE)
 LONGEST = 4000  # characters of an answer; more is none
 
 
@@ -28,7 +38,9 @@ def says_the_same(answer: str, reference: str, question: str = "") -> bool:
     if not wanted:
         return False
     asked = plain(question)
-    said = spoken(answer)
+    said = without_parts(without_quotes(spoken(answer)))
+    if (symbol := _WITH_SYMBOL.fullmatch(said)) and symbol[1] in wanted and _ASKS_SYMBOL.search(question):
+        said = symbol[1]
     if question and said.casefold().startswith(asked.casefold()):
         said = said[len(asked) :].strip()
     judge = _Judge(wanted, asked, is_closed)
@@ -46,6 +58,13 @@ def says_the_same(answer: str, reference: str, question: str = "") -> bool:
     unsure = [each for each in verdicts if isinstance(each, str)]
     if unsure:
         raise CannotSay(unsure[0])
+    known = " ".join((asked, *wanted))
+    last = " ".join(parts)
+    is_asked = judge.has_reference(last) and not judge.has_reference(statements(last))
+    if not knows(last, known) or (is_asked and not judge.is_yes_or_no):
+        return False
+    if found := weakened(last, known):
+        raise CannotSay(f"what {found!r:.40} says of it has to be understood")
     return True
 
 
@@ -142,7 +161,9 @@ class _Judge(Polarity, Listing):
         targets = self._targets(references)
         clauses = clauses_of(said, [each for each in targets if each])
         if any(clause.right for clause in clauses):
-            return self._weigh(clauses, self._is_named_rival)
+            found = self._weigh(clauses, self._is_named_rival)
+            other = joined_name(clauses, sorted(self._asked_names), self._question)
+            return f"{other!r:.40} is joined to it" if found is True and other and not self._has_figures else found
         known = self._known(clauses, references)
         if known is not None:
             return known

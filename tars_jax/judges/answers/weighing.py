@@ -14,6 +14,7 @@ from tars_jax.judges.answers.speech import (
     FALSELY,
     FRAMES,
     KINDS,
+    LANDFORMS,
     NEGATIONS,
     OPEN,
     PREPOSITIONS,
@@ -24,6 +25,8 @@ from tars_jax.judges.answers.speech import (
 )  # fmt: skip
 from tars_jax.judges.answers.words import Word, folded
 
+# Before a name they make another of it, even where they begin the answer.
+_LENGTHENING = frozenset(("will", "may", "old", "long", "big", "large", "new", "little", "high", "full", "lower"))
 IsRival = Callable[[Clause, Sequence[Clause]], bool | str]  # True, False, or why nobody can say
 
 
@@ -102,9 +105,8 @@ class Weighing(Rivals):
             follower is not None
             and follower.capital
             and not self._is_marked(clause)
-            and not self._is_asked(follower)
-            and (follower.text not in FRAMES or follower.text in KINDS)
-            and follower.text not in names.DESIGNATORS
+            and (not self._is_asked(follower) or self._is_made_a_name(clause.words[end:]))
+            and not (follower.text in names.DESIGNATORS and not self._asks_who)
         ):
             if follower.text in KINDS or follower.text in self._offered:
                 return False  # Mexico City is not Mexico
@@ -119,7 +121,11 @@ class Weighing(Rivals):
         if (
             leader is not None
             and leader.capital
-            and (leader.text in ("will", "may") or not self._is_free(leader))
+            and (
+                leader.text in _LENGTHENING
+                or (start > 1 and leader.text not in names.ARTICLES)
+                or not self._is_free(leader)
+            )
             and not self._is_marked(clause)
             and not is_titled
         ):
@@ -167,6 +173,16 @@ class Weighing(Rivals):
     def _may_be_another(self, beside: Word) -> bool | str:
         """A name that is longer than the reference; of one that has all its names it is another."""
         return False if self._has_all_names else f"whether {beside.raw!r:.40} makes it another has to be known"
+
+    def _is_made_a_name(self, after: Sequence[Word]) -> bool:
+        """The "Novel Prize" of "The Salt Road Novel Prize", where the question has a novel."""
+        word = after[0]
+        is_name = any(names.akin(word.text, each) for each in self._asked_names)
+        return (
+            len(after) > 1
+            and after[1].capital
+            and not (is_name or self._shouts or word.text in KINDS | LANDFORMS | self._own)
+        )
 
     def _is_lengthened(self, clause: Clause, end: int) -> bool:
         """By a small word within names and a name."""
