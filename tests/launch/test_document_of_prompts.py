@@ -6,6 +6,7 @@ import contextlib
 import json
 import re
 import shlex
+import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -39,7 +40,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (tmp_path / "mine.py").write_text("\n\n".join(blocks("python")))
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "mine", raising=False)  # of another test's folder
     yield tmp_path
+    sys.modules.pop("mine", None)
 
 
 def options() -> dict[str, Any]:
