@@ -7,16 +7,17 @@ NAME is a game or a task of a benchmark (maze_path_of_light, miniwob/click-butto
 of the group tars_jax.environments, or several of these, separated by commas. Options are a JSON object, or a list of
 objects, each of them a kind of task.
 
-Two stages need a reference player and are left out where there is none: the policy then begins as it is (random, or
-the weights of `model.preset`), and `agent.constrained` lets it sample nothing but calls that the environment has.
+What a config leaves `auto` follows from a few episodes that chance and the reference player play first, and is printed
+with its reason: thoughts, windows, budgets, learning rate (tars_jax/pipelines/defaults.py). Two stages need a reference
+player and are left out where there is none: the policy then begins as it is (random, or the weights of `model.preset`),
+and `agent.constrained` lets it sample nothing but calls that the environment has.
 
 Expected result: RUN/policy, result.json with success and mean return on held-out tasks before and after, report.html.
 Where rewards are dense, the verdict is of mean returns.
-The first page's environment (a digit as text, one function; python mine.py), seed 0, from random weights: 44% of 100
-held-out episodes before, 100% after 24 updates, in 2.9 minutes, with --config.ppo.updates=24 --config.ppo.min_batch=192
---config.ppo.minibatch_rows=64 --config.ppo.learning_rate=1e-3 --config.value.episodes=200 --config.value.max_updates=40
---config.task.evaluation_episodes=100 --config.agent.list_actions=False --config.agent.thought=never
---config.agent.max_observation_tokens=4 --config.engine.max_new_tokens=20 --config.browser.pages=16
+The first page's environment (a digit as text, one function; python mine.py, nothing given), from random weights, success
+on 200 held-out episodes before and after:
+
+MINE_TABLE
 
 Three environments that are not pages (tars_jax/envs/examples), from random weights by PPO, three seeds each: success on
 200 held-out episodes before and after, in 4 to 12 minutes on two cores with other work (20 and 26 beside much of it).
