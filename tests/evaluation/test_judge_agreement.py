@@ -10,7 +10,6 @@ import pytest
 
 from tars_jax import InputError
 from tars_jax.environment import Task
-from tars_jax.evaluation.calibration_error import calibration_error
 from tars_jax.evaluation.judge_agreement import JudgedLabel, ask_judge, judge_agreement
 from tars_jax.evaluation.judge_metrics import (
     Confusion,
@@ -70,15 +69,6 @@ def test_what_is_unreadable_counts_where_a_threshold_is_chosen() -> None:
     assert found.threshold == 0.9 and found.reported_on.total == 20
     assert found.chosen_on.unreadable + found.reported_on.unreadable == 20 == found.chosen_on.solved
     assert best_threshold([None], [True]) == float("inf")
-
-
-def test_the_error_of_probabilities_by_hand() -> None:
-    """Two in the bin of .2 to .3, of which one is solved: |.25 - .5|; two in the last, both solved: |.95 - 1|."""
-    found = calibration_error([0.2, 0.3 - 1e-9, 0.9, 1.0], [False, True, True, True])
-    assert found.expected == pytest.approx((2 * 0.25 + 2 * 0.05) / 4)
-    assert found.brier == pytest.approx((0.2**2 + 0.7**2 + 0.1**2 + 0) / 4) and found.scored == 4
-    assert calibration_error([0.5, 0.5], [True, False]) == (0.0, 0.25, 2)
-    assert calibration_error([], []) == (0.0, 0.0, 0)
 
 
 def test_groups() -> None:
