@@ -32,7 +32,7 @@ from tars_jax.evaluation import (
     success_difference,
     supervised_curves,
 )
-from tars_jax.evaluation.calibration_error import calibration_error, error_by_chance, ranking, reliability
+from tars_jax.evaluation.calibration_error import Bin, reliability_of
 from tars_jax.evaluation.ending import end_run
 from tars_jax.evaluation.judge_metrics import Confusion, at_threshold, best_threshold, confusion, f1_estimate
 from tars_jax.evaluation.report_tables import Table
@@ -192,9 +192,8 @@ def calibrate(context: RunContext, held_out: Sequence[Question], scores: Sequenc
 
 
 def calibration_result(found: Calibration, fitted: Scored, reported: Scored) -> Mapping[str, Any]:
-    """What the map is worth on the trajectories that it was not fitted on: errors of scores and of probabilities, what
-    chance alone makes of them, bins, and how well scores rank; and the threshold that has the best F1 on those that it
-    was fitted on."""
+    """What the map is worth on the trajectories that it was not fitted on: of scores, and of what it makes of
+    them, all that `reliability_of` says; and the threshold that has the best F1 on those that it was fitted on."""
     mapped = [(None if score is None else found(score), solved) for score, solved in fitted]
     threshold = best_threshold([score for score, _ in mapped], [solved for _, solved in mapped])
     seen = [(score, solved) for score, solved in reported if score is not None]
@@ -203,22 +202,13 @@ def calibration_result(found: Calibration, fitted: Scored, reported: Scored) -> 
     probabilities = [None if score is None else found(score) for score, _ in reported]
     return {
         "reported_on": len(reported),
-        **{name: _measured(values, truth) for name, values in said.items()},
+        **{name: reliability_of(values, truth).to_json() for name, values in said.items()},
         "brier_difference": bootstrap_difference(*(_squared(values, truth) for values in said.values()), paired=True)
         if seen
         else None,
-        "ranking": ranking(said["scores"], truth),
         "at_half": at_threshold(probabilities, every, Reading.threshold).to_json(),
         "best_threshold": threshold if math.isfinite(threshold) else None,
         "at_best_threshold": at_threshold(probabilities, every, threshold).to_json(),
-    }
-
-
-def _measured(probabilities: Sequence[float], truth: Sequence[bool]) -> Mapping[str, Any]:
-    return {
-        **calibration_error(probabilities, truth)._asdict(),
-        "expected_by_chance": error_by_chance(probabilities),
-        "bins": [each._asdict() for each in reliability(probabilities, truth)],
     }
 
 
@@ -228,23 +218,17 @@ def _squared(probabilities: Sequence[float], truth: Sequence[bool]) -> list[floa
 
 def calibration_table(found: Mapping[str, Any]) -> Table:
     """The bins of the reported half, before the map and after it."""
-    rows = [
-        (
-            f"{name}, {each['low']:.1f} to {each['high']:.1f}",
-            each["scored"],
-            f"{each['mean']:.3f}",
-            f"{each['solved']:.3f} [{each['interval'][0]:.2f}, {each['interval'][1]:.2f}]",
+    rows, notes = [], [f"Of {found['reported_on']} trajectories that the map was not fitted on."]
+    for name in ("scores", "calibrated"):
+        said = found[name]
+        notes.append(
+            f"{name}: calibration error {said['expected']:.3f} (true probabilities: below "
+            f"{said['error_by_chance']:.3f} in 95% of draws), Brier score {said['brier']:.3f}."
         )
-        for name in ("scores", "calibrated")
-        for each in found[name]["bins"]
-    ]
-    errors = ", ".join(
-        f"{name}: calibration error {found[name]['expected']:.3f} (true probabilities: below "
-        f"{found[name]['expected_by_chance']:.3f} in 95% of draws), Brier score {found[name]['brier']:.3f}"
-        for name in ("scores", "calibrated")
-    )
-    note = f"Of {found['reported_on']} trajectories that the map was not fitted on. {errors[0].upper()}{errors[1:]}."
-    return Table("Calibration", ("", "trajectories", "mean", "solved [95%]"), rows, note)
+        for each in (Bin(**bin) for bin in said["bins"]):
+            share = f"{each.solved:.3f} [{each.interval[0]:.2f}, {each.interval[1]:.2f}]"
+            rows.append((f"{name}, {each.low:.1f} to {each.high:.1f}", each.scored, f"{each.mean:.3f}", share))
+    return Table("Calibration", ("", "trajectories", "mean", "solved [95%]"), rows, " ".join(notes))
 
 
 def reinforce(context: RunContext, weights: Path, questions: Sequence[Question]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import rankdata
@@ -34,6 +34,40 @@ class Bin(NamedTuple):
     interval: tuple[float, float]  # of that share, 95%
 
 
+class Reliability(NamedTuple):
+    """All that is said of scores as probabilities."""
+
+    error: CalibrationError
+    error_by_chance: float
+    ranking: Estimate
+    bins: list[Bin]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            **self.error._asdict(),
+            "error_by_chance": self.error_by_chance,
+            "ranking": self.ranking._asdict(),
+            "bins": [each._asdict() for each in self.bins],
+        }
+
+    def line(self) -> str:
+        expected, brier, scored = self.error
+        area, low, high = self.ranking
+        return (
+            f"{scored} scores: calibration error {expected:.3f} (true probabilities: below {self.error_by_chance:.3f} "
+            f"in 95% of draws), Brier score {brier:.3f}, area under the ROC curve {area:.3f} [{low:.3f}, {high:.3f}]."
+        )
+
+
+def reliability_of(probabilities: Sequence[float], solved: Sequence[bool]) -> Reliability:
+    return Reliability(
+        calibration_error(probabilities, solved),
+        error_by_chance(probabilities),
+        ranking(probabilities, solved),
+        in_bins(probabilities, solved),
+    )
+
+
 def calibration_error(probabilities: Sequence[float], solved: Sequence[bool], bins: int = BINS) -> CalibrationError:
     """With bins of equal width: ECE = sum_b n_b / n |mean p in b - share solved in b|. All 0 without any.
 
@@ -55,7 +89,7 @@ def error_by_chance(probabilities: Sequence[float], bins: int = BINS, seed: int 
     return float(np.quantile([_expected(p, y, bins) for y in drawn.astype(float)], 0.95))
 
 
-def reliability(probabilities: Sequence[float], solved: Sequence[bool], bins: int = SHOWN_BINS) -> list[Bin]:
+def in_bins(probabilities: Sequence[float], solved: Sequence[bool], bins: int = SHOWN_BINS) -> list[Bin]:
     """What was said beside what came, by bins of equal width; empty ones are left out."""
     p, y = np.asarray(probabilities, float), np.asarray(solved, bool)
     found, bin_of = [], _bin_of(p, bins)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tars_jax.evaluation.calibration_error import calibration_error, error_by_chance, ranking, reliability
+from tars_jax.evaluation.calibration_error import calibration_error, error_by_chance, in_bins, ranking, reliability_of
 from tars_jax.evaluation.statistics import wilson_interval
 
 
@@ -19,11 +19,11 @@ def test_the_error_of_probabilities_by_hand() -> None:
 
 def test_bins_of_what_was_said_and_what_came() -> None:
     """Fifths: .1 and .15 are in the first, 1 is in the last, and three hold nothing."""
-    first, last = reliability([0.1, 0.15, 1.0, 0.9, 0.8], [False, True, True, True, False])
+    first, last = in_bins([0.1, 0.15, 1.0, 0.9, 0.8], [False, True, True, True, False])
     assert (first.low, first.high, first.scored, first.solved) == (0.0, 0.2, 2, 0.5)
     assert first.mean == pytest.approx(0.125) and first.interval == wilson_interval(1, 2)
     assert (last.low, last.high, last.scored) == (0.8, 1.0, 3) and last.mean == pytest.approx(0.9)
-    assert last.solved == pytest.approx(2 / 3) and reliability([], []) == []
+    assert last.solved == pytest.approx(2 / 3) and in_bins([], []) == []
 
 
 def test_what_chance_alone_makes_of_true_probabilities() -> None:
@@ -40,3 +40,10 @@ def test_how_well_scores_rank() -> None:
     assert found.value == 0.75 and 0 <= found.low < 0.75 < found.high <= 1
     assert ranking([0.1, 0.9] * 50, [True, False] * 50) == (0.0, 0.0, 0.0)
     assert ranking([0.2, 0.3], [True, True]) == (0.5, 0.0, 1.0) == ranking([], [])
+
+
+def test_all_of_it_in_one_line() -> None:
+    found = reliability_of([0.5] * 4, [True, True, False, False])
+    assert found.to_json()["expected"] == 0 == found.error.expected and found.to_json()["bins"][0]["scored"] == 4
+    assert found.line().startswith("4 scores: calibration error 0.000 (true probabilities: below 0.500 in 95% of")
+    assert found.line().endswith("Brier score 0.250, area under the ROC curve 0.500 [0.500, 0.500].")

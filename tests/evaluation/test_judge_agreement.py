@@ -135,14 +135,15 @@ def test_a_judge_that_cannot_say_is_counted_and_scores_are_probabilities() -> No
     labels = [(labelled(number, "a", None), number % 2 == 0) for number in (2, 3, 8)]
     found = judge_agreement(asyncio.run(ask_judge(Judge("mine", by_number, attempts=1), labels)), "mine")
     assert found.judge == Confusion(1, 0, 0, 0, unreadable=2) and found.cannot_say[""] == pytest.approx(1 / 3)
-    assert found.to_json()["cannot_say"] == found.cannot_say and found.calibration_error is None  # a single score
+    assert found.to_json()["cannot_say"] == found.cannot_say and found.reliability is None  # a single score
     more = [*labels, (labelled(4, "a", None), False)]
     scored = judge_agreement(asyncio.run(ask_judge(Judge("mine", by_number, attempts=1), more)), "mine")
-    assert scored.to_json()["calibration_error"] == {
-        "expected": pytest.approx((0.8 + 0.4) / 2), "brier": pytest.approx((0.8**2 + 0.4**2) / 2), "scored": 2
-    }  # fmt: skip
+    said = scored.to_json()["reliability"]
+    assert said["expected"] == pytest.approx((0.8 + 0.4) / 2) and said["scored"] == 2
+    assert said["brier"] == pytest.approx((0.8**2 + 0.4**2) / 2)
+    assert "As probabilities, 2 scores: calibration error 0.600 (" in scored.table("mine")
     beyond = [JudgedLabel(labelled(0, "a", None), True, True, reward) for reward in (3.0, 0.5)]
-    assert judge_agreement(beyond, "mine").calibration_error is None  # no probabilities
+    assert judge_agreement(beyond, "mine").reliability is None  # no probabilities
 
 
 def test_without_rules_or_scores_there_is_no_such_line(tmp_path: Path) -> None:

@@ -85,9 +85,9 @@ def test_what_a_map_is_worth_on_the_other_half() -> None:
     said = [0.9, 0.6, 0.2], [True, False, False]
     assert found["scores"] == found["calibrated"]
     assert found["scores"].items() >= calibration_error(*said)._asdict().items()
-    assert found["scores"]["expected_by_chance"] == error_by_chance(said[0])
+    assert found["scores"]["error_by_chance"] == error_by_chance(said[0])
     assert [(each["scored"], each["solved"]) for each in found["scores"]["bins"]] == [(1, 0), (1, 0), (1, 1)]
-    assert found["ranking"].value == 1 and found["brier_difference"] == (0, 0, 0)
+    assert found["scores"]["ranking"]["value"] == 1 and found["brier_difference"] == (0, 0, 0)
     rows = calibration_table(found).rows
     assert len(rows) == 6 and rows[2][:3] == ("scores, 0.8 to 1.0", 1, "0.900")
     half = found["at_half"]
