@@ -16,7 +16,7 @@ from configs import train
 
 def get_config() -> ml_collections.ConfigDict:
     config = train.get_config()
-    config.environment = "tests.environments.small_encyclopedia:SmallEncyclopedia"
+    config.environment = "tars_jax.envs.examples.small_encyclopedia:SmallEncyclopedia"
     config.task.max_steps = 4
     config.task.evaluation_episodes = 100
     config.agent.constrained = False

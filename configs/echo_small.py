@@ -13,7 +13,7 @@ from configs import train
 
 def get_config() -> ml_collections.ConfigDict:
     config = train.get_config()
-    config.environment = "tests.environments.text_echo:TextEcho"
+    config.environment = "tars_jax.envs.examples.text_echo:TextEcho"
     config.agent.list_actions = False
     config.agent.thought = "never"
     config.agent.max_observation_tokens = 8

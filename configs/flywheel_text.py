@@ -1,4 +1,4 @@
-"""The flywheel over a text environment (tests/environments/alphabet.py): minutes a run, so that controls can be run.
+"""The flywheel over a text environment (envs/examples/alphabet.py): minutes a run, so that controls can be run.
 
 Command:  ./launch/flywheel_controls.sh    # three seeds of the flywheel and of both controls, a table and a figure
 
@@ -32,7 +32,7 @@ from configs import flywheel
 
 def get_config() -> ml_collections.ConfigDict:
     config = flywheel.get_config()
-    config.environment = "tests.environments.alphabet:Alphabet"
+    config.environment = "tars_jax.envs.examples.alphabet:Alphabet"
     config.environment_options = "{}"
     config.agent.thought = "never"
     config.agent.max_observation_tokens = 8

@@ -8,8 +8,8 @@ domain, 167 of 300 solved with seed 0 (docs/reward_models.md).
 
 Scripted players, who err as often as `skill` says, play games on pages, a small encyclopedia in Chromium, computers'
 shells and environments of text; whether an episode is a success is told by its environment's state, which no judge
-sees. Of the encyclopedia it is told by the answer that the page alone has. Four parts take a checkout, as their
-environments lie in tests/environments; --config.parts.office.episodes=0 leaves one out.
+sees. Of the encyclopedia it is told by the answer that the page alone has. --config.parts.office.episodes=0 leaves one
+out.
 """
 
 import json
@@ -17,7 +17,7 @@ from typing import Any
 
 from ml_collections import ConfigDict
 
-OFFICE = "tests.environments.text_office:TextOffice"
+EXAMPLES = "tars_jax.envs.examples"
 
 
 def get_config() -> ConfigDict:
@@ -41,12 +41,12 @@ def get_config() -> ConfigDict:
     return ConfigDict(
         {
             "parts": {
-                "office": part(OFFICE, 120, 0.5, 6),
-                "tools": part("tests.environments.functions_vault:Vault", 40, 0.5, 3),
-                "text": part("tests.environments.text_echo:TextEcho", 40, 0.5, 4),
+                "office": part(f"{EXAMPLES}.text_office:TextOffice", 120, 0.5, 6),
+                "tools": part(f"{EXAMPLES}.functions_vault:Vault", 40, 0.5, 3),
+                "text": part(f"{EXAMPLES}.text_echo:TextEcho", 40, 0.5, 4),
                 "maze": part("maze_path_of_light", 30, 0.4, 8, (160, 160), level=1),
                 "tiles": part("infinity_loop", 20, 0.7, 12, (160, 160), level=1),
-                "encyclopedia": part("tests.environments.small_encyclopedia:SmallEncyclopedia", 20, 0.5, 4, (224, 160)),
+                "encyclopedia": part(f"{EXAMPLES}.small_encyclopedia:SmallEncyclopedia", 20, 0.5, 4, (224, 160)),
                 "computer": part("computer", 30, 0.5, 8, task=""),
             },
             "workers": 2,  # episodes at the same time

@@ -5,6 +5,7 @@ Commands:
   ./launch/local.sh synthesize_websites
   ./launch/local.sh synthesize_websites --config.sites=fossil,trac --config.tasks=12
   ./launch/local.sh synthesize_websites --config.readmit=tars_jax/tasks/websites/synthesized.jsonl   # tasks made anew
+  ./launch/local.sh synthesize_websites --config.reword=tars_jax/tasks/websites/synthesized.jsonl    # in today's words
   ./launch/local.sh synthesize_websites --config.helper=https://somewhere/v1 --config.model=NAME
   ./launch/local.sh synthesize_websites --config.sites= --config.addresses=ADDRESSES.txt     # sorts a list of addresses
 
@@ -19,6 +20,7 @@ def get_config() -> ConfigDict:
         {
             "sites": "installed",  # names of websites, or all that are installed
             "readmit": "",  # a file of tasks with solutions: they are checked anew, and nothing is explored
+            "reword": "",  # a file of tasks that are only said in the words that they would be composed in now
             "play": True,  # accepted tasks are played in the environment website_app, and stay if that rewards them
             "held_out": "fossil,wagtail",  # sites whose tasks are for evaluation alone
             "at_once": 1,  # sites that are worked on side by side

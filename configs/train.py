@@ -18,8 +18,8 @@ held-out episodes before, 100% after 24 updates, in 2.9 minutes, with --config.p
 --config.task.evaluation_episodes=100 --config.agent.list_actions=False --config.agent.thought=never
 --config.agent.max_observation_tokens=4 --config.engine.max_new_tokens=20 --config.browser.pages=16
 
-Three environments that are not pages (tests/environments), from random weights by PPO, three seeds each: success on 200
-held-out episodes before and after, in 4 to 12 minutes on two cores with other work (20 and 26 beside much of it).
+Three environments that are not pages (tars_jax/envs/examples), from random weights by PPO, three seeds each: success on
+200 held-out episodes before and after, in 4 to 12 minutes on two cores with other work (20 and 26 beside much of it).
 
   text_echo:TextEcho, text alone          21.5, 14.5,  7.0%  to  100, 100, 99.5%   16 updates
   grid_gymnasium:Grid-v0, gymnasium       29.0, 29.0, 27.0%  to  100, 100, 100%    24 updates
@@ -27,13 +27,13 @@ held-out episodes before and after, in 4 to 12 minutes on two cores with other w
 
 All take --config.ppo.min_batch=192 --config.ppo.minibatch_rows=64 --config.ppo.learning_rate=1e-3
 --config.value.episodes=100 --config.value.max_updates=20 --config.agent.list_actions=False --config.agent.thought=never
---config.browser.pages=16 and their own: --config.environment=tests.environments.text_echo:TextEcho
+--config.browser.pages=16 and their own: --config.environment=tars_jax.envs.examples.text_echo:TextEcho
 --config.demonstrations.episodes=0 --config.ppo.updates=16 --config.agent.max_observation_tokens=8
---config.engine.max_new_tokens=20; --config.environment=gymnasium:tests.environments.grid_gymnasium:Grid-v0
+--config.engine.max_new_tokens=20; --config.environment=gymnasium:tars_jax.envs.examples.grid_gymnasium:Grid-v0
 --config.environment_options='{"text": true, "render_mode": null, "action_names": ["up", "right", "down", "left"]}'
 --config.demonstrations.episodes=0 --config.ppo.updates=24 --config.ppo.entropy_bonus=0.01
 --config.agent.max_observation_tokens=12 --config.engine.max_new_tokens=24;
---config.environment=tests.environments.functions_vault:Vault --config.demonstrations.episodes=200
+--config.environment=tars_jax.envs.examples.functions_vault:Vault --config.demonstrations.episodes=200
 --config.demonstrations.skill=0.5 --config.supervised.updates=60 --config.ppo.updates=16
 --config.agent.max_observation_tokens=12 --config.engine.max_new_tokens=24. Without demonstrations the vault stays at a
 third: the policy opens a door unread.

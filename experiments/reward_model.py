@@ -54,6 +54,7 @@ from tars_jax.training.metrics import Progress
 from tars_jax.training.packing import rows_of_update
 from tars_jax.training.run_directory import RunDirectory, write_json
 from tars_jax.trajectory import Trajectory
+from tars_jax.trajectory.folders import folder_to_learn_from
 
 Scored = Sequence[tuple[float | None, bool]]  # the score of a verdict, None where unreadable; the verifier's verdict
 
@@ -126,9 +127,10 @@ def read_questions(context: RunContext) -> Questions:
     """Raises InputError where there is too little to learn from or to be tested on."""
     config = context.config
     room = min(config.packing.row_length, config.engine.max_length) - config.engine.max_new_tokens
+    folders = [str(folder_to_learn_from(name)) for name in config.trajectories]
     asked = [
         question_about(each, instruction_of(each), context.writer, config.screenshots)
-        for each in recorded_trajectories(config.trajectories, context.model.vocabulary)
+        for each in recorded_trajectories(folders, context.model.vocabulary)
     ]
     fitting = [question for question in asked if len(question.tokens) <= room]
     rng = np.random.default_rng(config.seed)

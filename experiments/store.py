@@ -14,10 +14,12 @@ from tars_jax.data.store import Origin, Store, Verdict
 from tars_jax.data.store.checking import DAMAGED, check, repair, summary
 from tars_jax.data.store.feeding import write_array_record
 from tars_jax.data.store.query import for_training
+from tars_jax.data.store.records import ORIGIN, PURPOSES
 from tars_jax.rules import at_least, one_of
 from tars_jax.training.run_directory import RunDirectory
 from tars_jax.trajectory import Trajectory
 from tars_jax.trajectory.files import save_trajectory
+from tars_jax.trajectory.folders import mark_evaluation
 
 POSITIONAL = "store"
 ACTIONS = ("summary", "count", "list", "sample", "export", "import", "judge", "check", "repair")
@@ -92,6 +94,8 @@ def _export(store: Store, config: Any, folder: Path) -> None:
     elif config.format == "trajectories":
         written = folder / "trajectories"
         written.mkdir(parents=True, exist_ok=True)
+        if any(row["purpose"] != "training" for row in store.rows(where)):
+            mark_evaluation(written)
         count = 0
         for count, (id, trajectory) in enumerate(zip(ids, found, strict=True), 1):  # noqa: B007 - the last one counts
             save_trajectory(written / f"{id[:32]}.trajectory", trajectory)
@@ -108,8 +112,16 @@ def _import(store: Store, config: Any) -> None:
     for name in config.datasets:
         before, count = store.count(), 0
         for batch in _batches(read_dataset(name)):
-            count += len(store.add(batch, Origin("imported", run=name)))
+            for purpose in PURPOSES:  # an evaluation stays one
+                own = [each for each in batch if _purpose(each) == purpose]
+                count += len(store.add(own, Origin("imported", run=name, purpose=purpose)))
         print(f"{name}: {count} episodes, {store.count() - before} of them new")
+
+
+def _purpose(trajectory: Trajectory) -> str:
+    """That of an episode which comes from a store."""
+    origin = trajectory.metadata.get(ORIGIN)
+    return PURPOSES[isinstance(origin, dict) and origin.get("purpose") == PURPOSES[1]]
 
 
 def _batches(trajectories: Iterator[Trajectory]) -> Iterator[list[Trajectory]]:

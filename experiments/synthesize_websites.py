@@ -4,7 +4,8 @@ Each site of `config.sites` is started with its content, its tasks are made, and
 killed run goes on where it was, by what RUN/sites/NAME.jsonl has of the candidates so far. At the end RUN/tasks.jsonl
 has the tasks as the environment `website_app` plays them, RUN/judged.jsonl those that only a judge can verify,
 RUN/report.html and RUN/table.md the yield and the reasons. With `config.readmit` the tasks of a file are made anew:
-nothing is explored, their recorded solutions are done again, and their checks written from what these do. A list of
+nothing is explored, their recorded solutions are done again, and their checks written from what these do. With
+`config.reword` the tasks of a file are only said in the words that they would be composed in now. A list of
 addresses is only sorted into what can be used and what not, unless its sites may be changed.
 """
 
@@ -30,6 +31,7 @@ from tars_jax.data.website_synthesis.models import ModelHelper
 from tars_jax.data.website_synthesis.playing import Player, open_player
 from tars_jax.data.website_synthesis.readmission import readmit_all
 from tars_jax.data.website_synthesis.report import markdown, page
+from tars_jax.data.website_synthesis.rewording import reword
 from tars_jax.data.website_synthesis.site import LiveSite
 from tars_jax.data.website_synthesis.synthesis import SiteReport, SynthesisConfig, shuffled, synthesize
 from tars_jax.data.website_synthesis.task import SynthesizedTask
@@ -72,6 +74,8 @@ FAILED_MARK = "failed"
 
 
 def run(config: Any, run_directory: RunDirectory) -> int:
+    if config.reword:
+        return _reworded(Path(config.reword), run_directory)
     held_out = _names(config.held_out)
     sites = installed_websites() if config.sites == "installed" else _names(config.sites)
     if not (sites or config.addresses):
@@ -88,6 +92,17 @@ def run(config: Any, run_directory: RunDirectory) -> int:
     verdicts = _verdicts(run_directory)
     _write(config, run_directory.path, reports, failures, verdicts)
     return 0 if any(each.tasks for each in reports) or verdicts else 1
+
+
+def _reworded(file: Path, run_directory: RunDirectory) -> int:
+    """Writes RUN/tasks.jsonl: the tasks of a file in the words that they would be composed in now."""
+    tasks = read_website_tasks(file)
+    found = reword(tasks)
+    changed = sum(one.instruction != other.instruction for one, other in zip(tasks, found, strict=True))
+    _write_lines(run_directory.path / "tasks.jsonl", [task.to_json() for task in found])
+    write_json(run_directory.path / "result.json", {"tasks": len(found), "reworded": changed})
+    print(f"{changed} of {len(found)} tasks are said in other words: {run_directory.path / 'tasks.jsonl'}")
+    return 0
 
 
 def _former(config: Any, sites: tuple[str, ...]) -> dict[str, list[WebsiteTask]]:

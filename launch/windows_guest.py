@@ -607,6 +607,7 @@ def main():
     listener = socket.create_server((given.bind, given.port))
     if not WINDOWS:
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # which a background job ignores, and its children
     print("listening at {}:{}".format(*listener.getsockname()[:2]), flush=True)
     guest = Guest(listener, token, given.home)
     try:

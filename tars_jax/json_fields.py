@@ -123,10 +123,13 @@ def is_number(value: Any) -> bool:
         return False
 
 
-def read_json(path: str | os.PathLike[str]) -> Any:
-    """The value in a JSON file; raises InputError that names the file if it is missing, cut short or no JSON."""
+def read_json(path: str | os.PathLike[str], *, each_once: bool = False) -> Any:
+    """The value in a JSON file; raises InputError that names the file if it is missing, cut short or no JSON.
+
+    `each_once`: it is no JSON where an object has a name twice, as of two values nobody knows which one counts.
+    """
     try:
-        return json.loads(pathlib.Path(path).read_bytes())
+        return json.loads(pathlib.Path(path).read_bytes(), object_pairs_hook=_each_once if each_once else None)
     except FileNotFoundError as error:
         raise InputError(f"{path} does not exist") from error
     except OSError as error:

@@ -42,7 +42,7 @@ class Plugins:
         listed = f"one of {', '.join(known)}, " if known else ""
         raise InputError(
             f"{self.kind} must be {listed}package.module:attribute, or an entry point of {self.group}; "
-            f"got {name!r}{_meant(name, known)}"
+            f"got {name!r}{meant(name, known)}"
         )
 
     def entry_points(self) -> Mapping[str, importlib.metadata.EntryPoint]:
@@ -71,7 +71,8 @@ def _entry_points(group: str, path: tuple[str, ...]) -> Mapping[str, importlib.m
     return {each.name: each for each in importlib.metadata.entry_points(group=group)}
 
 
-def _meant(name: str, known: list[str]) -> str:
+def meant(name: str, known: list[str]) -> str:
+    """Behind a name that is not known: the one that may be meant."""
     guess = difflib.get_close_matches(name, known, 1)
     return f" (did you mean {guess[0]!r}?)" if guess else ""
 

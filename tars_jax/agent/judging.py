@@ -67,11 +67,12 @@ def question_about(
 
 
 def verdict_of(text: str, grammar: str) -> bool | None:
-    """What an answer says; None for one that says neither 1 nor 0."""
+    """What an answer says; None for one that says neither 1 nor 0, and for one that says both, or anything beside."""
     parsed = parse_response(text, grammar=grammar)
-    if isinstance(parsed, ParseError) or not isinstance(call := parsed.actions[0], Finished):
+    if isinstance(parsed, ParseError):
         return None
-    return {"1": True, "0": False}.get(call.content.strip())
+    said = {each.content.strip() if isinstance(each, Finished) else "" for each in parsed.actions}
+    return {"1": True, "0": False}.get(said.pop()) if len(said) == 1 else None
 
 
 def score_of(answer: Answer, writer: PromptWriter, grammar: str) -> float | None:

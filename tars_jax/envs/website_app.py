@@ -10,6 +10,7 @@ train --config=website_small                                # a family of tasks 
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import functools
 import os
 import random
@@ -40,7 +41,7 @@ from tars_jax.tasks.websites.session import WebsiteSession
 from tars_jax.tasks.websites.site import Website
 from tars_jax.tasks.websites.steady import steady_tables
 from tars_jax.tasks.websites.tables import Tables
-from tars_jax.tasks.websites.task import WebsiteTask, read_website_tasks
+from tars_jax.tasks.websites.task import WebsiteTask, read_website_tasks, together
 
 SIZE = (1280, 720)
 SPACE = ActionSpace("browser", PLATFORM_ACTIONS["browser"])
@@ -85,6 +86,7 @@ class WebsiteAppEnvironment:
         self._screen: PageScreen | None = None
         self._task: WebsiteTask | None = None
         self._before: Tables = {}
+        self._begun = _today()
         self._left: list[Action] = []  # of the task's recorded solution, as it is shown
         self._whole = True
 
@@ -113,7 +115,7 @@ class WebsiteAppEnvironment:
             for path, fields in asked.sent_first:
                 if (status := (await session.submit(path, fields))[0]) >= 400:
                     raise SandboxFailure("website", f"{asked.id}: the form at {path} was answered with {status}")
-            self._before = await steady_tables(session)
+            self._before, self._begun = await steady_tables(session), _today()
             page = await session.open_page(await websites.browsers(), self._size)
             try:
                 self._screen = await PageScreen.open(page, task.seed, site.origin + (asked.start or site.first_page))
@@ -141,7 +143,8 @@ class WebsiteAppEnvironment:
                 ended, answer = True, getattr(action, "content", "")
                 break
             said.append(await self._do(screen, action, session.site))
-        wrong = task.wrong(self._before, await steady_tables(session), answer)
+        now = await steady_tables(session)
+        wrong = task.wrong(self._before, now, answer, (self._begun, _today()))
         self._whole = True
         success = not wrong and (ended or task.answer is None)
         text = "\n".join(filter(None, said)) or ("finished" if ended else "")
@@ -189,6 +192,11 @@ class WebsiteAppEnvironment:
             return Observation.decoded(png, pixels, words, {"state": info})
         small = Image.fromarray(pixels).resize(self._shown, Image.Resampling.BOX)
         return Observation.from_pixels(np.asarray(small), words, {"state": info})
+
+
+def _today() -> datetime.date:
+    """As the programs of sites have it, whose clocks are the machine's, in UTC."""
+    return datetime.datetime.now(datetime.UTC).date()
 
 
 def chosen(
@@ -241,14 +249,16 @@ def read_tasks(tasks: str | Sequence[Mapping[str, Any]]) -> tuple[WebsiteTask, .
     if isinstance(tasks, str):
         path = Path(tasks)
         if ":" in tasks and not path.exists():
-            return tuple(FAMILIES.load(tasks)())
+            return together(FAMILIES.load(tasks)())
         changed = path.stat().st_mtime_ns if path.is_file() else 0
         return _read_file(os.fspath(path), changed)
     if not isinstance(tasks, list | tuple):
         raise InputError(f"tasks must be a file or a list of tasks; got {type(tasks).__name__}")
-    return tuple(
-        each if isinstance(each, WebsiteTask) else WebsiteTask.from_json(each, f"tasks[{n}].")
-        for n, each in enumerate(tasks)
+    return together(
+        [
+            each if isinstance(each, WebsiteTask) else WebsiteTask.from_json(each, f"tasks[{n}].")
+            for n, each in enumerate(tasks)
+        ]
     )
 
 

@@ -23,6 +23,7 @@ from tars_jax.launcher import LAUNCHER
 from tars_jax.training.metrics import METRICS_FILE, read_metrics
 from tars_jax.training.recorded_updates import UPDATES_FILE, RecordedUpdates, read_updates
 from tars_jax.trajectory.files import encode_trajectory, load_trajectory
+from tars_jax.trajectory.folders import MARK
 
 CHECKPOINTS = ("none", "policy", "all")
 TRAJECTORIES = ("none", "updates", "all")
@@ -110,7 +111,9 @@ def _episodes(run: pathlib.Path, trajectories: str, updates: RecordedUpdates | N
             raise InputError(f"config.trajectories must be all, as {run} has no {UPDATES_FILE}; got updates")
         folder = run / "trajectories" / "ppo"
         paths = [folder / f"{index:08d}.trajectory" for batch in updates.episodes for index in batch]
-    return {(name := path.relative_to(run).as_posix()): _publishable(path, name, redact) for path in paths}
+    marks = {path.parent / MARK for path in paths if (path.parent / MARK).is_file()}
+    published: Members = {mark.relative_to(run).as_posix(): b"" for mark in marks}
+    return published | {(name := path.relative_to(run).as_posix()): _publishable(path, name, redact) for path in paths}
 
 
 def _publishable(path: pathlib.Path, name: str, redact: Redactor) -> bytes | pathlib.Path:

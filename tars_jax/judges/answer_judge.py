@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tars_jax import InputError
 from tars_jax.environment import Task
+from tars_jax.judges.admission import untold_answer
 from tars_jax.judges.answers import says_the_same
 from tars_jax.judges.judge import CannotSay, Judgement
 from tars_jax.judges.judge_model import open_judge_model
@@ -31,7 +32,7 @@ class AnswerJudge:
         """
         if rules not in RULES:
             raise InputError(f"judge option rules must be one of {', '.join(RULES)}; got {rules!r:.60}")
-        self._asks_rules = rules == "first"
+        self._asks_rules, self._has_model = rules == "first", bool(endpoint)
         self._model = open_judge_model(endpoint)
 
     async def __call__(self, trajectory: Trajectory, task: Task) -> Judgement:
@@ -47,6 +48,10 @@ class AnswerJudge:
             with contextlib.suppress(CannotSay):
                 return _judgement(says_the_same(said, reference, question))
         return _judgement(await self._model.answer(question, reference, said))
+
+    def untold(self, task: Task, others: Sequence[Task]) -> str:
+        """As `admission.py` has it: a model may say what the rules cannot."""
+        return "" if self._has_model else untold_answer(task, others)
 
 
 def _judgement(right: bool) -> Judgement:

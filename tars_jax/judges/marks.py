@@ -10,6 +10,7 @@ import re
 import unicodedata
 
 NAMES = ("screen", "actions", "claim", "question", "reference", "answer")
+_TAKEN = (*NAMES, "think")  # where a model's thought ends, its answer begins (`verdicts.py`)
 _BRACKET = "<＜﹤‹〈⟨《«❮❬˂≺"
 _ENTITY = r"&(?:lt|#0*60|#x0*3c);?"
 _BEGINS = re.compile(rf"(?:[{_BRACKET}]|{_ENTITY})(?=([^<>]{{0,60}}))", re.IGNORECASE)
@@ -30,4 +31,4 @@ def _looks_like_a_mark(behind: str) -> bool:
     """`behind`: what follows a bracket."""
     visible = "".join(sign for sign in behind if unicodedata.category(sign) != "Cf")
     words = _WORD.findall(unicodedata.normalize("NFKC", visible).casefold())
-    return "".join(words).startswith(NAMES) or not "".join(words[:1]).isascii()
+    return "".join(words).startswith(_TAKEN) or not "".join(words[:1]).isascii()

@@ -11,6 +11,8 @@ from tars_jax.environment import Task
 from tars_jax.judges.evidence import evidence_of
 from tars_jax.judges.judge import CannotSay, Judgement
 from tars_jax.judges.judge_model import open_judge_model
+from tars_jax.judges.requirements import stated
+from tars_jax.judges.rule_model import untold
 from tars_jax.judges.webjudge import TIME_LIMIT_S
 from tars_jax.trajectory import Trajectory
 
@@ -41,13 +43,12 @@ class RubricJudge:
         if type(parallel) is not int or parallel < 1:
             raise InputError(f"judge option parallel must be a whole number of 1 or more; got {parallel!r}")
         self._model, self._facts, self._partial = open_judge_model(endpoint), tuple(facts), partial
-        self._answer, self._parallel = answer, parallel
+        self._answer, self._parallel, self._has_model = answer, parallel, bool(endpoint)
 
     async def __call__(self, trajectory: Trajectory, task: Task) -> Judgement:
         """One fact that does not hold is a failure; otherwise one that the model cannot tell is CannotSay. Raises
         InputError for a task without facts."""
-        facts = [line.strip() for line in task.verification.reference.splitlines() if line.strip()]
-        facts = facts or list(self._facts)
+        facts = self._facts_of(task)
         if not facts:
             raise InputError(f"verification.reference of task {task.id} must hold facts, one a line; got none")
         evidence = evidence_of(trajectory, task, with_claim=self._answer)
@@ -66,3 +67,12 @@ class RubricJudge:
                 raise verdict
         success = all(verdict is True for verdict in held)
         return Judgement(held.count(True) / len(held) if self._partial else float(success), success)
+
+    def untold(self, task: Task, others: Sequence[Task]) -> str:
+        """As `admission.py` has it."""
+        facts = [] if self._has_model else self._facts_of(task)
+        return untold([stated(fact) for fact in facts], facts)
+
+    def _facts_of(self, task: Task) -> list[str]:
+        own = [line.strip() for line in task.verification.reference.splitlines() if line.strip()]
+        return own or list(self._facts)

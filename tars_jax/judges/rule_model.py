@@ -49,6 +49,16 @@ class RuleModel:
         return says_the_same(said, reference, question)
 
 
+def untold(demands: Sequence[Demand], said: Sequence[str]) -> str:
+    """Why no page can show all demands, which were `said` so; empty: the rules have forms for each."""
+    for demand, words in zip(demands, said, strict=True):
+        if demand.asks:
+            return f"an answer is asked for, which no page gives: {words:.100}"
+        if not demand.is_understood:
+            return f"what is asked has no form that the rules know: {words:.100}"
+    return ""
+
+
 class _Episode:
     """What the pages of an episode say, and what of it the agent could have written itself."""
 

@@ -2,44 +2,82 @@
 
 Each form is the last line of the answer, or the last sentence on it, so that reasoning comes before it and cannot be
 mistaken for it. Around it may stand what models put there: headings, emphasis, quotation marks, a new line after the
-colon. A score may also come first, as it decides nothing alone. An answer that has the form twice, with different
-words, says neither, whatever stands between.
+colon. A score may also come first, as it decides nothing alone.
+
+An answer that gives another verdict, too, says neither, whatever stands between, and in whatever words that other one
+is: what follows a form's name is the same again, or there are two. "Fact", "answer" and "score" are words of the
+reasoning, too ("the agent's answer: Paris", "the game's score: 120"): behind these a verdict is a word that judges, a
+number below ten, or whatever follows the name in capitals.
+
+A thought before the answer (`<think>...</think>`, or all before a first `</think>`) is not the answer: it may quote the
+forms and weigh both. It ends at its first end, what follows counts whole, and one without an end leaves no answer.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from tars_jax.judges.judge import UnreadableVerdict
 
+
+class _Form(NamedTuple):
+    name: str
+    value: str  # as a pattern
+    wanted: str
+    judges: str = r"\S"  # behind the name and a colon, what is a verdict in other words
+    told: str = ""  # the same behind "is", a dash or the like
+
+    @property
+    def whole(self) -> re.Pattern[str]:
+        return re.compile(f"{self.name}: {self.value}", re.IGNORECASE)
+
+
+_JUDGES = (
+    r"(?:(?:un|in)?success|fail|pass|(?:in|not |partially |partly |mostly |almost )*(?:correct|accurate|complete)"
+    r"|right\b|wrong|accept|reject|true\b|false\b|partial|unclear|unknown|undecided|inconclusive|mixed)"
+)
+_SAYS = rf"(?:{_JUDGES}|(?:yes|no|not|none|maybe|perhaps|n/a|un\w+|met|shown|holds?|does|is)\b)"
+_GRADES = r"(?:\d(?:\.\d+)?(?!\d)|(?:one|two|three|four|five|zero|none)\b)"
 VERDICT_FORM = "VERDICT: SUCCESS or VERDICT: FAILURE"
 SCORE_FORM = "SCORE: 1 to SCORE: 5"
 FACT_FORM = "FACT: YES n, with the number n of the observation that shows it, or FACT: NO"
 ANSWER_FORM = "ANSWER: CORRECT or ANSWER: INCORRECT"
-_VERDICT = re.compile(r"verdict: (success|failure)\b", re.IGNORECASE)
-_SCORE = re.compile(r"score: ([1-5])\b", re.IGNORECASE)
-_FACT = re.compile(r"fact: (?:(no)|yes (\d{1,4}))\b", re.IGNORECASE)
-_ANSWER = re.compile(r"answer: (correct|incorrect)\b", re.IGNORECASE)
-_BROKEN = re.compile(r"^[#*\s]*(verdict|score|fact|answer):?[*\s]*\n\s*", re.IGNORECASE | re.MULTILINE)
+_VERDICT = _Form("verdict", "(success|failure)", VERDICT_FORM, told=_JUDGES)
+_SCORE = _Form("score", "([1-5])", SCORE_FORM, _GRADES, _GRADES)
+_FACT = _Form("fact", r"(?:(no)|yes (\d{1,4}))", FACT_FORM, _SAYS)
+_ANSWER = _Form("answer", "(correct|incorrect)", ANSWER_FORM, _JUDGES)
+
+_SEPARATED = r"(?:\s*[:=]+\s*|>\s*)"
+_TOLD = r"\s*(?:\||[-–—→]+>?|\b(?:is|was|remains|becomes)\b:?)\s*(?:\w+\s+){0,3}?"
+_MORE = r"(?![\w-]|[.,]\d|\s*(?:/|\bor\b))"  # a value ends here, and no choice of values goes on
+_NAMES = "verdict|score|fact|answer"
+_BROKEN = re.compile(rf"^[#\s]*({_NAMES}):?\s*\n(?!\W*(?:{_NAMES})\b)\s*", re.IGNORECASE | re.MULTILINE)
+_MARKS = re.compile(r"[*_~`\"“”‘«»\u200b-\u200d\u2060\ufeff]|(?<!\w)['’]|['’](?!\w)|^\s*#+", re.MULTILINE)
+_THOUGHT = re.compile(r"(?:\s*<think(?:ing)?>.*?|(?:(?!<think).)*?)</think(?:ing)?>", re.IGNORECASE | re.DOTALL)
+_THINKS = re.compile(r"\s*<think(?:ing)?>", re.IGNORECASE)
 _POINT = re.compile(r"\s*\d{1,3}[.)]\s+(\S.*)")
 _BULLET = re.compile(r"\s*[-*•]\s+(\S.*)")
 
 
 def read_verdict(text: str) -> bool:
     """Raises UnreadableVerdict for another form, and where the opposite is said, too."""
-    return _last_line(text, _VERDICT, VERDICT_FORM)[1].casefold() == "success"
+    return _last_line(text, _VERDICT)[1].casefold() == "success"
 
 
 def read_answer(text: str) -> bool:
     """Whether an answer is right. Raises UnreadableVerdict as `read_verdict` does."""
-    return _last_line(text, _ANSWER, ANSWER_FORM)[1].casefold() == "correct"
+    return _last_line(text, _ANSWER)[1].casefold() == "correct"
 
 
 def read_score(text: str) -> int:
     """Of 1 to 5: the last line, or the only one of this form. Raises UnreadableVerdict for another form, and for two
     scores."""
-    found = [match for line in _lines(text) if (match := _final(_SCORE, line))]
-    return int((_one_of(text, _SCORE, found[0]) if len(found) == 1 else _last_line(text, _SCORE, SCORE_FORM))[1])
+    plain = _plain(text)
+    found = [match for line in plain.splitlines() if (match := _final(_SCORE, line))]
+    return int((_one_of(plain, _SCORE, found[0]) if len(found) == 1 else _last_line(text, _SCORE))[1])
 
 
 def read_fact(text: str, observations: int) -> int | None:
@@ -48,7 +86,7 @@ def read_fact(text: str, observations: int) -> int | None:
     Raises UnreadableVerdict for another form, where something else is said, too, and for an observation that there is
     not.
     """
-    found = _last_line(text, _FACT, FACT_FORM)
+    found = _last_line(text, _FACT)
     if found[1]:
         return None
     number = int(found[2])
@@ -65,29 +103,53 @@ def read_points(text: str) -> list[str]:
     raise UnreadableVerdict(f"key points must be numbered lines; got {text!r:.200}")
 
 
-def _last_line(text: str, form: re.Pattern[str], wanted: str) -> re.Match[str]:
-    lines = _lines(text)
-    found = _final(form, lines[-1]) if lines else None
+def _last_line(text: str, form: _Form) -> re.Match[str]:
+    plain = _plain(text)
+    last = plain.splitlines()[-1] if plain else ""
+    found = _final(form, last)
     if found is None:
-        raise UnreadableVerdict(f"a judge's last line must be {wanted}; got {lines[-1] if lines else ''!r:.100}")
-    return _one_of(text, form, found)
+        raise UnreadableVerdict(f"a judge's last line must be {form.wanted}; got {last!r:.100}")
+    return _one_of(plain, form, found)
 
 
-def _one_of(text: str, form: re.Pattern[str], found: re.Match[str]) -> re.Match[str]:
-    """`found`, where the text says nothing else in that form."""
-    said = {match[0].casefold() for line in _lines(text) for match in form.finditer(line)}
-    if len(said) > 1:
-        raise UnreadableVerdict(f"a judge must give one verdict; got {' and '.join(sorted(said))} in {text!r:.200}")
+def _one_of(plain: str, form: _Form, found: re.Match[str]) -> re.Match[str]:
+    """`found`, where the text gives no other verdict of that form."""
+    own = found[0].split(": ", 1)[1].casefold()
+    if others := [other for each in _given(plain, form) if (other := each.casefold()) != own]:
+        said = " and ".join(f"{form.name}: {each:.30}" for each in sorted({own, *others}))
+        raise UnreadableVerdict(f"a judge must give one verdict; got {said} in {plain!r:.200}")
     return found
 
 
-def _final(form: re.Pattern[str], line: str) -> re.Match[str] | None:
+def _given(plain: str, form: _Form) -> Iterator[str]:
+    """The verdicts that a text gives: values of the form, or the words that stand in their place."""
+    value = re.compile(f"{form.value}{_MORE}", re.IGNORECASE)
+    judges = re.compile(form.judges, re.IGNORECASE)
+    for label in re.finditer(rf"(?<![^\W_/]){form.name}{_SEPARATED}(?!{form.name})", plain, re.IGNORECASE):
+        rest = plain[label.end() :]
+        if rest and (label[0].startswith(form.name.upper()) or judges.match(rest)):
+            yield _value_or_line(value, rest)
+    for label in re.finditer(rf"\b{form.name}{_TOLD}(?={form.told})", plain, re.IGNORECASE) if form.told else ():
+        yield _value_or_line(value, plain[label.end() :])
+    yield from (line for line in plain.splitlines() if re.fullmatch(form.value, line, re.IGNORECASE))
+
+
+def _value_or_line(value: re.Pattern[str], rest: str) -> str:
+    found = value.match(rest)
+    return found[0] if found else rest.partition("\n")[0]
+
+
+def _final(form: _Form, line: str) -> re.Match[str] | None:
     """The form as the whole line, or as its last sentence."""
-    return form.fullmatch(line) or form.fullmatch(re.split(r"[.!?] ", line)[-1])
+    return form.whole.fullmatch(line) or form.whole.fullmatch(re.split(r"[.!?] ", line)[-1])
 
 
-def _lines(text: str) -> list[str]:
-    """Those that are not empty, without Markdown's signs, quotation marks, a final stop and double spaces."""
-    joined = _BROKEN.sub(r"\1: ", text)
-    plain = (re.sub(r"[*`\"“”]|^\s*#+", "", line) for line in joined.splitlines())
-    return [" ".join(line.split()).removesuffix(".") for line in plain if line.strip()]
+def _plain(text: str) -> str:
+    """The answer's lines that are not empty, without Markdown's signs, quotation marks, a final stop and double
+    spaces."""
+    thought = _THOUGHT.match(text)
+    if thought is None and _THINKS.match(text):
+        return ""
+    answer = unicodedata.normalize("NFKC", text[thought.end() if thought else 0 :])
+    joined = _BROKEN.sub(r"\1: ", _MARKS.sub("", answer))
+    return "\n".join(" ".join(line.split()).removesuffix(".") for line in joined.splitlines() if line.strip())

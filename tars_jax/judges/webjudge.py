@@ -7,7 +7,7 @@ actions and the observations that tell enough. The agent's thoughts and its fina
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tars_jax import InputError
@@ -15,6 +15,8 @@ from tars_jax.environment import Task
 from tars_jax.judges.evidence import evidence_of
 from tars_jax.judges.judge import Judgement
 from tars_jax.judges.judge_model import Kept, Scored, open_judge_model
+from tars_jax.judges.requirements import clauses_of, demanded
+from tars_jax.judges.rule_model import untold
 from tars_jax.trajectory import Trajectory
 
 TIME_LIMIT_S = 600.0
@@ -50,7 +52,7 @@ class WebJudge:
         ):
             if type(number) is not int or not 1 <= number <= most:
                 raise InputError(f"judge option {name} must be a whole number from 1 to {most}; got {number!r}")
-        self._model = open_judge_model(endpoint)
+        self._model, self._has_model = open_judge_model(endpoint), bool(endpoint)
         self._threshold, self._most, self._answer, self._parallel = threshold, most_observations, answer, parallel
 
     async def __call__(self, trajectory: Trajectory, task: Task) -> Judgement:
@@ -72,3 +74,10 @@ class WebJudge:
         ]
         success = await self._model.verdict(evidence, points, kept)
         return Judgement(float(success), success)
+
+    def untold(self, task: Task, others: Sequence[Task]) -> str:
+        """As `admission.py` has it."""
+        if self._has_model or not task.instruction:
+            return ""
+        points = clauses_of(task.instruction)
+        return untold([demanded(point) for point in points], points)

@@ -45,6 +45,7 @@ class TaskShape:
     space: ActionSpace | None = None  # None: every GUI action
     varies: bool = False  # instructions differ from task to task, so that there may be longer ones
     needs_browser: bool = True
+    begun: tuple[Task, ...] = ()  # those that were seen, with what the agent is told
 
 
 def options_of(config: Any) -> list[Options]:
@@ -209,12 +210,13 @@ class _Demonstrator:
 async def _look(
     spec: EnvironmentSpec, tasks: Sequence[Task], environment: CheckedEnvironment, demonstrator: _Demonstrator
 ) -> TaskShape:
-    begun: list[tuple[Observation, str]] = []
+    begun: list[tuple[Observation, Task]] = []
     answers = [0]
     try:
         for number, task in enumerate(tasks):
             observation = await _first(environment, task)
-            begun.append((observation, environment.instruction or task.instruction))
+            told = environment.instruction or task.instruction
+            begun.append((observation, dataclasses.replace(task, instruction=told)))
             if spec.reference is not None and number < FEWEST_PROBES:
                 answers.append(await demonstrator.longest_answer(environment, observation, task))
         space = environment.action_space
@@ -225,7 +227,7 @@ async def _look(
     finally:
         await environment.close()
     sizes = [pixels.shape[:2] for observation, _ in begun if (pixels := observation.pixels) is not None]
-    instructions = {instruction for _, instruction in begun}
+    instructions = {task.instruction for _, task in begun}
     return TaskShape(
         name=spec.name,
         max_steps=tasks[0].max_steps,
@@ -235,6 +237,7 @@ async def _look(
         space=space,
         varies=len(instructions) > 1,
         needs_browser=spec.needs_browser,
+        begun=tuple(task for _, task in begun),
     )
 
 

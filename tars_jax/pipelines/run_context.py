@@ -16,6 +16,8 @@ from tars_jax.agent.prompts import PromptWriter
 from tars_jax.environment import Task
 from tars_jax.inference import Engine
 from tars_jax.inference.constraint import Constraints
+from tars_jax.judges.admission import require_told
+from tars_jax.judges.registry import judge_of
 from tars_jax.model.config import VisionConfig
 from tars_jax.model.policy import Parameters
 from tars_jax.model.sharding import make_mesh
@@ -35,6 +37,7 @@ from tars_jax.pipelines.sections import (
     well_formed,
 )
 from tars_jax.pipelines.starts import starting_point
+from tars_jax.pipelines.task_sources import listed_tasks
 from tars_jax.pipelines.windows import require_room, shapes_of, with_room
 from tars_jax.rollout.activity import Activity
 from tars_jax.rollout.episode_runner import Rollouts
@@ -146,6 +149,8 @@ class RunContext(RunSpec):
         browser = browser_config(config, config.browser.browsers, pages) if needs_browser else None
         loop = agent_config(agent, engine, vision=self.model.vision)
         self._judge = judge = open_judge(config)
+        known = listed_tasks(config) or [task for shape in self.shapes for task in shape.begun]
+        require_told((task, judge_of(task, judge)) for task in known)
         self.rollouts: Rollouts | Fleet
         self.policy: Policy
         if has_server(config):

@@ -26,7 +26,7 @@ from tars_jax.json_fields import read_json_lines
 from tars_jax.pipelines.environments import MOST_PROBES, EnvironmentTasks, options_of
 from tars_jax.pipelines.task_provider import DEMONSTRATIONS, HELD_OUT, PRACTICE, TRAINING, VALUE, TaskProvider
 from tars_jax.plugins import Plugins
-from tars_jax.tasks.splits import EVAL, SPLITS, TRAIN, split_of, without_split
+from tars_jax.tasks.splits import EVAL, FIELD, SPLITS, TRAIN, split_of, without_split
 from tars_jax.trajectory import Step, Trajectory
 
 SOURCES = Plugins("tasks", "tars_jax.task_sources")
@@ -65,6 +65,14 @@ def with_listed(config: Any) -> Any:
     config = config.copy_and_resolve_references()
     config.environment_options = json.dumps(options[0] if len(options) == 1 else options)
     return config
+
+
+def listed_tasks(config: Any) -> list[Task]:
+    """All tasks of the file that is `config.tasks`, with what the agent is told; none where it is no file. Raises
+    InputError as `TasksOfFile` does."""
+    if not config.get("tasks", "").endswith(".jsonl"):
+        return []
+    return TasksOfFile(Path(config.tasks), config).told()
 
 
 def _chosen(lines: Sequence[tuple[str, dict[str, Any]]], config: Any) -> list[tuple[str, dict[str, Any]]]:
@@ -124,6 +132,14 @@ def _asked(task: Task, record: Mapping[str, Any]) -> str:
     return json.dumps({name: value for name, value in record.items() if name not in beside}, sort_keys=True)
 
 
+def _told(task: Task) -> Task:
+    if task.instruction or task.environment not in LISTS:
+        return task
+    option, _, words = LISTS[task.environment]
+    (record,) = task.options[option]
+    return dataclasses.replace(task, instruction=str(record[words]))
+
+
 class TasksOfFile:
     """A fixed number of tasks: a share of them is held out, the rest is gone through in turns.
 
@@ -132,25 +148,29 @@ class TasksOfFile:
     websites' tasks those are left out that `_chosen` says.
 
     Raises InputError that names the line for what is no task, and for one that stands on both sides, by its id or by
-    what it asks.
+    what it asks, or for a website of which lines say both: it is held out as a whole or not at all.
     """
 
     def __init__(self, file: Path, config: Any) -> None:
         self._config, self._environment = config, EnvironmentTasks(config)
         self._sets: dict[str, list[Task]] = {side: [] for side in SPLITS}
         lines = _chosen(_lines(file), config)
-        seen: dict[str, tuple[str, str]] = {}  # where a task was met first, and on which side
+        is_said = any(FIELD in record for _, record in lines)
+        seen: dict[str, tuple[str, str]] = {}  # where a task or a said side of a site was met first, and on which side
         for (where, record), side in zip(lines, _sides(lines), strict=True):
             record = without_split(record)
             try:
                 task = self._task(record)
             except (ValueError, AttributeError, KeyError, TypeError, InputError) as error:
                 raise InputError(f"config.tasks: {where} must be a task of JSON; {error}") from error
-            for name in (f"id {task.id}", _asked(task, record)):
+            names = {f"id {task.id}": "a task", _asked(task, record): "a task"}
+            if is_said and _form(record) == "website_app":
+                names[f"site {record['site']}"] = f"the site {record['site']}"
+            for name, what in names.items():
                 first, other = seen.setdefault(name, (where, side))
                 if other != side:
                     raise InputError(
-                        f"config.tasks: {where} must be of one split; got {side} for a task that is {other} at {first}"
+                        f"config.tasks: {where} must be of one split; got {side} for {what} that is {other} at {first}"
                     )
             self._sets[side].append(task)
         if not all(self._sets.values()):
@@ -172,6 +192,10 @@ class TasksOfFile:
         seed = int.from_bytes(hashlib.sha256(str(record["id"]).encode()).digest()[:SEED_BYTES])
         task = Task(str(record["id"]), name, seed, options, most, self._config.task.instruction)
         return dataclasses.replace(task, verification=spec.verification(task))
+
+    def told(self) -> list[Task]:
+        """All of both sides; a line of a list says what the agent is told, which its task leaves to the environment."""
+        return [_told(task) for tasks in self._sets.values() for task in tasks]
 
     @property
     def has_reference(self) -> bool:

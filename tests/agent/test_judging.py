@@ -75,8 +75,13 @@ def test_the_right_answer_says_the_verifiers_verdict(grammar: str, reward: float
 
 
 @pytest.mark.parametrize(
-    "text", ["", "1", "Action: wait()", "Action: finished(content='')", "Action: finished(content='yes')"]
-)
+    "text",
+    [
+        "", "1", "Action: wait()", "Action: finished(content='')", "Action: finished(content='yes')",
+        "Action: finished(content='1')\nfinished(content='0')", "Action: finished(content='1')\n\nwait()",
+        "Action: finished(content='0')\nAction: finished(content='1')",
+    ],
+)  # fmt: skip
 def test_what_says_neither_is_no_verdict_and_never_right(text: str) -> None:
     assert verdict_of(text, "text") is None
     for reward in (0.0, 1.0):

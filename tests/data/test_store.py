@@ -197,6 +197,7 @@ def test_queries(store: Store, where: str, count: int) -> None:
     ("where", "words"),
     [
         ("colour=red", "must compare one of id, task"),
+        ("verdcit=1", r"must compare one of .*; got 'verdcit' \(did you mean 'verdict'\?\)"),
         ("cycle", "must be conditions such as"),
         ("cycle=", "must be conditions such as"),
         ("cycle==1", "must be conditions such as"),

@@ -222,6 +222,7 @@ def later(path: Path, event: dict[str, Any]) -> None:
         {"archive": ["a"], "by": "ada"},
         {"drop": "a", "because": "it is old"},
         {"verdict": {"value": True, "kind": "judge"}, "episode": "a", "confidence": 0.5},
+        {"verdict": {"value": True, "kind": "judge", "confidence": 0.5}, "episode": "a"},
     ],
 )
 def test_a_store_of_a_newer_version_is_refused_and_left_alone(event: dict[str, Any], tmp_path: Path) -> None:

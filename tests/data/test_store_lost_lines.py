@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -139,6 +140,46 @@ def test_lost_lines_are_noticed_without_an_index(name: str, whole: tuple[Path, K
     assert check(path) == [] and kept(path).ids == whole[1].ids  # which the records tell
 
 
+def head(**fields: object) -> Callable[[Path], object]:
+    return lambda path: (path / "journal.head").write_bytes(encoded({"size": 1, "lines": 1, "checksum": "", **fields}))
+
+
+def beside(change: Callable[[bytes], bytes]) -> Callable[[Path], object]:
+    """A replacement that is no whole one, next to a journal that is."""
+    return lambda path: (path / "journal.next").write_bytes(change((path / "journal.jsonl").read_bytes()))
+
+
+def head_of_a_folder(path: Path) -> None:
+    (path / "journal.head").unlink()
+    (path / "journal.head").mkdir()
+
+
+def nest(path: Path) -> None:
+    text = b'{"a":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+    write(path, [*written(path), b"%08x %s\n" % (zlib.crc32(text), text)])
+
+
+REFUSED = {
+    "an empty replacement": beside(lambda _: b""), "one without its end": beside(lambda lines: lines[:-20]),
+    "some of its lines": beside(lambda lines: b"".join(lines.splitlines(keepends=True)[:3])),
+    "no replacement": beside(lambda _: b"garbage\n"), "no number": head(size="a"), "a negative one": head(size=-5),
+    "too large": head(size=10**400), "more": head(more=1), "a folder": head_of_a_folder, "nested": nest,
+    "all twice": lambda path: write(path, 2 * written(path)),
+    "one twice": lambda path: write(path, [*written(path), written(path)[-1]]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_opening_refuses_check_finds_and_repair_mends(name: str, whole: tuple[Path, Kept], tmp_path: Path) -> None:
+    path = copied(whole, tmp_path)
+    REFUSED[name](path)
+    with pytest.raises(InputError, match="repair"):
+        Store(path)
+    assert {problem.kind for problem in check(path)} == {"journal"}
+    repair(path)
+    assert check(path) == [] and kept(path) == whole[1]
+
+
 def test_lines_in_another_order_are_noticed(whole: tuple[Path, Kept], tmp_path: Path) -> None:
     """An index that has them in the right one is not made from them again."""
     path = copied(whole, tmp_path)
@@ -204,7 +245,7 @@ def test_a_store_without_numbers_is_read_and_numbered_from_its_next_line(
 ) -> None:
     path = copied(whole, tmp_path)
     made_old(path)
-    assert [problem.kind for problem in check(path)] == ["index"]  # which is missing
+    assert [problem.kind for problem in check(path)] == ["journal", "index"]  # uncounted, and missing
     assert kept(path) == whole[1] and check(path) == []
     with Store(path) as store:
         store.hold_out([played(8, True).task])
@@ -229,6 +270,34 @@ def test_what_a_store_without_numbers_loses_its_index_tells(
     assert_refused(path)
     repair(path)
     assert check(path) == [] and kept(path) == whole[1]
+
+
+@pytest.mark.parametrize("name", ["whole", "hold-out", "first", "cut to one"])
+def test_a_store_that_nothing_counts_says_so(
+    name: str, whole: tuple[Path, Kept], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without numbers, head and index: what others speak of is missed, for the rest nobody can tell."""
+    path = copied(whole, tmp_path)
+    if name != "whole":
+        DAMAGES[name](path)
+    made_old(path)
+    said = [str(problem) for problem in check(path) if problem.kind == "journal"]
+    untold = "nothing tells whether hold-outs, verdicts or assignments are lost"
+    assert any(f"{untold}; repair numbers" in each for each in said)
+    if name == "first":
+        assert_refused(path)
+        assert any("the lines that added 1 episodes are missing, the first one" in each for each in said)
+    else:
+        other = shutil.copytree(path, tmp_path / "opened")
+        Store(other).close()
+        assert untold in capsys.readouterr().err
+        assert bool(check(other)) == (name == "cut to one")  # records without a line
+    repair(path)
+    capsys.readouterr()
+    Store(path).close()
+    assert capsys.readouterr().err == "" and check(path) == []
+    assert [decoded(line).number for line in written(path)] == list(range(1, len(written(path)) + 1))
+    assert kept(path).ids == whole[1].ids
 
 
 # ---- killed

@@ -12,13 +12,13 @@ import pytest
 
 from tars_jax.agent import Finished, Type
 from tars_jax.environment import ActionSpace, Task, Transition
+from tars_jax.envs.examples.functions_vault import DOORS, NOTES
+from tars_jax.envs.examples.grid_gymnasium import MOVES
+from tars_jax.envs.examples.text_echo import WORDS
 from tars_jax.envs.registry import EnvironmentResources, load_environment
-from tests.environments.functions_vault import DOORS, NOTES
-from tests.environments.grid_gymnasium import MOVES
-from tests.environments.text_echo import WORDS
 
-ECHO, VAULT = "tests.environments.text_echo:TextEcho", "tests.environments.functions_vault:Vault"
-GRID = "gymnasium:tests.environments.grid_gymnasium:Grid-v0"
+ECHO, VAULT = "tars_jax.envs.examples.text_echo:TextEcho", "tars_jax.envs.examples.functions_vault:Vault"
+GRID = "gymnasium:tars_jax.envs.examples.grid_gymnasium:Grid-v0"
 NAMES = ["up", "right", "down", "left"]
 Chooses = Callable[[dict[str, Any], random.Random], Any]
 

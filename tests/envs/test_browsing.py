@@ -18,10 +18,10 @@ from tars_jax.agent.actions import Finished, ToolCall
 from tars_jax.environment import Task, Verification
 from tars_jax.envs.browsing import BrowsingEnvironment
 from tars_jax.envs.browsing_players import random_move
+from tars_jax.envs.examples.small_encyclopedia import SmallEncyclopedia
 from tars_jax.envs.registry import EnvironmentResources, load_environment
 from tars_jax.rollout.episode_runner import page_resources
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager
-from tests.environments.small_encyclopedia import SmallEncyclopedia
 
 DUMP = "<mediawiki>{}</mediawiki>"
 PAGE = "<page><title>{}</title><ns>0</ns><revision><text>{}</text></revision></page>"

@@ -16,8 +16,8 @@ from tars_jax import InputError
 from tars_jax.environment import EnvironmentFailure
 from tars_jax.envs.registry import EnvironmentSpec, load_environment, register_environment
 
-ECHO, VAULT = "tests.environments.text_echo:TextEcho", "tests.environments.functions_vault:Vault"
-GRID = "gymnasium:tests.environments.grid_gymnasium:Grid-v0"
+ECHO, VAULT = "tars_jax.envs.examples.text_echo:TextEcho", "tars_jax.envs.examples.functions_vault:Vault"
+GRID = "gymnasium:tars_jax.envs.examples.grid_gymnasium:Grid-v0"
 
 
 def make(name: str, **kwargs: Any) -> gymnasium.Env[Any, Any]:

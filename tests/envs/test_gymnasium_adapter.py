@@ -21,7 +21,7 @@ from tars_jax.envs.gymnasium_adapter import GymnasiumEnvironment
 from tars_jax.envs.gymnasium_spaces import ActFunction, is_readable, plain, written
 from tars_jax.envs.registry import EnvironmentResources, load_environment
 
-GRID = "tests.environments.grid_gymnasium:Grid-v0"
+GRID = "tars_jax.envs.examples.grid_gymnasium:Grid-v0"
 MOVES = ["up", "right", "down", "left"]
 LAKE: dict[str, Any] = {"render_mode": "ansi", "is_slippery": False, "action_names": ["left", "down", "right", "up"]}
 DRAWS = importlib.util.find_spec("pygame") is not None

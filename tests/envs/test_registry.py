@@ -29,7 +29,7 @@ from tars_jax.tasks.games.catalog import game_names, load_game
 
 HERE = __name__
 NOTHING = EnvironmentResources()
-ECHO = "tests.environments.text_echo:TextEcho"
+ECHO = "tars_jax.envs.examples.text_echo:TextEcho"
 
 
 class Bare:
@@ -206,7 +206,7 @@ def test_gymnasiums() -> None:
 def test_an_entry_point_of_an_installed_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A distribution as pip lays it out: a module, and a folder that says what it offers."""
     (tmp_path / "far_away.py").write_text(
-        f"from {HERE} import SPEC\nfrom tests.environments.text_echo import TextEcho\n"
+        f"from {HERE} import SPEC\nfrom tars_jax.envs.examples.text_echo import TextEcho\n"
     )
     about = tmp_path / "far_away-1.0.dist-info"
     about.mkdir()

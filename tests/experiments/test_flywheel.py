@@ -44,7 +44,7 @@ from tests.data.test_store import played
 from tests.experiments.flywheel_run import count_changes
 from tests.experiments.test_stages import TOKENIZER, nothing_is_learned, weights  # noqa: F401
 
-VAULT = "tests.environments.functions_vault:Vault"
+VAULT = "tars_jax.envs.examples.functions_vault:Vault"
 FLAGS = (
     f"environment={VAULT}", "environment_options={}", "task.max_steps=3", "task.evaluation_episodes=6",
     "demonstrations.episodes=24", "demonstrations.skill=0.5", "sampling.tasks=10", "ct.updates=1", "ct.batch_rows=4",

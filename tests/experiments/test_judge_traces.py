@@ -13,8 +13,8 @@ from experiments.__main__ import main
 from tars_jax.agent.calls import action_from_call
 from tars_jax.data.recorded import hidden_truth, labelled_traces
 from tars_jax.environment import Task
+from tars_jax.envs.examples.text_office import KINDS, TextOffice
 from tars_jax.trajectory import Trajectory
-from tests.environments.text_office import KINDS, TextOffice
 from tests.judges.episodes import episode, task
 
 QUICK = [

@@ -25,7 +25,7 @@ from tars_jax.rollout.players import reference_player
 from tests.experiments.test_stages import TOKENIZER, Saying, stop_learning, weights
 
 __all__ = ["weights"]
-ECHO = "tests.environments.text_echo:TextEcho"
+ECHO = "tars_jax.envs.examples.text_echo:TextEcho"
 ONE, ZERO = (TOKENIZER.encode(digit)[0] for digit in "10")
 SIZES = ("packing.row_length=96", "packing.images_per_row=1", "engine.max_length=96", "engine.length_buckets=96,")
 FEW = ("annotated.verdicts=4", "annotated.updates=1", "annotated.batch_rows=4", "ppo.updates=1", "ppo.min_batch=4")

@@ -31,6 +31,7 @@ def test_right_ones_are_taken_and_wrong_ones_are_not(form: dict[str, Any]) -> No
     question, reference = form["question"], form["reference"]
     assert [each for each in form["right"] if verdict(each, reference, question) is not True] == []
     assert [each for each in form["wrong"] if verdict(each, reference, question) is True] == []
+    assert [each for each in form.get("unknown", ()) if verdict(each, reference, question) is not None] == []
 
 
 @pytest.mark.parametrize(

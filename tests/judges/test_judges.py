@@ -25,7 +25,7 @@ from tests.environments.questions import CAPITALS, country
 
 HERE = "tests.judges.test_judges:"
 QUESTIONS = "tests.environments.questions:Capitals"
-ECHO = "tests.environments.text_echo:TextEcho"
+ECHO = "tars_jax.envs.examples.text_echo:TextEcho"
 WRITER = PromptWriter(load_tokenizer(), 1, max_observation_tokens=16)
 
 

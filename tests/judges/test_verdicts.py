@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tars_jax.judges import UnreadableVerdict
 from tars_jax.judges.verdicts import read_answer, read_fact, read_points, read_score, read_verdict
@@ -19,6 +21,12 @@ from tars_jax.judges.verdicts import read_answer, read_fact, read_points, read_s
         ("### VERDICT: SUCCESS", True),
         ("**Verdict:**\n\nsuccess", True),
         ("The filter was not applied. Verdict: failure", False),
+        ("### Verdict\n**VERDICT: SUCCESS**", True),
+        ("VERDICT: FAILURE, as nothing was saved.\n\nVERDICT: FAILURE", False),
+        ("The page's answer: wrong password. Score: 17.\nVERDICT: FAILURE", False),
+        ("<think>VERDICT: SUCCESS or VERDICT: FAILURE? It fails.</think>\n\nVERDICT: FAILURE", False),
+        ("It must be VERDICT: SUCCESS or VERDICT: FAILURE.\n</think>\nAll is met.\nVERDICT: SUCCESS", True),
+        ("<Thinking>\nVERDICT: FAIL\n</Thinking>VERDICT: SUCCESS", True),
     ],
 )
 def test_a_verdict_is_the_whole_last_line(text: str, success: bool) -> None:
@@ -47,11 +55,78 @@ def test_a_verdict_is_the_whole_last_line(text: str, success: bool) -> None:
         "VERDICT: FAILURE - no, VERDICT: SUCCESS",
         "**VERDICT: FAILURE** (verdict: success)",
         "It is VERDICT: FAILURE, I thought.\nVERDICT: SUCCESS",
+        "VERDICT: FAIL\nVERDICT: SUCCESS",
+        "verdict:failed\n\nVERDICT: SUCCESS",
+        "VERDICT: SUCCESS / FAILURE\nVERDICT: SUCCESS",
+        "__Verdict__:\n\n~~not a success~~\n\nVERDICT: SUCCESS",
+        "VERDICT：ＦＡＩＬＵＲＥ\nVERDICT: SUCCESS",
+        "My verdict is thus a failure.\nVERDICT: SUCCESS",
+        "| Verdict | FAILURE |\n\nVERDICT: SUCCESS",
+        "<verdict>FAIL</verdict>\nVERDICT: SUCCESS",
+        "FAILURE\n\nVERDICT: SUCCESS",
+        '{"verdict": "FAILURE"}\nVERDICT: SUCCESS',
+        '{"verdict": "SUCCESS", "verdict": "FAILURE"}',
+        "<think>VERDICT: SUCCESS",
+        "<think>The page says </think> VERDICT: FAILURE, but no.</think>\nVERDICT: SUCCESS",
+        "VERDICT: FAIL <think>no</think>\nVERDICT: SUCCESS",
     ],
 )
 def test_what_is_no_verdict_is_unreadable(text: str) -> None:
     with pytest.raises(UnreadableVerdict):
         read_verdict(text)
+
+
+VALUES = {
+    read_verdict: ("verdict", ("success", "failure")),
+    read_answer: ("answer", ("correct", "incorrect")),
+    read_score: ("score", ("1", "4")),
+    (lambda text: read_fact(text, 9)): ("fact", ("yes 7", "yes 2", "no")),
+}
+OTHERS = {
+    "verdict": ("fail", "failed", "unsuccessful", "passed", "unclear", "not success", "success or failure", "❌"),
+    "answer": ("wrong", "right", "not correct", "partially correct", "correct/incorrect"),
+    "score": ("6", "0", "45", "4/5", "2.5", "three", "n/a"),
+    "fact": ("unknown", "yes", "not shown", "no or yes 2", "true", "yes 1-2"),
+}
+CASES = (str.upper, str.lower, str.title)
+MARKED = ("{}", "**{}**", "### {}", "> {}", "- {}", "`{}`", '"{}"', "_{}_", "{}.", "({})", '{{"it": "{}"}}')
+WORDS = st.sampled_from(["", " Wait.", " The page says so.", ": so ", "\n", "\n\nOn the other hand, ", "; no, ", " — "])
+
+
+@settings(deadline=None)
+@given(
+    reader=st.sampled_from(list(VALUES)),
+    pick=st.integers(0, 100),
+    said=st.tuples(st.sampled_from(CASES), st.sampled_from(MARKED), st.sampled_from([": ", ":", " : ", ":\n\n", "="])),
+    between=WORDS,
+    more=WORDS,
+    final=st.sampled_from(CASES),
+)
+def test_two_verdicts_are_unreadable_whatever_stands_between(reader, pick, said, between, more, final) -> None:  # type: ignore[no-untyped-def]
+    name, values = VALUES[reader]
+    last = values[pick % len(values)]
+    case, marked, colon = said
+    other = [each for each in (*values, *OTHERS[name]) if each != last][pick % (len(values) + len(OTHERS[name]) - 1)]
+    if other in ("n/a", "45"):  # a score of something else, but in the form's capitals
+        case = str.upper
+    first = marked.format(case(f"{name}{colon}{other}"))
+    text = f"{first}{between}{more}\n{final(f'{name}: {last}')}"
+    with pytest.raises(UnreadableVerdict):
+        reader(text)
+    again = marked.format(case(f"{name}{colon}{last}"))
+    if not between.strip("\n .:;") and not more.strip("\n .:;"):
+        assert reader(f"{again}\n{final(f'{name}: {last}')}") == reader(f"{name}: {last}")
+    thought = f"<think>{first}{between}{more}</think>\n{final(f'{name}: {last}')}"
+    assert reader(thought) == reader(f"{name}: {last}")
+
+
+def test_words_of_the_reasoning_are_no_second_verdict() -> None:
+    assert read_answer("The agent's answer: Paris. The right answer: Paris.\nANSWER: CORRECT")
+    assert read_answer("Agent's answer: yes.\nThe answer is correct.\nANSWER: CORRECT")
+    assert not read_answer("Its answer is not right.\nANSWER: INCORRECT")
+    assert read_fact("The fact: two pens are in the cart.\nFACT: YES 1", 2) == 1
+    assert read_score("The game shows Score: 128.\nSCORE: 4") == 4
+    assert read_verdict("A score: 3. A fact: no.\nVERDICT: SUCCESS")
 
 
 def test_scores_and_facts_and_key_points() -> None:

@@ -126,9 +126,9 @@ STARTS = {
         "packing.row_length=512 engine.max_length=512 engine.length_buckets=512,",
         progress("annotated"),
     ),
-    "judge_traces": Start(  # the other parts take a checkout
-        "parts.maze.episodes=2 parts.tiles.episodes=0 parts.office.episodes=0 parts.tools.episodes=0 "
-        "parts.text.episodes=0 parts.encyclopedia.episodes=0 parts.computer.episodes=0",
+    "judge_traces": Start(
+        "parts.maze.episodes=2 parts.tiles.episodes=0 parts.office.episodes=2 parts.tools.episodes=2 "
+        "parts.text.episodes=2 parts.encyclopedia.episodes=2 parts.computer.episodes=0",
         r"^maze: \d of 2 labelled", ends=True,
     ),
     "judge_agreement": Start(

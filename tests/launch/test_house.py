@@ -1,6 +1,7 @@
 """The house of floors, as the top README draws it: lower floors import no upper ones, and neighbors not each other."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -64,3 +65,10 @@ def test_no_experiment_imports_another(file: Path) -> None:
     for module in imported(file):
         parts = module.split(".")
         assert parts[0] != "experiments" or parts[1] not in others, f"{file} imports {module}"
+
+
+@pytest.mark.parametrize("folder", ["tars_jax", "experiments", "configs"])
+def test_what_is_installed_takes_no_checkout(folder: str) -> None:
+    """A recipe that names a module of the tests runs where these lie alone."""
+    files = [file for file in (ROOT / folder).rglob("*.py") if "__pycache__" not in file.parts]
+    assert files and not [str(file) for file in files if re.search(r"\btests\.\w+", file.read_text("utf-8"))]

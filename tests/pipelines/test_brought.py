@@ -18,7 +18,7 @@ from tars_jax.trajectory.files import load_trajectory
 from tests.environments.samplers import sampling_server
 
 HERE = "tests.pipelines.test_brought:"
-ECHO = "tests.environments.text_echo:TextEcho"
+ECHO = "tars_jax.envs.examples.text_echo:TextEcho"
 TINY = (
     "demonstrations.episodes=16", "supervised.updates=6", "supervised.batch_rows=8", "value.episodes=12",
     "value.max_updates=4", "value.batch_rows=8", "ppo.min_batch=8", "ppo.minibatch_rows=8",
@@ -88,6 +88,7 @@ def test_a_run_with_all_that_can_be_brought(form: str, tmp_path: Path, capsys: p
         (("server.address=http://127.0.0.1:1",), "agent.constrained must be False with server.address"),
         (("server.address=http://127.0.0.1:1", "agent.constrained=False", "server.form=vllm"), "server.model must be"),
         (("task.judge=no.such:judge",), "judge 'no.such:judge': 'no.such' must be a module that can be imported"),
+        (("task.judge=webjudge",), "task.judge must be able to tell these tasks; it could not say of 6 of 6, of "),
         (("demonstrations.datasets=nowhere.jsonl,",), "dataset must be a folder of trajectories"),
         (("demonstrations.player=no.such:player",), "player 'no.such:player': 'no.such' must be a module"),
     ],

@@ -21,9 +21,9 @@ from tars_jax.trajectory import Outcome, Trajectory
 from tars_jax.trajectory.files import load_trajectory
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-ECHO = "tests.environments.text_echo:TextEcho"
-VAULT = "tests.environments.functions_vault:Vault"
-GRID = "gymnasium:tests.environments.grid_gymnasium:Grid-v0"
+ECHO = "tars_jax.envs.examples.text_echo:TextEcho"
+VAULT = "tars_jax.envs.examples.functions_vault:Vault"
+GRID = "gymnasium:tars_jax.envs.examples.grid_gymnasium:Grid-v0"
 TINY = (
     "value.max_updates=4", "value.batch_rows=8", "ppo.updates=1", "ppo.min_batch=8", "ppo.minibatch_rows=8",
     "task.evaluation_episodes=8", "browser.pages=4",
@@ -106,7 +106,7 @@ def test_two_tasks_of_a_benchmark_are_trained_on(tmp_path: pathlib.Path) -> None
         (("environment_options=3",), ECHO, "must be a JSON object or a list of some; got '3'"),
         (('environment_options={"round": 1}',), ECHO, "an option must be one of rounds, typed; got 'round'"),
         (("seed=1",), "no_such_game", "no_such_game"),
-        (("seed=1",), "tests.environments.text_echo:Nobody", "Nobody"),
+        (("seed=1",), "tars_jax.envs.examples.text_echo:Nobody", "Nobody"),
     ],
 )
 def test_what_cannot_be_trained_on_is_a_sentence(flags: tuple[str, ...], environment: str, words: str) -> None:

@@ -38,7 +38,7 @@ ROOT = Path(__file__).parents[2]
 TOKENIZER = load_tokenizer()
 WRITER = PromptWriter(TOKENIZER, 1, max_observation_tokens=16)
 SIZES = ("packing.row_length=96", "engine.max_length=96", "engine.length_buckets=96,", "browser.pages=2")
-ECHO = "tests.environments.text_echo:TextEcho"
+ECHO = "tars_jax.envs.examples.text_echo:TextEcho"
 
 
 @pytest.fixture(scope="module")

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import importlib
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tars_jax.data.datasets import read_dataset
+from tars_jax.data.store.routing import CT
 from tars_jax.data.texts import sums
+from tars_jax.pipelines.checkout import ROOT
+from tars_jax.pipelines.flywheel import LOSS_ON
 from tars_jax.pipelines.training_sets import draw, in_rows, learned_tokens, mixture
 from tars_jax.trajectory import ContextWindow, Trajectory
 from tars_jax.trajectory.checks import check_windows
@@ -51,6 +55,25 @@ def test_a_weight_is_a_share_of_what_is_learned_from() -> None:
     alone = draw("ct", [], texts, 0.75, size=size, count=0, seed=0, texts_alone=True)
     assert sorted(each.id for each in alone) == ["text 10", "text 20", "text 30"]
     assert draw("ct", [], texts, 0.0, size=size, count=0, seed=0, texts_alone=True) == []
+
+
+@pytest.mark.parametrize("name", sorted(file.stem for file in (ROOT / "configs").glob("flywheel*.py")))
+def test_the_agents_data_are_the_smaller_part_of_ct(name: str) -> None:
+    """In every flywheel that is shipped, whatever the lengths of texts and episodes; one has no text, and says so."""
+    config = importlib.import_module(f"configs.{name}").get_config()
+    if name == "flywheel_text":
+        assert not config.text.datasets
+        return
+    assert set(config.text.datasets) >= {"tars_jax.data.tutorials:tutorials"}
+    texts = [text(length, first) for first, length in ((10, 4), (20, 9), (30, 60))]
+
+    def size(each: Trajectory) -> int:
+        return learned_tokens(each, LOSS_ON[CT], image=0)
+
+    for episodes in (EPISODES * 8, [text(50, 1000 + number) for number in range(40)]):
+        drawn = draw("ct", episodes, texts, config.text.ct_weight, size=size, count=0, seed=0)
+        found = mixture(drawn, {each.id: "text" for each in texts}, size)
+        assert 0 < found["agent"]["tokens"] < 0.35 * sum(each["tokens"] for each in found.values())
 
 
 def test_what_a_stage_learns_from() -> None:

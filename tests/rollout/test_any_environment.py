@@ -23,9 +23,9 @@ from tars_jax.trajectory import Outcome, Trajectory
 TOKENIZER = load_tokenizer()
 WRITER = PromptWriter(TOKENIZER, 1, max_observation_tokens=32)
 HERE = "tests.rollout.test_any_environment:"
-ECHO = "tests.environments.text_echo:TextEcho"
-VAULT = "tests.environments.functions_vault:Vault"
-GRID = "gymnasium:tests.environments.grid_gymnasium:Grid-v0"
+ECHO = "tars_jax.envs.examples.text_echo:TextEcho"
+VAULT = "tars_jax.envs.examples.functions_vault:Vault"
+GRID = "gymnasium:tars_jax.envs.examples.grid_gymnasium:Grid-v0"
 
 
 class Bad:

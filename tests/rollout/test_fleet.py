@@ -167,7 +167,7 @@ def test_hosts_open_no_browser_where_no_environment_needs_one(
     ray: Any, descendants: Callable[[int], dict[int, bytes]], tmp_path: Path
 ) -> None:
     writer = PromptWriter(TOKENIZER, 1, max_observation_tokens=32)
-    tasks = [Task(f"t{seed}", "tests.environments.text_echo:TextEcho", seed, {}, 4) for seed in range(4)]
+    tasks = [Task(f"t{seed}", "tars_jax.envs.examples.text_echo:TextEcho", seed, {}, 4) for seed in range(4)]
     with Fleet(None, writer, AgentConfig(), FleetConfig(hosts=1, pages=2, cpus=0.5)) as fleet:
         played = fleet.play(tasks, reference_player(writer, "text", skill=1.0), tmp_path)
         opened = [line for line in descendants(fleet.pids[0]).values() if b"--user-data-dir" in line]

@@ -21,7 +21,7 @@ from tars_jax.trajectory import Trajectory
 
 WRITER = PromptWriter(load_tokenizer(), 1, max_observation_tokens=16)
 HERE = "tests.rollout.test_own_players:"
-ECHO = "tests.environments.text_echo:TextEcho"
+ECHO = "tars_jax.envs.examples.text_echo:TextEcho"
 
 
 def reads(observation: Observation, rng: random.Random, skill: float) -> Move:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import datetime
 import json
 import re
 from typing import Any
@@ -106,6 +107,26 @@ def test_each_change_has_a_row_of_its_own() -> None:
     assert unpaired([[0, 1], [0]]) is None and unpaired([[0], [0]]) == 1 and unpaired([[]]) == 0
 
 
+def test_a_date_that_a_form_fills_in_is_the_day_on_which_it_is_done() -> None:
+    dated = {"read": "tickets", "is": {"title": "Door"}, "today": {"owner": "%Y-%m-%d"}, "open": ["id", "status"]}
+    effect = Effect.from_json({"changes": [dated]})
+    assert Effect.from_json(effect.to_json()) == effect
+    friday, next_day = datetime.date(2031, 2, 28), datetime.date(2031, 3, 1)
+
+    def judged(owner: str, *days: datetime.date) -> str:
+        now = to_tables(state(tickets=tickets(LAMP, DESK, RUG, (4, "Door", "open", owner))))
+        return effect.wrong(to_tables(BEFORE), now, days)
+
+    assert not judged("2031-02-28", friday) and not judged("2031-02-28", friday, next_day), "begun before midnight"
+    assert not judged("2031-03-01", friday, next_day)
+    for other in ("2031-02-27", "2031-03-02", "2031-2-28", "28.02.2031", "", "2030-02-28"):
+        assert judged(other, friday, next_day), other
+    today = [datetime.datetime.now(datetime.UTC).date() + datetime.timedelta(days=n) for n in (0, 1)]
+    assert judged(friday.isoformat()) and not all(judged(day.isoformat()) for day in today), "today, unless one says"
+    assert not effect.changes[0].fits(None, {"title": "Door", "owner": "2031-02-28", "id": "4", "status": ""})
+    assert effect.on(friday).changes[0].is_ == {"title": "Door", "owner": "2031-02-28"}
+
+
 @pytest.mark.parametrize("where", [{"owner": "ada"}, {"title": "Sofa"}])
 def test_a_row_that_is_not_told_from_the_others_is_refused(where: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=r"where of tickets must find one row of its own; got [02] for"):
@@ -123,10 +144,16 @@ def test_a_row_that_is_not_told_from_the_others_is_refused(where: dict[str, Any]
         ({"changes": [{"read": "t"}]}, "must say what a row is like"),
         ({"changes": [{"read": "t", "gone": True}]}, "must have where"),
         ({"changes": [{"read": "t", "where": {"a": 1}, "gone": True, "is": {"a": 2}}]}, "and no fields"),
-        ({"changes": [{"read": "t", "is": {"a": 1}, "open": ["a"]}]}, "in one of is, contains and open; got 'a'"),
+        (
+            {"changes": [{"read": "t", "is": {"a": 1}, "open": ["a"]}]},
+            "contains, today and open; got 'a'",
+        ),
         ({"changes": [{"read": "t", "is": {"a": [1]}}]}, r"effect.changes\[0\].a must be a text or a number"),
         ({"changes": [{"read": "t", "contains": {"a": "b"}}]}, "contains.a must be an array of texts"),
         ({"changes": [{"read": "t", "contains": {"a": []}}]}, "contains.a must be an array of texts"),
+        ({"changes": [{"read": "t", "today": {"a": 3}}]}, r"effect.changes\[0\].today.a must be a text; got 3"),
+        ({"changes": [{"read": "t", "today": {"a": "%Y-%m"}}]}, "today must say how a day is written.*; got '%Y-%m'"),
+        ({"changes": [{"read": "t", "is": {"a": 1}, "today": {"a": "%d"}}]}, "today and open; got 'a' in two"),
         ({"changes": [{"read": "t", "open": [1]}]}, "open must be an array of names"),
         ({"changes": [{"read": "t", "is": {"a": 1}, "sql": "x"}]}, r"effect.changes\[0\].sql must not be there"),
         ({"changes": [], "open": ["log"]}, "effect.open must be an object"),

@@ -12,7 +12,7 @@ import pytest
 
 from tars_jax import InputError
 from tars_jax.data.website_synthesis.task import SynthesizedTask, split_of
-from tars_jax.envs.website_app import drawn
+from tars_jax.envs.website_app import drawn, read_tasks
 from tars_jax.pipelines.task_sources import TasksOfFile
 from tars_jax.tasks.websites.task import SYNTHESIZED, WebsiteTask, read_website_tasks
 
@@ -103,6 +103,8 @@ ASKED = synthesized("trac", 1).to_json()
         ([ASKED, {**ASKED, "id": "b", "split": ""}], "f.jsonl:2: split must be train or eval, as other lines"),
         ([ASKED, {**ASKED, "split": "eval", "seed": 3}], "f.jsonl:2 must be of one split; got eval for a task"),
         ([ASKED, {**ASKED, "split": "eval", "id": "b"}], "f.jsonl:2 must be of one split; got eval for a task"),
+        ([ASKED, {**ASKED, "split": "eval", "id": "b", "instruction": "Another."}],
+         "f.jsonl:2 must be of one split; got eval for the site trac that is train at .*f.jsonl:1"),
         ([ASKED, '{"split": "train", "split": "eval"}'], "f.jsonl:2 must be a task of JSON; .split. stands"),
         ([ASKED], "f.jsonl must hold tasks to train on and tasks to hold out"),
     ],
@@ -124,6 +126,31 @@ def test_websites_read_the_same_word() -> None:
         WebsiteTask.from_json({**ASKED, "about": {"split": "eval"}})
     with pytest.raises(InputError, match="split of task 'a' must be train or eval; got 'held_out'"):
         SynthesizedTask("a", "trac", "create", "Do it.", 1, 5, split="held_out")
+
+
+def test_a_site_of_two_sides_is_refused_wherever_its_tasks_are_read(tmp_path: Path) -> None:
+    """What is held out would be seen in training."""
+    other = {**ASKED, "id": "b", "instruction": "Another.", "split": "eval"}
+    unsaid = {**other, "split": ""}
+    apart = {**other, "site": "fossil"}
+    lines, array = tmp_path / "f.jsonl", tmp_path / "f.json"
+    for second, said in (
+        (other, "split of all tasks of trac must be the same, train or eval; got train for 'trac-1' and eval for 'b'"),
+        (unsaid, "split of all tasks of trac must be the same, train or eval; got train for 'trac-1' and none for 'b'"),
+        (apart, ""),
+    ):
+        lines.write_text("\n".join(map(json.dumps, (ASKED, second))), "utf-8")
+        array.write_text(json.dumps([ASKED, second]), "utf-8")
+        given = [ASKED, second]
+        for read, source in ((read_website_tasks, lines), (read_website_tasks, array), (read_tasks, given)):
+            if said:
+                with pytest.raises(InputError, match=said):
+                    read(source)  # type: ignore[arg-type]
+            else:
+                assert [task.split for task in read(source)] == ["train", "eval"]  # type: ignore[arg-type]
+    array.write_text('[{"split": "train", "split": "eval"}]', "utf-8")
+    with pytest.raises(InputError, match="f.json must be a whole JSON file; got 'split' stands in it twice"):
+        read_website_tasks(array)
 
 
 @pytest.mark.usefixtures("no_sites")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
+import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,14 +13,18 @@ from typing import Any
 import pytest
 
 from tars_jax import InputError
+from tars_jax.agent.actions import Finished
+from tars_jax.envs.website_app import WebsiteAppEnvironment
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.tasks.websites import installation
 from tars_jax.tasks.websites.catalog import load_website, website_names
 from tars_jax.tasks.websites.session import WebsiteSession
 from tars_jax.tasks.websites.site import Files, Row
+from tars_jax.tasks.websites.sqlite_web import Added
 from tars_jax.tasks.websites.steady import MOST_READS, steady_tables
 from tars_jax.tasks.websites.tables import to_tables
 from tars_jax.tasks.websites.task import WebsiteTask, read_website_tasks
+from tars_jax.tasks.websites.tiddlywiki import Settings
 
 ROWS = [{"id": 1, "summary": "Door lock beeps ", "status": "new"}, {"id": 2, "summary": "x\r\ny", "status": None}]
 TASK = {
@@ -40,6 +45,8 @@ def test_content_comes_from_the_seed_alone(name: str) -> None:
 
 class Moving:
     """A site whose state is another one at each read, for so many reads."""
+
+    site = load_website("trac")
 
     def __init__(self, moves: int) -> None:
         self.left, self.reads = moves, 0
@@ -91,6 +98,61 @@ def test_a_reader_that_cannot_make_sense_of_a_state_is_a_failure_and_no_verdict(
     session = Torn(declared, 0, None, None)  # type: ignore[arg-type]
     with pytest.raises(SandboxFailure, match="website: trac: torn could not be read: JSONDecodeError"):
         asyncio.run(session.snapshot())
+
+
+@pytest.mark.parametrize("reads", [1, 2])
+def test_a_reader_that_fails_while_an_episode_is_judged_is_no_verdict(
+    reads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor is a state that goes on changing. Whoever has such a session gives it back as one that is not whole."""
+
+    class Session:
+        site, left = load_website("trac"), reads
+
+        async def snapshot(self) -> dict[str, Any]:
+            self.left -= 1
+            if self.left == 0:
+                raise SandboxFailure("website", "sql: disk I/O error")
+            return {"tickets": ROWS}
+
+    monkeypatch.setattr("tars_jax.envs.website_app.installed", lambda site: None)
+    played = WebsiteAppEnvironment([TASK])
+    played._session, played._screen, played._task = Session(), object(), WebsiteTask.from_json(TASK)  # type: ignore[assignment]
+    with pytest.raises(SandboxFailure, match="disk I/O error"):
+        asyncio.run(played.step([Finished("done")]))
+    assert not played._whole
+    played._session = Moving(1000)  # type: ignore[assignment]
+    with pytest.raises(SandboxFailure, match="changed by itself"):
+        asyncio.run(played.step([Finished("done")]))
+    assert not played._whole
+
+
+def test_values_beside_the_first_tables_and_columns_are_read() -> None:
+    class Shop:
+        async def sql(self, file: str, statement: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
+            with sqlite3.connect(":memory:") as shop:
+                shop.row_factory = sqlite3.Row
+                shop.executescript(
+                    """CREATE TABLE product (id INTEGER, name TEXT, "a ""b" REAL); CREATE TABLE extra (id INTEGER);
+                    INSERT INTO product VALUES (1, 'Lamp', NULL), (2, 'Rug', 2.5); INSERT INTO extra VALUES (7)"""
+                )
+                return [dict(row) for row in shop.execute(statement)]
+
+    rows = asyncio.run(Added({"product": ("id", "name")}).rows(Shop()))  # type: ignore[arg-type]
+    assert rows == [
+        {"table": "extra", "column": "id", "value": 7},
+        {"table": "product", "column": 'a "b', "value": 2.5},
+    ]
+
+
+def test_settings_of_a_notebook_are_read_by_their_names() -> None:
+    class Notebook:
+        async def http(self, method: str, path: str, body: str = "", kind: str = "") -> tuple[int, str]:
+            found = path == "/recipes/default/tiddlers/%24%3A%2FSiteTitle"
+            return (200, '{"title": "$:/SiteTitle", "text": "Mine"}') if found else (404, "")
+
+    rows = asyncio.run(Settings(("$:/SiteTitle", "$:/theme")).rows(Notebook()))  # type: ignore[arg-type]
+    assert rows == [{"name": "$:/SiteTitle", "text": "Mine"}]
 
 
 @pytest.mark.parametrize("name", website_names())

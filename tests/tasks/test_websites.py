@@ -213,3 +213,19 @@ def test_a_hostile_page_reaches_neither_this_machine_nor_another_site() -> None:
             assert b"GET" not in other.computer.container.read(f"{other.computer.machine.home}/asked")
 
     run(work)
+
+
+@pytest.mark.full
+def test_a_page_can_be_saved_again_after_a_reset() -> None:
+    """A reset takes what was saved out of the repository; an index of git that names it still fails every save."""
+    declared = site("otterwiki")
+
+    async def work(websites: Websites) -> None:
+        session = await websites.open(declared)
+        for text in ("One.", "One.", "Two."):
+            status, _ = await session.submit("/home/edit", {"content": text})
+            pages = {row["page"]: row["text"] for row in await session.read("pages")}
+            assert (status, pages["home"], len(await session.read("commits"))) == (200, text, 2)
+            await session.reset()
+
+    run(work)

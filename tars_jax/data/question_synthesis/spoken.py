@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from tars_jax.judges import CannotSay
+from tars_jax.judges.admission import FORMS as ANY_ANSWER
 from tars_jax.judges.answers import says_the_same
 from tars_jax.judges.judge import MOST_UNJUDGED
 from tars_jax.tasks.browsing.article import plain
@@ -15,8 +16,7 @@ from tars_jax.tasks.browsing.question import Question
 
 NEIGHBORS = 8  # of which a wrong answer is made
 FORMS = (
-    "{answer}", "{answer}.", "The answer is {answer}.", "Final answer: {answer}", "**{answer}**", "\\boxed{{{answer}}}",
-    "I think it is {answer}.", "According to the encyclopedia, it is {answer}.", "The {asked} of {entity} is {answer}.",
+    *ANY_ANSWER, "According to the encyclopedia, it is {answer}.", "The {asked} of {entity} is {answer}.",
     "I read the page of {entity}. Its {asked} is {answer}, as the infobox says.",
 )  # fmt: skip
 

@@ -39,6 +39,7 @@ from tars_jax.data.store.records import (
     task_key,
     write_new,
 )
+from tars_jax.data.store.unnumbered import say_what_nothing_tells
 from tars_jax.data.store.verdicts import Verdict, own_verdict
 from tars_jax.environment import Task
 from tars_jax.json_fields import is_text, shown
@@ -79,6 +80,7 @@ class Store:
         elif self.journal.next.exists() or self.journal.shortfall():
             with self.journal.locked():  # which finishes it, or looks again while nobody writes
                 pass
+        say_what_nothing_tells(self.journal)
         self.index = Index(self.path, self.journal)
         self._refresh()
 

@@ -23,6 +23,7 @@ from tars_jax.data.store.events import EVENTS, Event, checked, told
 from tars_jax.data.store.index import FILE as INDEX
 from tars_jax.data.store.index import TABLES, Index
 from tars_jax.data.store.journal import Journal, Line
+from tars_jax.data.store.lines import decoded
 from tars_jax.data.store.recalling import bytes_held, known_to, made_anew, recalled
 from tars_jax.data.store.records import (
     Record,
@@ -36,6 +37,7 @@ from tars_jax.data.store.records import (
     read_checked,
     row_of,
 )
+from tars_jax.data.store.unnumbered import UNCOUNTED, lost_in_words, spoken_of_alone
 from tars_jax.data.store.verdicts import own_verdict
 from tars_jax.files import write_atomic
 from tars_jax.trajectory.files import NewerFormat
@@ -80,6 +82,8 @@ def _found(path: Path, journal: Journal) -> list[Problem]:
     lines = list(journal.lines())
     events, bad = _sorted_out(journal, lines)
     lost = _lost_lines(journal, lines)
+    if journal.is_uncounted and (alone := spoken_of_alone(events.values())):
+        lost.append(lost_in_words(alone))
     problems = [*bad, *_journal_problems(journal, lines), *_index_problems(path, journal, lines, events)]
     problems += _file_problems(path, events)
     if not lost:
@@ -122,11 +126,13 @@ def repair(path: Path) -> list[Problem]:
     aside = path / DAMAGED
     journal = Journal(path)
     with journal.locked(mending=False):
+        aside.mkdir(exist_ok=True)
+        if journal.replacement() is None and journal.next.exists():
+            journal.next.rename(_unused(aside / journal.next.name))
         journal.finish()
         problems = _found(path, journal)  # as others have left it until now
         if unreadable := [problem for problem in problems if problem.kind == "unreadable"]:
             raise InputError(f"{unreadable[0].file} must be readable, before a repair; got {unreadable[0].what}")
-        aside.mkdir(exist_ok=True)
         lines = list(journal.lines())
         events, _ = _sorted_out(journal, lines)
         if bad := [line for line in lines if line.number not in events]:
@@ -143,8 +149,9 @@ def repair(path: Path) -> list[Problem]:
                 for file in files if problem.kind != "unlisted" or _whole(path, problem.file) is None else []:
                     if file.exists():
                         file.rename(_unused(aside / file.name))
-        if (path / INDEX).is_dir():
-            (path / INDEX).rename(_unused(aside / INDEX))
+        for file in (path / INDEX, journal.head):
+            if file.is_dir():
+                file.rename(_unused(aside / file.name))
         write_atomic(_unused(aside / "journal.before"), journal.file.read_bytes())
         journal.replace(anew)
     Store(path).close()
@@ -180,8 +187,13 @@ def _sorted_out(journal: Journal, lines: Sequence[Line]) -> tuple[dict[int, Even
     """What the lines say that can be taken in, by their numbers, and what is wrong with the others."""
     events: dict[int, Event] = {}
     problems = []
+    seen = set[bytes]()
     for line in lines:
         where = f"line {line.number}"
+        if line.text in seen and decoded(line.text).number is not None:
+            problems.append(Problem("journal", journal.file, f"{where} stands there twice: {line.text[:40]!r}"))
+            continue
+        seen.add(line.text)
         if line.event is None:
             problems.append(
                 Problem("journal", journal.file, f"{where} is damaged: {line.text[:40]!r}", lost=_said(line.text))
@@ -209,10 +221,12 @@ def _said(text: bytes) -> tuple[str, ...]:
 
 def _journal_problems(journal: Journal, lines: Sequence[Line]) -> Iterator[Problem]:
     end = lines[-1].end if lines else 0
-    if journal.next.exists():
+    if journal.replacement() is not None:
         yield Problem("journal", journal.next, "a repair was cut off; the next one who writes finishes it")
     elif end != journal.size() and not journal.shortfall():
         yield Problem("journal", journal.file, f"the last line is half written: {journal.size() - end} bytes")
+    if journal.is_uncounted:
+        yield Problem("journal", journal.file, f"{UNCOUNTED}; repair numbers those that are there")
 
 
 def _index_problems(

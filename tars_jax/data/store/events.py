@@ -10,6 +10,7 @@ says more than is known here is of a newer version: nobody passes over it, as no
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -18,6 +19,7 @@ from tars_jax.data.store.verdicts import Verdict
 from tars_jax.json_fields import is_number, is_text, shown
 from tars_jax.trajectory.files import NewerFormat
 
+VERDICT_FIELDS = frozenset(field.name for field in dataclasses.fields(Verdict))
 LARGEST = 2**63 - 1  # integer of SQLite
 Event = Mapping[str, Any]
 
@@ -35,6 +37,9 @@ def _is_held_out(value: Any) -> bool:
 
 
 def _is_verdict(value: Any) -> bool:
+    """Raises NewerFormat for one that says more than is known here."""
+    if isinstance(value, Mapping) and {"value", "kind"} <= value.keys() and (more := value.keys() - VERDICT_FIELDS):
+        raise NewerFormat(f"a verdict with {sorted(more)[0]!r}")
     try:
         return bool(Verdict.from_json(value))
     except InputError:
@@ -87,7 +92,11 @@ def _check(values: Mapping[str, Any], fields: Mapping[str, str], later: Mapping[
         if kind is None:
             raise _newer(where, f"a field {name!r}")
         fits, wanted = _KINDS[kind]
-        if not fits(value):
+        try:
+            is_fitting = fits(value)
+        except NewerFormat as more:
+            raise _newer(where, str(more)) from more
+        if not is_fitting:
             raise InputError(f"{where}: {name} must be {wanted}; got {shown(value)}")
     if missing := [name for name in fields if name not in values]:
         raise InputError(f"{where}: {missing[0]} must be there; got none")

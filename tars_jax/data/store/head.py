@@ -52,7 +52,16 @@ NOTHING = End(0, 0, "0" * 8)
 def read_head(file: Path) -> End | None:
     """None where it is missing or damaged."""
     try:
-        found = decoded(file.read_bytes()).event
-        return None if found is None else End(**found)
-    except (OSError, TypeError):
+        return decoded_end(file.read_bytes())
+    except OSError:
         return None
+
+
+def decoded_end(line: bytes) -> End | None:
+    """Inverse of `End.to_bytes`; None for anything else."""
+    found = decoded(line).event
+    if found is None or found.keys() != set(End._fields):
+        return None
+    end = End(**found)
+    counts = all(type(each) is int and each >= 0 for each in (end.size, end.lines))
+    return end if counts and isinstance(end.checksum, str) else None

@@ -21,20 +21,21 @@ from typing import NamedTuple
 from tars_jax import InputError
 from tars_jax.data.store.events import Event, checked
 from tars_jax.data.store.head import FILE as HEAD
-from tars_jax.data.store.head import NOTHING, End, read_head
-from tars_jax.data.store.lines import Written, decoded
+from tars_jax.data.store.head import NOTHING, End, decoded_end, read_head
+from tars_jax.data.store.lines import Written, checksum_of, decoded
 from tars_jax.files import write_atomic
 from tars_jax.launcher import LAUNCHER
 from tars_jax.trajectory.files import NewerFormat
 
 FILE = "journal.jsonl"
-NEXT = "journal.next"  # all lines of a replacement that is under way
+NEXT = "journal.next"  # all lines of a replacement that is under way, and as its last one their head
 INDEX = "index.sqlite"
 ADVICE = (
     "./launch/local.sh store --config.action=check says what is lost, and --config.action=repair takes back what is "
     "still known"
 )
 _BLOCK = 1 << 16
+_CUT_REPLACEMENT = f"{NEXT}, by which a repair was replacing it, is damaged"
 
 
 class Line(NamedTuple):
@@ -124,7 +125,7 @@ class Journal:
         for event in events:
             line, end = end.with_new(event)
             lines.append(line)
-        write_atomic(self.next, b"".join(lines))
+        write_atomic(self.next, b"".join([*lines, end.to_bytes()]))
         self._finish_replacing()
 
     def finish(self) -> None:
@@ -132,8 +133,21 @@ class Journal:
         if self.next.exists():
             self._finish_replacing()
 
+    def replacement(self) -> bytes | None:
+        """The lines of one that was cut off; None where it is not whole, or there is none."""
+        try:
+            *lines, last = self.next.read_bytes().splitlines(keepends=True)
+        except (OSError, ValueError):
+            return None
+        content = b"".join(lines)
+        checksum = checksum_of(lines[-1]) if lines else NOTHING.checksum
+        return content if decoded_end(last) == End(len(content), len(lines), checksum) else None
+
     def _finish_replacing(self) -> None:
-        content = memoryview(self.next.read_bytes())
+        found = self.replacement()
+        if found is None:
+            raise self.lost(_CUT_REPLACEMENT)
+        content = memoryview(found)
         place = 0
         while place < len(content):
             place += os.pwrite(self._held, content[place:], place)
@@ -167,8 +181,8 @@ class Journal:
         """What tells that lines are lost at the end, in words; empty: nothing does. While others write it may be
         wrong."""
         head = read_head(self.head)  # before the size: it is never ahead of it
-        if self.next.exists():
-            return ""  # `finish` comes first
+        if self.next.exists():  # `finish` comes first
+            return _CUT_REPLACEMENT if self.replacement() is None else ""
         if not self.file.is_file():
             return "nothing is there"
         size = self.whole_size()
@@ -183,6 +197,12 @@ class Journal:
         if self._last(head.size).checksum != head.checksum:
             return f"line {head.lines}, at byte {head.size}, is not the one that was written"
         return ""
+
+    @property
+    def is_uncounted(self) -> bool:
+        """Whether nothing says how many lines there were: they have no numbers, and neither head nor index is there."""
+        told = self.head.exists() or (self.folder / INDEX).exists() or self.next.exists()
+        return not told and bool(size := self.whole_size()) and self._last(size).number is None
 
     def end_at(self, size: int) -> End:
         """Of the lines up to that byte."""

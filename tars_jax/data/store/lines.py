@@ -36,7 +36,7 @@ def decoded(line: bytes) -> Written:
         if int(checksum, 16) != zlib.crc32(text):
             return damaged
         event = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return damaged
     if not isinstance(event, dict):
         return damaged

@@ -20,6 +20,7 @@ from tars_jax import InputError
 from tars_jax.data.store.events import LARGEST
 from tars_jax.data.store.records import PURPOSES, SOURCES
 from tars_jax.data.store.verdicts import KINDS
+from tars_jax.plugins import meant
 from tars_jax.trajectory import Outcome
 
 _CONDITION = re.compile(
@@ -163,7 +164,8 @@ def _admits(condition: Condition, field: str, value: Any) -> bool:
 
 def _comparison(field: str, sign: str, written: str) -> Comparison:
     if (kind := FIELDS.get(field)) is None:
-        raise InputError(f"config.where must compare one of {', '.join(FIELDS)}; got {field!r}")
+        known = list(FIELDS)
+        raise InputError(f"config.where must compare one of {', '.join(known)}; got {field!r}{meant(field, known)}")
     if sign not in kind.signs:
         raise InputError(
             f"config.where must compare {field} by {', '.join(kind.signs[:-1])} or {kind.signs[-1]} with {kind.takes}; "

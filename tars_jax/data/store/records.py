@@ -251,7 +251,7 @@ def read_checked(file: Path, name: str) -> bytes:
     try:
         content = file.read_bytes()
     except OSError as error:
-        missing = isinstance(error, FileNotFoundError)
+        missing = isinstance(error, (FileNotFoundError, IsADirectoryError, NotADirectoryError))
         raise (InputError if missing else Unreadable)(
             f"{file}: cannot be read: {error.strerror}; {LAUNCHER} store --config.action=check says more"
         ) from error

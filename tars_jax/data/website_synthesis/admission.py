@@ -84,11 +84,11 @@ async def admit(
     ):
         raise NoCheck(NOT_UNDONE)
     effect, unshown = write_effect([first.done, again.done], inputs, grounds.noise, grounds.logs, names)
-    if other is not None and (said := effect.wrong(other.before, other.after)):
+    if other is not None and (said := effect.wrong(other.before, other.after, other.done.days)):
         raise NoCheck(OTHER_WAY, where=said)
     if reason := unproved(effect, first.before, grounds.chance):
         raise NoCheck(reason)
-    count, passed = passing(End(first.before, first.after, effect, tuple(inputs)))
+    count, passed = passing(End(first.before, first.after, effect.on(first.ended.date()), tuple(inputs)))
     if passed:
         raise NoCheck(f"a wrong end passes: {passed[0]}")
     return Admission(effect, unshown, count, 1 if other is None else 2)

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from tars_jax.data.website_synthesis.functions import Field, SiteFunction
 from tars_jax.data.website_synthesis.moves import HOME, Move
 from tars_jax.data.website_synthesis.values import draw_value
-from tars_jax.data.website_synthesis.wording import compose, joined
+from tars_jax.data.website_synthesis.wording import compose, joined, noun_of
 
 MOST_STEPS = 10
 MARKS = ("checkbox", "radio")
@@ -99,7 +99,8 @@ def draw_part(function: SiteFunction, rng: random.Random, most: int, hidden: Hid
             return None
     if function.fields and not inputs and fillable:
         return None
-    place = 0 if function.category == "create" and rng.random() < 0.3 else 1 if rng.random() < 0.7 else 2
+    says_itself = function.category == "create" and noun_of(function) != ""
+    place = 0 if says_itself and rng.random() < 0.3 else 1 if rng.random() < 0.7 else 2
     return Part(function, tuple(inputs), compose(function, inputs, rng, place=place))
 
 

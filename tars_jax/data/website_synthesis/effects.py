@@ -1,8 +1,8 @@
 """From what a solution did to a site's state, several times, to the effect that a task is verified by.
 
 All that came, changed or went is in it. Open is only what cannot be told: what came out another way the second time,
-a moment of the clock, a number that counts up. What was asked for must be seen: every text that was typed stands in a
-row that came or changed.
+a moment of the clock, a number that counts up. A field that holds the day on which it was done has to hold that day.
+What was asked for must be seen: every text that was typed stands in a row that came or changed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MOST_CHANGES = 12
 NOTHING = "it changes nothing in the state"
 OTHERWISE = "its effect is another one the second time"
 _EPOCHS = (1, 1e3, 1e6)  # seconds, milliseconds, microseconds
-_DATES = ("%Y-%m-%d", "%Y%m%d", "%Y/%m/%d", "%d.%m.%Y", "%d %b %Y", "%b %d, %Y", "%Y-%m-%d %H", "%Y-%m-%dT%H")
+_DATES = ("%Y-%m-%d", "%Y%m%d", "%Y/%m/%d", "%d.%m.%Y", "%d %b %Y", "%b %d, %Y")
 _DAY = datetime.timedelta(days=1)
 
 
@@ -47,6 +47,11 @@ class Done:
     after: Tables
     begun: datetime.datetime  # in UTC
     ended: datetime.datetime
+
+    @property
+    def days(self) -> tuple[datetime.date, ...]:
+        """On which it may have been done."""
+        return self.begun.date(), self.ended.date()
 
 
 def write_effect(
@@ -78,7 +83,8 @@ def write_effect(
     for number, each in enumerate(first):
         change = _change([each, *(other[number] for other in aligned)], first, done, inputs, names)
         if change.where and not (change.gone or change.is_ or change.contains):  # only what counts or dates
-            opened[each.table] = tuple(dict.fromkeys((*opened.get(each.table, ()), *change.open)))
+            counted = (*change.open, *change.today)
+            opened[each.table] = tuple(dict.fromkeys((*opened.get(each.table, ()), *counted)))
         elif not (change.where or change.is_ or change.contains):
             opened[each.table] = (ALL,)
         else:
@@ -87,7 +93,7 @@ def write_effect(
         raise NoCheck("only counters and dates change")
     effect = Effect(tuple(changes), opened)
     for way in done:
-        if said := effect.wrong(way.before, way.after):
+        if said := effect.wrong(way.before, way.after, way.days):
             raise NoCheck(OTHERWISE, where=said)
     return effect, tuple(missing)
 
@@ -228,6 +234,7 @@ def _change(
     is_: dict[str, str] = {}
     contains: dict[str, tuple[str, ...]] = {}
     opened: list[str] = []
+    today: dict[str, str] = {}
     changed = dict.fromkeys(name for each in times for name in each.changed_fields)
     for name in first.after if first.before is None else changed:
         values = [(each.after or {}).get(name) for each in times]
@@ -246,9 +253,20 @@ def _change(
             is_[name] = value
         elif texts:
             contains[name] = texts
+        elif form := _form_of_day(values, done):
+            today[name] = form
         else:
             opened.append(name)
-    return Change(first.table, where, False, is_, contains, tuple(opened))
+    return Change(first.table, where, False, is_, contains, tuple(opened), today)
+
+
+def _form_of_day(values: Sequence[str | None], done: Sequence[Done]) -> str:
+    """How the day is written that a field had each time it was done; empty: it says something else, or more."""
+    for form in _DATES:
+        told = [{each.begun.strftime(form), each.ended.strftime(form)} for each in done]
+        if all(value in days for value, days in zip(values, told, strict=True)):
+            return form
+    return ""
 
 
 def _known(rows: Sequence[Row], name: str) -> set[str]:

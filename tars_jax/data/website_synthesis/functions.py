@@ -232,7 +232,10 @@ def _function(
 ) -> SiteFunction:
     view = page.view
     press = move_to(view, submit)
-    action = "/" + press.form if press.form else view.path
+    opened_by = page.trail[-1] if page.fresh is not None and page.before is None else None
+    anywhere = next((each for each in view.controls if opened_by and each.label == opened_by.label), None)
+    is_anywhere = anywhere is not None and anywhere.around == "frame"  # the same form, whatever page is behind it
+    action = "/" + press.form if press.form else f"/{anywhere.label}" if anywhere and is_anywhere else view.path
     named = (*_early_fields(page), *_fields(view, fields))
     parts = [_own_part(each, common) for each in (*view.headings, view.title)]
     heading = next(filter(None, parts), "")
@@ -243,6 +246,7 @@ def _function(
     names = [*(name for name, move in followed if move.kind == "follow" or name != move.label), heading, row]
     if page.fresh is not None and page.before is None and CATEGORY_WORDS["create"].search(page.trail[-1].label):
         names.append(page.trail[-1].label)  # what says that something new is meant
+    names = names[-1:] if is_anywhere and page.trail[-1].label in names else names
     places = tuple(dict.fromkeys(each for each in names if re.search(r"\w\w", each) and each not in common))
     rows = [name for name, move in followed if name != move.label]
     opener = page.trail[-1].label if page.fresh is not None and page.entry != page.trail[-1].label else ""

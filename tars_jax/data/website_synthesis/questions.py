@@ -7,7 +7,7 @@ import itertools
 import random
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from tars_jax.data.website_synthesis.exploration import Explored
 from tars_jax.data.website_synthesis.moves import Move
@@ -37,6 +37,10 @@ def questions(pages: Sequence[Explored], seed: str, count: int) -> tuple[list[Qu
         for table in page.view.tables:
             for row, column, cell in _cells(table):
                 answers.setdefault((row, column), set()).add(cell)
+    paths: dict[str, set[str]] = {}
+    for page in pages:
+        paths.setdefault(page.view.heading, set()).add(page.view.path)
+    shared = {heading for heading, found_at in paths.items() if len(found_at) > 1}
     for page in pages:
         asked = []
         for table in page.view.tables:
@@ -48,8 +52,7 @@ def questions(pages: Sequence[Explored], seed: str, count: int) -> tuple[list[Qu
                     asked.append((row, column, cell))
         rng.shuffle(asked)
         for row, column, cell in asked[:MOST_OF_A_PAGE]:
-            where = f' on the page "{page.view.heading}"' if page.view.heading and '"' not in page.view.heading else ""
-            said = f'What does the column "{column}" say in the row of "{row}"{where}? Answer with that text alone.'
+            said = asked_for(column, row, _called(page, shared))
             facts = (f"The answer is {cell!r}.", f"The row of {row!r} was on the screen.")
             found.setdefault((row, column), Question(said, cell, facts, page.trail))
     of_page: dict[tuple[Move, ...], list[Question]] = {}
@@ -57,6 +60,18 @@ def questions(pages: Sequence[Explored], seed: str, count: int) -> tuple[list[Qu
         of_page.setdefault(question.plan, []).append(question)
     pages_in_turn = [each for level in itertools.zip_longest(*of_page.values()) for each in level if each is not None]
     return pages_in_turn[:count], dropped
+
+
+def asked_for(column: str, row: str, place: str, *, of_site: bool = False) -> str:
+    """`place`: the page, or the site that has it somewhere (`of_site`); empty: nothing calls it."""
+    where = f' {"anywhere in" if of_site else "on the page"} "{place}"' if place else ""
+    return f'What does the column "{column}" say in the row of "{row}"{where}? Answer with that text alone.'
+
+
+def _called(page: Explored, shared: Collection[str]) -> str:
+    """The page by its heading, or by the link that leads there where others have that heading, too."""
+    names = [page.view.heading] if page.view.heading not in shared else [*reversed(page.names)][:1]
+    return next((each for each in names if each and '"' not in each), "")
 
 
 def _cells(table: Table) -> Iterator[tuple[str, str, str]]:

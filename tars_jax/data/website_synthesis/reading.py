@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from tars_jax.data.website_synthesis.composition import MARKS
 from tars_jax.data.website_synthesis.functions import CATEGORY_WORDS, SiteFunction
+from tars_jax.data.website_synthesis.phrases import called, read_heading
 from tars_jax.data.website_synthesis.wording import QUOTED, noun_of
 
 _BETWEEN = re.compile(r"\s*(to|is|as|of|at|:|=|,)?\s*$", re.IGNORECASE)
@@ -22,15 +23,15 @@ def read(instruction: str, function: SiteFunction) -> Mapping[str, str] | None:
     if not _is_about(instruction, function):
         return None
     fields = {each.label: each for each in function.fields}
-    by_length = sorted(fields, key=len, reverse=True)
-    names = {each.lower() for each in (*function.places, function.button)}
+    by_length = sorted(fields, key=lambda label: len(called(label)), reverse=True)
+    names = {each.lower() for each in (*_names_of(function), function.button)}
     values: dict[str, str] = {}
     for match in QUOTED.finditer(instruction):
         said = match[1]
         before = instruction[: match.start()].rstrip()
-        label = next((each for each in by_length if _ends_with(before, each)), None)
+        label = next((each for each in by_length if _ends_with(before, called(each))), None)
         if label is None and said.lower() not in names:
-            label = next((each for each in by_length if _ends_with(_BETWEEN.sub("", before), each)), None)
+            label = next((each for each in by_length if _ends_with(_BETWEEN.sub("", before), called(each))), None)
         if label is not None and fields[label].kind not in MARKS:
             if label in values or (fields[label].kind == "select" and said not in fields[label].options):
                 return None
@@ -61,9 +62,15 @@ def _is_about(instruction: str, function: SiteFunction) -> bool:
     told = [name for name, pattern in CATEGORY_WORDS.items() if pattern.search(plain)]
     if told and function.category not in told and not _OTHER_VERBS.search(plain):
         return False
+    nouns = filter(None, (noun_of(function), *(read_heading(each).noun for each in function.places)))
     return function.button.lower() in quoted and (
-        _any_of(function.places, quoted) or ((noun := noun_of(function)) != "" and _names(plain, noun))
+        _any_of(_names_of(function), quoted) or any(_names(plain, noun) for noun in nouns)
     )
+
+
+def _names_of(function: SiteFunction) -> list[str]:
+    """What its page is called, and the thing that its page is about."""
+    return [*function.places, *filter(None, (read_heading(each).name for each in function.places))]
 
 
 def _any_of(names: Iterable[str], quoted: set[str]) -> bool:

@@ -205,7 +205,7 @@ async def _matters(
     typed = [number for number in range(begin, end) if isinstance(actions[number], Type)]
     less = [*actions[:begin], *actions[(typed[-1] if typed else begin) + 1 :]]
     done = await replay(grounds.manager, grounds.site, less)
-    return bool(found.effect.wrong(done.before, done.after))
+    return bool(found.effect.wrong(done.before, done.after, done.done.days))
 
 
 async def _question(grounds: Grounds, task: WebsiteTask, instruction: str, watched: Watched) -> Outcome:

@@ -291,7 +291,7 @@ class _Maker:
         if not self._marked.issuperset(fields):
             less = [each for each in candidate.plan if each != move]
             done = await execute(self._page, less)
-            if not effect.wrong(done.before, done.after):
+            if not effect.wrong(done.before, done.after, done.done.days):
                 return False
             self._marked.update(fields)
         return True

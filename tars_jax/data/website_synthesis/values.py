@@ -27,6 +27,8 @@ SENTENCES = (
 FIRST = ("Alma", "Bruno", "Clara", "Dario", "Elif", "Felix", "Greta", "Hugo", "Ines", "Jonas", "Katja", "Leon", "Mira")
 LAST = ("Arndt", "Becker", "Costa", "Dahl", "Egger", "Ferro", "Gomez", "Hansen", "Ivanov", "Jensen", "Keller", "Lund")
 CITIES = ("Lisbon", "Turku", "Graz", "Bergen", "Aarhus", "Girona", "Lucca", "Tartu", "Ghent", "Zadar")
+MEDIA_TYPES = ("text/plain", "text/html", "text/markdown", "text/css", "application/json")
+QUERIES = ("SELECT 1", "SELECT 2 + 3", "SELECT 7 * 6", "SELECT 'open'")  # of any database
 WORDS = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heron", "indigo", "juniper", "kelp", "lilac")
 
 LONGEST_HINT = 40  # characters; who says more explains something else, too
@@ -60,6 +62,10 @@ def _text(field: Field, rng: random.Random) -> str:
     first, last = rng.choice(FIRST), rng.choice(LAST)
     if kind == "email" or names("e-?mail"):
         return f"{first}.{last}@example.com".lower()
+    if names("content type|mime type"):
+        return rng.choice(MEDIA_TYPES)
+    if names("sql|query"):
+        return rng.choice(QUERIES)
     if kind == "url" or names("url|website|homepage|link"):
         return f"http://{rng.choice(WORDS)}.example.com/"
     if kind == "number" or names("amount|price|quantity|number of|how much|weight|count|sum|cost|total|bill"):

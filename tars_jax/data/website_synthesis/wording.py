@@ -13,15 +13,9 @@ from typing import Protocol
 
 from tars_jax.data.website_synthesis.functions import SiteFunction
 from tars_jax.data.website_synthesis.moves import Move
+from tars_jax.data.website_synthesis.phrases import IN_PLACE, VERBS, Value, called, phrase, read_heading
 
 QUOTED = re.compile(r'"([^"]*)"')
-VERBS = {
-    "create": ("Create", "Add", "Make"),
-    "edit": ("Change", "Edit", "Update"),
-    "configure": ("Change the settings", "Adjust the settings", "Update the settings"),
-    "delete": ("Delete", "Remove", "Get rid of"),
-}
-IN_PLACE = "(in place of all that is there)"
 _STOP = re.compile(
     r"\b(a|an|one|another|the|this|new|of|to|for|as|and|it|my|your|now|form|page|ticket's)\b", re.IGNORECASE
 )
@@ -40,36 +34,19 @@ class Rewriter(Protocol):
 
 def noun_of(function: SiteFunction) -> str:
     """What a function is about, in the words of its button, of the one that brought it up, or of the page."""
-    for said in (function.button, function.opener, *reversed(function.places)):
+    for said in (function.button, function.opener):
         left = " ".join(_STOP.sub(" ", _DOING.sub(" ", re.sub(r"[^\w\s-]", " ", said))).split())
-        if left and left != said and len(left) <= 30 and not re.search(r"\d", left):
+        if left and left != said and left.lower() != "entry" and len(left) <= 30 and not re.search(r"\d", left):
             return left.lower() if left.istitle() or left.islower() else left
-    return ""
+    return next((noun for each in reversed(function.places) if (noun := read_heading(each).noun)), "")
 
 
 def compose(function: SiteFunction, moves: Sequence[Move], rng: random.Random, *, place: int = 1) -> str:
     """One sentence or two that say what to do; `place`: how many of its page's names are told."""
-    noun, places = noun_of(function), _places(function, place)
-    where = " under ".join(f'"{each}"' for each in reversed(places))
-    values = [_said(move, _takes_the_place(function, move)) for move in moves]
+    places = tuple(reversed(_places(function, place)))
+    values = [_value(move, _takes_the_place(function, move)) for move in moves]
     verb = rng.choice(VERBS[function.category])
-    if function.category == "delete":
-        rest = f" ({_listed(values)})" if values else ""
-        return f'{verb} {where or _a(noun or "entry")}{rest} with the button "{function.button}".'
-    if function.category == "create":
-        thing = _a(noun) if noun else "an entry"
-        at = f" at {where}" if where else ""
-        return f'{verb} {thing}{at} with {_listed(values)}, by "{function.button}".' if values else (
-            f'{verb} {thing}{at}, by "{function.button}".'
-        )  # fmt: skip
-    at = f" of {where}" if where else ""
-    if function.category == "configure" or not values:
-        said = f"{verb if values or function.category == 'configure' else 'Go to the page'}{at}"
-        return f'{said}: {_listed(values)}. Then press "{function.button}".' if values else (
-            f'{said}: press "{function.button}".'
-        )  # fmt: skip
-    opening = {"Change": "Change the page", "Edit": "Edit the page", "Update": "Update the page"}[verb]
-    return f'{opening}{at} so that it has {_listed(values)}, and press "{function.button}".'
+    return str(phrase(function.category, verb, noun_of(function), places, values, function.button))
 
 
 def joined(parts: Sequence[str], rng: random.Random) -> str:
@@ -86,7 +63,7 @@ def joined(parts: Sequence[str], rng: random.Random) -> str:
 
 def replaces(instruction: str, move: Move) -> str:
     """The instruction, in which it is said that a text takes the place of all that its field held."""
-    said = f'{move.label} "{move.value}"'
+    said = f'{called(move.label)} "{move.value}"'
     return instruction.replace(said, f"{said} {IN_PLACE}") if f"{said} {IN_PLACE}" not in instruction else instruction
 
 
@@ -119,18 +96,9 @@ def _takes_the_place(function: SiteFunction, move: Move) -> bool:
     return any(each.move == field for each in held)
 
 
-def _said(move: Move, takes_the_place: bool) -> str:
+def _value(move: Move, takes_the_place: bool) -> Value:
     if move.kind == "mark":
-        return f'"{move.label}" chosen'
+        return Value(move.label, mark="chosen")
     if move.kind == "toggle":
-        return f'"{move.label}" {"ticked" if move.value == "on" else "not ticked"}'
-    said = f'{move.label} "{move.value}"'
-    return f"{said} {IN_PLACE}" if takes_the_place else said
-
-
-def _listed(said: Sequence[str]) -> str:
-    return said[0] if len(said) == 1 else f"{', '.join(said[:-1])} and {said[-1]}" if said else ""
-
-
-def _a(noun: str) -> str:
-    return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}" if noun else ""
+        return Value(move.label, mark="ticked" if move.value == "on" else "not ticked")
+    return Value(move.label, move.value, takes_the_place=takes_the_place)

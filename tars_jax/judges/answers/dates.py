@@ -17,12 +17,14 @@ from collections.abc import Iterator
 import number_parser
 from babel.dates import get_day_names, get_month_names
 
-from tars_jax.judges.answers.quantities import Same
+from tars_jax.judges.answers.quantity import Same
 from tars_jax.judges.answers.words import LANGUAGES, folded, roman_as_figures
 
 _ORDINAL = r"\d{1,2}(?:st|nd|rd|th|er|[.º])?|(?:twenty|thirty)[ -][a-z]+|[a-z]{3,9}(?:st|nd|rd|th)"
 _YEAR = r"[12]\d{3}"
-_ERA = re.compile(r"\s?(?P<bc>b\.?\s?c\.?(?:\s?e\.?)?)(?!\w)|\s?(?:a\.?d\.?|c\.?e\.?)(?!\w)", re.IGNORECASE)
+_ERA = re.compile(
+    r"\s?(?P<bc>b\.?\s?c\.?(?:\s?e\.?)?|before christ)(?!\w)|\s?(?:a\.?d\.?|c\.?e\.?)(?!\w)", re.IGNORECASE
+)
 _TO = re.compile(r"\s*(?:-|to|and|through|until|till)\s*", re.IGNORECASE)
 _TOLD = re.compile(  # "it began in 1756 and ended in 1763", where a span is asked for
     r"\s*,? and (?:it |he |she |they )?(?:ended|ends|left|closed|closes|finished|finishes|died|lasted (?:to|until))"
@@ -119,7 +121,8 @@ def _single(text: str) -> Iterator[tuple[int, int, When]]:
             done = end
             yield start, end, when
     for match in re.finditer(
-        r"(?<![\w.,])(?:(?P<ad>AD\s?)(?P<after>\d{1,4})|(?P<year>\d{1,3})(?=\s?(?:B\.?C|A\.?D|CE\b|BCE\b)))(?![\d.,]?\d)",
+        r"(?<![\w.,])(?:(?P<ad>AD\s?)(?P<after>\d{1,4})|(?P<year>\d{1,3})"
+        r"(?=\s?(?:B\.?C|A\.?D|CE\b|BCE\b|before Christ)))(?![\d.,]?\d)",
         text,
     ):
         if match.start() >= done or not found:
@@ -158,7 +161,7 @@ def _forms() -> tuple[re.Pattern[str], ...]:
         rf"\b(?P<month>{month})\b\.? (?:the )?(?P<day>{_ORDINAL})\s?{to}\s?(?P<last>{_ORDINAL})\b(?!\.?\d)"
         rf"(?:,? (?P<year>{_YEAR})\b)?",
         rf"\b(?P<day>{_ORDINAL})[ -]{of}(?P<month>{month})\b\.?,?(?: of| de| del| in)?[ -](?P<year>{_YEAR})\b",
-        rf"\b(?P<month>{month})\b\.? (?:the )?(?P<day>{_ORDINAL}),? (?P<year>{_YEAR})\b",
+        rf"\b(?P<month>{month})\b\.? (?:the )?(?P<day>{_ORDINAL}),?(?: of| in)? (?P<year>{_YEAR})\b",
         rf"\b(?P<year>{_YEAR})[ ,]+(?P<month>{month})\b\.? (?P<day>{_ORDINAL})\b",
         rf"(?<![\d/.-])(?P<month>0?[1-9]|1[0-2])/(?P<year>{_YEAR})\b(?!/)",
         rf"(?<![\w.,-])(?P<year>{_YEAR})-(?P<month>0[1-9])(?![\w-])",

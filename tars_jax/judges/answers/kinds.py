@@ -12,13 +12,15 @@ from tars_jax.judges.answers import names
 from tars_jax.judges.answers.clauses import RIGHT, RIVAL, UNSURE
 from tars_jax.judges.answers.dates import compare_dates, dates_in, read_date
 from tars_jax.judges.answers.numbers import with_figures
-from tars_jax.judges.answers.quantities import Quantity, Same, compare, quantities_in, read_quantity
+from tars_jax.judges.answers.quantities import quantities_in, read_quantity
+from tars_jax.judges.answers.quantity import Quantity, Same, compare
+from tars_jax.judges.answers.retold import asks_share, retelling
 from tars_jax.judges.answers.signs import directed
 from tars_jax.judges.answers.speech import ASKS_WHEN, ASKS_WHETHER, FRAMES
 from tars_jax.judges.answers.times import compare_times, read_time, times_in
 from tars_jax.judges.answers.words import Word, folded, roman_as_figures
 
-COUNTS = re.compile(r"\bhow many\b", re.IGNORECASE)
+_CHARGE = re.compile(r"\b(?:charged?|oxidation|ions?|valen)", re.IGNORECASE)
 _FLAG = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*")  # of a command
 SIGNS = {Same.YES: RIGHT, Same.UNSURE: UNSURE, Same.NO: RIVAL, Same.OTHER: RIVAL}
 
@@ -46,22 +48,18 @@ def kind_of(reference: str, question: str) -> str | tuple[str, ...] | Callable[[
     if day is not None and (not day.is_bare or day.to or not question or ASKS_WHEN.search(question)):
 
         def mark_days(said: str) -> str:
-            said = re.sub(r"\b[MDCLXVI]{2,}\b", lambda found: roman_as_figures(found[0]), said)
+            said = with_figures(re.sub(r"\b[MDCLXVI]{2,}\b", lambda found: roman_as_figures(found[0]), said)).text
             found = dates_in(said, spans=day.to is not None)
             return _marked(said, ((a, b, SIGNS[compare_dates(each, day)]) for a, b, each in found))
 
         return mark_days
-    if figures == reference and (wanted := read_quantity(reference, question)) is not None:
-        shares = bool(re.search(r"\b(?:share|fraction|proportion|ratio|part)\b", question, re.IGNORECASE))
-        asks_zero = wanted.value == 0
+    retell = retelling(reference, question)
+    if figures == reference and (wanted := read_quantity(retell(reference), question)) is not None:
+        shares = asks_share(question)
 
         def mark_numbers(said: str) -> str:
-            if asks_zero:
-                said = re.sub(r"\b(?:none|zero)\b", "0", said, flags=re.IGNORECASE)
-                said = re.sub(r"\bno\b", "0", said, flags=re.IGNORECASE) if COUNTS.search(question) else said
-            if shares:
-                said = re.sub(r"\b(\d{1,2}) out of (?:every )?(\d{1,2})\b", r"\1/\2", with_figures(said).text)
-            return _marked(said, _signs(said, wanted, shares, question))
+            told = retell(said)
+            return _marked(told, _signs(told, wanted, shares, question))
 
         return mark_numbers
     parts = _parts(reference, question)
@@ -99,10 +97,16 @@ def _signs(said: str, wanted: Quantity, shares: bool, question: str) -> Iterator
 
 def _signed(said: str, found: tuple[int, int, Quantity], wanted: Quantity, question: str) -> tuple[int, int, Quantity]:
     start, end, each = found
+    if each.sign_after and not _CHARGE.search(question):
+        each = dataclasses.replace(each, sign_after=0, is_signed=False)  # 3- is -3 of a charge alone
     if not wanted.is_signed or each.is_signed or each.high is not None:
-        return found
-    first, last, sign = directed(said, start, end, question)
-    return (first, last, dataclasses.replace(each, value=sign * each.value, is_glued=False)) if sign else found
+        return start, end, each
+    first, last, sign = directed(said, start, end)
+    return (
+        (first, last, dataclasses.replace(each, value=sign * each.value, is_glued=False))
+        if sign
+        else (start, end, each)
+    )
 
 
 def _counts(after: str, question: str) -> bool:
@@ -143,13 +147,17 @@ def without_country(reference: str) -> tuple[Word, ...]:
     return names.words_of(place) if place and names.is_territory(country) else ()
 
 
-_POLAR = re.compile(r"\W*(yes|no|true|false)\W*(?:[,;.:]\s+(.*))?", re.IGNORECASE | re.DOTALL)
+_POLES = {
+    **dict.fromkeys(("yes", "yep", "yeah", "yup", "true"), "yes"),
+    **dict.fromkeys(("no", "nope", "nah", "false"), "no"),
+}  # fmt: skip
+_POLAR = re.compile(rf"\W*({'|'.join(_POLES)})\W*(?:[,;.:]\s+(.*))?", re.IGNORECASE | re.DOTALL)
 
 
 def as_yes_or_no(text: str) -> str:
     """yes or no, of a text that is that alone or gives its reason after it: "No, it was refused"."""
     match = _POLAR.fullmatch(text.strip())
-    return {"yes": "yes", "true": "yes", "no": "no", "false": "no"}[match[1].casefold()] if match else ""
+    return _POLES[match[1].casefold()] if match else ""
 
 
 def reason_of(reference: str) -> str:

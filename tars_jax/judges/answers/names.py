@@ -36,6 +36,10 @@ def words_of(text: str) -> tuple[Word, ...]:
     return found[1:] if len(found) > 1 and found[0].text in ARTICLES else found
 
 
+def is_designator(word: Word) -> bool:
+    return word.text in DESIGNATORS and (len(word.raw) > 2 or word.raw.isupper())  # Ag is silver
+
+
 def is_code(text: str) -> bool:
     """Whether a reference is one that has no other names: it has figures or signs, or is a short word of capitals."""
     return bool(
@@ -159,6 +163,8 @@ def _named() -> dict[str, frozenset[str]]:
             "territory": locale.territories, "language": locale.languages, "currency": locale.currencies,
             "month": locale.months["stand-alone"]["wide"], "weekday": locale.days["stand-alone"]["wide"],
         }  # fmt: skip
+        for number, name in locale.months["format"]["abbreviated"].items():
+            found.setdefault(" ".join(re.findall(r"\w+", folded(name))), set()).add(f"month {number}")
         for zone, shown in locale.time_zones.items():
             for name in (shown.get("city", ""), zone.rpartition("/")[2].replace("_", " ")):
                 found.setdefault(" ".join(re.findall(r"\w+", folded(name))), set()).add(f"city {zone}")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import re
 from collections.abc import Iterator
 
 import number_parser
 from babel import Locale
 from babel.numbers import NumberFormatError, parse_decimal
+
+from tars_jax.judges.answers.units import unit_of
 
 CUSTOMS = ("en", "en_IN", "de", "fr")  # how figures are grouped; the first that reads them counts
 _SIZED = ("en", "en_GB", "en_IN", "de", "es", "fr")  # whose words of size are known
@@ -23,7 +26,8 @@ _SPOKEN = re.compile(
     r"(?P<of>half|halves|(?:third|quarter|fourth|fifth|eighth|tenth)s?)\b",
     re.IGNORECASE,
 )
-_ONE = frozenset(("one", "a", "an", "and"))
+_ONE = frozenset(("one", "and"))
+_AND_A_HALF = ["and", "a", "half"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,7 +64,7 @@ def with_figures(text: str) -> Spelled:
 def _words_in(text: str) -> Iterator[tuple[int, int, str]]:
     for match in re.finditer(rf"\b{_WORD}(?:[ -]{_WORD})*\b", text):
         for start, end, value in _spelled_in(match[0]):
-            yield match.start() + start, match.start() + end, str(value)
+            yield match.start() + start, match.start() + end, value
 
 
 def _fractions_in(text: str) -> Iterator[tuple[int, int, str]]:
@@ -74,34 +78,72 @@ def _fractions_in(text: str) -> Iterator[tuple[int, int, str]]:
             yield *match.span(), f"{part / of:.9g}"
 
 
-def _spelled_in(run: str) -> Iterator[tuple[int, int, int]]:
-    """Numbers in words; "one" alone is none, as it mostly stands for a noun."""
+def _spelled_in(run: str) -> Iterator[tuple[int, int, str]]:
+    """Numbers in words: twenty-three, one thousand two hundred, a dozen, half a million, four point five, eighteen
+    eighty-three. A word of size that alone ends one is left to `size_at`; "one" alone mostly stands for a noun."""
     words = list(re.finditer(_WORD, run))
+    texts = [word[0].casefold() for word in words]
     place = 0
     while place < len(words):
-        end = place
-        while end < len(words) and (
-            _in_words(words[end][0]) is not None
-            or (end > place and words[end][0] == "and" and words[end - 1][0].casefold() in _BEFORE_AND)
-        ):
-            end += 1
-        while end > place and words[end - 1][0] == "and":
-            end -= 1
-        said = run[words[place].start() : words[end - 1].end()] if end > place else ""
-        if words[place][0].casefold() in ("a", "dozen") and run[words[place].start() :].casefold().startswith(
-            ("a dozen", "dozen")
-        ):
-            end = place + len(run[words[place].start() :].casefold().partition("dozen")[0].split()) + 1
-            yield words[place].start(), words[end - 1].end(), 12
-        elif said and said.lower() not in _ONE and (value := _in_words(said.replace("-", " "))) is not None:
+        halves = texts[place : place + 2] in (["half", "a"], ["half", "an"])
+        first = place + (2 if halves else texts[place] in ("a", "an"))
+        if place < first < len(words) and _is_counted(texts[first:], halves):
+            yield words[place].start(), words[first - 1].end(), "0.5" if halves else "1"
+            place = first
+        elif found := _number_at(texts, place):
+            value, end = found
             yield words[place].start(), words[end - 1].end(), value
-        place = max(end, place + 1)
+            place = end
+        else:
+            place += 1
+
+
+def _number_at(texts: list[str], place: int) -> tuple[str, int] | None:
+    """What the words from `place` on say, as figures, and where it ends."""
+    end = place
+    while end < len(texts) and (
+        _in_words(texts[end]) is not None
+        or (end > place and texts[end] in sizes())
+        or (end > place and texts[end] == "and" and texts[end - 1] in _BEFORE_AND)
+    ):
+        end += 1
+    while end > place and texts[end - 1] == "and":
+        end -= 1
+    if end == place or (end < len(texts) and number_parser.parse_ordinal(texts[end]) is not None):
+        return None  # none, or a day: twenty-first
+    said = texts[place:end]
+    if said[-1] in sizes() and not set(said[:-1]) & sizes().keys():
+        said = said[:-1]
+    after = texts[place + len(said) :]
+    is_range = after[:1] == ["to"] and bool(after[1:]) and _in_words(after[1]) is not None
+    if len(said) == 1 and said[0] in _ONE and not (is_range or after[:3] == _AND_A_HALF or _is_counted(after, True)):
+        return None
+    value = _in_words(" ".join(said))
+    digits = [_in_words(each) for each in itertools.takewhile(_is_digit, after[1:])] if after[:1] == ["point"] else []
+    if digits and value is not None:
+        return f"{value}.{''.join(map(str, digits))}", place + len(said) + 1 + len(digits)
+    if value is None and len(said) in (2, 3):  # a year
+        century, rest = _in_words(said[0]), _in_words(" ".join(said[1:]))
+        value = 100 * century + rest if century and rest and 10 < century < 21 and 9 < rest < 100 else None
+    return (str(value), place + len(said)) if value is not None else None
+
+
+def _is_counted(after: list[str], takes_units: bool) -> bool:
+    """Whether a word of size or a unit follows: one hour, half a million, but a few; "an hour" only with its half."""
+    if not after:
+        return False
+    is_unit = takes_units or after[1:4] == _AND_A_HALF
+    return after[0] in sizes() or (is_unit and len(after[0]) > 2 and unit_of(after[0]) is not None)
+
+
+def _is_digit(text: str) -> bool:
+    return (value := _in_words(text)) is not None and 0 <= value < 10
 
 
 @functools.lru_cache(maxsize=4096)
 def _in_words(text: str) -> int | None:
     plain = text.casefold()
-    if not plain.isascii() or plain in ("a", "an", "and", "dozen") or plain in sizes():
+    if not plain.isascii() or plain in ("a", "an", "and") or plain in sizes():
         return None
     value = number_parser.parse_number(plain, language="en")
     return value if isinstance(value, int) else None
@@ -138,7 +180,7 @@ def digits_of(figures: str, value: float) -> tuple[int, int]:
 @functools.cache
 def sizes() -> dict[str, float]:
     """million, lakh, Mrd, dozen: the words for which CLDR's short and long numbers have these."""
-    found: dict[str, float] = {"dozen": 12.0}
+    found: dict[str, float] = {"dozen": 12.0, "hundred": 100.0}
     for locale in map(Locale.parse, _SIZED):
         for style in ("long", "short"):
             for numbers in locale.compact_decimal_formats[style].values():

@@ -1,16 +1,14 @@
-"""Numbers with units as people write them, found in a text; and when two of them are the same.
+"""Numbers with units as people write them, found in a text.
 
     1,234  1 234  1'234  1.234.567  12,34,567  8,96  1.5 million  €80m  1.2e5  1.2 × 10^5  twelve  5 ft 11 in  10-20 km
 
 Babel reads figures and words of size by the customs of several languages (CLDR) and knows currencies, number_parser
-reads numbers in words, Pint knows units. A number is the same as a more exact one where it is that one rounded to three
-digits or more. Units of one quantity are converted; a unit that is left out is the reference's own.
+reads numbers in words, Pint knows units.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import enum
 import functools
 import math
 import re
@@ -25,14 +23,14 @@ from tars_jax.judges.answers.numbers import (
     size_at,
     with_figures,
 )
-from tars_jax.judges.answers.units import counts_bits, currency, is_share, registry, unit_at
+from tars_jax.judges.answers.quantity import Quantity
+from tars_jax.judges.answers.units import currency, rate_at, registry, unit_at
 
-LEAST_DIGITS = 3  # that a rounded number must have
 _WORD = r"[^\W\d_]+"
 _NUMBER = re.compile(
     r"(?<![\w.^])(?P<sign>(?:plus or minus|minus|negative|plus|positive) |(?:±|\+/?-)\s?|[-+]\s?)?"
     r"(?P<money>[^\W\d_]{0,2}[$€£¥₹₽₩₺₫₪]|[A-Z]{3})?\s?"
-    rf"(?P<minus>-)?(?P<figures>{FIGURES})(?P<power>\s?[x×*·]\s?10\s?\^\s?[-+]?\d{{1,2}}|[eE][-+]?\d{{1,2}}(?!\w))?"
+    rf"(?P<minus>-)?(?P<figures>{FIGURES})(?P<power>\s?[x×*·]\s?10\s?(?:\^|\*\*)\s?[-+]?\d{{1,2}}|[eE][-+]?\d{{1,2}}(?!\w))?"
 )
 _TOLERANCE = re.compile(r"\s*(?:±|\+/-)\s*(?P<value>\d+(?:\.\d+)?)\s*(?P<relative>%)?\s*$")
 _BOUND = re.compile(
@@ -41,113 +39,21 @@ _BOUND = re.compile(
     re.IGNORECASE,
 )
 _BOUND_AFTER = re.compile(
-    r"\s*(?:\+(?![\w+])|[<>≤≥≠]|or (?:more|less|fewer|so|over|under)\b|and (?:more|up|over)\b)", re.IGNORECASE
+    r"\s*(?:\+(?![\w+])|[<>≤≥≠]|or (?:more|less|fewer|so|over|under)\b|and (?:more|up|over)\b"
+    r"|at (?:most|least)\b|(?:max|min)(?:imum)?\b|tops\b)",
+    re.IGNORECASE,
 )
+_ABOUT = re.compile(
+    r"^(?:(?:about|around|approximately|roughly|circa|some)\s+|(?:approx|ca|c)\.?\s+|[~≈]\s?)", re.IGNORECASE
+)
+_AND_A_HALF = " and a half"
 _TO = re.compile(r"\s*(?:-|to|and|through|until|till)\s*", re.IGNORECASE)
-
-
-class Same(enum.Enum):
-    """How an answer's quantity stands to the reference."""
-
-    YES = enum.auto()
-    NO = enum.auto()
-    UNSURE = enum.auto()  # by another custom it is the same, or it is more exact, or a bound
-    OTHER = enum.auto()  # of another kind: no answer to the question
-
-
-@dataclasses.dataclass(frozen=True)
-class Quantity:
-    value: float  # as written, before its unit; with its word of size
-    unit: pint.Unit | frozenset[str] | None = None  # of Pint; the currencies that it may be; None: none that is known
-    high: float | None = None  # of a range, whose `value` is the lower end
-    digits: int = 15  # that are significant
-    decimals: int = 0  # as written; below 0: it ends with zeros
-    other: float | None = None  # by another custom
-    is_bound: bool = False  # at least, almost, or more
-    tolerance: float = 0.0  # of a reference, in its own unit
-    is_year: bool = False
-    rounds: bool = False  # whether as a reference it is told by a rounded number, too
-    is_signed: bool = False  # as written
-    is_both: bool = False  # plus or minus
-    sign_after: int = 0  # as chemists write it: 2+, 3-
-    is_glued: bool = False  # letters follow at once that are no unit
-    end: int = dataclasses.field(default=0, compare=False)  # in its text
-
-
-def compare(said: Quantity, wanted: Quantity, *, shares: bool = False) -> Same:
-    """`shares`: the question asks for a share, so that 0.81 is 81 %."""
-    if shares and wanted.unit is None and is_share(said.unit):
-        said = dataclasses.replace(said, value=said.value / 100, unit=None)
-    if _converted(said, wanted) is None:
-        return Same.OTHER
-    if (said.high is None) != (wanted.high is None):
-        return Same.NO
-    if said.high is not None and wanted.high is not None:
-        ends = (
-            dataclasses.replace(said, value=said.high, high=None),
-            dataclasses.replace(wanted, value=wanted.high, high=None),
-        )
-        low = dataclasses.replace(said, high=None), dataclasses.replace(wanted, high=None)
-        both = {compare(*low), compare(*ends)}
-        return both.pop() if len(both) == 1 else Same.NO
-    if wanted.is_signed and said.sign_after:
-        said = dataclasses.replace(said, value=said.sign_after * abs(said.value), is_bound=False)
-    if said.is_both != wanted.is_both:
-        is_bare = wanted.is_both and not said.is_signed and _is_close(said.value, wanted.value)
-        return Same.UNSURE if is_bare else Same.NO
-    converted = _converted(said, wanted)
-    assert converted is not None
-    if said.is_glued and not wanted.is_glued and _is_close(converted, wanted.value):
-        return Same.UNSURE
-    if said.is_bound != wanted.is_bound:
-        return Same.OTHER
-    if abs(converted - wanted.value) <= max(wanted.tolerance, 1e-9 * abs(wanted.value)):
-        return Same.YES
-    if said.unit is None and is_share(wanted.unit) and _is_close(100 * converted, wanted.value):
-        return Same.YES if shares else Same.UNSURE
-    if said.other is not None and _is_close(said.other, wanted.value):
-        return Same.UNSURE
-    if wanted.is_year or wanted.tolerance:
-        return Same.NO
-    return _rounded_same(said, wanted, converted)
-
-
-def _rounded_same(said: Quantity, wanted: Quantity, converted: float) -> Same:
-    if wanted.rounds and said.digits >= LEAST_DIGITS:
-        back = _converted(wanted, said)
-        if back is not None and _is_close(float(f"{back:.{said.digits}g}"), said.value):
-            return Same.YES
-    is_exact = wanted.decimals and wanted.rounds and _is_close(round(converted, wanted.decimals), wanted.value)
-    return Same.UNSURE if is_exact else Same.NO
-
-
-def _converted(said: Quantity, wanted: Quantity) -> float | None:
-    """In the reference's unit; None where that is of another kind."""
-    if said.unit is None or said.unit == wanted.unit:
-        return said.value
-    if str(said.unit) == "degree" and str(wanted.unit).startswith("degree_"):
-        return said.value
-    if isinstance(said.unit, frozenset):
-        same = wanted.unit is None or (isinstance(wanted.unit, frozenset) and bool(said.unit & wanted.unit))
-        return said.value if same else None
-    if not isinstance(wanted.unit, pint.Unit) or is_share(said.unit) != is_share(wanted.unit):
-        return None
-    if {str(said.unit), str(wanted.unit)} == {"point", "percentage_point"}:
-        return said.value
-    if "percentage_point" in (str(said.unit), str(wanted.unit)):
-        return None
-    if said.unit.dimensionality != wanted.unit.dimensionality or counts_bits(said.unit) != counts_bits(wanted.unit):
-        return None
-    return float(registry().Quantity(said.value, said.unit).to(wanted.unit).magnitude)
-
-
-def _is_close(one: float, other: float) -> bool:
-    return abs(one - other) <= 1e-9 * max(abs(one), abs(other))
 
 
 def read_quantity(text: str, question: str = "") -> Quantity | None:
     """The quantity that a reference is, whole; None where it is something else. Words after it that are no unit may be
     what is counted. Its unit may be the one that the question names."""
+    text = _ABOUT.sub("", text)
     tolerance = _TOLERANCE.search(text) if text.strip()[:1].isdigit() else None
     bare = (text[: tolerance.start()] if tolerance else text).strip().rstrip(".")
     if (bound := re.match(rf"(?:{_BOUND.pattern[:-4]})\s*", bare, re.IGNORECASE)) and bound.end():
@@ -172,6 +78,8 @@ def read_quantity(text: str, question: str = "") -> Quantity | None:
         )
     if quantity.unit is None and not rest:
         quantity = dataclasses.replace(quantity, unit=unit_asked(question))
+    if isinstance(quantity.unit, frozenset) and quantity.per is None:
+        quantity = dataclasses.replace(quantity, per=rate_asked(question))
     year = re.fullmatch(r"[12]\d{3}", bare) and not re.search(
         r"\bhow (?:many|much|long|far|high|tall|big|large|deep)\b", question, re.IGNORECASE
     )
@@ -203,6 +111,12 @@ def unit_asked(question: str) -> pint.Unit | None:
     return (
         registry().Unit("percent") if re.search(r"\bpercent(?:age)?\b(?! points?)", question, re.IGNORECASE) else None
     )
+
+
+def rate_asked(question: str) -> pint.Unit | None:
+    """Of a price: "how much is it per kg", "what does a kilogram cost"."""
+    found = (rate_at(question, match.start()) for match in re.finditer(r" (?:per|an?|each|every) ", question))
+    return next((rate[1] for rate in found if rate), None)
 
 
 def quantities_in(text: str) -> Iterator[tuple[int, int, Quantity]]:
@@ -277,9 +191,10 @@ def _quantity(text: str, match: re.Match[str]) -> Quantity | None:
     money = currency(match["money"]) if match["money"] else None
     if match["money"] and money is None:
         return _quantity_without(text, match)
-    if re.match(r" and a half\b", text[end:]):
-        readings, digits, decimals, end = [readings[0] + 0.5], digits + 1, 1, end + len(" and a half")
-    while size := size_at(text, end, money is not None):
+    while (size := size_at(text, end, money is not None)) or text.startswith(_AND_A_HALF, end):
+        if size is None:
+            readings, digits, decimals, end = [readings[0] + 0.5], digits + 1, 1, end + len(_AND_A_HALF)
+            continue
         factor, end = factor * size[0], size[1]
         decimals -= round(math.log10(size[0]))
     unit: pint.Unit | frozenset[str] | None = money
@@ -289,6 +204,15 @@ def _quantity(text: str, match: re.Match[str]) -> Quantity | None:
             unit, end = named, found[1]
         elif isinstance(named, frozenset):
             unit, end = money & named or money, found[1]
+    if isinstance(unit, pint.Unit) and text.startswith(_AND_A_HALF, end):
+        readings, digits, decimals, end = [readings[0] + 0.5], digits + 1, 1, end + len(_AND_A_HALF)
+    per: pint.Unit | str | None = None
+    if rate := rate_at(text, end) if unit is not None else None:
+        amount, below_it, end = rate
+        factor /= amount
+        unit, per = (unit / below_it, None) if isinstance(unit, pint.Unit) else (unit, below_it)
+    elif isinstance(unit, frozenset) and (thing := re.match(r" ?(?:/|per ) ?([^\W\d_]{3,})", text[end:])):
+        per, end = thing[1].casefold(), end + thing.end()
     if str(unit) == "hour" and (minutes := re.match(r"[0-5]\d(?!\d)", text[end:])):  # 2h45
         readings, digits, end = [readings[0] + int(minutes[0]) / 60], 15, end + 2
     sign = (match["sign"] or "").strip().lower()
@@ -311,10 +235,12 @@ def _quantity(text: str, match: re.Match[str]) -> Quantity | None:
     if not math.isfinite(value):
         return None
     other = readings[1] * factor if len(readings) > 1 else None
+    is_expression = text[: match.start("figures")].rstrip("-").endswith("|") and text.startswith("|", end)
+    is_glued = is_expression or bool(re.match(r"[^\W\d_]|\)?\^", text[end:]))
     return Quantity(
-        value, unit, None, digits, decimals, other, is_bound, end=after.end() if after else end,
+        value, unit, per, None, digits, decimals, other, is_bound, end=after.end() if after else end,
         is_signed=bool(sign or match["minus"] or sign_after), is_both=sign in ("±", "+/-", "+-", "plus or minus"),
-        sign_after=sign_after, is_glued=bool(re.match(r"[^\W\d_]", text[end:])),
+        sign_after=sign_after, is_glued=is_glued,
     )  # fmt: skip
 
 

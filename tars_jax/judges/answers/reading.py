@@ -14,11 +14,12 @@ from tars_jax.judges.answers.speech import (
     CALENDAR,
     DESCRIBES,
     FRAMES,
+    LANDFORMS,
     MEASURES,
     NEGATIONS,
     PERSONS,
     PRESENT,
-    TITLES,
+    SIZES,
     TO_THE_JUDGE,
 )
 from tars_jax.judges.answers.words import Word, tokens
@@ -32,16 +33,18 @@ class Reading:
         asked = [each for each in tokens(question) if isinstance(each, Word)]
         measures = {noun for word in asked for noun in MEASURES.get(word.text, "").split()}
         self._is_choice = bool(re.search(r"\bor\b|\bwhich (?:one )?of\b|\bbetween\b", question, re.IGNORECASE))
-        own = (
-            {word.text for each in references for word in names.words_of(each)}
-            if any("," in each and kind_of(each, question) != "yes or no" for each in references)
-            else set()
-        )
+        self._kinds = [kind_of(each, question) for each in references]
+        own = {
+            word.text
+            for each, kind in zip(references, self._kinds, strict=True)
+            if "," in each and kind != "yes or no"
+            for word in names.words_of(each)
+        }
         self._asked = {word.text for word in asked} - names.SMALL | measures
+        self._asked_sizes = {noun for word in asked if word.text in SIZES for noun in MEASURES[word.text].split()}
         self._own = own - names.SMALL
-        self._offered = (
-            {word.text for number, word in enumerate(asked) if word.capital and number} if self._is_choice else set()
-        )
+        self._asked_names = {word.text for number, word in enumerate(asked) if word.capital and number}
+        self._offered = self._asked_names if self._is_choice else set()
         if self._is_choice:
             self._offered |= lower_choices(question)
         self._shouts = False
@@ -51,10 +54,12 @@ class Reading:
         self._is_described = bool(DESCRIBES.search(question))
         self._has_days = any(read_date(each) is not None for each in references)
         self._has_spans = any(day is not None and day.to is not None for day in map(read_date, references))
-        self._kinds = [kind_of(each, question) for each in references]
+        self._has_all_names = is_closed
         self.is_closed = is_closed or any(names.is_code(each) for each in references) or bool(self._offered)
         self.is_yes_or_no = any(kind == "yes or no" for kind in self._kinds)
-        self._is_lower = all(not word.capital for each in references for word in names.words_of(each))
+        self._is_lower = self._has_lower_names = all(
+            not word.capital for each in references for word in names.words_of(each)
+        )
         self._has_letters = all(re.search(r"[^\W\d_]", each) for each in references)
         self._letters = any(len(each) == 1 and each.isalpha() for each in references)
         self._has_figures = all(re.search(r"\d", each) for each in references)
@@ -63,6 +68,8 @@ class Reading:
         text = word.text
         if word.raw.isupper() and len(text) > 1 and text in FRAMES and not self._shouts:
             return False
+        if self._asked_sizes and text in SIZES and not self._asked_sizes & set(MEASURES[text].split()):
+            return False  # wide, where how long was asked
         if text in self._offered or (self._letters and len(text) == 1 and word.capital):
             return False
         return (
@@ -100,15 +107,18 @@ class Reading:
         return [each for target in whole for each in (target, *self._shorter(target)) if each]
 
     def _shorter(self, target: tuple[Word, ...]) -> list[tuple[Word, ...]]:
-        """A person's surname, or other given names before it; a mountain without its "Mount"."""
+        """A person's surname, or other given names before it; a mountain or a river without that word."""
         if len(target) < 2 or not all(word.capital and word.raw.isalpha() for word in target):
             return []
         if self._asks_who and len(target) < 5:
             surname = [target[-1:]] if len(target[-1].raw) > 2 and not target[-1].raw.isupper() else []
             first_and_last = [names.Person((target[0], target[-1]))] if len(target) > 2 else []
             return [names.Person(target), *first_and_last, *surname]
-        is_kind = any(names.akin(target[0].text, each) for each in self._asked)
-        return [target[1:]] if target[0].text in TITLES and is_kind and len(target) == 2 else []
+        return [
+            (target[1 - place],)
+            for place in (0, 1)
+            if len(target) == 2 and target[place].text in LANDFORMS and self._is_in_question(target[place])
+        ]
 
     @property
     def _length(self) -> int:

@@ -27,15 +27,11 @@ _AFTER = re.compile(
     re.IGNORECASE,
 )
 _ARTICLE = re.compile(r"\ban? $", re.IGNORECASE)
-_SIDES = {"latitude": ("south", "north"), "longitude": ("west", "east")}
 
 
-def directed(text: str, start: int, end: int, question: str) -> tuple[int, int, int]:
+def directed(text: str, start: int, end: int) -> tuple[int, int, int]:
     """(start, end, sign) of a number with the words that give it a sign; 0: none do. Two are read together: "down 7 %
     lower" is as one, but "up 7 % lower" has none."""
-    side = _side(text, end, question)
-    if side is not None:
-        return start, *side
     before, after = _BEFORE.search(text[:start]), _AFTER.match(text, end)
     signs = {-1 if match["down"] else 1 for match in (before, after) if match}
     if len(signs) != 1:
@@ -44,13 +40,3 @@ def directed(text: str, start: int, end: int, question: str) -> tuple[int, int, 
     if after and (article := _ARTICLE.search(text[:first])):
         first = article.start()
     return first, after.end() if after else end, signs.pop()
-
-
-def _side(text: str, end: int, question: str) -> tuple[int, int] | None:
-    """Of the globe, by its letter or word: 54.8° S of a latitude."""
-    for asked, (below, above) in _SIDES.items():
-        if asked in question.casefold():
-            match = re.match(rf"\s*(?:({below}|{below[0]})|{above}|{above[0]})\b", text[end:], re.IGNORECASE)
-            if match:
-                return end + match.end(), -1 if match[1] else 1
-    return None

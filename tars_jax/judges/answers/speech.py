@@ -12,10 +12,11 @@ def _words(text: str) -> frozenset[str]:
 # Free: who speaks, how sure, from where, and the verbs of saying what something is.
 FRAMES = _words(
     """a an the it its this that these those there here he she they we i you my our your his her their them him us
-    me who which what whose where when one in on at of by to as for from with into about per is was are were be
+    me who which what whose where when one in on at of by to as for from with into about is was are were be
     being been am has have had having do does did will would shall should may might could can must go think
     believe guess suppose say saying answer answers answered assume suspect reckon sure certain certainly
     confident confidently fairly pretty quite reasonably very likely probably perhaps maybe possibly presumably
+    undoubtedly doubtless unquestionably
     apparently surely definitely clearly indeed seems seem appears appear looks look like best knowledge know
     tell far remember recall according based source sources page article entry text table encyclopedia website
     document infobox says said states stated shows show shown lists listed gives given found find reads read
@@ -37,8 +38,10 @@ KINDS = _words(
 )
 TITLES = _words(
     """mr mrs ms miss dr doctor prof professor sir dame madame king queen emperor empress pope saint lord lady president
-    senator general captain mount mt lake river"""
+    senator general captain"""
 )
+# Parts of names of places, which a name that is asked for by its kind need not have: "which river": Mississippi.
+LANDFORMS = _words("mount mt lake river ocean sea desert gulf bay strait")
 PERSONS = re.compile(
     r"\bwho(?:m|se)?\b|\b(?:actor|actress|artist|author|composer|director|founder|inventor|man|painter|people|person"
     r"|physicist|player|president|scientist|singer|winner|woman|writer)s?\b",
@@ -53,6 +56,7 @@ EXCLUSIONS = _words("excluded excluding rejected dismissed eliminated")
 PAST = _words("was were had did")
 PRESENT = _words("is are has have does do")
 WRONG = _words("wrong incorrect false untrue mistaken error")
+FALSELY = _words("falsely wrongly mistakenly incorrectly erroneously")
 CONTRAST = _words("but however though although while whereas because since which who whose where so then if when")
 SUBORDINATE = _words("which who whose where because since whereas while")
 # What "how large" asks for.
@@ -61,6 +65,7 @@ MEASURES = {
     "deep": "depth", "wide": "width", "heavy": "weight mass", "far": "distance", "old": "age", "fast": "speed",
     "people": "population", "inhabitants": "population", "cost": "price", "costs": "price",
 }  # fmt: skip
+SIZES = MEASURES.keys() & FRAMES - {"people", "inhabitants", "far"}
 JOINS = frozenset(("or", "and", ",", "/", "|"))
 # What a clause with the reference says when it speaks of something else: the former one, one beside it, a part of it.
 RELATIONS = _words(
@@ -81,8 +86,27 @@ VAGUE = re.compile(
     re.IGNORECASE,
 )
 OPEN = re.compile(r"\b(?:any|anyone|anything|whatever|whichever|such as|e\.?g|for example)\b", re.IGNORECASE)
-BARRED = re.compile(r"\b(?:any(?:one|thing)?|every(?:one|thing)?|all)(?: \w+)? (?:but|except)\b", re.IGNORECASE)
-INSTEAD = re.compile(r"\b(?:rather than|instead of|as opposed to)\b", re.IGNORECASE)
+# Turns of speech, each with plain words for it, where neither the question nor the reference has them.
+_LOOKS = "".join(rf"(?<!{each} )" for each in ("look", "looks", "seem", "seems", "sound", "sounds", "would", "i"))
+TURNS = tuple(
+    (re.compile(form, re.IGNORECASE), instead)
+    for form, instead in (
+        (r"\b(?:none|no one|nobody) other than\b", " "),
+        (
+            r"\b(?:there(?: is|'s) )?(?:no|without(?: an?| any)?|beyond(?: an?| any)?) (?:doubt|question)\b(?! of)",
+            " ",
+        ),
+        (r"\b(?:any(?:one|thing|where)?|every(?:one|thing|where)?|all)(?: \w+)? (?:but|except)\b", " not "),
+        (r"\b(?:far|a long way) from(?: being)?\b|¬|(?<![\w!])!(?:=\s?|(?=\w))", " not "),
+        (r"\b(?:rather than|instead of|as opposed to)\b", ", not"),
+        (r"\bused to be\b", "formerly"),
+        (r"\b(?:would|should|could|might) have\b", "nearly"),
+        (r"\b(?:is|are|was|were) to (?:be|have)\b", "nearly"),
+        (r"\balternatively\b", " or "),
+        (r"\bno\. ?(?=\d)", "number "),
+        (rf"(?:\A|(?<=\w )){_LOOKS}like\b(?= )", "besides"),
+    )
+)
 PRONOUNS = _words("it they he she we i you there that this yes no the")
 # What speaks to whoever judges is no answer.
 TO_THE_JUDGE = _words(

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import number_parser
 
-from tars_jax.judges.answers.quantities import Same
+from tars_jax.judges.answers.quantity import Same
 
 _TIME = re.compile(
     r"(?<![\w:.,])(?P<hour>[01]?\d|2[0-4])(?:[:.h](?P<minute>[0-5]\d)"

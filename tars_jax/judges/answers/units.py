@@ -27,7 +27,12 @@ def registry() -> pint.UnitRegistry[Any]:
 def _registry() -> pint.UnitRegistry[Any]:
     found: pint.UnitRegistry[Any] = pint.UnitRegistry(autoconvert_offset_to_baseunit=True)
     logging.getLogger("pint.util").setLevel(logging.ERROR)  # a word of two meanings is no news: the question tells
-    found.define("percentage_point = 1 = _ = percentage_points")
+    for line in (
+        "percentage_point = 1 = _ = percentage_points",
+        "@alias kilogram = kilo = kilos",
+        "@alias kilometer_per_hour = kmh",
+    ):
+        found.define(line)
     return found
 
 
@@ -60,6 +65,8 @@ def unit_at(text: str, place: int) -> tuple[pint.Unit | frozenset[str], int] | N
     piece = text[start : start + 60]
     if match := re.match(r"(?:per cent|percent|pct|%)(?! ?points?)(?!\w)", piece, re.IGNORECASE):
         return registry().Unit("percent"), start + match.end()
+    if match := re.match(r"‰|per mill?e?\b", piece, re.IGNORECASE):
+        return registry().Unit("permille"), start + match.end()
     if match := re.match(r"(?:percentage|percent|%)[ -]points?\b|pp\b", piece, re.IGNORECASE):
         return registry().Unit("percentage_point"), start + match.end()
     if re.match(r"(?:°|degrees?)(?= ?(?:[NSEW]\b|north|south|east|west))", piece):
@@ -83,6 +90,19 @@ def unit_at(text: str, place: int) -> tuple[pint.Unit | frozenset[str], int] | N
         if phrase.endswith(".") and (unit := unit_of(phrase[:-1])) is not None:
             return unit, start + end
     return None
+
+
+_PER = re.compile(r" ?(?:(?P<per>/|per\b)|(?:an?|each|every)\b) ?(?:(?P<amount>\d+) ?)?")
+
+
+def rate_at(text: str, place: int) -> tuple[float, pint.Unit, int] | None:
+    """(how many, of which unit, end) of "/kg", "per 100 g", "a kilo", "an hour" that begins here."""
+    match = _PER.match(text, place)
+    found = unit_at(text, match.end()) if match else None
+    if match is None or found is None or not isinstance(found[0], pint.Unit):
+        return None
+    is_word = found[1] - match.end() > 2  # "a m" is none
+    return (float(match["amount"] or 1) or 1.0, found[0], found[1]) if match["per"] or is_word else None
 
 
 @functools.lru_cache(maxsize=4096)
@@ -120,7 +140,10 @@ def _is_written(unit: pint.Unit, phrase: str) -> bool:
             continue
         readings = registry().parse_unit_name(word)
         if not any(
-            not prefix or (word.startswith(prefix) and len(word) > len(prefix) + 2) for prefix, _, _ in readings
+            not prefix
+            or registry().get_symbol(prefix + name) == word
+            or (word.startswith(prefix) and len(word) > len(prefix) + 2)
+            for prefix, name, _ in readings
         ):
             return False
     return True

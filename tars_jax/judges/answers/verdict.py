@@ -11,7 +11,7 @@ from tars_jax.judges.answers.committed import committed, concluded, is_concluded
 from tars_jax.judges.answers.listing import Listing
 from tars_jax.judges.answers.polarity import Polarity
 from tars_jax.judges.answers.quantities import quantities_in
-from tars_jax.judges.answers.speech import BARRED, INSTEAD, REFUSALS, VAGUE
+from tars_jax.judges.answers.speech import REFUSALS, TURNS, VAGUE
 from tars_jax.judges.answers.words import plain, spoken
 from tars_jax.judges.judge import CannotSay
 
@@ -32,8 +32,9 @@ def says_the_same(answer: str, reference: str, question: str = "") -> bool:
     if question and said.casefold().startswith(asked.casefold()):
         said = said[len(asked) :].strip()
     judge = _Judge(wanted, asked, is_closed)
-    said = BARRED.sub(" not ", re.sub(r"\b(?:none|no one) other than\b", " ", said, flags=re.IGNORECASE))
-    said = INSTEAD.sub(", not", said)
+    for turn, instead in TURNS:
+        if not turn.search(" ".join((asked, *wanted))):
+            said = turn.sub(instead, said)
     parts = committed(said, judge)
     if any(part != said for part in parts) and judge.has_reference(said) and not all(map(judge.has_reference, parts)):
         return False  # it was taken back
@@ -57,6 +58,7 @@ class _Judge(Polarity, Listing):
     def verdict(self, said: str) -> bool | str:
         """True, False, or why nobody can say."""
         self._shouts = said.isupper()
+        self._is_lower = self._has_lower_names or said.islower()
         found: list[bool | str] = []
         named = [each for each, kind in zip(self._references, self._kinds, strict=True) if kind == "name"]
         for each, kind in zip(self._references, self._kinds, strict=True):

@@ -7,20 +7,18 @@ from collections.abc import Callable, Sequence
 
 from tars_jax.judges.answers import names
 from tars_jax.judges.answers.clauses import RIVAL, UNSURE, Clause
-from tars_jax.judges.answers.reading import Reading
+from tars_jax.judges.answers.rivals import Rivals
 from tars_jax.judges.answers.speech import (
-    AUXILIARIES,
     BOUNDS,
     COPULAS,
+    FALSELY,
     FRAMES,
-    JOINS,
     KINDS,
     NEGATIONS,
     OPEN,
     PREPOSITIONS,
     PRONOUNS,
     RELATIONS,
-    SUBORDINATE,
     TITLES,
     WRONG,
 )  # fmt: skip
@@ -29,7 +27,7 @@ from tars_jax.judges.answers.words import Word, folded
 IsRival = Callable[[Clause, Sequence[Clause]], bool | str]  # True, False, or why nobody can say
 
 
-class Weighing(Reading):
+class Weighing(Rivals):
     def _weigh(self, clauses: Sequence[Clause], is_rival: IsRival) -> bool | str:
         own = [clause for clause in clauses if clause.right]
         first = clauses.index(own[0])
@@ -47,12 +45,7 @@ class Weighing(Reading):
             return False
         for number, clause in enumerate(clauses):
             if clause in own:
-                if (
-                    clause.before == "or"
-                    and number
-                    and not clauses[number - 1].right
-                    and self._content(clauses[number - 1])
-                ):
+                if clause.before == "or" and number and self._is_another(clauses[number - 1]):
                     return False
                 continue
             rival = is_rival(clause, clauses)
@@ -69,14 +62,22 @@ class Weighing(Reading):
                 is_clean = False
             if number > last and set(clause.texts) & WRONG and not content - WRONG:
                 return False
+            is_doubt = clause.texts[0] == "not" and clause.before == "if"
+            if is_doubt or (number > last and set(clause.texts) & FALSELY):
+                reasons.append("it takes something back")
+                is_clean = False
             is_said_of = clause.before == '"' and clause.texts[0] in COPULAS and clauses[number - 1].right
             if number and is_said_of and content:
                 reasons.append("what it says of it has to be understood")
                 is_clean = False
-            if number > last and clause.is_negated and not (content or self._asks_not) and clause.before != "(":
+            own_content = (content - {word.text for word in clause.label} - NEGATIONS) or self._is_marked(clause)
+            if number > last and clause.is_negated and not (own_content or self._asks_not) and clause.before != "(":
                 reasons.append("it takes something back")
                 is_clean = False
         return True if is_clean and not is_open else (reasons[0] if reasons else False)
+
+    def _is_another(self, clause: Clause) -> bool:
+        return self._is_clean(clause) is not True if clause.right else bool(self._content(clause))
 
     def _is_clean(self, clause: Clause) -> bool | str:
         """Whether a clause with the reference commits to it; why it is unclear."""
@@ -107,7 +108,13 @@ class Weighing(Reading):
         ):
             if follower.text in KINDS or follower.text in self._offered:
                 return False  # Mexico City is not Mexico
-            return f"whether {follower.raw!r:.40} makes it another has to be known"
+            return self._may_be_another(follower)
+        beside = [follower] if follower is not None and follower.is_joined else []
+        beside += [leader] if leader is not None and clause.words[start].is_joined else []
+        if any(not self._is_asked(word) for word in beside) and not self._is_marked(clause):
+            return "something joined to it is meant"
+        if self._has_all_names and follower is not None and self._is_lengthened(clause, end):
+            return False  # Santiago de Cuba is not Santiago
         is_titled = leader is not None and self._is_title(leader, start == 1)
         if (
             leader is not None
@@ -116,7 +123,7 @@ class Weighing(Reading):
             and not self._is_marked(clause)
             and not is_titled
         ):
-            return f"whether {leader.raw!r:.40} makes it another has to be known"
+            return self._may_be_another(leader)
         if any(word.raw in (RIVAL, UNSURE) for _, word in rest):
             return "another number stands beside it"
         compared = (
@@ -157,20 +164,29 @@ class Weighing(Reading):
             return "another thing is said to be it"
         return True
 
+    def _may_be_another(self, beside: Word) -> bool | str:
+        """A name that is longer than the reference; of one that has all its names it is another."""
+        return False if self._has_all_names else f"whether {beside.raw!r:.40} makes it another has to be known"
+
+    def _is_lengthened(self, clause: Clause, end: int) -> bool:
+        """By a small word within names and a name."""
+        joined = clause.words[end : end + 2]
+        return len(joined) == 2 and joined[0].text in names.SMALL and joined[1].capital and not self._is_free(joined[1])
+
     def _is_denied(self, clause: Clause) -> bool:
         """By a "not"; where the question has one, by the lack of it: "Lisbon hosted it" of who did not."""
         if not self._asks_not:
             return clause.is_negated
         end = clause.right[0][1]
         if clause.is_negated:
-            return not set(clause.texts[end:]) & NEGATIONS
+            return bool(set(clause.texts[: clause.right[0][0]]) & NEGATIONS or not set(clause.texts[end:]) & NEGATIONS)
         return any(self._is_asked(word) and word.text not in FRAMES for word in clause.words[end:])
 
     def _is_title(self, word: Word, is_first: bool) -> bool:
         return (
-            word.text in TITLES
+            (word.text in TITLES and (self._shouts or not word.raw[1:].isupper()))
             or any(names.akin(word.text, each) for each in self._asked)
-            or (is_first and word.text in KINDS)
+            or (is_first and word.text in KINDS and not word.capital)
         )
 
     def _is_part_of_subject(self, before: Sequence[str]) -> bool:
@@ -204,93 +220,3 @@ class Weighing(Reading):
         after = clause.texts[end:]
         is_said_of = bool(after) and after[0] in COPULAS and len(after) > 1
         return bool(before) and (before[-1] == "than" or (before[-1] in ("of", "in") and is_said_of))
-
-    def _is_typed_rival(self, clause: Clause, clauses: Sequence[Clause]) -> bool | str:
-        if not any(word.raw in (RIVAL, UNSURE) for word in clause.words) or clause.is_negated:
-            return False
-        if (clause.before == "(" and clause.words[0].raw == RIVAL) or clause.before in ("but", "however"):
-            return "a number beside it is another"
-        if clause.before in SUBORDINATE:
-            return False
-        if self._content(clause) and clause.before not in ("or", "/"):
-            return False
-        return "a number beside it is another" if all(word.raw != RIVAL for word in clause.words) else True
-
-    def _is_named_rival(self, clause: Clause, clauses: Sequence[Clause]) -> bool | str:
-        """Whether a clause without the reference is an answer, too."""
-        content = [word for word in clause.words if not self._is_free(word) and word.text not in NEGATIONS]
-        said = [*clause.words, *(clause.shares.words if clause.shares else ())]
-        says = [word for word in said if self._is_asked(word) and word.text not in FRAMES | NEGATIONS]
-        if self._asks_not and content and (says or {word.text for word in said} & (AUXILIARIES - COPULAS)):
-            return clause.is_negated  # "Milan did not", "Ida did attend"
-        if not content or clause.is_negated or len(content) > 5 or not self._is_one_run(clause, content):
-            return False
-        if clause.before in ("because", "since", "whereas", "although", "though"):
-            return False
-        first = clause.words.index(content[0])
-        if ({"a", "an"} & set(clause.texts[:first]) or clause.texts[first - 1 : first] == ["of"]) and content[
-            0
-        ].capital:
-            return False  # it is described
-        if any(not self._is_free(word) for word in clause.label) or self._is_explained(clause, clauses):
-            return False
-        if clause.after == ":" and clause.texts[0] not in ("either", "possibly"):
-            return False
-        if any(self._is_shortened(word, clauses) for word in content):
-            return False
-        listed = (
-            clause.before in JOINS
-            or (clause.before == "\n" and not self._is_lower)
-            or (clause.before == "" and clause.after in (",", "/", "\n", "?"))
-        )
-        is_offered = all(word.text in self._offered for word in content)
-        if is_offered:
-            return True
-        if self._has_figures and not any(re.search(r"\d", word.raw) for word in content):
-            return "it leaves a choice" if clause.before in ("or", "/") else False
-        if self._has_letters and not any(word.raw[0].isalpha() for word in content):
-            return False
-        if self._is_lower and not self._has_figures and any(word.raw[0].isdigit() for word in content):
-            return False
-        if self._is_lower:
-            return (
-                listed
-                and len(content) <= max(self._length, 2)
-                and clause.before != "\n"
-                and len(clause.words) <= len(content) + 4
-            )
-        if not all(word.capital or word.raw[0].isdigit() for word in content):
-            return clause.before in ("or", "/")
-        if not listed and all(word.raw.isupper() and len(word.raw) > 1 for word in content):
-            return False
-        text = " ".join(word.raw for word in content)
-        own = any(
-            names.is_territory(" ".join(word.raw for word in each.words[a:b]))
-            for each in clauses
-            for a, b in each.right
-        )
-        if clause.before in (",", "(") and names.is_territory(text) and not own:
-            return f"whether it lies in {text!r:.40} has to be known"
-        if not listed and len(clause.words) == 1 and clause.before not in ("", ";", "?"):
-            return f"whether {text!r:.40} is meant has to be understood"
-        return True
-
-    def _is_shortened(self, word: Word, clauses: Sequence[Clause]) -> bool:
-        """Goethestr. beside Goethestraße."""
-        targets = {each.text for clause in clauses for a, b in clause.right for each in clause.words[a:b]}
-        return (
-            len(word.text) > 3
-            and word.text.isalpha()
-            and any(target.startswith(word.text) and target != word.text for target in targets)
-        )
-
-    def _is_one_run(self, clause: Clause, content: Sequence[Word]) -> bool:
-        """A name is one run of words; a sentence about it has more."""
-        places = [place for place, word in enumerate(clause.words) if word in content]
-        between = clause.words[places[0] : places[-1] + 1]
-        return all(word in content or word.text in names.SMALL - {"in"} for word in between)
-
-    def _is_explained(self, clause: Clause, clauses: Sequence[Clause]) -> bool:
-        """ "H2, that is, hydrogen"."""
-        later = [each for each in clauses[clauses.index(clause) + 1 :]][:1]
-        return any(each.texts[:2] == ["that", "is"] or each.texts[0] in ("ie", "namely") for each in later)

@@ -15,40 +15,8 @@ from collections.abc import Iterator
 import number_parser
 
 # Whose names of months, countries, languages and currencies are known (CLDR, by Babel).
-LANGUAGES = tuple(
-    [
-        "en",
-        "de",
-        "fr",
-        "es",
-        "it",
-        "pt",
-        "nl",
-        "sv",
-        "da",
-        "nb",
-        "fi",
-        "pl",
-        "cs",
-        "hu",
-        "ro",
-        "tr",
-        "el",
-        "ru",
-        "uk",
-        "ar",
-        "he",
-        "fa",
-        "hi",
-        "bn",
-        "th",
-        "vi",
-        "id",
-        "zh",
-        "ja",
-        "ko",
-    ]
-)
+_SPOKEN_IN = "en de fr es it pt nl sv da nb fi pl cs hu ro tr el ru uk ar he fa hi bn th vi id zh ja ko"
+LANGUAGES = tuple(_SPOKEN_IN.split())
 _WIDE = {"̈": "e", "̊": "a"}  # what is written for ä and å without such keys: ae, aa
 _KEPT = frozenset("°№")  # symbols that say something
 _ANSWER_KEYS = ("final_answer", "answer", "final", "result", "output", "response", "value")
@@ -62,6 +30,7 @@ _MARKUP = (
         r"\1",
     ),
     (re.compile(r"\\(?:text|mathrm|mathbf|textbf|textit|mathit|operatorname)\s*\{([^{}]*)\}"), r"\1"),
+    (re.compile(r"\\[dt]?frac\s*\{(\d+)\}\s*\{(\d+)\}"), r" \1/\2"),
     (re.compile(r"\\boxed\s*\{([^{}]*)\}"), "\nFinal answer: \\1\n"),
     (re.compile(r"\\[,;: !]|\\quad|~"), " "),
     (re.compile(r"\\times|\\cdot"), "×"),
@@ -85,6 +54,7 @@ class Word:
     raw: str
     forms: frozenset[str]  # that it may have: without accents, with ae for ä, as a number
     is_possessive: bool = False
+    is_joined: bool = False  # by a hyphen, with the word before
 
     @property
     def text(self) -> str:
@@ -97,6 +67,7 @@ class Word:
 
 def plain(text: str) -> str:
     """Of one width and one kind of each sign; superscripts after ^."""
+    text = re.sub(r"(?<=\d)(?=[¼-¾⅐-⅞])", " ", text)  # 4½
     text = re.sub(r"[⁰¹²³⁴-⁹⁻⁺]+", lambda match: "^" + unicodedata.normalize("NFKC", match[0]), text)
     text = unicodedata.normalize("NFC", unicodedata.normalize("NFKC", text))
     return "".join(map(_sign, text))
@@ -132,11 +103,11 @@ def spoken(text: str) -> str:
     text = re.sub(r"\A([-+\u2212\u2013]) (?=\d[^\n]*\Z)", r"\1", _of_json(text.strip()))  # a sign, no list of one
     if len(_BOLD.findall(text)) == 1:
         text = _LAST_BOLD.sub("\nFinal answer: \\1", text)
-    for form, instead in _MARKUP[:7]:
+    for form, instead in _MARKUP[:8]:
         text = form.sub(instead, text)
     headings = _HEADING.sub("", text)
     text = headings if headings.strip(" \n#-=") else _HEADING.sub(r"\1", text)
-    for form, instead in _MARKUP[7:]:
+    for form, instead in _MARKUP[8:]:
         text = form.sub(instead, text)
     text = _unnumbered(plain(text))
     return re.sub(r"[ \t]+", " ", text).strip()
@@ -193,6 +164,7 @@ def _wide(text: str) -> str:
 def forms_of(raw: str) -> frozenset[str]:
     """As it may be written: with ae for ä, and as a number, of XII, twelve, twelfth or 12th."""
     found = {folded(raw), _wide(raw)}
+    found |= {re.sub("isation", "ization", each) for each in found}
     plain_word = folded(raw)
     if re.fullmatch(r"[IVXLCDM]{2,}|[VX]", raw) and (value := _roman(raw)):
         found.add(str(value))
@@ -251,6 +223,7 @@ def tokens(text: str) -> Iterator[Word | str]:
         if token == _HELD or (token == "." and text[match.end() : match.end() + 1].strip()):
             continue
         if token[0].isalnum() or "\ue000" <= token[0] <= "\uf8ff":
-            yield Word(token, forms_of(token), text[match.end() : match.end() + 1] == _HELD)
+            is_joined = bool(re.search(r"[^\W_]-\Z", text[max(match.start() - 2, 0) : match.start()]))
+            yield Word(token, forms_of(token), text[match.end() : match.end() + 1] == _HELD, is_joined)
         else:
             yield token

@@ -46,7 +46,11 @@ KINDS = ("powershell", "pwsh", "bash")
 
 
 class LineShell(Shell):
-    """As `Shell`, with no terminal: programs find pipes. `interrupt` ends the command's programs."""
+    """As `Shell`, with no terminal: programs find pipes.
+
+    `interrupt` ends the program that runs; the next one of a list of commands then begins, and an interrupt that comes
+    between two of them is lost.
+    """
 
     def __init__(
         self, machine: GuestMachine, kind: str = "powershell", *, limit: int = LIMIT, folder: str | None = None,

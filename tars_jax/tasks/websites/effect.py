@@ -7,13 +7,15 @@
  "open": {"users": ["last_seen"], "log": ["*"]}}
 
 A row that changes or goes is told by `where`, which one row alone has at first. What comes has the fields that are
-named and no others; what changes keeps the fields that are not named. `open` are fields, or all rows of a reader, that
-may be anything. No code of a task is ever run.
+named and no others; what changes keeps the fields that are not named. `today` are fields that hold the day on which it
+is done, such as a date that a form fills in by itself, and how that is written: {"today": {"date": "%Y-%m-%d"}}. `open`
+are fields, or all rows of a reader, that may be anything. No code of a task is ever run.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import datetime
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -35,11 +37,16 @@ class Change:
     is_: Mapping[str, str] = dataclasses.field(default_factory=dict)
     contains: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     open: tuple[str, ...] = ()
+    today: Mapping[str, str] = dataclasses.field(default_factory=dict)  # as `datetime.strftime` writes it, in UTC
 
     def __post_init__(self) -> None:
-        named = [*self.is_, *self.contains, *self.open]
+        named = self.fields
         if twice := [name for name, count in Counter(named).items() if count > 1]:
-            raise InputError(f"fields of a change must be in one of is, contains and open; got {twice[0]!r} in two")
+            raise InputError(
+                f"fields of a change must be in one of is, contains, today and open; got {twice[0]!r} in two"
+            )
+        if dayless := [form for form in self.today.values() if "%d" not in form and "%j" not in form]:
+            raise InputError(f"today must say how a day is written, such as %Y-%m-%d; got {dayless[0]!r}")
         if self.gone and (named or not self.where):
             raise InputError(f"a row that is gone must have where, and no fields; got {shown(self.to_json())}")
         if not self.gone and not named:
@@ -50,7 +57,14 @@ class Change:
     @property
     def fields(self) -> tuple[str, ...]:
         """That may be other than they were."""
-        return (*self.is_, *self.contains, *self.open)
+        return (*self.is_, *self.contains, *self.open, *self.today)
+
+    def on(self, day: datetime.date) -> Change:
+        """What it is when it is done on that day."""
+        if not self.today:
+            return self
+        dated = {name: day.strftime(form) for name, form in self.today.items()}
+        return dataclasses.replace(self, is_={**self.is_, **dated}, today={})
 
     def finds(self, row: Row) -> bool:
         """Whether `where` tells this row."""
@@ -76,7 +90,7 @@ class Change:
         contains = {name: list(texts) for name, texts in self.contains.items()}
         given = {
             "read": self.read, "where": dict(self.where), "gone": self.gone, "is": dict(self.is_),
-            "contains": contains, "open": list(self.open),
+            "contains": contains, "today": dict(self.today), "open": list(self.open),
         }  # fmt: skip
         return {name: value for name, value in given.items() if value}
 
@@ -84,17 +98,21 @@ class Change:
     def from_json(cls, value: Any, prefix: str = "change.") -> Change:
         """Inverse of `to_json`. Raises InputError that names the field."""
         fields = _fields(value, prefix)
-        where, is_, contains = (_object(fields, name) for name in ("where", "is", "contains"))
+        where, is_, contains, today = (_object(fields, name) for name in ("where", "is", "contains", "today"))
         for name, texts in contains.items():
             if not isinstance(texts, list) or not texts:
                 raise InputError(f"{prefix}contains.{name} must be an array of texts; got {shown(texts)}")
         for name, each in (*where.items(), *is_.items()):
             if isinstance(each, Mapping | list):
                 raise InputError(f"{prefix}{name} must be a text or a number; got {shown(each)}")
+        for name, form in today.items():
+            if not isinstance(form, str):
+                raise InputError(f"{prefix}today.{name} must be a text; got {shown(form)}")
         change = cls(
             fields.text("read"), {name: plain(each) for name, each in where.items()}, fields.flag("gone"),
             {name: plain(each) for name, each in is_.items()},
             {name: tuple(map(plain, texts)) for name, texts in contains.items()}, _names(fields, "open"),
+            dict(today),
         )  # fmt: skip
         _none_unread(fields, prefix)
         return change
@@ -126,14 +144,23 @@ class Effect:
             rows.append(found[0] if found else None)
         return tuple(rows)
 
-    def wrong(self, before: Tables, now: Tables) -> str:
+    def on(self, day: datetime.date) -> Effect:
+        """What it is when it is done on that day."""
+        return dataclasses.replace(self, changes=tuple(each.on(day) for each in self.changes))
+
+    def wrong(self, before: Tables, now: Tables, days: Sequence[datetime.date] = ()) -> str:
         """What is not as it should be; empty: nothing.
 
         Args:
           before: the state at the beginning; now: as it is.
+          days: on one of which it was done, as a form may be opened on one and sent on the next; (): today, in UTC.
 
         Raises InputError as `located`.
         """
+        if any(each.today for each in self.changes):
+            judged = days or (datetime.datetime.now(datetime.UTC).date(),)
+            complaints = [self.on(day).wrong(before, now) for day in judged]
+            return "" if "" in complaints else complaints[-1]
         rows = list(zip(self.changes, self.located(before), strict=True))
         for reader in sorted({*before, *now, *(each.read for each in self.changes)}):
             of_reader = [(change, old) for change, old in rows if change.read == reader]

@@ -12,6 +12,15 @@ _FOSSIL = ("{root}/run", "usr/bin/fossil")
 _TICKETS = "SELECT title, type, status, subsystem, priority, severity, resolution, foundin, comment FROM ticket"
 _COMMENTS = """SELECT t.title, c.icomment AS text FROM ticketchng c JOIN ticket t ON t.tkt_id = c.tkt_id
   WHERE c.icomment != '' ORDER BY c.tkt_rid"""
+# What can be done beside a task and no other reader shows. There are no such rows at first, but for passwords.
+_BESIDE = """SELECT 'contact' AS what, title AS name, private_contact AS value FROM ticket WHERE private_contact != ''
+  UNION ALL SELECT 'remark in another form or name', t.title, c.mimetype || ' ' || coalesce(c.username, '')
+    FROM ticketchng c JOIN ticket t ON t.tkt_id = c.tkt_id
+    WHERE c.icomment != '' AND (c.mimetype != 'text/x-markdown' OR coalesce(c.username, 'admin') NOT IN ('', 'admin'))
+  UNION ALL SELECT 'attachment', target || ' ' || filename, comment FROM attachment
+  UNION ALL SELECT 'password', login, pw FROM user
+  UNION ALL SELECT 'post or tag', type, coalesce(ecomment, comment) FROM event WHERE type IN ('f', 'g', 'ci')
+  UNION ALL SELECT 'shunned', uuid, scom FROM shun"""
 _SETTINGS = """SELECT name, value FROM config WHERE typeof(value) != 'blob' AND name NOT GLOB '*-code'
   AND name NOT GLOB '*-secret*' AND name NOT IN ('rebuilt', 'cfgcnt', 'content-schema',
   'aux-schema') ORDER BY name"""
@@ -73,6 +82,7 @@ SITE = Website(
         "settings": Sql("site.fossil", _SETTINGS),
         "reports": Sql("site.fossil", "SELECT title, cols, sqlcode FROM reportfmt ORDER BY rn"),
         "technotes": Sql("site.fossil", "SELECT coalesce(ecomment, comment) AS comment FROM event WHERE type = 'e'"),
+        "beside": Sql("site.fossil", _BESIDE),
         "wiki": Command((*_FOSSIL, "sql", "-R", "site.fossil"), _WIKI, _pages),
     },
     database="site.fossil",

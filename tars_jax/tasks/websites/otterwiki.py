@@ -5,7 +5,9 @@ from __future__ import annotations
 import random
 
 from tars_jax.tasks.websites import words
-from tars_jax.tasks.websites.site import Content, Files, Row, Website
+from tars_jax.tasks.websites.site import Content, Files, Row, Sql, Website
+
+_DATABASE = "otterwiki.db"
 
 
 def _content(rng: random.Random) -> Content:
@@ -39,7 +41,11 @@ SITE = Website(
     content=_content,
     environment={"OTTERWIKI_SETTINGS": "{state}/settings.cfg"},
     health="/-/about",
-    readers={"pages": Files("wiki/**/*.md", _page), "commits": Files("wiki/.git/logs/HEAD", _commits)},
-    transient=("wiki/.git/index",),
+    readers={
+        "pages": Files("wiki/**/*.md", _page),
+        "commits": Files("wiki/.git/logs/HEAD", _commits),
+        "preferences": Sql(_DATABASE, "SELECT name, value FROM preferences ORDER BY name"),
+        "users": Sql(_DATABASE, "SELECT name, email, password_hash, is_admin FROM user ORDER BY email"),
+    },
     logs=("commits",),
 )

@@ -181,7 +181,7 @@ class WebsiteSession:
         places = {"{root}": ROOT, "{state}": state_folder(machine), "{programs}": PROGRAMS}
         python = {"PYTHONPATH": ROOT} if self.site.package.startswith("pypi:") else {}
         own = {name: _filled(value, places) for name, value in self.site.environment.items()}
-        return {"PYTHONDONTWRITEBYTECODE": "1", **python, **own}
+        return {"PYTHONDONTWRITEBYTECODE": "1", "TZ": "UTC", **python, **own}  # a task may ask for the day of its clock
 
     async def _serve(self) -> None:
         machine, site = self.computer.machine, self.site

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
+from collections.abc import Mapping
 
 from tars_jax.tasks.websites import words
-from tars_jax.tasks.websites.site import Content, Sql, Website
+from tars_jax.tasks.websites.site import Content, Inside, Row, Sql, Website
 
 _DATABASE = "shop.db"
 _SERVE = "from sqlite_web.sqlite_web import main; main()"
@@ -22,6 +24,30 @@ def _content(rng: random.Random) -> Content:
         "orders": [[n, rng.randint(1, 6), rng.randint(1, 10), rng.randint(1, 9),
                     rng.choice(("open", "sent", "paid", "returned"))] for n in range(1, 16)],
     }  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True)
+class Added:
+    """A row of each value in a table or column that was not there at first."""
+
+    first: Mapping[str, tuple[str, ...]]  # the columns of each table
+
+    async def rows(self, site: Inside) -> list[Row]:
+        columns = await site.sql(
+            _DATABASE,
+            'SELECT m.name AS "table", c.name FROM sqlite_master m, pragma_table_info(m.name) c '
+            "WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' ORDER BY m.name, c.cid",
+        )
+        rows: list[Row] = []
+        for table, name in ((each["table"], each["name"]) for each in columns):
+            if name not in self.first.get(table, ()):
+                held = f"SELECT {_named(name)} AS value FROM {_named(table)} WHERE {_named(name)} IS NOT NULL"
+                rows += [{"table": table, "column": name, **row} for row in await site.sql(_DATABASE, held)]
+        return rows
+
+
+def _named(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
 
 
 SITE = Website(
@@ -47,6 +73,13 @@ SITE = Website(
             _DATABASE,
             'SELECT m.name AS "table", c.name, c.type, c."notnull" FROM sqlite_master m, pragma_table_info(m.name) c '
             "WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' ORDER BY m.name, c.cid",
+        ),
+        "added": Added(
+            {
+                "product": ("id", "name", "price", "stock"),
+                "customer": ("id", "name", "email", "company"),
+                "order": ("id", "customer_id", "product_id", "quantity", "status"),
+            }
         ),
         "indexes": Sql(_DATABASE, "SELECT name, tbl_name FROM sqlite_master WHERE type = 'index' ORDER BY name"),
     },

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import unicodedata
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,13 +53,13 @@ class WebsiteTask:
         if self.start and not self.start.startswith("/"):
             raise InputError(f"start of task {self.id!r} must be a path of the site; got {self.start!r}")
 
-    def wrong(self, before: Tables, now: Tables, answer: str | None) -> str:
+    def wrong(self, before: Tables, now: Tables, answer: str | None, days: Sequence[datetime.date] = ()) -> str:
         """What is still wrong; empty: it is done.
 
-        `before`, `now`: the state at the beginning and as it is; `answer`: what `finished` said; None: nothing yet.
-        Raises InputError for a row that is not there at the beginning.
+        `before`, `now`: the state at the beginning and as it is; `answer`: what `finished` said; None: nothing yet;
+        `days` as `Effect.wrong`. Raises InputError for a row that is not there at the beginning.
         """
-        if said := self.effect.wrong(before, now):
+        if said := self.effect.wrong(before, now, days):
             return said
         if self.answer is not None and (answer is None or plain_answer(answer) != plain_answer(self.answer)):
             return "the answer is not the expected one" if answer is not None else "there is no answer yet"
@@ -107,17 +109,32 @@ def read_website_tasks(path: Path) -> tuple[WebsiteTask, ...]:
     if path.suffix == ".jsonl":
         values: list[tuple[str, Any]] = [(f"{where}: ", each) for where, each in read_json_lines(path, "a task")]
     else:
-        read = read_json(path)
+        read = read_json(path, each_once=True)
         if not isinstance(read, list):
             raise InputError(f"{path} must hold a JSON array of tasks; got {type(read).__name__}")
         values = [(f"{path}: [{number}].", each) for number, each in enumerate(read)]
     tasks = tuple(WebsiteTask.from_json(value, prefix) for prefix, value in values)
-    names = [task.id for task in tasks]
     if not tasks:
         raise InputError(f"{path} must hold at least one task; got none")
-    if twice := [name for name in names if names.count(name) > 1]:
-        raise InputError(f"{path}: ids of tasks must differ; got {twice[0]!r} twice")
-    return tasks
+    return together(tasks, f"{path}: ")
+
+
+def together(tasks: Sequence[WebsiteTask], prefix: str = "") -> tuple[WebsiteTask, ...]:
+    """Tasks that one reader gives. Raises InputError for two of one id, and where a site stands on two sides: what is
+    held out would be seen in training. `prefix` stands before what an error says.
+    """
+    counts = Counter(task.id for task in tasks)
+    if twice := [name for name, count in counts.items() if count > 1]:
+        raise InputError(f"{prefix}ids of tasks must differ; got {twice[0]!r} twice")
+    first: dict[str, WebsiteTask] = {}
+    for task in tasks:
+        other = first.setdefault(task.site, task)
+        if other.split != task.split:
+            raise InputError(
+                f"{prefix}split of all tasks of {task.site} must be the same, train or eval; got "
+                f"{other.split or 'none'} for {other.id!r} and {task.split or 'none'} for {task.id!r}"
+            )
+    return tuple(tasks)
 
 
 def plain_answer(text: str) -> str:

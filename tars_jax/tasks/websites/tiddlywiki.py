@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 from typing import Any
+from urllib.parse import quote
 
 from tars_jax.tasks.websites import words
-from tars_jax.tasks.websites.site import Content, Rest, Row, Website
+from tars_jax.tasks.websites.site import Content, Inside, Rest, Row, Website, parsed
 
 # Of a note's fields those that are told by name, and those that only say when and how often it was saved.
 _TOLD = {"title", "tags", "text", "created", "modified", "creator", "modifier", "revision", "bag"}
+_SETTINGS = ("$:/SiteTitle", "$:/SiteSubtitle", "$:/DefaultTiddlers", "$:/palette", "$:/theme", "$:/language",
+    "$:/view", "$:/config/AnimationDuration", "$:/config/NewJournal/Title", "$:/status/UserName")  # fmt: skip
 _TAGS = ("work", "home", "later", "urgent", "idea")
 
 
@@ -39,6 +43,21 @@ def _notes(answer: Any) -> list[Row]:
     return sorted(rows, key=lambda row: row["title"])
 
 
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """A row of each setting that there is. Other notes of the system are written by looking, such as what is open."""
+
+    names: tuple[str, ...]
+
+    async def rows(self, site: Inside) -> list[Row]:
+        rows: list[Row] = []
+        for name in self.names:
+            status, text = await site.http("GET", f"/recipes/default/tiddlers/{quote(name, safe='')}")
+            if status < 400:
+                rows += parsed(text, name, lambda note: [{"name": note["title"], "text": note.get("text", "")}])
+        return rows
+
+
 SITE = Website(
     "tiddlywiki",
     version="5.4.1",
@@ -53,6 +72,9 @@ SITE = Website(
     ),
     content=_content,
     health="/status",
-    readers={"notes": Rest("/recipes/default/tiddlers.json?exclude=revision", _notes)},
+    readers={
+        "notes": Rest("/recipes/default/tiddlers.json?exclude=revision", _notes),
+        "settings": Settings(_SETTINGS),
+    },
     restarts=True,
 )  # fmt: skip

@@ -17,6 +17,12 @@ _WIKI = """SELECT name, text FROM wiki w WHERE version = (SELECT max(version) FR
 # Not what a page that was looked at last leaves there.
 _PREFERENCES = """SELECT sid, name, value FROM session_attribute WHERE name NOT GLOB 'query_*'
   AND name NOT GLOB 'timeline.*' ORDER BY sid, name"""
+# What can be done beside a task and no other reader shows. There are no such rows at first.
+_BESIDE = """SELECT 'read-only' AS what, name, '' AS value FROM wiki w WHERE readonly = 1
+    AND version = (SELECT max(version) FROM wiki v WHERE v.name = w.name)
+  UNION ALL SELECT 'subscription', sid, class || ' ' || distributor FROM notify_subscription
+  UNION ALL SELECT 'watch', sid, realm || ' ' || target FROM notify_watch
+  UNION ALL SELECT 'custom', ticket, name || ' ' || value FROM ticket_custom"""
 _MANUAL = """SELECT name, length(text) AS size FROM wiki w WHERE version =
   (SELECT max(version) FROM wiki v WHERE v.name = w.name) AND author = 'trac' ORDER BY name"""
 _MILESTONES = "SELECT name, description, due, completed > 0 AS completed FROM milestone ORDER BY name"
@@ -68,6 +74,7 @@ SITE = Website(
         "tickets": Sql(_DATABASE, _TICKETS),
         "comments": Sql(_DATABASE, _COMMENTS),
         "wiki": Sql(_DATABASE, _WIKI),
+        "beside": Sql(_DATABASE, _BESIDE),
         "manual": Sql(_DATABASE, _MANUAL),
         "milestones": Sql(_DATABASE, _MILESTONES),
         "components": Sql(_DATABASE, "SELECT name, owner, description FROM component ORDER BY name"),

@@ -21,6 +21,25 @@ _DRAFTS = """SELECT json_extract(r.content, '$.title') AS title, json_extract(r.
   json_extract(r.content, '$.search_description') AS search_description
   FROM wagtailcore_page p JOIN wagtailcore_revision r ON r.id = p.latest_revision_id
   WHERE p.has_unpublished_changes ORDER BY p.path"""
+# What can be done beside a task and no other reader shows: few rows at first.
+_BESIDE = """SELECT 'locked' AS what, slug AS name, '' AS value FROM wagtailcore_page WHERE locked
+  UNION ALL SELECT 'schedule', p.slug, coalesce(json_extract(r.content, '$.go_live_at'), '') || ' to ' ||
+    coalesce(json_extract(r.content, '$.expire_at'), '') FROM wagtailcore_page p
+    JOIN wagtailcore_revision r ON r.id = p.latest_revision_id
+    WHERE json_extract(r.content, '$.go_live_at') IS NOT NULL OR json_extract(r.content, '$.expire_at') IS NOT NULL
+  UNION ALL SELECT 'privacy', p.slug, v.restriction_type FROM wagtailcore_pageviewrestriction v
+    JOIN wagtailcore_page p ON p.id = v.page_id
+  UNION ALL SELECT 'comment', c.contentpath, c.text || ' ' || (c.resolved_at IS NOT NULL) FROM wagtailcore_comment c
+  UNION ALL SELECT 'reply', '', text FROM wagtailcore_commentreply
+  UNION ALL SELECT 'workflow', object_id, status FROM wagtailcore_workflowstate
+  UNION ALL SELECT 'group', name, '' FROM auth_group
+  UNION ALL SELECT 'image', title, '' FROM wagtailimages_image
+  UNION ALL SELECT 'document', title, '' FROM wagtaildocs_document
+  UNION ALL SELECT 'site', hostname, site_name FROM wagtailcore_site
+  UNION ALL SELECT 'password', username, password FROM auth_user
+  UNION ALL SELECT 'profile', user_id, preferred_language || ' ' || current_time_zone || ' ' || theme || ' ' || density
+    FROM wagtailusers_userprofile WHERE preferred_language != '' OR current_time_zone != ''
+    OR theme != 'system' OR density != 'default'"""
 _REDIRECTS = """SELECT r.old_path, p.title AS page, r.redirect_link AS link, r.is_permanent AS permanent
   FROM wagtailredirects_redirect r LEFT JOIN wagtailcore_page p ON p.id = r.redirect_page_id ORDER BY r.old_path"""
 
@@ -66,6 +85,7 @@ SITE = Website(
     readers={
         "pages": Sql(_DATABASE, _PAGES, _plain),
         "drafts": Sql(_DATABASE, _DRAFTS, _plain),
+        "beside": Sql(_DATABASE, _BESIDE),
         "redirects": Sql(_DATABASE, _REDIRECTS),
         "users": Sql(
             _DATABASE,

@@ -16,6 +16,7 @@ from tars_jax.data.website_synthesis.moves import Move
 from tars_jax.data.website_synthesis.order import in_order
 from tars_jax.data.website_synthesis.reading import readings
 from tars_jax.data.website_synthesis.synthesis import covering
+from tars_jax.data.website_synthesis.values import MEDIA_TYPES, QUERIES, draw_value
 from tars_jax.data.website_synthesis.view import Control, Form, View, name_of
 from tars_jax.data.website_synthesis.wording import refine
 
@@ -58,6 +59,26 @@ def test_what_was_put_in_last_is_what_covers_a_move() -> None:
     assert covering(found, part.inputs[1]) == (part.inputs[0],)
     assert covering(found, part.inputs[0]) == (), "a link comes before it"
     assert covering(found, None) == () and covering(found, Move("press", "Elsewhere")) == ()
+
+
+def test_values_fit_what_a_field_is_called() -> None:
+    def drawn(label: str) -> str:
+        return draw_value(Field(Move("fill", label), "text", label), random.Random(3))
+
+    assert drawn("content type") in MEDIA_TYPES and drawn("Query") in QUERIES and drawn("Title") not in QUERIES
+
+
+def test_a_form_that_the_frame_brings_up_is_one_whatever_page_is_behind_it() -> None:
+    def brought_up(place: str, around: str) -> Explored:
+        opener = Control("button", "Add entry", around=around)
+        fields = (Control("text", "Payee"), Control("button", "Save"))
+        view = View(f"http://h/{place}", place, "", (place,), (), (opener, *fields), (), 0, 9, 9, 0, 9)
+        return Explored(view, (Move("follow", place), Move("press", "Add entry")), (place, "Add entry"), fresh=fields)
+
+    for around, count in (("frame", 1), ("content", 2)):
+        found, _ = functions_of([brought_up("Stock", around), brought_up("Sales", around)])
+        saves = [each for each in found if each.button == "Save"]
+        assert len(saves) == count and (saves[0].places == ("Add entry",)) == (count == 1)
 
 
 def test_two_objects_of_one_name_are_ambiguous() -> None:

@@ -150,6 +150,26 @@ def test_rows_that_nothing_tells_apart_and_tables_that_looking_changes_make_none
         effect_of(state, state, inputs=[fill("Customer", "Dora")], noise=["orders"])
 
 
+def test_a_day_that_the_form_fills_in_is_asked_for_and_a_moment_is_open() -> None:
+    def made(day: str, at: str = "") -> Any:
+        return after(("/new", order(note=day, item=at)))
+
+    tuesday, wednesday = NOON, NOON + datetime.timedelta(days=1)
+    inputs = [fill("Customer", "Dora")]
+    at = [Done(to_tables(SEED), to_tables(made(day.date().isoformat())), day, day) for day in (tuesday, wednesday)]
+    for ways in (at, at[:1] * 2):
+        (change,) = write_effect(ways, inputs)[0].changes
+        assert dict(change.today) == {"note": "%Y-%m-%d"} and change.open == ("id",)
+    effect = Effect((change,))
+    other = to_tables(made("2031-05-08"))
+    assert effect.wrong(to_tables(SEED), other, at[0].days) and not effect.wrong(to_tables(SEED), other, at[1].days)
+    (asked,) = write_effect(at[:1] * 2, [*inputs, fill("Note", "2031-05-07")])[0].changes
+    assert asked.is_["note"] == "2031-05-07" and not asked.today, "who is asked for a day is asked for that day"
+    moment = [Done(to_tables(SEED), to_tables(made(f"{day:%Y-%m-%d %H:%M}")), day, day) for day in (tuesday, wednesday)]
+    (change,) = write_effect(moment, inputs)[0].changes
+    assert not change.today and set(change.open) == {"id", "note"}
+
+
 @pytest.mark.parametrize(
     ("value", "tells"),
     [

@@ -62,7 +62,7 @@ def once_it_sleeps(monkeypatch: pytest.MonkeyPatch) -> OnceItSleeps:
 
     def arm(act: Callable[[], None]) -> None:
         monkeypatch.setattr(shell_service, "run", run)
-        threading.Thread(target=lambda: asleep.wait(PATIENCE_S) and act(), daemon=True).start()
+        threading.Thread(target=lambda: act() if asleep.wait(PATIENCE_S) else None, daemon=True).start()
 
     return arm
 

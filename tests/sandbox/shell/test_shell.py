@@ -13,7 +13,7 @@ from tars_jax import InputError
 from tars_jax.sandbox.computer.local_guest import LocalGuest
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.shell import Shell, ShellBusy
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.multiprocess
 SLEEPING = "grep -lsz '61[.]25' /proc/[0-9]*/cmdline; true"  # a bare system has no ps
@@ -130,7 +130,7 @@ def test_commands_that_take_longer_and_read_input(tmp_path: Path) -> None:
 def test_interrupt_and_kill(tmp_path: Path) -> None:
     async def work(shell: Shell, _: LocalGuest) -> None:
         assert (await shell.run("X=here; sleep 60; echo not", timeout_s=0.2)).exit_code is None
-        result = await shell.interrupt()
+        result = await shell.interrupt(PATIENCE_S)
         assert result.exit_code == 130 and "not" not in result.output
         await shell.run("(trap '' INT TERM HUP; sleep 60); echo not", timeout_s=0.2)
         assert (await shell.interrupt(0.2)).exit_code is None

@@ -20,6 +20,7 @@ from tars_jax.sandbox.computer.local_guest import LocalGuest
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.tools.mcp.functions import ForeignTools, folded, free_name
 from tars_jax.sandbox.tools.mcp.spec import read_specs
+from tests.ports import free_port
 
 pytestmark = pytest.mark.multiprocess
 
@@ -262,11 +263,11 @@ def test_servers_of_node_by_stdio_and_http(tmp_path: Path) -> None:
     if shutil.which("node") is None or not (NPM / "server-everything").is_dir():
         pytest.skip("needs node, and ./launch/mcp_servers.sh")
     everything = str(NPM / "server-everything/dist/index.js")
-    node = {"command": "node", **PATIENT}
+    node, port = {"command": "node", **PATIENT}, free_port()
     servers = [
         {"name": "fs", **node, "args": [str(NPM / "server-filesystem/dist/index.js"), str(tmp_path)]},
         {"name": "all", **node, "args": [everything, "stdio"]},
-        {"name": "web", **node, "args": [everything, "streamableHttp"], "port": 3917, "env": {"PORT": "3917"}},
+        {"name": "web", **node, "args": [everything, "streamableHttp"], "port": port, "env": {"PORT": str(port)}},
     ]
 
     async def work(tools: ForeignTools) -> None:

@@ -1,6 +1,6 @@
 """A gymnasium environment of somebody else's, who knows nothing of us: a grid, a walker, a goal one or two steps away.
 
-gymnasium:tests.environments.grid_gymnasium:Grid-v0    {"action_names": ["up", "right", "down", "left"]}
+gymnasium:tars_jax.envs.examples.grid_gymnasium:Grid-v0    {"action_names": ["up", "right", "down", "left"]}
 """
 
 from __future__ import annotations

@@ -1,0 +1,65 @@
+"""Whether a judge can tell the tasks of a set at all, asked before any of them is played.
+
+A judge that knows it has a method `untold(task, others)`: why it could not tell ends of the task, which is one of a set
+with `others`; empty: nothing speaks against it. The rules know which demands and facts they have forms for; of answers
+they are asked about right ones, as people say them, and about wrong ones, which are right for others. What a model, or
+a judge of one's own, cannot say shows when episodes are played.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from tars_jax import InputError
+from tars_jax.environment import Task
+from tars_jax.judges.answers import alternatives, says_the_same
+from tars_jax.judges.judge import MOST_UNJUDGED, CannotSay, Judge
+
+LEAST = 5  # tasks that show it
+NEIGHBORS = 8  # whose answers are wrong ones
+FORMS = (
+    "{answer}", "{answer}.", "The answer is {answer}.", "Final answer: {answer}", "**{answer}**", "\\boxed{{{answer}}}",
+    "I think it is {answer}.",
+)  # fmt: skip
+
+
+def require_told(tasks: Iterable[tuple[Task, Judge | None]]) -> None:
+    """Of tasks with who judges them. Raises InputError where a fifth or more of them cannot be told."""
+    known = [(task, judge) for task, judge in tasks if judge is not None]
+    others = [task for task, _ in known]
+    asked = [(task, _untold(judge, task, others)) for task, judge in known]
+    untold = [(task, why) for task, why in asked if why]
+    if len(asked) >= LEAST and len(untold) >= MOST_UNJUDGED * len(asked):
+        task, why = untold[0]
+        raise InputError(
+            f"task.judge must be able to tell these tasks; it could not say of {len(untold)} of {len(asked)}, of "
+            f"{task.id} because {why:.300}; a judge with an endpoint may"
+        )
+
+
+def untold_answer(task: Task, others: Sequence[Task]) -> str:
+    """Why the rules cannot say what a fifth or more of right answers are, or of wrong ones; empty: they can."""
+    question, reference = task.instruction, task.verification.reference
+    own = alternatives(reference)
+    if not question or not own:
+        return ""
+    found = dict.fromkeys(answer for each in others for answer in alternatives(each.verification.reference)[:1])
+    wrong = [answer for answer in found if answer not in own][:NEIGHBORS]
+    for said in ([form.format(answer=own[0]) for form in FORMS], wrong):
+        reasons = [why for answer in said if (why := _why_not(answer, reference, question))]
+        if reasons and len(reasons) >= MOST_UNJUDGED * len(said):
+            return reasons[0]
+    return ""
+
+
+def _why_not(said: str, reference: str, question: str) -> str:
+    try:
+        says_the_same(said, reference, question)
+    except CannotSay as verdict:
+        return str(verdict) or "rules cannot tell"
+    return ""
+
+
+def _untold(judge: Judge, task: Task, others: Sequence[Task]) -> str:
+    preview = getattr(judge.function, "untold", None)
+    return str(preview(task, others)) if preview else ""
