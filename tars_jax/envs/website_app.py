@@ -234,7 +234,7 @@ def solution_of(task: WebsiteTask) -> list[Action]:
 def on_grid(action: Action) -> Action:
     """The action with whole numbers for its points: a recorded one is exact to a billionth of a pixel, which takes a
     policy a dozen tokens more to write and moves a click by less than a pixel."""
-    points = {
+    points: dict[str, Any] = {
         field.name: Point(round(point.x), round(point.y))
         for field in dataclasses.fields(action)
         if isinstance(point := getattr(action, field.name), Point)
