@@ -1,10 +1,10 @@
-"""A reward model of text traces, in a minute or two: its verdicts, and whether its scores are probabilities.
+"""A small reward model of text traces: its verdicts, and whether its scores are probabilities.
 
 Command:  ./launch/local.sh reward_model --config=reward_model_small --config.model.preset=RUN/policy
               --config.trajectories=RUN/trajectories/ppo, --config.seed=SEED    # RUN of configs/echo_small.py
 
 40% of the levels are held out: one half fits the map from scores to probabilities, the other half says what it is
-worth (`calibration` in result.json, and a table in report.html). docs/reward_models.md has it for three seeds.
+worth (`calibration` in result.json, and a table in report.html). It has not been run to its end.
 """
 
 import ml_collections
