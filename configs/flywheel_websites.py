@@ -3,8 +3,8 @@
 Command:  ./launch/local.sh flywheel --config=flywheel_websites    # after ./launch/websites.sh trac fossil
 
 Those shipped tasks whose recorded solution has at most six steps: 19 of trac to train on, and five of fossil, which
-synthesis holds out, of which four are measured. Ten tasks of trac are shown once, by their recorded solution; the other
-nine are for the policy to find out: each cycle attempts every task four times, and what was right is imitated.
+synthesis holds out, of which four are measured. The cold start shows each task of trac once; each cycle attempts every
+task twice and imitates what was right. docs/websites.md says what was run of it: the first cycle, and no learning yet.
 """
 
 import json
