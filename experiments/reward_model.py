@@ -33,9 +33,11 @@ from tars_jax.evaluation import (
     success_difference,
     supervised_curves,
 )
-from tars_jax.evaluation.calibration_error import calibration_error
+from tars_jax.evaluation.calibration_error import Bin, reliability_of
 from tars_jax.evaluation.ending import end_run
 from tars_jax.evaluation.judge_metrics import Confusion, at_threshold, best_threshold, confusion, f1_estimate
+from tars_jax.evaluation.report_tables import Table
+from tars_jax.evaluation.statistics import bootstrap_difference
 from tars_jax.inference import Sampled, Sampling
 from tars_jax.judges.calibration import FILE as CALIBRATION
 from tars_jax.judges.calibration import Calibration, fit_calibration
@@ -192,21 +194,43 @@ def calibrate(context: RunContext, held_out: Sequence[Question], scores: Sequenc
 
 
 def calibration_result(found: Calibration, fitted: Scored, reported: Scored) -> Mapping[str, Any]:
-    """What the map is worth on the trajectories that it was not fitted on; and the threshold that has the best F1 on
-    those that it was."""
+    """What the map is worth on the trajectories that it was not fitted on: of scores, and of what it makes of
+    them, all that `reliability_of` says; and the threshold that has the best F1 on those that it was fitted on."""
     mapped = [(None if score is None else found(score), solved) for score, solved in fitted]
     threshold = best_threshold([score for score, _ in mapped], [solved for _, solved in mapped])
     seen = [(score, solved) for score, solved in reported if score is not None]
     truth, every = [solved for _, solved in seen], [solved for _, solved in reported]
+    said = {"scores": [score for score, _ in seen], "calibrated": [found(score) for score, _ in seen]}
     probabilities = [None if score is None else found(score) for score, _ in reported]
     return {
         "reported_on": len(reported),
-        "scores": calibration_error([score for score, _ in seen], truth)._asdict(),
-        "calibrated": calibration_error([found(score) for score, _ in seen], truth)._asdict(),
+        **{name: reliability_of(values, truth).to_json() for name, values in said.items()},
+        "brier_difference": bootstrap_difference(*(_squared(values, truth) for values in said.values()), paired=True)
+        if seen
+        else None,
         "at_half": at_threshold(probabilities, every, Reading.threshold).to_json(),
         "best_threshold": threshold if math.isfinite(threshold) else None,
         "at_best_threshold": at_threshold(probabilities, every, threshold).to_json(),
     }
+
+
+def _squared(probabilities: Sequence[float], truth: Sequence[bool]) -> list[float]:
+    return [(probability - solved) ** 2 for probability, solved in zip(probabilities, truth, strict=True)]
+
+
+def calibration_table(found: Mapping[str, Any]) -> Table:
+    """The bins of the reported half, before the map and after it."""
+    rows, notes = [], [f"Of {found['reported_on']} trajectories that the map was not fitted on."]
+    for name in ("scores", "calibrated"):
+        said = found[name]
+        notes.append(
+            f"{name}: calibration error {said['expected']:.3f} (true probabilities: below "
+            f"{said['error_by_chance']:.3f} in 95% of draws), Brier score {said['brier']:.3f}."
+        )
+        for each in (Bin(**bin) for bin in said["bins"]):
+            share = f"{each.solved:.3f} [{each.interval[0]:.2f}, {each.interval[1]:.2f}]"
+            rows.append((f"{name}, {each.low:.1f} to {each.high:.1f}", each.scored, f"{each.mean:.3f}", share))
+    return Table("Calibration", ("", "trajectories", "mean", "solved [95%]"), rows, " ".join(notes))
 
 
 def reinforce(context: RunContext, weights: Path, questions: Sequence[Question]) -> None:
@@ -266,6 +290,7 @@ def finish(
             subtitle=f"always the commoner verdict: {after.to_json()['majority_accuracy']:.1%}",
             result=result,
             config=context.config.to_dict(),
+            tables=(calibration_table(calibration),),
             curves=(*supervised_curves("annotated", "Annotated verdicts"), *CURVES),
             command=command_of("reward_model", context.config),
             counted=Counted(

@@ -19,7 +19,7 @@ orm=$folder/orm-$verdicts
 
 loop=(--config.ppo.updates=16)
 case $start in
-    random) loop+=(--config.demonstrations.episodes=0) ;;
+    random) ;;
     demonstrations) # of a player that errs in half of its words, in all ways alike
         loop+=(--config.demonstrations.episodes=300 --config.demonstrations.skill=0.2)
         loop+=(--config.supervised.updates=60 --config.ppo.entropy_bonus=0.01)
@@ -33,18 +33,13 @@ run() { # experiment, run directory, flags
     [ -f "$into/result.json" ] || "$root/launch/local.sh" "$experiment" --config.run="$into" "$@"
 }
 train() {
-    run train "$@" --config.environment=tars_jax.envs.examples.text_echo:TextEcho --config.ppo.min_batch=192 \
-        --config.ppo.minibatch_rows=64 --config.ppo.learning_rate=1e-3 --config.value.episodes=100 \
-        --config.value.max_updates=20 --config.agent.list_actions=False --config.agent.thought=never \
-        --config.agent.max_observation_tokens=8 --config.engine.max_new_tokens=20 --config.browser.pages=16
+    run train "$@" --config=echo_small
 }
 
-train "$folder/traces" --config.demonstrations.episodes=0 --config.ppo.updates=6
-run reward_model "$orm" --config.model.preset="$folder/traces/policy" \
-    --config.trajectories="$folder/traces/trajectories/ppo," --config.annotated.verdicts="$verdicts" \
-    --config.annotated.updates=40 --config.ppo.updates=2 --config.ppo.min_batch=64 --config.ppo.minibatch_rows=64 \
-    --config.packing.row_length=80 --config.packing.images_per_row=1 --config.engine.max_length=80 \
-    --config.engine.length_buckets=80, --config.browser.pages=16
+train "$folder/traces"
+run reward_model "$orm" --config=reward_model_small --config.held_out=0.25 \
+    --config.model.preset="$folder/traces/policy" --config.trajectories="$folder/traces/trajectories/ppo," \
+    --config.annotated.verdicts="$verdicts"
 
 runs=()
 for seed in "${seeds[@]}"; do

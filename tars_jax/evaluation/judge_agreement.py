@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tars_jax.evaluation.calibration_error import CalibrationError, calibration_error
+from tars_jax.evaluation.calibration_error import Reliability, reliability_of
 from tars_jax.evaluation.judge_metrics import (
     Calibrated,
     Confusion,
@@ -74,7 +74,7 @@ class JudgeAgreement:
     by_length: dict[str, Confusion]
     by_agent: dict[str, Confusion]
     calibrated: Calibrated | None  # None where the judge gives no scores between 0 and 1
-    calibration_error: CalibrationError | None  # of its scores as probabilities; None where they are none
+    reliability: Reliability | None  # of its scores as probabilities; None where they are none
     cannot_say: dict[str, float]  # the share of what it cannot tell, which is no success to it: of all (""), by site
 
     def to_json(self) -> dict[str, Any]:
@@ -87,8 +87,8 @@ class JudgeAgreement:
                 "chosen_on": self.calibrated.chosen_on.to_json(),
                 "reported_on": self.calibrated.reported_on.to_json(),
             }
-        if self.calibration_error is not None:
-            found["calibration_error"] = self.calibration_error._asdict()
+        if self.reliability is not None:
+            found["reliability"] = self.reliability.to_json()
         return found
 
     def table(self, name: str) -> str:
@@ -110,11 +110,8 @@ class JudgeAgreement:
             said = f"{name}, threshold {self.calibrated.threshold:.3g} (other half)"
             groups.append((*_row(said, self.calibrated.reported_on, ""), "-"))
         table = markdown(head, [*rows, *groups])
-        if self.calibration_error is not None:
-            expected, brier, scored = self.calibration_error
-            table += (
-                f"\n\nAs probabilities, {scored} scores: calibration error {expected:.3f}, Brier score {brier:.3f}."
-            )
+        if self.reliability is not None:
+            table += f"\n\nAs probabilities, {self.reliability.line()}"
         return table
 
 
@@ -142,7 +139,7 @@ def judge_agreement(
             (each.verdict, each.solved, f"{by_length(each.labelled.steps)} steps") for each in judged if has_steps
         ),
         calibrated=calibrated(rewards, solved, seed=seed) if graded else None,
-        calibration_error=calibration_error([reward for reward, _ in read], [truth for _, truth in read])
+        reliability=reliability_of([reward for reward, _ in read], [truth for _, truth in read])
         if are_probabilities
         else None,
         cannot_say=_cannot_say(judged),

@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 
 from tars_jax import InputError
+from tars_jax.agent.actions import Drag, Point, Type
 from tars_jax.agent.calls import action_from_call
+from tars_jax.agent.grammar_text import format_call
 from tars_jax.environment import Task
-from tars_jax.envs.website_app import SPACE, WebsiteAppEnvironment, chosen, solution_of
+from tars_jax.envs.website_app import SPACE, WebsiteAppEnvironment, chosen, on_grid, solution_of
 from tars_jax.tasks.websites.catalog import OURS, load_website
 from tars_jax.tasks.websites.installation import FOLDER_VARIABLE, is_installed
 from tars_jax.tasks.websites.samples import FILE
@@ -53,6 +55,15 @@ def test_a_careless_player_waits_and_one_without_a_solution_gives_up() -> None:
     broken = WebsiteTask.from_json({**TASKS[0].to_json(), "about": {"solution": ["fly(to='moon')"]}})
     with pytest.raises(InputError, match=r"solution of task .* must be calls of a browser; got \"fly"):
         solution_of(broken)
+
+
+def test_a_recorded_solution_is_shown_in_whole_numbers() -> None:
+    """Of 1280x720 pixels a thousandth is 1.3 and .7, so that no point moves by a pixel."""
+    drag = Drag(Point(678.607177734375, 0.4), Point(1000.0, 166.55815972222223))
+    assert format_call(on_grid(drag)) == (
+        "drag(start_point='<point>679 0</point>', end_point='<point>1000 167</point>')"
+    )
+    assert on_grid(Type("5.5")) == Type("5.5")
 
 
 @pytest.mark.browser

@@ -10,7 +10,6 @@ import pytest
 
 from tars_jax import InputError
 from tars_jax.environment import Task
-from tars_jax.evaluation.calibration_error import calibration_error
 from tars_jax.evaluation.judge_agreement import JudgedLabel, ask_judge, judge_agreement
 from tars_jax.evaluation.judge_metrics import (
     Confusion,
@@ -70,15 +69,6 @@ def test_what_is_unreadable_counts_where_a_threshold_is_chosen() -> None:
     assert found.threshold == 0.9 and found.reported_on.total == 20
     assert found.chosen_on.unreadable + found.reported_on.unreadable == 20 == found.chosen_on.solved
     assert best_threshold([None], [True]) == float("inf")
-
-
-def test_the_error_of_probabilities_by_hand() -> None:
-    """Two in the bin of .2 to .3, of which one is solved: |.25 - .5|; two in the last, both solved: |.95 - 1|."""
-    found = calibration_error([0.2, 0.3 - 1e-9, 0.9, 1.0], [False, True, True, True])
-    assert found.expected == pytest.approx((2 * 0.25 + 2 * 0.05) / 4)
-    assert found.brier == pytest.approx((0.2**2 + 0.7**2 + 0.1**2 + 0) / 4) and found.scored == 4
-    assert calibration_error([0.5, 0.5], [True, False]) == (0.0, 0.25, 2)
-    assert calibration_error([], []) == (0.0, 0.0, 0)
 
 
 def test_groups() -> None:
@@ -145,14 +135,15 @@ def test_a_judge_that_cannot_say_is_counted_and_scores_are_probabilities() -> No
     labels = [(labelled(number, "a", None), number % 2 == 0) for number in (2, 3, 8)]
     found = judge_agreement(asyncio.run(ask_judge(Judge("mine", by_number, attempts=1), labels)), "mine")
     assert found.judge == Confusion(1, 0, 0, 0, unreadable=2) and found.cannot_say[""] == pytest.approx(1 / 3)
-    assert found.to_json()["cannot_say"] == found.cannot_say and found.calibration_error is None  # a single score
+    assert found.to_json()["cannot_say"] == found.cannot_say and found.reliability is None  # a single score
     more = [*labels, (labelled(4, "a", None), False)]
     scored = judge_agreement(asyncio.run(ask_judge(Judge("mine", by_number, attempts=1), more)), "mine")
-    assert scored.to_json()["calibration_error"] == {
-        "expected": pytest.approx((0.8 + 0.4) / 2), "brier": pytest.approx((0.8**2 + 0.4**2) / 2), "scored": 2
-    }  # fmt: skip
+    said = scored.to_json()["reliability"]
+    assert said["expected"] == pytest.approx((0.8 + 0.4) / 2) and said["scored"] == 2
+    assert said["brier"] == pytest.approx((0.8**2 + 0.4**2) / 2)
+    assert "As probabilities, 2 scores: calibration error 0.600 (" in scored.table("mine")
     beyond = [JudgedLabel(labelled(0, "a", None), True, True, reward) for reward in (3.0, 0.5)]
-    assert judge_agreement(beyond, "mine").calibration_error is None  # no probabilities
+    assert judge_agreement(beyond, "mine").reliability is None  # no probabilities
 
 
 def test_without_rules_or_scores_there_is_no_such_line(tmp_path: Path) -> None:

@@ -12,11 +12,11 @@ from typing import Any, Self
 import pytest
 
 from experiments.__main__ import main
-from experiments.reward_model import calibration_result
+from experiments.reward_model import calibration_result, calibration_table
 from tars_jax.agent.loop import AgentConfig
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.environment import Task
-from tars_jax.evaluation.calibration_error import calibration_error
+from tars_jax.evaluation.calibration_error import calibration_error, error_by_chance
 from tars_jax.inference import Sampled
 from tars_jax.judges.calibration import Calibration, read_calibration
 from tars_jax.pipelines import run_context
@@ -82,8 +82,25 @@ def test_what_a_map_is_worth_on_the_other_half() -> None:
     reported = [(0.9, True), (0.6, False), (0.2, False), (None, True)]
     found = calibration_result(Calibration(), fitted, reported)
     assert found["best_threshold"] == 0.4 and found["reported_on"] == 4
-    assert found["scores"] == found["calibrated"] == calibration_error([0.9, 0.6, 0.2], [True, False, False])._asdict()
+    said = [0.9, 0.6, 0.2], [True, False, False]
+    assert found["scores"] == found["calibrated"]
+    assert found["scores"].items() >= calibration_error(*said)._asdict().items()
+    assert found["scores"]["error_by_chance"] == error_by_chance(said[0])
+    assert [(each["scored"], each["solved"]) for each in found["scores"]["bins"]] == [(1, 0), (1, 0), (1, 1)]
+    assert found["scores"]["ranking"]["value"] == 1 and found["brier_difference"] == (0, 0, 0)
+    rows = calibration_table(found).rows
+    assert len(rows) == 6 and rows[2][:3] == ("scores, 0.8 to 1.0", 1, "0.900")
     half = found["at_half"]
     assert (half["true_positives"], half["false_positives"], half["unreadable"]) == (1, 1, 1)
     assert half["recall"] == 0.5 and found["at_best_threshold"]["false_positives"] == 1
-    assert calibration_result(Calibration(), [(None, True)], reported)["best_threshold"] is None
+    unread = calibration_result(Calibration(), [(None, True)], [(None, True)])
+    assert unread["best_threshold"] is unread["brier_difference"] is None and calibration_table(unread).rows == []
+
+
+def test_a_better_map_has_a_lower_brier_score() -> None:
+    """Odds of .8 are 4: half the slope makes them 2, and 2/3 is nearer to the 6 of 10 that are solved."""
+    reported = [(0.8, number < 6) for number in range(10)]
+    found = calibration_result(Calibration(0.5, 0.0), reported, reported)
+    assert found["calibrated"]["brier"] == pytest.approx(0.24 + (2 / 3 - 0.6) ** 2)
+    assert found["scores"]["brier"] == pytest.approx(0.24 + 0.04)
+    assert found["brier_difference"].value == pytest.approx((2 / 3 - 0.6) ** 2 - 0.04)
