@@ -18,9 +18,10 @@ from tars_jax.envs.website_app import WebsiteAppEnvironment
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.tasks.websites import installation
 from tars_jax.tasks.websites.catalog import load_website, website_names
+from tars_jax.tasks.websites.programs.keeper import Keeper
 from tars_jax.tasks.websites.session import WebsiteSession
-from tars_jax.tasks.websites.site import Files, Row
-from tars_jax.tasks.websites.sqlite_web import Added
+from tars_jax.tasks.websites.site import Files, Row, Untold
+from tars_jax.tasks.websites.sqlite_web import Added, Definitions
 from tars_jax.tasks.websites.steady import MOST_READS, steady_tables
 from tars_jax.tasks.websites.tables import to_tables
 from tars_jax.tasks.websites.task import WebsiteTask, read_website_tasks
@@ -145,6 +146,83 @@ def test_values_beside_the_first_tables_and_columns_are_read() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("column", "more"),
+    [
+        ('"tint" REAL', None),
+        ("tint real", None),
+        ("tint DECIMAL(10,  5)", None),
+        ("tint REAL REFERENCES customer (id)", "REFERENCES customer (id)"),
+        ("tint REAL CHECK (tint > 5 AND tint < 7)", "CHECK (tint > 5 AND tint < 7)"),
+        ("tint REAL COLLATE NOCASE", "COLLATE NOCASE"),
+        ("tint TEXT DEFAULT 'a, (b'", "DEFAULT 'a, (b'"),
+    ],
+)
+def test_a_column_has_more_than_its_name_and_type(column: str, more: str | None) -> None:
+    class Shop:
+        async def sql(self, file: str, statement: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
+            with sqlite3.connect(":memory:") as shop:
+                shop.row_factory = sqlite3.Row
+                shop.execute("CREATE TABLE product (id INTEGER PRIMARY KEY, name TEXT, UNIQUE (id, name))")
+                shop.execute(f"ALTER TABLE product ADD COLUMN {column}")
+                return [dict(row) for row in shop.execute(statement, parameters)]
+
+    rows = asyncio.run(Definitions().rows(Shop()))  # type: ignore[arg-type]
+    at_first = [("id", "PRIMARY KEY"), ("", "UNIQUE (id, name)")]
+    added = [] if more is None else [("tint", more)]
+    assert sorted((row["column"], row["more"]) for row in rows) == sorted([*at_first, *added])
+
+
+@pytest.mark.parametrize(
+    ("done", "told"),
+    [
+        ("INSERT INTO ticket VALUES ('told')", []),
+        ("INSERT INTO visit VALUES ('volatile')", []),
+        ("CREATE TABLE chat (text)", []),  # as a program does where a page is looked at
+        ("CREATE TABLE chat (text); INSERT INTO chat VALUES ('Hello')", [("table", "chat")]),
+        ("DELETE FROM note", [("table", "note")]),
+        ("UPDATE note SET text = 'b' WHERE text = 'a'", [("table", "note")]),
+        ("DELETE FROM note; INSERT INTO note VALUES ('b'), ('a')", []),
+        ("ALTER TABLE ticket ADD COLUMN tint", [("table", "ticket")]),
+        ("CREATE TRIGGER late AFTER INSERT ON note BEGIN DELETE FROM ticket; END", [("trigger", "late")]),
+        ("CREATE INDEX fast ON ticket (title)", [("index", "fast")]),
+        ("PRAGMA user_version = 7", [("user_version", "env/site.db")]),
+        ("file env/conf.ini", [("file", "env/conf.ini")]),
+        ("file pages/new.png", [("file", "pages/new.png")]),
+        ("file pages/told.md", []),
+    ],
+)
+def test_what_no_other_reader_tells_is_compared(done: str, told: list[tuple[str, str]], tmp_path: Path) -> None:
+    keeper = Keeper(tmp_path, tmp_path.with_name("saved"), 1024, [])
+    (tmp_path / "env").mkdir()
+    (tmp_path / "pages").mkdir()
+    (tmp_path / "env" / "conf.ini").write_text("name = Old")
+
+    def changed(statements: str) -> None:
+        with sqlite3.connect(tmp_path / "env" / "site.db") as site:
+            site.executescript(statements)
+        site.close()
+
+    class Inside:
+        async def tables(self, file: str, told: Sequence[str], passed: Sequence[str]) -> list[dict[str, str]]:
+            return keeper.tables(file, told, passed)
+
+        async def others(self, told: Sequence[str]) -> list[dict[str, str]]:
+            return keeper.others(told)
+
+    reader = Untold("env/site.db", ("ticket",), ("visit",), ("pages/*.md",))
+    changed("CREATE TABLE ticket (title); CREATE TABLE visit (at); CREATE TABLE note (text)")
+    changed("INSERT INTO note VALUES ('a'), ('b')")
+    before = asyncio.run(reader.rows(Inside()))  # type: ignore[arg-type]
+    if done.startswith("file "):
+        (tmp_path / done.removeprefix("file ")).write_text("name = New")
+    else:
+        changed(done)
+    after = asyncio.run(reader.rows(Inside()))  # type: ignore[arg-type]
+    different = [row for row in (*before, *after) if (row in before) != (row in after)]
+    assert sorted({(row["what"], row["name"]) for row in different}) == told
+
+
 def test_settings_of_a_notebook_are_read_by_their_names() -> None:
     class Notebook:
         async def http(self, method: str, path: str, body: str = "", kind: str = "") -> tuple[int, str]:
@@ -176,7 +254,11 @@ def test_a_ledger_is_read_whole_line_by_line() -> None:
 2025-02-01 price EUR 1.10 USD
 """
     readers = load_website("fava").readers
-    rows = {name: list(readers[name].parse("ledger.beancount", text)) for name in readers}  # type: ignore[attr-defined]
+    rows = {
+        name: list(reader.parse("ledger.beancount", text))
+        for name, reader in readers.items()
+        if isinstance(reader, Files)
+    }
     assert rows["transactions"] == [
         {"date": "2025-01-02", "flag": "*", "payee": "Harbor Cafe", "narration": "Salary", "more": "#pay",
          "postings": "Assets:Bank 2400.00 EUR\nIncome:Salary"},

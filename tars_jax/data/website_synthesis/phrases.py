@@ -28,7 +28,8 @@ _NEW = re.compile(r"\b(new|add|create)\b", re.IGNORECASE)
 _KEY = re.compile(r"\s*\(\w\)$")  # that a link may be pressed by
 _PROPER = re.compile(r"\d|[a-z][A-Z]")  # of one thing, and not of a kind
 _VALUE = re.compile(r"@|^[\d.,:/-]+$")  # an address, a date or an amount: something of the thing, and not its name
-_ASKS = re.compile(r"^(?:enter|type|choose|select)\s+(?=(?:a|an|the|your)\s)", re.IGNORECASE)
+_ASKS = re.compile(r"^(?:(?:[Ee]nter|[Tt]ype|[Cc]hoose|[Ss]elect)\s+)?(?:a|an|the|your)\s+(.+?)(?:\s+of\s+the\s+\w+)?$")
+_LINK = re.compile(r"\s*\((?:view|edit|remove)\)$")  # that stands in the same cell as a name
 _HINT = re.compile(r"^you\s", re.IGNORECASE)
 _QUOTES = re.compile(r"'[^']+'")
 
@@ -44,6 +45,7 @@ class Heading:
 
 
 def read_heading(said: str) -> Heading:
+    said = _LINK.sub("", said)
     plain = _KEY.sub("", said).strip()
     is_new = _NEW.search(plain) is not None
     if _ALONE.match(plain):
@@ -146,7 +148,7 @@ def called(label: str) -> str:
     """What a field is called in an instruction: its label, without what that asks for or quotes."""
     if _HINT.match(label):
         return "text"
-    return "title" if _QUOTES.search(label) else _ASKS.sub("", label)
+    return "title" if _QUOTES.search(label) else _ASKS.sub(r"\1", label)
 
 
 def listed(said: Sequence[str]) -> str:

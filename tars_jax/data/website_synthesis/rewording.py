@@ -33,7 +33,8 @@ _FORMS = {
         r'and press "(?P<button>[^"]*)"'
     ),
     "delete": re.compile(
-        rf'(?P<verb>Delete|Remove|Get rid of) (?P<where>{_WHERE}) with the button "(?P<button>[^"]*)"'
+        rf"(?P<verb>Delete|Remove|Get rid of) (?P<where>{_WHERE})"
+        r'(?: \("(?P<same>[^"]*)"\)(?P<more>(?: in "[^"]*")*))? with the button "(?P<button>[^"]*)"'
     ),
 }
 _VALUES = re.compile(
@@ -122,7 +123,7 @@ def _read(sentence: str) -> Iterator[Phrase]:
         if (match := form.fullmatch(sentence)) is None:
             continue
         found = match.groupdict()
-        linked = _LINKS.findall(found["where"] or "")
+        linked = _LINKS.findall((found["where"] or "") + (found.get("more") or ""))
         values = list(_values(found.get("values") or ""))
         if "".join(map(str, values)).count('"') < (found.get("values") or "").count('"'):
             return

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from tars_jax.tasks.websites import words
-from tars_jax.tasks.websites.site import Content, Files, Row, Website
+from tars_jax.tasks.websites.site import Content, Files, Row, Untold, Website
 
 _EXPENSES = ("Food", "Rent", "Travel", "Books", "Health", "Gifts")
 _HEAD = re.compile(r'^(\d{4}-\d{2}-\d{2})\s+([*!])\s+(?:"([^"]*)"\s+)?"([^"]*)"(.*)$')
@@ -88,6 +88,7 @@ SITE = Website(
         "transactions": Files("ledger.beancount", _transactions),
         "accounts": Files("ledger.beancount", _accounts),
         "lines": Files("ledger.beancount", _other_lines),
+        "untold": Untold(files=("ledger.beancount",)),
     },
     transient=("*.picklecache", ".*.picklecache"),
 )

@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 from tars_jax.tasks.websites import words
-from tars_jax.tasks.websites.site import Command, Content, Sql, Website
+from tars_jax.tasks.websites.site import Command, Content, Sql, Untold, Website
 
 _FOSSIL = ("{root}/run", "usr/bin/fossil")
 _TICKETS = "SELECT title, type, status, subsystem, priority, severity, resolution, foundin, comment FROM ticket"
@@ -21,6 +21,13 @@ _BESIDE = """SELECT 'contact' AS what, title AS name, private_contact AS value F
   UNION ALL SELECT 'password', login, pw FROM user
   UNION ALL SELECT 'post or tag', type, coalesce(ecomment, comment) FROM event WHERE type IN ('f', 'g', 'ci')
   UNION ALL SELECT 'shunned', uuid, scom FROM shun"""
+_REPORTS = """SELECT title, owner, cols, sqlcode, coalesce(json_extract(jx, '$.desc'), '') AS description,
+  coalesce(json_extract(jx, '$.tag'), '') AS tag FROM reportfmt ORDER BY rn"""
+_TOLD = (
+    "user", "config", "shun", "reportfmt", "attachment", "ticket", "ticketchng", "event",  # by readers
+    "blob", "delta", "rcvfrom", "unclustered", "unsent", "tag", "tagxref", "backlink", "admin_log",  # follow from these
+)  # fmt: skip
+_PASSED = ("accesslog",)  # who has logged in
 _SETTINGS = """SELECT name, value FROM config WHERE typeof(value) != 'blob' AND name NOT GLOB '*-code'
   AND name NOT GLOB '*-secret*' AND name NOT IN ('rebuilt', 'cfgcnt', 'content-schema',
   'aux-schema') ORDER BY name"""
@@ -80,9 +87,10 @@ SITE = Website(
         "comments": Sql("site.fossil", _COMMENTS),
         "users": Sql("site.fossil", "SELECT login, cap, info FROM user ORDER BY login"),
         "settings": Sql("site.fossil", _SETTINGS),
-        "reports": Sql("site.fossil", "SELECT title, cols, sqlcode FROM reportfmt ORDER BY rn"),
+        "reports": Sql("site.fossil", _REPORTS),
         "technotes": Sql("site.fossil", "SELECT coalesce(ecomment, comment) AS comment FROM event WHERE type = 'e'"),
         "beside": Sql("site.fossil", _BESIDE),
+        "untold": Untold("site.fossil", _TOLD, _PASSED),
         "wiki": Command((*_FOSSIL, "sql", "-R", "site.fossil"), _WIKI, _pages),
     },
     database="site.fossil",

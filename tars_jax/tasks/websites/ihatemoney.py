@@ -5,12 +5,15 @@ from __future__ import annotations
 import random
 
 from tars_jax.tasks.websites import words
-from tars_jax.tasks.websites.site import Content, Login, Sql, Website
+from tars_jax.tasks.websites.site import Content, Login, Sql, Untold, Website
 
 _DATABASE = "ihatemoney.db"
 _BILLS = """SELECT b.what, b.amount, b.date, p.name AS payer, lower(b.bill_type) AS bill_type,
   (SELECT group_concat(o.name, ', ') FROM (SELECT q.name FROM billowers w JOIN person q ON q.id = w.person_id
    WHERE w.bill_id = b.id ORDER BY q.name) o) AS owers FROM bill b JOIN person p ON p.id = b.payer_id ORDER BY b.id"""
+
+# By readers, and the program's history of these.
+_TOLD = ("bill", "billowers", "person", "project", "*_version", "transaction")
 
 
 def _content(rng: random.Random) -> Content:
@@ -55,6 +58,7 @@ SITE = Website(
             "SELECT id, name, contact_email, password, logging_preference AS logging, default_currency AS currency "
             "FROM project ORDER BY id",
         ),
+        "untold": Untold(_DATABASE, _TOLD),
     },
     database=_DATABASE,
 )

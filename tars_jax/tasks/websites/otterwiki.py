@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from tars_jax.tasks.websites import words
-from tars_jax.tasks.websites.site import Content, Files, Row, Sql, Website
+from tars_jax.tasks.websites.site import Content, Files, Row, Sql, Untold, Website
 
 _DATABASE = "otterwiki.db"
 
@@ -46,6 +46,10 @@ SITE = Website(
         "commits": Files("wiki/.git/logs/HEAD", _commits),
         "preferences": Sql(_DATABASE, "SELECT name, value FROM preferences ORDER BY name"),
         "users": Sql(_DATABASE, "SELECT name, email, password_hash, is_admin FROM user ORDER BY email"),
+        # Drafts are what an editor keeps by itself, the cache is of pages that were looked at.
+        "untold": Untold(
+            _DATABASE, ("preferences", "user"), ("drafts", "cache"), ("wiki/.git", "wiki/.git/*", "wiki/*.md")
+        ),
     },
     logs=("commits",),
 )

@@ -6,10 +6,12 @@ import json
 import random
 
 from tars_jax.tasks.websites import words
-from tars_jax.tasks.websites.site import Content, Files, Row, Website
+from tars_jax.tasks.websites.site import Content, Files, Row, Untold, Website
 
 _COLORS = ("#cc3333", "#33aa55", "#3355cc", "#ddaa22", "#8844aa", "#22aaaa")
 _KINDS = {"VCALENDAR": "calendar", "VADDRESSBOOK": "addressbook"}
+
+_FILES = ("*/anna/*/.Radicale.props", "*/anna/*/*.ics", "*/anna/*/*.vcf")  # by readers
 
 
 def _content(rng: random.Random) -> Content:
@@ -93,6 +95,7 @@ SITE = Website(
     readers={
         "collections": Files("collections/collection-root/anna/*/.Radicale.props", _collection),
         "events": Files("collections/collection-root/anna/*/*.ics", _event),
+        "untold": Untold(files=_FILES),
         "contacts": Files("collections/collection-root/anna/*/*.vcf", _contact),
     },
     transient=("*.Radicale.cache", "*.Radicale.lock", "collections/collection-cache"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from tars_jax.tasks.websites import words
-from tars_jax.tasks.websites.site import Content, Files, Login, Sql, Website
+from tars_jax.tasks.websites.site import Content, Files, Login, Sql, Untold, Website
 
 _DATABASE = "tracker/db/db"
 _ISSUES = """SELECT i.id, i._title AS title, s._name AS status, p._name AS priority, u._username AS assignedto,
@@ -24,6 +24,11 @@ _CHOICES = """SELECT 'priority' AS kind, _name AS name, _order AS place FROM _pr
   UNION ALL SELECT 'status', _name, _order FROM _status WHERE __retired__ = 0"""
 _LINKS = """SELECT 'file' AS kind, nodeid AS issue, linkid AS other FROM issue_files
   UNION ALL SELECT 'superseder', nodeid, linkid FROM issue_superseder"""
+
+# By readers, with the history and the index of words that follow from these.
+_TOLD = ("_*", "*__journal", "ids", "user_queries", "msg_*", "issue_*")
+_PASSED = ("otks", "sessions")  # of who is logged in
+_FILES = ("tracker/db/files/msg/*", "tracker/mail.log", "*.pyc")  # texts of messages, mails about them, compiled programs
 
 
 def _content(rng: random.Random) -> Content:
@@ -78,6 +83,7 @@ SITE = Website(
         "choices": Sql(_DATABASE, _CHOICES),
         "files": Sql(_DATABASE, "SELECT _name AS name, _type AS type FROM _file WHERE __retired__ = 0 ORDER BY id"),
         "links": Sql(_DATABASE, _LINKS),
+        "untold": Untold(_DATABASE, _TOLD, _PASSED, _FILES),
     },
     transient=("tracker/db/otks*", "tracker/db/sessions*", "*.lock", "*/lock"),
     database=_DATABASE,

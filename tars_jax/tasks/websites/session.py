@@ -144,6 +144,12 @@ class WebsiteSession:
     async def files(self, pattern: str) -> dict[str, str]:
         return await self.keeper.files(pattern)
 
+    async def tables(self, file: str, told: Sequence[str], passed: Sequence[str]) -> list[dict[str, str]]:
+        return await self.keeper.call("tables", file=file, told=list(told), passed=list(passed))
+
+    async def others(self, told: Sequence[str]) -> list[dict[str, str]]:
+        return await self.keeper.call("others", told=list(told))
+
     async def http(self, method: str, path: str, body: str = "", kind: str = "") -> tuple[int, str]:
         return await self.keeper.http(method, path, body, kind, _ANSWER_S)
 

@@ -30,6 +30,14 @@ class Inside(Protocol):
         """The texts of files below the state's folder, by their paths there."""
         ...
 
+    async def tables(self, file: str, told: Sequence[str], passed: Sequence[str]) -> list[dict[str, str]]:
+        """Digests of the tables and definitions of a SQLite file; as in programs/keeper.py."""
+        ...
+
+    async def others(self, told: Sequence[str]) -> list[dict[str, str]]:
+        """Digests of the files whose paths are like none of these patterns, but for databases."""
+        ...
+
     async def http(self, method: str, path: str, body: str = "", kind: str = "") -> tuple[int, str]:
         """Status and text, asked as the user who is logged in."""
         ...
@@ -77,6 +85,24 @@ class Files:
     async def rows(self, site: Inside) -> Sequence[Row]:
         found = await site.files(self.pattern)
         return [row for path in sorted(found) for row in self.parse(path, found[path])]
+
+
+@dataclasses.dataclass(frozen=True)
+class Untold:
+    """What no other reader tells of a site's files, wherever its program keeps it: {what, name, value}.
+
+    A row of each table with rows of a SQLite file, of each definition in it and of the numbers in its header, and of
+    each file; values are digests. What is left out is listed, by patterns of names.
+    """
+
+    database: str = ""
+    told: tuple[str, ...] = ()  # tables whose rows other readers tell, or that follow from what these tell
+    passed: tuple[str, ...] = ()  # tables that looking at pages writes, or whose definitions other readers tell, too
+    files: tuple[str, ...] = ()  # that other readers tell, or that follow from them
+
+    async def rows(self, site: Inside) -> Sequence[Row]:
+        tables = await site.tables(self.database, self.told, (*self.passed, "sqlite_*")) if self.database else []
+        return [*tables, *await site.others(self.files)]
 
 
 @dataclasses.dataclass(frozen=True)

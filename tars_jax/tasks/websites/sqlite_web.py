@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import random
+import re
 from collections.abc import Mapping
 
 from tars_jax.tasks.websites import words
-from tars_jax.tasks.websites.site import Content, Inside, Row, Sql, Website
+from tars_jax.tasks.websites.site import Content, Inside, Row, Sql, Untold, Website
 
 _DATABASE = "shop.db"
+_NAME = re.compile(r'"(?:[^"]|"")*"|`[^`]*`|\[[^\]]*\]|\w+')
+_TOKENS = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`|\[[^\]]*\]|[(),]|[^'"`\[(),]+|.""", re.DOTALL)
 _SERVE = "from sqlite_web.sqlite_web import main; main()"
 
 
@@ -44,6 +47,52 @@ class Added:
                 held = f"SELECT {_named(name)} AS value FROM {_named(table)} WHERE {_named(name)} IS NOT NULL"
                 rows += [{"table": table, "column": name, **row} for row in await site.sql(_DATABASE, held)]
         return rows
+
+
+@dataclasses.dataclass(frozen=True)
+class Definitions:
+    """What the statement of a table says beyond the names and types of its columns: {table, column, more}.
+
+    `column` is empty for what belongs to the whole table.
+    """
+
+    async def rows(self, site: Inside) -> list[Row]:
+        tables = await site.sql(_DATABASE, "SELECT name, sql FROM sqlite_master WHERE type = 'table' ORDER BY name")
+        rows: list[Row] = []
+        for table, sql in ((each["name"], each["sql"]) for each in tables):
+            columns = await site.sql(_DATABASE, "SELECT name, type FROM pragma_table_info(?)", [table])
+            types = {each["name"]: each["type"] for each in columns}
+            rows += [{"table": table, **row} for row in _more(sql or "", types)]
+        return rows
+
+
+def _more(sql: str, types: Mapping[str, str]) -> list[Row]:
+    """As `Definitions`, of one statement of a table whose columns have these types."""
+    rows = []
+    for part in _parts(sql):
+        said = " ".join(part.split())
+        match = _NAME.match(said)
+        name = match[0].strip('"`[]').replace('""', '"') if match else ""
+        if match and name in types:
+            more, kind = said[match.end() :].strip(), " ".join(types[name].split())
+            more = more[len(kind) :].strip() if more.upper().startswith(kind.upper()) else more
+            rows.append({"column": name, "more": more})
+        else:
+            rows.append({"column": "", "more": said})
+    return [row for row in rows if row["more"]]
+
+
+def _parts(sql: str) -> list[str]:
+    """What stands between the commas of a table's outer parentheses, and what comes after them."""
+    parts, depth = [""], 0
+    for token in _TOKENS.findall(sql):
+        is_outer = depth == (0 if token == "(" else 1)
+        depth += (token == "(") - (token == ")")
+        if is_outer and token in ("(", ",", ")"):
+            parts.append("")
+        else:
+            parts[-1] += token
+    return parts[1:]
 
 
 def _named(name: str) -> str:
@@ -81,6 +130,8 @@ SITE = Website(
                 "order": ("id", "customer_id", "product_id", "quantity", "status"),
             }
         ),
+        "definitions": Definitions(),
+        "untold": Untold(_DATABASE, passed=("product", "customer", "order")),
         "indexes": Sql(_DATABASE, "SELECT name, tbl_name FROM sqlite_master WHERE type = 'index' ORDER BY name"),
     },
     database=_DATABASE,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from tars_jax.tasks.websites import words
-from tars_jax.tasks.websites.site import Content, Sql, Website
+from tars_jax.tasks.websites.site import Content, Sql, Untold, Website
 
 _DATABASE = "env/db/trac.db"
 _TICKETS = """SELECT id, summary, type, status, resolution, priority, component, milestone, owner, reporter, keywords,
@@ -23,6 +23,12 @@ _BESIDE = """SELECT 'read-only' AS what, name, '' AS value FROM wiki w WHERE rea
   UNION ALL SELECT 'subscription', sid, class || ' ' || distributor FROM notify_subscription
   UNION ALL SELECT 'watch', sid, realm || ' ' || target FROM notify_watch
   UNION ALL SELECT 'custom', ticket, name || ' ' || value FROM ticket_custom"""
+_TOLD = (
+    "ticket", "ticket_change", "ticket_custom", "wiki", "milestone", "component", "version", "enum", "permission",
+    "session_attribute", "attachment", "repository", "report", "notify_*",  # by readers
+    "cache",  # how often what is read into memory has changed
+)  # fmt: skip
+_PASSED = ("session", "auth_cookie")  # when somebody was here last
 _MANUAL = """SELECT name, length(text) AS size FROM wiki w WHERE version =
   (SELECT max(version) FROM wiki v WHERE v.name = w.name) AND author = 'trac' ORDER BY name"""
 _MILESTONES = "SELECT name, description, due, completed > 0 AS completed FROM milestone ORDER BY name"
@@ -75,6 +81,7 @@ SITE = Website(
         "comments": Sql(_DATABASE, _COMMENTS),
         "wiki": Sql(_DATABASE, _WIKI),
         "beside": Sql(_DATABASE, _BESIDE),
+        "untold": Untold(_DATABASE, _TOLD, _PASSED),
         "manual": Sql(_DATABASE, _MANUAL),
         "milestones": Sql(_DATABASE, _MILESTONES),
         "components": Sql(_DATABASE, "SELECT name, owner, description FROM component ORDER BY name"),

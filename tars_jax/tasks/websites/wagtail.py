@@ -6,7 +6,7 @@ import random
 import re
 
 from tars_jax.tasks.websites import words
-from tars_jax.tasks.websites.site import Content, Login, Row, Sql, Website
+from tars_jax.tasks.websites.site import Content, Login, Row, Sql, Untold, Website
 
 _BLOCK_KEY = re.compile(r' data-block-key="[^"]*"')
 _DATABASE = "site.sqlite3"
@@ -40,6 +40,16 @@ _BESIDE = """SELECT 'locked' AS what, slug AS name, '' AS value FROM wagtailcore
   UNION ALL SELECT 'profile', user_id, preferred_language || ' ' || current_time_zone || ' ' || theme || ' ' || density
     FROM wagtailusers_userprofile WHERE preferred_language != '' OR current_time_zone != ''
     OR theme != 'system' OR density != 'default'"""
+_TOLD = (
+    "wagtailcore_page", "pages_textpage", "wagtailcore_revision", "wagtailcore_comment", "wagtailcore_commentreply",
+    "wagtailcore_pageviewrestriction", "wagtailcore_workflowstate", "auth_group", "auth_user", "wagtailimages_image",
+    "wagtaildocs_document", "wagtailcore_site", "wagtailusers_userprofile", "wagtailredirects_redirect",
+    "wagtailcore_collection",  # by readers
+    "wagtailcore_*logentry", "wagtailcore_referenceindex", "wagtailcore_taskstate", "wagtailcore_pagesubscription",
+    "wagtailsearch_*", "wagtailadmin_formstate",  # follow from these
+)  # fmt: skip
+# Who is logged in and has an editor open, and pictures in the size in which they were shown.
+_PASSED = ("django_session", "wagtailadmin_editingsession", "wagtailimages_rendition")
 _REDIRECTS = """SELECT r.old_path, p.title AS page, r.redirect_link AS link, r.is_permanent AS permanent
   FROM wagtailredirects_redirect r LEFT JOIN wagtailcore_page p ON p.id = r.redirect_page_id ORDER BY r.old_path"""
 
@@ -86,6 +96,7 @@ SITE = Website(
         "pages": Sql(_DATABASE, _PAGES, _plain),
         "drafts": Sql(_DATABASE, _DRAFTS, _plain),
         "beside": Sql(_DATABASE, _BESIDE),
+        "untold": Untold(_DATABASE, _TOLD, _PASSED),
         "redirects": Sql(_DATABASE, _REDIRECTS),
         "users": Sql(
             _DATABASE,

@@ -38,7 +38,8 @@ def test_a_heading_says_a_kind_or_a_name(said: str, read: Heading) -> None:
 
 
 def test_a_field_is_called_by_what_it_holds() -> None:
-    assert called("Enter a one-line summary of the ticket") == "a one-line summary of the ticket"
+    assert called("Enter a one-line summary of the ticket") == "one-line summary"
+    assert called("a one-line summary of the ticket") == "one-line summary" and called("The owner") == "The owner"
     assert called("Draft of 'New Tiddler' by anna") == "title" and called("You may use WikiFormatting here") == "text"
     assert called("Type") == "Type" and called("Enter") == "Enter" and called("Who paid?") == "Who paid?"
 
@@ -61,7 +62,9 @@ def test_a_field_is_called_by_what_it_holds() -> None:
          'Remove the email of "Li <li@x.org>" with the button "Delete email". Next, get rid of the email of '
          '"Jo <jo@x.org>" ("News") with the button "Delete email".'),
         ('Delete "msg9 (view)" under "Issue9 Editing" for "Keys are lost" with the button "remove".',
-         'Delete "msg9 (view)" ("Keys are lost") in "Issue9" with the button "remove".'),
+         'Delete "msg9" ("Keys are lost") in "Issue9" with the button "remove".'),
+        ('Delete "msg9 (view)" ("Keys are lost") in "Issue9" in "Issues" with the button "remove".',
+         'Delete "msg9" ("Keys are lost") in "Issue9" in "Issues" with the button "remove".'),
         ('Create an entry at "#1 new task" with You may use WikiFormatting here "Keep it.", by "Submit changes".',
          'Create a comment in "#1 new task" with text "Keep it.", by "Submit changes".'),
         ('Add a column at "+ Add column" for "product" with Column name "kelp", by "Add column".',

@@ -125,7 +125,7 @@ class Keeper:
 
     def passes(self, path: str) -> bool:
         """Whether it is no state."""
-        return path.endswith(ASIDE) or any(fnmatch.fnmatchcase(path, each) for each in self.transient)
+        return path.endswith(ASIDE) or is_like(path, self.transient)
 
     def digest(self, path: str) -> str:
         if path.endswith("/"):
@@ -223,6 +223,46 @@ class Keeper:
             raise Wrong(f"sql gave more than {MOST_ROWS} rows")
         return [{key: plain(row[key]) for key in row.keys()} for row in rows]  # noqa: SIM118
 
+    def tables(self, file: str, told: Sequence[str], passed: Sequence[str]) -> list[dict[str, str]]:
+        """What a SQLite file holds: of each table that has rows its rows, in any order, and its definition as a digest,
+        but for those whose names are like one of `told`, of which the definition alone counts, or of `passed`; the
+        definitions of all else; and the numbers that a program may keep in the file's header."""
+        connection = opened(self.state / file)
+        connection.text_factory = bytes
+        try:
+            connection.execute("PRAGMA query_only = 1")
+            connection.execute("BEGIN")
+            found = [
+                {"what": name, "name": file, "value": str(connection.execute(f"PRAGMA {name}").fetchone()[0])}
+                for name in ("user_version", "application_id")
+            ]
+            for kind, raw, sql in connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall():
+                name = raw.decode()
+                if is_like(name, passed):
+                    continue
+                held = [repr(sql)]
+                if kind == b"table" and not is_like(name, told):
+                    quoted = '"' + name.replace('"', '""') + '"'
+                    held += sorted(map(repr, connection.execute(f"SELECT * FROM {quoted}")))
+                    if len(held) == 1:  # some programs make a table when a page is looked at
+                        continue
+                value = hashlib.sha256("\n".join(held).encode()).hexdigest()
+                found.append({"what": kind.decode(), "name": name, "value": value})
+        except (sqlite3.Error, sqlite3.Warning) as error:
+            raise Wrong(f"sql: {error}") from error
+        finally:
+            connection.close()
+        return found
+
+    def others(self, told: Sequence[str]) -> list[dict[str, str]]:
+        """The digests of the state's files but for databases and those whose paths are like one of `told`."""
+        files = [path for path in self.names(self.state) if not path.endswith("/") and not is_like(path, told)]
+        digests = {path: self.digest(path) for path in files if not self.holds_tables(path)}
+        return [{"what": "file", "name": path, "value": digest} for path, digest in digests.items()]
+
+    def holds_tables(self, path: str) -> bool:
+        return (self.state / path).is_file() and is_database(self.state / path)
+
     def files(self, pattern: str) -> dict[str, str]:
         found: dict[str, str] = {}
         left = LARGEST
@@ -280,6 +320,10 @@ def unheard(port: int) -> bool:
         if os.path.exists(table):
             found += [line.split() for line in pathlib.Path(table).read_text().splitlines()[1:]]
     return any(row[1].endswith(f":{port:04X}") and row[3] == CLOSE_WAIT for row in found)
+
+
+def is_like(name: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatch.fnmatchcase(name, each) for each in patterns)
 
 
 def is_database(file: pathlib.Path) -> bool:
