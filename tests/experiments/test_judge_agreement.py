@@ -46,7 +46,7 @@ def recorded(folder: Path) -> Path:
     for number, success in enumerate((True, False, True)):
         seen = "cart: pens" if success else "cart: nothing"
         played: Trajectory = dataclasses.replace(
-            episode([("shop", "wait()")], seen, instruction="Put 'pens' into the 'cart'", success=success),
+            episode([("shop: pens", "click('1')")], seen, instruction="Put 'pens' into the 'cart'", success=success),
             id=str(number),
             task=task().to_json(),
         )

@@ -28,7 +28,7 @@ _LINKS = """SELECT 'file' AS kind, nodeid AS issue, linkid AS other FROM issue_f
 # By readers, with the history and the index of words that follow from these.
 _TOLD = ("_*", "*__journal", "ids", "user_queries", "msg_*", "issue_*")
 _PASSED = ("otks", "sessions")  # of who is logged in
-_FILES = ("tracker/db/files/msg/*", "tracker/mail.log", "*.pyc")  # texts of messages, mails about them, compiled programs
+_FILES = ("tracker/db/files/msg/*", "tracker/mail.log", "*.pyc")  # texts of messages, mails, compiled programs
 
 
 def _content(rng: random.Random) -> Content:
