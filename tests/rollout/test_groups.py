@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import dataclasses
 import shutil
+import types
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -116,7 +117,7 @@ def test_a_group_that_cannot_be_judged_has_failed_and_carries_no_reward(
     async def sleep(seconds: float) -> None:
         pass
 
-    monkeypatch.setattr("tars_jax.judges.judge.asyncio.sleep", sleep)
+    monkeypatch.setattr("tars_jax.judges.judge.asyncio", types.SimpleNamespace(**{**vars(asyncio), "sleep": sleep}))
     assert play(tmp_path, tasks(1, rewards={f"{HERE}away": 1.0}), 1) == []
     lost = [load_trajectory(path) for path in sorted(tmp_path.glob("*.trajectory"))]
     assert [each.outcome for each in lost] == [Outcome.FAILED] * 4
