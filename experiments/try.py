@@ -59,9 +59,7 @@ def run(config: Any, run_directory: RunDirectory) -> int:
     player, agent = player_of(config, spec, writer)
     by = f"{spec.name}, seed {task.seed}, at most {task.max_steps} steps, played by {config.player}"
     print(by, flush=True)
-    own = task.verification.threshold
     limits = Limits(
-        threshold=spec.success_return(task.options) if own is None else own,
         says_limit=bool(config.max_steps) or spec.says_max_steps,
         observation_tokens=config.agent.max_observation_tokens,
         image_tokens=functools.partial(image_tokens, model.vision),

@@ -97,13 +97,14 @@ class EnvironmentSpec:
         if isinstance(self.time_limit, bool) or not isinstance(self.time_limit, int | float) or not self.time_limit > 0:
             raise InputError(f"{self.name}: time_limit must be more than 0 seconds; got {self.time_limit!r}")
 
-    def doubt_of_limit(self, options: Mapping[str, Any], max_steps: int, largest_reward: float | None = None) -> str:
-        """A sentence where a limit of steps may allow no success; empty: there is nothing to say.
+    def doubt_of_limit(self, task: Task, largest_reward: float | None = None) -> str:
+        """A sentence where a task's limit of steps may allow no success; empty: there is nothing to say.
 
         Args:
           largest_reward: of a step, of all that were played; with it the sentence says what cannot be. None: unknown.
         """
-        least, own = self.success_return(options), self.default_max_steps(options)
+        asked, own, max_steps = task.verification.threshold, self.default_max_steps(task.options), task.max_steps
+        least = self.success_return(task.options) if asked is None else asked
         if least is None or least <= 0:
             return ""
         if largest_reward is not None:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tars_jax.agent.prompts import PromptWriter
+from tars_jax.envs.registry import load_environment
 from tars_jax.pipelines.config import flatten
 from tars_jax.pipelines.environments import EnvironmentTasks
 from tars_jax.pipelines.probing import TaskShape, probe, probes
@@ -46,8 +47,10 @@ def choose(config: Any, run: RunDirectory) -> tuple[Any, list[TaskShape] | None]
     config = filled(config, values)
     if found:
         run.choose(config.to_dict())
-    for kind, shape in zip(EnvironmentTasks(config).kinds, shapes or (), strict=False):
-        if doubt := kind.spec.doubt_of_limit(kind.options, shape.max_steps, shape.seen.reward or None):
+    for shape in shapes or ():
+        task = shape.begun[0]
+        spec = load_environment(task.environment, task.options)
+        if doubt := spec.doubt_of_limit(task, shape.seen.reward or None):
             print(f"train: {doubt}", flush=True)
     return config, shapes
 

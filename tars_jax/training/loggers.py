@@ -14,7 +14,6 @@ import math
 import os
 import shutil
 import socket
-import struct
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -22,7 +21,7 @@ from typing import Any, Protocol
 
 from tensorboardX.proto.event_pb2 import Event
 from tensorboardX.proto.summary_pb2 import Summary
-from tensorboardX.record_writer import masked_crc32c
+from tensorboardX.record_writer import RecordWriter
 
 from tars_jax import InputError
 
@@ -49,8 +48,8 @@ class Logger(Protocol):
 
 
 class TensorBoard:
-    """RUN/tensorboard, as an event file. The library's own writer has a thread, where a full disk is a traceback; this
-    one writes where it is called, and whoever calls knows what to say."""
+    """RUN/tensorboard, as an event file. The library's `SummaryWriter` has a thread, where a full disk is a traceback;
+    its records are written where this is called, and whoever calls knows what to say."""
 
     def __init__(self, run: Path) -> None:
         folder = run / TENSORBOARD_FOLDER
@@ -58,7 +57,7 @@ class TensorBoard:
         folder.mkdir()
         started = time.time()
         path = folder / f"events.out.tfevents.{int(started)}.{socket.gethostname()}"
-        self._file = path.open("wb", buffering=0)
+        self._records = RecordWriter(str(path))
         self._append(Event(wall_time=started, file_version="brain.Event:2"))
 
     def write(self, row: MetricsRow) -> None:
@@ -66,13 +65,12 @@ class TensorBoard:
         self._append(Event(wall_time=row.time, step=row.step, summary=Summary(value=values)))
 
     def close(self) -> None:
-        self._file.close()
+        with contextlib.suppress(OSError):  # all is on disk, but for what a write that was refused has left
+            self._records.close()
 
     def _append(self, event: Event) -> None:
-        """A record of TensorFlow: the length, its checksum, the data, its checksum."""
-        data = event.SerializeToString()
-        length = struct.pack("<Q", len(data))
-        self._file.write(length + _checksum(length) + data + _checksum(data))
+        self._records.write(event.SerializeToString())
+        self._records.flush()
 
 
 class WeightsAndBiases:
@@ -148,10 +146,6 @@ def open_loggers(run: Path, names: Iterable[str], rows: Iterable[MetricsRow]) ->
         for logger in found:
             logger.write(row)
     return found
-
-
-def _checksum(data: bytes) -> bytes:
-    return struct.pack("<I", masked_crc32c(data))
 
 
 def _numbers(row: MetricsRow) -> dict[str, float]:

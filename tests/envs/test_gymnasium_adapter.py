@@ -15,7 +15,7 @@ from gymnasium import spaces
 
 from tars_jax import InputError
 from tars_jax.agent import Finished
-from tars_jax.environment import EnvironmentFailure, Observation, Task, Transition
+from tars_jax.environment import EnvironmentFailure, Observation, Task, Transition, Verification
 from tars_jax.envs.gymnasium_adapter import GymnasiumEnvironment
 from tars_jax.envs.registry import EnvironmentResources, load_environment
 
@@ -272,14 +272,19 @@ def test_the_limit_of_an_episode_is_its_own(id: str, options: dict[str, Any], li
 def test_a_success_that_a_limit_of_steps_may_not_allow_is_said() -> None:
     spec = load_environment("gymnasium:Counts-v0", {})
     assert spec.success_return({}) == 2 and spec.success_return({"success_return": 3.5}) == 3.5
-    assert spec.doubt_of_limit({}, 9) == "" and spec.doubt_of_limit({}, 4, largest_reward=0.5) == ""
+
+    def task(steps: int, **told: Any) -> Task:
+        return Task("a", spec.name, 0, {}, steps, verification=Verification(**told))
+
+    assert spec.doubt_of_limit(task(9)) == "" and spec.doubt_of_limit(task(4), largest_reward=0.5) == ""
+    assert spec.doubt_of_limit(task(4, threshold=1.0), 0.25) == ""  # the task's own, before the environment's
     start = "gymnasium:Counts-v0: a success is a return of at least 2, which "
-    assert spec.doubt_of_limit({}, 4) == start + "may take more than 4 steps; its own limit is 9 steps"
-    assert spec.doubt_of_limit({}, 4, 0.25) == (
+    assert spec.doubt_of_limit(task(4)) == start + "may take more than 4 steps; its own limit is 9 steps"
+    assert spec.doubt_of_limit(task(4), 0.25) == (
         start + "cannot be reached in 4 steps, as no step has earned more than 0.25; its own limit is 9 steps"
     )
     for without in ("Open-v0", "Falls-v0"):  # no return is asked for, or one that falls
-        assert load_environment(f"gymnasium:{without}", {}).doubt_of_limit({}, 1, 0.0) == ""
+        assert load_environment(f"gymnasium:{without}", {}).doubt_of_limit(task(1), 0.0) == ""
 
 
 def test_truncation_is_gymnasiums() -> None:

@@ -25,7 +25,6 @@ PARTS = ("played", "played again", "more seeds", "other calls", "closed")  # of 
 class Limits:
     """What a trial goes by."""
 
-    threshold: float | None = None  # the least return of a success, where there is one
     says_limit: bool = True  # the environment says its step limit itself, or the user does
     observation_tokens: int = 0  # of a text, in a window; 0: as many as it takes
     image_tokens: Callable[[int, int], int] = lambda height, width: 1  # of a picture in a window
@@ -92,7 +91,7 @@ def _told(played: Sequence[Played], subject: Subject, limits: Limits) -> list[Fi
     tokens = [_tokens(each, limits) for each in played if each.trajectory is not None]
     return [
         *findings.of_failures(played),
-        *findings.of_threshold(first, limits.threshold),
+        *findings.of_threshold(first, subject.spec),
         *findings.of_success(played),
         *findings.of_pictures(played),
         *findings.of_text(texts, limits.observation_tokens),

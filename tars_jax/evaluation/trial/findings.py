@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tars_jax.environment import Observation, Task, Transition
+from tars_jax.envs.spec import EnvironmentSpec
 from tars_jax.evaluation.trial.played import Played
 
 OK, LOOK, WRONG = "ok", "look", "wrong"  # as it should be; for somebody to think about; to be mended
@@ -166,17 +167,11 @@ def of_success(played: Sequence[Played]) -> list[Finding]:
     return []
 
 
-def of_threshold(played: Played, threshold: float | None) -> list[Finding]:
+def of_threshold(played: Played, spec: EnvironmentSpec) -> list[Finding]:
     """Whether the least return of a success can be had within the step limit, by the rewards that were seen."""
     largest = max((transition.reward for transition in played.transitions), default=0.0)
-    limit = played.task.max_steps
-    if threshold is None or largest <= 0 or threshold <= limit * largest:
-        return []
-    words = (
-        f"Success takes a return of {threshold:g}, and {counted(limit, 'step')} with the largest reward that was seen, "
-        f"{largest:g}, come to {limit * largest:g}."
-    )
-    return [Finding(WRONG, "threshold", words)]
+    doubt = spec.doubt_of_limit(played.task, largest) if largest > 0 else ""
+    return [Finding(WRONG, "threshold", f"{doubt}.")] if doubt else []
 
 
 def of_limit(played: Sequence[Played], own: bool) -> list[Finding]:

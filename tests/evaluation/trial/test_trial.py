@@ -26,7 +26,6 @@ def tried(name: str, limits: Limits = LIMITS) -> Trial:
     task = Task("a", name, 0, {}, spec.default_max_steps({}))
     task = Task("a", name, 0, {}, task.max_steps, verification=spec.verification(task))
     writer = PromptWriter(load_tokenizer(), 1, max_observation_tokens=2**31)
-    limits = Limits(**{**vars(limits), "threshold": task.verification.threshold})
     subject = Subject(spec, EnvironmentResources(), writer, AgentConfig())
     return asyncio.run(try_environment(subject, task, random_player(writer, "text"), limits))
 
@@ -63,7 +62,8 @@ def test_of_a_sound_environment_nothing_is_wrong() -> None:
         ),
         (
             "OutOfReach",
-            "Success takes a return of 475, and 16 steps with the largest reward that was seen, 1, come to 16.",
+            "a success is a return of at least 475, which cannot be reached in 16 steps, as no step has earned more "
+            "than 1; its own limit is 16 steps.",
         ),
         ("LongText", "A window cuts the text of 4 of 16 observations to 64 tokens; the longest takes "),
         ("ChangingPicture", "Its pictures change their size: 8x10, 8x11, 8x8, 8x9."),
