@@ -19,7 +19,7 @@ from tars_jax.evaluation.comparison import Run, draw_comparison
 from tars_jax.evaluation.curves import DEFAULT_CURVES
 from tars_jax.evaluation.redaction import Redactor
 from tars_jax.json_fields import read_object
-from tars_jax.launcher import LAUNCHER
+from tars_jax.launcher import resume_command
 from tars_jax.training.metrics import METRICS_FILE, read_metrics
 from tars_jax.training.recorded_updates import UPDATES_FILE, RecordedUpdates, read_updates
 from tars_jax.trajectory.files import encode_trajectory, load_trajectory
@@ -59,7 +59,7 @@ def members_of_run(run: pathlib.Path, root: pathlib.Path, *, checkpoint: str, tr
     """
     config = read_object(run / "config.json", "experiment", "config")
     if not (run / "result.json").is_file():
-        again = f"{LAUNCHER} {config['experiment']} --config={run}/config.json --config.run={run}"
+        again = resume_command(config["experiment"], run)
         raise InputError(f"{run} has not finished: it holds no result.json; finish it first: {again}")
     starts = read_object(run / "environment.json", "starts")["starts"]
     code = starts[-1]["code"]

@@ -12,7 +12,6 @@ import hashlib
 import html
 import math
 import pathlib
-import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
@@ -23,7 +22,7 @@ from tars_jax.evaluation.report import REPORT_FILE, page_html, replays_section
 from tars_jax.evaluation.report_tables import Table
 from tars_jax.files import write_atomic
 from tars_jax.json_fields import read_object
-from tars_jax.launcher import LAUNCHER
+from tars_jax.launcher import resume_command
 from tars_jax.training.metrics import METRICS_FILE, MetricsRow, read_metrics
 from tars_jax.training.progress import Moment, duration
 from tars_jax.training.run_directory import RunDirectory
@@ -93,8 +92,7 @@ class RunningPage:
     def _render(self, sentence: str, refresh: int) -> str:
         metrics = self._run.path / METRICS_FILE
         rows = read_metrics(metrics) if metrics.exists() else []
-        folder = self._folder
-        resume = shlex.join([LAUNCHER, self._experiment, f"--config={folder}/config.json", f"--config.run={folder}"])
+        resume = resume_command(self._experiment, self._folder)
         if self._evaluated and not self._replays:
             before, *after = self._evaluated
             self._replays = replays_html(before, after[0] if after else (), REPLAYS)

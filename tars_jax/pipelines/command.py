@@ -24,7 +24,6 @@ import importlib.util
 import itertools
 import os
 import pathlib
-import shlex
 import signal
 import sys
 import time
@@ -36,7 +35,7 @@ import ml_collections
 
 from tars_jax import GaveUp, InputError
 from tars_jax.files import FULL_DISK
-from tars_jax.launcher import INSTALLED, LAUNCHER
+from tars_jax.launcher import INSTALLED, POD, from_here, resume_command
 from tars_jax.pipelines.checkout import ROOT, make_importable
 from tars_jax.pipelines.command_help import list_experiments, list_fields
 from tars_jax.pipelines.config import load_config
@@ -52,7 +51,6 @@ PLACE = (
     errno.ENOTDIR,
     errno.EISDIR,
 )
-POD = "TARS_JAX_POD"  # set by launch/pod.sh: this process is one of several of a run
 INTERRUPTED = 130  # as shells have it
 HELP = ("--help", "-h")
 
@@ -78,12 +76,12 @@ def main(arguments: list[str], root: pathlib.Path = ROOT) -> int:
             return module.run(config) or 0
         with contextlib.ExitStack() as stack:
             run_directory = stack.enter_context(_run_directory(name, config, root, module))
-            resume = _resume_command(name, run_directory.path, root)
+            resume = resume_command(name, run_directory.path, root)
             if not run_directory.is_main_process:
                 output = stack.enter_context(open(run_directory.own / "output.log", "a", buffering=1, encoding="utf-8"))
                 stack.enter_context(contextlib.redirect_stdout(output))
             print(
-                f"{name}: {'resuming' if run_directory.resumed else 'run directory'} {_shown(run_directory.path)}",
+                f"{name}: {'resuming' if run_directory.resumed else 'run directory'} {from_here(run_directory.path)}",
                 flush=True,
             )
             return module.run(config, run_directory) or 0
@@ -161,23 +159,6 @@ def _run_directory(
     return shared_run_directory(name, config, path, getattr(module, "PROCESSES", "one"), extensions)
 
 
-def _resume_command(name: str, run: pathlib.Path, root: pathlib.Path) -> str:
-    folder = _shown(run)
-    launcher = LAUNCHER
-    if not INSTALLED:
-        launcher = _shown(root / "launch" / ("pod.sh" if os.environ.get(POD) else "local.sh"))
-        launcher = launcher if os.path.isabs(launcher) else f"./{launcher}"
-    return shlex.join([launcher, name, f"--config={folder}/config.json", f"--config.run={folder}"])
-
-
-def _shown(path: pathlib.Path) -> str:
-    """Relative to where the user stands, if it lies below."""
-    absolute = path.absolute()
-    return (
-        str(absolute.relative_to(pathlib.Path.cwd())) if absolute.is_relative_to(pathlib.Path.cwd()) else str(absolute)
-    )
-
-
 def _let_signals_interrupt() -> None:
     """SIGTERM ends a run as Ctrl-C does; both also in a background job, which a shell starts with SIGINT ignored."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -208,7 +189,7 @@ def _sentence(error: BaseException, resume: str) -> str | None:
             advice = f"resume with: {resume}" if resume else "try again."
             return f"The disk is full ({one}); free some space, then {advice}"
         if isinstance(one, OSError) and one.errno in PLACE and one.filename is not None:
-            return f"{_shown(pathlib.Path(os.fsdecode(one.filename)))} cannot be used: {one.strerror}."
+            return f"{from_here(pathlib.Path(os.fsdecode(one.filename)))} cannot be used: {one.strerror}."
     return None
 
 
