@@ -180,10 +180,14 @@ STARTS = {
     "quantize": Start(
         f"{PLAYED} checkpoint={{train}}/policy rows=2", progress("float")),
     "pod_plan": Start(
-        "preset=nano depth=1 topology=v5e:2x2 programs=prefill, compiled=", r"^plan +1/1 programs .* prefill compiled in", ends=True
+        "preset=nano depth=1 topology=v5e:2x2 programs=prefill, compiled=",
+        r"^plan +1/1 programs .* prefill compiled in",
+        ends=True,
     ),
     "gpu_bench": Start(
-        "size=tiny warmups=1 repeats=1 models=dense, parts=matmul, peak.matmul=64", r"^gpu_bench +1/1 entries .* matmul", ends=True
+        "size=tiny warmups=1 repeats=1 models=dense, parts=matmul, peak.matmul=64",
+        r"^gpu_bench +1/1 entries .* matmul",
+        ends=True,
     ),
     "on_device": Start(ON_DEVICE, progress("supervised")),
     "scoreboard": Start(
