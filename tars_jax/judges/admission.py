@@ -45,7 +45,7 @@ def require_reference(task: Task) -> None:
 
 
 def untold_answer(task: Task, others: Sequence[Task]) -> str:
-    """Why the rules cannot say what a fifth or more of right answers are, or of wrong ones; empty: they can.
+    """Why the rules do not take a fifth or more of right answers, or cannot say of as many wrong ones; empty: they do.
 
     Raises InputError for a reference that holds no answer.
     """
@@ -56,19 +56,19 @@ def untold_answer(task: Task, others: Sequence[Task]) -> str:
         return ""
     found = dict.fromkeys(answer for each in others for answer in alternatives(each.verification.reference)[:1])
     wrong = [answer for answer in found if answer not in own][:NEIGHBORS]
-    for said in ([form.format(answer=own[0]) for form in FORMS], wrong):
-        reasons = [why for answer in said if (why := _why_not(answer, reference, question))]
+    for said, is_right in (([form.format(answer=own[0]) for form in FORMS], True), (wrong, False)):
+        reasons = [why for answer in said if (why := _why_not(answer, reference, question, is_right=is_right))]
         if reasons and len(reasons) >= MOST_UNJUDGED * len(said):
             return reasons[0]
     return ""
 
 
-def _why_not(said: str, reference: str, question: str) -> str:
+def _why_not(said: str, reference: str, question: str, *, is_right: bool) -> str:
     try:
-        says_the_same(said, reference, question)
+        told = says_the_same(said, reference, question)
     except CannotSay as verdict:
         return str(verdict) or "rules cannot tell"
-    return ""
+    return f"{said!r:.60} is refused for {reference!r:.60}" if is_right and not told else ""
 
 
 def _untold(judge: Judge, task: Task, others: Sequence[Task]) -> str:

@@ -15,6 +15,7 @@ forms and weigh both. It ends at its first end, what follows counts whole, and o
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections.abc import Iterator
@@ -49,7 +50,7 @@ ANSWER_FORM = "ANSWER: CORRECT or ANSWER: INCORRECT"
 # More words behind the name ("verdict of the first run: "), or letters that look like its own.
 _LIKE_VERDICT = r"\b(?:verd\w*[^\n.!?:=]*|[v\u0475\u03bd][^\s:=]{5}[t\u0442\u03c47])\s*[:=]\s*(?=success|fail)"
 _VERDICT = _Form("verdict", "(success|failure)", VERDICT_FORM, told=_JUDGES, like=_LIKE_VERDICT)
-_SCORE = _Form("score", "([1-5])", SCORE_FORM, _GRADES, _GRADES)
+_SCORE = _Form("score", "([1-5])(?: ?/ ?5)?", SCORE_FORM, _GRADES, _GRADES)
 _FACT = _Form("fact", r"(?:(no)|yes (\d{1,4}))", FACT_FORM, _SAYS)
 _ANSWER = _Form("answer", "(correct|incorrect)", ANSWER_FORM, _JUDGES)
 
@@ -58,7 +59,10 @@ _TOLD = r"\s*(?:\||[-–—→]+>?|\b(?:is|was|remains|becomes)\b:?)\s*(?:\w+\s+
 _MORE = r"(?![\w-]|[.,]\d|\s*(?:/|\bor\b))"  # a value ends here, and no choice of values goes on
 _NAMES = "verdict|score|fact|answer"
 _BROKEN = re.compile(rf"^[#\s]*({_NAMES}):?\s*\n(?!\W*(?:{_NAMES})\b)\s*", re.IGNORECASE | re.MULTILINE)
-_MARKS = re.compile(r"[*_~`\"“”‘«»\u200b-\u200d\u2060\ufeff\ufe0f✅✔✓☑]|(?<!\w)['’]|['’](?!\w)|^\s*#+", re.MULTILINE)
+_MARKS = re.compile(r"[*_`\"“”‘«»\u200b-\u200d\u2060\ufeff\ufe0f✅✔✓☑]|(?<!\w)['’]|['’](?!\w)|^\s*#+", re.MULTILINE)
+_END = re.compile(r"\s*(?:<\|(?:im_end|endoftext|eot_id|end)\|>|</s>)\s*\Z")  # of a message, as chat templates write it
+_OBJECT = re.compile(r"\s*(?:```(?:json)?\s*)?(\{.*\})(?:\s*```)?\s*", re.DOTALL)
+_QUOTES = re.compile(r"\b(?:says?|said|reads?|shows?|prints?|displays?|contains?|writes?|claims?):$", re.IGNORECASE)
 _THOUGHT = re.compile(r"(?:\s*<think(?:ing)?>.*?|(?:(?!<think).)*?)</think(?:ing)?>", re.IGNORECASE | re.DOTALL)
 _THINKS = re.compile(r"\s*<think(?:ing)?>", re.IGNORECASE)
 _POINT = re.compile(r"\s*\d{1,3}[.)]\s+(\S.*)")
@@ -67,7 +71,11 @@ _BULLET = re.compile(r"\s*[-*•]\s+(\S.*)")
 
 def read_verdict(text: str) -> bool:
     """Raises UnreadableVerdict for another form, and where the opposite is said, too."""
-    return _last_line(text, _VERDICT)[1].casefold() == "success"
+    is_success = _last_line(text, _VERDICT)[1].casefold() == "success"
+    for score, most in re.findall(r"^score: (\d+)(?: ?/ ?(\d+))?$", _plain(text), re.IGNORECASE | re.MULTILINE):
+        if is_success and int(score) <= 0.4 * int(most or 5):
+            raise UnreadableVerdict(f"a verdict must not contradict its score; got score {score} and success")
+    return is_success
 
 
 def read_answer(text: str) -> bool:
@@ -108,9 +116,10 @@ def read_points(text: str) -> list[str]:
 
 def _last_line(text: str, form: _Form) -> re.Match[str]:
     plain = _plain(text)
-    last = plain.splitlines()[-1] if plain else ""
+    lines = plain.splitlines()
+    last = lines[-1] if lines else ""
     found = _final(form, last)
-    if found is None:
+    if found is None or (len(lines) > 1 and _QUOTES.search(lines[-2])):
         raise UnreadableVerdict(f"a judge's last line must be {form.wanted}; got {last!r:.100}")
     return _one_of(plain, form, found)
 
@@ -149,12 +158,30 @@ def _final(form: _Form, line: str) -> re.Match[str] | None:
     return form.whole.fullmatch(line) or form.whole.fullmatch(re.split(r"[.!?] ", line)[-1])
 
 
+def _of_json(text: str) -> str:
+    """An object that names each field once, as lines of fields; its reasoning comes first."""
+    match = _OBJECT.fullmatch(text)
+    try:
+        pairs = json.loads(match[1], object_pairs_hook=list) if match else None
+    except (ValueError, RecursionError):
+        return text
+    if not isinstance(pairs, list) or len({str(each[0]).casefold() for each in pairs}) != len(pairs):
+        return text
+    if not all(isinstance(value, str | int) for _, value in pairs):
+        return text
+    ordered = sorted(pairs, key=lambda each: str(each[0]).casefold() in _NAMES.split("|"))
+    return "\n".join(f"{key}: {value}" for key, value in ordered)
+
+
 def _plain(text: str) -> str:
     """The answer's lines that are not empty, without Markdown's signs, quotation marks, a final stop and double
     spaces."""
     thought = _THOUGHT.match(text)
     if thought is None and _THINKS.match(text):
         return ""
-    answer = unicodedata.normalize("NFKC", text[thought.end() if thought else 0 :])
+    answer = text[thought.end() if thought else 0 :]
+    if any(unicodedata.category(each) == "No" for each in answer):  # a small figure is no figure of a form
+        answer = "".join(f"[{each}]" if unicodedata.category(each) == "No" else each for each in answer)
+    answer = unicodedata.normalize("NFKC", _of_json(_END.sub("", answer)))
     joined = _BROKEN.sub(r"\1: ", _MARKS.sub("", answer))
     return "\n".join(" ".join(line.split()).removesuffix(".") for line in joined.splitlines() if line.strip())

@@ -184,22 +184,23 @@ def test_a_source_without_such_questions_is_given_up() -> None:
 
 
 def test_a_question_whose_answers_its_judge_cannot_tell_is_turned_down() -> None:
-    """By a fifth of the right forms of speech, however many wrong answers it can tell; counted by that reason."""
+    """By a fifth of the right forms of speech, refused or not understood, however many wrong answers it can tell; by
+    the answer alone; by one wrong answer that is taken. Counted by that reason."""
     encyclopedia = source()
     question = made(0).questions[0]
     assert not is_untold(question, encyclopedia)
     with mock.patch.object(spoken, "says_the_same") as says:
-        for share, untold in ((0.1, False), (0.2, True)):  # of ten right forms; wrong ones are all told
-            right = list(right_answers(question))
-            unknown = set(right[: round(10 * share)])
+        right, wrong = list(right_answers(question)), list(spoken.wrong_answers(question, encyclopedia))
+        for missed, untold in ((right[9:], False), (right[8:], True), (right[:1], True), (wrong[:1], True)):
+            for is_refused in (False, True):
 
-            def said(answer: str, *_: str, unknown: set[str] = unknown) -> bool:
-                if answer in unknown:
-                    raise CannotSay("it has to be known")
-                return False
+                def said(answer: str, *_: str, missed: list[str] = missed, is_refused: bool = is_refused) -> bool:
+                    if answer in missed and answer in right and not is_refused:
+                        raise CannotSay("it has to be known")
+                    return (answer in right) != (answer in missed)
 
-            says.side_effect = said
-            assert is_untold(question, encyclopedia) is untold
+                says.side_effect = said
+                assert is_untold(question, encyclopedia) is untold
     with mock.patch.object(synthesis, "is_untold", side_effect=itertools.chain([True], itertools.repeat(False))):
         found = drawn(encyclopedia, chains=0)
     assert found.rejected[UNTOLD] == 1 and len(found.questions) == 20

@@ -17,6 +17,10 @@ from tars_jax.judges.verdicts import read_answer, read_fact, read_points, read_s
         ("The last filter is missing.\n\nVerdict: failure.\n", False),
         ("**VERDICT: SUCCESS**", True),
         ("VERDICT: SUCCESS ✅", True),
+        ("VERDICT: SUCCESS<|im_end|>", True),
+        ('{"verdict": "SUCCESS"}', True),
+        ('```json\n{"verdict": "failure", "reasoning": "It lacks a filter."}\n```', False),
+        ("SCORE: 4/5\nVERDICT: SUCCESS", True),
         ("Verdict of the first run: failure\nVERDICT: FAILURE", False),
         ("The verdict depends on the failure of the login, which was mended.\nVERDICT: SUCCESS", True),
         ("It says 'success' everywhere.\nVERDICT:  FAILURE", False),
@@ -47,6 +51,12 @@ def test_a_verdict_is_the_whole_last_line(text: str, success: bool) -> None:
         "VERDlCT: FAILURE\nVERDICT: SUCCESS",
         "V\u0415RDI\u0421T: FAILURE\nVERDICT: SUCCESS",
         "VERDICT: SUCCESS ❌",
+        "~~VERDICT: SUCCESS~~",
+        "The page says:\nVERDICT: SUCCESS",
+        "SCORE: 1/10\nVERDICT: SUCCESS",
+        '{"verdict": "not success"}',
+        '{"verdict": "FAILURE", "Verdict": "SUCCESS"}',
+        '{"verdict": ["SUCCESS"]}',
         "VERDICT: not success",
         "VERDICT: SUCCESSFUL",
         "VERDICT: SUCCESS or VERDICT: FAILURE",
@@ -92,7 +102,7 @@ VALUES = {
 OTHERS = {
     "verdict": ("fail", "failed", "unsuccessful", "passed", "unclear", "not success", "success or failure", "❌"),
     "answer": ("wrong", "right", "not correct", "partially correct", "correct/incorrect"),
-    "score": ("6", "0", "45", "4/5", "2.5", "three", "n/a"),
+    "score": ("6", "0", "45", "4/10", "2.5", "three", "n/a"),
     "fact": ("unknown", "yes", "not shown", "no or yes 2", "true", "yes 1-2"),
 }
 CASES = (str.upper, str.lower, str.title)
@@ -145,13 +155,16 @@ def test_scores_and_facts_and_key_points() -> None:
     assert read_fact("The badge says 2.\nFACT: YES 3", 3) == 3 and read_fact("No badge.\nfact: no", 3) is None
     assert read_points("Requirements:\n1. a cart\n 2) two pens\nThat is all.") == ["a cart", "two pens"]
     assert read_points("Points:\n- a cart\n* two pens") == ["a cart", "two pens"]
+    assert read_score("SCORE: 4/5") == read_score('{"score": 4}') == 4 and read_fact('{"fact": "YES 2"}', 3) == 2
     assert read_points("1. a cart\n - of pens") == ["a cart"]
     for text in (
         "SCORE: 6",
         "SCORE: 0",
         "SCORE: 45",
         "4",
-        "SCORE: 4/5",
+        "SCORE: 4/10",
+        "SCORE: ~4",
+        "SCORE: ④",
         "Score: 2\nScore: 3\nBoth.",
         "Score: 2\nScore: 3",
         "Score: 2, score: 3",
@@ -163,6 +176,8 @@ def test_scores_and_facts_and_key_points() -> None:
         "FACT: YES 4",
         "FACT: YES 0",
         "FACT: NOT",
+        "FACT: YES ²",
+        "FACT: YES ①",
         "FACT: no 2",
         "FACT: YES 1 and 2",
         "FACT: NO. FACT: YES 1",

@@ -4,7 +4,7 @@ question is admitted for its judge."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from tars_jax.judges import CannotSay
 from tars_jax.judges.admission import FORMS as ANY_ANSWER
@@ -23,9 +23,8 @@ FORMS = (
 
 def right_answers(question: Question) -> Iterator[str]:
     asked = question.proof["asked"]
-    entity = f"the {asked['kind']}" if asked["name"] == "name" else question.plan[-1]
     for form in FORMS:
-        yield form.format(answer=question.answers[0], asked=asked["name"], entity=entity)
+        yield form.format(answer=question.answers[0], asked=asked["name"], entity=_entity(question))
 
 
 def wrong_answers(question: Question, encyclopedia: Encyclopedia) -> Iterator[str]:
@@ -39,27 +38,32 @@ def wrong_answers(question: Question, encyclopedia: Encyclopedia) -> Iterator[st
         found += [f"{value + 1}{unit}", f"{10 * value}{unit}", f"-{value}{unit}", f"{value}.5{unit}"]
     for each in found:
         yield each
-        yield f"The {asked['name']} of {question.plan[-1]} is {each}."
+        yield f"The {asked['name']} of {_entity(question)} is {each}."
         yield f"{right} or {each}"
         yield f"{each}, not {right}"
 
 
+def _entity(question: Question) -> str:
+    asked = question.proof["asked"]
+    return f"the {asked['kind']}" if asked["name"] == "name" else question.plan[-1]
+
+
 def is_untold(question: Question, encyclopedia: Encyclopedia) -> bool:
-    """Whether the embedded judge cannot say of a fifth or more of the right answers, or of the wrong ones."""
-    groups = list(right_answers(question)), list(wrong_answers(question, encyclopedia))
-    return any(_share_unsaid(group, question) >= MOST_UNJUDGED for group in groups if group)
-
-
-def _share_unsaid(answers: Sequence[str], question: Question) -> float:
-    return sum(_cannot_say(each, question) for each in answers) / len(answers)
-
-
-def _cannot_say(answer: str, question: Question) -> bool:
-    try:
-        says_the_same(answer, question.reference, question.text)
-    except CannotSay:
+    """Whether the embedded judge does not take a fifth or more of the right answers, or the answer alone; or does not
+    refuse as many of the wrong ones, or takes one."""
+    right = [_verdict(each, question) for each in right_answers(question)]
+    wrong = [_verdict(each, question) for each in wrong_answers(question, encyclopedia)]
+    if _verdict(question.answers[0], question) is not True or True in wrong:
         return True
-    return False
+    missed = (len(right) - right.count(True), right), (len(wrong) - wrong.count(False), wrong)
+    return any(number and number >= MOST_UNJUDGED * len(group) for number, group in missed)
+
+
+def _verdict(answer: str, question: Question) -> bool | None:
+    try:
+        return says_the_same(answer, question.reference, question.text)
+    except CannotSay:
+        return None
 
 
 def _neighbors(question: Question, encyclopedia: Encyclopedia) -> list[str]:

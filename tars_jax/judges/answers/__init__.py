@@ -1,16 +1,13 @@
-"""Whether an answer says what the reference says, and nothing against it.
+"""Whether an answer says what the reference says, and nothing besides.
 
-An answer is read as it is spoken: in clauses. One of them must commit to the reference, by its type: a number with
-its unit (`quantities.py`, `retold.py`), a day, an hour or a span (`dates.py`, `times.py`), yes or no (`polarity.py`),
-a list (`listing.py`) or a name (`names.py`), in words of the question and such as answers are put in ("I think it
-is"). Another clause that commits to something else of the same kind, an "or", a "not" are against it; what only
-explains, or speaks to the judge, is neither. A name of the question beside the reference is an answer, too, where it
-is joined to it (`coordinated.py`); what compares two the other way round says neither yes nor no (`compared.py`);
-what asks, does not know or weakens is not taken (`doubts.py`). What comes after "no, wait" or "final answer:" takes
-the place of what came before it, and so does a conclusion of its working (`committed.py`).
+Right is an answer only where the whole of it is accounted for: it is the reference's own text; or a value that is the
+same by its kind, read to its last sign (a number with its unit, `quantities.py`; a day or an hour, `dates.py`,
+`times.py`; a list, `kinds.py`; a name, `names.py`; yes or no, `yes_no.py`); or such a value in one of the forms of
+speech that answers are given in (`forms.py`), or in a sentence of the question's own words (`carriers.py`). A word, a
+sign or a value that is left over is never passed over.
 
-Wrong is what commits to another value of the reference's kind, denies it, declines, leaves a choice or gives two. An
-answer that is none of these and is not understood cannot be judged.
+Wrong is what states another value of the reference's kind and not the reference, a choice, or that there is no answer;
+of a closed reference, whatever does not have it. Of all else the rules cannot say.
 
 Alternatives of a reference stand between ` || `. A reference that ends with ` ||` is closed: these are all the names
 that the thing has. Another name than that of an open reference may be an alias: who has no encyclopedia cannot say.

@@ -145,8 +145,26 @@ def _months() -> dict[str, int]:
 
 
 @functools.cache
-def weekdays() -> frozenset[str]:
-    return frozenset(folded(name) for language in LANGUAGES for name in get_day_names("wide", locale=language).values())
+def _weekdays() -> dict[str, int]:
+    """Monday: 0."""
+    return {
+        folded(name).rstrip("."): number
+        for language in LANGUAGES
+        for width in ("wide", "abbreviated")
+        for number, name in get_day_names(width, locale=language).items()
+        if len(name) > 2
+    }
+
+
+def weekday_of(text: str, start: int, end: int) -> tuple[int, int, int | None]:
+    """(start, end, weekday) of a day with the weekday that is told before it or in brackets after it."""
+    before = re.search(r"(?:\b(?P<day>[^\W\d_]+)\.?,? )(?:the )?$", text[:start])
+    if before and (found := _weekdays().get(folded(before["day"]))) is not None:
+        return before.start(), end, found
+    after = re.match(r",? \(?(?:an? )?(?P<day>[^\W\d_]+)\)?", text[end:])
+    if after and (found := _weekdays().get(folded(after["day"]))) is not None:
+        return start, end + after.end(), found
+    return start, end, None
 
 
 @functools.cache

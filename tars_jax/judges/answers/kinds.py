@@ -1,143 +1,178 @@
-"""What kind of answer a reference is, and where things of that kind stand in a text."""
+"""What kind of answer a reference is, and how another text of that kind stands to it, read whole.
+
+A text that is not a value of the kind as a whole, to its last sign, is none.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import datetime
+import functools
 import re
 from collections.abc import Callable, Iterator
 
 import pint
 
-from tars_jax.judges.answers import names
-from tars_jax.judges.answers.clauses import RIGHT, RIVAL, UNSURE
-from tars_jax.judges.answers.dates import compare_dates, dates_in, read_date
+from tars_jax.judges.answers.dates import When, compare_dates, dates_in, read_date, weekday_of
+from tars_jax.judges.answers.names import ARTICLES, compare_names, is_code, kinds_of
 from tars_jax.judges.answers.numbers import with_figures
-from tars_jax.judges.answers.quantities import quantities_in, read_quantity
-from tars_jax.judges.answers.quantity import Quantity, Same, compare
+from tars_jax.judges.answers.quantities import ABOUT, BOUND, quantities_in, read_quantity
+from tars_jax.judges.answers.quantity import Quantity, Same, compare, is_rounded
+from tars_jax.judges.answers.questions import Question
 from tars_jax.judges.answers.retold import asks_share, retelling
 from tars_jax.judges.answers.signs import directed
-from tars_jax.judges.answers.speech import ASKS_WHEN, ASKS_WHETHER, FRAMES
 from tars_jax.judges.answers.times import compare_times, read_time, times_in
-from tars_jax.judges.answers.words import Word, folded, roman_as_figures
+from tars_jax.judges.answers.words import roman_as_figures
 
 _CHARGE = re.compile(r"\b(?:charged?|oxidation|ions?|valen)", re.IGNORECASE)
-_FLAG = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*")  # of a command
-_VERSION = re.compile(r"[vV]?\d+(?:\.\d+)+")
-SIGNS = {Same.YES: RIGHT, Same.UNSURE: UNSURE, Same.NO: RIVAL, Same.OTHER: RIVAL}
+_ASKS_WHEN = re.compile(r"\b(?:when|years?|date[sd]?|born|since|decade|century)\b", re.IGNORECASE)
+_ASKS_VERSION = re.compile(r"\b(?:versions?|releases?)\b", re.IGNORECASE)
+_AT_DAY = re.compile(r"(?:in|on|at|from(?=.*\b(?:to|until|till|through)\b)) (?:the year )?", re.IGNORECASE)
+_ITEMS = re.compile(r"\s*(?:;|\||,\s+and\s|,\s|/|\s&\s|\sand\s|\sas well as\s)\s*(?:and\s+)?", re.IGNORECASE)
+_BOTH = re.compile(r"(?:both|all of)\s+", re.IGNORECASE)
+_OTHER_WORDS = frozenset(["but", "not", "no", "all", "except", "neither", "none", "are", "is"])
+_OR = re.compile(r",?\s+(?:or|and/or)\s+(?:(?:maybe|perhaps|possibly|rather)\s+)?", re.IGNORECASE)
+
+Reader = Callable[[str], Same | None]  # of a text that is a value of the kind as a whole; None where it is none
+Finder = Callable[[str], Iterator[Same]]  # of each value of the kind within a text
 
 
-def kind_of(reference: str, question: str) -> str | tuple[str, ...] | Callable[[str], str]:
-    """yes or no, name, the parts of a list, or what marks numbers or days of that kind in a text."""
-    if as_yes_or_no(reference) and (not reason_of(reference) or ASKS_WHETHER.match(question)):
-        return "yes or no"
-    if _FLAG.fullmatch(reference):
+def _never(said: str) -> bool:
+    return False
 
-        def mark_flags(said: str) -> str:
-            found = _FLAG.finditer(said)
-            return _marked(said, ((*each.span(), RIGHT if each[0] == reference else RIVAL) for each in found))
 
-        return mark_flags
-    if _VERSION.fullmatch(reference) and re.search(r"\b(?:versions?|releases?)\b", question, re.IGNORECASE):
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    name: str
+    read: Reader
+    find: Finder
+    agrees: Callable[[str], bool] = _never  # of a text in another unit: as exactly as it says
 
-        def mark_versions(said: str) -> str:
-            found = re.finditer(r"(?<![\w.])v?(\d+(?:\.\d+)+(?:-\w+)?)(?![\w])", said, re.IGNORECASE)
-            return _marked(
-                said, ((*each.span(), RIGHT if each[1] == reference.lstrip("vV") else RIVAL) for each in found)
-            )
 
-        return mark_versions
+@functools.lru_cache(maxsize=1024)
+def kind_of(reference: str, question: Question, *, is_closed: bool) -> Kind:
+    """A code, a time, a day, a number, a list or a name."""
+    if _ASKS_VERSION.search(question.text) and re.fullmatch(r"[vV]?\d+(?:\.\d+)+", reference):
+        bare = reference.lstrip("vV")
+        return _kind("name", lambda said: _compare_versions(said, bare))
     if (time := read_time(reference)) is not None:
 
-        def mark_times(said: str) -> str:
-            found = times_in(said, spans=time.to is not None)
-            return _marked(said, ((a, b, SIGNS[compare_times(each, time)]) for a, b, each in found))
+        def times(said: str) -> Iterator[tuple[bool, Same]]:
+            for start, end, each in times_in(said, spans=time.to is not None):
+                yield (start, end) == (0, len(said)), compare_times(each, time)
 
-        return mark_times
-    figures = roman_as_figures(reference)
-    day = read_date(reference)
-    if day is not None and (not day.is_bare or day.to or not question or ASKS_WHEN.search(question)):
+        return _typed("time", times)
+    day = read_date(_AT_DAY.sub("", reference))
+    if day is not None and (not day.is_bare or day.to or not question.text or _ASKS_WHEN.search(question.text)):
+        return _typed("day", lambda said: _days(said, day))
+    retell = retelling(reference, question.text)
+    if roman_as_figures(reference) == reference:
+        wanted = read_quantity(_ranged(retell(reference)), question.text)
+        if wanted is not None and not re.fullmatch(r"\d+(?:st|nd|rd|th)", reference):
+            if wanted.sign_after and _CHARGE.search(question.text):
+                wanted = dataclasses.replace(wanted, value=wanted.sign_after * abs(wanted.value), sign_after=0)
+            return _number(wanted, retell, question)
+    parts = parts_of(reference, question.text)
+    if len(parts) > 1:
+        kinds = [kind_of(each, question, is_closed=is_closed) for each in parts]
+        return _kind("list", lambda said: _compare_lists(said, kinds, question))
 
-        def mark_days(said: str) -> str:
-            said = with_figures(re.sub(r"\b[MDCLXVI]{2,}\b", lambda found: roman_as_figures(found[0]), said)).text
-            found = dates_in(said, spans=day.to is not None)
-            return _marked(said, ((a, b, SIGNS[compare_dates(each, day)]) for a, b, each in found))
+    def names(said: str) -> Same:
+        return compare_names(said, reference, is_person=question.asks_person, is_closed=is_closed)
 
-        return mark_days
-    retell = retelling(reference, question)
-    if figures == reference and (wanted := read_quantity(retell(reference), question)) is not None:
-        shares = asks_share(question)
-
-        def mark_numbers(said: str) -> str:
-            told = retell(said)
-            return _marked(told, _signs(told, wanted, shares, question))
-
-        return mark_numbers
-    parts = _parts(reference, question)
-    return parts if len(parts) > 1 else "name"
+    return _kind("code" if is_code(reference) else "name", names)
 
 
-def _signs(said: str, wanted: Quantity, shares: bool, question: str) -> Iterator[tuple[int, int, str]]:
-    found = [_signed(said, each, wanted, question) for each in quantities_in(said)]
-    days = [(a, b) for a, b, day in dates_in(said) if day.month is not None]
-    exact = any(compare(each, wanted, shares=shares) is Same.YES for _, _, each in found)
-    for start, end, each in found:
-        same = compare(each, wanted, shares=shares)
-        if (
-            same is Same.YES
-            and each.unit is None
-            and isinstance(wanted.unit, pint.Unit)
-            and _counts(said[end:], question)
-        ):
-            same = Same.UNSURE
-        if each.is_both and not wanted.is_both and re.search(r"\d\W*\w{0,3}\s*$", said[:start]):
-            continue  # how exact the number before it is
-        if any(a <= start < b for a, b in days) and same is not Same.YES:
-            continue
-        if same is Same.OTHER or (same is Same.NO and _is_in_question(said[start:end], question)):
-            continue
-        if same is Same.UNSURE and exact:
-            continue  # more exact beside it
-        year = re.fullmatch(r"[12]\d{3}", said[start:end]) and re.search(
-            r"\b(?:in|since|of|by|until|from|for|census|\() ?$", said[:start], re.IGNORECASE
-        )
-        if same is Same.NO and year:
-            continue
-        yield start, end, SIGNS[same]
+def _kind(name: str, read: Reader) -> Kind:
+    return Kind(name, lambda said: _chosen(said, read), lambda said: iter(()))
 
 
-def _signed(said: str, found: tuple[int, int, Quantity], wanted: Quantity, question: str) -> tuple[int, int, Quantity]:
-    start, end, each = found
-    if each.sign_after and not _CHARGE.search(question):
-        each = dataclasses.replace(each, sign_after=0, is_signed=False)  # 3- is -3 of a charge alone
-    if not wanted.is_signed or each.is_signed or each.high is not None:
-        return start, end, each
-    first, last, sign = directed(said, start, end)
-    return (
-        (first, last, dataclasses.replace(each, value=sign * each.value, is_glued=False))
-        if sign
-        else (start, end, each)
+def _typed(name: str, find: Callable[[str], Iterator[tuple[bool, Same]]]) -> Kind:
+    """`find`: of each value in a text, whether it is the whole text, and how it stands to the reference."""
+
+    def read(said: str) -> Same | None:
+        said = said.strip()
+        is_between = bool(re.match(r"between\b", said, re.IGNORECASE))
+        bare = said if is_between else _AT_DAY.sub("", ABOUT.sub("", said), count=1)
+        found = list(find(bare))
+        return found[0][1] if len(found) == 1 and found[0][0] else None
+
+    return Kind(name, lambda said: _chosen(said, read), lambda said: (same for _, same in find(said)))
+
+
+def _chosen(said: str, read: Reader) -> Same | None:
+    """Of a choice, `Same.OTHER`: no answer, whichever of it is right."""
+    same = read(said)
+    offered = _OR.split(said)
+    if same is Same.YES or len(offered) == 1:
+        return same
+    found = [read(each) for each in offered if each]
+    if Same.YES not in found:
+        return Same.NO if found and set(found) == {Same.NO} else None
+    return Same.UNSURE if set(found) == {Same.YES} else Same.OTHER
+
+
+def _days(said: str, wanted: When) -> Iterator[tuple[bool, Same]]:
+    said = re.sub(r"\b[MDCLXVI]{2,}\b", lambda found: roman_as_figures(found[0]), said)
+    said = with_figures(said).text
+    for start, end, each in dates_in(said, spans=wanted.to is not None):
+        same = compare_dates(each, wanted)
+        start, end, told = weekday_of(said, start, end)
+        if told is not None and each.day and each.month and each.year and each.year > 0:
+            is_so = datetime.date(each.year, each.month, each.day).weekday() == told
+            same = same if is_so else Same.UNSURE
+        before = said[:start].strip().casefold()
+        yield before in ("", "the", "between", "le", "el", "am") and said[end:].strip() in ("", "."), same
+
+
+def _number(wanted: Quantity, retell: Callable[[str], str], question: Question) -> Kind:
+    shares = asks_share(question.text)
+
+    def find(said: str) -> Iterator[tuple[int, int, Same]]:
+        for start, end, each in quantities_in(said):
+            if each.sign_after and not _CHARGE.search(question.text):
+                each = dataclasses.replace(each, sign_after=0, is_signed=False)  # 3- is -3 of a charge alone
+            if bound := BOUND.search(said[:start]):
+                start = bound.start()
+            if wanted.is_signed and not each.is_signed and each.high is None:
+                start, end, sign = directed(said, start, end)
+                each = dataclasses.replace(each, value=(sign or 1) * each.value, is_glued=each.is_glued and not sign)
+            same = compare(each, wanted, shares=shares)
+            yield start, end, Same.UNSURE if same is Same.OTHER else same
+
+    def read(said: str) -> Same | None:
+        told = ABOUT.sub("", _ranged(retell(said).strip()))
+        found = list(find(told))
+        if len(found) != 1 or found[0][0] != 0:
+            return None
+        rest = told[found[0][1] :].strip()
+        counts = question.counts(rest) and not isinstance(wanted.unit, pint.Unit)
+        return found[0][2] if not rest or counts else None
+
+    def agrees(said: str) -> bool:
+        bare = ABOUT.sub("", said.strip())
+        found = list(quantities_in(bare))
+        return len(found) == 1 and found[0][:2] == (0, len(bare)) and is_rounded(found[0][2], wanted)
+
+    return Kind(
+        "number", lambda said: _chosen(said, read), lambda said: (each[2] for each in find(retell(said))), agrees
     )
 
 
-def _counts(after: str, question: str) -> bool:
-    """Whether a number without a unit counts what the question names: 37 respondents are no 37 %."""
-    noun = re.match(r" ([^\W\d_]{3,})", after)
-    return bool(noun and noun[1].casefold() not in FRAMES and re.search(rf"\b{noun[1]}\b", question, re.IGNORECASE))
+def _compare_versions(said: str, wanted: str) -> Same | None:
+    if not re.fullmatch(r"[vV]?\d+(?:\.\d+)+(?:-\w+)?", said):
+        return None
+    return Same.YES if said.lstrip("vV") == wanted else Same.NO
 
 
-def _is_in_question(text: str, question: str) -> bool:
-    return bool(re.search(rf"(?<![\w.,]){re.escape(text)}(?![\w]|[.,]\d)", question))
+def _ranged(text: str) -> str:
+    text = re.sub(r"\b(\d+) (dollars?|euros?|pounds?) and (\d\d) (?:cents?|pence|pennies)\b", r"\1.\3 \2", text)
+    text = re.sub(r"\b(\d+):([0-5]\d) (?:hours|h)\b", r"\1 h \2 min", text)
+    text = re.sub(r"^between (.*\d.*) and (?=.*\d)", r"\1 to ", text, flags=re.IGNORECASE)
+    return re.sub(r"^from (?=.*\d.* (?:to|until) )", "", text, flags=re.IGNORECASE)
 
 
-def _marked(text: str, found: Iterator[tuple[int, int, str]]) -> str:
-    pieces, done = [], 0
-    for start, end, sign in found:
-        pieces += [text[done:start], f" {sign} "]
-        done = end
-    return "".join((*pieces, text[done:]))
-
-
-def _parts(reference: str, question: str) -> tuple[str, ...]:
+def parts_of(reference: str, question: str) -> tuple[str, ...]:
     """Of a list; a reference of two that a comma parts is one place, or a list where the question asks for several."""
     many = re.search(r"\b(?:which|what|list|name|who)\b.*\b(?:\w+s|two|both|all|people)\b", question, re.IGNORECASE)
     if ";" in reference:
@@ -147,35 +182,32 @@ def _parts(reference: str, question: str) -> tuple[str, ...]:
         is_moment = any(read_time(each) for each in found)  # 15 March, 18:00
         if len(found) == 2 and "," in reference and not (many or is_moment):
             return ()
-        if len(found) == 2 and names.kinds_of(reference):
+        if len(found) == 2 and kinds_of(reference):
             return ()
     return tuple(each.strip() for each in found if each.strip())
 
 
-def without_country(reference: str) -> tuple[Word, ...]:
-    place, _, country = reference.rpartition(",")
-    return names.words_of(place) if place and names.is_territory(country) else ()
+def _compare_lists(said: str, kinds: list[Kind], question: Question) -> Same | None:
+    is_ordered = question.is_ordered
+    items = [_bare(each, question) for each in _ITEMS.split(_BOTH.sub("", said.strip())) if each.strip()]
+    read = [[kind.read(item) for kind in kinds] for item in items]
+    if len(items) == len(kinds) and is_ordered:
+        found = [row[place] for place, row in enumerate(read)]
+        return Same.YES if set(found) == {Same.YES} else Same.NO if Same.NO in found else None
+    taken = [next((place for place, same in enumerate(row) if same is Same.YES), None) for row in read]
+    if len(items) == len(kinds) and None not in taken:
+        return Same.YES if len(set(taken)) == len(kinds) else Same.NO
+    are_items = len(items) > 0 and all(len(item.split()) < 4 and not _OTHER_WORDS & {*item.split()} for item in items)
+    if are_items and (len(items) < len(kinds) or all(place is not None for place in taken)):
+        return Same.NO if any(place is not None for place in taken) or len(items) == 1 else None
+    if are_items and len(items) > len(kinds) and len({*taken} - {None}) == len(kinds):
+        return Same.NO
+    strays = [row for row, place in zip(read, taken, strict=True) if place is None]
+    return Same.NO if are_items and any(set(row) == {Same.NO} for row in strays) else None
 
 
-_POLES = {
-    **dict.fromkeys(("yes", "yep", "yeah", "yup", "true", "affirmative"), "yes"),
-    **dict.fromkeys(("no", "nope", "nah", "false"), "no"),
-}  # fmt: skip
-_POLAR = re.compile(rf"\W*({'|'.join(_POLES)})\W*(?:[,;.:]\s+(.*))?", re.IGNORECASE | re.DOTALL)
-
-
-def as_yes_or_no(text: str) -> str:
-    """yes or no, of a text that is that alone or gives its reason after it: "No, it was refused"."""
-    match = _POLAR.fullmatch(text.strip())
-    return _POLES[match[1].casefold()] if match else ""
-
-
-def reason_of(reference: str) -> str:
-    """What stands after yes or no."""
-    match = _POLAR.fullmatch(reference.strip())
-    return match[2] or "" if match else ""
-
-
-def lower_choices(question: str) -> set[str]:
-    """ "a fruit or a vegetable"."""
-    return {folded(each) for pair in re.findall(r"(\w+) or (?:an? |the )?(\w+)", question) for each in pair}
+def _bare(item: str, question: Question) -> str:
+    """Without an article, or a word of the question for what it is: "room 204"."""
+    first, _, rest = item.strip().partition(" ")
+    is_own = (first.casefold() in ARTICLES and first != "A") or question.is_thing(first)
+    return rest if is_own and rest else item.strip()

@@ -1,4 +1,4 @@
-"""Whether an answer has a name: its words in other spellings, its initials, and what CLDR knows of names.
+"""Whether a text is a name: its words in other spellings, its initials, and what CLDR knows of names.
 
 CLDR (by Babel) has the names of countries, cities, languages, currencies and months in many languages: of two that it
 knows the judge can tell whether they are one. Of others it can tell that they are written alike, and nothing more.
@@ -14,138 +14,123 @@ from collections.abc import Sequence
 from babel import Locale
 from babel.core import get_global
 
-from tars_jax.judges.answers.words import LANGUAGES, Word, folded, forms_of, tokens
+from tars_jax.judges.answers.numbers import with_figures
+from tars_jax.judges.answers.quantity import Same
+from tars_jax.judges.answers.words import LANGUAGES, canonical, folded, forms_of
 
 ARTICLES = frozenset(("the", "a", "an"))
 SMALL = frozenset(("of", "the", "and", "for", "in", "on", "de", "la", "du", "des", "a", "an"))
-_AND = frozenset(("and", "und", "et"))
-_ASKING = frozenset(("who", "whom", "whose", "what", "which", "when", "where", "why", "how"))
-_SHORT = {"st": "saint", "ste": "sainte", "mt": "mount", "ft": "fort"}
-
-
-# Of companies and clubs, after their names.
-DESIGNATORS = frozenset(["inc", "ltd", "llc", "plc", "corp", "gmbh", "ag", "sa", "nv", "fc", "cf", "sc", "afc"])
-
-
-class Person(tuple[Word, ...]):
-    """A name of a person, who may have more given names than it says, and whose name may be spelled otherwise."""
-
-
-def words_of(text: str) -> tuple[Word, ...]:
-    """Of a name, without a leading article."""
-    found = tuple(each for each in tokens(text) if isinstance(each, Word))
-    return found[1:] if len(found) > 1 and found[0].text in ARTICLES else found
-
-
-def is_designator(word: Word) -> bool:
-    return word.text in DESIGNATORS and (len(word.raw) > 2 or word.raw.isupper())  # Ag is silver
+_ALIKE = {"st": "saint", "ste": "sainte", "mt": "mount", "ft": "fort", "&": "and", "und": "and", "et": "and"}
+_TITLES = re.compile(r"(?:(?:dr|prof|sir|dame)\.? )+", re.IGNORECASE)  # before the whole name of a person
+_DESIGNATORS = re.compile(r",? (?:inc|ltd|llc|plc|corp|gmbh|ag|f\.?c|a\.?f\.?c)\.?$", re.IGNORECASE)
+_CODE = re.compile(r"[_/\\@#+=^<>%()\[\]{}*]|\w\.\w|(?:^|\s)-")
 
 
 def is_code(text: str) -> bool:
-    """Whether a reference is one that has no other names: it has figures or signs, or is a short word of capitals."""
-    return bool(
-        re.search(r"\d|[_/\\@#+=]|\w\.\w|(?:^|\s)-", text)
-        or re.fullmatch(r"[A-Z]{1,5}|\w|[^\W\d_]{1,2}[-+]+", text)
-        or any(form.isdigit() for word in words_of(text) for form in word.forms)
+    """Whether a reference has no other names: it has figures or signs, or is a short word of capitals."""
+    return bool(re.search(r"\d", text) or _CODE.search(text) or re.fullmatch(r"[A-Z]{1,5}|\w|[^\W\d_]{1,2}[-+]+", text))
+
+
+def compare_names(said: str, wanted: str, *, is_person: bool, is_closed: bool) -> Same:
+    """Two names as they stand, each the whole of its text: another spelling is the same, another name may be an alias
+    of one that is not closed."""
+    said, wanted = canonical(said), canonical(wanted)
+    if said.casefold() == wanted.casefold():
+        return Same.YES
+    if is_code(wanted):
+        if _are_alike(said, wanted, by_hyphens=False) or _signs_of(said) == _signs_of(wanted):
+            return Same.YES
+        is_part = any(
+            re.search(rf"(?<!\w){re.escape(one.casefold())}(?!\w)", other.casefold())
+            for one, other in ((said, wanted), (wanted, said))
+        )
+        return Same.UNSURE if is_part or not is_code(said) else Same.NO
+    is_company = not is_person and not _DESIGNATORS.search(wanted)
+    if (
+        _are_alike(_DESIGNATORS.sub("", said) if is_company else said, wanted)
+        or (is_person and _is_same_person(said, wanted))
+        or _is_short(said, wanted)
+    ):
+        return Same.YES
+    if (known := knows_better(said, wanted)) is not None:
+        return Same.YES if known else Same.NO
+    if is_of_other_script(said, wanted):
+        return Same.UNSURE
+    is_in_it = re.search(rf"(?<!\w){re.escape(folded(wanted))}(?!\w)", folded(said))
+    return Same.NO if is_closed and not is_in_it else Same.UNSURE
+
+
+def _signs_of(code: str) -> str:
+    """What a code is where its spaces and such signs as are left out are none: BA 2490, 3:1, 1920 by 1080, E=mc^2."""
+    text = re.sub(r"^(?:https?://)?(?:www\.)?(?=\S+\.\S+$)|(?<=\w)/$", "", with_figures(code).text)
+    text = re.sub(r"(?<=\d)\s*(?:-|:|\bto\b)\s*(?=\d)", "-", text)
+    text = re.sub(r"(?<=\d)\s*(?:[x×*]|\bby\b)\s*(?=\d)", "x", text.casefold())
+    is_long = sum(map(str.isdigit, text)) > 5  # a number of a book, an account, a telephone
+    text = re.sub(
+        r"(?<=[^\W\d_])(?:\s+|-)(?=\d)|(?<=\d)(?:\s+|-)(?=[^\W\d_])|\s+(?=\W)|(?<=\W)\s+|(?<=[^\W\d])\^|_", "", text
     )
+    return re.sub(r"(?<=\d)[\s-]+(?=\d)", "", text) if is_long and "." not in text else text
 
 
-def match(said: Sequence[Word], place: int, wanted: Sequence[Word]) -> int:
-    """How many words from `place` on are the name; 0: none are."""
-    taken = place
-    for number, target in enumerate(wanted):
-        while number and taken < len(said) and said[taken].text in ARTICLES and target.text not in ARTICLES:
-            taken += 1
-        figures = number and target.text.isdigit() and wanted[number - 1].text.isdigit()
-        taken += bool(figures and taken < len(said) and said[taken].text == "to")  # 3 to 2 for 3:2
-        is_last = number == len(wanted) - 1
-        if is_last and number and isinstance(wanted, Person):
-            taken = _after_given_names(said, taken, target)
-        if taken < len(said) and (
-            _is_word(said[taken], target, is_last=is_last)
-            or (not is_last and _is_initial(said[taken], target))
-            or (number and isinstance(wanted, Person) and _is_spelled_otherwise(said[taken], target))
-        ):
-            taken += 1
-        elif number and target.text in ARTICLES:
-            continue
-        else:
-            return _joined(said, place, wanted) or _initials(said, place, wanted)
-    return taken - place
+def _are_alike(said: str, wanted: str, *, by_hyphens: bool = True) -> bool:
+    placed = re.sub(r"(?: \(| in |/)([A-Z][^()]*?)\)?$", r", \1", said) if ", " in wanted else said  # Brill (Torland)
+    one, other = (_parts(each, by_hyphens) for each in (placed, wanted))
+    if len(one) == len(other) and all(map(_is_alike, one, other)):
+        return True
+    own, target = ("".join(map(folded, each)) for each in (one, other))
+    return own == target and len(own) > 4 and by_hyphens and own.isalpha()
 
 
-def _is_word(said: Word, wanted: Word, *, is_last: bool) -> bool:
-    if is_last and said.is_possessive and not wanted.is_possessive:
+def _parts(text: str, by_hyphens: bool) -> list[str]:
+    text = re.sub(r"(?<=[^\W\d_])'(?=[^\W\d_])", "", text)  # d'Or, Xi'an
+    found = re.findall(r"[^\s-]+" if by_hyphens else r"\S+", text)
+    found = [each.rstrip(".") or each for each in found]
+    return found[1:] if len(found) > 1 and found[0] != "A" and found[0].casefold() in ARTICLES else found
+
+
+def _is_alike(one: str, other: str) -> bool:
+    short = _ALIKE.get(one.casefold(), one.casefold()), _ALIKE.get(other.casefold(), other.casefold())
+    return bool(forms_of(one) & forms_of(other)) or short[0] == short[1]
+
+
+def _is_same_person(said: str, wanted: str) -> bool:
+    """With a title, the family name first, given names by initials or middle ones left out."""
+    if (title := _TITLES.match(said)) and not _TITLES.match(wanted):
+        said = said[title.end() :]
+    family, comma, given = said.partition(", ")
+    one, other = _parts(f"{given} {family}" if comma else said, False), _parts(wanted, False)
+    if len(one) < 2 or len(other) < 2 or not _is_alike(one[-1], other[-1]):
         return False
-    own, other = said.text, wanted.text
-    return (
-        bool(said.forms & wanted.forms)
-        or (len(other) > 3 and not said.raw.isupper() and own == f"{other}s")
-        or (len(own) > 3 and not wanted.raw.isupper() and other == f"{own}s")
-        or {own, other} <= _AND
-        or _SHORT.get(own) == other
-        or _SHORT.get(other) == own
-    )
+    if len(one) == len(other):
+        return all(_is_alike(a, b) or _is_initial(a, b) for a, b in zip(one, other, strict=True))
+    is_middle_left_out = len(one) == 2 and len(other) == 3 and not re.fullmatch(r"[IVX]+|[JS]r", other[-1])
+    return is_middle_left_out and _is_alike(one[0], other[0])
 
 
-def _after_given_names(said: Sequence[Word], place: int, surname: Word) -> int:
-    for more in (1, 2):
-        is_name = all(word.capital for word in said[place : place + more])
-        if place + more < len(said) and is_name and _is_word(said[place + more], surname, is_last=True):
-            return place + more
-    return place
-
-
-def _is_initial(one: Word, other: Word) -> bool:
-    short, long = sorted((one.raw, other.raw), key=len)
+def _is_initial(one: str, other: str) -> bool:
+    short, long = sorted((one, other), key=len)
     return len(short) == 1 < len(long) and short.isupper() and long[0] == short and long.isalpha()
 
 
-def _is_spelled_otherwise(one: Word, other: Word) -> bool:
-    """Dostoevsky, Dostoyevsky: long, and the same but for vowels that are left out and doubled letters."""
-    shorter, longer = sorted((one.text, other.text), key=len)
-    if len(shorter) < 7 or one.is_possessive or len(longer) - len(shorter) not in (1, 2):
-        return False
-    bones = {re.sub(r"(.)\1+", r"\1", re.sub(r"(?<=.)[aeiouywh]", "", each)) for each in (shorter, longer)}
-    return len(bones) == 1
-
-
-def _joined(said: Sequence[Word], place: int, wanted: Sequence[Word]) -> int:
-    """Written together or apart: data base, database."""
-    target = "".join(word.text for word in wanted)
-    if len(target) < 5:
-        return 0
-    own = ""
-    for taken, word in enumerate(said[place : place + len(wanted) + 2], 1):
-        own += word.text
-        if own == target and not word.is_possessive:
-            return taken
-    return 0
-
-
-def _initials(said: Sequence[Word], place: int, wanted: Sequence[Word]) -> int:
+def _is_short(said: str, wanted: str) -> bool:
     """SMTP for Simple Mail Transfer Protocol, and the other way round."""
-    if _is_short_for(said[place].raw, wanted) and not said[place].is_possessive:
-        return 1
-    if len(wanted) == 1 and re.fullmatch(r"[A-Z]{3,6}", wanted[0].raw):
-        for end in range(place + len(wanted[0].raw), min(len(said), place + 12) + 1):
-            if _is_short_for(wanted[0].raw, said[place:end]) and said[end - 1].text not in SMALL:
-                return end - place
-    return 0
+    return _is_short_for(said, wanted.split()) or _is_short_for(wanted, said.split())
 
 
-def _is_short_for(short: str, words: Sequence[Word]) -> bool:
-    if not re.fullmatch(r"[A-Z]{2,6}", short) or short in get_global("territory_aliases"):
+def _is_short_for(short: str, parts: Sequence[str]) -> bool:
+    if not re.fullmatch(r"[A-Z]{3,6}", short) or short in get_global("territory_aliases"):
         return False
-    all_initials = "".join(word.text[:1] for word in words)
-    initials = "".join(word.text[:1] for word in words if word.text not in SMALL)
-    return short.casefold() in (initials, all_initials)
+    all_initials = "".join(each[:1] for each in parts)
+    initials = "".join(each[:1] for each in parts if each not in SMALL)
+    return short in (initials.upper(), all_initials.upper())
 
 
 def kinds_of(text: str) -> frozenset[str]:
     """What CLDR knows by this name, such as "territory DE"; none where it knows nothing."""
-    bare = text.strip().strip("\"'.,;:!?()")
+    bare = text.strip().strip("\"'.")
     words = " ".join(re.findall(r"\w+", folded(re.sub(r"^(?:the|a|an)\s+", "", bare, flags=re.IGNORECASE))))
+    if re.search(r"[^\w\s'.,&()-]", bare):
+        return frozenset()
     found = _named().get(words, frozenset())
     if re.fullmatch(r"[A-Z]{2,3}", bare.replace(".", "")):
         codes = get_global("territory_aliases").get(bare.replace(".", ""), [])
@@ -181,17 +166,20 @@ def _named() -> dict[str, frozenset[str]]:
     return {name: frozenset(codes) for name, codes in found.items()}
 
 
-def is_territory(text: str) -> bool:
-    return any(each.startswith("territory") for each in kinds_of(text))
+def is_in_territory(place: str, territory: str) -> bool:
+    """Lima, Peru: whether CLDR has a city of that name there."""
+    zones = get_global("zone_territories")
+    inside = {zones.get(each.split()[1], "") for each in kinds_of(place) if each.startswith("city")}
+    return bool({f"territory {each}" for each in inside} & kinds_of(territory))
 
 
 def knows_better(said: str, wanted: str) -> bool | None:
     """Whether two names are one, where CLDR knows both; None where it does not."""
     own, target = kinds_of(said), kinds_of(wanted)
+    kinds, wanted_kinds = ({each.split()[0] for each in found} for found in (own, target))
     if own & target:
-        return True
-    kinds = {each.split()[0] for each in own} & {each.split()[0] for each in target}
-    return False if kinds else None
+        return True if "territory" in kinds or "territory" not in wanted_kinds else None  # Mexico City is no country
+    return False if kinds & wanted_kinds else None
 
 
 def is_of_other_script(said: str, wanted: str) -> bool:
@@ -201,38 +189,3 @@ def is_of_other_script(said: str, wanted: str) -> bool:
 @functools.lru_cache(maxsize=1024)
 def _scripts(text: str) -> frozenset[str]:
     return frozenset(unicodedata.name(each, " ").split()[0] for each in text if each.isalpha())
-
-
-def akin(one: str, other: str) -> bool:
-    """Forms of one word: complete and completed, play and player; of strong verbs, which change their vowels, wrote and
-    written."""
-    if one == other:
-        return True
-    if not (one.isalpha() and other.isalpha()) or {one, other} & _ASKING:
-        return False
-    bones = [re.sub(r"(?<=.)[aeiouy]+", "", each) for each in (one, other)]
-    if (
-        bones[0]
-        and len(min(bones, key=len)) > 1
-        and abs(len(one) - len(other)) < 4
-        and bones[0][0] in "bcdfghjklmnpqrstvwxz"
-    ):
-        short, long = sorted(bones, key=len)
-        if long.startswith(short) and re.fullmatch(r"|n|s|d|tn|ng|nng|tng", long[len(short) :]):
-            return True
-    shared = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
-    longest = max(len(one), len(other)) - shared
-    return (shared >= 4 and longest <= 4) or (shared >= 3 and longest <= 1)
-
-
-__all__ = [
-    "akin",
-    "forms_of",
-    "is_code",
-    "is_of_other_script",
-    "is_territory",
-    "kinds_of",
-    "knows_better",
-    "match",
-    "words_of",
-]

@@ -149,11 +149,12 @@ def _in_words(text: str) -> int | None:
     return value if isinstance(value, int) else None
 
 
+@functools.lru_cache(maxsize=4096)
 def readings_of(figures: str) -> list[float]:
     """What the figures say by the customs that can read them, the likeliest first."""
     if re.fullmatch(r"\d{1,3}(?:([ '])\d{3})(?:\1\d{3})*(?:\.\d+)?", figures):
         return [float(re.sub(r"[ ']", "", figures))]
-    if len(figures) > 40:
+    if len(figures) > 40 or re.match(r"0\d", figures):
         return []
     found: list[float] = []
     for custom in CUSTOMS:

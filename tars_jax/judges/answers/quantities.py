@@ -33,9 +33,15 @@ _NUMBER = re.compile(
     rf"(?P<minus>-)?(?P<figures>{FIGURES})(?P<power>\s?[x×*·]\s?10\s?(?:\^|\*\*)\s?[-+]?\d{{1,2}}|[eE][-+]?\d{{1,2}}(?!\w))?"
 )
 _TOLERANCE = re.compile(r"\s*(?:±|\+/-)\s*(?P<value>\d+(?:\.\d+)?)\s*(?P<relative>%)?\s*$")
-_BOUND = re.compile(
-    r"(?:[<>≤≥≠]|\b(?:at (?:least|most)|(?:more|less|fewer|greater|other) than|over|under|above|below|up to|nearly"
-    r"|almost|not quite|just short of|upwards of|exceeding|half(?: of)?|twice|double))\s*$",
+_SIDES = {
+    ">": "more than|greater than|over|above|exceeding|>",
+    ">=": "at least|no fewer than|no less than|or more|and more|and up|and over|or over|min|≥|+",
+    "<": "less than|fewer than|under|below|<",
+    "<=": "at most|no more than|up to|or less|or fewer|or under|max|≤|tops",
+}
+BOUND = re.compile(
+    r"(?:[<>≤≥≠]|\b(?:at (?:least|most)|(?:no )?(?:more|less|fewer|greater|other) than|over|under|above|below|up to"
+    r"|nearly|almost|not quite|just short of|upwards of|exceeding|half(?: of)?|twice|double))\s*$",
     re.IGNORECASE,
 )
 _BOUND_AFTER = re.compile(
@@ -43,8 +49,8 @@ _BOUND_AFTER = re.compile(
     r"|at (?:most|least)\b|(?:max|min)(?:imum)?\b|tops\b)",
     re.IGNORECASE,
 )
-_ABOUT = re.compile(
-    r"^(?:(?:about|around|approximately|roughly|circa|some)\s+|(?:approx|ca|c)\.?\s+|[~≈]\s?)", re.IGNORECASE
+ABOUT = re.compile(
+    r"^(?:(?:exactly|about|around|approximately|roughly|circa|some)\s+|(?:approx|ca|c)\.?\s+|[~≈]\s?)", re.IGNORECASE
 )
 _AND_A_HALF = " and a half"
 _TO = re.compile(r"\s*(?:-|to|and|through|until|till)\s*", re.IGNORECASE)
@@ -53,10 +59,10 @@ _TO = re.compile(r"\s*(?:-|to|and|through|until|till)\s*", re.IGNORECASE)
 def read_quantity(text: str, question: str = "") -> Quantity | None:
     """The quantity that a reference is, whole; None where it is something else. Words after it that are no unit may be
     what is counted. Its unit may be the one that the question names."""
-    text = _ABOUT.sub("", text)
+    text = ABOUT.sub("", text)
     tolerance = _TOLERANCE.search(text) if text.strip()[:1].isdigit() else None
     bare = (text[: tolerance.start()] if tolerance else text).strip().rstrip(".")
-    if (bound := re.match(rf"(?:{_BOUND.pattern[:-4]})\s*", bare, re.IGNORECASE)) and bound.end():
+    if (bound := re.match(rf"(?:{BOUND.pattern[:-4]})\s*", bare, re.IGNORECASE)) and bound.end():
         start = bound.end()
     else:
         start = 0
@@ -83,6 +89,7 @@ def read_quantity(text: str, question: str = "") -> Quantity | None:
     year = re.fullmatch(r"[12]\d{3}", bare) and not re.search(
         r"\bhow (?:many|much|long|far|high|tall|big|large|deep)\b", question, re.IGNORECASE
     )
+    exact = re.search(r"\b(?:decimals?|digits?|exact(?:ly)?|precise(?:ly)?)\b", question, re.IGNORECASE)
     counted = re.search(
         r"\bhow (?!do|is|was|are|were)\w+|\b(?:population|number of|total|amount|average)\b", question, re.IGNORECASE
     )
@@ -93,7 +100,7 @@ def read_quantity(text: str, question: str = "") -> Quantity | None:
         or "." in bare
         or (quantity.digits < 15 - 0 and " " in bare)
     )
-    return dataclasses.replace(quantity, is_year=bool(year), rounds=rounds and not year)
+    return dataclasses.replace(quantity, is_year=bool(year), rounds=rounds and not year and not exact)
 
 
 @functools.lru_cache(maxsize=256)
@@ -166,6 +173,12 @@ def _joined(first: Quantity, between: str, second: Quantity, before: str) -> Qua
     return None
 
 
+def _side(words: str) -> str:
+    """Which side of a number such words leave open; the words themselves where they say another thing, as "almost"."""
+    said = " ".join(words.casefold().split())
+    return next((side for side, ways in _SIDES.items() if said in ways.split("|")), said)
+
+
 def _single(text: str) -> Iterator[tuple[int, int, Quantity]]:
     place = 0
     while match := _NUMBER.search(text, place):
@@ -230,7 +243,8 @@ def _quantity(text: str, match: re.Match[str]) -> Quantity | None:
     after = _BOUND_AFTER.match(text, end)
     if (match["minus"] and sign) or re.search(r"[-+]\s?\(\s?$", text[: match.start()]):
         return None
-    is_bound = bool(_BOUND.search(text[: match.start()]) or after)
+    before = BOUND.search(text[: match.start()])
+    bound = "".join(_side(each[0]) for each in (before, after) if each)
     value = readings[0] * factor * (-1 if negative else 1)
     if not math.isfinite(value):
         return None
@@ -238,7 +252,7 @@ def _quantity(text: str, match: re.Match[str]) -> Quantity | None:
     is_expression = text[: match.start("figures")].rstrip("-").endswith("|") and text.startswith("|", end)
     is_glued = is_expression or bool(re.match(r"[^\W\d_]|\)?\^", text[end:]))
     return Quantity(
-        value, unit, per, None, digits, decimals, other, is_bound, end=after.end() if after else end,
+        value, unit, per, None, digits, decimals, other, bound, end=after.end() if after else end,
         is_signed=bool(sign or match["minus"] or sign_after), is_both=sign in ("±", "+/-", "+-", "plus or minus"),
         sign_after=sign_after, is_glued=is_glued,
     )  # fmt: skip

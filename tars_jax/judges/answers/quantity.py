@@ -34,7 +34,7 @@ class Quantity:
     digits: int = 15  # that are significant
     decimals: int = 0  # as written; below 0: it ends with zeros
     other: float | None = None  # by another custom
-    is_bound: bool = False  # at least, almost, or more
+    bound: str = ""  # ">", ">=", "<", "<=", or what else stands around it: "almost"
     tolerance: float = 0.0  # of a reference, in its own unit
     is_year: bool = False
     rounds: bool = False  # whether as a reference it is told by a rounded number, too
@@ -61,6 +61,8 @@ def compare(said: Quantity, wanted: Quantity, *, shares: bool = False) -> Same:
     said = _read_otherwise(said, wanted)
     if _converted(said, wanted) is None:
         return Same.OTHER
+    if isinstance(said.unit or wanted.unit, frozenset) and not _is_same_money(said.unit, wanted.unit):
+        return Same.UNSURE if _is_close(said.value, wanted.value) else Same.NO
     if (said.high is None) != (wanted.high is None):
         return Same.NO
     if said.high is not None and wanted.high is not None:
@@ -72,7 +74,7 @@ def compare(said: Quantity, wanted: Quantity, *, shares: bool = False) -> Same:
         both = {compare(*low), compare(*ends)}
         return both.pop() if len(both) == 1 else Same.NO
     if wanted.is_signed and said.sign_after:
-        said = dataclasses.replace(said, value=said.sign_after * abs(said.value), is_bound=False)
+        said = dataclasses.replace(said, value=said.sign_after * abs(said.value), bound="")
     if said.is_both != wanted.is_both:
         is_bare = wanted.is_both and not said.is_signed and _is_close(said.value, wanted.value)
         return Same.UNSURE if is_bare else Same.NO
@@ -80,8 +82,8 @@ def compare(said: Quantity, wanted: Quantity, *, shares: bool = False) -> Same:
     assert converted is not None
     if said.is_glued and not wanted.is_glued and _is_close(converted, wanted.value):
         return Same.UNSURE
-    if said.is_bound != wanted.is_bound:
-        return Same.OTHER
+    if said.bound != wanted.bound:
+        return Same.NO if said.bound and wanted.bound and said.bound[0] != wanted.bound[0] else Same.UNSURE
     if abs(converted - wanted.value) <= max(wanted.tolerance, 1e-9 * abs(wanted.value)):
         return Same.YES
     if said.unit is None and is_share(wanted.unit) and _is_close(100 * converted, wanted.value):
@@ -93,6 +95,14 @@ def compare(said: Quantity, wanted: Quantity, *, shares: bool = False) -> Same:
     return _rounded_same(said, wanted, converted)
 
 
+def is_rounded(said: Quantity, wanted: Quantity) -> bool:
+    """Whether it is the other in a unit of its own, rounded to the digits that it has: 5 km (3.1 mi)."""
+    if said.unit is None or said.unit == wanted.unit or said.bound != wanted.bound or said.high != wanted.high:
+        return False
+    back = _converted(wanted, said)
+    return back is not None and _is_close(float(f"{back:.{min(said.digits, 15)}g}"), said.value)
+
+
 def _rounded_same(said: Quantity, wanted: Quantity, converted: float) -> Same:
     if wanted.rounds and said.digits >= LEAST_DIGITS:
         back = _converted(wanted, said)
@@ -102,6 +112,14 @@ def _rounded_same(said: Quantity, wanted: Quantity, converted: float) -> Same:
     return Same.UNSURE if is_exact else Same.NO
 
 
+def _is_same_money(one: object, other: object) -> bool:
+    """$ and dollars are US dollars, too, but Canadian dollars are not all of what $ may be, a bare number is none."""
+    if not (isinstance(one, frozenset) and isinstance(other, frozenset)):
+        return False
+    return one == other or bool(one & other & _MAIN)
+
+
+_MAIN = frozenset(("USD", "JPY", "GBP", "EUR", "INR", "KRW", "RUB"))  # what a sign of several currencies first means
 _LETTERS = {"coulomb": "degree_Celsius", "farad": "degree_Fahrenheit"}  # C and F of a temperature
 
 

@@ -50,6 +50,7 @@ def _currencies() -> tuple[dict[str, frozenset[str]], dict[str, frozenset[str]]]
             names.setdefault(name.split()[-1], set()).add(code)
     signs |= {"US$": {"USD"}, "C$": {"CAD"}}
     signs["$"] = signs["$"] | names["dollars"] | names["pesos"]
+    names["yen"] = {"JPY"}
     signs["¥"] = signs["¥"] | {"CNY"}
     return tuple({key: frozenset(codes) for key, codes in table.items()} for table in (signs, names))  # type: ignore[return-value]
 
@@ -82,7 +83,7 @@ def unit_at(text: str, place: int) -> tuple[pint.Unit | frozenset[str], int] | N
     words = re.match(r"[^\W\d_'\"]+|[°'\"µμΩ](?:\s?[^\W\d_]+)?", piece)
     if words is None:
         return None
-    ends = [match.end() for match in re.finditer(r"(?:[^\W_]|[\^°'\"])+\.?", piece)][:6]
+    ends = [match.end() for match in re.finditer(r"(?:[^\W_]|[°'\"]|\^-?)+[.)]?", piece)][:6]
     for end in reversed(ends):
         phrase = piece[:end]
         if (unit := unit_of(phrase)) is not None:
@@ -109,15 +110,15 @@ def rate_at(text: str, place: int) -> tuple[float, pint.Unit, int] | None:
 def unit_of(phrase: str) -> pint.Unit | frozenset[str] | None:
     if money := currency(phrase):
         return money
-    if not re.fullmatch(r"[^\W\d_°'\"]*[°'\"]?[^\W_]*(?:[ ./*·^-]+[^\W_]+)*\.?", phrase) or phrase in _SMALL_WORDS:
+    if not re.fullmatch(r"[^\W\d_°'\"]*[°'\"]?[^\W_]*(?:[ ./*·^(-]+[^\W_]+)*[.)]?", phrase) or phrase in _SMALL_WORDS:
         return None
     if set(phrase.split()[1:]) & (_SMALL_WORDS - {"per"}):  # "mm in" is no product of units
         return None
     plain = re.sub(r"\bsq\b\.? ?", "square ", phrase)
     plain = re.sub(r"\bcu\b\.? ?", "cubic ", plain)
-    plain = re.sub(r"(?<=[a-zµμ])\^?([23])\b", r"**\1", plain)
+    plain = re.sub(r"(?<=[A-Za-zµμ])(?:\^(-?[1-9])|([23]))\b", r"**\1\2", plain)
     plain = plain.replace("yrs", "years").strip(" .")
-    plain = re.sub(r"[-·]", " ", plain)
+    plain = re.sub(r"(?<!\*)-|·", " ", plain)
     small = plain.casefold() if len(plain) > 3 else plain  # Mb is no mb
     for candidate in dict.fromkeys((plain, plain.replace(" ", "_"), small, small.replace(" ", "_"))):
         if not re.fullmatch(r"[^\W\d]\w*|.*[ /*^].*|°", candidate) or candidate in _SMALL_WORDS:

@@ -1,0 +1,200 @@
+"""A sentence that carries an answer: the question's own words around one place, where the answer stands.
+
+    Lima        It is Lima        The capital of Peru is Lima        Lima is the capital        It has 12 airports there
+
+Every word around the place is the question's own or says nothing by itself, and the place is where an answer to this
+question stands, so that "the capital of Lima is Peru" is none. What may stand beside the answer in brackets or behind a
+comma is the same value again, the question's own words, or ", not" with another value.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from tars_jax.judges.answers.kinds import Kind
+from tars_jax.judges.answers.names import ARTICLES, is_in_territory
+from tars_jax.judges.answers.quantity import Same
+from tars_jax.judges.answers.questions import COPULAS, FREE, NEGATIONS, TURNS, Question
+from tars_jax.judges.answers.words import folded, words
+
+LONGEST = 60  # words of a sentence that is read
+_LONGEST_NAME = 14
+_PRONOUNS = frozenset(["it", "they", "he", "she", "this", "that", "there"])
+_AFTER = COPULAS | frozenset(["do", "does", "did", "long", "high", "tall", "wide", "deep", "old", "away", "to", "from"])
+_MEASURED = ("number", "day", "time")
+_PLACED = ("in", "of", "at", "on")
+_BRACKET = re.compile(r"\s*\(([^()]+)\)")
+_NOT_BUT = re.compile(r"(?:(?:it|this|that) (?:is|was) )?not (?P<other>[^,.;()]+?),? but ", re.IGNORECASE)
+_NOT = re.compile(
+    r"(?:(?:,| -|;) (?:and )?not| and not|,? rather than|,? instead of) (?P<other>(?:[^,.;()]|[.,](?=\d))+)$"
+    r"|\s*\((?:and )?not (?P<bracket>[^()]+)\)$"
+)
+
+
+def carried(said: str, kind: Kind, question: Question) -> set[Same]:
+    """How the values in its place stand to the reference, by each way to read the sentence; empty: it carries none."""
+    found = set(_read(said, kind, question))
+    if Same.YES in found:
+        return found
+    for match in _BRACKET.finditer(said):
+        outer = carried(said[: match.start()] + said[match.end() :], kind, question)
+        inner = kind.read(match[1])
+        if inner is Same.YES or _is_own(match[1], question):
+            found |= outer
+        elif inner is Same.NO and Same.YES in outer:
+            found.add(Same.YES if kind.agrees(match[1]) else Same.UNSURE)
+    if (match := _NOT_BUT.match(said)) and Same.YES not in carried(match["other"], kind, question):
+        found |= carried(said[match.end() :], kind, question)
+    if match := _NOT.search(said):
+        outer = carried(said[: match.start()], kind, question)
+        other = match["other"] or match["bracket"]
+        others = carried(other.strip(), kind, question)
+        is_named = all(word[:1].isupper() or question.has(word) for word in other.split() if word not in ARTICLES)
+        if Same.YES in others:
+            found = outer - {Same.YES}
+        elif Same.NO in others or is_named:
+            found |= outer
+    return found
+
+
+def _read(said: str, kind: Kind, question: Question) -> Iterator[Same]:
+    spans = words(said)
+    if len(spans) > LONGEST or (kind.name in _MEASURED and next(kind.find(said), None) is None):
+        return
+    whole = kind.read(said)
+    if whole is Same.YES:
+        yield whole
+        return
+    found = list(_placed(said, spans, kind, question))
+    yield from found
+    if whole is not None and not found:
+        yield whole
+
+
+def _placed(said: str, spans: list[tuple[int, int]], kind: Kind, question: Question) -> Iterator[Same]:
+    texts = [said[start:end] for start, end in spans]
+    ends = [end for end in range(1, len(texts) + 1) if _closes(said, spans, texts, end, kind, question)]
+    for start in range(len(texts)):
+        if not _opens(texts[:start], kind, question):
+            continue
+        for end in ends:
+            is_place = start < end <= start + _LONGEST_NAME and _is_apart(said, spans, start, end)
+            if is_place and end - start < len(texts) and _fit(texts[:start], texts[end:], kind, question):
+                same = kind.read(said[spans[start][0] : spans[end - 1][1]])
+                is_said_again = same is Same.NO and all(map(question.has, texts[start:end]))
+                if same is not None and not is_said_again:
+                    yield same
+
+
+def _is_apart(said: str, spans: list[tuple[int, int]], start: int, end: int) -> bool:
+    """Whether no sign or letter stands at once beside the place: $52, Lima??"""
+    before, after = said[: spans[start][0]], said[spans[end - 1][1] :]
+    return before[-1:] in ("", " ") and after[:1] in ("", " ", ",", ":")
+
+
+def _unnamed(before: list[str], question: Question) -> list[str]:
+    """Without the name of a thing that the question only describes: of "The coast of Arland is"."""
+    places = [n for n, each in enumerate(before) if each == "of"]
+    if not places or not before[-1:] or before[-1] not in COPULAS:
+        return before
+    name = before[places[-1] + 1 : -1]
+    is_name = 0 < len(name) < 5 and all(each[:1].isupper() or each.isdigit() for each in name)
+    return [*before[: places[-1]], before[-1]] if is_name else before
+
+
+def _opens(before: list[str], kind: Kind, question: Question) -> bool:
+    if question.describes:
+        before = _unnamed(before, question)
+    if any(not (each in (",", ":", "=") or _gives(each, question) or _links(each, kind)) for each in before):
+        return False
+    content = [folded(each) for each in before]
+    while content and (content[-1] in ARTICLES | {"both"} or question.is_thing(content[-1])):
+        content.pop()
+    if not content:
+        return True
+    last, has_verb = content[-1], bool(COPULAS & set(content))
+    if last in (":", "="):
+        return kind.name in _MEASURED or not question.names & set(content)
+    if last in COPULAS or (len(content) == 1 and last in _PRONOUNS):
+        return True
+    if last in ("called", "named"):
+        return True
+    if last in ("in", "on", "at"):
+        return kind.name in _MEASURED or question.has(last) or question.has("where")
+    if last == "of" and not question.ends_with("of"):
+        return kind.name == "number" or (len(content) > 1 and content[-2] in question.things)
+    if last == "by":
+        return has_verb and kind.name not in _MEASURED
+    is_own = question.has(last) and not question.is_counted(last) and last not in question.names | TURNS
+    return question.asks_object and is_own and last != ","
+
+
+def _gives(word: str, question: Question) -> bool:
+    return question.gives(word) or word in ("since", "from")  # not at the place itself
+
+
+def _links(word: str, kind: Kind) -> bool:
+    return word.casefold() in ("in", "on", "at", "of", "by", "called", "named")
+
+
+def _closes(
+    said: str, spans: list[tuple[int, int]], texts: list[str], end: int, kind: Kind, question: Question
+) -> bool:
+    after = texts[end:]
+    if not after:
+        return True
+    if after[0] == "," and (place := said[spans[end][1] :].strip()):
+        if kind.name == "name" and is_in_territory(said[: spans[end - 1][1]].split(" is ")[-1], place):
+            return True
+        if question.offers and {folded(each) for each in after} & question.names:
+            return False
+    elif (
+        kind.name == "number"
+        and texts[end - 1][-1:].isdigit()
+        and not (_links(after[0], kind) or folded(after[0]) in _AFTER)
+    ) or (
+        not (_links(after[0], kind) or folded(after[0]) in _AFTER or question.is_thing(after[0]))
+        and (question.asks_object or not question.has(after[0]) or after[0][:1].isupper())
+    ):
+        return False
+    first = next((n for n, each in enumerate(after) if each[:1].isupper()), len(after))
+    if first == 0 and len(after) > 1:
+        return False
+    turns = {"than", *NEGATIONS} & set(map(folded, after))
+    return len(after) > (after[0] == ",") and all(
+        each == ","
+        or question.gives(each)
+        or (each in turns and (question.has(each) or (each == "than" and question.offers)))
+        or _links(each, kind)
+        for each in after
+    )
+
+
+def _fit(before: list[str], after: list[str], kind: Kind, question: Question) -> bool:
+    """Whether both sides make one sentence, which denies nothing that the question does not."""
+    own, rest = ([folded(each) for each in side] for side in (before, after))
+    content = [each for each in (*own, *rest) if question.has(each) and each not in FREE | question.things]
+    denied = sum(each in NEGATIONS for each in (*own, *rest))
+    if denied != (question.negations if content else 0):
+        return False
+    if content and question.head and question.head not in (*own, *rest) and own[-1:] and own[-1] in COPULAS:
+        return False
+    if not rest:
+        return True
+    if "by" in rest and not question.has("by"):
+        return False
+    is_verb = rest[0] in COPULAS | {"do", "does", "did"} or (not question.asks_object and question.has(rest[0]))
+    if is_verb and rest[0] not in ("long", "high", "tall", "wide", "deep"):
+        bare = [each for each in own if each not in ARTICLES | question.things | {"both"}]
+        return not bare or kind.name == "number"
+    return not (question.is_done_to and kind.name not in _MEASURED and rest[0] != "," and not own)
+
+
+def _is_own(text: str, question: Question) -> bool:
+    found = [text[start:end] for start, end in words(text)]
+    after = ["", *found]
+    return not question.offers and all(
+        each in _PLACED or (question.gives(each) and (folded(each) not in question.names or before in _PLACED))
+        for before, each in zip(after, found, strict=False)
+    )
