@@ -44,11 +44,11 @@ def carried(said: str, kind: Kind, question: Question) -> set[Same]:
             found |= outer
         elif inner is Same.NO and Same.YES in outer:
             found.add(Same.YES if kind.agrees(match[1]) else Same.UNSURE)
-    if (match := _NOT_BUT.match(said)) and Same.YES not in carried(match["other"], kind, question):
-        found |= carried(said[match.end() :], kind, question)
-    if match := _NOT.search(said):
-        outer = carried(said[: match.start()], kind, question)
-        other = match["other"] or match["bracket"]
+    if (denied := _NOT_BUT.match(said)) and Same.YES not in carried(denied["other"], kind, question):
+        found |= carried(said[denied.end() :], kind, question)
+    if besides := _NOT.search(said):
+        outer = carried(said[: besides.start()], kind, question)
+        other = besides["other"] or besides["bracket"]
         others = carried(other.strip(), kind, question)
         is_named = all(word[:1].isupper() or question.has(word) for word in other.split() if word not in ARTICLES)
         if Same.YES in others:
@@ -82,7 +82,9 @@ def _placed(said: str, spans: list[tuple[int, int]], kind: Kind, question: Quest
             is_place = start < end <= start + _LONGEST_NAME and _is_apart(said, spans, start, end)
             if is_place and end - start < len(texts) and _fit(texts[:start], texts[end:], kind, question):
                 same = kind.read(said[spans[start][0] : spans[end - 1][1]])
-                is_said_again = same is Same.NO and all(map(question.has, texts[start:end]))
+                is_said_again = same is Same.NO and all(
+                    question.has(each) or each == "than" for each in texts[start:end]
+                )
                 if same is not None and not is_said_again:
                     yield same
 
