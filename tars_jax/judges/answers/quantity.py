@@ -22,7 +22,7 @@ class Same(enum.Enum):
     YES = enum.auto()
     NO = enum.auto()
     UNSURE = enum.auto()  # by another custom it is the same, or it is more exact, or a bound
-    OTHER = enum.auto()  # of another kind: no answer to the question
+    OTHER = enum.auto()  # of another kind; or a choice of several: no answer
 
 
 @dataclasses.dataclass(frozen=True)
