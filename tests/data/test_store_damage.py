@@ -134,6 +134,7 @@ def step(**change: Any) -> Step:
         ({"id": "\ud83d"}, "field id must be JSON of .* texts that have a UTF-8 form"),
         ({"metadata": {"judge": "\ud83d"}}, "field metadata must be JSON of .* texts that have a UTF-8 form"),
         ({"metadata": {"a": [{"b": float("-inf")}]}}, "field metadata must be JSON of finite numbers"),
+        ({"metadata": {"a": 10**5000}}, "field metadata must be JSON of finite numbers .* of thousands of digits"),
         ({"metadata": {"pixels": np.zeros(2)}}, "field metadata must be JSON of .*array"),
         ({"final_text": "\udfff"}, "field final_text must be JSON of .* texts that have a UTF-8 form"),
         ({"steps": (step(text="\ud800"),)}, r"field steps\[0\].text must be JSON of .* a UTF-8 form"),
