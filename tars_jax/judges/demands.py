@@ -8,7 +8,7 @@ the few words of `_BETWEEN` may stand. So a sentence with any other word or sign
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from tars_jax.judges.statements import NUMBER_WORDS, is_price, unquoted, vocabulary
 
@@ -44,7 +44,8 @@ _AGAINST: tuple[tuple[tuple[str, ...], frozenset[str]], ...] = (
     (DONE["open"], frozenset(_CLOSED)),
 )
 # What forms call their fields, and what they do.
-_NAMES, _MAKING = vocabulary("name title"), vocabulary("add create make enter edit compose write change set of for")
+_NAMES, _TEXTS = vocabulary("name title"), vocabulary("text message subject body")
+_MAKING = vocabulary("new add create make enter edit compose write change set")
 _STATES = vocabulary("is are")
 _DENIES = vocabulary("not cannot never no nothing unable failed")
 _ERRORS = vocabulary("error failed failure unable cannot")
@@ -183,13 +184,18 @@ class Demand:
         """Whether it is the name of the field for it, without a value. One that is called a box is it where a button
         of the page says what is done with it."""
         words = {token.casefold() for token in tokens if token != ":"}
-        own = {option for word in (self.thing if self.is_value else self.kind) for option in word.options}
         is_message = any(word.options <= _MESSAGES for word in self.kind)
-        names = {each.casefold() for each in own} | (_MESSAGES | {"subject"} if is_message else _NAMES)
+        names = _folded(self.thing) if self.is_value else _TEXTS if is_message else _NAMES
         is_box = words == {"box"} and any(
             self.is_done_by(set(each[3:])) for each in page if tuple(each[:3]) == ("[", "button", "]")
         )
-        return is_box or (bool(words & names) and words <= names | _MAKING | ARTICLES)
+        made = names | _MAKING  # a kind alone may be the box to go to one
+        return is_box or (bool(words & made) and words <= made | _folded(self.kind) | vocabulary("a an the of for"))
+
+    def is_done_by_call(self, name: Collection[str], given: Iterable[Sequence[str]]) -> bool:
+        """Whether a call does it: its name is a verb of it, with its kind or not, and it is given the object's name."""
+        verbs = [word for word in name if self.is_done_by([word])]
+        return bool(verbs) and set(name) - set(verbs) <= _folded(self.kind) and any(map(self.is_given_by, given))
 
     def is_done_by(self, verbs: Iterable[str]) -> bool:
         """Whether one of the words is a verb of it, or saves whatever a form holds."""
@@ -267,18 +273,22 @@ def tells_a_change(tokens: Sequence[str]) -> bool:
 _CHANGE_WORDS = frozenset(word for word in CHANGES if " " not in word) - {"on", "off", "open", "active", "inactive"}
 
 
+def _folded(piece: Piece) -> frozenset[str]:
+    return frozenset(option.casefold() for word in piece for option in word.options)
+
+
 def _is(piece: Piece, tokens: Sequence[str]) -> bool:
     return len(piece) == len(tokens) and all(word.fits(token) for word, token in zip(piece, tokens, strict=True))
 
 
 def _fits(form: Sequence[Piece], tokens: Sequence[str], *, begun: bool = False) -> bool:
-    """Whether the pieces stand there in their order, with nothing else but small words between them; no article before
-    a name, as it may be part of another one."""
+    """Whether the pieces stand there in their order, with nothing else but small words between them, of which no
+    name may be a part."""
     if not form:
         return all(token.casefold() in _BETWEEN for token in tokens)
     piece, skipped = form[0], _BETWEEN | {","} if begun else ARTICLES
     if piece[:1] and piece[0].exact:
-        skipped = skipped - ARTICLES
+        skipped = _NAMED.options
     for place in range(len(tokens) - len(piece) + 1):
         if _is(piece, tokens[place : place + len(piece)]) and _fits(form[1:], tokens[place + len(piece) :], begun=True):
             return True

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from urllib.parse import unquote_plus
 
 from tars_jax.judges.evidence import ENDED, NO_ACTION
-from tars_jax.judges.statements import Sentence, tokens_of, vocabulary
+from tars_jax.judges.statements import QUOTES, Sentence, tokens_of, vocabulary
 
 _CALL = re.compile(r"([A-Za-z_]\w*)\s*[(\[](.*)", re.DOTALL)
 _STRINGS = re.compile(r"'((?:\\.|[^'\\])*)'|\"((?:\\.|[^\"\\])*)\"|\[([^\]]*)\]", re.DOTALL)
@@ -130,6 +130,8 @@ class OwnWords:
             for text in texts:
                 self._letters.update(letters_of(unquote_plus(text)))
             for line in _lines(action):
+                if not QUOTES.isdisjoint(_STRINGS.sub("", line)):
+                    self.could_write_anything = "an action has a quotation mark too many"
                 call = _CALL.match(line.strip())
                 if told := _unknown(call[1].casefold() if call else "", texts, asked):
                     self.could_write_anything = told

@@ -149,13 +149,14 @@ class _Episode:
         showing = [
             place
             for place, page in enumerate(self._pages[: self.last + 1])
-            if any(demand.says(each.tokens) for each in page)
-        ]
+            if any(demand.says(each.tokens) for each in page) and not self._is_filled_in(demand, place)
+        ] or [self.last]
         acts = [(step, deed) for step in range(showing[0]) for deed in self._deeds[step] if not deed.is_pause]
         last = acts[-1][1] if acts else Deed("wait", ())
-        if not (last.submits or demand.is_done_by(last.verbs) or (last.moves and demand.may_be_dragged)):
+        is_call = demand.is_done_by_call(last.verbs, last.given)
+        if not (last.submits or is_call or (last.moves and demand.may_be_dragged)):
             return "it was found, not made: no action that changes something came before it"
-        given = self._is_given(demand, acts)
+        given = is_call or self._is_given(demand, acts)
         if not given and self._is_sent_elsewhere(demand, acts):
             return "what was typed was sent from where nothing shows a form for it"
         seen = [each for page in self._pages[: showing[0]] for each in page]
@@ -171,12 +172,16 @@ class _Episode:
                 return "it may have been done twice"
         return ""
 
+    def _is_filled_in(self, demand: Demand, place: int) -> bool:
+        """Whether the page may show the value in the field where the agent typed it, before it is sent."""
+        typed = [text for deeds in self._deeds[:place] for deed in deeds if deed.types for text in deed.given]
+        confirmed = any(tells_a_change(each.tokens) and each not in self._first for each in self._pages[place])
+        return demand.is_value and not confirmed and any(map(demand.is_given_by, typed))
+
     def _is_given(self, demand: Demand, acts: Sequence[tuple[int, Deed]]) -> bool:
-        """Whether the last action, or a form that it sends, was given just the object's name, or the value. `acts`:
-        each with the number of the page that it was done on."""
-        sent, last = acts[-1]
-        if demand.is_done_by(last.verbs):
-            return any(map(demand.is_given_by, last.given))
+        """Whether a form that the last action sends was given just the object's name, or the value. `acts`: each with
+        the number of the page that it was done on."""
+        sent, _ = acts[-1]
         return any(
             any(map(demand.is_given_by, deed.given)) and self._is_form(demand, sent, filled=step < sent)
             for step, deed in acts

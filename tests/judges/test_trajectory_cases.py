@@ -188,7 +188,8 @@ FORM, NAMED = ("New project\nTitle", "type('Apollo')"), "New project\nTitle Apol
         *[
             ([FORM, (NAMED, action)], MADE)
             for action in (
-                "search(query='Apollo')", "back()", "zoom()", "call_user()", "think(content='x')",
+                "search(query='Apollo')", "back()", "zoom()", "create()", "call_user()",
+                "add_note_to_self(content='Apollo')", "think(content='x')",
                 "left_double(point='<point>5 5</point>')", "hotkey(key='tab')", "type(content=' ')",
                 "drag(start_point='<point>1 1</point>', end_point='<point>1 1</point>')",
                 "drag(start_point='<point>1 1</point>', end_point='<point>9 9</point>')",
@@ -199,14 +200,14 @@ FORM, NAMED = ("New project\nTitle", "type('Apollo')"), "New project\nTitle Apol
         # Nothing shows a form for it.
         *[
             ([(box, "type('Apollo')"), (f"{box} Apollo", "click('1')")], MADE)
-            for box in ("Go to", "Ask", "Comment", "Chat", "Suche", "Find a project", "Box", "")
+            for box in ("Go to", "Ask", "Comment", "Chat", "Suche", "Find a project", "Box", "Project", "Your name", "")
         ],
         *[([(box, "type('Apollo\\n')")], MADE) for box in ("Go to", "Suche", "", "Title\nGo to", "Title\nBox:")],
         ([("Title\nSearch", "type('Apollo')"), (NAMED, "click('1')")], MADE),
         # Something else was given.
         *[
             ([("New project\nTitle", f"type('{typed}')"), (f"New project\nTitle {typed}", "click('1')")], MADE)
-            for typed in ("not Apollo", "Winter, Apollo", "apollo", "Apollo ", "Apollo Apollo", "Apollo (2)", "Winter")
+            for typed in ("not Apollo", "Winter, Apollo", "apollo", "Apollo ", "Apollo Apollo", "Apollo 2", "Apollo's")
         ],
         # The rest of the sentence was typed.
         ([("Title", "type('project Apollo was created')"), ("Title", "click('1')")], MADE),
@@ -218,6 +219,7 @@ FORM, NAMED = ("New project\nTitle", "type('Apollo')"), "New project\nTitle Apol
             for said in ("My Apollo was", "the Apollo was", "New Apollo was", "Apollo is", "was Apollo")
         ],
         ([FORM, (NAMED, "click('1')")], "My Apollo was created."),
+        ([FORM, (NAMED, "click('1')")], "Created: just Apollo"),
     ],
 )  # fmt: skip
 def test_what_was_not_given_and_sent_is_not_made(judge: str, steps: list[tuple[str, str]], final: str) -> None:
@@ -261,6 +263,12 @@ def test_what_an_action_explains_is_made(judge: str) -> None:
             "The project It's was created.",
         ),
         ("Set the language to German.", "The language is German.", [("Language: English", "click('1')")], GERMAN),
+        (
+            "Set the language to German.",
+            "The language is German.",
+            [("Language: English", "type('German')"), (GERMAN, "click('1')")],
+            f"Settings saved.\n{GERMAN}",
+        ),
     ):
         played = episode(steps, final, instruction=instruction)
         assert asyncio.run(JUDGES[judge](played, task(instruction, fact))) == (1.0, True)
