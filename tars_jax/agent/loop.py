@@ -149,7 +149,7 @@ async def play_episode(
         else:
             transition = await environment.step(actions)
             verdicts.append(transition.success)
-            measured |= transition.info.get("rewards", {})
+            measured |= transition.rewards
         observation = config.seen(transition.observation)
         shown = writer.shown(observation)
         point = action_point(actions[0]) if actions else None

@@ -73,7 +73,7 @@ def test_a_dialog_and_its_reward(tmp_path: Path) -> None:
             assert one.observation.text == "1 – 你说 a \u2028 🎉" and two.observation.text.startswith("2 – 你说 b")
             assert (one.reward, one.success, one.terminated) == (0.0, False, False)
             assert (three.reward, three.success, three.terminated) == (1.0, True, True)
-            assert three.info["rewards"] == {"words": 3.0}
+            assert three.rewards == {"words": 3.0}
             await environment.reset(task())  # broken off by the next
             await environment.reset(task(2))
             assert environment.instruction != asked
@@ -89,7 +89,7 @@ def test_the_last_turn_of_the_task_is_the_end(tmp_path: Path) -> None:
 
     first, last = asyncio.run(go())
     assert not first.truncated and last.truncated and not last.terminated and last.success is False
-    assert last.observation.text.startswith("2 – 你说 b") and last.info["rewards"] == {"words": 2.0}
+    assert last.observation.text.startswith("2 – 你说 b") and last.rewards == {"words": 2.0}
 
 
 def test_many_at_once_share_one_worker(tmp_path: Path) -> None:

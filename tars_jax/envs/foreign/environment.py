@@ -68,7 +68,7 @@ class ForeignEnvironment:
             terminated=not ended["truncated"],
             truncated=ended["truncated"],
             success=ended["reward"] >= self._threshold,
-            info={"rewards": ended["rewards"]},
+            rewards=ended["rewards"],
         )
 
     async def close(self) -> None:
