@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
@@ -21,7 +22,8 @@ from tars_jax.envs.checked import CheckedEnvironment
 from tars_jax.envs.foreign import environment as foreign
 from tars_jax.envs.foreign.worker import PROGRAM, SharedWorker
 from tars_jax.envs.registry import EnvironmentResources, known_environments, load_environment
-from tests.waiting import until
+from tars_jax.sandbox.browser.processes import is_alive
+from tests.waiting import until, wait_until
 
 pytestmark = pytest.mark.multiprocess
 STAND_IN = Path(__file__).parent / "skyrl_stand_in"
@@ -185,6 +187,21 @@ def test_a_worker_that_is_killed(tmp_path: Path) -> None:
             assert len(await say(environment, "a", "b", "c")) == 3
 
     asyncio.run(go())
+
+
+def test_a_worker_whose_owner_is_killed(tmp_path: Path) -> None:
+    code = f"""import time
+from tars_jax.envs.foreign.worker import SharedWorker
+from tars_jax.envs.registry import load_environment
+load_environment("skyrl_gym", {options(tmp_path, "sound")!r})
+print(SharedWorker._idle[0]._worker._process.pid, flush=True)
+time.sleep(1e6)"""
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as owner:
+        assert owner.stdout is not None
+        worker = int(owner.stdout.readline())
+        assert is_alive(worker)
+        owner.kill()
+    wait_until(lambda: not is_alive(worker))
 
 
 def test_idle_workers_are_few(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import verifiers as vf
 from datasets import Dataset
 
 
-class Repeats(vf.MultiTurnEnv):  # type: ignore[misc]
+class Repeats(vf.MultiTurnEnv):
     async def env_response(self, messages: Any, state: Any, **more: Any) -> Any:
         said = messages[-1]["content"]
         if said == "fail":

@@ -78,11 +78,12 @@ class ForeignEnvironment:
             await asyncio.to_thread(self._shared.release, worker)
 
     async def _living_worker(self) -> Worker:
-        if self._worker is None or not self._worker.alive:
-            try:
-                self._worker, _ = await asyncio.to_thread(self._shared.acquire)
-            except InputError as error:  # it could be loaded when the task was made
-                raise EnvironmentFailure("worker", str(error)) from error
+        if self._worker is not None and self._worker.alive:
+            return self._worker
+        try:
+            self._worker, _ = await asyncio.to_thread(self._shared.acquire)
+        except InputError as error:  # it could be loaded when the task was made
+            raise EnvironmentFailure("worker", str(error)) from error
         return self._worker
 
     async def _break_off(self) -> None:

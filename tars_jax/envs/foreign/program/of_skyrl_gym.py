@@ -53,9 +53,9 @@ def load(id: str, arguments: dict[str, Any]) -> Environment:
 
 def _records(data: str) -> list[dict[str, Any]]:
     if data.endswith(".parquet"):
-        import pandas
+        import pyarrow.parquet
 
-        return list(json.loads(pandas.read_parquet(data).to_json(orient="records")))
+        return list(pyarrow.parquet.read_table(data).to_pylist())
     with open(data, encoding="utf-8") as lines:
         return [json.loads(line) for line in lines if line.strip()]
 

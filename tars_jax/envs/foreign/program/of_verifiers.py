@@ -48,7 +48,7 @@ class Environment:
         if any(part.rubric.has_group_rewards for part in parts):
             raise ValueError("a rubric must judge each episode alone; got functions over a group of episodes")
         built = [("train", environment.build_dataset()), ("eval", environment.build_eval_dataset())]
-        self._sides = [(name, side) for name, side in built if side is not None]
+        self._sides = [(name, side) for name, side in built if side is not None and len(side)]
         self._max_turns = max(getattr(part, "max_turns", -1) for part in parts)
 
     def described(self) -> dict[str, Any]:
@@ -61,9 +61,10 @@ class Environment:
         }
 
     async def episode(self, row: int, dialog: Any) -> dict[str, Any]:
+        http: Any = openai.DefaultAsyncHttpxClient
         client = openai.AsyncOpenAI(
             api_key="none", base_url="http://policy/v1", max_retries=0, timeout=None,
-            http_client=openai.DefaultAsyncHttpxClient(transport=Asks(dialog)),
+            http_client=http(transport=Asks(dialog)),
         )  # fmt: skip
         async with client:
             model = vf.OpenAIChatCompletionsClient(client)
