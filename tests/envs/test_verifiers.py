@@ -114,6 +114,10 @@ def test_its_own_rows_to_evaluate_on_and_its_failures() -> None:
     with pytest.raises(EnvironmentFailure, match="InfraError.*its sandbox is gone") as failure:
         play(spec, ("answer", "one"), ("answer", "fail"))
     assert failure.value.kind == "exception"
+    _, functions, followed = play(spec, ("tool_answer", "né"), ("answer", "one"))
+    assert functions == ["answer", "tool_answer", "tool_click"]  # a name of ours stays ours
+    assert followed[0].observation.text == 'answer {"text": "né"}'
+    assert followed[1].observation.text == "du sagst one 你好"
     followed = play(spec, ("answer", "one"), ("answer", "two"))[2]
     assert [each.observation.text for each in followed] == ["du sagst one 你好", "du sagst two 你好"]
 

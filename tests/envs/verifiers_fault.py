@@ -10,6 +10,8 @@ from datasets import Dataset
 
 class Repeats(vf.MultiTurnEnv):
     async def env_response(self, messages: Any, state: Any, **more: Any) -> Any:
+        if calls := messages[-1].tool_calls:
+            return [{"role": "tool", "content": f"{calls[0].name} {calls[0].arguments}", "tool_call_id": calls[0].id}]
         said = messages[-1]["content"]
         if said == "fail":
             raise vf.InfraError("its sandbox is gone")
@@ -28,6 +30,10 @@ def load_environment(group: bool = False) -> Any:
     rows = [{"question": f"train {number}", "answer": ""} for number in range(6)]
     held_out = [{"question": f"eval {number}", "answer": ""} for number in range(2)]
     functions = [turns, among] if group else [turns]
+    text = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
     return Repeats(
-        dataset=Dataset.from_list(rows), eval_dataset=Dataset.from_list(held_out), rubric=vf.Rubric(functions)
+        dataset=Dataset.from_list(rows),
+        eval_dataset=Dataset.from_list(held_out),
+        rubric=vf.Rubric(functions),
+        tool_defs=[{"name": name, "description": "", "parameters": text} for name in ("answer", "click")],
     )

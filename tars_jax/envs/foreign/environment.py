@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -80,11 +81,20 @@ class ForeignEnvironment:
     async def _living_worker(self) -> Worker:
         if self._worker is not None and self._worker.alive:
             return self._worker
+        acquiring = asyncio.ensure_future(asyncio.to_thread(self._shared.acquire))
         try:
-            self._worker, _ = await asyncio.to_thread(self._shared.acquire)
+            worker, _ = await asyncio.shield(acquiring)
         except InputError as error:  # it could be loaded when the task was made
             raise EnvironmentFailure("worker", str(error)) from error
-        return self._worker
+        except asyncio.CancelledError:  # it goes on loading, for whoever asks next
+            acquiring.add_done_callback(self._give_back)
+            raise
+        self._worker = worker
+        return worker
+
+    def _give_back(self, acquired: asyncio.Future[tuple[Worker, Any]]) -> None:
+        if not acquired.cancelled() and acquired.exception() is None:
+            threading.Thread(target=self._shared.release, args=[acquired.result()[0]]).start()
 
     async def _break_off(self) -> None:
         episode, self._episode = self._episode, None
@@ -98,7 +108,10 @@ class ForeignEnvironment:
             {
                 "id": f"call_{self._turn}_{number}",
                 "type": "function",
-                "function": {"name": self._tools[action.name], "arguments": json.dumps(dict(action.parameters))},
+                "function": {
+                    "name": self._tools[action.name],
+                    "arguments": json.dumps(dict(action.parameters), ensure_ascii=False),
+                },
             }
             for number, action in enumerate(actions)
             if action.name in self._tools

@@ -24,6 +24,7 @@ import queue
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 LEAVING_S = 5.0  # that an environment may take to tidy up when the owner has gone
@@ -95,8 +96,8 @@ class Episodes:
 
     async def serve(self) -> None:
         """Until the owner has gone."""
-        loop = asyncio.get_running_loop()
-        while (request := await loop.run_in_executor(None, self._lines.requests.get)) is not None:
+        loop, own = asyncio.get_running_loop(), ThreadPoolExecutor(1)  # others' threads may all be taken
+        while (request := await loop.run_in_executor(own, self._lines.requests.get)) is not None:
             number = request["episode"]
             if "row" in request:
                 self._dialogs[number] = Dialog(number, self._lines)

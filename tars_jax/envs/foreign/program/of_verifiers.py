@@ -1,4 +1,4 @@
-"""Environments of `verifiers` with its classic interface (`load_environment`, a rubric): 0.1.10 to 0.3.1 have it.
+"""Environments of `verifiers` with its classic interface (`load_environment`, a rubric), such as 0.3.1.
 
 Its rollouts ask an OpenAI client, whose HTTP leads here: the environment plays and scores its episode itself.
 """
