@@ -103,7 +103,7 @@ def choices(config: Any, shapes: Sequence[TaskShape], has_player: bool, has_weig
         Choice("agent.thought", "never" if scratch else "optional", beginning),
         Choice("agent.list_actions", has_weights, f"{beginning}: a list of calls {'tells' if has_weights else 'says'} "
                f"{'it what there is' if has_weights else 'nothing to it'}"),
-        Choice("agent.max_observation_tokens", _multiple(min(MOST_TEXT, text * 1.5), 4),
+        Choice("agent.max_observation_tokens", _multiple(min(MOST_TEXT, max(text * 1.5, not pictures)), 4),
                f"the longest text that was seen has {text} tokens"),
         Choice("engine.max_new_tokens", max(16, _multiple(answer * 1.25, 4)) if scratch else max(40, answer),
                f"the longest answer that was seen has {answer} tokens"),
