@@ -189,8 +189,9 @@ class Demand:
         is_box = words == {"box"} and any(
             self.is_done_by(set(each[3:])) for each in page if tuple(each[:3]) == ("[", "button", "]")
         )
-        made = names | _MAKING  # a kind alone may be the box to go to one
-        return is_box or (bool(words & made) and words <= made | _folded(self.kind) | vocabulary("a an the of for"))
+        kind = _folded(self.kind)  # alone it may be the box to go to one
+        is_own = not words.isdisjoint(names) or not (words.isdisjoint(kind) or words.isdisjoint(_MAKING))
+        return is_box or (is_own and words <= names | kind | _MAKING | vocabulary("a an the of for"))
 
     def is_done_by_call(self, name: Collection[str], given: Iterable[Sequence[str]]) -> bool:
         """Whether a call does it: its name is a verb of it, with its kind or not, and it is given the object's name."""

@@ -198,6 +198,9 @@ def test_what_is_said_by_names_of_no_text_is_refused(tmp_path: Path) -> None:
             lambda: store.add([nothing]),
             lambda: store.judge({"\ud83d": Verdict(True, "judge")}),
             lambda: store.hold_out([{"environment": "maze", "seed": 1, "options": {"a": {1, 2}}}]),
+            lambda: store.hold_out(
+                [{"environment": "maze", "seed": 1, "options": json.loads('{"a":' * 900 + "1" + "}" * 900)}]
+            ),
             lambda: store.hold_out([{}]),
             lambda: store.hold_out([{"environment": "maze"}]),
             lambda: store.hold_out([{"environment": "maze\ud83d", "seed": 1}]),

@@ -202,7 +202,7 @@ FORM, NAMED = ("New project\nTitle", "type('Apollo')"), "New project\nTitle Apol
             ([(box, "type('Apollo')"), (f"{box} Apollo", "click('1')")], MADE)
             for box in ("Go to", "Ask", "Comment", "Chat", "Suche", "Find a project", "Box", "Project", "Your name", "")
         ],
-        *[([(box, "type('Apollo\\n')")], MADE) for box in ("Go to", "Suche", "", "Title\nGo to", "Title\nBox:")],
+        *[([(box, "type('Apollo\\n')")], MADE) for box in ("Go to", "Write", "", "Title\nGo to", "Title\nBox:")],
         ([("Title\nSearch", "type('Apollo')"), (NAMED, "click('1')")], MADE),
         # Something else was given.
         *[

@@ -209,8 +209,13 @@ def task_keys(task: Mapping[str, Any]) -> tuple[str, ...]:
     id = [task.get("id")] if environment == "recorded" else []
     if not all(map(is_text, id)):
         raise InputError(f"id of a recorded task must be text that has a UTF-8 form; got {shown(id[0])}")
-    earlier = {**options, "level": _whole(options["level"])} if options and "level" in options else options
-    told = [[environment, seed, each, *id] for each in (_whole(without_nulls(options)), earlier)]
+    has_level = isinstance(options, Mapping) and "level" in options
+    earlier = {**options, "level": _whole(options["level"])} if has_level else options
+    try:
+        forms = (_whole(without_nulls(options)), earlier)
+    except RecursionError as error:
+        raise InputError(f"options of a task must be less deep; got {shown(options)}") from error
+    told = [[environment, seed, each, *id] for each in forms]
     return tuple(dict.fromkeys(digest(json.dumps(each, sort_keys=True).encode())[:32] for each in told))
 
 
