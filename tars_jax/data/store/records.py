@@ -209,8 +209,9 @@ def task_keys(task: Mapping[str, Any]) -> tuple[str, ...]:
     id = [task.get("id")] if environment == "recorded" else []
     if not all(map(is_text, id)):
         raise InputError(f"id of a recorded task must be text that has a UTF-8 form; got {shown(id[0])}")
-    has_level = isinstance(options, Mapping) and "level" in options
-    earlier = {**options, "level": _whole(options["level"])} if has_level else options
+    earlier = options
+    if isinstance(options, Mapping) and "level" in options:
+        earlier = {**options, "level": _whole(options["level"])}
     try:
         forms = (_whole(without_nulls(options)), earlier)
     except RecursionError as error:
