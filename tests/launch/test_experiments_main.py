@@ -2,6 +2,7 @@ import errno
 import json
 import os
 import pathlib
+import shlex
 import signal
 import subprocess
 import sys
@@ -227,3 +228,62 @@ def test_signals_say_how_to_resume(root: pathlib.Path, number: signal.Signals) -
     assert process.returncode == 130 and said.endswith("tidied\n")
     assert error.endswith("./launch/local.sh dummy --config=here/config.json --config.run=here\n")
     assert main(["dummy", "--config=here/config.json", "--config.run=here", "--config.error=x"], root) == 2
+
+
+SCRIPT = """
+import pathlib, sys, time
+from tars_jax.environment import ActionSpace, Function, Observation, Transition
+from tars_jax.pipelines.command import main
+
+MARK = pathlib.Path("waited")
+
+
+class Slow:
+    instruction = "Say it."
+    action_space = ActionSpace("tools", functions=(Function("say", "Says it.", {"type": "object", "properties": {}}),))
+    max_steps = 1
+
+    def reset(self, task):
+        if not MARK.exists():
+            MARK.touch()
+            print("waiting", flush=True)
+            time.sleep(5)
+        return Observation(text="now")
+
+    def step(self, actions):
+        return Transition(Observation(text="over"), 1.0, terminated=True, success=True)
+
+    def close(self):
+        pass
+
+
+if __name__ == "__main__":
+    sys.exit(main(["try", "mine:Slow", "--config.run=a run"]))
+"""
+
+
+@pytest.mark.multiprocess
+def test_what_an_interrupted_script_elsewhere_says_can_be_pasted(tmp_path: pathlib.Path) -> None:
+    """`python 'my own/mine.py'` finds mine:Slow beside itself, and so does the command that it prints."""
+    script = tmp_path / "my own" / "mine.py"
+    script.parent.mkdir()
+    script.write_text(SCRIPT)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    begun = subprocess.Popen(
+        [sys.executable, "my own/mine.py"], cwd=tmp_path, env=environment, text=True, stdout=-1, stderr=-1
+    )
+    assert begun.stdout is not None
+    try:
+        while "waiting" not in begun.stdout.readline():
+            assert begun.poll() is None
+        begun.send_signal(signal.SIGINT)
+        _, error = begun.communicate(timeout=PATIENCE_S)
+    finally:
+        begun.kill()
+        begun.wait()
+    command = error.strip().splitlines()[-1].removeprefix("Interrupted. Resume with: ")
+    assert command.startswith(f"PYTHONPATH='my own:{ROOT}' {ROOT}/launch/local.sh try ")
+    script_of_checkout = shlex.join([sys.executable, "-P", "-m", "experiments"])  # what it starts behind the set-up
+    pasted = command.replace(f"{ROOT}/launch/local.sh", script_of_checkout)
+    done = subprocess.run(["sh", "-c", pasted], cwd=tmp_path, text=True, capture_output=True, timeout=PATIENCE_S)
+    assert done.returncode == 0 and "try: resuming a run" in done.stdout and "report: a run" in done.stdout, done
