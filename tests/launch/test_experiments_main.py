@@ -56,6 +56,13 @@ def run(config, run_directory):
         libc.__cxa_atexit(libc.abort, None, None)  # as XLA's threads do when what they use is destroyed
         print("waiting", flush=True)
         time.sleep(60)
+    if config.error == "wait in a finalizer":
+        class Waits:
+            def __del__(self):
+                print("waiting", flush=True)
+                time.sleep(60)
+        Waits()
+        time.sleep(60)
     if run_directory.finished("count") is None:
         run_directory.finish("count", {"steps": config.steps})
     if run_directory.finished("after") is None:
@@ -204,13 +211,15 @@ def test_help_names_the_fields(root: pathlib.Path, capsys: pytest.CaptureFixture
 
 
 @pytest.mark.multiprocess
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_signals_say_how_to_resume(root: pathlib.Path, number: signal.Signals) -> None:
+@pytest.mark.parametrize(
+    ("number", "error"), [(signal.SIGINT, "wait"), (signal.SIGTERM, "wait"), (signal.SIGTERM, "wait in a finalizer")]
+)
+def test_signals_say_how_to_resume(root: pathlib.Path, number: signal.Signals, error: str) -> None:
     program = (
         f"import sys, pathlib, experiments.__main__ as m; m.leave(m.main(sys.argv[1:], pathlib.Path({str(root)!r})))"
     )
     process = subprocess.Popen(
-        [sys.executable, "-c", program, "dummy", "--config.run=here", "--config.error=wait"],
+        [sys.executable, "-c", program, "dummy", "--config.run=here", f"--config.error={error}"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -221,12 +230,12 @@ def test_signals_say_how_to_resume(root: pathlib.Path, number: signal.Signals) -
         while "waiting" not in process.stdout.readline():
             assert process.poll() is None
         process.send_signal(number)
-        said, error = process.communicate(timeout=PATIENCE_S)
+        said, last = process.communicate(timeout=PATIENCE_S)
     finally:
         process.kill()
         process.wait()
-    assert process.returncode == 130 and said.endswith("tidied\n")
-    assert error.endswith("./launch/local.sh dummy --config=here/config.json --config.run=here\n")
+    assert process.returncode == 130 and (said.endswith("tidied\n") or error != "wait")
+    assert last.endswith("./launch/local.sh dummy --config=here/config.json --config.run=here\n")
     assert main(["dummy", "--config=here/config.json", "--config.run=here", "--config.error=x"], root) == 2
 
 
@@ -270,7 +279,12 @@ def test_what_an_interrupted_script_elsewhere_says_can_be_pasted(tmp_path: pathl
     script.write_text(SCRIPT)
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     begun = subprocess.Popen(
-        [sys.executable, "my own/mine.py"], cwd=tmp_path, env=environment, text=True, stdout=-1, stderr=-1
+        [sys.executable, "my own/mine.py"],
+        cwd=tmp_path,
+        env=environment,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     )
     assert begun.stdout is not None
     try:

@@ -76,7 +76,8 @@ class PromptSet:
         self._spool = tempfile.TemporaryFile(prefix="tars_jax-prompts-")  # noqa: SIM115  (closed with the object)
         self._ends = array.array("q", [0])
         columns: dict[str, None] = {}
-        keys, lengths, said = array.array("Q"), array.array("q"), array.array("b")
+        keys, said = array.array("Q"), array.array("b")
+        asked, answered = array.array("q"), array.array("q")  # characters
         self.has_answers = True
         for source in sources:
             for where, record in source.records():
@@ -86,7 +87,8 @@ class PromptSet:
                 text = prompt.instruction
                 too_long = 0 < sides.max_characters < len(text)
                 keys.append(int.from_bytes(hashlib.sha256(f"{sides.seed}:{text}".encode()).digest()[:8], "big"))
-                lengths.append(len(text) + sum(map(len, prompt.replies)))
+                asked.append(len(text) + sum(map(len, prompt.replies)))
+                answered.append(max(map(len, prompt.answers), default=0))
                 said.append(_LEFT_OUT if too_long else _SAID.index(source.side or split_of(record, f"{where}: field ")))
                 self.has_answers = self.has_answers and bool(prompt.answers)
         self._spool.flush()
@@ -102,9 +104,11 @@ class PromptSet:
                     f"got none to {'train' if split == TRAIN else 'evaluate'} on among {len(keys)} records of {names}"
                 )
         self._rows = dealt
-        self._longest = {
-            split: int(np.argmax(np.array(lengths, np.int64)[rows])) for split, rows in dealt.items()
-        }  # their places among the rows
+        self._longest = [
+            (split, int(np.argmax(np.array(lengths, np.int64)[rows])))
+            for lengths in (asked, answered)
+            for split, rows in dealt.items()
+        ]  # their places among the rows of a side
 
     def prompt(self, seed: int) -> Prompt:
         """Of a task's seed."""
@@ -130,8 +134,8 @@ class PromptSet:
         return 2 * (block * rows + place) + SPLITS.index(split)
 
     def telling(self) -> list[int]:
-        """Seeds of the longest prompt of each side: what a window has to hold."""
-        return [2 * self._longest[split] + SPLITS.index(split) for split in SPLITS]
+        """Seeds of the longest prompt and the longest answer of each side: what a window has to hold."""
+        return list(dict.fromkeys(2 * place + SPLITS.index(split) for split, place in self._longest))
 
     def _keep(self, where: str, record: Mapping[str, Any]) -> None:
         try:
