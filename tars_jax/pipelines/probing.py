@@ -24,6 +24,7 @@ from tars_jax.pipelines.task_provider import VALUE
 from tars_jax.rollout.episode_runner import ATTEMPTS, page_resources
 from tars_jax.rollout.players import Player, PrivilegedEnvironment, random_player, reference_player
 from tars_jax.sandbox.browser.service import browsers
+from tars_jax.training.progress import working
 from tars_jax.trajectory import ContextWindow
 
 MOST_PROBES, PROBES = 6, 24  # episodes that are begun to see what tasks look like: of each kind, of all of them
@@ -66,7 +67,8 @@ def probe(config: Any, writer: PromptWriter, kinds: Sequence[Sequence[Task]], ch
 
     Raises InputError where one cannot be begun.
     """
-    return asyncio.run(_probed(config, writer, kinds, chance))
+    with working("probe"):
+        return asyncio.run(_probed(config, writer, kinds, chance))
 
 
 def probes(config: Any) -> list[list[Task]]:
