@@ -12,13 +12,14 @@ SHIPPED = pathlib.Path(__file__).resolve().parent / "checkout"  # what a wheel h
 INSTALLED = SHIPPED.is_dir()
 LAUNCHER = "tars-jax" if INSTALLED else "./launch/local.sh"  # as a command that a user may type
 POD = "TARS_JAX_POD"  # set by launch/pod.sh: this process is one of several of a run
+GIVEN_PATH = "TARS_JAX_PYTHONPATH"  # set by launch/machine.sh: what PYTHONPATH was, which scripts take away
 
 
 def resume_command(experiment: str, run: pathlib.Path, root: pathlib.Path = SHIPPED.parents[1]) -> str:
     """What goes on with a run, as a shell takes it where the user stands. `root`: of the checkout."""
     folder = from_here(run)
     words = [_program(root), experiment, f"--config={folder}/config.json", f"--config.run={folder}"]
-    return f"{_path_of_script()}{shlex.join(words)}"
+    return f"{_path()}{shlex.join(words)}"
 
 
 def from_here(path: pathlib.Path) -> str:
@@ -41,15 +42,18 @@ def _program(root: pathlib.Path) -> str:
     return place if os.path.isabs(place) else f"./{place}"
 
 
-def _path_of_script() -> str:
-    """`python elsewhere/mine.py` finds beside that file what it brings by name (`mine:Large`). Nothing else looks
-    there, so the folder is put on the path; "" where the user stands in it, or where no such file was run."""
+def _path() -> str:
+    """`python elsewhere/mine.py` finds beside that file what it brings by name (`mine:Large`), where nothing else
+    looks: the folder is put on the path, before what this process was given for it. "" where there is neither."""
+    script, given = _script(), os.environ.get(GIVEN_PATH, os.environ.get("PYTHONPATH", ""))
+    beside = "" if script is None or script.parent == pathlib.Path.cwd() else from_here(script.parent)
+    path = os.pathsep.join(filter(None, (beside, given)))
+    return f"PYTHONPATH={shlex.quote(path)} " if path else ""
+
+
+def _script() -> pathlib.Path | None:
+    """The file that Python was started with; a command that pip made is none, nor is `-m`."""
     main = sys.modules["__main__"]
     file = getattr(main, "__file__", None)
-    if file is None or getattr(main, "__spec__", None) is not None or not file.endswith(".py"):
-        return ""
-    folder = pathlib.Path(file).absolute().parent
-    if folder == pathlib.Path.cwd():
-        return ""
-    path = os.pathsep.join(filter(None, (from_here(folder), os.environ.get("PYTHONPATH"))))
-    return f"PYTHONPATH={shlex.quote(path)} "
+    is_script = file is not None and getattr(main, "__spec__", None) is None and file.endswith(".py")
+    return pathlib.Path(file).absolute() if is_script else None

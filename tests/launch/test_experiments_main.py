@@ -1,4 +1,5 @@
 import errno
+import functools
 import json
 import os
 import pathlib
@@ -79,6 +80,7 @@ def root(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Pat
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "dummy.py").write_text(text)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TARS_JAX_PYTHONPATH", "")
     return tmp_path
 
 
@@ -244,7 +246,7 @@ import pathlib, sys, time
 from tars_jax.environment import ActionSpace, Function, Observation, Transition
 from tars_jax.pipelines.command import main
 
-MARK = pathlib.Path("waited")
+MARKS = pathlib.Path("once"), pathlib.Path("twice")
 
 
 class Slow:
@@ -253,10 +255,12 @@ class Slow:
     max_steps = 1
 
     def reset(self, task):
-        if not MARK.exists():
-            MARK.touch()
-            print("waiting", flush=True)
-            time.sleep(5)
+        for mark in MARKS:
+            if not mark.exists():
+                mark.touch()
+                print("waiting", flush=True)
+                time.sleep(3)
+                break
         return Observation(text="now")
 
     def step(self, actions):
@@ -272,32 +276,31 @@ if __name__ == "__main__":
 
 
 @pytest.mark.multiprocess
+@pytest.mark.slow
 def test_what_an_interrupted_script_elsewhere_says_can_be_pasted(tmp_path: pathlib.Path) -> None:
-    """`python 'my own/mine.py'` finds mine:Slow beside itself, and so does the command that it prints."""
+    """`python 'my own/mine.py'` finds mine:Slow beside itself, and so does the command that it prints, twice."""
     script = tmp_path / "my own" / "mine.py"
     script.parent.mkdir()
     script.write_text(SCRIPT)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    begun = subprocess.Popen(
-        [sys.executable, "my own/mine.py"],
-        cwd=tmp_path,
-        env=environment,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    assert begun.stdout is not None
-    try:
-        while "waiting" not in begun.stdout.readline():
-            assert begun.poll() is None
-        begun.send_signal(signal.SIGINT)
-        _, error = begun.communicate(timeout=PATIENCE_S)
-    finally:
-        begun.kill()
-        begun.wait()
-    command = error.strip().splitlines()[-1].removeprefix("Interrupted. Resume with: ")
-    assert command.startswith(f"PYTHONPATH='my own:{ROOT}' {ROOT}/launch/local.sh try ")
-    script_of_checkout = shlex.join([sys.executable, "-P", "-m", "experiments"])  # what it starts behind the set-up
-    pasted = command.replace(f"{ROOT}/launch/local.sh", script_of_checkout)
-    done = subprocess.run(["sh", "-c", pasted], cwd=tmp_path, text=True, capture_output=True, timeout=PATIENCE_S)
-    assert done.returncode == 0 and "try: resuming a run" in done.stdout and "report: a run" in done.stdout, done
+    others = {name: value for name, value in os.environ.items() if name != "TARS_JAX_PYTHONPATH"}
+    start = functools.partial(
+        subprocess.Popen, cwd=tmp_path, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        env={**others, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    launcher, command = f"{ROOT}/launch/local.sh", shlex.join([sys.executable, "my own/mine.py"])
+    started = shlex.join([sys.executable, "-P", "-m", "experiments"])  # by the launcher, behind its set-up
+    for _ in range(2):
+        begun = start(["sh", "-c", f"{command.replace(launcher, started)} & wait $!"], start_new_session=True)
+        try:
+            while "waiting" not in begun.stdout.readline():
+                assert begun.poll() is None
+            os.killpg(begun.pid, signal.SIGINT)
+            _, said = begun.communicate(timeout=PATIENCE_S)
+        finally:
+            os.killpg(begun.pid, signal.SIGKILL)
+            begun.wait()
+        command = said.strip().splitlines()[-1].removeprefix("Interrupted. Resume with: ")
+        assert command.startswith(f"PYTHONPATH='my own:{ROOT}' {launcher} try "), said
+    done = start(["sh", "-c", command.replace(launcher, started)])
+    said, complaints = done.communicate(timeout=PATIENCE_S)
+    assert done.returncode == 0 and "try: resuming a run" in said and "report: a run" in said, complaints
