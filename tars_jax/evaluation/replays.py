@@ -56,17 +56,18 @@ def _task_title(trajectory: Trajectory, index: int) -> str:
     game = str(task.get("environment", ""))
     if game.count("/") > 1:  # the folder of a synthesized game; benchmarks are COLLECTION/MEMBER
         game = game.rstrip("/").rpartition("/")[2]
-    words = [game] if game else []
+    words = [game if ":" in game else game.replace("_", " ")] if game else []  # a name of Python's stays as it is
     options = task.get("options")
     options = options if isinstance(options, Mapping) else {}
     for key, value in {"seed": task.get("seed"), **options, "at most": task.get("max_steps")}.items():
+        key = str(key).replace("_", " ")
         if isinstance(value, list | tuple) and value:
             if any(isinstance(each, list | Mapping) for each in value):  # such as a question with its answers
                 continue
             words.append(f"{key} {_listed(list(dict.fromkeys(value)))}")
         elif isinstance(value, str | int | float):
             words.append(f"{key} {value}" + (f" step{'' if value == 1 else 's'}" if key == "at most" else ""))
-    shown = ", ".join(words).replace("_", " ")
+    shown = ", ".join(words)
     if len(shown) > _TITLE_CHARACTERS:
         shown = shown[:_TITLE_CHARACTERS] + "…"
     return f'Episode {index + 1} <span class="detail">{html.escape(shown)}</span>'
