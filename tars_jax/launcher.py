@@ -55,5 +55,6 @@ def _script() -> pathlib.Path | None:
     """The file that Python was started with; a command that pip made is none, nor is `-m`."""
     main = sys.modules["__main__"]
     file = getattr(main, "__file__", None)
-    is_script = file is not None and getattr(main, "__spec__", None) is None and file.endswith(".py")
-    return pathlib.Path(file).absolute() if is_script else None
+    if file is None or getattr(main, "__spec__", None) is not None or not file.endswith(".py"):
+        return None
+    return pathlib.Path(file).absolute()

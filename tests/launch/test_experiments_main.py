@@ -291,6 +291,7 @@ def test_what_an_interrupted_script_elsewhere_says_can_be_pasted(tmp_path: pathl
     started = shlex.join([sys.executable, "-P", "-m", "experiments"])  # by the launcher, behind its set-up
     for _ in range(2):
         begun = start(["sh", "-c", f"{command.replace(launcher, started)} & wait $!"], start_new_session=True)
+        assert begun.stdout is not None
         try:
             while "waiting" not in begun.stdout.readline():
                 assert begun.poll() is None
