@@ -22,8 +22,7 @@ from tars_jax.envs.spec import EnvironmentResources, EnvironmentSpec
 from tars_jax.json_fields import Fields
 from tars_jax.plugins import Plugins
 from tars_jax.tasks.games.moves import Move
-from tars_jax.tasks.prompts import Form, Prompt, PromptSet, open_prompts
-from tars_jax.tasks.prompts.dataset import Sides
+from tars_jax.tasks.prompts import Form, Prompt, PromptSet, Sides, open_prompts
 
 NAME = "prompts"
 OPTIONS = (
@@ -159,7 +158,7 @@ def prompts_spec(options: Mapping[str, Any]) -> EnvironmentSpec:
         judge=None if rewards is None else (_JUDGE, {"functions": rewards, "columns": list(prompts.columns)}),
         answered_in_words=True,
         may_be_empty=True,
-        levels=prompts,
+        levels=prompts.dealt,
     )
 
 

@@ -117,7 +117,7 @@ def choices(config: Any, shapes: Sequence[TaskShape], has_player: bool, has_weig
                f"{'it what there is' if has_weights else 'nothing to it'}"),
         Choice("agent.max_steps", max(config.agent.min_steps, min(limit, MOST_TURNS) - 1 if said else 0),
                "earlier turns of a dialog stand in a window" if said else "a window a step"),
-        Choice("agent.max_observation_tokens", max(1, _multiple(min(MOST_TEXT, text * 1.5), 4)),
+        Choice("agent.max_observation_tokens", _multiple(min(MOST_TEXT, max(text * 1.5, not pictures)), 4),
                f"the longest text that was seen has {text} tokens"),
         Choice("engine.max_new_tokens", max(16, _multiple(answer * 1.25, 4)) if scratch else max(40, answer),
                f"the longest answer that was seen has {answer} tokens"),
