@@ -2,7 +2,8 @@
 
     load_environment("prompts", {"data": "sums.jsonl", "rewards": {"mine:exact": 1.0, "mine:short": 0.2}})
 
-One call can be made, `answer(text=...)`; with `agent.grammar=plain` what the policy writes is that text. A dialog of
+One call can be made, `answer(text=...)`; with `agent.grammar=plain`, which `train` has here unless told otherwise,
+what the policy writes is that text. A dialog of
 several turns goes on with what a function says (`env_response`), or with the record's own messages of the user. What
 reward functions need (the record, the dialog) is in `Observation.info`, which no policy sees.
 """
@@ -155,6 +156,7 @@ def prompts_spec(options: Mapping[str, Any]) -> EnvironmentSpec:
         verification=verification,
         made_with=dict(options),
         judge=None if rewards is None else (_JUDGE, {"functions": rewards, "columns": list(prompts.columns)}),
+        answered_in_words=True,
         may_be_empty=True,
         levels=prompts.dealt,
     )

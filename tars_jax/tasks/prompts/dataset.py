@@ -66,7 +66,8 @@ class PromptSet:
                 self._keep(where, record)
                 text = prompt.instruction
                 side = source.side or split_of(record, f"{where}: field ")
-                self.dealt.add(text, len(text), side, sum(map(len, prompt.replies)))
+                answer = max(map(len, prompt.answers), default=0)
+                self.dealt.add(text, len(text), side, sum(map(len, prompt.replies)), answer)
                 self.has_answers = self.has_answers and bool(prompt.answers)
         self._spool.flush()
         self.columns = tuple(columns)

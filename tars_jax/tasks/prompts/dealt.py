@@ -39,21 +39,24 @@ class Dealt:
 
     def __init__(self, sides: Sides) -> None:
         self._sides = sides
-        self._keys, self._lengths, self._said = array.array("Q"), array.array("q"), array.array("b")
+        self._keys, self._said = array.array("Q"), array.array("b")
+        self._asked, self._answered = array.array("q"), array.array("q")  # characters
         self._rows: dict[str, np.ndarray] = {}
-        self._longest: dict[str, int] = {}  # their places among the rows
+        self._longest: list[tuple[str, int]] = []  # sides, and places among their rows
 
-    def add(self, prompt: str, characters: int, side: str, further: int = 0) -> None:
-        """One more row. `characters`: of the prompt; `further`: of what else its windows hold."""
+    def add(self, prompt: str, characters: int, side: str, further: int = 0, answer: int = 0) -> None:
+        """One more row. `characters`: of the prompt; `further`: of what else is told in its windows; `answer`: of the
+        longest one that is shown to it."""
         left_out = 0 < self._sides.max_characters < characters
         key = hashlib.sha256(f"{self._sides.seed}:{prompt}".encode()).digest()[:8]
         self._keys.append(int.from_bytes(key, "big"))
-        self._lengths.append(characters + further)
+        self._asked.append(characters + further)
+        self._answered.append(answer)
         self._said.append(_LEFT_OUT if left_out else _SAID.index(side))
 
     def deal(self, where: str) -> None:
         """When all are there. Raises InputError for a side without rows; `where` they are, for its words."""
-        keys, lengths = np.array(self._keys, np.uint64), np.array(self._lengths, np.int64)
+        keys = np.array(self._keys, np.uint64)
         if not keys.size:
             raise InputError(f"data must hold records; got none in {where}")
         self._rows = _sides_of(keys, np.array(self._said), self._sides)
@@ -64,7 +67,11 @@ class Dealt:
                     f"data must hold prompts to train on and others to evaluate on (held_out={self._sides.held_out:g})"
                     f"; got none to {purpose} on among {len(keys)} records of {where}"
                 )
-        self._longest = {split: int(np.argmax(lengths[rows])) for split, rows in self._rows.items()}
+        self._longest = [
+            (split, int(np.argmax(np.array(lengths, np.int64)[rows])))
+            for lengths in (self._asked, self._answered)
+            for split, rows in self._rows.items()
+        ]
 
     def row(self, seed: int) -> int:
         """The number of a task's row."""
@@ -85,8 +92,8 @@ class Dealt:
         return 2 * (block * rows + place) + SPLITS.index(split)
 
     def telling(self) -> list[int]:
-        """Seeds of the longest prompt of each side: what a window has to hold."""
-        return [2 * self._longest[split] + SPLITS.index(split) for split in SPLITS]
+        """Seeds of the longest prompt and the longest answer of each side: what a window has to hold."""
+        return list(dict.fromkeys(2 * place + SPLITS.index(split) for split, place in self._longest))
 
 
 def _sides_of(keys: np.ndarray, said: np.ndarray, sides: Sides) -> dict[str, np.ndarray]:
