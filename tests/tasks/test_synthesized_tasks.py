@@ -20,6 +20,7 @@ from tars_jax.tasks.websites.task import SYNTHESIZED, WebsiteTask, read_website_
 
 TASKS = read_website_tasks(SYNTHESIZED)
 SITES = sorted({task.site for task in TASKS})
+ALL = (pytest.mark.full, pytest.mark.timeout(1800))  # fifty tasks of a site, a session each
 SAMPLED = {"fossil": 1, "trac": 1}  # of the tasks, in every run of the tests
 
 
@@ -51,7 +52,7 @@ def test_each_is_a_task_of_a_declared_site_on_one_side_of_the_split() -> None:
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, or another kind of isolation")
 @pytest.mark.parametrize(
     ("site", "most"),
-    [*SAMPLED.items(), *(pytest.param(site, 0, marks=pytest.mark.full, id=f"{site}-all") for site in SITES)],
+    [*SAMPLED.items(), *(pytest.param(site, 0, marks=ALL, id=f"{site}-all") for site in SITES)],
 )
 def test_a_recorded_solution_earns_the_reward_and_doing_nothing_none(site: str, most: int) -> None:
     if not is_installed(load_website(site)):
@@ -62,25 +63,23 @@ def test_a_recorded_solution_earns_the_reward_and_doing_nothing_none(site: str, 
 
     async def play(task: WebsiteTask) -> tuple[float, float]:
         """The rewards for doing nothing and for the solution."""
-        played = environments[task.id]
-        await played.reset(Task("x", "website_app", 1, {}, 1))
-        nothing = (await played.step([Finished("")])).reward
-        await played.reset(Task("x", "website_app", 1, {}, 1))
-        reward = 0.0
-        for action in solution(task):
-            turn = await played.step([action])
-            reward += turn.reward
-            if turn.terminated:
-                break
-        return nothing, reward
+        played = WebsiteAppEnvironment([task.to_json()])
+        try:
+            await played.reset(Task("x", "website_app", 1, {}, 1))
+            nothing = (await played.step([Finished("")])).reward
+            await played.reset(Task("x", "website_app", 1, {}, 1))
+            reward = 0.0
+            for action in solution(task):
+                turn = await played.step([action])
+                reward += turn.reward
+                if turn.terminated:
+                    break
+            return nothing, reward
+        finally:
+            await played.close()
 
     async def all_of_them() -> dict[str, tuple[float, float]]:
-        try:
-            return {task.id: await play(task) for task in tasks}
-        finally:
-            for each in environments.values():
-                await each.close()
+        return {task.id: await play(task) for task in tasks}
 
-    environments = {task.id: WebsiteAppEnvironment([task.to_json()]) for task in tasks}
     rewards = asyncio.run(all_of_them())
     assert {name: each for name, each in rewards.items() if each != (0.0, 1.0)} == {}
