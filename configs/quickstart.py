@@ -196,6 +196,7 @@ def get_config() -> ml_collections.ConfigDict:
     )
     config.reward = ml_collections.ConfigDict(
         {
+            "scale": 1.0,  # of the environment's rewards; the penalties are taken from what that makes of them
             "format_penalty": 0.1,  # for an answer that cannot be read
             "length_penalty": 0.1,  # for the longest answer; it begins at three quarters of engine.max_new_tokens
         }

@@ -129,11 +129,6 @@ def check(config: Any) -> None:
             f"ppo.min_batch must be a multiple of {ppo.group_size * processes.count()}, as each of {processes.count()} "
             f"processes takes whole groups of {ppo.group_size}; got {episodes}"
         )
-    if config.agent.constrained and not ppo.decoupled:
-        raise InputError(
-            "ppo.decoupled must be True with agent.constrained, as log-probabilities are recorded among well-formed "
-            "answers and the update's are among all; got False"
-        )
     if grouped and config.model.shared_value:
         raise InputError(
             "model.shared_value must be False with ppo.advantages=group, which has no value model; got True"

@@ -294,7 +294,7 @@ def learner_at_start(spec: RunSpec, start_at: Path, value_at: Path | None) -> tu
     """The learner, and the states of policy and value model before the first update, as `improve` takes them."""
     config, algorithm = spec.config.ppo, ppo_config(spec.config.ppo)
     optimizers = OptimizerConfig(config.learning_rate), OptimizerConfig(config.value_learning_rate)
-    learner = PPOLearner(spec.model, spec.packer, algorithm, spec.rewards, *optimizers)
+    learner = PPOLearner(spec.model, spec.packer, algorithm, spec.rewards, *optimizers, spec.answer_constraint)
     critic = value_model(spec.model)
     value = None
     if value_at is not None:

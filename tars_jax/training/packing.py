@@ -45,6 +45,9 @@ class Rows:
     action_mask: Array  # [R, T] bool: sampled tokens
     log_probs: Array  # [R, T] float32: behavior policy
     versions: Array  # [R, T] int32: of the behavior policy, -1 elsewhere
+    # Of the constraint that the tokens were sampled under (constrained.py); None: there was none.
+    states: Array | None = None  # [R, T] int32
+    budgets: Array | None = None  # [R, T] int32
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,0 +1,16 @@
+"""CartPole from random weights: every field is what `train` chooses.
+
+Command:  ./launch/local.sh train --config=cartpole --config.seed=SEED
+
+RESULTS
+"""
+
+import ml_collections
+
+from configs import train
+
+
+def get_config() -> ml_collections.ConfigDict:
+    config = train.get_config()
+    config.environment = "gymnasium:CartPole-v1"
+    return config
