@@ -251,9 +251,12 @@ def map_rows(function: Callable[[Any, Rows], jax.Array], parameters: Any, rows: 
 
 
 def _padded(columns: Sequence[Sequence[np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
-    """Ragged columns to [N, A] and a mask of what is real; A is a multiple of 64, to keep the shapes few."""
+    """Ragged columns to [N, A] and a mask of what is real; A is a multiple of 64, and of an eighth of the power of two
+    below it, to keep the shapes few."""
     joined = [np.concatenate(column) if column else np.zeros(0, np.int32) for column in columns]
-    width = -(-max((column.size for column in joined), default=0) // 64) * 64 or 64
+    longest = max((column.size for column in joined), default=0)
+    unit = max(64, 1 << max(longest.bit_length() - 4, 0))
+    width = -(-longest // unit) * unit or unit
     values, valid = np.zeros((len(joined), width), np.int32), np.zeros((len(joined), width), bool)
     for row, column in enumerate(joined):
         values[row, : column.size] = column
