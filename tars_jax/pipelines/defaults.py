@@ -25,6 +25,7 @@ MOST_TEXT = 1024  # tokens of an observation's text, whatever is seen
 BATCH_STEPS = 1536  # of an update of PPO: its episodes are as many as give them, within bounds
 IMITATED_STEPS = 4000  # of all demonstrations
 HORIZON = 100  # steps that a reward counts for, where they come along the way and an episode may have more
+EVEN = 8  # steps of an episode in which all texts have one length, so that a longer one is not expected
 EARNING = 3  # episodes of a batch that earn something, where few do
 
 
@@ -81,7 +82,8 @@ def choices(config: Any, shapes: Sequence[TaskShape], has_player: bool, has_weig
     """
     steps = max(shape.seen.steps for shape in shapes)
     limit = max(shape.max_steps for shape in shapes)
-    text = max(shape.seen.text for shape in shapes)
+    text, shortest = max(shape.seen.text for shape in shapes), min(shape.seen.shortest for shape in shapes)
+    even = steps >= EVEN and shortest == text
     pictures = any(shape.screenshot is not None for shape in shapes)
     answer = max(max(shape.seen.answer, shape.answer) for shape in shapes)
     imitates = (has_player and config.demonstrations.episodes != 0) or bool(config.demonstrations.datasets)
@@ -114,8 +116,8 @@ def choices(config: Any, shapes: Sequence[TaskShape], has_player: bool, has_weig
         Choice("agent.thought", "never" if scratch else "optional", beginning),
         Choice("agent.list_actions", has_weights, f"{beginning}: a list of calls {'tells' if has_weights else 'says'} "
                f"{'it what there is' if has_weights else 'nothing to it'}"),
-        Choice("agent.max_observation_tokens", _multiple(min(MOST_TEXT, text * 1.5), 4),
-               f"the longest text that was seen has {text} tokens"),
+        Choice("agent.max_observation_tokens", _multiple(min(MOST_TEXT, text + 2 if even else text * 1.5), 4),
+               f"{'each' if even else 'the longest'} text that was seen has {text} tokens"),
         Choice("engine.max_new_tokens", max(16, _multiple(answer * 1.25, 4)) if scratch else max(40, answer),
                f"the longest answer that was seen has {answer} tokens"),
         Choice("browser.pages", 8 if pictures else 16, f"observations are {seen}"),

@@ -41,6 +41,7 @@ class Seen:
 
     steps: float = 1.0  # of an episode, on average
     text: int = 0  # tokens of the longest text of an observation
+    shortest: int = 0  # and of the shortest
     answer: int = 0  # tokens of the longest answer
     reward: float = 0.0  # the largest of a step
     rewarded: float = 0.0  # the share of steps that earned or cost something, of the episode that has most
@@ -177,9 +178,11 @@ class _Trial:
     def seen(self, first: Observation, answer: int, followed: Sequence[Transition]) -> Seen:
         """Of one episode: its first observation, its longest answer, and what followed on each."""
         rewards = [transition.reward for transition in followed] or [0.0]
+        lengths = [self.writer.length(text) for text in (first.text, *(each.observation.text for each in followed))]
         return Seen(
             steps=max(1, len(followed)),
-            text=max(map(self.writer.length, (first.text, *(transition.observation.text for transition in followed)))),
+            text=max(lengths),
+            shortest=min(lengths),
             answer=answer,
             reward=max(rewards),
             rewarded=sum(reward != 0 for reward in rewards) / len(rewards),
@@ -209,7 +212,8 @@ async def _look(
                 seen.append(await trial.by_chance(environment, dataclasses.replace(tasks[0], seed=seed)))
         space = environment.action_space
     except ActionError as error:
-        raise InputError(f"reference player of {spec.name} must call what can be called; {error}") from error
+        player = f"player {trial.own_player}" if trial.own_player else "reference player"
+        raise InputError(f"{player} of {spec.name} must call what can be called; {error}") from error
     except EnvironmentFailure as failure:
         raise InputError(f"{spec.name} must begin an episode before it is trained on; got {failure}") from failure
     finally:
@@ -235,6 +239,7 @@ def _together(seen: Sequence[Seen]) -> Seen:
     return Seen(
         steps=sum(each.steps for each in seen) / len(seen),
         text=max(each.text for each in seen),
+        shortest=min(each.shortest for each in seen),
         answer=max(each.answer for each in seen),
         reward=max(each.reward for each in seen),
         rewarded=max(each.rewarded for each in seen),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import pathlib
 from typing import Any
@@ -81,6 +82,17 @@ def brief(observation: Observation, rng: Any, skill: float) -> Any:
     return Move("I go up, and up, and up again.", "say", {"word": "up"})
 
 
+class Even(Long):
+    """Shows two digits, whatever is done."""
+
+    def reset(self, task: Any) -> Observation:
+        super().reset(task)
+        return Observation(text="07")
+
+    def step(self, actions: Any) -> Transition:
+        return dataclasses.replace(super().step(actions), observation=Observation(text=f"{self.steps:02d}"))
+
+
 class Fragile(Long):
     """Takes no call that chance makes up."""
 
@@ -130,6 +142,14 @@ def test_a_batch_holds_episodes_that_earn_something(monkeypatch: pytest.MonkeyPa
     assert rare["ppo.min_batch"].value == 48 and "30 steps" in rare["ppo.min_batch"].reason
     nothing = values_of("Rare", "task.max_steps=29")  # thirty are never reached
     assert nothing["ppo.min_batch"].value == 192 and "none earned something" in nothing["ppo.min_batch"].reason
+
+
+def test_texts_of_one_length_need_no_more_room() -> None:
+    """Two digits are two tokens, and two more are left."""
+    even = values_of("Even")["agent.max_observation_tokens"]
+    assert even.value == 4 and even.reason == "each text that was seen has 2 tokens"
+    long = values_of("Long")["agent.max_observation_tokens"]
+    assert long.reason.startswith("the longest") and long.value >= 12 * 1.5
 
 
 def test_a_player_of_ones_own_is_looked_at() -> None:
