@@ -128,7 +128,7 @@ def get_config() -> ml_collections.ConfigDict:
     )
     config.demonstrations = ml_collections.ConfigDict(
         {
-            "episodes": 2000,  # of the reference player
+            "episodes": 1600,  # of the reference player
             "distances": (1, 5),  # moves from start to exit
             "skill": 0.5,  # the share of its moves that follow its plan
         }
@@ -146,8 +146,8 @@ def get_config() -> ml_collections.ConfigDict:
     )
     config.value = ml_collections.ConfigDict(
         {
-            "episodes": 1600,  # of the fixed policy, from which it learns
-            "max_updates": 300,
+            "episodes": 1200,  # of the fixed policy, from which it learns
+            "max_updates": 240,
             "batch_rows": 64,  # packed rows of an update
             "optimizer": "adamw",
             "learning_rate": 1e-3,
@@ -158,7 +158,7 @@ def get_config() -> ml_collections.ConfigDict:
     )
     config.ppo = ml_collections.ConfigDict(
         {
-            "updates": 15,  # a finished run goes on when it is resumed with more
+            "updates": 12,  # a finished run goes on when it is resumed with more
             "min_batch": 160,  # episodes
             "max_staleness": 1,  # updates that an episode may be behind when it starts
             "strict_staleness": False,  # also when it is learned from: an update waits for those that would be staler

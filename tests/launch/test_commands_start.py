@@ -162,7 +162,9 @@ STARTS = {
         ),
         progress("start"),
     ),
-    "synthesize_games": Start("games=1 pages=2 inspection.seeds=1 inspection.levels=1", r"^game 0: ", ends=True),
+    "synthesize_games": Start(
+        "games=1 pages=2 inspection.seeds=1 inspection.levels=1", r"^synthesize +1/1 games .* game 0: ", ends=True
+    ),
     "synthesize_websites": Start("sites= addresses=addresses.txt", r"^0 tasks on 0 sites: ", ends=True),
     "synthesize_questions": Start("questions=4", r"^4 questions, 4 proved again", ends=True, in_ci=True),
     "play_questions": Start(

@@ -62,25 +62,23 @@ def test_a_recorded_solution_earns_the_reward_and_doing_nothing_none(site: str, 
 
     async def play(task: WebsiteTask) -> tuple[float, float]:
         """The rewards for doing nothing and for the solution."""
-        played = environments[task.id]
-        await played.reset(Task("x", "website_app", 1, {}, 1))
-        nothing = (await played.step([Finished("")])).reward
-        await played.reset(Task("x", "website_app", 1, {}, 1))
-        reward = 0.0
-        for action in solution(task):
-            turn = await played.step([action])
-            reward += turn.reward
-            if turn.terminated:
-                break
-        return nothing, reward
+        played = WebsiteAppEnvironment([task.to_json()])
+        try:
+            await played.reset(Task("x", "website_app", 1, {}, 1))
+            nothing = (await played.step([Finished("")])).reward
+            await played.reset(Task("x", "website_app", 1, {}, 1))
+            reward = 0.0
+            for action in solution(task):
+                turn = await played.step([action])
+                reward += turn.reward
+                if turn.terminated:
+                    break
+            return nothing, reward
+        finally:
+            await played.close()
 
     async def all_of_them() -> dict[str, tuple[float, float]]:
-        try:
-            return {task.id: await play(task) for task in tasks}
-        finally:
-            for each in environments.values():
-                await each.close()
+        return {task.id: await play(task) for task in tasks}
 
-    environments = {task.id: WebsiteAppEnvironment([task.to_json()]) for task in tasks}
     rewards = asyncio.run(all_of_them())
     assert {name: each for name, each in rewards.items() if each != (0.0, 1.0)} == {}

@@ -55,11 +55,18 @@
     if (document.readyState === 'complete') ask(address, () => { new Image().src = address; }); // loads.js waits for it
   }
 
-  // Style sheets and JSON that scripts import are modules as well, which evaluate nothing.
+  // Style sheets and JSON that scripts import are modules as well, which evaluate nothing. What fails to come is asked
+  // for and reported each time, so that its own report must not ask once more; no socket can be imported.
+  const coming = new Set(); // addresses
   function awaitData(address, type) {
+    if (coming.has(address) || /^wss?:/.test(address)) return;
     const key = {};
+    coming.add(address);
     begin(key, realm);
-    import(address, { with: { type } }).catch(() => {}).then(nextTask).then(() => end(key));
+    import(address, { with: { type } }).catch(() => {}).then(nextTask).then(() => {
+      coming.delete(address);
+      end(key);
+    });
   }
 
   listen(self, 'securitypolicyviolation', (event) => {
