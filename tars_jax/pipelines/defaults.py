@@ -18,6 +18,7 @@ from tars_jax.pipelines.environments import EnvironmentTasks
 from tars_jax.pipelines.probing import TaskShape, probe, probes
 from tars_jax.pipelines.sections import chat_format
 from tars_jax.pipelines.starts import starting_point
+from tars_jax.rollout.pool_config import FEWEST
 from tars_jax.training import processes
 from tars_jax.training.run_directory import RunDirectory
 
@@ -100,7 +101,8 @@ def choices(config: Any, shapes: Sequence[TaskShape], has_player: bool, has_weig
     )
     seen = "pictures" if pictures else "text alone"
     rate, why = _learning_rate(scratch, has_weights, pictures)
-    batch, of_batch = _episodes(BATCH_STEPS, expected, 16, 192), per_episode
+    shrinks = scratch and config.ppo.min_batch is None and not config.ppo.strict_staleness
+    batch, of_batch = _episodes(BATCH_STEPS, steps if shrinks else expected, FEWEST, 192), per_episode
     episodes, earned = (sum(getattr(shape.seen, name) for shape in shapes) for name in ("episodes", "earned"))
     if scratch and EARNING * episodes > batch * earned:
         batch = min(192, -(-EARNING * episodes // earned)) if earned else 192
@@ -129,6 +131,8 @@ def choices(config: Any, shapes: Sequence[TaskShape], has_player: bool, has_weig
         Choice("reward.scale", 10.0**-digits, f"an episode was seen to earn {size:.3g}, whatever its sign"),
         Choice("ppo.updates", 36 if scratch else 16, beginning),
         Choice("ppo.min_batch", -(-batch // group) * group, of_batch),
+        Choice("ppo.batch_steps", BATCH_STEPS if shrinks else 0,
+               "of longer episodes fewer are taken" if shrinks else "a batch is so many episodes, however long"),
         Choice("ppo.gamma", gamma, of_gamma),
         Choice("ppo.minibatch_rows", 32 if scratch else 64, beginning),
         Choice("ppo.learning_rate", rate, why),

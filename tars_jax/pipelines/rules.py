@@ -100,7 +100,7 @@ JOB_RULES: dict[str, Rule] = {
     "value.patience": at_least(1),
     **fit_rules("value"),
     "ppo.updates": at_least(0),
-    **section_rules("ppo", ("min_batch", "max_staleness"), PoolConfig.RULES),
+    **section_rules("ppo", ("min_batch", "max_staleness", "batch_steps"), PoolConfig.RULES),
     **section_rules("ppo", ("value_weight",), PPOConfig.RULES),
 }
 

@@ -122,6 +122,9 @@ def test_from_random_weights_nothing_is_thought_and_budgets_follow_from_an_episo
     assert long["ppo.min_batch"].value == 48 and "30 steps" in long["ppo.min_batch"].reason
     assert long["agent.max_observation_tokens"].value >= 12
     assert values_of("Long", "ppo.group_size=32")["ppo.min_batch"].value == 64  # whole groups
+    assert long["ppo.batch_steps"].value == 1536
+    given = values_of("Long", "ppo.min_batch=40")["ppo.batch_steps"]
+    assert given.value == 0 and "however long" in given.reason
 
 
 def test_rewards_along_a_long_way_are_discounted_and_made_small() -> None:
@@ -163,6 +166,7 @@ def test_who_is_shown_how_thinks_as_it_is_shown() -> None:
     shown = values_of("Shown")
     assert shown["agent.thought"].value == "optional" and shown["demonstrations.episodes"].value > 0
     assert shown["ppo.entropy_bonus"].value == 0
+    assert shown["ppo.batch_steps"].value == 0
 
 
 def test_what_is_given_is_not_chosen() -> None:
