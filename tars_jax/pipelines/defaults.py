@@ -27,6 +27,7 @@ BATCH_STEPS = 1536  # of an update of PPO: its episodes are as many as give them
 IMITATED_STEPS = 4000  # of all demonstrations
 HORIZON = 100  # steps that a reward counts for, where they come along the way and an episode may have more
 EVEN = 8  # steps of an episode in which all texts have one length, so that a longer one is not expected
+TELLING = 10  # episodes by chance that say how many earn something
 EARNING = 3  # episodes of a batch that earn something, where few do
 
 
@@ -104,7 +105,7 @@ def choices(config: Any, shapes: Sequence[TaskShape], has_player: bool, has_weig
     shrinks = scratch and config.ppo.min_batch is None and not config.ppo.strict_staleness
     batch, of_batch = _episodes(BATCH_STEPS, steps if shrinks else expected, FEWEST, 192), per_episode
     episodes, earned = (sum(getattr(shape.seen, name) for shape in shapes) for name in ("episodes", "earned"))
-    if scratch and EARNING * episodes > batch * earned:
+    if scratch and episodes >= TELLING and EARNING * episodes > batch * earned:
         batch = min(192, -(-EARNING * episodes // earned)) if earned else 192
         of_batch = f"of {episodes} episodes by chance {earned or 'none'} earned something"
     played = [each for shape in shapes for each in (shape.seen, shape.shown) if each is not None]

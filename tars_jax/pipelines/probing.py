@@ -59,12 +59,12 @@ class TaskShape:
     instruction: str  # the longest that was seen
     screenshot: tuple[int, int] | None  # height and width; None: observations are text alone
     answer: int = 0  # tokens of the longest answer of a demonstration that was seen; 0: there are none
-    shown: Seen | None = None  # episodes of the player who shows how; None: there is none
     space: ActionSpace | None = None  # None: every GUI action
     varies: bool = False  # instructions differ from task to task, so that there may be longer ones
     needs_browser: bool = True
     begun: tuple[Task, ...] = ()  # those that were seen, with what the agent is told
     seen: Seen = Seen()
+    shown: Seen | None = None  # episodes of the player who shows how; None: there is none
 
 
 def probe(config: Any, writer: PromptWriter, kinds: Sequence[Sequence[Task]], chance: bool = False) -> list[TaskShape]:
@@ -205,7 +205,8 @@ async def _look(
                 shown.append(await trial.by_demonstrator(environment, observation, task))
             if chance and number < FEWEST_PROBES:
                 seen.append(await trial.by_chance(environment, task))
-        if spec.levels is None and seen and not any(each.earned for each in seen):
+        quick = spec.levels is None and not spec.needs_browser
+        if quick and seen and not any(each.earned for each in seen):
             until = time.monotonic() + SECONDS_BY_CHANCE
             while len(seen) < EPISODES_BY_CHANCE and time.monotonic() < until:
                 seed = tasks[0].seed + 2 * len(seen)  # even ones train

@@ -46,8 +46,8 @@ class Rows:
     log_probs: Array  # [R, T] float32: behavior policy
     versions: Array  # [R, T] int32: of the behavior policy, -1 elsewhere
     # Of the constraint that the tokens were sampled under (constrained.py); None: there was none.
-    states: Array | None = None  # [R, T] int32
-    budgets: Array | None = None  # [R, T] int32
+    states: Any = None  # [R, T] int32
+    budgets: Any = None  # [R, T] int32
 
 
 @dataclasses.dataclass(frozen=True)

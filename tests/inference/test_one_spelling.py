@@ -7,7 +7,7 @@ import numpy as np
 from tars_jax.agent.pattern import response_pattern
 from tars_jax.environment import ActionSpace, Function
 from tars_jax.inference.constraint import Constraints, compile_constraints
-from tars_jax.inference.one_spelling import spelled_one_way
+from tars_jax.inference.one_spelling import Encode, spelled_one_way
 from tars_jax.model.tokenizer import load_tokenizer
 
 A, B, C, AB, BC, STOP = range(6)
@@ -60,7 +60,7 @@ def test_of_a_call_nothing_but_the_argument_is_drawn() -> None:
     space = ActionSpace("tools", functions=(Function("answer", "Answers.", yes),))
     pattern = response_pattern("text", space=space, thought="never")
 
-    def compiled(encode: object) -> Constraints:
+    def compiled(encode: Encode | None) -> Constraints:
         found = compile_constraints(
             {"text": pattern}, tokenizer.token_bytes(), stop=tokenizer.end, vocabulary=768, encode=encode
         )
