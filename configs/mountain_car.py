@@ -2,7 +2,8 @@
 
 Command:  ./launch/local.sh train --config=mountain_car --config.seed=SEED
 
-RESULTS
+What to expect has not been measured: no whole run has been made. The player itself reaches the flag and earns more than
+90 (three seeds of three).
 """
 
 import ml_collections

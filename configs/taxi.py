@@ -2,7 +2,8 @@
 
 Command:  ./launch/local.sh train --config=taxi --config.seed=SEED
 
-RESULTS
+What to expect has not been measured: no whole run has been made. The planner itself takes a shortest way: 20 are earned
+at the end, and each step before costs 1.
 """
 
 import ml_collections
