@@ -46,6 +46,7 @@ def get_config() -> ml_collections.ConfigDict:
     config.solution_steps = 0  # tasks of websites whose recorded solution takes more are left out; 0: none
     for section in ("loggers", "model", "mesh", "agent", "browser", "fleet", "packing", "engine", "reward", "task"):
         config[section] = base[section]
+    config.agent.grammar, config.agent.show_budget, config.agent.max_steps = "text", True, 0
     config.agent.constrained = False
     config.agent.thought = "optional"
     config.agent.list_actions = False

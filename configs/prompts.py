@@ -32,12 +32,7 @@ def get_config() -> ml_collections.ConfigDict:
     config = train.get_config()
     config.environment = "prompts"
     config.environment_options = json.dumps(OPTIONS)
-    config.agent.grammar = "plain"
-    config.agent.thought = "never"
-    config.agent.show_budget = False
-    config.agent.max_observation_tokens = 1
     config.demonstrations.episodes = 0
-    config.browser.pages = 16
     config.engine.max_new_tokens = 4
     config.ppo.advantages = "group"
     config.ppo.group_size = 8

@@ -4,7 +4,7 @@ Command:  ./launch/local.sh reward_model --config=reward_model_small --config.mo
               --config.trajectories=RUN/trajectories/ppo, --config.seed=SEED    # RUN of configs/echo_small.py
 
 40% of the levels are held out: one half fits the map from scores to probabilities, the other half says what it is
-worth (`calibration` in result.json, and a table in report.html). It has not been run to its end.
+worth (`calibration` in result.json, and a table in report.html). Minutes; docs/reward_models.md has what came of it.
 """
 
 import ml_collections

@@ -115,6 +115,9 @@ def get_config() -> ml_collections.ConfigDict:
             "patience": 3600.0,  # seconds that it may be away; then the run ends, to be resumed
         }
     )
+    config.agent.grammar = placeholder(str)
+    config.agent.show_budget = placeholder(bool)
+    config.agent.max_steps = placeholder(int)
     config.agent.constrained = True
     config.agent.thought = placeholder(str)  # with constrained: optional, required or never
     config.agent.list_actions = placeholder(bool)  # the prompt says what can be called

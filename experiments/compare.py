@@ -17,6 +17,7 @@ from tars_jax.pipelines.config import flatten
 from tars_jax.pipelines.trends.of_runs import MEASURES, judge_runs, table
 from tars_jax.rules import Rule, each, one_of
 from tars_jax.training.metrics import read_metrics
+from tars_jax.training.progress import QUIET, Progress, working
 
 RATE = Rule(lambda value: type(value) in (int, float) and 0 <= value <= 1, "a success rate of 0 to 1")
 NEEDED = {
@@ -54,11 +55,13 @@ def read_run(path: Path) -> Run:
 
 
 def run(config: Any, run_directory: Any) -> None:
-    runs = [read_run(Path(path)) for path in config.runs]
+    read = Progress("read", len(config.runs), "runs", quiet=QUIET).each(config.runs)
+    runs = [read_run(Path(path)) for path in read]
     curves = [curve for curve in DEFAULT_CURVES if curve.section in config.sections]
     path = Path(config.output) if config.output else run_directory.path / "comparison.svg"
     settings = settings_of(runs, config.names)
-    save_figure(draw_comparison(runs, curves, config.title, config.names), path)
+    with working("draw"):
+        save_figure(draw_comparison(runs, curves, config.title, config.names), path)
     for name, group in settings.items():
         for member in group:
             result, score = member.result, Score.of_result(member.result)

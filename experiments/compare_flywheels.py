@@ -11,6 +11,7 @@ from tars_jax.evaluation.flywheel_comparison import FlywheelRun, by_control, dra
 from tars_jax.files import write_atomic
 from tars_jax.json_fields import read_object
 from tars_jax.rules import Rule
+from tars_jax.training.progress import working
 
 RULES = {
     "runs": Rule(
@@ -30,7 +31,8 @@ def run(config: Any, run_directory: Any) -> None:
     groups = by_control(found)
     figure = Path(config.output) if config.output else run_directory.path / "flywheels.svg"
     said = table(groups)
-    save_figure(draw(groups, config.title), figure)
+    with working("draw"):
+        save_figure(draw(groups, config.title), figure)
     write_atomic(figure.with_suffix(".md"), f"{said}\n".encode())
     print(said)
     print(figure)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,7 @@ from tars_jax.data.store.feeding import write_array_record
 from tars_jax.data.store.query import for_training
 from tars_jax.data.store.records import PURPOSES
 from tars_jax.rules import at_least, one_of
-from tars_jax.training.progress import QUIET, Progress, counting
+from tars_jax.training.progress import QUIET, Progress, counting, working
 from tars_jax.training.run_directory import RunDirectory
 from tars_jax.trajectory import Trajectory
 from tars_jax.trajectory.files import save_trajectory
@@ -43,7 +45,9 @@ def run(config: Any, run_directory: RunDirectory) -> int:
     path = Path(config.store)
     if config.action in ("check", "repair"):
         return _check(path, config.action)
-    with Store(path, create=config.action == "import") as store:
+    # What is listed goes to stdout alone; the rest of what may take a while says itself how far it is.
+    asking = contextlib.nullcontext() if config.action in ("export", "import") else working("store", stream=sys.stderr)
+    with asking, Store(path, create=config.action == "import") as store:
         if config.action == "summary":
             print(summary(store))
         elif config.action == "count":

@@ -52,7 +52,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
                 evaluated,
                 "train",
                 title=config.environment,
-                subtitle=f"options {config.environment_options}",
+                subtitle="" if config.environment_options == "{}" else f"options {config.environment_options}",
                 parts={name: name for name in names} if len(names) > 1 else {},
             )
             if all(episode.success is None for episode in evaluated.after):

@@ -12,6 +12,7 @@ from tars_jax import InputError
 from tars_jax.agent import Click, Hotkey, Point, Response, format_response
 from tars_jax.files import write_atomic
 from tars_jax.model.tokenizer import train_tokenizer
+from tars_jax.training.progress import working
 
 DIRECTIONS = ("up", "down", "left", "right")
 # Written out: a new game, or a better sentence, must not change the ids that every checkpoint depends on.
@@ -83,6 +84,7 @@ def run(config: Any, run_directory: Any) -> None:
     path = Path(config.output) if config.output else run_directory.path / "tokenizer.json"
     if os.path.isdir(path) or not os.path.isdir(path.parent):
         raise InputError(f"config.output must be a file in a folder that exists; got {config.output!r}")
-    tokenizer = train_tokenizer(corpus(config.samples, config.seed), config.vocabulary)
+    with working("tokenizer"):
+        tokenizer = train_tokenizer(corpus(config.samples, config.seed), config.vocabulary)
     write_atomic(path, tokenizer.to_str(pretty=True).encode())
     print(f"{path}: {tokenizer.get_vocab_size()} tokens")

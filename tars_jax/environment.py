@@ -88,6 +88,7 @@ class Transition:
     truncated: bool = False  # the environment's own limit ended it
     success: bool | None = None  # the verdict so far; None: the environment has none
     info: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    rewards: Mapping[str, float] = dataclasses.field(default_factory=dict)  # what each part of it says, to be measured
 
 
 @dataclasses.dataclass(frozen=True)

@@ -102,7 +102,10 @@ def without_nulls(value: Any) -> Any:
 
 def shown(value: Any) -> str:
     """A value in an error message, cut to a readable length."""
-    return reprlib.repr(value)
+    try:
+        return reprlib.repr(value)
+    except ValueError:  # of more digits than Python writes
+        return f"{type(value).__name__} with a number of thousands of digits"
 
 
 def is_text(value: Any) -> bool:

@@ -106,6 +106,7 @@ async def play_episode(
     observation, outcome, malformed = first, Outcome.TRUNCATED, 0
     ended: dict[str, str] = {}
     verdicts: list[bool | None] = []
+    measured: dict[str, float] = {}
     steps: list[Step] = []
     windows: list[ContextWindow] = []
     window, restart = WindowBuilder(), True
@@ -148,6 +149,7 @@ async def play_episode(
         else:
             transition = await environment.step(actions)
             verdicts.append(transition.success)
+            measured |= transition.rewards
         observation = config.seen(transition.observation)
         shown = writer.shown(observation)
         point = action_point(actions[0]) if actions else None
@@ -192,7 +194,12 @@ async def play_episode(
         steps=tuple(steps),
         outcome=outcome,
         reward=reward,
-        metadata={"final": dict(observation.info), "instruction": asked, **ended},
+        metadata={
+            "final": dict(observation.info),
+            "instruction": asked,
+            **({"rewards": measured} if measured else {}),
+            **ended,
+        },
         final_screenshot=observation.screenshot,
         final_text=shown.text,
         success=_success(task.verification, reward, verdicts),

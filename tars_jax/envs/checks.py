@@ -9,6 +9,7 @@ import contextlib
 import dataclasses
 import json
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -53,9 +54,13 @@ def transition(call: str, given: Any, *, may_be_empty: bool = False) -> Transiti
         raise EnvironmentFailure("protocol", f"{call} must give a Transition; got {type(given).__name__}")
     observation(call, given.observation, may_be_empty=may_be_empty)
     _check_json(call, given.info)
+    if not isinstance(given.rewards, Mapping):
+        message = f"rewards that a {call} gives must be numbers by name; got {given.rewards!r:.60}"
+        raise EnvironmentFailure("protocol", message)
     return dataclasses.replace(
         given,
         reward=_reward(call, given.reward),
+        rewards={str(name): _reward(call, value) for name, value in given.rewards.items()},
         terminated=_flag(call, "terminated", given.terminated),
         truncated=_flag(call, "truncated", given.truncated),
         success=None if given.success is None else _flag(call, "success", given.success, " or None"),

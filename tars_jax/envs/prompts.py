@@ -2,7 +2,8 @@
 
     load_environment("prompts", {"data": "sums.jsonl", "rewards": {"mine:exact": 1.0, "mine:short": 0.2}})
 
-One call can be made, `answer(text=...)`; with `agent.grammar=plain` what the policy writes is that text. A dialog of
+One call can be made, `answer(text=...)`; with `agent.grammar=plain`, which `train` has here unless told otherwise,
+what the policy writes is that text. A dialog of
 several turns goes on with what a function says (`env_response`), or with the record's own messages of the user. What
 reward functions need (the record, the dialog) is in `Observation.info`, which no policy sees.
 """
@@ -21,8 +22,7 @@ from tars_jax.envs.spec import EnvironmentResources, EnvironmentSpec
 from tars_jax.json_fields import Fields
 from tars_jax.plugins import Plugins
 from tars_jax.tasks.games.moves import Move
-from tars_jax.tasks.prompts import Form, Prompt, PromptSet, open_prompts
-from tars_jax.tasks.prompts.dataset import Sides
+from tars_jax.tasks.prompts import Form, Prompt, PromptSet, Sides, open_prompts
 
 NAME = "prompts"
 OPTIONS = (
@@ -156,8 +156,9 @@ def prompts_spec(options: Mapping[str, Any]) -> EnvironmentSpec:
         verification=verification,
         made_with=dict(options),
         judge=None if rewards is None else (_JUDGE, {"functions": rewards, "columns": list(prompts.columns)}),
+        answered_in_words=True,
         may_be_empty=True,
-        levels=prompts,
+        levels=prompts.dealt,
     )
 
 

@@ -89,6 +89,7 @@ class EnvironmentSpec:
     verification: Callable[[Task], Verification] = _own_verifier  # how a task's success is told, such as its reference
     made_with: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # options that `make` has; others: `reset`'s
     judge: tuple[str, Mapping[str, Any]] | None = None  # name and options of who judges, where the run names nobody
+    answered_in_words: bool = False  # what the policy says is the answer, turn by turn: a dialog, and no calls
     may_be_empty: bool = False  # observations that say nothing are none of its failures: the instruction says it all
     levels: Levels | None = None  # None: a task for any seed
     on_callers_loop: bool = False  # its coroutines run on the loop of whoever calls them, and never block it

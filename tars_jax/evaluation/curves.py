@@ -255,8 +255,11 @@ def _scale(axes: Any, curve: Curve, lines: list[tuple[Series, np.ndarray, np.nda
     if curve.percent:
         low, high = min(low, 0.0), max(high, 1.0)
         axes.yaxis.set_major_formatter(PercentFormatter(1.0))
-    # A change of a few per cent must not look like a landslide.
-    missing = max(0.25 * max(abs(low), abs(high), 1e-9) - (high - low), 0)
+    else:
+        axes.ticklabel_format(style="plain", useOffset=False, axis="y")  # there is no room for a factor above
+    # A change of a few per cent must not look like a landslide, nor one by rounding.
+    size = max(abs(low), abs(high))
+    missing = max(0.25 * (size if size > 1e-9 else 1.0) - (high - low), 0)
     low, high = low - missing / 2, high + missing / 2
     margin = 0.06 * (high - low)
     axes.set_ylim(low - margin, high + margin)

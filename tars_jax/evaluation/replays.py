@@ -56,20 +56,27 @@ def _task_title(trajectory: Trajectory, index: int) -> str:
     game = str(task.get("environment", ""))
     if game.count("/") > 1:  # the folder of a synthesized game; benchmarks are COLLECTION/MEMBER
         game = game.rstrip("/").rpartition("/")[2]
-    words = [game] if game else []
+    words = [game if ":" in game else game.replace("_", " ")] if game else []  # a name of Python's stays as it is
     options = task.get("options")
     options = options if isinstance(options, Mapping) else {}
     for key, value in {"seed": task.get("seed"), **options, "at most": task.get("max_steps")}.items():
+        key = str(key).replace("_", " ")
         if isinstance(value, list | tuple) and value:
             if any(isinstance(each, list | Mapping) for each in value):  # such as a question with its answers
                 continue
-            words.append(f"{key} {' to '.join(map(str, dict.fromkeys(value)))}")
+            words.append(f"{key} {_listed(list(dict.fromkeys(value)))}")
         elif isinstance(value, str | int | float):
             words.append(f"{key} {value}" + (f" step{'' if value == 1 else 's'}" if key == "at most" else ""))
-    shown = ", ".join(words).replace("_", " ")
+    shown = ", ".join(words)
     if len(shown) > _TITLE_CHARACTERS:
         shown = shown[:_TITLE_CHARACTERS] + "…"
     return f'Episode {index + 1} <span class="detail">{html.escape(shown)}</span>'
+
+
+def _listed(values: Sequence[object]) -> str:
+    """Two numbers are the ends of a range."""
+    is_range = len(values) == 2 and all(isinstance(each, int | float) for each in values)
+    return (" to " if is_range else ", ").join(map(str, values))
 
 
 def _instruction(trajectory: Trajectory) -> str:
@@ -85,7 +92,7 @@ def _strip_html(side: str, label: str, trajectory: Trajectory) -> str:
     head = MAX_STEPS - _LAST_STEPS if left_out else len(steps)
     cards = [_step_html(number, step) for number, step in steps[:head]]
     if left_out:
-        cards.append(f'<li class="gap">{left_out} more steps</li>')
+        cards.append(f'<li class="gap">{left_out} more step{"" if left_out == 1 else "s"}</li>')
         cards += [_step_html(number, step) for number, step in steps[-_LAST_STEPS:]]
     if trajectory.final_screenshot or trajectory.final_text:
         seen = _seen_html(trajectory.final_screenshot, trajectory.final_text, "Screenshot of the end")

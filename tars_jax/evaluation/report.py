@@ -233,10 +233,10 @@ def replays_section(strips: str) -> str:
     """What `replays_html` gives, as a section; nothing where there is none."""
     if not strips:
         return ""
+    ring = "; a ring marks where it pointed" if 'class="ring"' in strips else ""
     return (
         '<section class="replays"><h2>Replays</h2><p class="note">The first evaluation episodes as they came, not a '
-        "selection. Each card is what the policy saw and read before its action; a ring marks where it pointed.</p>"
-        f"{strips}</section>"
+        f"selection. Each card is what the policy saw and read before its action{ring}.</p>{strips}</section>"
     )
 
 

@@ -46,7 +46,9 @@ class RunningPage:
     ) -> None:
         """`place`: the folder of the page, where the run is a part of the one there."""
         self._run, self._folder = run, place or run.path
-        self._experiment = str(read_object(self._folder / "config.json", "experiment")["experiment"])
+        stored = read_object(self._folder / "config.json", "experiment", "config")
+        self._experiment = str(stored["experiment"])
+        self._of = str(stored["config"].get("environment", ""))
         self._path = self._folder / REPORT_FILE
         self._clock, self._now = clock, now
         self._next = -math.inf
@@ -111,7 +113,8 @@ class RunningPage:
             *curve_sections(curves_of(rows), rows, {}),
             replays_section(self._replays),
         ]
-        return page_html(_titled(self._experiment), str(self._run.path), parts, refresh)
+        title = _titled(self._experiment) + (f": {self._of}" if self._of else "")
+        return page_html(title, str(self._run.path), parts, refresh)
 
 
 def curves_of(rows: Sequence[MetricsRow]) -> list[Curve]:

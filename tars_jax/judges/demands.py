@@ -8,7 +8,7 @@ the few words of `_BETWEEN` may stand. So a sentence with any other word or sign
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from tars_jax.judges.statements import NUMBER_WORDS, is_price, unquoted, vocabulary
 
@@ -43,6 +43,10 @@ _AGAINST: tuple[tuple[tuple[str, ...], frozenset[str]], ...] = (
     (_CLOSED, frozenset(("open", "reopened", "opened again"))),
     (DONE["open"], frozenset(_CLOSED)),
 )
+# What forms call their fields, and what they do.
+_NAMES, _TEXTS = vocabulary("name title"), vocabulary("text message subject body")
+_MAKING = vocabulary("new add create make enter edit compose write change set")
+_STATES = vocabulary("is are")
 _DENIES = vocabulary("not cannot never no nothing unable failed")
 _ERRORS = vocabulary("error failed failure unable cannot")
 
@@ -95,7 +99,8 @@ class Demand:
 
     def _things(self) -> Iterator[tuple[Piece, ...]]:
         if self.kind:
-            yield (self.kind, self.thing)
+            yield ((*self.kind, *self.thing),)  # whole, as "note My Harvest" is another one
+            yield ((*self.kind, _NAMED, *self.thing),)
             yield (self.thing, self.kind)
         elif not self.is_value:
             yield ((Word(_KINDS),), self.thing)
@@ -116,6 +121,8 @@ class Demand:
     def says(self, tokens: Sequence[str]) -> bool:
         """Whether the sentence is one of the forms."""
         plain = self._plain(tokens)
+        if self.is_made and not _STATES.isdisjoint(plain):  # "is created" may be told of any day
+            return False
         return self.is_understood and any(
             _fits(form, plain) or _fits(form, _without_price(plain)) for form in self.forms
         )
@@ -163,11 +170,39 @@ class Demand:
         is_field = colon > 0 and _fits((self.thing,), plain[:colon])
         return () if not is_field or self.says(tokens) else tuple(plain[colon + 1 :])
 
-    @property
-    def given(self) -> list[tuple[str, ...]]:
-        """What an agent may give an action to bring it about, each in words: the object's name, or the value's."""
-        pieces = self.done if self.is_value else (self._uncounted(),)
-        return [tuple(min(word.options) for word in piece) for piece in pieces if piece]
+    def is_given_by(self, tokens: Sequence[str]) -> bool:
+        """Whether it is just what an agent has to give to bring it about: the object's name, or the value's."""
+        return any(_is(piece, tokens) for piece in self._given)
+
+    def is_field_with_it(self, tokens: Sequence[str], page: Iterable[Sequence[str]]) -> bool:
+        """Whether a form shows what was given, in the field for it: none to search, to go or to speak with."""
+        plain = self._plain(tokens)
+        sizes = [len(piece) for piece in self._given if _is(piece, plain[-len(piece) :])]
+        return any(self.is_field(plain[:-size], page) for size in sizes)
+
+    def is_field(self, tokens: Sequence[str], page: Iterable[Sequence[str]]) -> bool:
+        """Whether it is the name of the field for it, without a value. One that is called a box is it where a button
+        of the page says what is done with it."""
+        words = {token.casefold() for token in tokens if token != ":"}
+        is_message = any(word.options <= _MESSAGES for word in self.kind)
+        names = _folded(self.thing) if self.is_value else _TEXTS if is_message else _NAMES
+        is_box = words == {"box"} and any(
+            self.is_done_by(set(each[3:])) for each in page if tuple(each[:3]) == ("[", "button", "]")
+        )
+        made = names | _MAKING  # a kind alone may be the box to go to one
+        return is_box or (bool(words & made) and words <= made | _folded(self.kind) | vocabulary("a an the of for"))
+
+    def is_done_by_call(self, name: Collection[str], given: Iterable[Sequence[str]]) -> bool:
+        """Whether a call does it: its name is a verb of it, with its kind or not, and it is given the object's name."""
+        verbs = [word for word in name if self.is_done_by([word])]
+        return bool(verbs) and set(name) - set(verbs) <= _folded(self.kind) and any(map(self.is_given_by, given))
+
+    def is_done_by(self, verbs: Iterable[str]) -> bool:
+        """Whether one of the words is a verb of it, or saves whatever a form holds."""
+        return any(
+            verb in ("save", "submit") or not self.changes.isdisjoint(DONE.get(verb, ()))
+            for verb in map(str.casefold, verbs)
+        )
 
     @property
     def is_made(self) -> bool:
@@ -176,7 +211,7 @@ class Demand:
 
     @property
     def may_be_dragged(self) -> bool:
-        return not self.changes.isdisjoint(("moved", *PUT))
+        return bool(self.tail) and not self.changes.isdisjoint(("moved", *PUT))
 
     def is_place_of(self, tokens: Sequence[str]) -> bool:
         """Whether its object is in the sentence; of a field, the field with another value or none."""
@@ -185,6 +220,10 @@ class Demand:
         plain = self._plain(tokens)
         colon = plain.index(":") if ":" in plain else 0
         return colon > 0 and _fits((self.thing,), plain[:colon]) and not self.says(tokens)
+
+    @property
+    def _given(self) -> list[Piece]:
+        return [piece for piece in (self.done if self.is_value else (self._uncounted(),)) if piece]
 
     def _uncounted(self) -> Piece:
         """The object without how many of it."""
@@ -216,6 +255,7 @@ class Demand:
         return unquoted(tokens, [[min(word.options) for word in name] for name in names if name])
 
 
+_NAMED = Word(vocabulary("named called titled"))
 _COLON: Piece = (Word(frozenset((":",))),)
 
 
@@ -233,15 +273,24 @@ def tells_a_change(tokens: Sequence[str]) -> bool:
 _CHANGE_WORDS = frozenset(word for word in CHANGES if " " not in word) - {"on", "off", "open", "active", "inactive"}
 
 
+def _folded(piece: Piece) -> frozenset[str]:
+    return frozenset(option.casefold() for word in piece for option in word.options)
+
+
+def _is(piece: Piece, tokens: Sequence[str]) -> bool:
+    return len(piece) == len(tokens) and all(word.fits(token) for word, token in zip(piece, tokens, strict=True))
+
+
 def _fits(form: Sequence[Piece], tokens: Sequence[str], *, begun: bool = False) -> bool:
-    """Whether the pieces stand there in their order, with nothing else but small words between them."""
+    """Whether the pieces stand there in their order, with nothing else but small words between them, of which no
+    name may be a part."""
     if not form:
         return all(token.casefold() in _BETWEEN for token in tokens)
     piece, skipped = form[0], _BETWEEN | {","} if begun else ARTICLES
+    if piece[:1] and piece[0].exact:
+        skipped = _NAMED.options
     for place in range(len(tokens) - len(piece) + 1):
-        here = tokens[place : place + len(piece)]
-        begins = all(word.fits(token) for word, token in zip(piece, here, strict=True))
-        if begins and _fits(form[1:], tokens[place + len(piece) :], begun=True):
+        if _is(piece, tokens[place : place + len(piece)]) and _fits(form[1:], tokens[place + len(piece) :], begun=True):
             return True
         if tokens[place].casefold() not in skipped:
             return False

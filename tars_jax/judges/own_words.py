@@ -13,13 +13,14 @@ from typing import NamedTuple
 from urllib.parse import unquote_plus
 
 from tars_jax.judges.evidence import ENDED, NO_ACTION
-from tars_jax.judges.statements import Sentence, tokens_of, vocabulary
+from tars_jax.judges.statements import QUOTES, Sentence, tokens_of, vocabulary
 
 _CALL = re.compile(r"([A-Za-z_]\w*)\s*[(\[](.*)", re.DOTALL)
 _STRINGS = re.compile(r"'((?:\\.|[^'\\])*)'|\"((?:\\.|[^\"\\])*)\"|\[([^\]]*)\]", re.DOTALL)
 _INERT = vocabulary("finished wait noop scroll screenshot mouse_move hover")
 _PAUSES = _INERT - {"scroll"}
 _CLICKS = vocabulary("click left_single left_double double_click dblclick tap long_press push select select_option")
+_SUBMITTING = vocabulary("click left_single tap push select_option")  # one click; two open something, or nothing
 _POINTS = (
     _INERT | _CLICKS | vocabulary("right_single swipe drag open_app press_back press_home go_back go_forward tab_focus")
 )
@@ -27,7 +28,9 @@ _TYPES = vocabulary("type fill typewrite write input_text keyboard_type type_tex
 _PRESSES = vocabulary("hotkey press key keypress press_keys press_key")
 _OPENS = vocabulary("open_url goto navigate new_tab")
 _KEYS = vocabulary("enter return tab esc escape up down left right home end pageup pagedown space backspace")
-_SUBMITS = vocabulary("enter return space")
+_SUBMITS, _ENDS_FIELDS = vocabulary("enter return space"), vocabulary("enter return")
+_ELEMENT = re.compile(r"[a-z]?\d+")
+_LINE_END = re.compile(r"(?:\n|\\n)\Z")
 _HELD, _HARMLESS = vocabulary("ctrl control cmd meta command"), vocabulary("a c f l s enter")
 # Without a query, without letters that could stand for others.
 _PLAIN_ADDRESS = re.compile(r"(?:https?://)?[a-z0-9.:-]+(?:/[a-z0-9._-]{1,24})*/?")
@@ -53,13 +56,49 @@ class Deed(NamedTuple):
         return self.name in _CLICKS or self.name not in _POINTS | _OPENS
 
     @property
-    def moves(self) -> bool:
-        return self.name == "drag"
+    def submits(self) -> bool:
+        """Whether it may bring a change about: one click, Enter, or a line that is typed to its end."""
+        if self.types:
+            return any(map(_LINE_END.search, self.texts))
+        ends = bool(self.written) and {text.casefold() for text in self.written} <= _ENDS_FIELDS
+        return self.clicks or (self.name in _PRESSES and ends)
 
-    def names(self, words: Sequence[str]) -> bool:
-        """Whether one of its texts has just these, one after the other."""
-        said = f" {' '.join(word.casefold() for word in words)} "
-        return any(said in f" {' '.join(_folded(text))} " for text in self.texts)
+    @property
+    def clicks(self) -> bool:
+        return self.name in _SUBMITTING
+
+    @property
+    def types(self) -> bool:
+        return self.name in _TYPES
+
+    @property
+    def moves(self) -> bool:
+        """Whether it drags something to another place."""
+        return self.name == "drag" and len(set(self.texts)) > 1
+
+    @property
+    def verbs(self) -> frozenset[str]:
+        """Of a call that is of no mouse, keyboard or address: the words of its name."""
+        own = self.name not in _POINTS | _TYPES | _PRESSES | _OPENS
+        return frozenset(self.name.split("_")) if own else frozenset()
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """What it types or presses; of a call, its texts. The number of the element that gets it is none."""
+        names_element = (self.types or self.name in _PRESSES) and len(self.texts) > 1
+        return self.texts[1:] if names_element and _ELEMENT.fullmatch(self.texts[0]) else self.texts
+
+    @property
+    def letters(self) -> tuple[str, ...]:
+        """What it types, in a whole or by a key of one letter; of other keys `_unknown` tells."""
+        keys = [key for key in self.written if self.name in _PRESSES and len(key) == 1]
+        return self.written if self.types else tuple(keys)
+
+    @property
+    def given(self) -> list[tuple[str, ...]]:
+        """Its texts, word for word, but those with blanks around them."""
+        texts = [_line(text) for text in self.written]
+        return [tokens_of(text) for text in texts if text and text == text.strip()]
 
 
 def deeds_of(action: str) -> list[Deed]:
@@ -76,16 +115,23 @@ class OwnWords:
 
     def __init__(self, actions: Sequence[str], instruction: str) -> None:
         asked = {token.casefold() for token in tokens_of(instruction)}
+        wanted = f" {' '.join(tokens_of(instruction))} "
         self.could_write_anything = ""  # why; empty: it could not
+        self.unasked = ""  # what it typed that is no part of the instruction, in words; empty: nothing
         self._letters: Counter[str] = Counter()
         self.typed: set[tuple[str, ...]] = set()  # each text by itself, folded
         for action in actions:
             if action in (ENDED, NO_ACTION):
                 continue
             texts = _texts(action)
+            typed = [" ".join(tokens_of(_line(text))) for deed in deeds_of(action) for text in deed.letters]
+            if more := [said for said in typed if f" {said} " not in wanted]:
+                self.unasked = f"the agent typed what nobody asked for: {more[0]:.60}"
             for text in texts:
                 self._letters.update(letters_of(unquote_plus(text)))
             for line in _lines(action):
+                if not QUOTES.isdisjoint(_STRINGS.sub("", line)):
+                    self.could_write_anything = "an action has a quotation mark too many"
                 call = _CALL.match(line.strip())
                 if told := _unknown(call[1].casefold() if call else "", texts, asked):
                     self.could_write_anything = told
@@ -117,6 +163,11 @@ def is_inert(action: str) -> bool:
         return True
     calls = [_CALL.match(line.strip()) for line in action.splitlines() if line.strip()]
     return all(call is not None and call[1].casefold() in _INERT for call in calls)
+
+
+def _line(text: str) -> str:
+    """Without its end, and without what writes a quotation mark inside of quotation marks."""
+    return re.sub(r"\\(['\"\\])", r"\1", _LINE_END.sub("", text))
 
 
 def _unknown(name: str, texts: Sequence[str], asked: set[str]) -> str:

@@ -15,7 +15,7 @@ from tars_jax.judges.demands import Demand, is_error, tells_a_change
 from tars_jax.judges.evidence import Evidence
 from tars_jax.judges.judge import CannotSay
 from tars_jax.judges.judge_model import Kept, Scored
-from tars_jax.judges.own_words import OwnWords, deeds_of, is_inert, letters_of
+from tars_jax.judges.own_words import Deed, OwnWords, deeds_of, is_inert, letters_of
 from tars_jax.judges.requirements import asks_for_a_state, clauses_of, demanded, stated
 from tars_jax.judges.statements import Sentence, sentences_of, tokens_of
 
@@ -108,7 +108,7 @@ class _Episode:
         """The first that is not empty tells why the page does not show all of it."""
         if not self._page:
             return ["the last page is a picture" if self._is_picture else "nobody saw what the actions did"]
-        doubts = [self._own.could_write_anything]
+        doubts = [self._own.could_write_anything, self._own.unasked]
         doubts += [self._doubt(each) for each in demands]
         doubts += [self._unknown_beside(demands, known)]
         if self._pages and any(
@@ -149,20 +149,18 @@ class _Episode:
         showing = [
             place
             for place, page in enumerate(self._pages[: self.last + 1])
-            if any(demand.says(each.tokens) for each in page)
-        ]
-        before = [deed for deeds in self._deeds[: showing[0]] for deed in deeds if not deed.is_pause]
-        if not before or not (before[-1].changes or (before[-1].moves and demand.may_be_dragged)):
+            if any(demand.says(each.tokens) for each in page) and not self._is_filled_in(demand, place)
+        ] or [self.last]
+        acts = [(step, deed) for step in range(showing[0]) for deed in self._deeds[step] if not deed.is_pause]
+        last = acts[-1][1] if acts else Deed("wait", ())
+        is_call = demand.is_done_by_call(last.verbs, last.given)
+        if not (last.submits or is_call or (last.moves and demand.may_be_dragged)):
             return "it was found, not made: no action that changes something came before it"
+        given = is_call or self._is_given(demand, acts)
+        if not given and self._is_sent_elsewhere(demand, acts):
+            return "what was typed was sent from where nothing shows a form for it"
         seen = [each for page in self._pages[: showing[0]] for each in page]
         was = any(demand.is_place_of(each.tokens) for each in seen)
-        given = any(
-            deed.names(words)
-            for page, deeds in zip(self._pages, self._deeds[: showing[0]], strict=False)
-            if not any(each.is_search for each in page)  # who searches for it makes nothing
-            for deed in deeds
-            for words in demand.given
-        )
         tells = any(tells_a_change(each.tokens) for each in saying)
         if not (given and tells) and (demand.is_made or not was):
             return "it was found, not made: nothing of it was given or in sight before"
@@ -173,6 +171,49 @@ class _Episode:
             if tells and self._pages[place] == self._pages[following] and any(deed.changes for deed in deeds):
                 return "it may have been done twice"
         return ""
+
+    def _is_filled_in(self, demand: Demand, place: int) -> bool:
+        """Whether the page may show the value in the field where the agent typed it, before it is sent."""
+        typed = [text for deeds in self._deeds[:place] for deed in deeds if deed.types for text in deed.given]
+        confirmed = any(tells_a_change(each.tokens) and each not in self._first for each in self._pages[place])
+        return demand.is_value and not confirmed and any(map(demand.is_given_by, typed))
+
+    def _is_given(self, demand: Demand, acts: Sequence[tuple[int, Deed]]) -> bool:
+        """Whether a form that the last action sends was given just the object's name, or the value. `acts`: each with
+        the number of the page that it was done on."""
+        sent, _ = acts[-1]
+        return any(
+            any(map(demand.is_given_by, deed.given)) and self._is_form(demand, sent, filled=step < sent)
+            for step, deed in acts
+            if deed.types and not any(each.is_search for each in self._pages[step])  # who searches for it makes nothing
+        )
+
+    def _is_sent_elsewhere(self, demand: Demand, acts: Sequence[tuple[int, Deed]]) -> bool:
+        """Whether the last action may send what the agent typed into a box of something else: by a key, or by a click
+        on no button of the demand's, while the page has a line that ends with it and does not name the object before.
+        """
+        sent, last = acts[-1]
+        typed = [(step, text) for step, deed in acts if deed.types for text in deed.given]
+        if not last.clicks or not typed:
+            return bool(typed)
+        boxes = [
+            each
+            for step, text in typed
+            for each in self._pages[sent]
+            if each.tokens[-len(text) :] == text and each not in self._pages[step]
+            if (name := each.tokens[: -len(text)]) and not demand.is_place_of(name)
+        ]
+        return bool(boxes) and not any(demand.is_done_by(words) for words in last.given)
+
+    def _is_form(self, demand: Demand, number: int, *, filled: bool) -> bool:
+        """Whether the page is one to give the object's name, or the value, to. Not `filled`: it is given and sent at
+        once, so that no page shows in which of its fields."""
+        page = [each.tokens for each in self._pages[number]]
+        if filled:
+            return any(demand.is_field_with_it(each, page) for each in page)
+        fields = [demand.is_field(each, page) for each in page]
+        others = [each for each, is_field in zip(self._pages[number], fields, strict=True) if not is_field]
+        return any(fields) and all(each.is_harmless and not each.is_empty_box for each in others)
 
     def _is_own(self, demand: Demand, sentence: Sentence) -> bool:
         """Whether it may be a box with what the agent typed: its letters, or a value that no page confirmed."""

@@ -26,6 +26,7 @@ import os
 import pathlib
 import signal
 import sys
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from types import ModuleType
@@ -52,6 +53,7 @@ PLACE = (
     errno.EISDIR,
 )
 INTERRUPTED = 130  # as shells have it
+AGAIN = 0.02  # seconds until an interrupt that was dropped comes again
 HELP = ("--help", "-h")
 
 
@@ -163,6 +165,16 @@ def _let_signals_interrupt() -> None:
     """SIGTERM ends a run as Ctrl-C does; both also in a background job, which a shell starts with SIGINT ignored."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    sys.unraisablehook = _interrupt_again
+
+
+def _interrupt_again(unraisable: sys.UnraisableHookArgs) -> None:
+    """Python drops what is raised in a finalizer, of which libraries have many. An interrupt that came to one comes
+    again, a moment later."""
+    if isinstance(unraisable.exc_value, KeyboardInterrupt):
+        threading.Timer(AGAIN, os.kill, (os.getpid(), signal.SIGINT)).start()
+    else:
+        sys.__unraisablehook__(unraisable)
 
 
 def leave(code: int) -> NoReturn:

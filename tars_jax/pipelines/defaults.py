@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from tars_jax.agent.grammar_plain import PLAIN
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.envs.registry import load_environment
 from tars_jax.pipelines.config import flatten
@@ -29,6 +30,7 @@ HORIZON = 100  # steps that a reward counts for, where they come along the way a
 EVEN = 8  # steps of an episode in which all texts have one length, so that a longer one is not expected
 TELLING = 10  # episodes by chance that say how many earn something
 EARNING = 3  # episodes of a batch that earn something, where few do
+MOST_TURNS = 10  # of a dialog that a window holds
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,10 +71,19 @@ def chosen(config: Any) -> tuple[list[Choice], list[TaskShape] | None]:
         return [], None
     tasks = EnvironmentTasks(config)
     _, tokenizer, parent = starting_point(config.model.preset)
+    forms = [choice for choice in _forms(tasks) if choice.field in unset]  # in which a few episodes are played
+    config = filled(config, {choice.field: choice.value for choice in forms})
     writer = PromptWriter(tokenizer, 1, config.agent.show_budget, chat_format(tokenizer), MOST_TEXT)
     shapes = probe(config, writer, probes(config), chance=True)
     found = choices(config, shapes, tasks.has_reference, parent is not None)
-    return [choice for choice in found if choice.field in unset], shapes
+    return [*forms, *(choice for choice in found if choice.field in unset)], shapes
+
+
+def _forms(tasks: EnvironmentTasks) -> list[Choice]:
+    """How prompts and answers are written."""
+    said = all(kind.spec.answered_in_words for kind in tasks.kinds)
+    why = "what the policy writes is its answer" if said else "what the policy writes are calls"
+    return [Choice("agent.grammar", PLAIN if said else "text", why), Choice("agent.show_budget", not said, why)]
 
 
 def choices(config: Any, shapes: Sequence[TaskShape], has_player: bool, has_weights: bool) -> list[Choice]:
@@ -82,6 +93,7 @@ def choices(config: Any, shapes: Sequence[TaskShape], has_player: bool, has_weig
       has_player: there is somebody who shows how it is done.
       has_weights: the policy begins with weights that have learned something.
     """
+    said = config.agent.grammar == PLAIN
     steps = max(shape.seen.steps for shape in shapes)
     limit = max(shape.max_steps for shape in shapes)
     text, shortest = max(shape.seen.text for shape in shapes), min(shape.seen.shortest for shape in shapes)
@@ -119,13 +131,16 @@ def choices(config: Any, shapes: Sequence[TaskShape], has_player: bool, has_weig
         Choice("agent.thought", "never" if scratch else "optional", beginning),
         Choice("agent.list_actions", has_weights, f"{beginning}: a list of calls {'tells' if has_weights else 'says'} "
                f"{'it what there is' if has_weights else 'nothing to it'}"),
-        Choice("agent.max_observation_tokens", _multiple(min(MOST_TEXT, text + 2 if even else text * 1.5), 4),
+        Choice("agent.max_steps", max(config.agent.min_steps, min(limit, MOST_TURNS) - 1 if said else 0),
+               "earlier turns of a dialog stand in a window" if said else "a window a step"),
+        Choice("agent.max_observation_tokens",
+               _multiple(min(MOST_TEXT, max(text + 2 if even else text * 1.5, not pictures)), 4),
                f"{'each' if even else 'the longest'} text that was seen has {text} tokens"),
         Choice("engine.max_new_tokens", max(16, _multiple(answer * 1.25, 4)) if scratch else max(40, answer),
                f"the longest answer that was seen has {answer} tokens"),
         Choice("browser.pages", 8 if pictures else 16, f"observations are {seen}"),
-        Choice("demonstrations.episodes", _episodes(IMITATED_STEPS, shown, 100, 1000) if has_player else 0,
-               f"one takes {shown:.0f} steps" if has_player else "there is no player that shows how"),
+        Choice("demonstrations.episodes",
+               *_demonstrations(shown, f"one takes {shown:.0f} steps", has_player, said and has_weights)),
         Choice("supervised.updates", 700 if pictures else 300, f"observations are {seen}"),
         Choice("value.episodes", _episodes(1000, expected, 32, 200), per_episode),
         Choice("value.max_updates", 60 if pictures else 40, f"observations are {seen}"),
@@ -156,6 +171,14 @@ def _learning_rate(scratch: bool, has_weights: bool, pictures: bool) -> tuple[fl
     if scratch or not pictures:
         return 1e-3, "it begins with random weights" if scratch else "observations are text alone"
     return 1.5e-4, "it imitates what it sees in pictures, which large steps would undo"
+
+
+def _demonstrations(of_one: float, per_episode: str, has_player: bool, is_chat: bool) -> tuple[int, str]:
+    if not has_player:
+        return 0, "there is no player that shows how"
+    if is_chat:
+        return 0, "it begins with weights that have learned something, and a record's answer is what it is held to"
+    return _episodes(IMITATED_STEPS, of_one, 100, 1000), per_episode
 
 
 def _episodes(steps: float, of_one: float, least: int, most: int) -> int:

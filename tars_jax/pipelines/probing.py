@@ -26,10 +26,13 @@ from tars_jax.rollout.episode_runner import ATTEMPTS, page_resources
 from tars_jax.rollout.own_players import demonstrating_player
 from tars_jax.rollout.players import Player, PrivilegedEnvironment, random_player
 from tars_jax.sandbox.browser.service import browsers
+from tars_jax.training.progress import working
 from tars_jax.trajectory import ContextWindow
 
 MOST_PROBES, PROBES = 6, 24  # episodes that are begun to see what tasks look like: of each kind, of all of them
-FEWEST_PROBES = 2  # of each kind, of which there may be many; as many are shown by a reference player
+FEWEST_PROBES = (
+    2  # of each kind, of which there may be many; as many are played, and all that tell how long windows are
+)
 PROBED_AT_A_TIME = 2
 KINDS_BY_CHANCE, STEPS_BY_CHANCE = 6, 200  # that chance plays at most: kinds of tasks, steps of an episode
 EPISODES_BY_CHANCE, SECONDS_BY_CHANCE = 100, 5.0  # at most, where the first ones earn nothing: how many do?
@@ -73,7 +76,8 @@ def probe(config: Any, writer: PromptWriter, kinds: Sequence[Sequence[Task]], ch
 
     Raises InputError where one cannot be begun.
     """
-    return asyncio.run(_probed(config, writer, kinds, chance))
+    with working("probe"):
+        return asyncio.run(_probed(config, writer, kinds, chance))
 
 
 def probes(config: Any) -> list[list[Task]]:
@@ -196,14 +200,15 @@ async def _look(
 ) -> TaskShape:
     begun: list[tuple[Observation, Task]] = []
     shown, seen = list[Seen](), list[Seen]()
+    played = FEWEST_PROBES if spec.levels is None else max(FEWEST_PROBES, len(spec.levels.telling()))
     try:
         for number, task in enumerate(tasks):
             observation = await _first(environment, task)
             told = environment.instruction or task.instruction
             begun.append((observation, dataclasses.replace(task, instruction=told)))
-            if (spec.reference is not None or trial.own_player) and number < FEWEST_PROBES:
+            if (spec.reference is not None or trial.own_player) and number < played:
                 shown.append(await trial.by_demonstrator(environment, observation, task))
-            if chance and number < FEWEST_PROBES:
+            if chance and number < played:
                 seen.append(await trial.by_chance(environment, task))
         quick = spec.levels is None and not spec.needs_browser
         if quick and seen and not any(each.earned for each in seen):

@@ -56,7 +56,7 @@ from tars_jax.training import processes
 from tars_jax.training.constrained import AnswerConstraint
 from tars_jax.training.metrics import MetricsWriter
 from tars_jax.training.packing import Packer, PackingConfig
-from tars_jax.training.progress import Moment, Progress
+from tars_jax.training.progress import Moment, Progress, working
 from tars_jax.training.run_directory import RunDirectory
 from tars_jax.training.state import fresh_parameters
 from tars_jax.training.weight_sync import to_local_devices
@@ -148,6 +148,7 @@ class RunContext(RunSpec):
     of its page while it runs, where that is not the run's own.
     """
 
+    @working("prepare")
     def __init__(
         self,
         config: Any,

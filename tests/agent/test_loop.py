@@ -415,5 +415,16 @@ def test_success_is_the_tasks_own_statement(
     assert asyncio.run(play_episode(environment, first, script, SAID, AgentConfig(), **told)).success is success
 
 
+def test_what_parts_of_a_reward_say_is_kept() -> None:
+    class Parted(Corridor):
+        async def step(self, actions: Sequence[Action]) -> Transition:
+            transition = await super().step(actions)
+            return dataclasses.replace(transition, rewards={"exact": float(self.at), f"door {self.at}": 0.5})
+
+    played = play(Script(CLICK), Parted(exit=2))
+    assert played.metadata["rewards"] == {"exact": 2.0, "door 1": 0.5, "door 2": 0.5}
+    assert "rewards" not in play(Script(CLICK), Corridor(exit=2)).metadata
+
+
 def test_who_never_acted_has_not_succeeded() -> None:
     assert play(Script(GIBBERISH), Corridor()).success is False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import shutil
 import sqlite3
@@ -18,6 +19,7 @@ from tars_jax import InputError
 from tars_jax.data.datasets import read_dataset
 from tars_jax.data.store import Origin, Store, Verdict
 from tars_jax.data.store.checking import check, repair
+from tars_jax.data.store.records import HELD_OUT
 from tars_jax.data.store.routing import CT, SFT, batch_of, changed, route
 from tars_jax.data.store.verdicts import counted
 from tars_jax.trajectory import Outcome, Trajectory
@@ -164,6 +166,70 @@ def test_what_is_held_out_gets_into_no_set(store: Store) -> None:
     twin = dataclasses.replace(kept, id="twin", task={**kept.task, "seed": 99})
     store.hold_out([twin])
     assert (store.leaked(), store.alike()) == ([], ids[:1])
+
+
+def again(one: Trajectory, **task: object) -> Trajectory:
+    return dataclasses.replace(one, task={**one.task, **task})
+
+
+@pytest.mark.parametrize("options", [{"a": 1.0, "of": [{"b": 2.0}]}, {"of": [{"b": 2, "c": None}], "a": 1, "d": None}])
+def test_one_task_is_held_out_however_its_numbers_are_written(store: Store, options: dict[str, object]) -> None:
+    store.hold_out([again(played(1, True), options={"a": 1, "of": [{"b": 2}]}).task])
+    held, free = store.add([again(played(1, True), options=options), again(played(1, True), options={"a": 2})])
+    assert store.ids("held_out=1") == [held] and route(store, 0).sft == 1 and store.members(SFT) == [free]
+
+
+def test_what_earlier_versions_held_out_stays_so(store: Store) -> None:
+    """They told 1.0 in options from 1."""
+    held = again(played(1, True), options={"speed": 1.0})
+    written = json.dumps([held.task["environment"], 1, {"speed": 1.0}], sort_keys=True)
+    with store.journal.locked():
+        store.journal.append([{"hold_out": [[hashlib.sha256(written.encode()).hexdigest()[:32], ""]]}])
+    assert store.holds_out(held.task)
+    ids = store.add([held, again(held, options={"speed": 1})])
+    assert store.ids("held_out=1") == ids and route(store, 0).sft == 0
+
+
+def test_rows_of_earlier_versions_are_read(store: Store) -> None:
+    ids = store.add([played(0, True), played(1, True)])
+    store.close()
+    old = [{"add": {**event["add"]}} for event, _ in store.journal.events()]
+    for event in old:
+        for name in ("stage", "version", "played"):
+            del event["add"][name]
+    with store.journal.locked():
+        store.journal.replace(old)
+    with Store(store.path) as opened:
+        assert opened.ids("held_out=0") == ids and route(opened, 0).sft == 2 and check(store.path) == []
+
+
+def test_a_task_that_says_eval_is_held_out(store: Store) -> None:
+    """Its other episodes, too; one that is in a set already is not taken in."""
+    same, evaluated, trained = store.add(
+        [played(1, True), again(played(1, False), split="eval"), again(played(2, True), split="train")]
+    )
+    assert store.ids("held_out=1") == [same, evaluated] and store.holds_out(played(1, True).task)
+    assert route(store, 0).sft == 1 and store.members(SFT) == [trained]
+    with pytest.raises(InputError, match="tasks to hold out must be of no training set; got 1"):
+        store.add([played(3, True), again(played(2, False), split="eval")])
+    assert store.count("seed=3") == 1 and store.count("seed=2") == 1 and store.leaked() == []
+
+
+def test_an_episode_of_an_evaluation_is_no_training_whoever_adds_it_again(store: Store) -> None:
+    one, other = played(1, True), again(played(2, True), seed=1)  # of one task
+    (early,) = store.add([other])
+    evaluation = Origin(purpose="evaluation")
+    store.add([one, other], evaluation)
+    copies = store.add([one, dataclasses.replace(one, id="renamed", metadata={"from": "elsewhere"})])
+    assert store.ids("held_out=1") == [early, *copies] and store.count("purpose=evaluation") == 2
+    for id in (early, *copies):
+        with pytest.raises(InputError, match="for training only; got .* which an evaluation has recorded, too"):
+            store.assign("mine", "1", [id])
+    assert [HELD_OUT in each.metadata for each in store.load_judged("purpose=training")] == [True] * 3
+    (free,) = store.add([again(played(5, False), seed=1)])  # of the same task, played in another way
+    assert route(store, 0).ct == 1 and store.members(CT) == [free]
+    store.add([again(played(5, False), seed=1)], evaluation)
+    assert store.leaked() == [free] and (route(store, 1).ct, store.members(CT)) == (0, [])
 
 
 def test_a_sample_depends_on_the_seed_alone(store: Store, tmp_path: Path) -> None:

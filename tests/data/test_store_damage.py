@@ -122,13 +122,23 @@ def step(**change: Any) -> Step:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"task": {"environment": "maze", "seed": 2**63, "max_steps": 1}}, "seed must be a whole number from -9223"),
+        ({"task": {"environment": "maze", "seed": 2**63, "max_steps": 1}}, "seed of a task must be a whole number"),
+        ({"task": {"environment": "maze", "seed": True, "max_steps": 1}}, "seed of a task must be .*; got True"),
+        ({"task": {"environment": "", "seed": 1, "max_steps": 1}}, "environment of a task must be text .*; got ''"),
+        ({"task": {**played(1, True).task, "split": "eval", "about": {"split": "held_out"}}},
+         "field task.about.split must not be there, as split beside"),
+        ({"task": {**played(1, True).task, "split": "test"}}, "field task.split must be train or eval; got 'test'"),
         ({"task": {"environment": "maze\udc00"}}, "field task must be JSON of finite numbers and texts that"),
         ({"task": {"options": {"speed": float("nan")}}}, "field task must be JSON of finite numbers"),
         ({"task": {"options": {1: 2, "a": 3}}}, "field task must be JSON"),
         ({"id": "\ud83d"}, "field id must be JSON of .* texts that have a UTF-8 form"),
-        ({"metadata": {"judge": "\ud83d"}}, "name of a verdict must be text that has a UTF-8 form"),
-        ({"metadata": {"pixels": np.zeros(2)}}, "task, metadata, infos and texts must be JSON; .*ndarray"),
+        ({"metadata": {"judge": "\ud83d"}}, "field metadata must be JSON of .* texts that have a UTF-8 form"),
+        ({"metadata": {"a": [{"b": float("-inf")}]}}, "field metadata must be JSON of finite numbers"),
+        ({"metadata": {"a": 10**5000}}, "field metadata must be JSON of finite numbers .* of thousands of digits"),
+        ({"metadata": {"pixels": np.zeros(2)}}, "field metadata must be JSON of .*array"),
+        ({"final_text": "\udfff"}, "field final_text must be JSON of .* texts that have a UTF-8 form"),
+        ({"steps": (step(text="\ud800"),)}, r"field steps\[0\].text must be JSON of .* a UTF-8 form"),
+        ({"steps": (step(), step(info={"a": float("nan")}))}, r"field steps\[1\].info must be JSON of finite numbers"),
         ({"reward": float("inf")}, "field reward must be a finite number"),
         ({"task": {"environment": "maze"}}, "field task must have an environment and max_steps"),
         ({"steps": (played(1, True).steps[0], dataclasses.replace(played(1, True).steps[1], screenshot=b"no picture"))},
@@ -187,7 +197,14 @@ def test_what_is_said_by_names_of_no_text_is_refused(tmp_path: Path) -> None:
             lambda: store.holds_out(nothing),
             lambda: store.add([nothing]),
             lambda: store.judge({"\ud83d": Verdict(True, "judge")}),
-            lambda: store.hold_out([{"environment": "maze", "options": {"a": {1, 2}}}]),
+            lambda: store.hold_out([{"environment": "maze", "seed": 1, "options": {"a": {1, 2}}}]),
+            lambda: store.hold_out([{}]),
+            lambda: store.hold_out([{"environment": "maze"}]),
+            lambda: store.hold_out([{"environment": "maze\ud83d", "seed": 1}]),
+            lambda: store.hold_out([{"environment": "maze", "seed": float("nan")}]),
+            lambda: store.hold_out([{"environment": "maze", "seed": 1, "options": {"a": float("nan")}}]),
+            lambda: store.hold_out([{"environment": "maze", "seed": 2**200}]),
+            lambda: store.hold_out([{"environment": "recorded", "seed": 0}]),
         ):
             with pytest.raises(InputError):
                 wrong()
@@ -201,8 +218,11 @@ def test_a_whole_number_is_the_same_in_any_form(tmp_path: Path) -> None:
         store.hold_out([task])
         for same in ({**task, "seed": 1.0}, {**task, "options": {"level": 2.0}}):
             assert store.holds_out(same)
-        for other in ({**task, "seed": 1.5}, {**task, "options": {"level": 3.0}}, {**task, "seed": "1"}):
+        for other in ({**task, "seed": 2.0}, {**task, "options": {"level": 3.0}}, {**task, "options": {"level": True}}):
             assert not store.holds_out(other)
+        for none in (1.5, "1", True, None):
+            with pytest.raises(InputError, match="seed of a task must be a whole number"):
+                store.holds_out({**task, "seed": none})
         one = played(0, True)
         store.add([dataclasses.replace(one, task={**one.task, "seed": 3.0})])
         assert store.count("seed=3") == 1

@@ -364,14 +364,21 @@ def test_an_observation_that_is_none(observation: Any, said: str, what: str) -> 
     "reward", [math.nan, math.inf, -math.inf, np.float32("nan"), None, "1", [1.0], np.ones(2), 10**400, 1j]
 )
 def test_a_reward_that_is_none(reward: Any) -> None:
-    failed = failure(lambda: Plain(step=Transition(SEEN, reward)))
-    assert failed.kind == "reward" and "must be a finite number" in str(failed)
+    for transition in (Transition(SEEN, reward), Transition(SEEN, rewards={"part": reward})):
+        failed = failure(functools.partial(Plain, step=transition))
+        assert failed.kind == "reward" and "must be a finite number" in str(failed)
+
+
+def test_parts_of_a_reward_have_names() -> None:
+    failed = failure(lambda: Plain(step=Transition(SEEN, rewards=cast(Any, [1.0]))))
+    assert failed.kind == "protocol" and "must be numbers by name; got [1.0]" in str(failed)
 
 
 @pytest.mark.parametrize("reward", [1, True, np.float32(1), np.int64(1), np.array(1.0), np.bool_(True)])
 def test_numbers_of_any_kind_become_floats(reward: Any) -> None:
-    transition = given(Transition(SEEN, reward, cast(Any, np.bool_(True)), success=cast(Any, np.bool_(False))))
-    assert transition.reward == 1.0 and type(transition.reward) is float
+    terminated, success = cast(Any, np.bool_(True)), cast(Any, np.bool_(False))
+    transition = given(Transition(SEEN, reward, terminated, success=success, rewards={"part": reward}))
+    assert transition.reward == 1.0 and type(transition.reward) is float and transition.rewards == {"part": 1.0}
     assert transition.terminated is True and transition.success is False
 
 

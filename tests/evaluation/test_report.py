@@ -18,7 +18,7 @@ import pytest
 
 from tars_jax import InputError
 from tars_jax.evaluation import Counted, Curve, ReportData, Score, Series, render_report, verdict, write_report
-from tars_jax.evaluation.curves import curve_sections, smooth
+from tars_jax.evaluation.curves import DEFAULT_CURVES, curve_sections, smooth
 from tars_jax.evaluation.ending import compared
 from tars_jax.evaluation.replays import MAX_STEPS, outcome_badge, short_action
 from tars_jax.evaluation.scores import summary
@@ -200,12 +200,32 @@ def test_marks_stand_at_the_point() -> None:
 
 @pytest.mark.parametrize(
     ("game", "shown"),
-    [("runs/a_b/games/ice_river_3", "ice river 3"), ("miniwob/click-test", "miniwob/click-test"), ("shapes", "shapes")],
+    [
+        ("runs/a_b/games/ice_river_3", "ice river 3"),
+        ("miniwob/click-test", "miniwob/click-test"),
+        ("shapes", "shapes"),
+        ("my_world:Large", "my_world:Large"),
+    ],
 )
 def test_an_episode_is_titled_by_its_game(game: str, shown: str) -> None:
     played = dataclasses.replace(episode(1), task={"environment": game, "seed": 7})
     text = render_report(dataclasses.replace(example(), before=[played], after=[]))
     assert f'<span class="detail">{shown}, seed 7</span>' in text
+
+
+def test_options_of_an_episode_are_read_as_they_are_meant() -> None:
+    options = {"distance": [2, 5], "choices": ["0", "1", "2"], "data_of": "my_data:rows"}
+    played = dataclasses.replace(episode(1), task={"environment": "prompts", "options": options})
+    text = render_report(dataclasses.replace(example(), before=[played], after=[]))
+    assert "prompts, distance 2 to 5, choices 0, 1, 2, data of my_data:rows</span>" in text
+
+
+@pytest.mark.parametrize("value", [0.0, 3e-5, 2_000_000.0])
+def test_an_axis_has_no_factor_above_it(value: float) -> None:
+    """Which would be cut off: there is no room."""
+    rows = [MetricsRow(step, "ppo", 0.0, {"think_tokens": value}) for step in (1, 2)]
+    (section,) = curve_sections(DEFAULT_CURVES, rows, {})
+    assert "Think length" in section and not re.search(r">\s*[−\d.]*(1e|×)", section)
 
 
 @pytest.mark.browser

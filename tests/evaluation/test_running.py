@@ -23,7 +23,7 @@ class Run:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.stages: dict[str, dict[str, Any]] = {}
-        write_json(path / "config.json", {"experiment": "quickstart", "config": {}})
+        write_json(path / "config.json", {"experiment": "quickstart", "config": {"environment": "mine:Large"}})
 
     def results(self) -> Mapping[str, Mapping[str, Any]]:
         return self.stages
@@ -68,6 +68,7 @@ def test_it_says_how_far_the_run_is_and_what_is_done(run: Run) -> None:
     assert f"--config={run.path}/config.json --config.run={run.path}" in page
     assert "<tr><th>before</th><td>1:01</td><td>200</td><td>46.5%</td></tr>" in page
     assert "Improvement by PPO" in page and "Continual pretraining" in page and page.count("<svg") == 3
+    assert "<h1>Quickstart: mine:Large</h1>" in page
     assert f'http-equiv="refresh" content="{REFRESH}"' in page and "<script" not in page
 
 

@@ -112,7 +112,16 @@ PENS = "Put 2 'blue pens' into the 'cart'"
     [
         ([("Shop", "wait()"), ("Your cart: 2 blue pens", "wait()")], "Your cart: 1 mug", "an earlier page showed it"),
         ([("Shop", "click(start_box='(1,1)')")], "> 2 blue pens in the cart", "in no form that they know"),
-        ([("Shop", "fill('3', '2 blue pens cart')")], "cart: 2 blue pens", "the agent typed it"),
+        (
+            [("Shop", "fill('3', '2 blue pens cart')")],
+            "cart: 2 blue pens",
+            "typed what nobody asked for: 2 blue pens",
+        ),
+        (
+            [("Shop", "fill('3', '2')\nfill('4', 'blue pens')\nfill('5', 'cart')")],
+            "cart: 2 blue pens",
+            "the agent typed it",
+        ),
         ([("Shop", "hotkey(key='ctrl v')")], "cart: 2 blue pens", "keys together, which may paste or undo"),
         ([("Shop", "goto('http://shop/?x=1')")], "cart: 2 blue pens", "an address that may hold words of its own"),
         ([("Shop", "bash('cat page')")], "cart: 2 blue pens", "used bash, which may print"),
@@ -168,13 +177,98 @@ def test_what_is_found_is_not_made(judge: str, instruction: str, steps: list[tup
         asyncio.run(JUDGES[judge](episode(steps, final, instruction=instruction), task(instruction, fact)))
 
 
+FORM, NAMED = ("New project\nTitle", "type('Apollo')"), "New project\nTitle Apollo"
+
+
+@pytest.mark.parametrize("judge", JUDGES)
+@pytest.mark.parametrize(
+    ("steps", "final"),
+    [
+        # Nothing was sent.
+        *[
+            ([FORM, (NAMED, action)], MADE)
+            for action in (
+                "search(query='Apollo')", "back()", "zoom()", "create()", "call_user()",
+                "add_note_to_self(content='Apollo')", "think(content='x')",
+                "left_double(point='<point>5 5</point>')", "hotkey(key='tab')", "type(content=' ')",
+                "drag(start_point='<point>1 1</point>', end_point='<point>1 1</point>')",
+                "drag(start_point='<point>1 1</point>', end_point='<point>9 9</point>')",
+            )
+        ],
+        ([("Projects", "search(query='Apollo')")], MADE),
+        ([FORM, (NAMED, "hotkey(key='esc')"), ("Loading", "click('1')")], MADE),  # the form is gone
+        # Nothing shows a form for it.
+        *[
+            ([(box, "type('Apollo')"), (f"{box} Apollo", "click('1')")], MADE)
+            for box in ("Go to", "Ask", "Comment", "Chat", "Suche", "Find a project", "Box", "Project", "Your name", "")
+        ],
+        *[([(box, "type('Apollo\\n')")], MADE) for box in ("Go to", "Suche", "", "Title\nGo to", "Title\nBox:")],
+        ([("Title\nSearch", "type('Apollo')"), (NAMED, "click('1')")], MADE),
+        # Something else was given.
+        *[
+            ([("New project\nTitle", f"type('{typed}')"), (f"New project\nTitle {typed}", "click('1')")], MADE)
+            for typed in ("not Apollo", "Winter, Apollo", "apollo", "Apollo ", "Apollo Apollo", "Apollo 2", "Apollo's")
+        ],
+        # The rest of the sentence was typed.
+        ([("Title", "type('project Apollo was created')"), ("Title", "click('1')")], MADE),
+        ([FORM, (NAMED, "type(' was created')"), (NAMED, "click('1')")], MADE),
+        ([FORM, (NAMED, "hotkey(key='x')"), (NAMED, "click('1')")], MADE),
+        # Another one was made, or it is told of any.
+        *[
+            ([FORM, (NAMED, "click('1')")], f"The project {said} created.")
+            for said in ("My Apollo was", "the Apollo was", "New Apollo was", "Apollo is", "was Apollo")
+        ],
+        ([FORM, (NAMED, "click('1')")], "My Apollo was created."),
+        ([FORM, (NAMED, "click('1')")], "Created: just Apollo"),
+    ],
+)  # fmt: skip
+def test_what_was_not_given_and_sent_is_not_made(judge: str, steps: list[tuple[str, str]], final: str) -> None:
+    instruction = "Create a project named Apollo."
+    with pytest.raises(CannotSay):
+        asyncio.run(JUDGES[judge](episode(steps, final, instruction=instruction), task(instruction, MADE)))
+
+
+@pytest.mark.parametrize("judge", JUDGES)
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [("Standup\nGo to", "type('Standup\\n')")],
+        [("Standup\nGo to", "type('Standup')"), ("Standup\nGo to Standup", "hotkey(key='enter')")],
+        [("Standup\nGo to", "type('Standup')"), ("Standup\nGo to Standup", "click('1')")],
+        [("Standup", "drag(start_point='<point>1 1</point>', end_point='<point>9 9</point>')")],
+        [("Standup", "left_double(point='<point>5 5</point>')")],
+    ],
+)
+def test_nor_is_it_deleted(judge: str, steps: list[tuple[str, str]]) -> None:
+    asked, told = "Delete the event Standup.", "The event Standup was deleted."
+    with pytest.raises(CannotSay):
+        asyncio.run(JUDGES[judge](episode(steps, told, instruction=asked), task(asked, told)))
+    searched = [("Search", "type('Standup\\n')"), ("Standup", "click('1')")]
+    assert asyncio.run(JUDGES[judge](episode(searched, told, instruction=asked), task(asked, told))).success
+
+
 @pytest.mark.parametrize("judge", JUDGES)
 def test_what_an_action_explains_is_made(judge: str) -> None:
     made = [("Name:", "type('Apollo')"), ("Name: Apollo", "click('1')"), ("Wait", "wait()")]
     for instruction, fact, steps, final in (
         ("Create a project named Apollo.", MADE, made, MADE),
         ("Create a project named Apollo.", MADE, [("Name:", "type('Apollo\\n')")], MADE),
+        ("Create a project named Apollo.", MADE, [("Projects", "create_project(title='Apollo')")], MADE),
+        ("Create a project named Apollo.", MADE, [FORM, (NAMED, "hotkey(key='enter')")], MADE),
+        ("Create a project named Apollo.", MADE, [("Title", "fill('a12', 'Apollo')"), (NAMED, "click('7')")], MADE),
+        (
+            "Create a project 'It's'",
+            "The project 'It's' was created.",
+            [("Name:", "type('It\\'s\\n')")],
+            "The project It's was created.",
+        ),
         ("Set the language to German.", "The language is German.", [("Language: English", "click('1')")], GERMAN),
+        (
+            "Set the language to German.",
+            "The language is German.",
+            [("Language: English", "type('German')"), (GERMAN, "click('1')")],
+            f"Settings saved.\n{GERMAN}",
+        ),
     ):
         played = episode(steps, final, instruction=instruction)
         assert asyncio.run(JUDGES[judge](played, task(instruction, fact))) == (1.0, True)

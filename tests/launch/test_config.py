@@ -165,7 +165,7 @@ def test_help_takes_words_from_where_a_field_comes_from() -> None:
     assert about["ppo.min_batch"] == "verdicts sampled for an update"
     assert about["model.preset"] == "RUN/policy of an earlier stage"
     said = list_fields("quickstart", [], ROOT, JOB_RULES)
-    for field in ("ppo.updates=15", "agent.max_steps=0", "browser.size=96", "supervised.optimizer=muon"):
+    for field in ("ppo.updates=12", "agent.max_steps=0", "browser.size=96", "supervised.optimizer=muon"):
         assert said.partition(f"  --config.{field}\n")[2].startswith("      "), field
     assert "--config.agent.grammar=text\n      of the answers; must be one of 'text', 'tool', 'plain'\n" in said
 

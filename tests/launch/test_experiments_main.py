@@ -1,7 +1,9 @@
 import errno
+import functools
 import json
 import os
 import pathlib
+import shlex
 import signal
 import subprocess
 import sys
@@ -55,6 +57,13 @@ def run(config, run_directory):
         libc.__cxa_atexit(libc.abort, None, None)  # as XLA's threads do when what they use is destroyed
         print("waiting", flush=True)
         time.sleep(60)
+    if config.error == "wait in a finalizer":
+        class Waits:
+            def __del__(self):
+                print("waiting", flush=True)
+                time.sleep(60)
+        Waits()
+        time.sleep(60)
     if run_directory.finished("count") is None:
         run_directory.finish("count", {"steps": config.steps})
     if run_directory.finished("after") is None:
@@ -71,6 +80,7 @@ def root(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Pat
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "dummy.py").write_text(text)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TARS_JAX_PYTHONPATH", "")
     return tmp_path
 
 
@@ -203,13 +213,15 @@ def test_help_names_the_fields(root: pathlib.Path, capsys: pytest.CaptureFixture
 
 
 @pytest.mark.multiprocess
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_signals_say_how_to_resume(root: pathlib.Path, number: signal.Signals) -> None:
+@pytest.mark.parametrize(
+    ("number", "error"), [(signal.SIGINT, "wait"), (signal.SIGTERM, "wait"), (signal.SIGTERM, "wait in a finalizer")]
+)
+def test_signals_say_how_to_resume(root: pathlib.Path, number: signal.Signals, error: str) -> None:
     program = (
         f"import sys, pathlib, experiments.__main__ as m; m.leave(m.main(sys.argv[1:], pathlib.Path({str(root)!r})))"
     )
     process = subprocess.Popen(
-        [sys.executable, "-c", program, "dummy", "--config.run=here", "--config.error=wait"],
+        [sys.executable, "-c", program, "dummy", "--config.run=here", f"--config.error={error}"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -220,10 +232,76 @@ def test_signals_say_how_to_resume(root: pathlib.Path, number: signal.Signals) -
         while "waiting" not in process.stdout.readline():
             assert process.poll() is None
         process.send_signal(number)
-        said, error = process.communicate(timeout=PATIENCE_S)
+        said, last = process.communicate(timeout=PATIENCE_S)
     finally:
         process.kill()
         process.wait()
-    assert process.returncode == 130 and said.endswith("tidied\n")
-    assert error.endswith("./launch/local.sh dummy --config=here/config.json --config.run=here\n")
+    assert process.returncode == 130 and (said.endswith("tidied\n") or error != "wait")
+    assert last.endswith("./launch/local.sh dummy --config=here/config.json --config.run=here\n")
     assert main(["dummy", "--config=here/config.json", "--config.run=here", "--config.error=x"], root) == 2
+
+
+SCRIPT = """
+import pathlib, sys, time
+from tars_jax.environment import ActionSpace, Function, Observation, Transition
+from tars_jax.pipelines.command import main
+
+MARKS = pathlib.Path("once"), pathlib.Path("twice")
+
+
+class Slow:
+    instruction = "Say it."
+    action_space = ActionSpace("tools", functions=(Function("say", "Says it.", {"type": "object", "properties": {}}),))
+    max_steps = 1
+
+    def reset(self, task):
+        for mark in MARKS:
+            if not mark.exists():
+                mark.touch()
+                print("waiting", flush=True)
+                time.sleep(3)
+                break
+        return Observation(text="now")
+
+    def step(self, actions):
+        return Transition(Observation(text="over"), 1.0, terminated=True, success=True)
+
+    def close(self):
+        pass
+
+
+if __name__ == "__main__":
+    sys.exit(main(["try", "mine:Slow", "--config.run=a run"]))
+"""
+
+
+@pytest.mark.multiprocess
+@pytest.mark.slow
+def test_what_an_interrupted_script_elsewhere_says_can_be_pasted(tmp_path: pathlib.Path) -> None:
+    """`python 'my own/mine.py'` finds mine:Slow beside itself, and so does the command that it prints, twice."""
+    script = tmp_path / "my own" / "mine.py"
+    script.parent.mkdir()
+    script.write_text(SCRIPT)
+    others = {name: value for name, value in os.environ.items() if name != "TARS_JAX_PYTHONPATH"}
+    start = functools.partial(
+        subprocess.Popen, cwd=tmp_path, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        env={**others, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    launcher, command = f"{ROOT}/launch/local.sh", shlex.join([sys.executable, "my own/mine.py"])
+    started = shlex.join([sys.executable, "-P", "-m", "experiments"])  # by the launcher, behind its set-up
+    for _ in range(2):
+        begun = start(["sh", "-c", f"{command.replace(launcher, started)} & wait $!"], start_new_session=True)
+        assert begun.stdout is not None
+        try:
+            while "waiting" not in begun.stdout.readline():
+                assert begun.poll() is None
+            os.killpg(begun.pid, signal.SIGINT)
+            _, said = begun.communicate(timeout=PATIENCE_S)
+        finally:
+            os.killpg(begun.pid, signal.SIGKILL)
+            begun.wait()
+        command = said.strip().splitlines()[-1].removeprefix("Interrupted. Resume with: ")
+        assert command.startswith(f"PYTHONPATH='my own:{ROOT}' {launcher} try "), said
+    done = start(["sh", "-c", command.replace(launcher, started)])
+    said, complaints = done.communicate(timeout=PATIENCE_S)
+    assert done.returncode == 0 and "try: resuming a run" in said and "report: a run" in said, complaints

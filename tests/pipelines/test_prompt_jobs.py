@@ -11,6 +11,7 @@ import pytest
 from experiments.__main__ import main
 from tars_jax import InputError
 from tars_jax.pipelines.config import load_config
+from tars_jax.pipelines.defaults import chosen, filled
 from tars_jax.pipelines.environments import EnvironmentTasks
 from tars_jax.pipelines.run_context import RunSpec
 from tars_jax.training.metrics import read_metrics
@@ -39,6 +40,11 @@ def config_of(*flags: str, **options: Any) -> Any:
     return load_config("train", arguments, root=ROOT, rules={})
 
 
+def spec_of(config: Any) -> RunSpec:
+    found, shapes = chosen(config)
+    return RunSpec(filled(config, {choice.field: choice.value for choice in found}), shapes)
+
+
 def test_held_out_rows_are_played_once_each_and_never_trained_on() -> None:
     tasks = EnvironmentTasks(config_of())
     held_out, stream = tasks.held_out(200), tasks.training(None)
@@ -50,9 +56,38 @@ def test_held_out_rows_are_played_once_each_and_never_trained_on() -> None:
 
 
 def test_the_longest_prompt_decides_how_large_windows_are() -> None:
-    spec = RunSpec(config_of("engine.max_length=0", data=PAGE, held_out=0.5))
+    spec = spec_of(config_of("engine.max_length=0", data=PAGE, held_out=0.5))
     assert max(len(shape.instruction) for shape in spec.shapes) == len("words " * 40)
     assert spec.config.packing.row_length > 40
+
+
+def dialogs() -> list[dict[str, Any]]:
+    """The longest prompt, the longest answer and the longest reply are of three records."""
+
+    def say(*texts: str) -> list[dict[str, str]]:
+        return [{"role": ("user", "assistant")[place % 2], "content": text} for place, text in enumerate(texts)]
+
+    short = [{"messages": say(f"ask {number}", "yes", "go on", "no")} for number in range(6)]
+    return [
+        *short,
+        {"messages": say("ask", "because " * 30, "go on", "no")},
+        {"messages": say("ask", "a", "more " * 40, "b")},
+    ]
+
+
+def test_what_follows_from_a_data_set() -> None:
+    """Texts are answered by text, without a budget; a dialog stands in one window; what is longest is seen."""
+
+    def follows(**options: Any) -> dict[str, Any]:
+        arguments = ["--config.environment=prompts", f"--config.environment_options={json.dumps(options)}"]
+        found, _ = chosen(load_config("train", arguments, root=ROOT, rules={}))
+        return {choice.field: choice.value for choice in found}
+
+    once, dialog = follows(data=f"{PLACE}:records"), follows(data=f"{__name__}:dialogs", max_turns=2)
+    assert once["agent.grammar"] == dialog["agent.grammar"] == "plain" and not once["agent.show_budget"]
+    assert once["agent.max_steps"] == 0 and dialog["agent.max_steps"] == 1
+    assert once["demonstrations.episodes"] > 0  # of answers, from random weights
+    assert dialog["agent.max_observation_tokens"] >= 40 and dialog["engine.max_new_tokens"] >= 30
 
 
 VAULT = "environment=tars_jax.envs.examples.functions_vault:Vault"
@@ -63,12 +98,16 @@ VAULT = "environment=tars_jax.envs.examples.functions_vault:Vault"
     [
         ((), {"rewards": {f"{PLACE}:exact": 1.0}}, "must take prompt, completion.*got the parameter 'answer'"),
         ((), {"rewards": {f"{PLACE}:exat": 1.0}}, "'exat' must be an attribute of .*; it has 'exact'"),
-        ((VAULT, "environment_options={}"), None, "agent.grammar must be text or tool where more can be called"),
+        (
+            (VAULT, "environment_options={}", "agent.grammar=plain"),
+            None,
+            "agent.grammar must be text or tool where more can be called",
+        ),
     ],
 )
 def test_what_cannot_be_is_told_before_anything_is_played(flags: Any, options: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        RunSpec(config_of(*flags, **({} if options is None else {"data": PAGE, **options})))
+        spec_of(config_of(*flags, **({} if options is None else {"data": PAGE, **options})))
 
 
 @pytest.mark.full

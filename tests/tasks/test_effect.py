@@ -50,7 +50,7 @@ def test_the_effect_alone_is_right() -> None:
     assert not wrong(state(tickets=tickets(LAMP, DONE_DESK, RUG)), CLOSED)
     assert not wrong(state(tickets=tickets(RUG, DONE_DESK, LAMP)), CLOSED), "rows have no order"
     assert not wrong(state(tickets=tickets(LAMP, DONE_DESK, DOOR)), CLOSED, NEW, GONE)
-    assert not wrong(state(tickets=tickets((1.0, " Lamp\r\n", "open", ""), DESK)), GONE), "values are texts"
+    assert not wrong(state(tickets=tickets((1.0, "Lamp\r\n", "open", ""), DESK)), GONE), "values are texts"
     assert not wrong(state()), "where nothing is to change"
 
 
@@ -174,7 +174,9 @@ def test_any_json_becomes_tables() -> None:
     assert fingerprint(to_tables({"a": [1, 2]})) == fingerprint(to_tables({"a": [2, 1]}))
     assert fingerprint(to_tables({"a": [1, 2]})) != fingerprint(to_tables({"a": [1, 2, 2]}))
     assert plain("x " * 30_000 + "y") != plain("x " * 30_000 + "z"), "long texts are compared to their end"
-    assert plain(True) == plain(1.0) == plain(" 1\r\n") == "1" and plain(None) == ""
+    assert plain(True) == plain(1.0) == plain("1\r\n") == "1" and plain(None) == ""
+    assert plain("a  \r\nb\n\n") == "a\nb" and plain("    a\nb") == "    a\nb", "blanks in front are seen"
+    assert plain("Lamp ") == "Lamp " != plain("Lamp") != plain(" Lamp")
 
 
 def test_a_row_that_changed_is_no_row_that_came_and_one_that_went() -> None:

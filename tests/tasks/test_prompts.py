@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from tars_jax import InputError
-from tars_jax.tasks.prompts import Form, PromptSet, open_prompts, read_prompt
-from tars_jax.tasks.prompts.dataset import Sides
+from tars_jax.tasks.prompts import Form, PromptSet, Sides, open_prompts, read_prompt
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -113,17 +112,17 @@ def numbered(count: int) -> list[dict[str, str]]:
 
 
 def prompts(of: PromptSet, split: str, count: int, stream: int = 0) -> list[str]:
-    return [of.prompt(of.seed(split, index, stream)).instruction for index in range(count)]
+    return [of.prompt(of.dealt.seed(split, index, stream)).instruction for index in range(count)]
 
 
 def test_no_row_is_on_both_sides_and_each_comes_once_before_any_comes_again(tmp_path: Path) -> None:
     rows = opened(write(tmp_path / "a file.jsonl", [*numbered(50), *numbered(50)]), held_out=0.2)
     trained, evaluated = prompts(rows, "train", 80), prompts(rows, "eval", 20)
-    assert (rows.count("train"), rows.count("eval")) == (80, 20)  # the same prompt twice is on one side
+    assert (rows.dealt.count("train"), rows.dealt.count("eval")) == (80, 20)  # the same prompt twice is on one side
     assert len(set(trained)) == 40 and len(set(evaluated)) == 10 and not set(trained) & set(evaluated)
     assert sorted(prompts(rows, "train", 160)[80:]) == sorted(trained) != prompts(rows, "train", 160)[80:]
     assert prompts(rows, "train", 80) == trained != prompts(rows, "train", 80, stream=1)
-    seeds = [rows.seed("train", index, stream) for index in range(160) for stream in range(3)]
+    seeds = [rows.dealt.seed("train", index, stream) for index in range(160) for stream in range(3)]
     assert all(seed % 2 == 0 and seed < 2**53 for seed in seeds) and len(set(seeds)) == 480
 
 
@@ -138,9 +137,9 @@ def test_records_say_their_side_and_what_is_evaluated_on_is_not_trained_on(tmp_p
     records = [{"prompt": "a", "split": "train"}, {"prompt": "b", "split": "eval"}, {"prompt": "c"}, {"prompt": "b"}]
     rows = opened(write(tmp_path / "said.jsonl", records))
     assert (sorted(prompts(rows, "train", 2)), prompts(rows, "eval", 1)) == (["a", "c"], ["b"])
-    assert rows.count("train") == 2
+    assert rows.dealt.count("train") == 2
     apart = opened(write(tmp_path / "a.jsonl", numbered(6)), write(tmp_path / "b.jsonl", numbered(2)))
-    assert (apart.count("train"), sorted(prompts(apart, "eval", 2))) == (4, ["row 0", "row 1"])
+    assert (apart.dealt.count("train"), sorted(prompts(apart, "eval", 2))) == (4, ["row 0", "row 1"])
     with pytest.raises(InputError, match=r"bad.jsonl:1: field split must be train or eval; got 'test'"):
         opened(write(tmp_path / "bad.jsonl", [{"prompt": "a", "split": "test"}]))
 
@@ -148,10 +147,10 @@ def test_records_say_their_side_and_what_is_evaluated_on_is_not_trained_on(tmp_p
 def test_longer_prompts_are_left_out_and_the_longest_of_each_side_is_told(tmp_path: Path) -> None:
     data = write(tmp_path / "a.jsonl", [*numbered(12), {"prompt": "x" * 100}])
     rows = opened(data, max_characters=20)
-    assert rows.count("train") + rows.count("eval") == 12
-    longest = {rows.prompt(seed).instruction for seed in rows.telling()}
-    assert max(map(len, longest)) == len("row 11") and {seed % 2 for seed in rows.telling()} == {0, 1}
-    assert "x" * 100 in {opened(data).prompt(seed).instruction for seed in opened(data).telling()}
+    assert rows.dealt.count("train") + rows.dealt.count("eval") == 12
+    longest = {rows.prompt(seed).instruction for seed in rows.dealt.telling()}
+    assert max(map(len, longest)) == len("row 11") and {seed % 2 for seed in rows.dealt.telling()} == {0, 1}
+    assert "x" * 100 in {opened(data).prompt(seed).instruction for seed in opened(data).dealt.telling()}
 
 
 def test_lines_end_with_line_feeds_alone_and_a_byte_order_mark_is_no_text(tmp_path: Path) -> None:
@@ -195,7 +194,7 @@ def given() -> list[Any]:
 
 
 def test_a_function_gives_records_too() -> None:
-    assert opened(f"{__name__}:given").count("train") == 9
+    assert opened(f"{__name__}:given").dealt.count("train") == 9
 
 
 # ---- tables
@@ -224,9 +223,11 @@ def test_a_folder_of_the_hub_has_splits(tmp_path: Path) -> None:
         renamed = [{"prompt": f"{split} {each['prompt']}"} for each in numbered(count)]
         pq.write_table(pa.Table.from_pylist(renamed), tmp_path / "data" / f"{split}-00000-of-00001.parquet")
     alone = opened(str(tmp_path), held_out=0.5)
-    assert (alone.count("train"), alone.count("eval")) == (3, 3)
+    assert (alone.dealt.count("train"), alone.dealt.count("eval")) == (3, 3)
     both = opened(str(tmp_path), str(tmp_path))
-    assert (both.count("train"), both.count("eval")) == (6, 9) and prompts(both, "eval", 1)[0].startswith("test")
+    assert (both.dealt.count("train"), both.dealt.count("eval")) == (6, 9) and prompts(both, "eval", 1)[0].startswith(
+        "test"
+    )
 
 
 def test_pictures_in_a_column_are_refused(tmp_path: Path) -> None:

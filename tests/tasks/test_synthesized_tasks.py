@@ -20,6 +20,7 @@ from tars_jax.tasks.websites.task import SYNTHESIZED, WebsiteTask, read_website_
 
 TASKS = read_website_tasks(SYNTHESIZED)
 SITES = sorted({task.site for task in TASKS})
+ALL = (pytest.mark.full, pytest.mark.timeout(1800))  # fifty tasks of a site, a session each
 SAMPLED = {"fossil": 1, "trac": 1}  # of the tasks, in every run of the tests
 
 
@@ -51,7 +52,7 @@ def test_each_is_a_task_of_a_declared_site_on_one_side_of_the_split() -> None:
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, or another kind of isolation")
 @pytest.mark.parametrize(
     ("site", "most"),
-    [*SAMPLED.items(), *(pytest.param(site, 0, marks=pytest.mark.full, id=f"{site}-all") for site in SITES)],
+    [*SAMPLED.items(), *(pytest.param(site, 0, marks=ALL, id=f"{site}-all") for site in SITES)],
 )
 def test_a_recorded_solution_earns_the_reward_and_doing_nothing_none(site: str, most: int) -> None:
     if not is_installed(load_website(site)):

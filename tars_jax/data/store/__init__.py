@@ -26,6 +26,7 @@ from tars_jax import InputError
 from tars_jax.data.store.index import Index
 from tars_jax.data.store.journal import FILE as JOURNAL
 from tars_jax.data.store.journal import HEAD, INDEX, Journal
+from tars_jax.data.store.query import HELD_OUT as IS_HELD_OUT
 from tars_jax.data.store.query import parse
 from tars_jax.data.store.records import (
     HELD_OUT,
@@ -38,18 +39,21 @@ from tars_jax.data.store.records import (
     row_of,
     start_key,
     task_key,
+    task_keys,
     write_new,
 )
 from tars_jax.data.store.unnumbered import say_what_nothing_tells
 from tars_jax.data.store.verdicts import Verdict, own_verdict
 from tars_jax.environment import Task
 from tars_jax.json_fields import is_text, shown
+from tars_jax.tasks.splits import EVAL, split_of
 from tars_jax.trajectory import Trajectory
 
 __all__ = ["Origin", "Store", "Verdict", "is_store"]
 
 _UNKNOWN = Origin()
 _ID = re.compile("[0-9a-f]{64}")
+_HOLD_OUT = "SELECT 1 FROM held_out WHERE task = ?"
 AT_A_TIME = 256  # episodes that are written before their events are
 
 
@@ -105,14 +109,18 @@ class Store:
         """Keeps episodes, each once however often it is added; returns their ids in the order of `trajectories`.
 
         Each has its own verdict, of its environment or judge; `verdicts` are further ones, by the trajectory's id.
-        What is damaged of an episode that is there already is mended. Raises InputError for a trajectory that
-        contradicts itself or could not be read back as it is; those before it are kept.
+        What is damaged of an episode that is there already is mended. A task that says `"split": "eval"` is held out
+        with its episode. Raises InputError for a trajectory that contradicts itself or could not be read back as it is;
+        those before it are kept.
         """
         ids: list[str] = []
         batch: list[Record] = []
         try:
             for trajectory in trajectories:
-                batch.append(record_of(trajectory, origin))
+                record = record_of(trajectory, origin)
+                if self.holds_out(trajectory.task) and not self._rows(_HOLD_OUT, (task_key(trajectory.task),)):
+                    self.hold_out([trajectory])  # by its split, or by the key of an earlier version
+                batch.append(record)
                 if len(batch) == AT_A_TIME:
                     full, batch = batch, []
                     ids += self._add(full, origin, verdicts or {})
@@ -138,9 +146,10 @@ class Store:
         wanted: dict[str, str] = {}
         for task in tasks:
             if isinstance(task, Trajectory):
-                wanted[task_key(task.task)] = start_key(task)
+                wanted |= dict.fromkeys(task_keys(task.task), start_key(task))
             else:
-                wanted.setdefault(task_key(task.to_json() if isinstance(task, Task) else task), "")
+                for key in task_keys(task.to_json() if isinstance(task, Task) else task):
+                    wanted.setdefault(key, "")
         with self._writing():
             known = {row["task"]: row["start"] for row in self.index.rows("SELECT task, start FROM held_out")}
             new = [(task, start) for task, start in wanted.items() if task not in known or start > known[task] == ""]
@@ -152,7 +161,9 @@ class Store:
             self.journal.append([{"hold_out": new}] if new else [])
 
     def holds_out(self, task: Mapping[str, Any]) -> bool:
-        return bool(self._rows("SELECT 1 FROM held_out WHERE task = ?", (task_key(task),)))
+        """Also a task that says so itself. Raises InputError for what is no task, and for a split that is none."""
+        known = any(self._rows(_HOLD_OUT, (key,)) for key in task_keys(task))
+        return split_of(task, "task: ") == EVAL or known
 
     def assign(self, name: str, batch: str, ids: Sequence[str]) -> list[str]:
         """Puts episodes into the set `name`, once: a batch of that name which is there already stays as it is.
@@ -234,16 +245,18 @@ class Store:
 
     def load_judged(self, where: str = "") -> Iterator[Trajectory]:
         """Episodes for readers outside the store: their `success` is what counts of all that was said of them, and
-        those of held-out tasks say so in their metadata."""
+        those that are held out say so in their metadata."""
+        apart = {row["id"] for row in self._rows(f"SELECT id FROM episodes WHERE {IS_HELD_OUT}")}
         for row in self.rows(where):
             success = None if row["verdict"] is None else bool(row["verdict"])
             found = self.load(row["id"])
-            held_out = {HELD_OUT: True} if self.holds_out(found.task) else {}
+            held_out = {HELD_OUT: True} if row["id"] in apart else {}
             yield dataclasses.replace(found, success=success, metadata={**found.metadata, **held_out})
 
     def leaked(self) -> list[str]:
-        """Members of training sets that are of a held-out task, or of an evaluation: none, as `assign` refuses them."""
-        return self._members_where("purpose != 'training' OR episodes.task IN (SELECT task FROM held_out)")
+        """Members of training sets that are held out, or of an evaluation: none, as `assign` refuses them, but those
+        that an evaluation has recorded later."""
+        return self._members_where(f"purpose != 'training' OR {IS_HELD_OUT}")
 
     def alike(self) -> list[str]:
         """Members that begin exactly as a held-out episode that was played: told the same, shown the same screen and
@@ -326,15 +339,16 @@ class Store:
 
     def _require_trainable(self, ids: Sequence[str], name: str) -> None:
         found = self.index.rows(
-            "SELECT id, purpose, task IN (SELECT task FROM held_out) AS held_out FROM episodes "
-            "WHERE id IN (SELECT value FROM json_each(?))",
+            f"SELECT id, purpose, task IN (SELECT task FROM held_out) AS held_out, {IS_HELD_OUT} AS apart "
+            "FROM episodes WHERE id IN (SELECT value FROM json_each(?))",
             (json.dumps([id for id in ids if _is_id(id)]),),
         )
         rows = {row["id"]: row for row in found}
         for id in ids:
             row = rows[id] if _is_id(id) and id in rows else self._require(id)
-            if row["held_out"] or row["purpose"] != "training":
-                why = "whose task is held out" if row["held_out"] else f"which is for {row['purpose']}"
+            if row["apart"] or row["purpose"] != "training":
+                again = "which an evaluation has recorded, too" if row["apart"] else f"which is for {row['purpose']}"
+                why = "whose task is held out" if row["held_out"] else again
                 raise InputError(f"set {name} must hold episodes for training only; got {id[:12]}, {why}")
 
 

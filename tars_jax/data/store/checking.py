@@ -36,6 +36,7 @@ from tars_jax.data.store.records import (
     origin_of,
     read_checked,
     row_of,
+    task_key,
 )
 from tars_jax.data.store.unnumbered import UNCOUNTED, lost_in_words, spoken_of_alone
 from tars_jax.data.store.verdicts import own_verdict
@@ -348,6 +349,7 @@ def _whole(path: Path, file: Path) -> Record | None:
     try:
         content = read_checked(file, file.stem)
         stored = decode_record(content, str(file))
+        task_key(stored.task)
     except NewerFormat:
         raise
     except InputError:

@@ -63,7 +63,8 @@ ROW = {
     "reward": "number", "steps": "integer", "tokens": "integer", "time": "number", "images": "texts",
     "verdicts": "verdicts",
 }  # fmt: skip
-LATER: dict[str, str] = {"stage": "text", "version": "integer"}  # of rows, which lines of earlier versions lack
+# Of rows, which lines of earlier versions lack.
+LATER: dict[str, str] = {"stage": "text", "version": "integer", "played": "text"}
 EVENTS = {
     "add": {"add": "row"},
     "verdict": {"verdict": "verdict", "episode": "text"},

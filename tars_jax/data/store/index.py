@@ -27,17 +27,20 @@ WAIT_S = 60.0  # for another process that writes
 COLUMNS = (
     "id", "task", "start", "environment", "seed", "source", "weights", "cycle", "parent", "run", "purpose", "outcome",
     "reward", "steps", "tokens", "time", "images", "verdict", "judged_by", "contradictory", "stage", "version",
+    "played",
 )  # fmt: skip
-LAYOUT = 2  # of the tables: an index of another one is made anew
+LAYOUT = 3  # of the tables: an index of another one is made anew
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS episodes (
     id TEXT PRIMARY KEY, task TEXT, start TEXT, environment TEXT, seed INTEGER, source TEXT, weights TEXT,
     cycle INTEGER, parent TEXT, run TEXT, purpose TEXT, outcome TEXT, reward REAL, steps INTEGER, tokens INTEGER,
     time REAL, images TEXT, verdict INTEGER, judged_by TEXT DEFAULT '', contradictory INTEGER DEFAULT 0,
-    stage TEXT DEFAULT '', version INTEGER DEFAULT -1
+    stage TEXT DEFAULT '', version INTEGER DEFAULT -1,
+    played TEXT DEFAULT ''
 );
 CREATE INDEX IF NOT EXISTS by_cycle ON episodes (cycle, verdict);
 CREATE INDEX IF NOT EXISTS by_task ON episodes (task);
+CREATE INDEX IF NOT EXISTS by_played ON episodes (played);
 CREATE TABLE IF NOT EXISTS verdicts (episode TEXT, number INTEGER, said TEXT, PRIMARY KEY (episode, number));
 CREATE TABLE IF NOT EXISTS members (
     name TEXT, episode TEXT, batch TEXT, place INTEGER, PRIMARY KEY (name, episode)
@@ -247,8 +250,8 @@ class Index:
         for row in rows:
             value, by, contradictory = counted(Verdict.from_json(said) for said in row["verdicts"])
             own = {"verdict": value, "judged_by": by, "contradictory": contradictory}
-            # What lines of earlier versions lack.
-            episodes.append({"stage": "", "version": -1, **row, **own, "images": json.dumps(row["images"])})
+            lacked = {"stage": "", "version": -1, "played": ""}  # by lines of earlier versions
+            episodes.append({**lacked, **row, **own, "images": json.dumps(row["images"])})
             verdicts += [(row["id"], number, json.dumps(said)) for number, said in enumerate(row["verdicts"])]
         self.connection.executemany(_ADD, episodes)
         self.connection.executemany("INSERT OR IGNORE INTO verdicts VALUES (?, ?, ?)", verdicts)

@@ -92,7 +92,13 @@ FIELDS: dict[str, Kind] = {
     "set": NAME, "batch": NAME,  # of the sets that it was assigned to
 }  # fmt: skip
 _MEMBERSHIP = {"set": "name", "batch": "batch"}
-_COLUMNS = {"held_out": "(EXISTS (SELECT 1 FROM held_out WHERE held_out.task = episodes.task))"}
+# Its task is, or an evaluation has recorded the same episode; lines of earlier versions do not say which one it is.
+HELD_OUT = (
+    "(EXISTS (SELECT 1 FROM held_out WHERE held_out.task = episodes.task) OR episodes.purpose = 'training' AND "
+    "episodes.played != '' AND EXISTS (SELECT 1 FROM episodes AS others WHERE others.played = episodes.played AND "
+    "others.purpose != 'training'))"
+)
+_COLUMNS = {"held_out": HELD_OUT}
 
 
 class Comparison(NamedTuple):

@@ -14,16 +14,17 @@ import json
 import os
 import threading
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tars_jax import InputError
 from tars_jax.data.store.events import LARGEST, checked, is_integer
 from tars_jax.data.store.verdicts import own_verdict
-from tars_jax.json_fields import is_text, shown
+from tars_jax.json_fields import is_text, shown, without_nulls
 from tars_jax.launcher import LAUNCHER
 from tars_jax.pictures import read_picture
+from tars_jax.tasks.splits import split_of
 from tars_jax.trajectory import Trajectory
 from tars_jax.trajectory.checks import check_types
 from tars_jax.trajectory.files import NewerFormat, decode_trajectory, encode_trajectory
@@ -95,14 +96,15 @@ def record_of(trajectory: Trajectory, origin: Origin) -> Record:
             images[name] = png
         return _MARK + name.encode()
 
-    for name in ("id", "task"):
-        if not _is_strict(getattr(trajectory, name)):
+    for name, value in _said_in(trajectory):
+        if not _is_strict(value):
             raise InputError(
                 f"{source}: field {name} must be JSON of finite numbers and texts that have a UTF-8 form; "
-                f"got {shown(getattr(trajectory, name))}"
+                f"got {shown(value)}"
             )
     if not isinstance(trajectory.task.get("environment"), str) or type(trajectory.task.get("max_steps")) is not int:
         raise InputError(f"{source}: field task must have an environment and max_steps; got {shown(trajectory.task)}")
+    split_of(trajectory.task, f"{source}: field task.")
     stored = dataclasses.replace(
         trajectory,
         metadata={**trajectory.metadata, ORIGIN: dataclasses.asdict(origin)},
@@ -117,6 +119,15 @@ def record_of(trajectory: Trajectory, origin: Origin) -> Record:
     said = [verdict.to_json() for verdict in own_verdict(record.trajectory)]
     checked({"add": row_of(record, origin, said)}, source)
     return record
+
+
+def _said_in(trajectory: Trajectory) -> Iterator[tuple[str, Any]]:
+    """Each field of texts or JSON, with its name; but those of the policy's words, which may write half of a pair."""
+    for name in ("id", "task", "metadata", "final_text"):
+        yield name, getattr(trajectory, name)
+    for number, step in enumerate(trajectory.steps):
+        for name in ("text", "info"):
+            yield f"steps[{number}].{name}", getattr(step, name)
 
 
 def _is_strict(value: Any) -> bool:
@@ -173,24 +184,42 @@ def marks_of(stored: Trajectory) -> list[bytes]:
 
 
 def task_key(task: Mapping[str, Any]) -> str:
-    """Of what makes a task another one: environment, seed and options; of recorded ones their id. A seed or a level of
-    1.0 is 1. Raises InputError for what is no task, and for options that are no JSON."""
+    """Of what makes a task another one: environment, seed and options; of recorded ones their id.
+
+    By value, however JSON writes it: 1.0 is 1, and an option that is null is none. Raises InputError for what names no
+    task.
+    """
+    return task_keys(task)[0]
+
+
+def task_keys(task: Mapping[str, Any]) -> tuple[str, ...]:
+    """The task's key and, where it is another one, that of earlier versions, which told 1.0 in options from 1."""
     if not isinstance(task, Mapping):
         raise InputError(f"a task must be an object of its fields, such as environment and seed; got {shown(task)}")
-    options = task.get("options")
-    if isinstance(options, Mapping) and "level" in options:
-        options = {**options, "level": _whole(options["level"])}
-    parts = [task.get("environment"), _whole(task.get("seed")), options]
-    if task.get("environment") == "recorded":
-        parts.append(task.get("id"))
-    try:
-        return digest(json.dumps(parts, sort_keys=True).encode())[:32]
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InputError(f"options of a task must be JSON; got {shown(task.get('options'))}: {error}") from error
+    environment, seed, options = task.get("environment"), _whole(task.get("seed")), task.get("options")
+    if not environment or not is_text(environment):
+        raise InputError(f"environment of a task must be text that has a UTF-8 form; got {shown(environment)}")
+    if not is_integer(seed):
+        raise InputError(f"seed of a task must be a whole number from {-LARGEST - 1} to {LARGEST}; got {shown(seed)}")
+    if not _is_strict(options):
+        raise InputError(
+            "options of a task must be JSON of finite numbers and texts that have a UTF-8 form; "
+            f"got {shown(task.get('options'))}"
+        )
+    id = [task.get("id")] if environment == "recorded" else []
+    if not all(map(is_text, id)):
+        raise InputError(f"id of a recorded task must be text that has a UTF-8 form; got {shown(id[0])}")
+    earlier = {**options, "level": _whole(options["level"])} if options and "level" in options else options
+    told = [[environment, seed, each, *id] for each in (_whole(without_nulls(options)), earlier)]
+    return tuple(dict.fromkeys(digest(json.dumps(each, sort_keys=True).encode())[:32] for each in told))
 
 
 def _whole(value: Any) -> Any:
-    """A float that is a whole number, as JSON of others has them, as that number; anything else as it is."""
+    """Floats that are whole numbers, as JSON of others has them, as these numbers, at any depth."""
+    if isinstance(value, Mapping):
+        return {name: _whole(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_whole(each) for each in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -200,22 +229,35 @@ def start_key(trajectory: Trajectory) -> str:
         return ""
     first = trajectory.steps[0]
     told = trajectory.metadata.get("instruction") or trajectory.task.get("instruction") or ""
-    # A screenshot counts by its checksum, which is what a decoded record has in its place.
-    seen = first.screenshot if first.screenshot.startswith(_MARK) else _MARK + digest(first.screenshot).encode()
-    parts = [trajectory.task.get("environment"), told, first.text, seen.decode()]
+    parts = [trajectory.task.get("environment"), told, first.text, _mark_of(first.screenshot)]
     return digest(json.dumps(parts).encode())[:32]
+
+
+def played_key(trajectory: Trajectory) -> str:
+    """Of the task, what was seen and what was done, whoever recorded it under which name: the same episode. Empty for
+    one without steps."""
+    if not trajectory.steps:
+        return ""
+    seen = [(_mark_of(step.screenshot), step.text, step.response, step.action) for step in trajectory.steps]
+    end = (_mark_of(trajectory.final_screenshot), trajectory.final_text)
+    return digest(json.dumps([task_key(trajectory.task), seen, end]).encode())[:32]
+
+
+def _mark_of(screenshot: bytes) -> str:
+    """A screenshot by its checksum, which is what a decoded record has in its place."""
+    return (screenshot if screenshot.startswith(_MARK) else _MARK + digest(screenshot).encode()).decode()
 
 
 def row_of(record: Record, origin: Origin, verdicts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """What the journal says of a new episode; `verdicts` as `Verdict.to_json` writes them."""
     trajectory = record.trajectory
-    seed = _whole(trajectory.task.get("seed"))
     return {
         "id": record.id,
         "task": task_key(trajectory.task),
         "start": start_key(trajectory),
+        "played": played_key(trajectory),
         "environment": str(trajectory.task.get("environment", "")),
-        "seed": seed if type(seed) is int else None,
+        "seed": _whole(trajectory.task["seed"]),
         "source": origin.source,
         "weights": origin.weights,
         "cycle": origin.cycle,

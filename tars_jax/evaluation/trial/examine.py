@@ -16,7 +16,7 @@ from tars_jax.evaluation.trial.played import Played, Subject, begin, play, repea
 from tars_jax.rollout.players import Player, random_player, reference_player
 
 REPEATED = 64  # turns of an episode that are played again
-CLOSING_S = 10.0
+CLOSING_S = 10.0  # at least
 MOST_SENTENCES = 3  # of calls that failed
 PARTS = ("played", "played again", "more seeds", "other calls", "closed")  # of a trial, in order
 
@@ -60,9 +60,10 @@ async def try_environment(
     EnvironmentFailure where no episode can begin, InputError for a task that the environment refuses.
     """
     environment, other = (subject.spec.checked(subject.resources) for _ in range(2))
-    found: list[Finding] = []
+    found, patience = list[Finding](), CLOSING_S
     try:
         played = await play(subject, environment, task, player)
+        patience = max(patience, 2 * played.reset_seconds)  # a computer on a busy machine
         on_played(played)
         on_part(1)
         end = time.monotonic() + limits.seconds
@@ -75,7 +76,7 @@ async def try_environment(
         found += await _called(other, played, end)
         on_part(4)
     finally:
-        closed = [await _closed(each) for each in (environment, other)]
+        closed = [await _closed(each, patience) for each in (environment, other)]
     on_part(5)
     found += next((each for each in closed if each), [])
     found += _told([played, *more], subject, limits)
@@ -181,11 +182,11 @@ async def _carried_out(
     return tried, failures
 
 
-async def _closed(environment: CheckedEnvironment) -> list[Finding]:
+async def _closed(environment: CheckedEnvironment, patience: float) -> list[Finding]:
     closing = asyncio.ensure_future(environment.close())
-    done, _ = await asyncio.wait({closing}, timeout=CLOSING_S)
+    done, _ = await asyncio.wait({closing}, timeout=patience)
     if not done:
-        return [Finding(WRONG, "close", f"`close` has not come back within {CLOSING_S:g} s.")]
+        return [Finding(WRONG, "close", f"`close` has not come back within {patience:.3g} s.")]
     if isinstance(failure := closing.exception(), EnvironmentFailure):
         return [Finding(WRONG, "close", f"`close` fails: {failure}.")]
     closing.result()

@@ -1,8 +1,7 @@
-"""A data set of prompts by number: which rows are trained on, which are held out, and in which order they come.
+"""A data set of prompts by the seeds of tasks.
 
 Records are read once, from the first to the last, which checks each of them; they are kept in a temporary file and not
-in memory, of which a row takes a few bytes. Rows with the same prompt are on one side, whatever else they say: a
-record that says its own `split` ("train" or "eval") decides, else a hash of the prompt and the seed.
+in memory, of which a row takes a few bytes.
 """
 
 from __future__ import annotations
@@ -10,40 +9,22 @@ from __future__ import annotations
 import array
 import dataclasses
 import functools
-import hashlib
 import json
-import logging
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from tars_jax import InputError
 from tars_jax.json_fields import shown
 from tars_jax.plugins import Plugins
 from tars_jax.tables import RECORD_FILES, records_of, table_files
+from tars_jax.tasks.prompts.dealt import Dealt, Sides
 from tars_jax.tasks.prompts.records import Form, Prompt, read_prompt
-from tars_jax.tasks.sampling import split_of_seed
-from tars_jax.tasks.splits import EVAL, SPLITS, TRAIN, split_of
+from tars_jax.tasks.splits import EVAL, TRAIN, split_of
 
-log = logging.getLogger(__name__)
-_SAID = ("", *SPLITS)
 _PLUGINS = Plugins("data", "tars_jax.prompts")
-_LEFT_OUT = -1
-_BLOCKS = 2**20  # of seeds: a stream's pass over the rows has one of them
-
-
-@dataclasses.dataclass(frozen=True)
-class Sides:
-    """How rows are dealt out."""
-
-    held_out: float = 0.1  # the share of prompts for evaluation, where no record says its split
-    seed: int = 0  # of which these are, and of the order
-    shuffle: bool = True  # otherwise in the order of the file, over and over
-    max_characters: int = 0  # longer prompts are left out; 0: none
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,15 +49,15 @@ class Source:
 
 
 class PromptSet:
-    """Prompts by the seeds of tasks: an even one stands for a row of the training side, an odd one for one held out."""
+    """Prompts by the seeds of tasks, as `dealt` says."""
 
     def __init__(self, sources: Sequence[Source], form: Form, sides: Sides) -> None:
         """Raises InputError that names file, line (or row) and field for a broken record, or a side without rows."""
-        self._form, self._sides = form, sides
+        self._form = form
         self._spool = tempfile.TemporaryFile(prefix="tars_jax-prompts-")  # noqa: SIM115  (closed with the object)
         self._ends = array.array("q", [0])
         columns: dict[str, None] = {}
-        keys, lengths, said = array.array("Q"), array.array("q"), array.array("b")
+        self.dealt = Dealt(sides)
         self.has_answers = True
         for source in sources:
             for where, record in source.records():
@@ -84,54 +65,22 @@ class PromptSet:
                 columns.update(dict.fromkeys(prompt.columns))
                 self._keep(where, record)
                 text = prompt.instruction
-                too_long = 0 < sides.max_characters < len(text)
-                keys.append(int.from_bytes(hashlib.sha256(f"{sides.seed}:{text}".encode()).digest()[:8], "big"))
-                lengths.append(len(text) + sum(map(len, prompt.replies)))
-                said.append(_LEFT_OUT if too_long else _SAID.index(source.side or split_of(record, f"{where}: field ")))
+                side = source.side or split_of(record, f"{where}: field ")
+                answer = max(map(len, prompt.answers), default=0)
+                self.dealt.add(text, len(text), side, sum(map(len, prompt.replies)), answer)
                 self.has_answers = self.has_answers and bool(prompt.answers)
         self._spool.flush()
-        names = ", ".join(source.name for source in sources)
-        if not keys:
-            raise InputError(f"data must hold records; got none in {names}")
         self.columns = tuple(columns)
-        dealt = _dealt(np.array(keys, np.uint64), np.array(said), sides)
-        for split, rows in dealt.items():
-            if not rows.size:
-                raise InputError(
-                    f"data must hold prompts to train on and others to evaluate on (held_out={sides.held_out:g}); "
-                    f"got none to {'train' if split == TRAIN else 'evaluate'} on among {len(keys)} records of {names}"
-                )
-        self._rows = dealt
-        self._longest = {
-            split: int(np.argmax(np.array(lengths, np.int64)[rows])) for split, rows in dealt.items()
-        }  # their places among the rows
+        self.dealt.deal(", ".join(source.name for source in sources))
 
     def prompt(self, seed: int) -> Prompt:
         """Of a task's seed."""
-        rows = self._rows[split_of_seed(seed)]
-        return self.row(int(rows[(seed // 2) % len(rows)]))
+        return self.row(self.dealt.row(seed))
 
     def row(self, number: int) -> Prompt:
         start, end = self._ends[number], self._ends[number + 1]
         record = json.loads(os.pread(self._spool.fileno(), end - start, start), parse_constant=_nothing)
         return read_prompt(record, f"record {number + 1}", self._form)
-
-    def count(self, split: str) -> int:
-        """Rows of a side."""
-        return len(self._rows[split])
-
-    def seed(self, split: str, index: int, stream: int) -> int:
-        """Of task `index` of a stream: every row comes once before any comes again, in an order of that stream."""
-        rows = len(self._rows[split])
-        passed, place = divmod(index, rows)
-        if self._sides.shuffle:
-            place = int(_order(rows, self._sides.seed, stream, passed)[place])
-        block = int.from_bytes(hashlib.sha256(f"{stream}:{passed}".encode()).digest()[:8], "big") % _BLOCKS
-        return 2 * (block * rows + place) + SPLITS.index(split)
-
-    def telling(self) -> list[int]:
-        """Seeds of the longest prompt of each side: what a window has to hold."""
-        return [2 * self._longest[split] + SPLITS.index(split) for split in SPLITS]
 
     def _keep(self, where: str, record: Mapping[str, Any]) -> None:
         try:
@@ -193,31 +142,6 @@ def _brought(name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
         if not isinstance(record, Mapping):
             raise InputError(f"{name}:{number} must be a mapping of columns; got {shown(record)}")
         yield f"{name}:{number}", record
-
-
-def _dealt(keys: np.ndarray, said: np.ndarray, sides: Sides) -> dict[str, np.ndarray]:
-    """The numbers of each side's rows, by the keys of their prompts and what they say themselves."""
-    kept = said != _LEFT_OUT
-    told = bool((said > 0).any())
-    if told:
-        held = keys[said == _SAID.index(EVAL)]
-    else:
-        prompts = np.unique(keys[kept])  # ascending: hashes are as good as drawn
-        share = max(1, round(sides.held_out * len(prompts))) if sides.held_out else 0
-        held = prompts[: max(0, min(share, len(prompts) - 1))]
-    is_held = np.isin(keys, held) & kept
-    evaluated = said == _SAID.index(EVAL) if told else is_held
-    if too_long := int((~kept).sum()):
-        log.warning("%d records are left out, as their prompts are longer than max_characters", too_long)
-    if both := int((is_held & ~evaluated).sum()):
-        log.warning("%d records to train on are left out, as their prompts are evaluated on, too", both)
-    return {TRAIN: np.flatnonzero(kept & ~is_held), EVAL: np.flatnonzero(evaluated)}
-
-
-@functools.lru_cache(maxsize=16)
-def _order(rows: int, seed: int, stream: int, passed: int) -> np.ndarray:
-    """[rows] int64."""
-    return np.random.default_rng([seed, stream, passed]).permutation(rows)
 
 
 def _nothing(name: str) -> None:

@@ -55,18 +55,22 @@ class Prompt:
 
     @property
     def instruction(self) -> str:
-        """The messages as one text: a single one as it is, behind a system message; of several each with its role."""
-        head = [message["content"] for message in self.messages if message["role"] == "system"]
-        rest = [message for message in self.messages if message["role"] != "system"]
-        if len(rest) == 1:
-            return "\n\n".join([*head, rest[0]["content"]])
-        said = "\n".join(f"{message['role']}: {message['content']}" for message in rest)
-        return "\n\n".join([*head, said])
+        return one_text(self.messages)
 
     @property
     def given(self) -> Any:
         """As reward functions take it."""
         return self.messages[-1]["content"] if self.as_text else [dict(message) for message in self.messages]
+
+
+def one_text(messages: Sequence[Message]) -> str:
+    """Messages as one text: a single one as it is, behind a system message; of several each with its role."""
+    head = [message["content"] for message in messages if message["role"] == "system"]
+    rest = [message for message in messages if message["role"] != "system"]
+    if len(rest) == 1:
+        return "\n\n".join([*head, rest[0]["content"]])
+    said = "\n".join(f"{message['role']}: {message['content']}" for message in rest)
+    return "\n\n".join([*head, said])
 
 
 def read_prompt(record: Mapping[str, Any], where: str, form: Form) -> Prompt:

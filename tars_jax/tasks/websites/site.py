@@ -57,7 +57,8 @@ class Reader(Protocol):
 class Sql:
     """Rows of a SQLite file of the state. The statement cannot change it.
 
-    There are none where whoever uses the site has taken a table or a column away, as some let them.
+    There are none where whoever uses the site has taken a table or a column away, or put in what cannot be read, as
+    some let them.
     """
 
     file: str
@@ -70,7 +71,7 @@ class Sql:
         try:
             return [self.parse(row) for row in await site.sql(self.file, self.statement)]
         except SandboxFailure as failure:
-            if "no such table" in str(failure) or "no such column" in str(failure):
+            if any(words in str(failure) for words in ("no such ", "malformed")):
                 return []
             raise
 
@@ -101,7 +102,8 @@ class Untold:
     files: tuple[str, ...] = ()  # that other readers tell, or that follow from them
 
     async def rows(self, site: Inside) -> Sequence[Row]:
-        tables = await site.tables(self.database, self.told, (*self.passed, "sqlite_*")) if self.database else []
+        passed = (*self.passed, "sqlite_sequence", "sqlite_autoindex_*")  # of SQLite itself
+        tables = await site.tables(self.database, self.told, passed) if self.database else []
         return [*tables, *await site.others(self.files)]
 
 

@@ -36,17 +36,35 @@ class Added:
     first: Mapping[str, tuple[str, ...]]  # the columns of each table
 
     async def rows(self, site: Inside) -> list[Row]:
-        columns = await site.sql(
-            _DATABASE,
-            'SELECT m.name AS "table", c.name FROM sqlite_master m, pragma_table_info(m.name) c '
-            "WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' ORDER BY m.name, c.cid",
-        )
         rows: list[Row] = []
-        for table, name in ((each["table"], each["name"]) for each in columns):
+        for table, name in await _columns(site):
             if name not in self.first.get(table, ()):
                 held = f"SELECT {_named(name)} AS value FROM {_named(table)} WHERE {_named(name)} IS NOT NULL"
-                rows += [{"table": table, "column": name, **row} for row in await site.sql(_DATABASE, held)]
+                rows += [{"table": table, "column": name, **row} for row in await Sql(_DATABASE, held).rows(site)]
         return rows
+
+
+@dataclasses.dataclass(frozen=True)
+class Blobs:
+    """How many values of a column are bytes, which look like texts: {table, column, count} where there are any."""
+
+    async def rows(self, site: Inside) -> list[Row]:
+        rows: list[Row] = []
+        for table, name in await _columns(site):
+            counted = f"SELECT count(*) AS count FROM {_named(table)} WHERE typeof({_named(name)}) = 'blob'"
+            found = await Sql(_DATABASE, counted).rows(site)
+            rows += [{"table": table, "column": name, **row} for row in found if row["count"]]
+        return rows
+
+
+async def _columns(site: Inside) -> list[tuple[str, str]]:
+    """(table, column) of all tables."""
+    columns = await site.sql(
+        _DATABASE,
+        'SELECT m.name AS "table", c.name FROM sqlite_master m, pragma_table_info(m.name) c '
+        "WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' ORDER BY m.name, c.cid",
+    )
+    return [(each["table"], each["name"]) for each in columns]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -130,6 +148,7 @@ SITE = Website(
                 "order": ("id", "customer_id", "product_id", "quantity", "status"),
             }
         ),
+        "blobs": Blobs(),
         "definitions": Definitions(),
         "untold": Untold(_DATABASE, passed=("product", "customer", "order")),
         "indexes": Sql(_DATABASE, "SELECT name, tbl_name FROM sqlite_master WHERE type = 'index' ORDER BY name"),

@@ -45,13 +45,18 @@ def to_tables(state: Any) -> dict[str, list[Row]]:
 
 
 def plain(value: Any) -> str:
-    """The text that a value is compared as: 1, 1.0, True, "1" and " 1\\r\\n" are one; null is the empty text."""
+    """The text that a value is compared as: 1, 1.0, True, "1" and "1\\r\\n" are one; null is the empty text.
+
+    A text of one line is kept whole; of others what nobody sees goes: blanks at the ends of lines, and empty lines at
+    the ends.
+    """
     if value is None:
         return ""
     if isinstance(value, bool) or (isinstance(value, float) and value.is_integer()):
         value = int(value)
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
-    return "\n".join(line.rstrip() for line in text.replace("\r\n", "\n").split("\n")).strip()
+    text = text.replace("\r\n", "\n").strip("\n")
+    return "\n".join(line.rstrip() for line in text.split("\n")).strip("\n") if "\n" in text else text
 
 
 def differences(before: Tables, after: Tables) -> list[Difference]:

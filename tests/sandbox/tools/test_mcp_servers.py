@@ -18,8 +18,9 @@ from tars_jax import InputError
 from tars_jax.environment import ActionSpace
 from tars_jax.sandbox.computer.local_guest import LocalGuest
 from tars_jax.sandbox.failures import SandboxFailure
-from tars_jax.sandbox.tools.mcp.functions import ForeignTools, folded, free_name
+from tars_jax.sandbox.tools.mcp.functions import ForeignTools
 from tars_jax.sandbox.tools.mcp.spec import read_specs
+from tars_jax.sandbox.tools.names import folded, free_name
 from tests.ports import free_port
 
 pytestmark = pytest.mark.multiprocess

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
 import mcp_types as types
@@ -17,8 +16,8 @@ from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.tools.forms import Answer
 from tars_jax.sandbox.tools.mcp.foreign import ForeignServer
 from tars_jax.sandbox.tools.mcp.spec import ServerSpec
+from tars_jax.sandbox.tools.names import folded, free_name
 
-LONGEST_NAME = 64
 LONGEST_DESCRIPTION = 4000
 LARGEST_SCHEMA = 1 << 16  # characters of its JSON
 
@@ -103,28 +102,6 @@ class ForeignTools:
                     Function(name, _description(tool), _schema(tool, f"tool {tool.name!r:.80} of {server.spec.name}"))
                 )
         return tuple(functions)
-
-
-def free_name(tool: str, server: str, taken: Collection[str]) -> str:
-    """A name that both grammars can write and that no folded one of `taken` is alike."""
-    written = re.sub(r"[^A-Za-z0-9_.-]", "_", tool)[:LONGEST_NAME] or "tool"
-    if not re.match(r"[A-Za-z_]", written):
-        written = f"_{written}"
-    candidates = [written, f"{server}_{written}"[:LONGEST_NAME]]
-    if not re.match(r"[A-Za-z_]", candidates[1]):
-        candidates[1] = f"_{candidates[1]}"
-    for name in candidates:
-        if folded(name) not in taken:
-            return name
-    number = 2
-    while folded(name := f"{candidates[1][: LONGEST_NAME - 6]}_{number}") in taken:
-        number += 1
-    return name
-
-
-def folded(name: str) -> str:
-    """Alike for names that differ in case and signs alone, which policies confuse."""
-    return re.sub(r"[_.-]", "", name).casefold() or name
 
 
 def _description(tool: types.Tool) -> str:

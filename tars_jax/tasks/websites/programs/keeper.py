@@ -209,6 +209,7 @@ class Keeper:
         if not path.is_relative_to(self.state.resolve()) or not path.is_file():
             raise Wrong(f"there is no database {file}")
         connection = opened(path)
+        connection.text_factory = readable
         try:
             connection.execute("PRAGMA query_only = 1")
             connection.row_factory = sqlite3.Row
@@ -233,8 +234,8 @@ class Keeper:
             connection.execute("PRAGMA query_only = 1")
             connection.execute("BEGIN")
             found = [
-                {"what": name, "name": file, "value": str(connection.execute(f"PRAGMA {name}").fetchone()[0])}
-                for name in ("user_version", "application_id")
+                {"what": name, "name": file, "value": readable(connection.execute(f"PRAGMA {name}").fetchone()[0])}
+                for name in ("user_version", "application_id", "journal_mode", "default_cache_size")
             ]
             for kind, raw, sql in connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall():
                 name = raw.decode()
@@ -243,7 +244,12 @@ class Keeper:
                 held = [repr(sql)]
                 if kind == b"table" and not is_like(name, told):
                     quoted = '"' + name.replace('"', '""') + '"'
-                    held += sorted(map(repr, connection.execute(f"SELECT * FROM {quoted}")))
+                    try:
+                        held += sorted(map(repr, connection.execute(f"SELECT * FROM {quoted}")))
+                    except sqlite3.OperationalError as error:  # a view or an index of words over what is not there
+                        if is_busy(error):
+                            raise
+                        held.append(str(error))
                     if len(held) == 1:  # some programs make a table when a page is looked at
                         continue
                 value = hashlib.sha256("\n".join(held).encode()).hexdigest()
@@ -255,9 +261,9 @@ class Keeper:
         return found
 
     def others(self, told: Sequence[str]) -> list[dict[str, str]]:
-        """The digests of the state's files but for databases and those whose paths are like one of `told`."""
+        """The digests of the state's files whose paths are like none of `told`; of databases, that they are there."""
         files = [path for path in self.names(self.state) if not path.endswith("/") and not is_like(path, told)]
-        digests = {path: self.digest(path) for path in files if not self.holds_tables(path)}
+        digests = {path: "database" if self.holds_tables(path) else self.digest(path) for path in files}
         return [{"what": "file", "name": path, "value": digest} for path, digest in digests.items()]
 
     def holds_tables(self, path: str) -> bool:
@@ -338,7 +344,8 @@ def opened(file: pathlib.Path) -> sqlite3.Connection:
 def database_digest(file: pathlib.Path) -> str:
     connection = opened(file)
     try:
-        if connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal":
+        mode = connection.execute("PRAGMA journal_mode").fetchone()[0]
+        if mode == "wal":
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         connection.execute("BEGIN IMMEDIATE")  # nobody writes while it is read
         data = bytearray(file.read_bytes())
@@ -349,13 +356,15 @@ def database_digest(file: pathlib.Path) -> str:
         connection.close()
     for begin, end in COUNTERS:
         data[begin:end] = bytes(end - begin)
-    return "sqlite " + hashlib.sha256(data).hexdigest()
+    return f"sqlite {mode} {hashlib.sha256(data).hexdigest()}"
 
 
 def restore_database(source: pathlib.Path, target: pathlib.Path) -> None:
     one, other = opened(source), opened(target)
     try:
         one.backup(other)
+        mode = one.execute("PRAGMA journal_mode").fetchone()[0]
+        other.execute(f"PRAGMA journal_mode={mode}")  # that of the target, which a backup leaves
     except sqlite3.Error as error:
         raise Wrong(f"{target.name} cannot be put back: {error}") from error
     finally:
@@ -374,8 +383,17 @@ def remove(path: pathlib.Path) -> None:
         path.unlink(missing_ok=True)
 
 
+def is_busy(error: sqlite3.OperationalError) -> bool:
+    """Whether it says something of the moment, and nothing of what the database holds."""
+    return any(word in str(error) for word in ("locked", "interrupted", "disk", "unable to open"))
+
+
+def readable(value: Any) -> str:
+    return value.decode(errors="backslashreplace") if isinstance(value, bytes) else str(value)
+
+
 def plain(value: Any) -> Any:
-    return value.decode(errors="replace") if isinstance(value, bytes) else value
+    return readable(value) if isinstance(value, bytes) else value
 
 
 def main() -> None:

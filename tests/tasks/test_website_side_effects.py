@@ -1,0 +1,90 @@
+"""What is done beside a task in a site's own database shows in its readers, and what breaks a table is read still.
+
+Statements as a site's own page of SQL takes them: fossil's /admin_sql, or all of sqlite-web.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+
+import pytest
+
+from tars_jax.tasks.websites.catalog import load_website
+from tars_jax.tasks.websites.installation import is_installed
+from tars_jax.tasks.websites.session import WebsiteSession
+from tars_jax.tasks.websites.tables import to_tables
+from tars_jax.tasks.websites.task import SYNTHESIZED, read_website_tasks
+from tars_jax.tasks.websites.websites import Websites
+
+pytestmark = [
+    pytest.mark.multiprocess,
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root, or another kind of isolation"),
+]
+ANYWHERE = (
+    "PRAGMA user_version=7",
+    "PRAGMA default_cache_size=77",
+    "VACUUM INTO 'copy.db'",
+    "CREATE VIRTUAL TABLE words USING fts5(word, content='nothing')",  # whose rows cannot be read
+)
+OF = {
+    "fossil": (
+        "UPDATE ticketchng SET login='bob'",
+        "DELETE FROM event WHERE type='t'",
+        "UPDATE ticket SET title=CAST(x'ff' AS TEXT)",
+    ),
+    "sqlite_web": (
+        "ANALYZE",
+        "PRAGMA journal_mode=WAL",
+        "UPDATE product SET name=CAST(name AS BLOB) WHERE id=1",
+        "UPDATE product SET name=CAST(x'ff' AS TEXT) WHERE id=1",
+        "UPDATE product SET name=name || ' ' WHERE id=1",
+    ),
+}
+RUN = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1], isolation_level=None); c.execute(sys.argv[2]).fetchall()"
+
+
+async def execute(session: WebsiteSession, statement: str) -> None:
+    await session.run(("{python}", "-c", RUN, session.site.database, statement))
+
+
+@pytest.mark.parametrize("name", ["fossil", pytest.param("sqlite_web", marks=pytest.mark.full)])
+def test_what_is_done_beside_a_task_is_seen_and_put_back(name: str) -> None:
+    declared = load_website(name)
+    if not is_installed(declared):
+        pytest.skip(f"{name} is missing: ./launch/websites.sh {name}")
+
+    async def work() -> list[str]:
+        unseen = []
+        async with Websites(live=False) as websites:
+            session = await websites.open(declared, 1)
+            first = to_tables(await session.snapshot())
+            for statement in (*ANYWHERE, *OF[name]):
+                await execute(session, statement)
+                unseen += [statement] if to_tables(await session.snapshot()) == first else []
+                await session.reset()
+                assert to_tables(await session.snapshot()) == first, statement
+        return unseen
+
+    assert asyncio.run(work()) == []
+
+
+def test_a_report_that_begins_with_the_form_s_own_columns_is_the_one_that_is_asked_for() -> None:
+    """Fossil's form for a new one shows a column more than a copy of its first one, of which no instruction speaks."""
+    declared = load_website("fossil")
+    if not is_installed(declared):
+        pytest.skip("fossil is missing: ./launch/websites.sh fossil")
+    task = next(each for each in read_website_tasks(SYNTHESIZED) if each.id == "fossil-0d8e4d3cf8")
+    title = task.effect.changes[0].is_["title"]
+
+    async def work() -> tuple[str, str]:
+        async with Websites(live=False) as websites:
+            session = await websites.open(declared, task.seed)
+            before = to_tables(await session.snapshot())
+            await session.submit("/rptnew", {"t": title, "submit!": "Apply Changes"})
+            named = task.wrong(before, to_tables(await session.snapshot()), None)
+            await execute(session, f"UPDATE reportfmt SET sqlcode='SELECT 1' WHERE title='{title}'")
+            return named, task.wrong(before, to_tables(await session.snapshot()), None)
+
+    right, other = asyncio.run(work())
+    assert right == "" and other.startswith("reports: no row is as")
