@@ -186,8 +186,8 @@ def policy_update(
 ) -> Callable[[TrainState, PPOBatch], tuple[TrainState, Metrics]]:
     """Step 4 for the policy: (state, minibatch) to (state, metrics). Pure, to be traced.
 
-    `automaton` as for `score_fn`: ratios and entropy are then among what it allows. Imitation is of all that could be
-    written, so that a policy learns to write so itself.
+    `automaton` as for `score_fn`: ratios, entropy and imitation are then among what it allows. So a policy does not
+    learn to write what a constraint writes for it.
     Tracing raises ValueError for a minibatch without the weights or the reference that the config needs.
     """
 
@@ -214,7 +214,7 @@ def policy_update(
         parts = jax.vmap(surrogate)(read.log_probs, old, batch.advantages, mask, rows.log_probs)
         mean_entropy = token_mean(read.entropies, mask)
         loss = token_mean(parts.loss, mask, weights)
-        positive = positive_language_model_loss(read.free_log_probs, mask, batch.positive)
+        positive = positive_language_model_loss(read.log_probs, mask, batch.positive)
         total = (
             loss
             + config.positive_weight * positive
