@@ -160,6 +160,7 @@ def get_config() -> ml_collections.ConfigDict:
         {
             "updates": 12,  # a finished run goes on when it is resumed with more
             "min_batch": 160,  # episodes
+            "batch_steps": 0,  # of a batch at most: of longer episodes fewer are taken; 0: always min_batch
             "max_staleness": 1,  # updates that an episode may be behind when it starts
             "strict_staleness": False,  # also when it is learned from: an update waits for those that would be staler
             "learning_rate": 1.5e-4,  # of the policy
@@ -196,6 +197,7 @@ def get_config() -> ml_collections.ConfigDict:
     )
     config.reward = ml_collections.ConfigDict(
         {
+            "scale": 1.0,  # of the environment's rewards; the penalties are taken from what that makes of them
             "format_penalty": 0.1,  # for an answer that cannot be read
             "length_penalty": 0.1,  # for the longest answer; it begins at three quarters of engine.max_new_tokens
         }

@@ -2,7 +2,9 @@
 
 A window begins with the instruction and the episodic memory; every observation is a user turn with the remaining step
 budget, the observation's text and its screenshot, as far as it has them; every response is an agent turn. Text is
-tokenized here, once, when it enters a window; what looks like a special token in it stays text.
+tokenized here, once, when it enters a window; what looks like a special token in it stays text. Each digit that an
+observation shows is a token of its own, as Qwen's tokenizer has it: so the parts of a number stand at the same places,
+whatever they are, and similar numbers look alike.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from tars_jax.agent.observations import Shown, bounded
 from tars_jax.environment import Observation
 from tars_jax.model.chat_tokens import OUR_CHAT, ChatTokens, broken
 
+_BETWEEN_DIGITS = re.compile("(?<=[0-9])(?=[0-9])")
 _SPECIAL = re.compile(r"<\|\w+\|>")
 
 
@@ -44,9 +47,13 @@ class PromptWriter:
 
     def shown(self, observation: Observation) -> Shown:
         """What of an observation stands in a window. Its text is bounded by `max_observation_tokens`."""
-        text = bounded(observation.text, self.max_observation_tokens, lambda text: len(self.codec.encode(text)))
+        text = bounded(observation.text, self.max_observation_tokens, self.length)
         pixels = observation.pixels
         return Shown(text, 0 if pixels is None else self.image_size(*pixels.shape[:2]))
+
+    def length(self, text: str) -> int:
+        """Tokens of an observation's text."""
+        return len(self._digits_apart("", text, ""))
 
     def image_size(self, height: int, width: int) -> int:
         """Decoder tokens of a screenshot of so many pixels."""
@@ -57,7 +64,7 @@ class PromptWriter:
         budget = f"{steps_left} left" if self.show_budget else ""
         text = f"\n{_SPECIAL.sub(_as_text, shown.text)}\n" if shown.text else ""
         image = self.chat.image_text(shown.image_tokens)
-        return self.codec.encode(("" if first else self.chat.user) + budget + text + image + self.chat.agent)
+        return self._digits_apart(("" if first else self.chat.user) + budget, text, image + self.chat.agent)
 
     def question(self, text: str, images: Sequence[int]) -> list[int]:
         """A conversation in one user turn, with screenshots of so many tokens each, that the agent is to answer."""
@@ -74,6 +81,13 @@ class PromptWriter:
     def read(self, tokens: Sequence[int]) -> str:
         """The text of a sampled agent turn, without the token that ends it."""
         return self.codec.decode(tokens).removesuffix(self.chat.end)
+
+    def _digits_apart(self, before: str, text: str, after: str) -> list[int]:
+        """Tokens of all three; the text's digits are apart."""
+        parts = _BETWEEN_DIGITS.split(text)
+        parts[0] = before + parts[0]
+        parts[-1] += after
+        return [token for part in parts for token in self.codec.encode(part)]
 
 
 def _as_text(token: re.Match[str]) -> str:

@@ -19,6 +19,7 @@ import numpy as np
 import outlines_core
 
 from tars_jax import InputError
+from tars_jax.inference.one_spelling import Encode, Row, spelled_one_way
 
 FREE = 0
 BEGINNING = b"\x00"  # best not matched by patterns
@@ -53,7 +54,12 @@ class Constraints:
 
 
 def compile_constraints(
-    patterns: Mapping[str, str], tokens: Mapping[int, bytes], *, stop: int, vocabulary: int
+    patterns: Mapping[str, str],
+    tokens: Mapping[int, bytes],
+    *,
+    stop: int,
+    vocabulary: int,
+    encode: Encode | None = None,
 ) -> Constraints:
     """Tables for patterns (Rust's `regex` syntax) over a vocabulary.
 
@@ -62,10 +68,11 @@ def compile_constraints(
       tokens: the bytes that each token stands for; tokens that are missing are never sampled under a constraint.
       stop: the token that ends an answer.
       vocabulary: V.
+      encode: the tokenizer's tokens of a text; with it, what a pattern leaves no choice of is written in these alone.
 
     Raises InputError for a pattern that is none, or that no sequence of tokens matches.
     """
-    return extend_constraints(unconstrained(vocabulary), patterns, Spelling.of(tokens, stop, vocabulary))
+    return extend_constraints(unconstrained(vocabulary), patterns, Spelling.of(tokens, stop, vocabulary, encode))
 
 
 def unconstrained(vocabulary: int) -> Constraints:
@@ -79,9 +86,11 @@ class Spelling(NamedTuple):
     known: Any  # outlines_core's
     stop: int
     vocabulary: int
+    tokens: Mapping[int, bytes]
+    encode: Encode | None
 
     @classmethod
-    def of(cls, tokens: Mapping[int, bytes], stop: int, vocabulary: int) -> Spelling:
+    def of(cls, tokens: Mapping[int, bytes], stop: int, vocabulary: int, encode: Encode | None = None) -> Spelling:
         """Arguments as `compile_constraints` has them."""
         spelled: dict[bytes, list[int]] = {}
         for token, written in tokens.items():
@@ -90,7 +99,7 @@ class Spelling(NamedTuple):
         # The automaton is built for matches that begin anywhere, whose states multiply where a pattern matches a part
         # of itself: behind a byte that patterns are free of, there is one beginning.
         spelled.setdefault(BEGINNING, []).append(vocabulary)
-        return cls(outlines_core.Vocabulary(stop, spelled), stop, vocabulary)
+        return cls(outlines_core.Vocabulary(stop, spelled), stop, vocabulary, tokens, encode)
 
 
 def extend_constraints(constraints: Constraints, patterns: Mapping[str, str], spelling: Spelling) -> Constraints:
@@ -149,14 +158,18 @@ def _rows(name: str, pattern: str, spelling: Spelling, first: int) -> tuple[list
     final, apart = set(index.get_final_states()), (stop, beginning)
     targets = {target for row in transitions.values() for target in row.values()}
     states = sorted({start, *final, *transitions, *targets})
-    number = {state: place for place, state in enumerate(states, start=first)}
-    rows = []
+    number = {state: place for place, state in enumerate(states)}
+    found: list[Row] = []
     for state in states:
         onward = {token: number[target] for token, target in transitions.get(state, {}).items() if token not in apart}
         if state in final:
-            onward[stop] = first + len(states)
-        rows.append(_Row(np.array(list(onward), np.int64), np.array(list(onward.values()), np.int64)))
-    return [*rows, _Row(np.empty(0, np.int64), np.empty(0, np.int64))], number[start]
+            onward[stop] = len(states)
+        found.append(onward)
+    found.append({})
+    if spelling.encode is not None:
+        found = spelled_one_way(found, number[start], spelling.tokens, stop, spelling.encode)
+    rows = [_Row(np.array(list(row), np.int64), first + np.array(list(row.values()), np.int64)) for row in found]
+    return rows, first + number[start]
 
 
 def _classes(before: np.ndarray, rows: Sequence[_Row], states: int) -> np.ndarray:

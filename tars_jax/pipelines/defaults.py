@@ -19,12 +19,17 @@ from tars_jax.pipelines.environments import EnvironmentTasks
 from tars_jax.pipelines.probing import TaskShape, probe, probes
 from tars_jax.pipelines.sections import chat_format
 from tars_jax.pipelines.starts import starting_point
+from tars_jax.rollout.pool_config import FEWEST
 from tars_jax.training import processes
 from tars_jax.training.run_directory import RunDirectory
 
 MOST_TEXT = 1024  # tokens of an observation's text, whatever is seen
 BATCH_STEPS = 1536  # of an update of PPO: its episodes are as many as give them, within bounds
 IMITATED_STEPS = 4000  # of all demonstrations
+HORIZON = 100  # steps that a reward counts for, where they come along the way and an episode may have more
+EVEN = 8  # steps of an episode in which all texts have one length, so that a longer one is not expected
+TELLING = 10  # episodes by chance that say how many earn something
+EARNING = 3  # episodes of a batch that earn something, where few do
 MOST_TURNS = 10  # of a dialog that a window holds
 
 
@@ -91,7 +96,8 @@ def choices(config: Any, shapes: Sequence[TaskShape], has_player: bool, has_weig
     said = config.agent.grammar == PLAIN
     steps = max(shape.seen.steps for shape in shapes)
     limit = max(shape.max_steps for shape in shapes)
-    text = max(shape.seen.text for shape in shapes)
+    text, shortest = max(shape.seen.text for shape in shapes), min(shape.seen.shortest for shape in shapes)
+    even = steps >= EVEN and shortest == text
     pictures = any(shape.screenshot is not None for shape in shapes)
     answer = max(max(shape.seen.answer, shape.answer) for shape in shapes)
     imitates = (has_player and config.demonstrations.episodes != 0) or bool(config.demonstrations.datasets)
@@ -108,7 +114,17 @@ def choices(config: Any, shapes: Sequence[TaskShape], has_player: bool, has_weig
     )
     seen = "pictures" if pictures else "text alone"
     rate, why = _learning_rate(scratch, has_weights, pictures)
-    batch = _episodes(BATCH_STEPS, expected, 16, 192)
+    shrinks = scratch and config.ppo.min_batch is None and not config.ppo.strict_staleness
+    batch, of_batch = _episodes(BATCH_STEPS, steps if shrinks else expected, FEWEST, 192), per_episode
+    episodes, earned = (sum(getattr(shape.seen, name) for shape in shapes) for name in ("episodes", "earned"))
+    if scratch and episodes >= TELLING and EARNING * episodes > batch * earned:
+        batch = min(192, -(-EARNING * episodes // earned)) if earned else 192
+        of_batch = f"of {episodes} episodes by chance {earned or 'none'} earned something"
+    played = [each for shape in shapes for each in (shape.seen, shape.shown) if each is not None]
+    size = max(each.size for each in played)
+    digits = max(0, math.floor(math.log10(max(size, 1))))
+    shown = max((shape.shown.steps for shape in shapes if shape.shown is not None), default=expected)
+    gamma, of_gamma = _discount(config, max(each.rewarded for each in played), limit, answer)
     return [
         Choice("task.max_steps", limit, "the environment's own limit"),
         Choice("task.evaluation_episodes", _episodes(2000, expected, 40, 200), per_episode),
@@ -117,21 +133,36 @@ def choices(config: Any, shapes: Sequence[TaskShape], has_player: bool, has_weig
                f"{'it what there is' if has_weights else 'nothing to it'}"),
         Choice("agent.max_steps", max(config.agent.min_steps, min(limit, MOST_TURNS) - 1 if said else 0),
                "earlier turns of a dialog stand in a window" if said else "a window a step"),
-        Choice("agent.max_observation_tokens", _multiple(min(MOST_TEXT, max(text * 1.5, not pictures)), 4),
-               f"the longest text that was seen has {text} tokens"),
+        Choice("agent.max_observation_tokens",
+               _multiple(min(MOST_TEXT, max(text + 2 if even else text * 1.5, not pictures)), 4),
+               f"{'each' if even else 'the longest'} text that was seen has {text} tokens"),
         Choice("engine.max_new_tokens", max(16, _multiple(answer * 1.25, 4)) if scratch else max(40, answer),
                f"the longest answer that was seen has {answer} tokens"),
         Choice("browser.pages", 8 if pictures else 16, f"observations are {seen}"),
-        Choice("demonstrations.episodes", *_demonstrations(expected, per_episode, has_player, said and has_weights)),
+        Choice("demonstrations.episodes",
+               *_demonstrations(shown, f"one takes {shown:.0f} steps", has_player, said and has_weights)),
         Choice("supervised.updates", 700 if pictures else 300, f"observations are {seen}"),
         Choice("value.episodes", _episodes(1000, expected, 32, 200), per_episode),
         Choice("value.max_updates", 60 if pictures else 40, f"observations are {seen}"),
+        Choice("reward.scale", 10.0**-digits, f"an episode was seen to earn {size:.3g}, whatever its sign"),
         Choice("ppo.updates", 36 if scratch else 16, beginning),
-        Choice("ppo.min_batch", -(-batch // group) * group, per_episode),
+        Choice("ppo.min_batch", -(-batch // group) * group, of_batch),
+        Choice("ppo.batch_steps", BATCH_STEPS if shrinks else 0,
+               "of longer episodes fewer are taken" if shrinks else "a batch is so many episodes, however long"),
+        Choice("ppo.gamma", gamma, of_gamma),
         Choice("ppo.minibatch_rows", 32 if scratch else 64, beginning),
         Choice("ppo.learning_rate", rate, why),
         Choice("ppo.entropy_bonus", 0.01 if scratch else 0.0, beginning),
     ]  # fmt: skip
+
+
+def _discount(config: Any, rewarded: float, limit: int, answer: int) -> tuple[float, str]:
+    """Of a token, or of a turn where that is the unit of credit."""
+    if rewarded < 0.5 or limit <= HORIZON:
+        return 1.0, "rewards come at the end" if rewarded < 0.5 else f"an episode has at most {limit} steps"
+    tokens = 1 if config.ppo.advantages == "turn" else answer
+    gamma = round(1 - 1 / (HORIZON * tokens), 6)
+    return gamma, f"{rewarded:.0%} of the steps have a reward, which counts for {HORIZON} steps of {tokens} tokens"
 
 
 def _learning_rate(scratch: bool, has_weights: bool, pictures: bool) -> tuple[float, str]:

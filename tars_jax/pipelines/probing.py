@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,7 +23,8 @@ from tars_jax.pipelines.environments import EnvironmentTasks, Kind
 from tars_jax.pipelines.sections import browser_config
 from tars_jax.pipelines.task_provider import VALUE
 from tars_jax.rollout.episode_runner import ATTEMPTS, page_resources
-from tars_jax.rollout.players import Player, PrivilegedEnvironment, random_player, reference_player
+from tars_jax.rollout.own_players import demonstrating_player
+from tars_jax.rollout.players import Player, PrivilegedEnvironment, random_player
 from tars_jax.sandbox.browser.service import browsers
 from tars_jax.training.progress import working
 from tars_jax.trajectory import ContextWindow
@@ -33,16 +35,22 @@ FEWEST_PROBES = (
 )
 PROBED_AT_A_TIME = 2
 KINDS_BY_CHANCE, STEPS_BY_CHANCE = 6, 200  # that chance plays at most: kinds of tasks, steps of an episode
+EPISODES_BY_CHANCE, SECONDS_BY_CHANCE = 100, 5.0  # at most, where the first ones earn nothing: how many do?
 
 
 @dataclasses.dataclass(frozen=True)
 class Seen:
-    """What episodes were like that chance and a reference player have played."""
+    """What episodes were like that chance or a player who shows how has played."""
 
     steps: float = 1.0  # of an episode, on average
     text: int = 0  # tokens of the longest text of an observation
-    answer: int = 0  # tokens of chance's longest answer
+    shortest: int = 0  # and of the shortest
+    answer: int = 0  # tokens of the longest answer
     reward: float = 0.0  # the largest of a step
+    rewarded: float = 0.0  # the share of steps that earned or cost something, of the episode that has most
+    size: float = 0.0  # the largest return of an episode, whatever its sign
+    episodes: int = 1
+    earned: int = 0  # of these episodes, how many earned or cost something
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,6 +67,7 @@ class TaskShape:
     needs_browser: bool = True
     begun: tuple[Task, ...] = ()  # those that were seen, with what the agent is told
     seen: Seen = Seen()
+    shown: Seen | None = None  # episodes of the player who shows how; None: there is none
 
 
 def probe(config: Any, writer: PromptWriter, kinds: Sequence[Sequence[Task]], chance: bool = False) -> list[TaskShape]:
@@ -86,7 +95,9 @@ def probes(config: Any) -> list[list[Task]]:
 
 async def _probed(config: Any, writer: PromptWriter, kinds: Sequence[Sequence[Task]], chance: bool) -> list[TaskShape]:
     specs = [load_environment(tasks[0].environment, tasks[0].options) for tasks in kinds]
-    places, trial = asyncio.Semaphore(PROBED_AT_A_TIME), _Trial(writer, config.agent.grammar)
+    shows = config.get("demonstrations") or {}
+    own_player = shows.get("player", "") if shows.get("episodes") != 0 else ""
+    places, trial = asyncio.Semaphore(PROBED_AT_A_TIME), _Trial(writer, config.agent.grammar, own_player)
 
     async def look(
         spec: EnvironmentSpec, tasks: Sequence[Task], resources: EnvironmentResources, chance: bool
@@ -129,9 +140,7 @@ class _Trial:
 
     writer: PromptWriter
     grammar: str
-
-    def tokens(self, text: str) -> int:
-        return len(self.writer.codec.encode(text))
+    own_player: str  # the name of who shows how; empty: the environment's own player, where it has one
 
     async def played(
         self, environment: CheckedEnvironment, first: Observation, task: Task, player: Player
@@ -155,9 +164,10 @@ class _Trial:
             )
         return max(longest_answer(window) for window in played.windows), witness.seen
 
-    async def by_reference(self, environment: CheckedEnvironment, first: Observation, task: Task) -> int:
-        """Tokens of its longest answer, in an episode that has begun."""
-        return (await self.played(environment, first, task, reference_player(self.writer, self.grammar, 1.0)))[0]
+    async def by_demonstrator(self, environment: CheckedEnvironment, first: Observation, task: Task) -> Seen:
+        """What an episode that has begun is like when it is played by who shows how."""
+        player = demonstrating_player(self.own_player, self.writer, self.grammar, 1.0)
+        return self.seen(first, *await self.played(environment, first, task, player))
 
     async def by_chance(self, environment: CheckedEnvironment, task: Task) -> Seen:
         """Of a new episode; of its beginning alone, where a call that chance makes up breaks the environment."""
@@ -167,12 +177,21 @@ class _Trial:
         with contextlib.suppress(EnvironmentFailure, ActionError):
             player = random_player(self.writer, self.grammar)
             answer, followed = await self.played(environment, first, short, player)
-        texts = (first.text, *(transition.observation.text for transition in followed))
+        return self.seen(first, answer, followed)
+
+    def seen(self, first: Observation, answer: int, followed: Sequence[Transition]) -> Seen:
+        """Of one episode: its first observation, its longest answer, and what followed on each."""
+        rewards = [transition.reward for transition in followed] or [0.0]
+        lengths = [self.writer.length(text) for text in (first.text, *(each.observation.text for each in followed))]
         return Seen(
             steps=max(1, len(followed)),
-            text=max(map(self.tokens, texts)),
+            text=max(lengths),
+            shortest=min(lengths),
             answer=answer,
-            reward=max((transition.reward for transition in followed), default=0.0),
+            reward=max(rewards),
+            rewarded=sum(reward != 0 for reward in rewards) / len(rewards),
+            size=abs(sum(rewards)),
+            earned=int(any(rewards)),
         )
 
 
@@ -180,20 +199,27 @@ async def _look(
     spec: EnvironmentSpec, tasks: Sequence[Task], environment: CheckedEnvironment, trial: _Trial, chance: bool
 ) -> TaskShape:
     begun: list[tuple[Observation, Task]] = []
-    answers, seen = [0], list[Seen]()
+    shown, seen = list[Seen](), list[Seen]()
     played = FEWEST_PROBES if spec.levels is None else max(FEWEST_PROBES, len(spec.levels.telling()))
     try:
         for number, task in enumerate(tasks):
             observation = await _first(environment, task)
             told = environment.instruction or task.instruction
             begun.append((observation, dataclasses.replace(task, instruction=told)))
-            if spec.reference is not None and number < played:
-                answers.append(await trial.by_reference(environment, observation, task))
+            if (spec.reference is not None or trial.own_player) and number < played:
+                shown.append(await trial.by_demonstrator(environment, observation, task))
             if chance and number < played:
                 seen.append(await trial.by_chance(environment, task))
+        quick = spec.levels is None and not spec.needs_browser
+        if quick and seen and not any(each.earned for each in seen):
+            until = time.monotonic() + SECONDS_BY_CHANCE
+            while len(seen) < EPISODES_BY_CHANCE and time.monotonic() < until:
+                seed = tasks[0].seed + 2 * len(seen)  # even ones train
+                seen.append(await trial.by_chance(environment, dataclasses.replace(tasks[0], seed=seed)))
         space = environment.action_space
     except ActionError as error:
-        raise InputError(f"reference player of {spec.name} must call what can be called; {error}") from error
+        player = f"player {trial.own_player}" if trial.own_player else "reference player"
+        raise InputError(f"{player} of {spec.name} must call what can be called; {error}") from error
     except EnvironmentFailure as failure:
         raise InputError(f"{spec.name} must begin an episode before it is trained on; got {failure}") from failure
     finally:
@@ -205,12 +231,13 @@ async def _look(
         max_steps=tasks[0].max_steps,
         instruction=max(instructions, key=len),
         screenshot=max(sizes, key=lambda size: size[0] * size[1]) if sizes else None,
-        answer=max(answers),
+        answer=max((each.answer for each in shown), default=0),
+        shown=_together(shown) if shown else None,
         space=space,
         varies=len(instructions) > 1,
         needs_browser=spec.needs_browser,
         begun=tuple(task for _, task in begun),
-        seen=_together(seen) if seen else Seen(text=max(trial.tokens(first.text) for first, _ in begun)),
+        seen=_together(seen) if seen else Seen(text=max(trial.writer.length(first.text) for first, _ in begun)),
     )
 
 
@@ -218,8 +245,13 @@ def _together(seen: Sequence[Seen]) -> Seen:
     return Seen(
         steps=sum(each.steps for each in seen) / len(seen),
         text=max(each.text for each in seen),
+        shortest=min(each.shortest for each in seen),
         answer=max(each.answer for each in seen),
         reward=max(each.reward for each in seen),
+        rewarded=max(each.rewarded for each in seen),
+        size=max(each.size for each in seen),
+        episodes=sum(each.episodes for each in seen),
+        earned=sum(each.earned for each in seen),
     )
 
 

@@ -100,7 +100,7 @@ JOB_RULES: dict[str, Rule] = {
     "value.patience": at_least(1),
     **fit_rules("value"),
     "ppo.updates": at_least(0),
-    **section_rules("ppo", ("min_batch", "max_staleness"), PoolConfig.RULES),
+    **section_rules("ppo", ("min_batch", "max_staleness", "batch_steps"), PoolConfig.RULES),
     **section_rules("ppo", ("value_weight",), PPOConfig.RULES),
 }
 
@@ -128,11 +128,6 @@ def check(config: Any) -> None:
         raise InputError(
             f"ppo.min_batch must be a multiple of {ppo.group_size * processes.count()}, as each of {processes.count()} "
             f"processes takes whole groups of {ppo.group_size}; got {episodes}"
-        )
-    if config.agent.constrained and not ppo.decoupled:
-        raise InputError(
-            "ppo.decoupled must be True with agent.constrained, as log-probabilities are recorded among well-formed "
-            "answers and the update's are among all; got False"
         )
     if grouped and config.model.shared_value:
         raise InputError(

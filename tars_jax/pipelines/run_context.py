@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import time
 from collections.abc import Mapping, Sequence
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol, Self
 
 import jax
+from flax.core import FrozenDict
 
 from tars_jax import InputError
 from tars_jax.agent.grammar_plain import PLAIN, require_text_call
@@ -51,6 +53,7 @@ from tars_jax.rollout.stream_metrics import EngineCounts
 from tars_jax.rollout.timeline import Part, Timeline
 from tars_jax.rollout.unjudged import Unjudged, judged_of
 from tars_jax.training import processes
+from tars_jax.training.constrained import AnswerConstraint
 from tars_jax.training.metrics import MetricsWriter
 from tars_jax.training.packing import Packer, PackingConfig
 from tars_jax.training.progress import Moment, Progress, working
@@ -101,6 +104,14 @@ class RunSpec:
                 f"(agent.constrained); got {longest}"
             )
         return found
+
+    @property
+    def answer_constraint(self) -> AnswerConstraint | None:
+        """The same as the learner has it."""
+        if (found := self.constraints) is None:
+            return None
+        config, automaton = self.config, dataclasses.replace(found, start=FrozenDict())
+        return AnswerConstraint(automaton, found.start[config.agent.grammar], config.engine.max_new_tokens)
 
     @functools.cached_property
     def parameters(self) -> Parameters:

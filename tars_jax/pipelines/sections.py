@@ -53,7 +53,8 @@ def well_formed(
     patterns = {grammar: response_pattern(grammar, space=space, thought=thought) for grammar in grammars}
     if not patterns:
         return None
-    return compile_constraints(patterns, tokenizer.token_bytes(), stop=tokenizer.end, vocabulary=vocabulary)
+    tokens, stop = tokenizer.token_bytes(), tokenizer.end
+    return compile_constraints(patterns, tokens, stop=stop, vocabulary=vocabulary, encode=tokenizer.encode)
 
 
 def chat_format(tokenizer: Tokenizer) -> ChatTokens:

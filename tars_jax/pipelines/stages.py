@@ -226,9 +226,11 @@ def improve(context: RunContext, provider: TaskProvider, start_at: Path, value_a
         dynamic_sampling=config.dynamic_sampling,
         updates=config.updates,
         share=context.share,
+        batch_steps=config.get("batch_steps", 0),
     )
     idle = int(extra.get("idle", 0))
     pool = RolloutPool(context.path / "trajectories" / "ppo", asked, extra.get("ledger"))
+    pool.resize(int(extra.get("groups", pool.groups)))
     context.sync_weights(policy.parameters, version)
     progress = context.progress("ppo", config.updates, "updates", done=version, min_seconds=0, compiles=True)
     player = context.policy_player()
@@ -254,6 +256,7 @@ def improve(context: RunContext, provider: TaskProvider, start_at: Path, value_a
             idle = int(metrics.get("idle_updates", 0))
             version += 1
             picked = tasks.update([*batch.trajectories, *batch.left_out])
+            pool.resize(asked.groups_for(float(np.mean([len(each.steps) for each in batch.trajectories]))))
             with learning("weights", version=version):
                 context.sync_weights(policy.parameters, version)
             metrics |= stream.read(batch.trajectories, version - 1) | picked
@@ -269,6 +272,7 @@ def improve(context: RunContext, provider: TaskProvider, start_at: Path, value_a
                 digests = [*digests, *_digests(policy, value)] if len(digests) == version else []
                 ledger = multihost_pool.ledger(pool, processes.gather)
                 kept = {"ledger": ledger, "digests": digests, "curriculum": tasks.state(), "idle": idle}
+                kept["groups"] = pool.groups
                 checkpoints.save(version, (policy, value), kept)
             learned_from = "explained_variance" if algorithm.uses_values else "informative_groups"
             of_tasks = tuple(picked)[:MOST_SHOWN]
@@ -294,7 +298,7 @@ def learner_at_start(spec: RunSpec, start_at: Path, value_at: Path | None) -> tu
     """The learner, and the states of policy and value model before the first update, as `improve` takes them."""
     config, algorithm = spec.config.ppo, ppo_config(spec.config.ppo)
     optimizers = OptimizerConfig(config.learning_rate), OptimizerConfig(config.value_learning_rate)
-    learner = PPOLearner(spec.model, spec.packer, algorithm, spec.rewards, *optimizers)
+    learner = PPOLearner(spec.model, spec.packer, algorithm, spec.rewards, *optimizers, spec.answer_constraint)
     critic = value_model(spec.model)
     value = None
     if value_at is not None:

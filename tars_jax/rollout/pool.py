@@ -57,6 +57,7 @@ class RolloutPool:
         self.config = config
         share = config.share
         self._arrivals = folder / ("arrivals.txt" if share == WHOLE else f"arrivals-{share.number:04d}.txt")
+        self.groups = config.groups  # of the next batch
         self.changed = threading.Condition()
         self._next = share.number * config.group_size
         self._requeued: list[int] = []  # ascending
@@ -113,7 +114,7 @@ class RolloutPool:
             batches = version + self.config.max_staleness + 1
             if self.config.updates is not None:
                 batches = min(batches, self.config.updates)
-            ahead = (batches - len(self._consumed)) * self.config.groups
+            ahead = (batches - len(self._consumed)) * self.groups
             room = len(self._started) - self._groups_taken < ahead
             candidates = [*self._requeued, self._next]
             index = next((index for index in candidates if room or self.config.group(index) in self._started), None)
@@ -203,6 +204,13 @@ class RolloutPool:
             self.changed.notify_all()
             return [trajectory for _, trajectory in batch]
 
+    def resize(self, groups: int) -> None:
+        """Groups that the next batches are made of. Where these are fewer than before, some of what has started waits
+        an update longer."""
+        with self.changed:
+            self.groups = groups
+            self.changed.notify_all()
+
     def left_out(self) -> list[Trajectory]:
         """What was filtered while the batch that was taken last filled up: nobody learns from it, a curriculum may."""
         with self.changed:
@@ -260,14 +268,14 @@ class RolloutPool:
         if not self.config.dynamic_sampling or len({self._ready[member].reward for member in members}) > 1:
             return False
         groups = len({self.config.group(member) for member in self._aside})
-        return groups < MOST_FILTERED * self.config.groups
+        return groups < MOST_FILTERED * self.groups
 
     def _has_batch(self) -> bool:
         return self._next_batch() is not None
 
     def _next_batch(self) -> list[int] | None:
         """The groups of the next batch, None while it has to wait."""
-        size, chosen = self.config.groups, list[int]()
+        size, chosen = self.groups, list[int]()
         for begun in sorted(set(self._begun.values())) if self.config.strict else ():
             older = {group for group, version in self._begun.items() if version <= begun}
             room = (begun + self.config.max_staleness - len(self._consumed)) * size  # in the batches after this one

@@ -22,6 +22,7 @@ class Share:
 
 
 WHOLE = Share()
+FEWEST = 16  # episodes of a batch, however long they are
 
 
 def check_groups(group_size: int, episodes: int, of: str, compared_by: str = "", section: str = "ppo") -> None:
@@ -47,11 +48,12 @@ class PoolConfig:
     updates: int | None = None  # how many batches will be taken in all; None: no end is known
     share: Share = WHOLE  # which groups are this process's, where several fill one folder
     strict: bool = False  # an update waits for episodes that the next one would find staler than `max_staleness`
+    batch_steps: int = 0  # that a batch needs at most: of longer episodes fewer are taken; 0: always `min_batch`
     group_start: str = "reset"  # each episode by itself; or fork: from copies of one session, where environments can
 
     RULES: ClassVar[Mapping[str, Rule]] = {
         **dict.fromkeys(("min_batch", "group_size"), at_least(1)),
-        "max_staleness": at_least(0),
+        **dict.fromkeys(("max_staleness", "batch_steps"), at_least(0)),
         "group_start": one_of("reset", "fork"),
     }
 
@@ -59,11 +61,20 @@ class PoolConfig:
         check_fields(self, self.RULES, "pool")
         compared_by = "pool.dynamic_sampling" if self.dynamic_sampling else ""
         check_groups(self.group_size, self.min_batch, "pool.min_batch", compared_by, "pool")
+        if self.strict and self.batch_steps:
+            raise InputError(f"pool.batch_steps must be 0 in a strict pool; got {self.batch_steps}")
 
     @property
     def groups(self) -> int:
         """Of a batch."""
         return self.min_batch // self.group_size
+
+    def groups_for(self, steps: float) -> int:
+        """Of a batch of episodes that have so many steps on average: whole ones, `FEWEST` episodes at least."""
+        if not self.batch_steps:
+            return self.groups
+        episodes = max(self.batch_steps / steps / self.share.of, FEWEST / self.share.of)
+        return max(1, min(self.groups, round(episodes / self.group_size)))
 
     def group(self, index: int) -> int:
         return index // self.group_size

@@ -16,6 +16,7 @@ from tars_jax import InputError
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters
 from tars_jax.rl import length_adaptive_lambda
+from tars_jax.training.constrained import AnswerConstraint
 from tars_jax.training.frozen_image_features import FrozenImageFeatures
 from tars_jax.training.metrics import require_finite
 from tars_jax.training.optimizers import OptimizerConfig, make_optimizer, without_vision
@@ -47,14 +48,17 @@ class PPOLearner:
         rewards: RewardConfig,
         policy_optimizer: OptimizerConfig,
         value_optimizer: OptimizerConfig,
+        constraint: AnswerConstraint | None = None,
     ) -> None:
+        """`constraint`: the one that answers are sampled under."""
         self._model, self._packer, self._config, self._rewards = model, packer, config, rewards
-        self._score = make_score_fn(model)
+        self._constraint, automaton = constraint, None if constraint is None else constraint.automaton
+        self._score = make_score_fn(model, automaton)
         self._advantages = make_advantage_fn(config)
         learns = without_vision if config.freeze_vision else lambda optimizer: optimizer
         self._policy_optimizer = learns(make_optimizer(policy_optimizer))
         self._value_optimizer = learns(make_optimizer(value_optimizer))
-        self._update_policy = make_policy_update(model, self._policy_optimizer, config)
+        self._update_policy = make_policy_update(model, self._policy_optimizer, config, automaton)
         self._update_value = make_value_update(model, self._value_optimizer, config.value_clip)
         self._values = make_value_fn(model)
         self._reference: Parameters | None = None
@@ -97,6 +101,8 @@ class PPOLearner:
         readable, unpackable = self._packer.sort_out(trajectories, routes=config.replay_routes)
         trajectories = [each.trajectory for each in readable]
         packed = self._packer.pack_read(readable, config.minibatch_rows, routes=config.replay_routes)
+        if self._constraint is not None:
+            packed = self._constraint.followed(packed)
         images = packed.rows.inputs.images
         encoded_once = config.freeze_vision and bool(images)  # a batch may be all text
         with watch("log_probs"):
@@ -175,7 +181,7 @@ def describe(
     lengths = np.array([trajectory.num_action_tokens for trajectory in trajectories])
     described = {
         "success": np.mean([trajectory.succeeded for trajectory in trajectories]),
-        "reward": np.mean([step_rewards(trajectory, rewards).sum() for trajectory in trajectories]),
+        "reward": np.mean([step_rewards(trajectory, rewards).sum() for trajectory in trajectories]) / rewards.scale,
         "episode_steps": np.mean([len(trajectory.steps) for trajectory in trajectories]),
         "think_tokens": np.mean([step.think_tokens for step in steps]),
         "valid": np.mean([step.valid for step in steps]),

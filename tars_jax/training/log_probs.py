@@ -17,9 +17,10 @@ import jax
 import jax.numpy as jnp
 
 from tars_jax.model.config import ModelConfig
-from tars_jax.model.policy import Parameters, vocabulary_logits
+from tars_jax.model.policy import NEVER, Parameters, vocabulary_logits
 from tars_jax.model.sharding import constrain
 from tars_jax.rl import entropy
+from tars_jax.training.constrained import Allowed
 
 
 class TokenStatistics(NamedTuple):
@@ -28,6 +29,7 @@ class TokenStatistics(NamedTuple):
     log_probs: jax.Array  # [B, T] fp32, of the token itself
     entropies: jax.Array  # [B, T] fp32, in nats
     likeliest: jax.Array  # [B, T] fp32, 1 where no token was more likely
+    free_log_probs: jax.Array  # [B, T] fp32, of the token itself, had there been no constraint
 
 
 def headless(model: ModelConfig) -> ModelConfig:
@@ -41,6 +43,7 @@ def token_statistics(
     hidden: jax.Array,
     tokens: jax.Array,
     wanted: jax.Array,
+    allowed: Allowed | None = None,
 ) -> TokenStatistics:
     """The head on the hidden state before each wanted token; gradients flow to `parameters` and `hidden`.
 
@@ -48,6 +51,7 @@ def token_statistics(
         hidden: [B, T, D] after the last norm.
         tokens: [B, T] int32.
         wanted: [B, T] bool. The first token of a row has nothing before it and is never wanted.
+        allowed: by the constraint under which they were sampled; None: each was drawn from all tokens.
 
     Logits of `model.execution.head_chunk` = C tokens of each row are held at a time, B * C * V * 4 bytes on all devices
     together; they are computed again going backwards.
@@ -67,10 +71,12 @@ def token_statistics(
     # Alone: whatever else were handed over would get a gradient of zeros in every round.
     name = "embed" if model.tied_embeddings else "vocabulary_head"
     head: Parameters = {name: parameters[name]}
-    columns = _Columns(cut(tokens, order), cut(wanted, order))
+    if allowed is not None:
+        allowed = Allowed(allowed.automaton, cut(allowed.states, order), cut(allowed.budgets, order))
+    columns = _Columns(cut(tokens, order), cut(wanted, order), allowed)
     rounds = -(-wanted.sum(1).max() // chunk)
     found = _read_all(model, head, cut(hidden, jnp.maximum(order - 1, 0)), columns, rounds)
-    in_order = jnp.moveaxis(found, 0, 2).reshape(3, -1, pieces * chunk)
+    in_order = jnp.moveaxis(found, 0, 2).reshape(len(TokenStatistics._fields), -1, pieces * chunk)
     return TokenStatistics(*(jnp.take_along_axis(each, jnp.argsort(order, axis=1), axis=1) for each in in_order))
 
 
@@ -79,19 +85,27 @@ class _Columns(NamedTuple):
 
     tokens: jax.Array  # [P, B, C] or [B, C] int32
     wanted: jax.Array  # [P, B, C] or [B, C] bool
+    allowed: Allowed | None  # its states and budgets are [P, B, C] or [B, C]
 
     def of(self, number: jax.Array) -> _Columns:
-        return _Columns(self.tokens[number], self.wanted[number])
+        allowed = self.allowed
+        if allowed is not None:
+            allowed = Allowed(allowed.automaton, allowed.states[number], allowed.budgets[number])
+        return _Columns(self.tokens[number], self.wanted[number], allowed)
 
 
 def _read(model: ModelConfig, head: Parameters, states: jax.Array, columns: _Columns) -> jax.Array:
-    """One piece, [B, C, D] to [3, B, C]: the fields of `TokenStatistics`."""
+    """One piece, [B, C, D] to [4, B, C]: the fields of `TokenStatistics`."""
     logits = constrain(vocabulary_logits(model, head, states), "batch", None, "vocabulary")
     own = jnp.take_along_axis(logits, columns.tokens[..., None], axis=-1)[..., 0]
-    log_probs = own - jax.nn.logsumexp(logits, axis=-1)
+    free = own - jax.nn.logsumexp(logits, axis=-1)
+    log_probs = free
+    if columns.allowed is not None:
+        logits = jnp.where(columns.allowed.mask(), logits, NEVER)
+        log_probs = own - jax.nn.logsumexp(logits, axis=-1)
     likeliest = (own >= logits.max(-1)).astype(jnp.float32)
     entropies = jax.vmap(entropy)(logits, columns.wanted)
-    return jnp.where(columns.wanted, jnp.stack([log_probs, entropies, likeliest]), 0.0)
+    return jnp.where(columns.wanted, jnp.stack([log_probs, entropies, likeliest, free]), 0.0)
 
 
 # With a rule of its own: a loop whose rounds are counted when it runs has no derivative, and one over all pieces that
@@ -100,13 +114,14 @@ def _read(model: ModelConfig, head: Parameters, states: jax.Array, columns: _Col
 def _read_all(
     model: ModelConfig, head: Parameters, states: jax.Array, columns: _Columns, rounds: jax.Array
 ) -> jax.Array:
-    """The first pieces of states [P, B, C, D], the others are 0: [P, 3, B, C]."""
+    """The first pieces of states [P, B, C, D], the others are 0: [P, 4, B, C]."""
 
     def one(number: jax.Array, found: jax.Array) -> jax.Array:
         return found.at[number].set(_read(model, head, states[number], columns.of(number)))
 
     pieces, rows, chunk = columns.tokens.shape
-    return jax.lax.fori_loop(0, rounds, one, jnp.zeros((pieces, 3, rows, chunk), jnp.float32))
+    nothing = jnp.zeros((pieces, len(TokenStatistics._fields), rows, chunk), jnp.float32)
+    return jax.lax.fori_loop(0, rounds, one, nothing)
 
 
 def _read_all_forward(model: ModelConfig, *arguments: Any) -> tuple[jax.Array, Any]:
@@ -118,8 +133,11 @@ def _read_all_backward(model: ModelConfig, arguments: Any, gradient: jax.Array) 
 
     def one(number: jax.Array, sums: tuple[Parameters, jax.Array]) -> tuple[Parameters, jax.Array]:
         of_head, of_states = sums
-        back = jax.vjp(lambda head, states: _read(model, head, states, columns.of(number)), head, states[number])[1]
-        more, piece = back(gradient[number])
+
+        def read(head: Parameters, states: jax.Array) -> jax.Array:
+            return _read(model, head, states, columns.of(number))
+
+        more, piece = jax.vjp(read, head, states[number])[1](gradient[number])
         return jax.tree.map(jnp.add, of_head, more), of_states.at[number].set(piece)
 
     nothing = jax.tree.map(jnp.zeros_like, (head, states))

@@ -45,6 +45,9 @@ class Rows:
     action_mask: Array  # [R, T] bool: sampled tokens
     log_probs: Array  # [R, T] float32: behavior policy
     versions: Array  # [R, T] int32: of the behavior policy, -1 elsewhere
+    # Of the constraint that the tokens were sampled under (constrained.py); None: there was none.
+    states: Any = None  # [R, T] int32
+    budgets: Any = None  # [R, T] int32
 
 
 @dataclasses.dataclass(frozen=True)
@@ -248,9 +251,12 @@ def map_rows(function: Callable[[Any, Rows], jax.Array], parameters: Any, rows: 
 
 
 def _padded(columns: Sequence[Sequence[np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
-    """Ragged columns to [N, A] and a mask of what is real; A is a multiple of 64, to keep the shapes few."""
+    """Ragged columns to [N, A] and a mask of what is real; A is a multiple of 64, and of an eighth of the power of two
+    below it, to keep the shapes few."""
     joined = [np.concatenate(column) if column else np.zeros(0, np.int32) for column in columns]
-    width = -(-max((column.size for column in joined), default=0) // 64) * 64 or 64
+    longest = max((column.size for column in joined), default=0)
+    unit = max(64, 1 << max(longest.bit_length() - 4, 0))
+    width = -(-longest // unit) * unit or unit
     values, valid = np.zeros((len(joined), width), np.int32), np.zeros((len(joined), width), bool)
     for row, column in enumerate(joined):
         values[row, : column.size] = column

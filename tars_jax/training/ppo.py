@@ -38,6 +38,7 @@ from tars_jax.rl import (
     value_loss,
     whiten,
 )
+from tars_jax.training.constrained import Automaton, allowed_in
 from tars_jax.training.log_probs import headless, token_statistics
 from tars_jax.training.packing import Array, Rows, free_routes, with_features
 from tars_jax.training.ppo_config import PPOConfig
@@ -61,19 +62,23 @@ class PPOBatch:
     value_features: Array | None = None
 
 
-def score_fn(model: ModelConfig) -> Callable[[Parameters, Rows], jax.Array]:
-    """Log-probabilities [B, T] of the sampled tokens under given parameters; 0 elsewhere. Pure, to be traced."""
+def score_fn(model: ModelConfig, automaton: Automaton | None = None) -> Callable[[Parameters, Rows], jax.Array]:
+    """Log-probabilities [B, T] of the sampled tokens under given parameters; 0 elsewhere. Pure, to be traced.
+
+    `automaton`: of the constraint that the tokens were sampled under, which was followed through the rows.
+    """
 
     def score(parameters: Parameters, rows: Rows) -> jax.Array:
         hidden = forward(headless(model), parameters, rows.inputs).hidden
-        return token_statistics(model, parameters, hidden, rows.inputs.tokens, rows.action_mask).log_probs
+        allowed = allowed_in(automaton, rows)
+        return token_statistics(model, parameters, hidden, rows.inputs.tokens, rows.action_mask, allowed).log_probs
 
     return score
 
 
-def make_score_fn(model: ModelConfig) -> Callable[[Parameters, Rows], jax.Array]:
+def make_score_fn(model: ModelConfig, automaton: Automaton | None = None) -> Callable[[Parameters, Rows], jax.Array]:
     """`score_fn`, jitted."""
-    return jax.jit(score_fn(model))
+    return jax.jit(score_fn(model, automaton))
 
 
 class Advantages(NamedTuple):
@@ -177,10 +182,12 @@ def _estimate_fn(config: PPOConfig) -> Callable[..., tuple[jax.Array, jax.Array]
 
 
 def policy_update(
-    model: ModelConfig, optimizer: optax.GradientTransformation, config: PPOConfig
+    model: ModelConfig, optimizer: optax.GradientTransformation, config: PPOConfig, automaton: Automaton | None = None
 ) -> Callable[[TrainState, PPOBatch], tuple[TrainState, Metrics]]:
     """Step 4 for the policy: (state, minibatch) to (state, metrics). Pure, to be traced.
 
+    `automaton` as for `score_fn`: ratios, entropy and imitation are then among what it allows. So a policy does not
+    learn to write what a constraint writes for it.
     Tracing raises ValueError for a minibatch without the weights or the reference that the config needs.
     """
 
@@ -190,7 +197,8 @@ def policy_update(
         if config.aggregation == "sequence":
             weights = _required(batch.weights, "weights, which the aggregation 'sequence' needs")
         output = forward(headless(model), parameters, rows.inputs)
-        read = token_statistics(model, parameters, output.hidden, rows.inputs.tokens, mask)
+        allowed = allowed_in(automaton, rows)
+        read = token_statistics(model, parameters, output.hidden, rows.inputs.tokens, mask, allowed)
         old = batch.proximal_log_probs if config.decoupled else rows.log_probs
 
         def surrogate(*row: jax.Array) -> PolicyLoss:
@@ -248,10 +256,10 @@ def _required(array: Array | None, what: str) -> Array:
 
 
 def make_policy_update(
-    model: ModelConfig, optimizer: optax.GradientTransformation, config: PPOConfig
+    model: ModelConfig, optimizer: optax.GradientTransformation, config: PPOConfig, automaton: Automaton | None = None
 ) -> Update[PPOBatch]:
     """`policy_update`, jitted; the state is donated."""
-    return Update(policy_update(model, optimizer, config))
+    return Update(policy_update(model, optimizer, config, automaton))
 
 
 def value_batch(batch: PPOBatch) -> ValueBatch:

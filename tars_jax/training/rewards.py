@@ -16,7 +16,7 @@ import numpy as np
 
 from tars_jax import InputError
 from tars_jax.rl import soft_overlong_penalty
-from tars_jax.rules import Rule, at_least, check_fields
+from tars_jax.rules import Rule, at_least, check_fields, more_than
 from tars_jax.training.packing import PackedBatch
 from tars_jax.trajectory import Trajectory
 from tars_jax.trajectory.checks import check_answers
@@ -24,8 +24,10 @@ from tars_jax.trajectory.checks import check_answers
 
 @dataclasses.dataclass(frozen=True)
 class RewardConfig:
-    """Raises InputError for a `length_cache` below 1 and for penalties below 0."""
+    """Raises InputError for a `length_cache` below 1, for penalties below 0 and a `scale` of 0 or less."""
 
+    scale: float = 1.0  # what the environment's rewards are multiplied by: a value model that begins at 0 learns small
+    # numbers sooner
     format_penalty: float = 0.1  # taken for every response that does not parse
     length_penalty: float = 0.1  # taken for a response of `max_length` tokens or more
     max_length: int = 24  # tokens of one response
@@ -34,6 +36,7 @@ class RewardConfig:
     RULES: ClassVar[Mapping[str, Rule]] = {
         **dict.fromkeys(("format_penalty", "length_penalty"), at_least(0)),
         "length_cache": at_least(1),
+        "scale": more_than(0),
     }
 
     def __post_init__(self) -> None:
@@ -53,7 +56,7 @@ def step_rewards(trajectory: Trajectory, config: RewardConfig) -> np.ndarray:
         got = trajectory.steps[number].reward
         raise InputError(f"trajectory {trajectory.id}: steps[{number}].reward must be a number of float32; got {got}")
     malformed = np.array([not step.valid for step in trajectory.steps], np.float32)
-    return verdicts - config.format_penalty * malformed + config.length_penalty * overlong
+    return config.scale * verdicts - config.format_penalty * malformed + config.length_penalty * overlong
 
 
 def token_rewards(batch: PackedBatch, trajectories: Sequence[Trajectory], config: RewardConfig) -> np.ndarray:

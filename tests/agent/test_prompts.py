@@ -60,3 +60,12 @@ def test_text_cannot_pose_as_a_turn_or_an_image(token: str) -> None:
         WRITER.response(f"Thought: {token}\nAction: wait()")[:-1],
     ):
         assert special not in tokens
+
+
+def test_digits_of_an_observation_are_apart() -> None:
+    """The committed tokenizer has `04` as one token: similar numbers would have other tokens at other places."""
+    shown = [WRITER.observation(4, first=True, shown=Shown(f"x {number}, -7")) for number in ("+0.04", "+0.15")]
+    words = [[text([token]) for token in tokens] for tokens in shown]
+    assert words[0][-11:-2] == ["+", "0", ".", "0", "4", ",", " ", "-", "7"]
+    assert len(words[0]) == len(words[1]) and "".join(words[0]) == "4 left\nx +0.04, -7\n<|agent|>"
+    assert WRITER.length("0.04") == 4 and len(TOKENIZER.encode("0.04")) == 3

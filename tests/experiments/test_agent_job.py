@@ -58,13 +58,6 @@ def test_what_does_not_go_together(fields: dict[str, Any], words: str) -> None:
     check(config(advantages="group", group_size=8, dynamic_sampling=True))
 
 
-def test_log_probabilities_among_well_formed_answers_take_the_decoupled_update() -> None:
-    flags = ["--config.agent.constrained=True", "--config.ppo.decoupled=False"]
-    check(load_config("quickstart", flags[:1], root=ROOT, rules=RULES))
-    with pytest.raises(InputError, match="ppo.decoupled must be True with agent.constrained"):
-        check(load_config("quickstart", flags, root=ROOT, rules=RULES))
-
-
 @pytest.mark.parametrize(
     ("name", "rules", "flag"),
     [

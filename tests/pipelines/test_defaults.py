@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import pathlib
 from typing import Any
@@ -56,6 +57,42 @@ class Shown(Long):
         return Transition(Observation(text="on", info={"state": {}}), 1.0, terminated=self.steps == 30)
 
 
+class Longer(Long):
+    """An episode may be long, and each step earns something."""
+
+    max_steps = 300
+
+
+class Rare(Long):
+    """Every tenth seed earns something, at the end; an episode of thirty steps."""
+
+    def reset(self, task: Any) -> Observation:
+        self.earns = task.seed % 20 == 0
+        return super().reset(task)
+
+    def step(self, actions: Any) -> Transition:
+        transition = super().step(actions)
+        return Transition(transition.observation, float(transition.terminated and self.earns), transition.terminated)
+
+
+def brief(observation: Observation, rng: Any, skill: float) -> Any:
+    """A player of one's own."""
+    from tars_jax.tasks.games.moves import Move
+
+    return Move("I go up, and up, and up again.", "say", {"word": "up"})
+
+
+class Even(Long):
+    """Shows two digits, whatever is done."""
+
+    def reset(self, task: Any) -> Observation:
+        super().reset(task)
+        return Observation(text="07")
+
+    def step(self, actions: Any) -> Transition:
+        return dataclasses.replace(super().step(actions), observation=Observation(text=f"{self.steps:02d}"))
+
+
 class Fragile(Long):
     """Takes no call that chance makes up."""
 
@@ -85,12 +122,51 @@ def test_from_random_weights_nothing_is_thought_and_budgets_follow_from_an_episo
     assert long["ppo.min_batch"].value == 48 and "30 steps" in long["ppo.min_batch"].reason
     assert long["agent.max_observation_tokens"].value >= 12
     assert values_of("Long", "ppo.group_size=32")["ppo.min_batch"].value == 64  # whole groups
+    assert long["ppo.batch_steps"].value == 1536
+    given = values_of("Long", "ppo.min_batch=40")["ppo.batch_steps"]
+    assert given.value == 0 and "however long" in given.reason
+
+
+def test_rewards_along_a_long_way_are_discounted_and_made_small() -> None:
+    long, longer = values_of("Long"), values_of("Longer")
+    assert long["reward.scale"].value == longer["reward.scale"].value == 0.1  # thirty steps of 1
+    assert "earn 30" in long["reward.scale"].reason
+    assert long["ppo.gamma"].value == 1 and "at most 30 steps" in long["ppo.gamma"].reason
+    tokens = int(longer["ppo.gamma"].reason.split()[-2])
+    assert tokens > 5 and longer["ppo.gamma"].value == pytest.approx(1 - 1 / (100 * tokens), abs=1e-6)
+    assert values_of("Longer", "ppo.advantages=turn")["ppo.gamma"].value == 0.99
+
+
+def test_a_batch_holds_episodes_that_earn_something(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a hundred by chance ten earn something: three of these take thirty episodes, fewer than 1,536 steps give."""
+    monkeypatch.setattr("tars_jax.pipelines.probing.SECONDS_BY_CHANCE", 120.0)
+    rare = values_of("Rare")
+    assert rare["ppo.gamma"].value == 1 and rare["reward.scale"].value == 1
+    assert rare["ppo.min_batch"].value == 48 and "30 steps" in rare["ppo.min_batch"].reason
+    nothing = values_of("Rare", "task.max_steps=29")  # thirty are never reached
+    assert nothing["ppo.min_batch"].value == 192 and "none earned something" in nothing["ppo.min_batch"].reason
+
+
+def test_texts_of_one_length_need_no_more_room() -> None:
+    """Two digits are two tokens, and two more are left."""
+    even = values_of("Even")["agent.max_observation_tokens"]
+    assert even.value == 4 and even.reason == "each text that was seen has 2 tokens"
+    long = values_of("Long")["agent.max_observation_tokens"]
+    assert long.reason.startswith("the longest") and long.value >= 12 * 1.5
+
+
+def test_a_player_of_ones_own_is_looked_at() -> None:
+    shown = values_of("Long", f"demonstrations.player={__name__}:brief")
+    assert shown["demonstrations.episodes"].value == 136 and "30 steps" in shown["demonstrations.episodes"].reason
+    said = values_of("Shown")["engine.max_new_tokens"].value
+    assert shown["engine.max_new_tokens"].value >= said >= 40
 
 
 def test_who_is_shown_how_thinks_as_it_is_shown() -> None:
     shown = values_of("Shown")
     assert shown["agent.thought"].value == "optional" and shown["demonstrations.episodes"].value > 0
     assert shown["ppo.entropy_bonus"].value == 0
+    assert shown["ppo.batch_steps"].value == 0
 
 
 def test_what_is_given_is_not_chosen() -> None:

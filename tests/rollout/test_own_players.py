@@ -17,7 +17,7 @@ from tars_jax.pipelines.environments import EnvironmentTasks
 from tars_jax.rollout.episode_runner import Rollouts
 from tars_jax.rollout.own_players import own_player
 from tars_jax.tasks.games.moves import Move
-from tars_jax.trajectory import Trajectory
+from tars_jax.trajectory import Outcome, Trajectory
 
 WRITER = PromptWriter(load_tokenizer(), 1, max_observation_tokens=16)
 HERE = "tests.rollout.test_own_players:"
@@ -47,6 +47,10 @@ def says_nothing(observation: Observation, rng: random.Random, skill: float) -> 
 
 def flies(observation: Observation, rng: random.Random, skill: float) -> Move:
     return Move("", "fly", {})
+
+
+def goes(observation: Observation, rng: random.Random, skill: float) -> Move:
+    return Move("", "go", {})
 
 
 def play(name: str, folder: Path, *seeds: int) -> list[Trajectory]:
@@ -91,4 +95,21 @@ def test_an_environment_without_a_reference_player_can_be_shown() -> None:
     walled = "tests.rollout.test_any_environment:Bad"
     way = 'environment_options={"way": "well"}'
     assert not EnvironmentTasks(config_of(way, environment=walled)).has_reference
-    assert EnvironmentTasks(config_of(way, f"demonstrations.player={HERE}reads", environment=walled)).has_reference
+    assert EnvironmentTasks(config_of(way, f"demonstrations.player={HERE}goes", environment=walled)).has_reference
+    with pytest.raises(InputError, match="player .*:reads of .*:Bad must call what can be called; .*got 'say'"):
+        config_of(way, f"demonstrations.player={HERE}reads", environment=walled)
+
+
+def test_players_of_gymnasium_environments(tmp_path: Path) -> None:
+    """Every taxi arrives, by a shortest way: at most 4 and 4 streets over each of two ways, twice stopping and around
+    walls; 20 are earned at the end, and each step before costs 1. The car's fuel costs less than a tenth of the 100."""
+    place = "tars_jax.envs.examples.gymnasium_players"
+    with Rollouts(None, WRITER, AgentConfig(), 2) as rollouts:
+        for id, player, most in (("Taxi-v4", "taxi", 20), ("MountainCarContinuous-v0", "mountain_car", 999)):
+            tasks = [Task(f"{player}{seed}", f"gymnasium:{id}", seed, {}, most) for seed in range(3)]
+            played = rollouts.play(tasks, own_player(f"{place}:{player}", WRITER, "text", 1.0), tmp_path / player)
+            assert all(each.outcome is Outcome.FINISHED for each in played)
+            if player == "taxi":
+                assert [each.reward for each in played] == [21 - len(each.steps) for each in played]
+            else:
+                assert all(each.reward > 90 and each.success for each in played)

@@ -424,3 +424,23 @@ def test_any_history_with_crashes_uses_every_finished_trajectory_once(
     assert sorted(used) == sorted(index for index, t in stored.items() if t.outcome.carries_reward)
     assert sorted(stored) == list(range(len(stored)))
     assert pool.ledger()["consumed"] == line
+
+
+def test_longer_episodes_make_smaller_batches(tmp_path: pathlib.Path) -> None:
+    """Of 40 episodes, and 800 steps at most: 40 of 10 steps, 32 of 25, and never fewer than 16; whole groups of 2."""
+    config = PoolConfig(40, 0, 2, batch_steps=800)
+    assert [config.groups_for(steps) for steps in (10, 25, 100)] == [20, 16, 8]
+    assert PoolConfig(40, 0, 2).groups_for(100) == 20
+    with pytest.raises(InputError, match=r"pool\.batch_steps must be 0 in a strict pool; got 800"):
+        PoolConfig(40, 0, batch_steps=800, strict=True)
+    pool = pool_in(tmp_path, min_batch=4, max_staleness=0)
+    for _ in range(4):
+        pool.finish(index := claimed(pool), episode(index))
+    pool.resize(2)
+    assert taken(pool) == [0, 1] and taken(pool) == [2, 3] and taken(pool) is None
+
+
+def claimed(pool: RolloutPool) -> int:
+    index = pool.claim(0)
+    assert index is not None
+    return index

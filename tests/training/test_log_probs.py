@@ -34,7 +34,8 @@ def whole(
     logits = vocabulary_logits(model, parameters, hidden)[:, :-1]
     mask = jnp.asarray(wanted)[:, 1:]
     chosen = jnp.take_along_axis(jax.nn.log_softmax(logits), tokens[:, 1:, None], axis=-1)[..., 0]
-    columns = (jnp.where(mask, chosen, 0), jax.vmap(entropy)(logits, mask), mask & (logits.argmax(-1) == tokens[:, 1:]))
+    chosen = jnp.where(mask, chosen, 0)
+    columns = (chosen, jax.vmap(entropy)(logits, mask), mask & (logits.argmax(-1) == tokens[:, 1:]), chosen)
     return TokenStatistics(*(jnp.pad(column, ((0, 0), (1, 0))) for column in columns))
 
 

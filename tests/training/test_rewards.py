@@ -1,5 +1,6 @@
 """Rewards by hand: the verdict, an answer that does not parse, an answer that is too long."""
 
+import dataclasses
 from collections.abc import Callable
 
 import numpy as np
@@ -25,6 +26,8 @@ def test_each_step(episode: Callable[..., Trajectory]) -> None:
     first, empty = played(episode)
     np.testing.assert_allclose(step_rewards(first, CONFIG), [0, -0.25 - 0.25, -0.5, 1], atol=1e-6)
     assert step_rewards(empty, CONFIG).shape == (0,)
+    scaled = dataclasses.replace(CONFIG, scale=0.1)  # of the environment's rewards alone
+    np.testing.assert_allclose(step_rewards(first, scaled), [0, -0.25 - 0.25, -0.5, 0.1], atol=1e-6)
 
 
 def test_rewards_stand_at_the_last_token_of_their_step(

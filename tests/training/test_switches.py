@@ -122,7 +122,7 @@ def test_grpo_runs_no_value_model_and_stays_near_its_reference(
         raise AssertionError("a value model was run")
 
     score = make_score_fn(tiny_model)
-    monkeypatch.setattr("tars_jax.training.learner.make_score_fn", lambda model: score)  # one compilation for both
+    monkeypatch.setattr("tars_jax.training.learner.make_score_fn", lambda *_: score)  # one compilation for both
     monkeypatch.setattr("tars_jax.training.learner.make_value_fn", lambda model: no_values)
     monkeypatch.setattr("tars_jax.training.learner.make_value_update", lambda *_: no_values)
     config = PPOConfig(

@@ -87,8 +87,7 @@ async def try_environment(
 def _told(played: Sequence[Played], subject: Subject, limits: Limits) -> list[Finding]:
     """What the episodes themselves tell."""
     first = played[0]
-    encode = subject.writer.codec.encode
-    texts = [[len(encode(observation.text)) for observation in each.observations] for each in played]
+    texts = [[subject.writer.length(observation.text) for observation in each.observations] for each in played]
     tokens = [_tokens(each, limits) for each in played if each.trajectory is not None]
     return [
         *findings.of_failures(played),

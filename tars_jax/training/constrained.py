@@ -1,0 +1,80 @@
+"""What a constraint left each sampled token to be drawn from, so that learner and engine mean the same probability.
+
+An engine that samples under a constraint draws each token among those that it allows. Which these were follows from the
+answer: the state that the constraint was in, and how many tokens the answer had left. Axes: R rows, T tokens of a row,
+N trajectories, A action tokens of a trajectory.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, NamedTuple, Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from tars_jax.training.packing import PackedBatch, Rows
+
+FREE = 0  # the state that allows everything and stays: of tokens that nobody constrained
+
+
+class Automaton(Protocol):
+    """A table over tokens, as `tars_jax.inference.constraint.Constraints` is one; a tree of arrays."""
+
+    token_class: Any  # [V] int32
+    next_state: Any  # [Q, C] int32, -1 where a class is forbidden
+
+    def allowed(self, state: jax.Array, budget: jax.Array) -> jax.Array:
+        """[V] bool: the tokens that could be drawn; `budget` counts the token itself."""
+        ...
+
+
+class Allowed(NamedTuple):
+    """Which tokens each token of rows [B, T] was drawn from."""
+
+    automaton: Automaton
+    states: jax.Array  # [B, T] int32: before the token
+    budgets: jax.Array  # [B, T] int32: tokens that were left for the answer, this one included
+
+    def mask(self) -> jax.Array:
+        """[B, T, V] bool."""
+        automaton: Automaton = jax.tree.map(jnp.asarray, self.automaton)
+        return jax.vmap(jax.vmap(automaton.allowed))(self.states, self.budgets)
+
+
+def allowed_in(automaton: Automaton | None, rows: Rows) -> Allowed | None:
+    """Of rows that a constraint has been followed through."""
+    return None if automaton is None else Allowed(automaton, rows.states, rows.budgets)
+
+
+@dataclasses.dataclass(frozen=True)
+class AnswerConstraint:
+    """Under which all answers are sampled."""
+
+    automaton: Automaton
+    start: int  # its state before the first token of an answer
+    max_new_tokens: int  # of an answer
+
+    def followed(self, packed: PackedBatch) -> PackedBatch:
+        """The batch whose rows say what the constraint left at each action token.
+
+        From a token on that it forbids, the rest of an answer is free: somebody else wrote it.
+        """
+        automaton = self.automaton
+        token_class, next_state = np.asarray(automaton.token_class), np.asarray(automaton.next_state)
+        classes = token_class[packed.rows.inputs.tokens.ravel()[packed.action_index]]
+        begins = np.diff(packed.action_step, axis=1, prepend=-1) != 0
+        states, budgets = np.zeros(classes.shape, np.int32), np.zeros(classes.shape, np.int32)
+        state, budget = np.zeros(len(classes), np.int32), np.zeros(len(classes), np.int32)
+        for place in range(classes.shape[1]):
+            state = np.where(begins[:, place], self.start, state)
+            budget = np.where(begins[:, place], self.max_new_tokens, budget - 1)
+            after = next_state[state, classes[:, place]]
+            states[:, place], budgets[:, place] = np.where(after < 0, FREE, state), budget
+            state = np.where(after < 0, FREE, after)
+        shape, at = packed.rows.action_mask.shape, packed.action_index[packed.action_valid]
+        row_states, row_budgets = np.full(shape, FREE, np.int32), np.zeros(shape, np.int32)
+        row_states.ravel()[at], row_budgets.ravel()[at] = states[packed.action_valid], budgets[packed.action_valid]
+        rows = packed.rows.replace(states=row_states, budgets=row_budgets)  # type: ignore[attr-defined]
+        return dataclasses.replace(packed, rows=rows)

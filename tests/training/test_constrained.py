@@ -1,0 +1,95 @@
+"""What was sampled under a constraint has, in the learner, the probability that it had among what was allowed."""
+
+import asyncio
+import types
+from collections.abc import Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from flax.core import FrozenDict
+
+from tars_jax.inference import Engine, EngineConfig, Sampled
+from tars_jax.inference.constraint import Constraints
+from tars_jax.model.config import ModelConfig
+from tars_jax.model.execution import Execution
+from tars_jax.model.policy import Parameters
+from tars_jax.training.constrained import Allowed, AnswerConstraint
+from tars_jax.training.log_probs import token_statistics
+from tars_jax.training.packing import PackedBatch, Packer, PackingConfig
+from tars_jax.training.ppo import make_score_fn
+from tars_jax.trajectory import ContextWindow, Outcome, Step, Trajectory
+
+STOP, ASKED = 3, 9
+# A letter (tokens 1 and 2) or two, then the stop token 3. State 1 begins, 2 is behind one letter, 3 behind two, 4 ends.
+LETTERS = Constraints(
+    token_class=np.array([0, 1, 1, 2] + [0] * 28, np.int32),
+    next_state=np.array([[0, 0, 0], [-1, 2, -1], [-1, 3, 4], [-1, -1, 4], [-1, -1, -1]], np.int32),
+    distance=np.array([0, 2, 1, 1, 0], np.int32),
+    start=FrozenDict({"letters": 1}),
+)
+CONSTRAINT = AnswerConstraint(LETTERS, 1, 3)
+
+
+def packed(model: ModelConfig, answers: Sequence[tuple[Sequence[int], Sequence[float]]]) -> PackedBatch:
+    """One trajectory in one window, in which each answer, tokens with their log-probabilities, follows the token 9."""
+    columns: list[tuple[int, bool, float, int]] = []
+    for step, (tokens, log_probs) in enumerate(answers):
+        drawn = zip(tokens, log_probs, strict=True)
+        columns += [(ASKED, False, 0.0, step), *((token, True, score, step) for token, score in drawn)]
+    read, mask, scores, steps = (np.array(column) for column in zip(*columns, strict=True))
+    window = ContextWindow(
+        read.astype(np.int32), mask, scores.astype(np.float32), np.where(mask, 0, -1).astype(np.int32),
+        steps.astype(np.int32), (),
+    )  # fmt: skip
+    made = tuple(Step(b"", "", "", "", None, 0.0, 0, True, {}) for _ in answers)
+    trajectory = Trajectory("made", {}, (window,), made, Outcome.FINISHED, 1.0)
+    return CONSTRAINT.followed(Packer(model, PackingConfig(16, 1), image=5).pack([trajectory], 1))
+
+
+def written(*tokens: int) -> tuple[Sequence[int], Sequence[float]]:
+    return tokens, [-1.0] * len(tokens)
+
+
+def test_states_and_budgets_by_hand(tiny_model: ModelConfig) -> None:
+    rows = packed(tiny_model, [written(1, 2, 3), written(2, 3)]).rows
+    np.testing.assert_array_equal(rows.states[0, :8], [0, 1, 2, 3, 0, 1, 2, 0])
+    np.testing.assert_array_equal(rows.budgets[0, :8], [0, 3, 2, 1, 0, 3, 2, 0])
+
+
+def test_what_somebody_else_wrote_is_free(tiny_model: ModelConfig) -> None:
+    """From the forbidden token on, to the end of its answer."""
+    rows = packed(tiny_model, [written(1, 7, 3), written(2, 3)]).rows
+    np.testing.assert_array_equal(rows.states[0, :8], [0, 1, 0, 0, 0, 1, 2, 0])
+
+
+def test_among_what_is_allowed_by_hand() -> None:
+    """The head says [1, 2, 5, 8] / 16 wherever one looks. Behind one letter another one or the end may come, while
+    there are two tokens left: 2 or 5 or 8 of 15; with one token left only the end may."""
+    model: Any = types.SimpleNamespace(vocabulary=4, image_token=None, tied_embeddings=False, execution=Execution())
+    parameters = {"vocabulary_head": {"kernel": jnp.log(jnp.asarray([[1.0, 2.0, 5.0, 8.0]]))}}
+    automaton = LETTERS.replace(token_class=LETTERS.token_class[:4])  # type: ignore[attr-defined]
+    allowed = Allowed(automaton, jnp.asarray([[0, 2, 2, 0]]), jnp.asarray([[0, 2, 1, 1]]))
+    tokens, wanted = jnp.asarray([[0, 2, 3, 1]]), jnp.ones((1, 4), bool)
+    read = token_statistics(model, parameters, jnp.ones((1, 4, 1)), tokens, wanted, allowed)
+    np.testing.assert_allclose(read.log_probs, [[0, np.log(5 / 15), 0, np.log(2 / 16)]], atol=1e-6)
+    np.testing.assert_allclose(read.free_log_probs, [[0, *np.log([5 / 16, 8 / 16, 2 / 16])]], atol=1e-6)
+    disorder = -sum(p * np.log(p) for p in (2 / 15, 5 / 15, 8 / 15))
+    np.testing.assert_allclose(read.entropies[0, 1:3], [disorder, 0], atol=1e-6)
+
+
+def test_learner_and_engine_agree(tiny_model: ModelConfig, tiny_parameters: Parameters) -> None:
+    config = EngineConfig(slots=1, max_length=16, max_new_tokens=3, row_buckets=(1,), length_buckets=(16,),
+                          constraint="letters")  # fmt: skip
+
+    async def play(engine: Engine) -> list[Sampled]:
+        async with engine.session(0) as session:
+            return [await session.respond([ASKED], [], restart=not step) for step in range(3)]
+
+    with Engine(tiny_model, tiny_parameters, config, image=5, stop=STOP, seed=0, constraints=LETTERS) as engine:
+        answers = asyncio.run(play(engine))
+    assert all(answer.tokens[-1] == STOP and {*answer.tokens[:-1]} <= {1, 2} for answer in answers)
+    rows = packed(tiny_model, [(answer.tokens, answer.log_probs) for answer in answers]).rows
+    scored = np.asarray(make_score_fn(tiny_model, LETTERS)(tiny_parameters, rows))
+    assert rows.log_probs[rows.action_mask].std() > 0.1
+    np.testing.assert_allclose(scored, rows.log_probs, atol=1e-4)
