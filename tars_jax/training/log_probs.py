@@ -29,7 +29,6 @@ class TokenStatistics(NamedTuple):
     log_probs: jax.Array  # [B, T] fp32, of the token itself
     entropies: jax.Array  # [B, T] fp32, in nats
     likeliest: jax.Array  # [B, T] fp32, 1 where no token was more likely
-    free_log_probs: jax.Array  # [B, T] fp32, of the token itself, had there been no constraint
 
 
 def headless(model: ModelConfig) -> ModelConfig:
@@ -95,17 +94,15 @@ class _Columns(NamedTuple):
 
 
 def _read(model: ModelConfig, head: Parameters, states: jax.Array, columns: _Columns) -> jax.Array:
-    """One piece, [B, C, D] to [4, B, C]: the fields of `TokenStatistics`."""
+    """One piece, [B, C, D] to [3, B, C]: the fields of `TokenStatistics`."""
     logits = constrain(vocabulary_logits(model, head, states), "batch", None, "vocabulary")
     own = jnp.take_along_axis(logits, columns.tokens[..., None], axis=-1)[..., 0]
-    free = own - jax.nn.logsumexp(logits, axis=-1)
-    log_probs = free
     if columns.allowed is not None:
         logits = jnp.where(columns.allowed.mask(), logits, NEVER)
-        log_probs = own - jax.nn.logsumexp(logits, axis=-1)
+    log_probs = own - jax.nn.logsumexp(logits, axis=-1)
     likeliest = (own >= logits.max(-1)).astype(jnp.float32)
     entropies = jax.vmap(entropy)(logits, columns.wanted)
-    return jnp.where(columns.wanted, jnp.stack([log_probs, entropies, likeliest, free]), 0.0)
+    return jnp.where(columns.wanted, jnp.stack([log_probs, entropies, likeliest]), 0.0)
 
 
 # With a rule of its own: a loop whose rounds are counted when it runs has no derivative, and one over all pieces that
@@ -114,7 +111,7 @@ def _read(model: ModelConfig, head: Parameters, states: jax.Array, columns: _Col
 def _read_all(
     model: ModelConfig, head: Parameters, states: jax.Array, columns: _Columns, rounds: jax.Array
 ) -> jax.Array:
-    """The first pieces of states [P, B, C, D], the others are 0: [P, 4, B, C]."""
+    """The first pieces of states [P, B, C, D], the others are 0: [P, 3, B, C]."""
 
     def one(number: jax.Array, found: jax.Array) -> jax.Array:
         return found.at[number].set(_read(model, head, states[number], columns.of(number)))

@@ -73,7 +73,6 @@ def test_among_what_is_allowed_by_hand() -> None:
     tokens, wanted = jnp.asarray([[0, 2, 3, 1]]), jnp.ones((1, 4), bool)
     read = token_statistics(model, parameters, jnp.ones((1, 4, 1)), tokens, wanted, allowed)
     np.testing.assert_allclose(read.log_probs, [[0, np.log(5 / 15), 0, np.log(2 / 16)]], atol=1e-6)
-    np.testing.assert_allclose(read.free_log_probs, [[0, *np.log([5 / 16, 8 / 16, 2 / 16])]], atol=1e-6)
     disorder = -sum(p * np.log(p) for p in (2 / 15, 5 / 15, 8 / 15))
     np.testing.assert_allclose(read.entropies[0, 1:3], [disorder, 0], atol=1e-6)
 

@@ -35,7 +35,7 @@ def whole(
     mask = jnp.asarray(wanted)[:, 1:]
     chosen = jnp.take_along_axis(jax.nn.log_softmax(logits), tokens[:, 1:, None], axis=-1)[..., 0]
     chosen = jnp.where(mask, chosen, 0)
-    columns = (chosen, jax.vmap(entropy)(logits, mask), mask & (logits.argmax(-1) == tokens[:, 1:]), chosen)
+    columns = (chosen, jax.vmap(entropy)(logits, mask), mask & (logits.argmax(-1) == tokens[:, 1:]))
     return TokenStatistics(*(jnp.pad(column, ((0, 0), (1, 0))) for column in columns))
 
 
