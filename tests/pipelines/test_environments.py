@@ -57,7 +57,7 @@ def test_of_several_options_each_is_a_kind_of_task() -> None:
 
 
 def test_a_benchmark_or_several_environments_are_kinds_of_tasks_too() -> None:
-    benchmark = EnvironmentTasks(config_of(environment="lmgame"))
+    benchmark = EnvironmentTasks(config_of("task.max_steps=2", environment="lmgame"))
     assert {task.environment for task in benchmark.held_out(8)} == set(playable_names("lmgame"))
     both = EnvironmentTasks(config_of(environment=f"{ECHO}, {VAULT}"))
     stream = both.training(None)

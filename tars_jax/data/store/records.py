@@ -34,6 +34,8 @@ PURPOSES = ("training", "evaluation")
 ORIGIN = "origin"  # of a stored trajectory's metadata
 HELD_OUT = "held_out"  # of that of one which left a store that holds its task out
 FLUSHED_ONE_BY_ONE = 8
+DEEPEST = 200  # levels of JSON: interpreters and databases differ in how many they bear
+_STRICT = f"JSON of finite numbers and texts that have a UTF-8 form, at most {DEEPEST} levels deep"
 _MARK = b"sha256:"
 
 
@@ -98,10 +100,7 @@ def record_of(trajectory: Trajectory, origin: Origin) -> Record:
 
     for name, value in _said_in(trajectory):
         if not _is_strict(value):
-            raise InputError(
-                f"{source}: field {name} must be JSON of finite numbers and texts that have a UTF-8 form; "
-                f"got {shown(value)}"
-            )
+            raise InputError(f"{source}: field {name} must be {_STRICT}; got {shown(value)}")
     if not isinstance(trajectory.task.get("environment"), str) or type(trajectory.task.get("max_steps")) is not int:
         raise InputError(f"{source}: field task must have an environment and max_steps; got {shown(trajectory.task)}")
     split_of(trajectory.task, f"{source}: field task.")
@@ -133,9 +132,15 @@ def _said_in(trajectory: Trajectory) -> Iterator[tuple[str, Any]]:
 def _is_strict(value: Any) -> bool:
     """What others can read who take JSON by the letter, as databases do."""
     try:
-        return json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True).encode() != b""
-    except (TypeError, ValueError, RecursionError):
+        written = json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True) if _is_shallow(value) else ""
+        return written.encode() != b""
+    except (TypeError, ValueError):
         return False
+
+
+def _is_shallow(value: Any, levels: int = DEEPEST) -> bool:
+    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
+    return levels > 0 and all(_is_shallow(each, levels - 1) for each in inner)
 
 
 def read_record(folder: Path, id: str) -> Trajectory:
@@ -202,21 +207,14 @@ def task_keys(task: Mapping[str, Any]) -> tuple[str, ...]:
     if not is_integer(seed):
         raise InputError(f"seed of a task must be a whole number from {-LARGEST - 1} to {LARGEST}; got {shown(seed)}")
     if not _is_strict(options):
-        raise InputError(
-            "options of a task must be JSON of finite numbers and texts that have a UTF-8 form; "
-            f"got {shown(task.get('options'))}"
-        )
+        raise InputError(f"options of a task must be {_STRICT}; got {shown(options)}")
     id = [task.get("id")] if environment == "recorded" else []
     if not all(map(is_text, id)):
         raise InputError(f"id of a recorded task must be text that has a UTF-8 form; got {shown(id[0])}")
     earlier = options
     if isinstance(options, Mapping) and "level" in options:
         earlier = {**options, "level": _whole(options["level"])}
-    try:
-        forms = (_whole(without_nulls(options)), earlier)
-    except RecursionError as error:
-        raise InputError(f"options of a task must be less deep; got {shown(options)}") from error
-    told = [[environment, seed, each, *id] for each in forms]
+    told = [[environment, seed, each, *id] for each in (_whole(without_nulls(options)), earlier)]
     return tuple(dict.fromkeys(digest(json.dumps(each, sort_keys=True).encode())[:32] for each in told))
 
 
