@@ -93,6 +93,7 @@ def get_config() -> ml_collections.ConfigDict:
     config.value.episodes = 160
     config.value.max_updates = 60
     config.ppo = base.ppo
+    config.reward.scale, config.ppo.gamma, config.ppo.batch_steps = 1.0, 1.0, 0
     config.ppo.updates = 4  # of each cycle; 0: no RL
     config.ppo.min_batch = 96
     config.ppo.minibatch_rows = 64

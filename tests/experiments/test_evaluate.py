@@ -250,7 +250,9 @@ def test_an_endpoint_may_point_in_pixels(tmp_path: pathlib.Path) -> None:
     with serving(app, ServerConfig(port=0)) as address:
         evaluate(tmp_path / "run", checkpoint=f"{address}/v1", model="theirs", **more)
     assert guides and all("Points are x y in pixels of the screenshot." in guide for guide in guides)
-    played = [load_trajectory(path) for path in (tmp_path / "run" / "trajectories" / "played-96x96").iterdir()]
+    played = [
+        load_trajectory(path) for path in (tmp_path / "run" / "trajectories" / "played-96x96").glob("*.trajectory")
+    ]
     assert len(played) == 2 and all(episode.steps[0].point == (1000, 500) for episode in played)
 
 
@@ -303,7 +305,9 @@ def test_what_an_endpoint_takes_no_more_of_ends_that_episode_alone(
     page = (tmp_path / "run" / "report.md").read_text()
     assert "2 of 4 episodes ended where the policy's endpoint took no more: 2 with context_length_exceeded." in page
     assert re.search(r"played: episode .* is lost: policy: content_filter: http.*: filtered", capsys.readouterr().out)
-    played = [load_trajectory(path) for path in (tmp_path / "run" / "trajectories" / "played-96x96").iterdir()]
+    played = [
+        load_trajectory(path) for path in (tmp_path / "run" / "trajectories" / "played-96x96").glob("*.trajectory")
+    ]
     kept = [episode for episode in played if episode.outcome is Outcome.TRUNCATED]
     assert [len(episode.steps) for episode in kept] == [1, 1]
 

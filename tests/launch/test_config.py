@@ -1,3 +1,4 @@
+import importlib
 import json
 import pathlib
 import shlex
@@ -187,3 +188,20 @@ def test_fields_of_earlier_versions_are_read_and_it_is_said(
     config = load_config(experiment, [f"--config.{flag}"], root=ROOT, rules={})
     assert {name.rpartition(".")[2]: got for name, got in flatten(config).items() if got == value}[field] == value
     assert f"config.{flag.partition('=')[0]} is " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["flywheel", "flywheel_text", "flywheel_websites"])
+def test_a_flywheel_leaves_nothing_open(name: str) -> None:
+    """It begins with `train`'s config, whose open fields `train` alone fills in."""
+
+    def left_open(section: Any, prefix: str = "") -> list[str]:
+        inner = {key: section[key] for key in section}
+        return [
+            each
+            for key, value in inner.items()
+            for each in (
+                left_open(value, f"{prefix}{key}.") if hasattr(value, "items") else [prefix + key] * (value is None)
+            )
+        ]
+
+    assert left_open(importlib.import_module(f"configs.{name}").get_config()) == []
