@@ -22,6 +22,11 @@ def resume_command(experiment: str, run: pathlib.Path, root: pathlib.Path = SHIP
     return f"{_path()}{shlex.join(words)}"
 
 
+def given_path() -> str:
+    """PYTHONPATH as the user has set it."""
+    return os.environ.get(GIVEN_PATH, os.environ.get("PYTHONPATH", ""))
+
+
 def from_here(path: pathlib.Path) -> str:
     """Relative to where the user stands, if it lies below."""
     absolute = path.absolute()
@@ -45,9 +50,9 @@ def _program(root: pathlib.Path) -> str:
 def _path() -> str:
     """`python elsewhere/mine.py` finds beside that file what it brings by name (`mine:Large`), where nothing else
     looks: the folder is put on the path, before what this process was given for it. "" where there is neither."""
-    script, given = _script(), os.environ.get(GIVEN_PATH, os.environ.get("PYTHONPATH", ""))
+    script = _script()
     beside = "" if script is None or script.parent == pathlib.Path.cwd() else from_here(script.parent)
-    path = os.pathsep.join(filter(None, (beside, given)))
+    path = os.pathsep.join(filter(None, (beside, given_path())))
     return f"PYTHONPATH={shlex.quote(path)} " if path else ""
 
 

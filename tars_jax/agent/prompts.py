@@ -87,7 +87,8 @@ class PromptWriter:
         parts = _BETWEEN_DIGITS.split(text)
         parts[0] = before + parts[0]
         parts[-1] += after
-        return [token for part in parts for token in self.codec.encode(part)]
+        encoded = {part: self.codec.encode(part) for part in {*parts}}  # most are one digit
+        return [token for part in parts for token in encoded[part]]
 
 
 def _as_text(token: re.Match[str]) -> str:

@@ -30,9 +30,8 @@ from tars_jax.training.progress import working
 from tars_jax.trajectory import ContextWindow
 
 MOST_PROBES, PROBES = 6, 24  # episodes that are begun to see what tasks look like: of each kind, of all of them
-FEWEST_PROBES = (
-    2  # of each kind, of which there may be many; as many are played, and all that tell how long windows are
-)
+# Of each kind, of which there may be many; as many are played, and all that tell how long windows are.
+FEWEST_PROBES = 2
 PROBED_AT_A_TIME = 2
 KINDS_BY_CHANCE, STEPS_BY_CHANCE = 6, 200  # that chance plays at most: kinds of tasks, steps of an episode
 EPISODES_BY_CHANCE, SECONDS_BY_CHANCE = 100, 5.0  # at most, where the first ones earn nothing: how many do?

@@ -174,6 +174,22 @@ def test_one_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, id: str
     asyncio.run(go())
 
 
+def test_a_worker_that_stands_still_holds_up_nobody_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also with a message that is longer than a pipe holds."""
+    monkeypatch.setattr(foreign, "STOPPING_S", 0.2)
+
+    async def go() -> None:
+        async with playing(options(tmp_path, "sound", time_limit=1.0)) as environment:
+            await environment.reset(task())
+            worker = environment._environment._worker  # type: ignore[union-attr]
+            os.kill(worker._process.pid, signal.SIGSTOP)
+            with pytest.raises(EnvironmentFailure, match="took more than 1 s"):
+                await say(environment, "a" * 2**20)
+            await until(lambda: not worker.alive)
+
+    asyncio.run(go())
+
+
 def test_a_worker_that_is_killed(tmp_path: Path) -> None:
     async def go() -> None:
         async with playing(options(tmp_path, "sound")) as environment:

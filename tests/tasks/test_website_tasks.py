@@ -18,7 +18,8 @@ from tars_jax.envs.website_app import WebsiteAppEnvironment
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.tasks.websites import installation
 from tars_jax.tasks.websites.catalog import load_website, website_names
-from tars_jax.tasks.websites.programs.keeper import Keeper
+from tars_jax.tasks.websites.programs.keeper.__main__ import Keeper
+from tars_jax.tasks.websites.programs.keeper.visitor import Visitor
 from tars_jax.tasks.websites.session import WebsiteSession
 from tars_jax.tasks.websites.site import Files, Row, Untold
 from tars_jax.tasks.websites.sqlite_web import Added, Definitions
@@ -193,7 +194,7 @@ def test_a_column_has_more_than_its_name_and_type(column: str, more: str | None)
     ],
 )
 def test_what_no_other_reader_tells_is_compared(done: str, told: list[tuple[str, str]], tmp_path: Path) -> None:
-    keeper = Keeper(tmp_path, tmp_path.with_name("saved"), 1024, [])
+    keeper = Keeper(tmp_path, tmp_path.with_name("saved"), Visitor(1024), [])
     (tmp_path / "env").mkdir()
     (tmp_path / "pages").mkdir()
     (tmp_path / "env" / "conf.ini").write_text("name = Old")

@@ -142,8 +142,9 @@ def unnamed(
 ) -> str | None:
     """What the words should name and do not, as several things could be meant; None: they name it.
 
-    A row that changes or goes has a name in quotation marks that no other row has. A new row that belongs to something
-    that is there, such as a column to a table, has that one's name, or another of its values that nobody puts in.
+    A row that changes or goes has a name in quotation marks that no other row has; a value that stands alone is named
+    by its key, the label of its field. A new row that belongs to something that is there, such as a column to a table,
+    has that one's name, or another of its values that nobody puts in.
     `chosen`: values that the form offers by itself.
     """
     quoted = " \n ".join(QUOTED.findall(instruction)).lower()
@@ -153,7 +154,8 @@ def unnamed(
 
     rows = list(zip(effect.changes, effect.located(before), strict=True))
     known = [(change, old) for change, old in rows if old is not None]
-    if known and not any(_is_told(change, old, before, is_said) for change, old in known):
+    labels = set(re.findall(r"\w+", instruction.lower()))
+    if known and not any(_is_told(change, old, before, is_said) or _is_labeled(old, labels) for change, old in known):
         first, meant = known[0]
         column = {name: [row.get(name) for row in before.get(first.read, ())] for name in meant}
         own = [said for name, said in meant.items() if column[name].count(said) == 1 and re.search(r"[^\W\d]", said)]
@@ -188,6 +190,11 @@ def _is_told(change: Change, old: Row, before: Tables, is_said: Callable[[str], 
     said = {name: value for name, value in old.items() if is_said(value)}
     alike = [row for row in rows if all(row.get(name) == value for name, value in said.items())]
     return len(rows) == 1 or (bool(said) and len(alike) == 1)
+
+
+def _is_labeled(old: Row, labels: set[str]) -> bool:
+    """Whether it is a value that stands alone (`to_tables`), and the words have all of its key's."""
+    return old.keys() == {"key", "value"} and set(re.findall(r"[^\W_]+", old["key"].lower())) <= labels
 
 
 def _found(done: Done, inputs: Sequence[Move], noise: Collection[str], logs: Collection[str]) -> list[Difference]:

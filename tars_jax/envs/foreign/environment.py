@@ -135,21 +135,25 @@ class _Episode:
 
     async def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Raises EnvironmentFailure where the environment, or its worker, failed."""
-        self._worker.send({"episode": self._number, **request})
+        await self._send(request)
         return await self._next()
 
     async def break_off(self) -> None:
         """An environment that does not listen ends with its worker."""
         if self._over:
             return
-        self._worker.send({"episode": self._number, "stop": True})
         try:
             async with asyncio.timeout(STOPPING_S):
+                await self._send({"stop": True})
                 with contextlib.suppress(EnvironmentFailure):
                     while not self._over:
                         await self._next()
         except TimeoutError:
             await asyncio.to_thread(self._worker.kill)
+
+    async def _send(self, request: Mapping[str, Any]) -> None:
+        """In a thread: who is blocked reads nothing, and no pipe holds a long message."""
+        await asyncio.to_thread(self._worker.send, {"episode": self._number, **request})
 
     async def _next(self) -> dict[str, Any]:
         answer = await self._answers.get()

@@ -22,6 +22,7 @@ from tars_jax.envs.foreign.environment import ForeignEnvironment
 from tars_jax.envs.foreign.worker import SharedWorker, Worker
 from tars_jax.envs.spec import DEFAULT_MAX_STEPS, EnvironmentResources, EnvironmentSpec
 from tars_jax.json_fields import Fields
+from tars_jax.launcher import given_path
 from tars_jax.tasks.prompts import Dealt, Sides
 
 PACKAGES = ("verifiers", "skyrl_gym")
@@ -93,9 +94,8 @@ def python_of(package: str) -> Path:
 
 
 def user_folders() -> list[str]:
-    """Where a user's own modules are: the current folder and what PYTHONPATH named (launch/machine.sh keeps it)."""
-    named = f"{os.environ.get('TARS_JAX_PYTHONPATH', '')}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
-    return [os.getcwd(), *(os.path.abspath(folder) for folder in named.split(os.pathsep) if folder)]
+    """Where a user's own modules are: the current folder and what PYTHONPATH names."""
+    return [os.getcwd(), *(os.path.abspath(folder) for folder in given_path().split(os.pathsep) if folder)]
 
 
 @functools.lru_cache(maxsize=8)

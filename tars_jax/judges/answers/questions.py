@@ -6,67 +6,16 @@ import functools
 import re
 
 from tars_jax.judges.answers.words import folded, plain, words
+from tars_jax.judges.statements import vocabulary
 
 COPULAS = frozenset(["is", "are", "was", "were", "be", "been", "has", "have", "had"])
 _AUXILIARIES = COPULAS | frozenset(["do", "does", "did", "can", "could", "will", "would", "may"])
 NEGATIONS = frozenset(["not", "no", "never", "none", "neither", "nor", "without", "except"])
 # Said again only where it stands between the same things: each turns what stands beside it.
-TURNS = NEGATIONS | frozenset(
-    [
-        "before",
-        "after",
-        "until",
-        "till",
-        "since",
-        "than",
-        "or",
-        "and",
-        "but",
-        "if",
-        "more",
-        "less",
-        "over",
-        "under",
-        "from",
-    ]
-)
-FREE = frozenset(
-    [
-        "a",
-        "an",
-        "the",
-        "it",
-        "this",
-        "that",
-        "these",
-        "those",
-        "they",
-        "he",
-        "she",
-        "its",
-        "his",
-        "her",
-        "their",
-        "there",
-        "is",
-        "are",
-        "was",
-        "were",
-        "be",
-        "been",
-        "has",
-        "have",
-        "had",
-        "do",
-        "does",
-        "did",
-        "answer",
-        "correct",
-        "right",
-        "final",
-        "result",
-        "both",
-    ]
+TURNS = NEGATIONS | vocabulary("before after until till since than or and but if more less over under from")
+FREE = vocabulary(
+    "a an the it this that these those they he she its his her their there is are was were be been has have had do "
+    "does did answer correct right final result both"
 )
 _ENDINGS = r"(?:|s|es|ed|d|ing|e|n|en|er|or|r|ion|ation|ment|y|ies|ied|th|t|st|ity)"
 _MEASURES = {

@@ -12,7 +12,7 @@ _FOSSIL = ("{root}/run", "usr/bin/fossil")
 _TICKETS = "SELECT title, type, status, subsystem, priority, severity, resolution, foundin, comment FROM ticket"
 _COMMENTS = """SELECT t.title, c.icomment AS text FROM ticketchng c JOIN ticket t ON t.tkt_id = c.tkt_id
   WHERE c.icomment != '' ORDER BY c.tkt_rid"""
-# What can be done beside a task and no other reader shows. There are no such rows at first, but for passwords.
+# What can be done beside a task and no other reader shows. At first there are passwords and counts alone.
 _BESIDE = """SELECT 'contact' AS what, title AS name, private_contact AS value FROM ticket WHERE private_contact != ''
   UNION ALL SELECT 'remark in another form or name', t.title, c.mimetype || ' ' || coalesce(c.username, '')
     FROM ticketchng c JOIN ticket t ON t.tkt_id = c.tkt_id

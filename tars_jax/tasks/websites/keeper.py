@@ -1,4 +1,4 @@
-"""The host's side of programs/keeper.py, which saves, puts back and reads the state of a site inside its computer."""
+"""The host's side of programs/keeper, which saves, puts back and reads the state of a site inside its computer."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ Row: TypeAlias = Mapping[str, Any]  # of what a reader finds; values are JSON
 Content: TypeAlias = Mapping[str, Any]  # JSON: what a site is filled with
 MANAGERS = ("pypi", "debian", "npm")
 # In the computer: what is installed, the programs that fill and serve it, the keeper of its state.
-ROOT, PROGRAMS, KEEPER = "/opt/website", "/opt/website_programs", "/opt/website_keeper.py"
+ROOT, PROGRAMS, KEEPER = "/opt/website", "/opt/website_programs", "/opt/website_keeper"
 MOST_ROWS = 5000
 
 
@@ -31,7 +31,7 @@ class Inside(Protocol):
         ...
 
     async def tables(self, file: str, told: Sequence[str], passed: Sequence[str]) -> list[dict[str, str]]:
-        """Digests of the tables and definitions of a SQLite file; as in programs/keeper.py."""
+        """Digests of the tables and definitions of a SQLite file; as in programs/keeper."""
         ...
 
     async def others(self, told: Sequence[str]) -> list[dict[str, str]]:

@@ -121,5 +121,5 @@ def _session(site: Website, seed: int, computer: Computer) -> WebsiteSession:
 
 def _container(site: Website) -> ContainerSpec:
     programs = Path(site.programs) if site.programs else _OUR_PROGRAMS
-    binds = {ROOT: installed(site), PROGRAMS: programs, KEEPER: _OUR_PROGRAMS / "keeper.py"}
+    binds = {ROOT: installed(site), PROGRAMS: programs, KEEPER: _OUR_PROGRAMS / "keeper"}
     return ContainerSpec(memory_mib=site.memory_mib, binds=binds)

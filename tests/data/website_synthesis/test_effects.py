@@ -194,6 +194,10 @@ def test_the_words_name_what_is_meant() -> None:
     assert unnamed(column, shop, 'Add a column with Column name "size".', size) == "product"
     assert unnamed(column, shop, 'Add a column to "product" with Column name "size".', size) is None
     assert unnamed(column, shop, 'Add a column with Column name "size".', size, ["product"]) is None, "as it is offered"
+    settings = to_tables({"settings": {"title": "Orders", "currency": "eur"}})
+    money = Effect((Change("settings", {"key": "currency"}, is_={"value": "usd"}),))
+    assert unnamed(money, settings, 'Set Currency to "Usd".') is None, "what stands alone has its label"
+    assert unnamed(money, settings, 'Change the settings: "Usd".') == "eur"
     pages = [{"title": "Tea Rota", "slug": "rota"}, {"title": "Tea", "slug": "tea"}, {"title": "Tea", "slug": "tea-2"}]
     drafts = [{"title": "Tea", "slug": "tea-2"}]
     site = to_tables({"pages": pages, "drafts": drafts})

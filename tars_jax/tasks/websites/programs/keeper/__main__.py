@@ -1,6 +1,6 @@
 """Keeps the state of a site, inside its computer: saves it, puts it back, and reads it for verifiers.
 
-    python3 -I -S keeper.py SOCKET STATE SAVED PORT TRANSIENT     (a JSON list of patterns)
+    python3 -I -S FOLDER SOCKET STATE SAVED PORT TRANSIENT     (a JSON list of patterns)
 
 One JSON object a line comes in over the unix socket, {"call": NAME, ...}, and one goes out, {"ok": ...} or
 {"error": TEXT}. SQLite files are put back by SQLite's own backup, page by page under its locks: programs that have them
@@ -11,9 +11,6 @@ from __future__ import annotations
 
 import fnmatch
 import hashlib
-import html.parser
-import http.client
-import http.cookiejar
 import json
 import os
 import pathlib
@@ -22,90 +19,26 @@ import socket
 import sqlite3
 import sys
 import time
-import urllib.error
-import urllib.parse
-import urllib.request
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING or __package__:
+    from tars_jax.tasks.websites.programs.keeper.visitor import LARGEST, WAIT_S, Visitor, Wrong
+else:  # the folder alone is in the computer
+    from visitor import LARGEST, WAIT_S, Visitor, Wrong
 
 MAGIC = b"SQLite format 3\0"
 ASIDE = ("-journal", "-wal", "-shm")  # of SQLite: they come and go
 # Of a SQLite file's header what every transaction counts up; the rest of the file is its content.
 COUNTERS = ((18, 20), (24, 28), (40, 44), (92, 100))
-WAIT_S, LARGEST, MOST_ROWS = 10.0, 8 << 20, 5000
-ANSWERED_S = 5.0  # for a request that nobody waits for any more
-CLOSE_WAIT = "08"  # in the system's table of connections: the other side has closed it, this one has not
-
-
-class Wrong(Exception):
-    """Said to the host."""
-
-
-class Form(html.parser.HTMLParser):
-    """The first form of a page that has a field of each wanted name, with what its fields hold."""
-
-    def __init__(self, wanted: Iterable[str]) -> None:
-        super().__init__()
-        self.wanted = set(wanted)
-        self.found: dict[str, Any] | None = None
-        self.form: dict[str, Any] | None = None
-        self.text: str | None = None  # the textarea, and the select, that is being read
-        self.select: str | None = None
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        values = {name: value or "" for name, value in attrs}
-        name = values.get("name")
-        if tag == "form":
-            self.end()
-            self.form = {"action": values.get("action", ""), "fields": {}, "names": set()}
-        if self.form is None or tag == "form":
-            return
-        fields: dict[str, str] = self.form["fields"]
-        if tag == "option" and self.select:
-            value = values.get("value", "")
-            if "selected" in values or self.select not in fields:
-                fields[self.select] = value
-        elif name and tag in ("input", "textarea", "select", "button"):
-            self.form["names"].add(name)
-            kind = values.get("type", "submit" if tag == "button" else "text").lower()
-            if tag == "select":
-                self.select = name
-            elif tag == "textarea":
-                self.text = name
-                fields[name] = ""
-            elif kind not in ("checkbox", "radio", "submit", "button", "image", "file", "reset") or "checked" in values:
-                fields[name] = values.get("value", "on" if kind == "checkbox" else "")
-
-    def handle_data(self, data: str) -> None:
-        if self.text and self.form is not None:
-            self.form["fields"][self.text] += data
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag == "form":
-            self.end()
-        elif tag == "textarea":
-            self.text = None
-        elif tag == "select":
-            self.select = None
-
-    def end(self) -> None:
-        form, self.form, self.text, self.select = self.form, None, None, None
-        if form is not None and self.found is None and self.wanted <= form["names"]:
-            self.found = form
-
-    def close(self) -> None:
-        super().close()
-        self.end()
+MOST_ROWS = 5000
+PAGES = ("http", "submit")  # calls for the visitor
 
 
 class Keeper:
-    def __init__(self, state: pathlib.Path, saved: pathlib.Path, port: int, transient: Sequence[str]) -> None:
-        self.state, self.saved, self.port, self.transient = state, saved, port, transient
+    def __init__(self, state: pathlib.Path, saved: pathlib.Path, visitor: Visitor, transient: Sequence[str]) -> None:
+        self.state, self.saved, self.visitor, self.transient = state, saved, visitor, transient
         self.digests: dict[str, str] = {}
-        self.cookies = http.cookiejar.CookieJar()
-        self.browser = urllib.request.build_opener(
-            urllib.request.ProxyHandler({}), urllib.request.HTTPCookieProcessor(self.cookies)
-        )
         if (saved / "digests.json").exists():
             self.digests = json.loads((saved / "digests.json").read_text())
 
@@ -169,7 +102,7 @@ class Keeper:
     def reset(self) -> dict[str, Any]:
         """Puts the saved state back, and checks that all of it is there and nothing else."""
         begun = time.perf_counter()
-        self.await_answers()
+        self.visitor.await_answers()
         copy, now = self.saved / "state", self.all_digests()
         changed = [path for path in {*now, *self.digests} if now.get(path) != self.digests.get(path)]
         for path in sorted(changed, reverse=True):  # what is in a folder before it
@@ -191,12 +124,6 @@ class Keeper:
         if wrong:
             raise Wrong(f"the state was not put back: {', '.join(wrong[:5])}")
         return {"changed": sorted(changed)[:50], "ms": 1000 * (time.perf_counter() - begun)}
-
-    def await_answers(self) -> None:
-        """Waits until the site has no request whose sender is gone: what that writes would come after the reset."""
-        last = time.monotonic() + ANSWERED_S
-        while unheard(self.port) and time.monotonic() < last:
-            time.sleep(0.01)
 
     def differs(self) -> list[str]:
         now = self.all_digests()
@@ -281,52 +208,6 @@ class Keeper:
                 found[name] = data.decode(errors="replace")
         return found
 
-    def http(self, method: str, path: str, body: str, kind: str, answer_s: float) -> tuple[int, str]:
-        url = f"http://127.0.0.1:{self.port}{urllib.parse.quote(path, safe='/?&=%:+,;@!$()*~[]#')}"
-        host = f"localhost:{self.port}"
-        headers = {"Host": host, "Content-Type": kind or "application/json", "Accept": "*/*"}
-        if method == "POST":  # some take a form from their own pages alone
-            headers["Referer"] = f"http://{host}/"
-        request = urllib.request.Request(url, body.encode() if body else None, headers, method=method)
-        try:
-            with self.browser.open(request, timeout=answer_s) as answer:
-                return answer.status, answer.read(LARGEST).decode(errors="replace")
-        except urllib.error.HTTPError as error:
-            return error.code, error.read(LARGEST).decode(errors="replace")
-        except (OSError, http.client.HTTPException) as error:
-            raise Wrong(f"{method} {path}: {error}") from error
-
-    def submit(self, path: str, fields: Mapping[str, str], action: str, anew: bool) -> dict[str, Any]:
-        """Sends the form of a page that has these fields, with what else it holds; status, text, cookies after it.
-
-        A name that ends with ! need not be in the form: a button, for instance. `anew`: without the cookies so far.
-        """
-        if anew:
-            self.cookies.clear()
-        status, page = self.http("GET", path, "", "", WAIT_S)
-        form = Form(name for name in fields if not name.endswith("!"))
-        form.feed(page)
-        form.close()
-        if form.found is None:
-            raise Wrong(f"{path} has no form with {', '.join(fields)} (status {status})")
-        sent = {**form.found["fields"], **{name.removesuffix("!"): value for name, value in fields.items()}}
-        parts = urllib.parse.urlsplit(urllib.parse.urljoin(path, action or form.found["action"] or path))
-        where = parts.path + (f"?{parts.query}" if parts.query else "")
-        status, page = self.http(
-            "POST", where, urllib.parse.urlencode(sent), "application/x-www-form-urlencoded", WAIT_S
-        )
-        cookies = [{"name": each.name, "value": each.value or "", "path": each.path} for each in self.cookies]
-        return {"status": status, "text": page, "cookies": cookies}
-
-
-def unheard(port: int) -> bool:
-    """Whether a program still works for somebody who has closed the connection to this port."""
-    found = []
-    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
-        if os.path.exists(table):
-            found += [line.split() for line in pathlib.Path(table).read_text().splitlines()[1:]]
-    return any(row[1].endswith(f":{port:04X}") and row[3] == CLOSE_WAIT for row in found)
-
 
 def is_like(name: str, patterns: Sequence[str]) -> bool:
     return any(fnmatch.fnmatchcase(name, each) for each in patterns)
@@ -364,7 +245,7 @@ def restore_database(source: pathlib.Path, target: pathlib.Path) -> None:
     try:
         one.backup(other)
         mode = one.execute("PRAGMA journal_mode").fetchone()[0]
-        other.execute(f"PRAGMA journal_mode={mode}")  # that of the target, which a backup leaves
+        other.execute(f"PRAGMA journal_mode={mode}")  # a backup leaves the target's own
     except sqlite3.Error as error:
         raise Wrong(f"{target.name} cannot be put back: {error}") from error
     finally:
@@ -398,7 +279,8 @@ def plain(value: Any) -> Any:
 
 def main() -> None:
     where, state, saved, port, transient = sys.argv[1:]
-    keeper = Keeper(pathlib.Path(state), pathlib.Path(saved), int(port), json.loads(transient))
+    visitor = Visitor(int(port))
+    keeper = Keeper(pathlib.Path(state), pathlib.Path(saved), visitor, json.loads(transient))
     pathlib.Path(where).unlink(missing_ok=True)
     server = socket.socket(socket.AF_UNIX)
     server.bind(where)
@@ -411,7 +293,7 @@ def main() -> None:
                 name = told.pop("call")
                 answer: dict[str, Any]
                 try:
-                    answer = {"ok": getattr(keeper, name)(**told)}
+                    answer = {"ok": getattr(visitor if name in PAGES else keeper, name)(**told)}
                 except (Wrong, OSError, sqlite3.Error) as error:
                     answer = {"error": str(error) or type(error).__name__}
                 stream.write(json.dumps(answer).encode() + b"\n")
