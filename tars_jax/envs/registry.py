@@ -41,6 +41,7 @@ _GYMNASIUM = "gymnasium:"
 _CLASSES = {
     "computer": "tars_jax.envs.computer:ComputerEnvironment",
     "browsing": "tars_jax.envs.browsing:BrowsingEnvironment",
+    "openenv": "tars_jax.envs.openenv_client:OpenEnvEnvironment",
     "phone": "tars_jax.envs.phone:PhoneEnvironment",
     "website_app": "tars_jax.envs.website_app:WebsiteAppEnvironment",
 }

@@ -184,6 +184,7 @@ def spec_of(name: str, made_by: Any, options: Mapping[str, Any]) -> EnvironmentS
         success_return=functools.partial(_own_return, name, getattr(made_by, "success_return", None)),
         reference=getattr(made_by, "reference_player", None),
         time_limit=getattr(made_by, "time_limit", DEFAULT_TIME_LIMIT_S),
+        may_be_empty=bool(getattr(made_by, "may_be_empty", False)),
         verification=functools.partial(_said_verification, name, getattr(made_by, "verification", _own_verifier)),
         made_with=arguments,
     )
