@@ -10,23 +10,12 @@ set -euo pipefail
 root=$(CDPATH="" cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
 . "$root/launch/setup.sh"
+. "$root/launch/guest_packages.sh"
 
 locks="$root/launch/websites"
 folder=$(realpath -m "${TARS_JAX_WEBSITES:-$root/.cache/websites}")
 declare -A debian=([fossil]="bookworm fossil" [foldoc]="bookworm dict-foldoc")
 mapfile -t known < <({ printf '%s\n' "${!debian[@]}"; ls "$locks"; } | sed 's/\.lock$//' | sort)
-
-# The Python that runs programs in computers, which need not be the environment's.
-guest_python() {
-    "$python" -c 'from tars_jax.sandbox.computer.contained_guest import guest_python; print(guest_python()[0])'
-}
-
-from_pypi() (
-    set -e
-    mkdir -p "$work/tmp" && export TMPDIR="$work/tmp"
-    "$python" -I -X utf8 -m pip --disable-pip-version-check --python "$(guest_python)" install -q --no-deps \
-        --require-hashes --target "$2" -r "$locks/$1.lock"
-)
 
 from_npm() (
     set -e
@@ -64,7 +53,7 @@ install_site() (
     elif [ -d "$locks/$1" ]; then
         from_npm "$1" "$folder/$1.partial"
     else
-        from_pypi "$1" "$folder/$1.partial"
+        guest_packages "$locks/$1.lock" "$folder/$1.partial"
     fi
     rm -rf "${folder:?}/$1" && mv "$folder/$1.partial" "$folder/$1"
     stamp_of "$1" >"$folder/$1/.stamp"

@@ -71,6 +71,10 @@ def ask_for_a_command(address: str, key: str) -> None:
     assert "hello" in json.dumps(ask(address, "/aio/v1/shell/exec", {"command": "echo hello"}, key))
 
 
+def ask_for_the_screen(address: str, key: str) -> None:
+    assert ask(address, "/terminal", key=key)["status"] == "success"
+
+
 @dataclasses.dataclass(frozen=True)
 class Start:
     """How a command is started at its smallest, and what its first answer is."""
@@ -174,6 +178,7 @@ STARTS = {
     ),
     "train_tokenizer": Start("samples=50", r"tokenizer\.json: \d+ tokens$", ends=True),
     "computer_apis": Start("port=0", r'base_url="(http\S+)/aio"', ask_for_a_command),
+    "osworld": Start("port=0 browser=False", r" at (http\S+); the token is (\S+)$", ask_for_the_screen),
     "openenv": Start("environment=maze_path_of_light port=0", r" at (http\S+); the token is (\S+)$", ask_for_an_episode,
                      in_ci=True),
     "sandbox_service": Start("port=0", r"^Live page:  (http\S+)/#key=(\S+)$", ask_for_sessions, in_ci=True),

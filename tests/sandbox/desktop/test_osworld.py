@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import io
 import shutil
 import sys
@@ -171,21 +170,6 @@ def test_the_unmodified_python_controller(guest: tuple[str, Path], monkeypatch: 
     controller.start_recording()
     controller.end_recording(str(guest[1] / "film"))
     assert (guest[1] / "film").read_bytes().startswith(b"GIF8")
-
-
-def test_pyautogui_by_the_unmodified_controller(guest: tuple[str, Path], client: httpx.Client) -> None:
-    """The report's interface: actions are lines of PyAutoGUI that run inside."""
-    if importlib.util.find_spec("pyautogui") is None:
-        pytest.skip("pyautogui is not installed")
-    module = pytest.importorskip("desktop_env.controllers.python", reason="desktop-env is not installed")
-    if shutil.which("python") is None:
-        pytest.skip("a guest must have `python`")
-    host, port = guest[0].removeprefix("http://").split(":")
-    path = ":".join(entry for entry in sys.path if entry)
-    prefix = f"import sys; sys.path[:0] = {path!r}.split(':'); import pyautogui; pyautogui.FAILSAFE = False; "
-    controller = module.PythonController(vm_ip=host, server_port=int(port), pkgs_prefix=prefix + "{command}")
-    controller.execute_action({"action_type": "CLICK", "x": 300, "y": 400, "button": "left"})
-    assert client.get("/cursor_position").json() == [300, 400]
 
 
 def test_the_unmodified_setup_controller(

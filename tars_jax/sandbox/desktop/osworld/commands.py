@@ -14,8 +14,8 @@ from tars_jax.sandbox.desktop.desktop import Desktop
 
 MOST_OUTPUT = 16 << 20  # bytes of stdout, and of stderr
 MOST_FILE = 256 << 20
-NOT_FOUND = 127  # a shell's exit status for a program that is not there
-RUN = 'out=$1; shift; "$@" >"$out.stdout" 2>"$out.stderr"'
+# Of what a script's own programs say nothing is known here: a program that is missing is told before it is started.
+RUN = 'out=$1; shift; command -v "$1" >/dev/null || { : >"$out.missing"; exit; }; "$@" >"$out.stdout" 2>"$out.stderr"'
 # $1 the file, $2 a copy of at most $3 bytes
 COPY = 'test -f "$1" && head -c "$3" -- "$1" >"$2"'
 PUT = 'mkdir -p -- "$(dirname -- "$1")" && cat -- "$2" >"$1"'
@@ -64,12 +64,11 @@ class Commands:
             if status is None:
                 await self._machine.kill(process)
                 raise CommandFailed(f"the command was still running after {timeout_s:g} seconds")
-            ran = Ran(status, self._read(f"{out}.stdout"), self._read(f"{out}.stderr"))
+            if self._read(f"{out}.missing") is not None:
+                raise CommandFailed(f"there is no program {argv[0]!r}")
+            return Ran(status, self._read(f"{out}.stdout") or b"", self._read(f"{out}.stderr") or b"")
         finally:
-            await self._remove(f"{out}.stdout", f"{out}.stderr")
-        if status == NOT_FOUND and b"not found" in ran.stderr and argv[0] != "sh":
-            raise CommandFailed(f"there is no program {argv[0]!r}")
-        return ran
+            await self._remove(f"{out}.stdout", f"{out}.stderr", f"{out}.missing")
 
     async def start(self, argv: list[str]) -> None:
         """Raises InputError for a program that cannot be started."""
@@ -126,11 +125,11 @@ class Commands:
     def _scratch(self) -> str:
         return f"{self._desktop.folder}/scratch-{secrets.token_hex(8)}"
 
-    def _read(self, path: str) -> bytes:
+    def _read(self, path: str) -> bytes | None:
         try:
             return self._desktop.inside.read(path, MOST_OUTPUT)
         except OSError:
-            return b""
+            return None
 
     async def _remove(self, *paths: str) -> None:
         with contextlib.suppress(InputError):
