@@ -35,7 +35,7 @@ class ServiceConfig:
     roots: tuple[Path, ...] = ()  # folders below which sites may lie, beside this package
     open_seconds: float = 60.0  # to bring up a page, the wait for a free place included
     person_seconds: float = 20.0  # how long a call waits for a person who holds the page
-    max_body_bytes: int = 32 << 20
+    max_body_bytes: int = 64 << 20
     body_seconds: float = 30.0
     preview_domain: str = "localhost"  # sessions are shown to browsers as ID.localhost; elsewhere, a wildcard's name
     assets: Path | None = None  # a node_modules folder with what previews can use: launch/previews.sh makes it

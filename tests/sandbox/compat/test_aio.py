@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import io
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from PIL import Image
 
-from tars_jax.sandbox.browser import BrowserConfig, BrowserManager, Site
 from tars_jax.sandbox.compat.aio import aio_app
-from tars_jax.sandbox.compat.serving import Served
-from tars_jax.web.running import serving
-from tests.sandbox.compat.clients import GATE, TOKEN, client, served
+from tests.sandbox.compat.clients import TOKEN, client, served
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.multiprocess
@@ -215,8 +209,8 @@ def test_what_a_computer_is_and_is_not(sandbox: Any, server: tuple[str, Path]) -
     assert context.home_dir == str(server[1]) and context.detail.system.os == "Linux"
     assert isinstance(sandbox.sandbox.get_python_packages().data, list)
     for call in (
-        sandbox.browser.get_info, lambda: b"".join(sandbox.browser.screenshot()), sandbox.mcp.list_mcp_servers,
-        lambda: sandbox.browser_page.navigate(url="https://example.com"), sandbox.nodejs.get_info,
+        sandbox.browser.get_info, lambda: b"".join(sandbox.browser.screenshot()), sandbox.skills.list_metadata,
+        lambda: sandbox.browser_page.navigate(url="https://example.com"), sandbox.proxy.list_mappings,
     ):  # fmt: skip
         with refused(501):
             call()
@@ -226,43 +220,3 @@ def test_what_a_computer_is_and_is_not(sandbox: Any, server: tuple[str, Path]) -
     wrong = httpx.post(f"{server[0]}/v1/shell/exec", headers=KEY, json={"command": 5})
     assert wrong.status_code == 422 and wrong.json()["detail"][0]["loc"] == ["body", "command"]
     assert httpx.post(f"{server[0]}/v1/file/upload", headers=KEY, content=b"x").status_code == 400
-
-
-@pytest.mark.browser
-def test_a_page_of_ours_is_its_browser(tmp_path: Path) -> None:
-    browser = client("agent_sandbox.browser")
-    (tmp_path / "index.html").write_text("<body style='margin:0' onclick='document.body.style.background=`red`'>")
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
-
-    class OnItsLoop:
-        """The page as the server's loop can call it."""
-
-        async def act(self, events: Any, *, advance_ms: float) -> Any:
-            work = asyncio.run_coroutine_threadsafe(page.act(events, advance_ms=advance_ms), loop)
-            return await asyncio.wrap_future(work)
-
-    def run(work: Any) -> Any:
-        return asyncio.run_coroutine_threadsafe(work, loop).result(90)
-
-    manager = BrowserManager(BrowserConfig(browsers=1, width=64, height=48, call_timeout_s=60))
-    try:
-        run(manager.start())
-        page = run(manager.open_page(Site(tmp_path)))
-        run(page.start("0", seed=1))
-        with serving(aio_app(None, GATE, page=OnItsLoop()), Served(), plain=True) as address:  # type: ignore[arg-type]
-            sandbox = client("agent_sandbox").Sandbox(base_url=address, headers=KEY)
-            info = sandbox.browser.get_info().data
-            assert (info.viewport.width, info.viewport.height) == (64, 48)
-            sandbox.browser.execute_action(request=browser.Action_Click(x=10, y=10))
-            with Image.open(io.BytesIO(b"".join(sandbox.browser.screenshot()))) as image:
-                assert image.convert("RGB").getpixel((30, 20)) == (255, 0, 0)
-            for action in (browser.Action_Typing(text="x"), browser.Action_Hotkey(keys=["ctrl", "a"])):
-                assert sandbox.browser.execute_action(request=action).status == "success"
-            with refused(400):
-                sandbox.browser.execute_action(request=browser.Action_Press(key="no such key"))
-    finally:
-        run(manager.close())
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()

@@ -87,7 +87,9 @@ def test_a_page_the_shell_and_the_dialog_see_one_file_system(screens: Service) -
     pressed = {"action_type": "CLICK", "x": 50, "y": 80}
     assert screens.http.post(f"{aio}/actions", headers=bearer, json=pressed).status_code == 200
     assert screens.call(session, "screenshot")["data"]["title"] == "More"
-    screens.call(session, "back")
+    moved = screens.http.post(f"{aio}/page/navigate", headers=bearer, json={"url": "http://localhost:8000/"}).json()
+    assert moved["data"] == {"url": "http://localhost:8000/", "title": "Fruit"}
+    assert "[more]" in screens.http.get(f"{aio}/page/markdown", headers=bearer).json()["data"]["markdown"].lower()
 
     path = f"/v1/sessions/{session['id']}"
     (fork,) = screens.http.post(f"{path}/fork", json={"way": "files"}).json()["sessions"]

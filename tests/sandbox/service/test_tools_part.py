@@ -39,6 +39,13 @@ def test_tools_are_listed_and_called(service: Service) -> None:
     assert count(service, session) == "[the server had ended: this is a new one]\n1"
     assert "tool must be one of echo" in service.refused(session, 400, "call_tool", tool="none")["message"]
     assert "arguments must be" in service.refused(session, 400, "call_tool", tool="echo", arguments=[1])["message"]
+    aio, bearer = f"/s/{session['id']}/aio/v1/mcp", {"Authorization": f"Bearer {session['token']}"}
+    assert service.http.get(f"{aio}/servers", headers=bearer).json()["data"] == ["odd", "zwei"]
+    told = service.http.get(f"{aio}/odd/tools", headers=bearer).json()["data"]["tools"]
+    assert "echo" in [each["name"] for each in told]
+    said = service.http.post(f"{aio}/odd/tools/echo", headers=bearer, json={"text": "grün"}).json()["data"]
+    assert said == {"content": [{"type": "text", "text": "grün"}], "isError": False}
+    assert service.http.post(f"{aio}/odd/tools/none", headers=bearer, json={}).status_code == 404
     assert service.sessions.get(session["id"]).jobs() == 0  # servers keep no session alive
     assert service.http.delete(f"/v1/sessions/{session['id']}").status_code == 204
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -10,7 +11,7 @@ from starlette.responses import Response
 
 from tars_jax import InputError
 from tars_jax.sandbox.computer.guest_client import GuestError
-from tars_jax.sandbox.failures import SandboxFailure
+from tars_jax.sandbox.failures import PageError, SandboxFailure
 from tars_jax.sandbox.shell import ShellBusy
 from tars_jax.sandbox.tools.editor import Refused
 from tars_jax.web.protocol import Fields, RequestError
@@ -35,9 +36,9 @@ def failure(status: int, message: str) -> Response:
     return JsonResponse({"success": False, "message": message, "data": None}, status)
 
 
-def absent(part: str) -> Failed:
-    """Typed: what is asked for is no part of this computer."""
-    return Failed(501, f"{part} is not part of this session")
+def absent(part: str, serves: str = "") -> Failed:
+    """Typed: what is asked for is no part of this computer; `serves` says what is there in its place."""
+    return Failed(501, f"{part} is not part of this session{serves and f': {serves}'}")
 
 
 def named(fields: Fields, name: str = "id") -> str:
@@ -46,6 +47,11 @@ def named(fields: Fields, name: str = "id") -> str:
     if not 0 < len(text) <= 200 or not text.isprintable():
         raise fields.error(name, "1 to 200 printable characters")
     return text
+
+
+def iso(seconds: float) -> str:
+    """A time since 1970 as clients read it."""
+    return datetime.datetime.fromtimestamp(seconds, datetime.UTC).isoformat()
 
 
 def answering(work: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
@@ -62,7 +68,7 @@ def answering(work: Callable[[Request], Awaitable[Response]]) -> Callable[[Reque
             return failure(409, str(error))
         except GuestError as error:
             return failure(_STATUSES.get(error.code, 400), str(error))
-        except (Refused, InputError) as error:
+        except (Refused, InputError, PageError) as error:
             return failure(400, str(error))
         except SandboxFailure as error:
             return failure(503, f"infrastructure: {error}")

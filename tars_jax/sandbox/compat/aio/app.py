@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -13,26 +13,35 @@ from starlette.types import ASGIApp
 
 from tars_jax.sandbox.compat.aio.about import About
 from tars_jax.sandbox.compat.aio.answers import absent, answering, invalid
-from tars_jax.sandbox.compat.aio.browser import Acts, BrowserRoutes
+from tars_jax.sandbox.compat.aio.bash import BashSessions
+from tars_jax.sandbox.compat.aio.browser import BrowserRoutes
+from tars_jax.sandbox.compat.aio.browser_page import PageRoutes, Shows
+from tars_jax.sandbox.compat.aio.convert import Conversions
 from tars_jax.sandbox.compat.aio.files import FileRoutes
 from tars_jax.sandbox.compat.aio.kernels import Kernels
+from tars_jax.sandbox.compat.aio.mcp import McpRoutes, Server
+from tars_jax.sandbox.compat.aio.nodejs import NodeJs
 from tars_jax.sandbox.compat.aio.shells import Shells
 from tars_jax.sandbox.compat.serving import Gate, Guarded
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.web.protocol import RequestError
 
+SERVES = "sandbox, shell, bash, file, jupyter, code, nodejs, browser (page, tabs) and mcp are"
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 
 
-def aio_app(machine: GuestMachine, gate: Gate | None, *, page: Acts | None = None) -> ASGIApp:
+def aio_app(
+    machine: GuestMachine, gate: Gate | None, *, page: Shows | None = None, servers: Sequence[Server] = ()
+) -> ASGIApp:
     """The application; machine and page stay their owner's.
 
-    `page`: what /v1/browser shows and acts on; None: there is no browser. The client's token goes into `headers`.
+    `page`: what /v1/browser shows and acts on; None: there is no browser. `servers`: MCP servers that run inside. The
+    client's token goes into `headers`.
     """
-    shells, kernels = Shells(machine), Kernels(machine)
+    shells, bash, kernels, nodejs = Shells(machine), BashSessions(machine), Kernels(machine), NodeJs(machine)
 
     async def other(request: Request) -> Response:
-        raise absent(f"/v1/{request.path_params['path'][:100]}")
+        raise absent(f"/v1/{request.path_params['path'][:100]}", SERVES)
 
     async def error(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestError)
@@ -41,13 +50,15 @@ def aio_app(machine: GuestMachine, gate: Gate | None, *, page: Acts | None = Non
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         yield
-        await shells.close()
-        await kernels.close()
+        for part in (shells, bash, kernels, nodejs):
+            await part.close()
 
     app = Starlette(
         routes=[
-            *About(machine).routes(), *shells.routes(), *kernels.routes(), *FileRoutes(machine).routes(),
-            *BrowserRoutes(page).routes(), Route("/v1/{path:path}", answering(other), methods=METHODS),
+            *About(machine).routes(), *shells.routes(), *bash.routes(), *kernels.routes(), *nodejs.routes(),
+            *FileRoutes(machine).routes(), *BrowserRoutes(page).routes(), *PageRoutes(page).routes(),
+            *McpRoutes(servers).routes(), *Conversions(machine, page).routes(),
+            Route("/v1/{path:path}", answering(other), methods=METHODS),
         ],
         exception_handlers={RequestError: error},
         lifespan=lifespan,

@@ -84,6 +84,11 @@ class PageCalls:
                 shown = self._shown or await self._carried_out([], 0.0)
         return await asyncio.to_thread(lambda: shown.png)
 
+    async def evaluate(self, expression: str) -> Any:
+        """The value of a JavaScript expression, for clients of others whose API reads documents."""
+        async with self._turn:
+            return await self._safely((await self._opened()).page.evaluate(expression))
+
     async def _opened(self) -> ComputerPage:
         """The page, another where the last one has ended."""
         if self._closed:

@@ -6,12 +6,17 @@ import base64
 import dataclasses
 import importlib.util
 from collections.abc import Sequence
+from typing import Any
 
 from tars_jax.sandbox.browser.events import InputEvent
 from tars_jax.sandbox.browser.sessions.calls import event_to_json
 from tars_jax.sandbox.compat.aio import aio_app
+from tars_jax.sandbox.compat.aio.answers import absent
+from tars_jax.sandbox.compat.aio.mcp import Server
 from tars_jax.sandbox.compat.swe_rex import swe_rex_app
+from tars_jax.sandbox.service.computers.page_calls import PageCalls
 from tars_jax.sandbox.service.computers.session import ComputerSession
+from tars_jax.sandbox.service.computers.tool_calls import ToolCalls
 from tars_jax.sandbox.service.gateway.doors import Door
 
 
@@ -31,12 +36,42 @@ class SessionScreen:
         call = {"call": "act", "events": [event_to_json(event) for event in events], "advance_ms": advance_ms}
         return Seen(base64.b64decode((await self.session.call(call))["png"]))
 
+    async def navigate(self, url: str) -> None:
+        """Of a desktop: in the Chromium among its applications."""
+        if self._page is not None:
+            await self.session.call({"call": "navigate", "address": url})
+        elif self.session.desktop is not None:
+            await self.session.call({"call": "launch", "application": "browser", "arguments": [url]})
+        else:
+            raise absent("a browser")
+
+    async def evaluate(self, expression: str) -> Any:
+        if self._page is None:
+            raise absent(
+                "a page that can be read", "browser/actions and browser/screenshot serve what the screen shows"
+            )
+        with self.session.in_use():
+            return await self._page.evaluate(expression)
+
+    @property
+    def _page(self) -> PageCalls | None:
+        part = self.session.parts.get("browser")
+        return part if isinstance(part, PageCalls) else None
+
+
+def _servers(session: ComputerSession) -> Sequence[Server]:
+    part = session.parts.get("mcp")
+    return part.tools.servers if isinstance(part, ToolCalls) else ()
+
 
 def api_doors() -> dict[str, Door]:
     """By their names in /s/ID/NAME/. The gateway has let the client in. MCP takes the extra `mcp`."""
     doors: dict[str, Door] = {
         "aio": lambda session: aio_app(
-            session.computer.machine, None, page=SessionScreen(session) if session.screen is not None else None
+            session.computer.machine,
+            None,
+            page=SessionScreen(session) if session.screen is not None else None,
+            servers=_servers(session),
         ),
         "swe_rex": lambda session: swe_rex_app(session.computer.machine, None),
     }

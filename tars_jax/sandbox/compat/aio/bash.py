@@ -1,0 +1,179 @@
+"""/v1/bash: sessions of bash whose commands have stdout and stderr apart, each read from a byte on."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+import secrets
+import time
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from tars_jax.sandbox.compat.aio.answers import Failed, answer, answering, named
+from tars_jax.sandbox.compat.aio.bash_session import LARGEST_READ, SLICE_S, BashSession, Command
+from tars_jax.sandbox.compat.serving import LONGEST_S, MOST_SESSIONS, read_fields, text_map
+from tars_jax.sandbox.computer.guest_client import GuestMachine
+from tars_jax.sandbox.failures import SandboxFailure
+from tars_jax.sandbox.shell.text import cut
+from tars_jax.web.protocol import Fields
+
+LIMIT = 30_000  # characters of an output, where a client does not say how many
+SIGNALS = ("SIGTERM", "SIGKILL", "SIGINT")
+
+
+class BashSessions:
+    def __init__(self, machine: GuestMachine) -> None:
+        self._machine = machine
+        self._sessions: dict[str, BashSession] = {}
+        self._lock = asyncio.Lock()
+
+    def routes(self) -> list[Route]:
+        posts = {
+            "exec": self.exec, "output": self.output, "write": self.write, "kill": self.kill,
+            "sessions/create": self.create, "sessions/{id}/close": self.end,
+        }  # fmt: skip
+        return [
+            Route("/v1/bash/sessions", answering(self.list), methods=["GET"]),
+            *(Route(f"/v1/bash/{path}", answering(work), methods=["POST"]) for path, work in posts.items()),
+        ]
+
+    async def exec(self, request: Request) -> Response:
+        body = await read_fields(request)
+        limit = body.integer("max_output_length", LIMIT, 0, LARGEST_READ) or LARGEST_READ
+        wait_s = 0.0 if body.flag("async_mode") else body.number("timeout", LONGEST_S, 0, LONGEST_S)
+        hard_s = body.number("hard_timeout", LONGEST_S, 0.001, LONGEST_S)
+        session = await self._session_of(body)
+        command = await session.run(body.text("command"), _folder(body), _variables(body), wait_s, hard_s)
+        (stdout, offset), (stderr, stderr_offset) = await session.written(command.begins)
+        return answer(
+            {
+                "session_id": session.id, **command.to_json(), "stdout": cut(stdout, limit),
+                "stderr": cut(stderr, limit), "offset": offset, "stderr_offset": stderr_offset,
+            }
+        )  # fmt: skip
+
+    async def output(self, request: Request) -> Response:
+        body = await read_fields(request)
+        session = self._known(body)
+        command = _command(session, body)
+        first = (0, 0) if body.value("command_id") is None or command is None else command.begins
+        begins = (
+            body.integer("offset", first[0], 0, 1 << 62) or 0,
+            body.integer("stderr_offset", first[1], 0, 1 << 62) or 0,
+        )
+        wait_s = body.number("wait_timeout", 30.0, 0, LONGEST_S) if body.flag("wait") else 0.0
+        end = time.monotonic() + wait_s
+        await session.look()
+        while (found := await session.written(begins)) and not (found[0][0] or found[1][0]):
+            rest = end - time.monotonic()
+            if rest <= 0 or not session.running:
+                break
+            await session.look(min(rest, SLICE_S))
+        (stdout, offset), (stderr, stderr_offset) = found
+        return answer(
+            {
+                "session_id": session.id, "stdout": stdout, "stderr": stderr, "offset": offset,
+                "stderr_offset": stderr_offset, "command": None if command is None else command.to_json(),
+            }
+        )  # fmt: skip
+
+    async def write(self, request: Request) -> Response:
+        body = await read_fields(request)
+        session = self._known(body)
+        _command(session, body)
+        await session.write(body.text("input"))
+        return answer()
+
+    async def kill(self, request: Request) -> Response:
+        body = await read_fields(request)
+        signal = body.text("signal", "SIGTERM")
+        if signal not in SIGNALS:
+            raise body.error("signal", f"one of {', '.join(SIGNALS)}")
+        await self._known(body).kill(signal)
+        return answer()
+
+    async def list(self, request: Request) -> Response:
+        for session in self._sessions.values():
+            await session.look()
+        return answer([session.to_json() for session in self._sessions.values()])
+
+    async def create(self, request: Request) -> Response:
+        body = await read_fields(request)
+        if body.value("snapshot_path") is not None:
+            raise body.error("snapshot_path", "left out, as sessions begin without one here")
+        id = named(body, "session_id") if body.value("session_id") is not None else secrets.token_hex(8)
+        return answer((await self._open(id, _folder(body))).to_json())
+
+    async def end(self, request: Request) -> Response:
+        session = self._sessions.pop(request.path_params["id"], None)
+        if session is None:
+            raise Failed(404, f"there is no bash session {request.path_params['id']!r:.200}")
+        await session.close()
+        return answer()
+
+    async def close(self) -> None:
+        sessions, self._sessions = self._sessions, {}
+        with contextlib.suppress(SandboxFailure):
+            await asyncio.gather(*(session.close() for session in sessions.values()))
+
+    def _known(self, body: Fields) -> BashSession:
+        session = self._sessions.get(body.text("session_id"))
+        if session is None:
+            raise Failed(404, f"there is no bash session {body.text('session_id')!r:.200}")
+        session.used = time.time()
+        return session
+
+    async def _session_of(self, body: Fields) -> BashSession:
+        """The one that is named, made where there is none; a new one where none is."""
+        if body.value("session_id") is None:
+            return await self._open(secrets.token_hex(8), None)
+        session = await self._open(named(body, "session_id"), None)
+        session.used = time.time()
+        return session
+
+    async def _open(self, id: str, folder: str | None) -> BashSession:
+        async with self._lock:
+            if id not in self._sessions:
+                if len(self._sessions) >= MOST_SESSIONS:
+                    await self._give_up_one()
+                session = BashSession(self._machine, id, folder)
+                await session.open()
+                self._sessions[id] = session
+            return self._sessions[id]
+
+    async def _give_up_one(self) -> None:
+        """The oldest that runs nothing. Raises Failed where all do."""
+        for session in sorted(self._sessions.values(), key=lambda each: each.used):
+            await session.look()
+            if not session.running:
+                await self._sessions.pop(session.id).close()
+                return
+        raise Failed(429, f"there may be {MOST_SESSIONS} bash sessions at once, and all are running commands; end one")
+
+
+def _command(session: BashSession, body: Fields) -> Command | None:
+    """The one that is named, or the last."""
+    id = body.optional_text("command_id")
+    if id is None:
+        return session.last
+    for command in session.commands:
+        if command.id == id:
+            return command
+    raise Failed(404, f"there is no command {id!r:.200} in this session")
+
+
+def _variables(body: Fields) -> dict[str, str]:
+    variables = text_map(body, "env") or {}
+    if wrong := [name for name in variables if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII)]:
+        raise body.error("env", f"names of variables; got {wrong[0]!r:.80}")
+    return variables
+
+
+def _folder(body: Fields) -> str | None:
+    folder = body.optional_text("exec_dir")
+    if folder is not None and not folder.startswith("/"):
+        raise body.error("exec_dir", "an absolute path")
+    return folder

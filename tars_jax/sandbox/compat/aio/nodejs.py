@@ -1,0 +1,231 @@
+"""/v1/nodejs: JavaScript by the computer's own node, as programs that begin anew or in sessions that remember."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import json
+import posixpath
+import secrets
+import time
+from pathlib import Path
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from tars_jax.sandbox.compat.aio.answers import Failed, absent, answer, answering, named
+from tars_jax.sandbox.compat.output import MOST_OUTPUT, outputs
+from tars_jax.sandbox.compat.serving import LONGEST_S, read_fields, text_map
+from tars_jax.sandbox.computer.guest_client import GuestError, GuestMachine, Streams
+from tars_jax.sandbox.failures import SandboxFailure
+from tars_jax.sandbox.tools.files import Files
+from tars_jax.web.protocol import Fields
+
+SESSION = Path(__file__).with_name("node_session.js")
+MOST_SESSIONS = 16
+LONGEST_LINE = 16 << 20  # bytes that a session answers with
+DEFAULT_S = 300.0
+IDLE_S = 86_400
+
+
+@dataclasses.dataclass
+class NodeSession:
+    id: str
+    folder: str
+    process: int
+    streams: Streams
+    idle_s: int = IDLE_S
+    executing: bool = False
+    made: float = dataclasses.field(default_factory=time.time)
+    used: float = dataclasses.field(default_factory=time.time)
+    count: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "session_id": self.id, "cwd": self.folder, "created_at": self.made * 1000, "last_used": self.used * 1000,
+            "max_idle_time": self.idle_s * 1000, "age_seconds": int(time.time() - self.used),
+            "state": "EXECUTING" if self.executing else "IDLE",
+        }  # fmt: skip
+
+
+class NodeJs:
+    def __init__(self, machine: GuestMachine) -> None:
+        self._machine, self._files = machine, Files(machine)
+        self._sessions: dict[str, NodeSession] = {}
+
+    def routes(self) -> list[Route]:
+        one = "/v1/nodejs/sessions/{id}"
+        return [
+            Route("/v1/nodejs/execute", answering(self.execute), methods=["POST"]),
+            Route("/v1/nodejs/info", answering(self.info), methods=["GET"]),
+            Route("/v1/nodejs/sessions", answering(self.list), methods=["GET"]),
+            Route("/v1/nodejs/sessions", answering(self.create), methods=["POST"]),
+            Route(one, answering(self.get), methods=["GET"]),
+            Route(one, answering(self.update), methods=["PATCH"]),
+            Route(one, answering(self.end), methods=["DELETE"]),
+        ]
+
+    async def execute(self, request: Request) -> Response:
+        body = await read_fields(request)
+        code, limit_s = body.text("code"), body.number("timeout", DEFAULT_S, 0.001, LONGEST_S)
+        if body.flag("stateful") or body.value("session_id") is not None:
+            return answer(await self._in_session(body, code, limit_s))
+        folder = f"/tmp/.node-{secrets.token_hex(8)}"
+        try:
+            await self._files.make_folder(folder)
+            for name, text in {**(text_map(body, "files") or {}), "code.js": code}.items():
+                path = posixpath.normpath(posixpath.join(folder, name))
+                if not path.startswith(f"{folder}/"):
+                    raise body.error("files", f"names below the program's folder; got {name!r:.80}")
+                await self._files.make_folder(posixpath.dirname(path))
+                await self._files.write(path, text.encode())
+            ran = await self._machine.run(
+                ["node", f"{folder}/code.js"], (body.optional_text("stdin", 1 << 24) or "").encode(),
+                cwd=body.optional_text("cwd") or folder, timeout_s=limit_s, limit=MOST_OUTPUT,
+            )  # fmt: skip
+        except GuestError as error:
+            raise _without_node(error) from error
+        finally:
+            with contextlib.suppress(GuestError):
+                await self._files.remove(folder, all=True)
+        stdout, stderr = outputs(ran)
+        status = "timeout" if ran.timed_out else "error" if ran.status else "ok"
+        return answer(_executed(code, status, stdout, stderr, ran.status or 0, None))
+
+    async def info(self, request: Request) -> Response:
+        versions = []
+        for program in ("node", "npm"):
+            try:
+                ran = await self._machine.run([program, "--version"], timeout_s=30)
+            except GuestError as error:
+                raise _without_node(error) from error
+            versions.append(ran.stdout.decode(errors="replace").strip())
+        return answer(
+            {
+                "node_version": versions[0], "npm_version": versions[1], "supported_languages": ["javascript"],
+                "description": "the computer's own node",
+            }
+        )  # fmt: skip
+
+    async def list(self, request: Request) -> Response:
+        return answer({"sessions": {each.id: each.to_json() for each in self._sessions.values()}})
+
+    async def create(self, request: Request) -> Response:
+        body = await read_fields(request)
+        id = named(body, "session_id") if body.value("session_id") is not None else secrets.token_hex(8)
+        created = id not in self._sessions
+        session = await self._open(id, body)
+        message = None if created else "the session is there already"
+        return answer({"session_id": id, "created": created, "message": message, "session": session.to_json()})
+
+    async def get(self, request: Request) -> Response:
+        return answer({"session": self._known(request.path_params["id"]).to_json()})
+
+    async def update(self, request: Request) -> Response:
+        session, body = self._known(request.path_params["id"]), await read_fields(request)
+        session.idle_s = body.integer("max_idle_time", session.idle_s, 1, 1 << 31) or session.idle_s
+        if (folder := body.optional_text("cwd")) is not None:
+            await self._answer(session, f"process.chdir({json.dumps(folder)})", DEFAULT_S)
+            session.folder = folder
+        return answer({"updated": True, "session": session.to_json()})
+
+    async def end(self, request: Request) -> Response:
+        session = self._known(request.path_params["id"])
+        await self._close(session)
+        return answer({"deleted": True})
+
+    async def close(self) -> None:
+        for session in list(self._sessions.values()):
+            with contextlib.suppress(SandboxFailure):
+                await self._close(session)
+
+    async def _in_session(self, body: Fields, code: str, limit_s: float) -> dict[str, Any]:
+        id = named(body, "session_id") if body.value("session_id") is not None else secrets.token_hex(8)
+        session = await self._open(id, body)
+        said = await self._answer(session, code, limit_s)
+        session.count += 1
+        if said is None:
+            return {**_executed(code, "timeout", "", "", 124, None), "session_id": id}
+        status = "error" if said["error"] else "ok"
+        executed = _executed(code, status, said["stdout"], said["stderr"], int(status == "error"), said)
+        return {**executed, "session_id": id, "execution_count": session.count}
+
+    async def _answer(self, session: NodeSession, code: str, limit_s: float) -> dict[str, Any] | None:
+        """None: it took longer than `limit_s`, and the session has ended with it."""
+        if session.executing:
+            raise Failed(409, f"session {session.id!r} is executing")
+        reader, writer = session.streams
+        session.executing, session.used = True, time.time()
+        try:
+            async with asyncio.timeout(limit_s):
+                writer.write(json.dumps({"code": code}).encode() + b"\n")
+                await writer.drain()
+                line = await reader.readline()
+            if not line:
+                await self._close(session)
+                raise Failed(409, f"session {session.id!r} has ended: its program exited")
+            said: dict[str, Any] = json.loads(line)
+            return said
+        except TimeoutError:
+            await self._close(session)
+            return None
+        except (OSError, ValueError) as error:
+            await self._close(session)
+            raise Failed(409, f"session {session.id!r} has ended: {error!s:.200}") from error
+        finally:
+            session.executing = False
+
+    async def _open(self, id: str, body: Fields) -> NodeSession:
+        """The session of that name, made where there is none."""
+        if id in self._sessions:
+            return self._sessions[id]
+        if len(self._sessions) >= MOST_SESSIONS:
+            raise Failed(429, f"there may be {MOST_SESSIONS} sessions of node at once; end one")
+        folder = body.optional_text("cwd") or self._machine.home
+        try:
+            process, streams = await self._machine.pipe(
+                ["node", "-e", SESSION.read_text()], cwd=folder, longest_line=LONGEST_LINE
+            )
+        except GuestError as error:
+            raise _without_node(error) from error
+        idle_s = body.integer("max_idle_time", IDLE_S, 1, 1 << 31) or IDLE_S
+        self._sessions[id] = session = NodeSession(id, folder, process, streams, idle_s)
+        return session
+
+    async def _close(self, session: NodeSession) -> None:
+        self._sessions.pop(session.id, None)
+        session.streams[1].close()
+        with contextlib.suppress(GuestError):
+            await self._machine.kill(session.process)
+
+    def _known(self, id: str) -> NodeSession:
+        session = self._sessions.get(id)
+        if session is None:
+            raise Failed(404, f"there is no session of node {id!r:.200}")
+        return session
+
+
+def _without_node(error: GuestError) -> Exception:
+    return absent("node (the computer has none)") if error.code == "ENOENT" else error
+
+
+def _executed(
+    code: str, status: str, stdout: str, stderr: str, exit_code: int, said: dict[str, Any] | None
+) -> dict[str, Any]:
+    streams = (("stdout", stdout), ("stderr", stderr))
+    told: list[dict[str, Any]] = [
+        {"output_type": "stream", "name": name, "text": text} for name, text in streams if text
+    ]
+    if said and said["error"]:
+        name, text = said["error"]["name"], said["error"]["text"]
+        told.append({"output_type": "error", "ename": name, "evalue": text.partition("\n")[0],
+                     "traceback": text.splitlines()})  # fmt: skip
+    elif said and said["value"] is not None:
+        told.append({"output_type": "execute_result", "data": {"text/plain": said["value"]}})
+    return {
+        "language": "javascript", "status": status, "code": code, "outputs": told, "stdout": stdout, "stderr": stderr,
+        "exit_code": exit_code,
+    }  # fmt: skip
