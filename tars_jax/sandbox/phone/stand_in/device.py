@@ -50,6 +50,7 @@ class Device:
         self._apps.append(self.home)
         self._tasks: list[App] = [self.home]  # the last one is in front
         self._recents = False
+        self.awake = True  # the screen is on; while it is off, keys and fingers do nothing but wake it
         self._keyboard = keyboard.Keyboard(self.write, self._press_named)
 
     @staticmethod
@@ -169,8 +170,8 @@ class Device:
         return lambda: self.press(key)
 
     def screenshot(self) -> Image.Image:
-        """RGB, of `size`."""
-        return draw_screen(self)
+        """RGB, of `size`; black while the screen is off."""
+        return draw_screen(self) if self.awake else Image.new("RGB", self.size)
 
     def date(self) -> datetime.datetime:
         return datetime.datetime.fromtimestamp(self._now / 1000, datetime.UTC)
@@ -189,7 +190,7 @@ class Device:
         scale = self.scale
         (x, y), (to_x, to_y) = ((a / scale, b / scale) for a, b in (start, end))
         width, height = (side / scale for side in self.size)
-        if not (0 <= x < width and 0 <= y < height):
+        if not self.awake or not (0 <= x < width and 0 <= y < height):
             return
         widget = self._at(x, y)
         if abs(to_x - x) < SLOP and abs(to_y - y) < SLOP:
@@ -226,7 +227,7 @@ class Device:
 
     def write(self, text: str) -> bool:
         """Puts text into the field that has the focus; False if none has."""
-        if self.focus is None or not text:
+        if self.focus is None or not text or not self.awake:
             return False
         if len(self.focus.text) + len(text) <= TEXT_LIMIT:
             self.focus.insert(text if self.focus.lines else text.replace("\n", " "))
@@ -234,6 +235,12 @@ class Device:
 
     def press(self, key: str) -> None:
         """A key by its Android name without KEYCODE_; one that does nothing here does nothing."""
+        if key in ("POWER", "SLEEP", "WAKEUP"):
+            self.awake = key == "WAKEUP" or (key == "POWER" and not self.awake)
+        elif self.awake:
+            self._pressed(key)
+
+    def _pressed(self, key: str) -> None:
         field = self.focus
         if key == "HOME":
             self._recents, self.home.scroll = False, 0.0

@@ -89,9 +89,19 @@ def _double(line: str, at: int, status: int) -> tuple[str, int]:
     raise BadLine("no closing quote")
 
 
-async def run(device: Device, line: str, read_input: Input) -> Output:
-    """What a line of commands writes, and the status of the last one."""
-    result = Output()
+@dataclasses.dataclass(frozen=True)
+class Line(Output):
+    """What the commands of a line wrote, and the status of the last one."""
+
+    shown: bytes = b""  # to either, command by command, as a terminal shows it
+
+    def then(self, one: Output) -> Line:
+        shown = self.shown + one.stdout + one.stderr
+        return Line(self.stdout + one.stdout, self.stderr + one.stderr, one.status, shown)
+
+
+async def run(device: Device, line: str, read_input: Input) -> Line:
+    result = Line()
     try:
         words = split(line)
         connector, at = ";", 0
@@ -104,12 +114,12 @@ async def run(device: Device, line: str, read_input: Input) -> Output:
                 # $? is the status of what ran before, so the words are read again with it.
                 again = split(line, result.status)[at:end]
                 one = await _pipeline(device, again, read_input)
-                result = Output(result.stdout + one.stdout, result.stderr + one.stderr, one.status)
+                result = result.then(one)
                 if again[0].text == "exit":
                     break
             connector, at = (words[end].text if end < len(words) else ";"), end + 1
     except BadLine as error:
-        return Output(result.stdout, result.stderr + f"/system/bin/sh: {error}\n".encode(), 1)
+        return result.then(Output(b"", f"/system/bin/sh: {error}\n".encode(), 1))
     return result
 
 

@@ -57,7 +57,7 @@ async def serve_shell(stream: Stream, device: Device, name: str) -> None:
 
     result = await run(device, line, read_input)
     if packets is None:
-        await stream.write(result.stdout + result.stderr)
+        await stream.write(result.shown)
     else:
         await packets.write(STDOUT, result.stdout)
         await packets.write(STDERR, result.stderr)
@@ -97,7 +97,7 @@ async def _interactive(stream: Stream, packets: _Packets | None, device: Device,
             if text:
                 result = await run(device, text, nothing)
                 status = result.status
-                await write(result.stdout + result.stderr)
+                await write(result.shown)
             if text.split(" ")[0] == "exit":
                 piece = b""
                 break

@@ -29,7 +29,8 @@ def dumpsys(device: Device, args: list[str], given: bytes) -> Output:
         return said(f"  mCurMethodId={device.setting('secure', 'default_input_method')} "
                     f"mInputShown={'true' if device.focus is not None else 'false'}")  # fmt: skip
     if name == "power":
-        return said("  mWakefulness=Awake\n  mHoldingDisplaySuspendBlocker=true")
+        wakefulness = "Awake" if device.awake else "Asleep"
+        return said(f"  mWakefulness={wakefulness}\n  mHoldingDisplaySuspendBlocker={str(device.awake).lower()}")
     if name == "battery":
         return said(
             "Current Battery Service state:\n  AC powered: true\n  level: 100\n  scale: 100\n  temperature: 250"
