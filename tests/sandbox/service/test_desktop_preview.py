@@ -5,7 +5,12 @@ from __future__ import annotations
 import asyncio
 import base64
 import io
+import os
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -187,3 +192,39 @@ def test_without_novnc_the_page_says_what_to_run(service: Service) -> None:
     answer = service.http.get(f"/s/{session['id']}/desktop/")
     assert answer.status_code == 501 and "./launch/previews.sh" in answer.json()["error"]["message"]
     service.http.delete(f"/v1/sessions/{session['id']}")
+
+
+def test_vncdotool_acts(previews: Service, desktop: dict[str, Any], tmp_path: Path) -> None:
+    """A client of others over TCP, unmodified: the session's token opens a port and tells its password."""
+    program = shutil.which(
+        "vncdotool", path=f"{os.path.dirname(sys.executable)}{os.pathsep}{os.environ.get('PATH', '')}"
+    )
+    if program is None:
+        pytest.skip("vncdotool is not installed: ./launch/interop.sh installs it")
+    service = previews
+    address = f"/s/{desktop['id']}/desktop/vnc"
+    assert service.http.post(address, headers={"Authorization": "Bearer wrong"}).status_code in (401, 403)
+    door = service.http.post(address, headers={"Authorization": f"Bearer {desktop['token']}"}).json()
+    again = service.http.post(address, headers={"Authorization": f"Bearer {desktop['token']}"}).json()
+    assert door["host"] == "127.0.0.1" and again == door
+
+    def vncdo(*words: str, password: str = door["password"]) -> subprocess.CompletedProcess[str]:
+        command = [
+            program,
+            "-s",
+            f"{door['host']}::{door['port']}",
+            "-p",
+            password,
+            "--timeout",
+            str(PATIENCE_S),
+            *words,
+        ]
+        return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, stdin=subprocess.DEVNULL)
+
+    service.call(desktop, "launch", application="terminal")
+    ran = vncdo("move", "300", "200", "click", "1", "type", "echo by vnc >v", "key", "enter",
+                "capture", str(tmp_path / "screen.png"))  # fmt: skip
+    assert ran.returncode == 0, ran
+    assert file(service, desktop, "v", b"by vnc\n")
+    assert Image.open(tmp_path / "screen.png").size == (640, 480)
+    assert vncdo("key", "x", password="wrong").returncode != 0

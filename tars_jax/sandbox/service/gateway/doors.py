@@ -6,12 +6,12 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from starlette.exceptions import HTTPException
 from starlette.responses import FileResponse, Response
 from starlette.types import ASGIApp
-from starlette.websockets import WebSocket, WebSocketDisconnect
+from starlette.websockets import WebSocketDisconnect
 
 from tars_jax.sandbox.computer.guest_client import GuestError
 from tars_jax.sandbox.failures import SandboxFailure, SessionEnded
@@ -84,10 +84,17 @@ async def until_first(*works: Coroutine[Any, Any, None]) -> None:
         task.result()
 
 
+class Connection(Protocol):
+    async def close(self, code: int, reason: str) -> None: ...
+
+
 async def stream_both_ways(
-    socket: WebSocket, session: ComputerSession, outwards: Coroutine[Any, Any, None], inwards: Coroutine[Any, Any, None]
+    socket: Connection,
+    session: ComputerSession,
+    outwards: Coroutine[Any, Any, None],
+    inwards: Coroutine[Any, Any, None],
 ) -> None:
-    """Runs both until one of them or the session ends, and closes the WebSocket with the reason."""
+    """Runs both until one of them or the session ends, and closes the connection with the reason."""
     tasks = {asyncio.create_task(outwards), asyncio.create_task(inwards)}
     code, why = ENDED, ""
     try:

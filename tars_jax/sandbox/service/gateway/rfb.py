@@ -1,15 +1,17 @@
 """The server's side of the Remote Framebuffer protocol 3.8 (RFC 6143): messages as bytes, and bytes as messages.
 
 What noVNC and its kin need of it: pictures as Tight or raw rectangles, keys, a pointer, and a clipboard in Unicode (the
-protocol's community extensions: desktop name -307, extended clipboard 0xC0A1E5CE). Who may come in has been found
-out before, so there is no password.
+protocol's community extensions: desktop name -307, extended clipboard 0xC0A1E5CE). Who comes by a WebSocket has shown
+a token before, and is asked for no password.
 """
 
 from __future__ import annotations
 
 import asyncio
 import dataclasses
+import hmac
 import io
+import secrets
 import struct
 import zlib
 from collections.abc import Awaitable, Callable
@@ -18,7 +20,10 @@ from typing import TypeAlias
 import numpy as np
 from PIL import Image
 
+from tars_jax.sandbox.service.gateway.vnc import expected
+
 VERSION = b"RFB 003.008\n"
+BY_NOTHING, BY_PASSWORD = 1, 2  # kinds of security
 RAW, TIGHT = 0, 7
 DESKTOP_NAME, EXTENDED_CLIPBOARD = -307, 0xC0A1E5CE - (1 << 32)
 QUALITY = 80  # of JPEG
@@ -78,14 +83,26 @@ def server_init(width: int, height: int, name: str) -> bytes:
     return struct.pack(">HH", width, height) + pixels + _text(name)
 
 
-async def read_handshake(reader: asyncio.StreamReader, send: Callable[[bytes], Awaitable[None]]) -> None:
-    """Up to where the server tells its size. Raises RfbError, IncompleteReadError."""
+async def read_handshake(
+    reader: asyncio.StreamReader, send: Callable[[bytes], Awaitable[None]], password: str = ""
+) -> None:
+    """Up to where the server tells its size; with a password that the client must know.
+
+    Raises RfbError, IncompleteReadError.
+    """
     await send(VERSION)
     if await reader.readexactly(12) != VERSION:
         raise RfbError("the protocol must be RFB 3.8")
-    await send(b"\x01\x01")  # one kind of security: none
-    if await reader.readexactly(1) != b"\x01":
-        raise RfbError("the kind of security must be 1")
+    kind = BY_PASSWORD if password else BY_NOTHING
+    await send(bytes([1, kind]))  # one kind of security
+    if (asked := (await reader.readexactly(1))[0]) != kind:
+        raise RfbError(f"the kind of security must be {kind}; got {asked}")
+    if password:
+        challenge = secrets.token_bytes(16)
+        await send(challenge)
+        if not hmac.compare_digest(await reader.readexactly(16), expected(challenge, password)):
+            await send(struct.pack(">I", 1) + _text("the password must be that of the session"))
+            raise RfbError("the password must be that of the session; got another")
     await send(bytes(4))
     await reader.readexactly(1)  # everybody shares
 

@@ -4,6 +4,7 @@
     service -> page    bytes: RFB      the desktop's name says who has it: "watching", "yours", "another's"
 
 One connection at a time has the hand; what the others press and paste is ignored. Who may only watch never has it.
+POST vnc tells a port and a password for clients that speak TCP (vnc.py).
 """
 
 from __future__ import annotations
@@ -29,8 +30,9 @@ from tars_jax.sandbox.service.computers.session import ComputerSession
 from tars_jax.sandbox.service.gateway import rfb
 from tars_jax.sandbox.service.gateway.doors import Door, asset, page, require_assets, stream_both_ways, until_first
 from tars_jax.sandbox.service.gateway.rfb_input import Mouse, key_event
+from tars_jax.sandbox.service.gateway.vnc import TcpSocket, VncPort
 from tars_jax.web.protocol import Fields, RequestError, from_json
-from tars_jax.web.responses import http_error
+from tars_jax.web.responses import JsonResponse, http_error
 
 FRAME_S = 1 / 20
 IDLE_FRAME_S = 0.25  # while nothing changes
@@ -66,9 +68,22 @@ def screen_door(assets: Path | None) -> Door:
             watches = socket.scope.get("watches", False)
             await _Viewer(socket, session, session.desktop.desktop, hand, watches=watches).run()
 
+        async def show_by_tcp(socket: TcpSocket, password: str) -> None:
+            assert session.desktop is not None
+            await _Viewer(socket, session, session.desktop.desktop, hand, watches=False, password=password).run()
+
+        vnc = VncPort(session, show_by_tcp)
+
+        async def listen(request: Request) -> Response:
+            if session.desktop is None:
+                raise HTTPException(404)
+            if request.scope.get("watches", False):
+                raise HTTPException(403)
+            return JsonResponse(await vnc.opened())
+
         routes = [
-            Route("/", show), WebSocketRoute("/socket", connect), Route("/novnc/{path:path}", show),
-            Route("/{name}", show),
+            Route("/", show), Route("/vnc", listen, methods=["POST"]), WebSocketRoute("/socket", connect),
+            Route("/novnc/{path:path}", show), Route("/{name}", show),
         ]  # fmt: skip
         return Starlette(routes=routes, exception_handlers={HTTPException: http_error})
 
@@ -109,8 +124,11 @@ class _Viewer:
     """One connection."""
 
     def __init__(
-        self, socket: WebSocket, session: ComputerSession, desktop: Desktop, hand: _Hand, *, watches: bool
-    ) -> None:
+        self, socket: WebSocket | TcpSocket, session: ComputerSession, desktop: Desktop, hand: _Hand, *, watches: bool,
+        password: str = "",
+    ) -> None:  # fmt: skip
+        """With a `password`, its client has no other way to take the desktop over than to press something."""
+        self._password = password
         self._socket, self._session, self._desktop, self._hand, self._watches = socket, session, desktop, hand, watches
         self._reader = asyncio.StreamReader(limit=MOST_WAITING)
         self._painter, self._mouse = rfb.Painter(), Mouse()
@@ -162,7 +180,7 @@ class _Viewer:
         with contextlib.suppress(asyncio.IncompleteReadError):  # it has left
             try:
                 async with asyncio.timeout(HANDSHAKE_S):
-                    await rfb.read_handshake(self._reader, self._socket.send_bytes)
+                    await rfb.read_handshake(self._reader, self._socket.send_bytes, self._password)
                 await self._socket.send_bytes(rfb.server_init(*self._desktop.size, WATCHING))
                 if not self._watches:  # a clipboard may hold what was never on the screen
                     loop = asyncio.get_running_loop()
@@ -189,10 +207,15 @@ class _Viewer:
                 case rfb.UpdateRequest(incremental):
                     self._whole |= not incremental
                     self._asked.set()
-                case rfb.Key() | rfb.Pointer() | rfb.Cut() if self._hand.has(self):
+                case rfb.Key() | rfb.Pointer() | rfb.Cut() if self._plays():
                     self._session.hold()
                     self._session.renew()
                     await self._played(message)
+
+    def _plays(self) -> bool:
+        if self._password and not self._session.held_by_person:
+            self._hand.take(self)
+        return self._hand.has(self)
 
     async def _played(self, message: rfb.Key | rfb.Pointer | rfb.Cut) -> None:
         if isinstance(message, rfb.Cut):
