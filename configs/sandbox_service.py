@@ -4,8 +4,7 @@ Command:  ./launch/local.sh sandbox_service
 
 Ready when it prints the address of the live page, its key included. Sessions survive a kill: start it again with
 --config.run=RUN (the command is printed), and it ends what browsers are left, adopts the sessions and brings their
-pages to where they were. Computers end with the service; what is asked of them afterwards is a typed failure. Ctrl-C
-or SIGTERM ends it.
+pages to where they were; computers and what runs in them go on meanwhile. Ctrl-C or SIGTERM ends it.
 """
 
 from ml_collections import ConfigDict
@@ -39,7 +38,7 @@ def get_config() -> ConfigDict:
                 "max_lease_seconds": 86400.0,
                 "download_megabytes": 64,  # that a session's page may download; 0: nothing is kept
             },
-            "server": {"max_body_megabytes": 32, "open_seconds": 60.0, "stop_seconds": 10.0},
+            "server": {"max_body_megabytes": 64, "open_seconds": 60.0, "stop_seconds": 10.0},
             "seed": 0,
             "run": "",
         }

@@ -29,14 +29,17 @@ def error_response(error: RequestError) -> Response:
     return JsonResponse(error.body(), status_code=error.status, headers=error.headers)
 
 
-async def http_error(request: Request, error: Exception) -> Response:
-    """Handles what the router raises: no such path, or not this method."""
-    assert isinstance(error, HTTPException)
+def request_error(request: Request, error: HTTPException) -> RequestError:
+    """What the router raises, in our words: no such path, or not this method."""
     path = request.url.path[:200]
     words = {404: f"there is no {path!r} here", 405: f"{path!r} does not take {request.method[:20]!r}"}
-    return error_response(
-        RequestError(words.get(error.status_code, error.detail), status=error.status_code, headers=error.headers)
-    )
+    return RequestError(words.get(error.status_code, error.detail), status=error.status_code, headers=error.headers)
+
+
+async def http_error(request: Request, error: Exception) -> Response:
+    """Handles it."""
+    assert isinstance(error, HTTPException)
+    return error_response(request_error(request, error))
 
 
 async def internal_error(request: Request, error: Exception) -> Response:

@@ -106,7 +106,7 @@ def _browser(service: Service, session: dict[str, Any]) -> httpx.Client:
     sent = httpx.get(f"{service.address}/s/{session['id']}/port/3000/?token={session['token']}&x=1")
     own = f"http://{session['id']}.localhost:{port}"
     assert sent.status_code == 303 and sent.headers["location"].startswith(
-        f"{own}/s/{session['id']}/port/3000/?x=1&grant="
+        f"{own}/s/{session['id']}/port/3000/?x=1&tars_grant="
     )
     assert session["token"] not in sent.headers["location"] and sent.headers["referrer-policy"] == "no-referrer"
     named = {"Host": f"{session['id']}.localhost:{port}"}
@@ -206,11 +206,38 @@ def _socket(service: Service, path: str, headers: dict[str, str]) -> Any:
     return websockets.connect(f"ws://{host}{path}", sock=peer, additional_headers=given)
 
 
+def test_who_was_let_in_before_loses_what_an_address_still_says(browser: httpx.Client, shown: dict[str, Any]) -> None:
+    """A link that is opened again: neither a program inside nor the address bar keeps the token or the grant."""
+    path = f"/s/{shown['id']}/port/3000/"
+    for given in ("tars_grant=spent&x=1", f"x=1&token={shown['token']}"):
+        sent = browser.get(f"{path}?{given}", follow_redirects=False)
+        assert sent.status_code == 303 and sent.headers["location"] == f"{path}?x=1"
+    own = browser.get(f"{path}?token=its-own", follow_redirects=False)  # a parameter of the program inside
+    assert own.status_code == 200
+
+
+def test_errors_are_pages_where_a_person_asks(service: Service, shown: dict[str, Any], browser: httpx.Client) -> None:
+    person = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+    for client, path, status, words in (
+        (service.http, f"/s/{shown['id']}/terminal/?token=wrong", 401, "needs its token"),
+        (service.http, "/s/0123456789abcdef/terminal/?token=wrong", 401, "needs its token"),
+        (browser, f"/s/{shown['id']}/port/3999/", 502, "nothing inside answers at port 3999"),
+        (browser, f"/s/{shown['id']}/terminal/none", 404, "there is no"),
+        (browser, f"/s/{shown['id']}/%3Cscript%3E/", 404, "there "),
+    ):
+        asked = {**person, "Authorization": ""} if client is service.http else person
+        page = client.get(path, headers=asked)
+        assert page.status_code == status and page.headers["content-type"].startswith("text/html"), page.text
+        assert words in page.text and "<script>" not in page.text
+        asked_by_script = client.get(path, headers={**asked, "Sec-Fetch-Dest": "empty"})
+        assert asked_by_script.headers["content-type"] == "application/json"
+
+
 def test_the_live_pages_way_in_has_no_token_in_an_address(service: Service, shown: dict[str, Any]) -> None:
     form = {"token": ANN, "door": "terminal/"}
     sent = httpx.post(f"{service.address}/s/{shown['id']}/open", data=form)
     assert sent.status_code == 303 and re.search(
-        r"\.localhost:\d+/s/[0-9a-f]{16}/terminal/\?grant=", sent.headers["location"]
+        r"\.localhost:\d+/s/[0-9a-f]{16}/terminal/\?tars_grant=", sent.headers["location"]
     )
     assert ANN not in sent.headers["location"]
     for bad in ({"token": "wrong", "door": ""}, {"door": ""}):

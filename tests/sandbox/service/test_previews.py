@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import io
 from typing import Any
 from urllib.parse import urlsplit
 
+import numpy as np
 import pytest
+from PIL import Image
 from playwright.async_api import Browser, Page, expect
 
 from tests.sandbox.service.chromium import PATIENCE_MS, in_chromium, on_a_page, require_asset
@@ -168,6 +171,16 @@ def test_the_terminal_by_xterm(previews: Service) -> None:
         await page.locator(".xterm-screen").click()
         await page.keyboard.type("printf '\\033[31m%s\\n' $((40 + 2))red; stty size; tty\n")
         await expect(page.locator(".xterm-rows, .xterm-accessibility")).to_contain_text("42red")
+        # It fills its window, also when that changes, and a row is high enough for what hangs below its line.
+        for height in (900, 500):
+            await page.set_viewport_size({"width": 1000, "height": height})
+            rows = "document.querySelector('.xterm-rows').getBoundingClientRect().bottom"
+            await until(lambda: page.evaluate(f"Math.abs({rows} - innerHeight + 8) < 24"))  # noqa: B023
+        await page.keyboard.type("PS1=; clear; sleep .5; printf '____\\n%.0s' 1 2 3 4\n")
+        row = page.locator(".xterm-rows > div").nth(1)
+        await expect(row).to_have_text("____")
+        shot = await row.screenshot()
+        assert np.asarray(Image.open(io.BytesIO(shot)).convert("RGB"))[:, :30].max() > 100  # red underscores alone
 
     on_a_page(use)
     previews.http.delete(f"/v1/sessions/{session['id']}")

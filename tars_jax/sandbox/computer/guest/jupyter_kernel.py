@@ -9,6 +9,7 @@ import os
 import queue
 import signal
 import sys
+import tempfile
 from typing import Any
 
 
@@ -28,7 +29,8 @@ def main() -> None:
         while data:
             data = data[os.write(out, data) :]
 
-    manager = KernelManager()
+    # By unix sockets: at ports anybody in the computer could speak to it, and they would fill the lists of its ports.
+    manager = KernelManager(transport="ipc", ip=os.path.join(tempfile.mkdtemp(prefix=".kernel-"), "socket"))
     # No history on the disk: in a copy of the computer its database is another file, and the kernel complains.
     manager.start_kernel(extra_arguments=["--HistoryManager.enabled=False"])
     signal.signal(signal.SIGINT, lambda *_: manager.interrupt_kernel())

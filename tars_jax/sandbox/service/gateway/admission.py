@@ -19,6 +19,7 @@ from tars_jax.sandbox.sessions.leased import Lease
 from tars_jax.web.request_limits import HOST
 
 COOKIE = "tars_preview"
+GRANT = "tars_grant"  # the name of a grant in an address: programs inside have parameters of their own
 GRANT_S = 60.0
 MOST_COOKIES = 32  # of one session: browsers that look at it
 MOST_GRANTS = 64

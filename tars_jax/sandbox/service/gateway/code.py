@@ -31,9 +31,10 @@ from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.service.computers.session import ComputerSession
 from tars_jax.sandbox.service.errors import typed_errors
 from tars_jax.sandbox.service.gateway.doors import Door, asset, page, require_assets, stream_both_ways
+from tars_jax.sandbox.service.gateway.error_pages import http_error
 from tars_jax.sandbox.tools.files import Entry, Files
 from tars_jax.web.protocol import Fields, RequestError, from_json, to_json
-from tars_jax.web.responses import JsonResponse, error_response, http_error, read_json
+from tars_jax.web.responses import JsonResponse, error_response, read_json
 
 PARTS = ("out", "extensions", "node_modules", "nls", "workbench.js")  # of the build
 OURS = ("package.json", "extension.js", "code.js")

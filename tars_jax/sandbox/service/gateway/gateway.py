@@ -20,6 +20,7 @@ from tars_jax.sandbox.service.computers.sessions import ComputerSessions
 from tars_jax.sandbox.service.config import ServiceConfig
 from tars_jax.sandbox.service.errors import typed_errors
 from tars_jax.sandbox.service.gateway.admission import (
+    GRANT,
     Grants,
     Right,
     own_host,
@@ -29,12 +30,13 @@ from tars_jax.sandbox.service.gateway.admission import (
     watch_token,
 )
 from tars_jax.sandbox.service.gateway.doors import Door, page
+from tars_jax.sandbox.service.gateway.error_pages import told
 from tars_jax.sandbox.service.gateway.headers import to_inside
 from tars_jax.sandbox.service.gateway.http_proxy import forward
 from tars_jax.sandbox.service.gateway.paths import PORT, PREFIX, Target, read_path
 from tars_jax.sandbox.service.gateway.socket_proxy import forward_socket
 from tars_jax.web.protocol import RequestError
-from tars_jax.web.responses import JsonResponse, error_response
+from tars_jax.web.responses import JsonResponse
 
 SAFE = ("GET", "HEAD", "OPTIONS")
 NO_REFERRER = {"Referrer-Policy": "no-referrer", "Cache-Control": "no-store"}
@@ -80,7 +82,7 @@ class Gateway:
             if scope["type"] == "websocket":
                 await send({"type": "websocket.close", "code": REFUSAL, "reason": error.message[:100]})
                 return
-            await error_response(error)(scope, receive, send)
+            await told(error, scope)(scope, receive, send)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         connection = HTTPConnection(scope)
@@ -116,8 +118,10 @@ class Gateway:
         Raises RequestError for everybody else.
         """
         cookies, _ = split_cookies(connection.headers.getlist("cookie"))
-        comes = connection.scope.get("method") == "GET" and bool({"token", "grant"} & set(connection.query_params))
+        comes = connection.scope.get("method") == "GET" and bool({"token", GRANT} & set(connection.query_params))
         right = self.grants.right(target.id, cookies) if own else None
+        if right is Right.ALL and comes and self._opens(connection, target.id):
+            return None  # a program inside sees neither, nor does whoever reads the address
         if right is Right.ALL or (right is Right.WATCH and not comes):  # who watches may come again with more
             self._require_own_page(connection)
             with contextlib.suppress(SessionEnded):
@@ -142,14 +146,25 @@ class Gateway:
         """A browser with a token or a grant in its address: on to the session's own name, without either."""
         query = urllib.parse.parse_qsl(connection.scope["query_string"].decode("latin-1"), keep_blank_values=True)
         given = dict(query)
-        rest = urllib.parse.urlencode([pair for pair in query if pair[0] not in ("token", "grant")])
+        rest = urllib.parse.urlencode([pair for pair in query if pair[0] not in ("token", GRANT)])
         clean = f"{target.prefix}{target.rest or '/'}{f'?{rest}' if rest else ''}"
-        if own and "grant" in given and (cookie := self.grants.redeem(target.id, given["grant"])) is not None:
+        if own and GRANT in given and (cookie := self.grants.redeem(target.id, given[GRANT])) is not None:
             secure = _scheme(connection.scope) == "https"
             headers = {**NO_REFERRER, "Set-Cookie": set_cookie(cookie, target.id, secure=secure)}
             return Response(status_code=303, headers={**headers, "Location": clean})
+        cookies, _ = split_cookies(connection.headers.getlist("cookie"))
+        if own and self.grants.right(target.id, cookies) is Right.ALL:  # it has been let in before
+            return Response(status_code=303, headers={**NO_REFERRER, "Location": clean})
         right = self._right_of(connection, target.id, given.get("token", ""))
         return self._with_grant(connection.scope, target.id, host, clean, right)
+
+    def _opens(self, connection: HTTPConnection, id: str) -> bool:
+        """Whether what an address has is ours: a program inside may have a parameter `token`, too."""
+        if GRANT in connection.query_params:
+            return True
+        with contextlib.suppress(RequestError):
+            return self._right_of(connection, id, connection.query_params["token"]) is not None
+        return False
 
     def _right_of(self, connection: HTTPConnection, id: str, token: str) -> Right:
         """Raises RequestError for one that opens nothing here; the words of it are those of any request's."""
@@ -164,7 +179,7 @@ class Gateway:
 
     def _with_grant(self, scope: Scope, id: str, host: str, path: str, right: Right) -> Response:
         named = host if self.owner_of(host) else own_host(id, self._config.preview_domain, host)
-        grant = f"{'&' if '?' in path else '?'}grant={self.grants.grant(id, right)}"
+        grant = f"{'&' if '?' in path else '?'}{GRANT}={self.grants.grant(id, right)}"
         self.grants.forget(known for known in self.grants.sessions if known not in self._sessions)
         return RedirectResponse(f"{_scheme(scope)}://{named}{path}{grant}", 303, headers=NO_REFERRER)
 

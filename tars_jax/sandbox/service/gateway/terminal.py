@@ -25,8 +25,8 @@ from tars_jax.sandbox.computer.guest_client import CALL_TIMEOUT_S, GuestError
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.service.computers.session import ComputerSession
 from tars_jax.sandbox.service.gateway.doors import FAILED, Door, page, stream_both_ways
+from tars_jax.sandbox.service.gateway.error_pages import http_error
 from tars_jax.web.protocol import Fields, RequestError, from_json
-from tars_jax.web.responses import http_error
 
 POLL_S = 20.0
 PIECE = 1 << 16
