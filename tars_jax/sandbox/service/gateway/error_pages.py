@@ -18,7 +18,7 @@ TITLES = {
     501: "Not installed", 502: "Nothing answers", 503: "The computer has gone",
 }  # fmt: skip
 HINTS = {
-    401: "Open it by the link that the session's owner has, or from the live page. A session that has ended has no link.",
+    401: "Open it by the link that the session's owner has, or from the live page. An ended session has none.",
     404: "A session ends when it is released, or when nobody has used it for the time of its lease.",
     502: "A program inside may still be starting: load this page again.",
 }
