@@ -47,6 +47,10 @@ _AGAINST: tuple[tuple[tuple[str, ...], frozenset[str]], ...] = (
 _NAMES, _TEXTS = vocabulary("name title"), vocabulary("text message subject body")
 _MAKING = vocabulary("new add create make enter edit compose write change set")
 _STATES = vocabulary("is are")
+# What controls are called that send whatever a form holds, and words that say nothing of what.
+_SENDS = vocabulary("confirm ok okay yes apply done finish continue proceed save submit send post place")
+_NEUTRAL = ARTICLES | vocabulary("to in into on for of and it all now changes settings form this")
+_DENYING_NAMES = vocabulary("nobody none nothing no never not error nowhere")
 _DENIES = vocabulary("not cannot never no nothing unable failed")
 _ERRORS = vocabulary("error failed failure unable cannot")
 
@@ -204,6 +208,27 @@ class Demand:
             verb in ("save", "submit") or not self.changes.isdisjoint(DONE.get(verb, ()))
             for verb in map(str.casefold, verbs)
         )
+
+    def is_pressed_by(self, label: Sequence[str]) -> bool:
+        """Whether a control of this name may bring it about: each of its words is a verb or a name of it, or says
+        nothing of what is sent."""
+        words = {token.casefold() for token in label if token.isalnum()}
+        verbs = {word for word in words if word in _SENDS or self.is_done_by([word])}
+        parts = (self.thing, self.kind, *self.tail, *(self.done if self.is_value else ()))
+        own = frozenset[str]().union(*map(_folded, parts))
+        return words <= own | verbs | _NEUTRAL | _KINDS and bool(verbs or words & _folded(self.thing))
+
+    @property
+    def is_named_by_a_denial(self) -> bool:
+        """Whether the object's name is a word that a sentence may deny with."""
+        return not self.is_value and bool(self.thing) and _folded(self.thing) <= _DENYING_NAMES | ARTICLES
+
+    def is_listed_by(self, tokens: Sequence[str]) -> bool:
+        """Whether it is the object's name alone, of one that should be there no more."""
+        gone = self.takes_away or not self.changes.isdisjoint((*REMOVED, "archived", "cancelled", "canceled"))
+        plain = self._plain(tokens[3:] if tuple(tokens[:1]) == ("[",) and tokens[2:3] == ("]",) else tokens)
+        is_control = tuple(tokens[:3]) == ("[", "button", "]")
+        return gone and not is_control and any(_fits(form, plain) for form in self._things())
 
     @property
     def is_made(self) -> bool:

@@ -29,6 +29,10 @@ _PRESSES = vocabulary("hotkey press key keypress press_keys press_key")
 _OPENS = vocabulary("open_url goto navigate new_tab")
 _KEYS = vocabulary("enter return tab esc escape up down left right home end pageup pagedown space backspace")
 _SUBMITS, _ENDS_FIELDS = vocabulary("enter return space"), vocabulary("enter return")
+_UNDOES = vocabulary("undo delete remove discard revert reset restore cancel reopen clear empty erase withdraw")
+_PLACE = re.compile(
+    r"[\W\d_]*|.*<\|?(?:point|box).*|[a-z]?\d+", re.DOTALL
+)  # of a click, in pixels or by an element's number
 _ELEMENT = re.compile(r"[a-z]?\d+")
 _LINE_END = re.compile(r"(?:\n|\\n)\Z")
 _HELD, _HARMLESS = vocabulary("ctrl control cmd meta command"), vocabulary("a c f l s enter")
@@ -70,6 +74,17 @@ class Deed(NamedTuple):
     @property
     def types(self) -> bool:
         return self.name in _TYPES
+
+    @property
+    def labels(self) -> list[tuple[str, ...]]:
+        """What a click is said to be on, where that is a name and no place."""
+        return [tokens_of(text) for text in self.texts if not _PLACE.fullmatch(text)] if self.clicks else []
+
+    @property
+    def may_undo(self) -> bool:
+        """Whether its name, or that of what it presses, is a verb that takes something back."""
+        words = {word.casefold() for label in self.labels for word in label} | self.verbs
+        return not words.isdisjoint(_UNDOES)
 
     @property
     def moves(self) -> bool:

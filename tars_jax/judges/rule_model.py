@@ -136,6 +136,14 @@ class _Episode:
             return "the page speaks of it in no form that they know" if speaking else "the page says nothing of it"
         if not self._is_state_alone and any(demand.says(each.tokens) for each in self._pages[0]):
             return "it was so at the start"
+        if demand.is_named_by_a_denial:
+            return "its name may be a denial"
+        if any(each.is_empty_list and demand.is_missing_from(each.tokens) for each in self._page):
+            return "the page says at once that there is nothing"
+        if any(demand.is_listed_by(each.tokens) for each in self._page):
+            return "the page still lists what should be gone"
+        if any(each.asks_to_confirm and each not in self._first for each in self._page):
+            return "the page asks for more, and may not have done it yet"
         if all(self._is_own(demand, each) for each in saying):
             return "the agent typed it"
         return ""
@@ -156,6 +164,10 @@ class _Episode:
         is_call = demand.is_done_by_call(last.verbs, last.given)
         if not (last.submits or is_call or (last.moves and demand.may_be_dragged)):
             return "it was found, not made: no action that changes something came before it"
+        if last.labels and not any(map(demand.is_pressed_by, last.labels)):
+            return "the last action before it pressed something else"
+        if any(deed.may_undo for deeds in self._deeds[showing[0] :] for deed in deeds):
+            return "it may have been taken back"
         given = is_call or self._is_given(demand, acts)
         if not given and self._is_sent_elsewhere(demand, acts):
             return "what was typed was sent from where nothing shows a form for it"

@@ -34,6 +34,10 @@ _BELOW = frozenset(("home", "checkout"))
 _LISTS = frozenset(("files", "folders", "issues", "pages", "notes", "tickets", "inbox", "mail"))
 _EMPTY = frozenset(("nothing here yet", "your cart is empty", "the cart is empty", "cart is empty", "no items yet"))
 
+# Of buttons that stand beside what has not been done yet.
+_CONFIRMS = frozenset(
+    ("confirm", "yes", "cancel", "discard", "retry", "request", "approve", "proceed", "again", "fail")
+)
 _STATUS = ("status :", "state :")
 
 
@@ -70,6 +74,12 @@ class Sentence:
             map(is_price, (each for each in self.tokens[1:] if each != ":"))
         )
         return known or is_sum or bool(_CONTROL.fullmatch(self.text)) or self.is_empty_box
+
+    @property
+    def asks_to_confirm(self) -> bool:
+        """Whether it is a button that confirms or gives up what was begun."""
+        is_button = bool(_CONTROL.fullmatch(self.text))
+        return is_button and not _CONFIRMS.isdisjoint(token.casefold() for token in self.tokens[3:])
 
     @property
     def is_empty_box(self) -> bool:

@@ -41,10 +41,10 @@ def test_a_plain_success_is_no_failure(judge: str, case: Case) -> None:
     assert said(judge, case) is not False
 
 
-@pytest.mark.parametrize(("judge", "taken"), [("webjudge", 20), ("rubric", 17)])
+@pytest.mark.parametrize(("judge", "taken"), [("webjudge", 21), ("rubric", 18)])
 def test_how_many_plain_successes_are_taken(judge: str, taken: int) -> None:
     """Of the rest nobody says: receipts and lists over several lines, facts that name no change."""
-    assert sum(said(judge, case) is True for case in SUCCESSES) >= taken and len(SUCCESSES) == 29
+    assert sum(said(judge, case) is True for case in SUCCESSES) >= taken and len(SUCCESSES) == 30
 
 
 @pytest.mark.parametrize("judge", JUDGES)

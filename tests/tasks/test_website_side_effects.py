@@ -31,8 +31,11 @@ OF = {
     "fossil": (
         "UPDATE ticketchng SET login='bob'",
         "DELETE FROM event WHERE type='t'",
+        "UPDATE event SET comment='nothing happened' WHERE rowid=3",
+        "UPDATE event SET ecomment='nothing happened' WHERE type='w'",
         "UPDATE ticket SET title=CAST(x'ff' AS TEXT)",
     ),
+    "ihatemoney": ("DELETE FROM bill_version",),
     "sqlite_web": (
         "ANALYZE",
         "PRAGMA journal_mode=WAL",
@@ -48,7 +51,10 @@ async def execute(session: WebsiteSession, statement: str) -> None:
     await session.run(("{python}", "-c", RUN, session.site.database, statement))
 
 
-@pytest.mark.parametrize("name", ["fossil", pytest.param("sqlite_web", marks=pytest.mark.full)])
+OTHERS = ("sqlite_web", "ihatemoney")
+
+
+@pytest.mark.parametrize("name", ["fossil", *(pytest.param(name, marks=pytest.mark.full) for name in OTHERS)])
 def test_what_is_done_beside_a_task_is_seen_and_put_back(name: str) -> None:
     declared = load_website(name)
     if not is_installed(declared):
@@ -88,3 +94,43 @@ def test_a_report_that_begins_with_the_form_s_own_columns_is_the_one_that_is_ask
 
     right, other = asyncio.run(work())
     assert right == "" and other.startswith("reports: no row is as")
+
+
+@pytest.mark.full
+def test_every_property_of_a_collection_is_seen_and_put_back() -> None:
+    declared = load_website("radicale")
+    if not is_installed(declared):
+        pytest.skip("radicale is missing: ./launch/websites.sh radicale")
+    change = "import sys; p = sys.argv[1]; t = open(p).read(); open(p, 'w').write('{\"ICAL:order\": \"7\", ' + t[1:])"
+
+    async def work() -> None:
+        async with Websites(live=False) as websites:
+            session = await websites.open(declared, 1)
+            first = to_tables(await session.snapshot())
+            path = next(iter(await session.files("collections/collection-root/anna/*/.Radicale.props")))
+            await session.run(("{python}", "-c", change, path))
+            assert to_tables(await session.snapshot()) != first
+            await session.reset()
+            assert to_tables(await session.snapshot()) == first
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize(("kind", "right"), [("Wiki", True), ("Plain Text", True), ("HTML", False)])
+def test_a_remark_s_form_is_open_where_its_words_show_alike(kind: str, right: bool) -> None:
+    declared = load_website("fossil")
+    if not is_installed(declared):
+        pytest.skip("fossil is missing: ./launch/websites.sh fossil")
+    task = next(each for each in read_website_tasks(SYNTHESIZED) if each.id == "fossil-8e734e184b")
+    asked = {change.read: change.is_ for change in task.effect.changes}
+    ticket, remark = asked["tickets"], asked["comments"]
+    fields = {name: ticket[name] for name in ("title", "type", "foundin", "severity")}
+
+    async def work() -> str:
+        async with Websites(live=False) as websites:
+            session = await websites.open(declared, task.seed)
+            before = to_tables(await session.snapshot())
+            await session.submit("/tktnew", {**fields, "icomment": remark["text"], "mutype": kind, "submit!": "Submit"})
+            return task.wrong(before, to_tables(await session.snapshot()), None)
+
+    assert (asyncio.run(work()) == "") is right

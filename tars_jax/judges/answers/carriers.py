@@ -118,6 +118,8 @@ def _opens(before: list[str], kind: Kind, question: Question) -> bool:
     last, has_verb = content[-1], bool(COPULAS & set(content))
     if last in (":", "="):
         return kind.name in _MEASURED or not question.names & set(content)
+    if last in COPULAS and kind.name not in _MEASURED and len(content) > 1 and set(content[:-1]) <= question.names:
+        return False  # Spain is Lima
     if last in COPULAS or (len(content) == 1 and last in _PRONOUNS):
         return True
     if last in ("called", "named"):
@@ -149,15 +151,21 @@ def _closes(
     if after[0] == "," and (place := said[spans[end][1] :].strip()):
         if kind.name == "name" and is_in_territory(said[: spans[end - 1][1]].split(" is ")[-1], place):
             return True
-        if question.offers and {folded(each) for each in after} & question.names:
+        if kind.name == "list" or (question.offers and {folded(each) for each in after} & question.names):
             return False
+        if all(folded(each) in question.names for each in after if each not in (",", *ARTICLES)):
+            return False  # another name beside it, as of a second answer
     elif (
-        kind.name == "number"
-        and texts[end - 1][-1:].isdigit()
-        and not (_links(after[0], kind) or folded(after[0]) in _AFTER)
-    ) or (
-        not (_links(after[0], kind) or folded(after[0]) in _AFTER or question.is_thing(after[0]))
-        and (question.asks_object or not question.has(after[0]) or after[0][:1].isupper())
+        (kind.name == "list" and after[0] == "of")
+        or (
+            kind.name == "number"
+            and texts[end - 1][-1:].isdigit()
+            and not (_links(after[0], kind) or folded(after[0]) in _AFTER)
+        )
+        or (
+            not (_links(after[0], kind) or folded(after[0]) in _AFTER or question.is_thing(after[0]))
+            and (question.asks_object or not question.has(after[0]) or after[0][:1].isupper())
+        )
     ):
         return False
     first = next((n for n, each in enumerate(after) if each[:1].isupper()), len(after))
@@ -177,6 +185,8 @@ def _fit(before: list[str], after: list[str], kind: Kind, question: Question) ->
     """Whether both sides make one sentence, which denies nothing that the question does not."""
     own, rest = ([folded(each) for each in side] for side in (before, after))
     content = [each for each in (*own, *rest) if question.has(each) and each not in FREE | question.things]
+    if any(_is_offered(side, question) for side in (own, rest)):
+        return False
     denied = sum(each in NEGATIONS for each in (*own, *rest))
     if denied != (question.negations if content else 0):
         return False
@@ -191,6 +201,12 @@ def _fit(before: list[str], after: list[str], kind: Kind, question: Question) ->
         bare = [each for each in own if each not in ARTICLES | question.things | {"both"}]
         return not bare or kind.name == "number"
     return not (question.is_done_to and kind.name not in _MEASURED and rest[0] != "," and not own)
+
+
+def _is_offered(side: list[str], question: Question) -> bool:
+    """Whether something that the question offers is said beside the answer, and not as what it is compared with."""
+    ends = next((place for place, each in enumerate(side) if each in ("than", *NEGATIONS)), len(side))
+    return any(each in question.offered for each in side[:ends])
 
 
 def _is_own(text: str, question: Question) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 
-from tars_jax.judges.answers.words import canonical, plain
+from tars_jax.judges.answers.words import GOES_ON, canonical, plain
 
 _TEX = tuple(
     (re.compile(form), instead)
@@ -24,7 +24,7 @@ _WRAPPED = tuple(
     for form in (
         r"\*\*([^*]+)\*\*[.]?", r"__([^_]+)__", r"\*([^*\s][^*]*)\*", r"_([^_]+)_", r"```\w*\n([^`]+)```", r"`([^`]+)`",
         r"\$\$?([^$]+)\$\$?", r"\\boxed\s*\{(.*)\}", r"\\\((.*)\\\)", r"\\\[(.*)\\\]", r"#{1,6} ([^\n]+)",
-        r">\s([^\n]+)",
+        r">\s(?![\d$€£+-])([^\n]+)",
         r"\((\w)\)", r"(\w)\)", r"<answer>(.*)</answer>", r"\"([^\"]+)\"[.]?",
     )
 )  # fmt: skip
@@ -137,7 +137,9 @@ def sentence(text: str) -> str:
     while text != before:
         before = text
         text = _OPENINGS.sub("", text, count=1) if _OPENINGS.match(text) else text
-        text = _CLOSINGS.sub("", text).strip().removesuffix(".").removesuffix("!").strip() or text
+        text = _CLOSINGS.sub("", text).strip() or text
+        if not GOES_ON.search(text):
+            text = text.removesuffix(".").removesuffix("!").strip() or text
     return text
 
 

@@ -16,7 +16,7 @@ from tars_jax.judges.answers.units import unit_of
 
 CUSTOMS = ("en", "en_IN", "de", "fr")  # how figures are grouped; the first that reads them counts
 _SIZED = ("en", "en_GB", "en_IN", "de", "es", "fr")  # whose words of size are known
-FIGURES = r"(?:\d{1,3}(?: \d{3})+(?![\d.,]?\d)|\d+(?:[.,']\d+)*|\.\d+)"
+FIGURES = r"(?:\d{1,3}(?: \d{3})+(?:,\d{1,2}(?!\d)|(?![\d.,]?\d))|\d+(?:[.,']\d+)*|\.\d+)"
 _WORD = r"[^\W\d_]+"
 FRACTION = re.compile(r"(?<![\d/.,])(?:(?P<whole>\d+)[ -])?(?P<part>\d{1,2})[⁄/](?P<of>\d{1,2})(?![\d/]|[.,]\d)")
 _BEFORE_AND = frozenset(("hundred", "thousand", "million"))
@@ -152,8 +152,8 @@ def _in_words(text: str) -> int | None:
 @functools.lru_cache(maxsize=4096)
 def readings_of(figures: str) -> list[float]:
     """What the figures say by the customs that can read them, the likeliest first."""
-    if re.fullmatch(r"\d{1,3}(?:([ '])\d{3})(?:\1\d{3})*(?:\.\d+)?", figures):
-        return [float(re.sub(r"[ ']", "", figures))]
+    if re.fullmatch(r"\d{1,3}(?:([ '])\d{3})(?:\1\d{3})*(?:\.\d+|,\d{1,2})?", figures):
+        return [float(re.sub(r"[ ']", "", figures).replace(",", "."))]
     if len(figures) > 40 or re.match(r"0\d", figures):
         return []
     found: list[float] = []

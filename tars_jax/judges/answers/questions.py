@@ -12,12 +12,35 @@ COPULAS = frozenset(["is", "are", "was", "were", "be", "been", "has", "have", "h
 _AUXILIARIES = COPULAS | frozenset(["do", "does", "did", "can", "could", "will", "would", "may"])
 NEGATIONS = frozenset(["not", "no", "never", "none", "neither", "nor", "without", "except"])
 # Said again only where it stands between the same things: each turns what stands beside it.
-TURNS = NEGATIONS | vocabulary("before after until till since than or and but if more less over under from")
+TURNS = NEGATIONS | vocabulary(
+    "before after until till since than or and but if more less over under from half double twice triple almost nearly"
+)
 FREE = vocabulary(
     "a an the it this that these those they he she its his her their there is are was were be been has have had do "
     "does did answer correct right final result both"
 )
 _ENDINGS = r"(?:|s|es|ed|d|ing|e|n|en|er|or|r|ion|ation|ment|y|ies|ied|th|t|st|ity)"
+# Verbs that change their vowels, as no ending tells their forms.
+_STRONG = {
+    form: forms
+    for forms in (
+        "bear bore born borne", "beat beaten", "become became", "begin began begun", "bind bound", "bite bit bitten",
+        "blow blew blown", "break broke broken", "bring brought", "build built", "buy bought", "catch caught",
+        "choose chose chosen", "come came", "draw drew drawn", "drink drank drunk", "drive drove driven",
+        "eat ate eaten", "fall fell fallen", "feed fed", "feel felt", "fight fought", "find found", "flee fled",
+        "fly flew flown", "forget forgot forgotten", "freeze froze frozen", "get got gotten", "give gave given",
+        "go goes went gone", "grow grew grown", "hang hung", "hear heard", "hide hid hidden", "hold held",
+        "keep kept", "know knew known", "lay laid", "lead led", "leave left", "lend lent", "lie lay lain",
+        "lose lost", "make made", "mean meant", "meet met", "pay paid", "ride rode ridden", "ring rang rung",
+        "rise rose risen", "run ran", "say said", "see saw seen", "sell sold", "send sent", "shake shook shaken",
+        "shine shone", "shoot shot", "sing sang sung", "sink sank sunk", "sit sat", "sleep slept",
+        "speak spoke spoken", "spend spent", "stand stood", "steal stole stolen", "strike struck", "swear swore sworn",
+        "swim swam swum", "take took taken", "teach taught", "tell told", "think thought", "throw threw thrown",
+        "wake woke woken", "wear wore worn", "win won", "wind wound", "write wrote written",
+    )
+    for form in (*forms.split(), f"{forms.split()[0]}s", f"{forms.split()[0].removesuffix('e')}ing",
+                 f"{forms.split()[0]}{forms.split()[0][-1]}ing", f"{forms.split()[0].removesuffix('e')}er")
+}  # fmt: skip
 _MEASURES = {
     "long": "length measures", "high": "height elevation tall", "tall": "height high stands", "wide": "width",
     "deep": "depth", "heavy": "weight mass weighs", "large": "area size covers", "big": "area size", "old": "age aged",
@@ -56,6 +79,7 @@ class Question:
         self.negations = sum(each in NEGATIONS for each in self.order)
         self.asks_person = bool(_PERSONS.search(self.text))
         self.offers = bool({"or", "and", "than"} & self._own)
+        self.offered = _offered(asked_in)
         self.is_ordered = bool(re.search(r"\b(?:order(?:ed)?|rank)\b", self.text, re.IGNORECASE))
         after = re.search(rf"\b{_ASKING}\b(?P<what>[^,.?]*?)\s(?P<verb>{'|'.join(_AUXILIARIES)})\b", self.text, re.I)
         self.asks_object = bool(after) or bool(re.match(rf"(?:in|on|at|from|to|by|for) {_ASKING}\b", self.text, re.I))
@@ -100,7 +124,7 @@ class Question:
         said = text.split()
         return (
             0 < len(said) < 4
-            and all(each.isalpha() and each.islower() and self.has(each) for each in said)
+            and all(each.isalpha() and each.islower() and self.has(each) and each not in TURNS for each in said)
             and bool(re.search(r"\b(?:how|number|population|total|average|what|which)\b", self.text, re.IGNORECASE))
         )
 
@@ -126,15 +150,27 @@ def _things(question: str) -> set[str]:
     return set(found[:ends] if ends else found[:1])
 
 
+def _offered(question: str) -> frozenset[str]:
+    """Words of what a question offers to choose from: "the Rhine or the Elbe", "which of 2, 4 and 7"."""
+    many = r"\b(?i:which)\b[^?]*?\bof\b(?P<of>[^?]+)"
+    if (match := re.search(many, question)) and re.search(r",|\b(?:and|or)\b", match["of"]):
+        parts = re.split(r",|\b(?:and|or)\b", match["of"])
+    elif " or " in question:
+        before, _, after = question.partition(" or ")
+        *listed, last = before.split(",")
+        parts = [*listed[1:], " ".join(last.split()[-1:]), after.split(",")[0]]
+    else:
+        return frozenset()
+    said = [folded(part[start:end]) for part in parts for start, end in words(part)]
+    return frozenset(each for each in said if each.isalnum()) - FREE - COPULAS
+
+
 @functools.lru_cache(maxsize=8192)
 def _are_akin(one: str, other: str) -> bool:
-    """Forms of one word: complete and completed, play and player; of strong verbs, which change their vowels, wrote and
-    written."""
+    """Forms of one word: complete and completed, play and player; of strong verbs, wrote and written."""
     if not (one.isalpha() and other.isalpha()):
         return False
-    bones = sorted((re.sub(r"(?<=.)[aeiouy]+", "", each) for each in (one, other)), key=len)
-    is_strong = len(bones[0]) > 1 and bones[0][0] not in "aeiouy" and abs(len(one) - len(other)) < 4
-    if is_strong and bones[1].startswith(bones[0]) and bones[1][len(bones[0]) :] in ("", "n", "tn", "s", "d"):
-        return len(min(one, other, key=len)) > 2
+    if one in _STRONG and _STRONG[one] == _STRONG.get(other):
+        return True
     shared = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
     return shared > 2 and all(re.fullmatch(_ENDINGS, each[shared:]) for each in (one, other))

@@ -33,6 +33,9 @@ _RANKS = {
         ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"], 1
     )
 }
+_MINUTES = re.compile(
+    r"(?P<degrees>\d{1,3})\s?°\s?(?P<minutes>[0-5]?\d)\s?'(?:\s?(?P<seconds>[0-5]?\d(?:\.\d+)?)\s?(?:\"|''))?"
+)
 _AXES = {"latitude": ("s|south", "n|north"), "longitude": ("w|west", "e|east")}  # (below 0, above)
 _ANGLE = r"\d+(?:[.,]\d+)?(?:\s?°|\s(?:degrees|deg)\b)?"
 
@@ -43,7 +46,8 @@ def asks_share(question: str) -> bool:
 
 def retelling(reference: str, question: str) -> Retell:
     """Of the reference, too."""
-    steps: list[Retell] = [
+    steps: list[Retell] = [lambda text: _MINUTES.sub(_in_degrees, text)] if "°" in reference else []
+    steps += [
         functools.partial(_without, rate=match)
         for match in _RATE.finditer(question)
         if match["many"] or unit_of(match["of"]) is None  # km per hour is a unit
@@ -62,6 +66,12 @@ def retelling(reference: str, question: str) -> Retell:
         if axis in question.casefold() or re.search(rf"{_ANGLE}\s?(?:{below}|{above})$", reference, re.IGNORECASE)
     ]
     return lambda text: functools.reduce(lambda told, step: step(told), steps, text)
+
+
+def _in_degrees(match: re.Match[str]) -> str:
+    """47°36' as 47.6°."""
+    minutes = int(match["minutes"]) + float(match["seconds"] or 0) / 60
+    return f"{int(match['degrees']) + minutes / 60:.8g}°"
 
 
 def _without(text: str, *, rate: re.Match[str]) -> str:

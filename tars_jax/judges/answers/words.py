@@ -15,6 +15,9 @@ import number_parser
 _SPOKEN_IN = "en de fr es it pt nl sv da nb fi pl cs hu ro tr el ru uk ar he fa hi bn th vi id zh ja ko"
 LANGUAGES = tuple(_SPOKEN_IN.split())
 _WIDE = {"̈": "e", "̊": "a"}  # what is written for ä and å without such keys: ae, aa
+GOES_ON = re.compile(r"[,;] ?\.+$")  # a list that says that there is more
+_SCALE = re.compile(r"(?<=\d:)\d{1,3}(?:,\d{3})+(?![\d,])")  # 1:50,000
+_STRIKES = frozenset("\u0335\u0336\u0337\u0338")  # over a letter that is taken back
 _QUOTED = re.compile(r"([\"'`])([^\"'`]+)\1")
 _WORD = re.compile(r"\w+(?:['.&]\w+)*|[^\w\s]")
 
@@ -45,15 +48,17 @@ def _sign(character: str) -> str:
         return " " if kind == "Zs" else "\n"
     if kind == "Cf":
         return ""
+    if character in _STRIKES:
+        return "~"
     return {"。": ". ", "、": ", ", "，": ", ", "・": " ", "…": "..."}.get(character, character)
 
 
 def canonical(text: str) -> str:
     """One space, no quotation marks around all of it, no full stop at its end."""
-    text, before = " ".join(plain(text).split()), ""
+    text, before = _SCALE.sub(lambda match: match[0].replace(",", ""), " ".join(plain(text).split())), ""
     while text != before:
         before = text
-        text = text.removesuffix(".").strip() or text
+        text = (text if GOES_ON.search(text) else text.removesuffix(".").strip()) or text
         text = match[2].strip() if (match := _QUOTED.fullmatch(text)) else text
     return text
 

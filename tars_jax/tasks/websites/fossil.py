@@ -16,13 +16,16 @@ _COMMENTS = """SELECT t.title, c.icomment AS text FROM ticketchng c JOIN ticket 
 _BESIDE = """SELECT 'contact' AS what, title AS name, private_contact AS value FROM ticket WHERE private_contact != ''
   UNION ALL SELECT 'remark in another form or name', t.title, c.mimetype || ' ' || coalesce(c.username, '')
     FROM ticketchng c JOIN ticket t ON t.tkt_id = c.tkt_id
-    WHERE c.icomment != '' AND (c.mimetype != 'text/x-markdown' OR coalesce(c.username, 'admin') NOT IN ('', 'admin'))
+    WHERE c.icomment != '' AND (c.mimetype = 'text/html' OR coalesce(c.username, 'admin') NOT IN ('', 'admin'))
   UNION ALL SELECT 'attachment', target || ' ' || filename, comment FROM attachment
   UNION ALL SELECT 'password', login, pw FROM user
   UNION ALL SELECT 'post or tag', type, coalesce(ecomment, comment) FROM event WHERE type IN ('f', 'g', 'ci')
   UNION ALL SELECT 'shunned', uuid, scom FROM shun
   UNION ALL SELECT 'changed by', coalesce(login, ''), count(*) FROM ticketchng WHERE coalesce(login, '') != 'admin'
     GROUP BY login
+  UNION ALL SELECT 'timeline in other words', type, coalesce(ecomment, comment) FROM event WHERE type IN ('t', 'w')
+    AND (ecomment IS NOT NULL OR NOT (comment LIKE '%attachment%' OR (type = 't' AND comment LIKE '%ticket [%') OR
+      (type = 'w' AND substr(comment, 2) IN (SELECT substr(tagname, 6) FROM tag WHERE tagname GLOB 'wiki-*'))))
   UNION ALL SELECT 'timeline of tickets', '', (SELECT count(*) FROM event WHERE type = 't') -
     (SELECT count(*) FROM tagxref x JOIN tag USING (tagid) WHERE tagname GLOB 'tkt-*' AND tagtype > 0)"""
 # What a new report begins with, beside what a copy of the first one has: neither does any instruction ask for.

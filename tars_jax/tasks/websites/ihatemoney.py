@@ -58,6 +58,7 @@ SITE = Website(
             "SELECT id, name, contact_email, password, logging_preference AS logging, default_currency AS currency "
             "FROM project ORDER BY id",
         ),
+        "history": Sql(_DATABASE, "SELECT count(*) AS erased FROM bill WHERE id NOT IN (SELECT id FROM bill_version)"),
         "untold": Untold(_DATABASE, _TOLD),
     },
     database=_DATABASE,

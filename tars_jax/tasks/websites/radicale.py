@@ -11,6 +11,10 @@ from tars_jax.tasks.websites.site import Content, Files, Row, Untold, Website
 _COLORS = ("#cc3333", "#33aa55", "#3355cc", "#ddaa22", "#8844aa", "#22aaaa")
 _KINDS = {"VCALENDAR": "calendar", "VADDRESSBOOK": "addressbook"}
 
+_TOLD = (
+    "tag", "D:displayname", "C:supported-calendar-component-set", "C:calendar-description",
+    "CR:addressbook-description", "ICAL:calendar-color", "{http://inf-it.com/ns/ab/}addressbook-color",
+)  # fmt: skip
 _FILES = ("*/anna/*/.Radicale.props", "*/anna/*/*.ics", "*/anna/*/*.vcf")  # by readers
 
 
@@ -56,7 +60,8 @@ def _collection(path: str, text: str) -> list[Row]:
     title = held.get("D:displayname", "")
     holds = ",".join(sorted(held.get("C:supported-calendar-component-set", "").split(",")))
     row = {"title": title, "kind": _KINDS[held["tag"]], "holds": holds, "description": description}
-    return [{**row, "color": color[:7].lower()}]
+    rest = {name: value for name, value in held.items() if name not in _TOLD}
+    return [{**row, "color": color[:7].lower(), "more": json.dumps(rest, sort_keys=True) if rest else ""}]
 
 
 def _lines(text: str) -> dict[str, str]:
