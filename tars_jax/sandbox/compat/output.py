@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tars_jax.sandbox.computer.guest_client import Ran
-from tars_jax.sandbox.shell.text import cut
+from tars_jax.sandbox.shell.text import cut, joined
 
 MOST_OUTPUT = 2 << 20  # bytes that are kept of a program's stdout, and of its stderr
 
@@ -14,7 +14,6 @@ def outputs(ran: Ran, limit: int = MOST_OUTPUT, errors: str = "backslashreplace"
 
 
 def _text(data: bytes, missing: int, limit: int, errors: str) -> str:
-    if not missing:
-        return data.decode(errors=errors)
-    head = data[: limit - limit // 2].decode(errors=errors)
-    return cut(head + data[limit - limit // 2 :].decode(errors=errors), 8 * limit, missing, len(head))
+    half = limit - limit // 2
+    head, missing, tail = joined(data[:half], missing, data[half:], errors)
+    return cut(head + tail, 8 * limit, missing, len(head))

@@ -72,7 +72,7 @@ class LineShell(Shell):
     def _variables(self, secret: str) -> dict[str, str]:
         return {}
 
-    def _words(self, lines: bytes) -> bytes:
+    async def _words(self, lines: bytes) -> bytes:
         return base64.b64encode(lines) + b"\n"
 
     async def _greet(self) -> None:

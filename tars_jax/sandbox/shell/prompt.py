@@ -1,31 +1,46 @@
-"""How a shell is told what to run, and how it tells that it has: by typed lines and by its prompt.
+"""How a shell is told what to run, and how it tells that it has: by a typed line and by its prompt.
 
 A command is typed as one word that bash takes apart again, so it may have any number of lines, and what it reads from
-its stdin is none of it. Before each prompt bash prints
+its stdin is none of it; a long one lies in a file, which the line names. Before each prompt bash prints
 
     RS secret : number of the command : process of the shell : ready : exit status : folder RS
 
-RS is the byte 30. The secret is the session's own. It stands in a variable, yet written otherwise than it is printed:
-no listing of variables looks like a prompt. A shell that a command started, or that took the place of the first, has
-the variable, too, and is spoken to from then on; it is not `ready` until it has had the lines of `GREETING`.
+RS is the byte 30. The secret is the session's own. It stands in a variable, yet no listing of variables looks like a
+prompt. A shell that a command started, or that took the place of the first, has the variable, too, and is spoken to
+from then on; it is not `ready` until it has had the line `GREETING`.
+
+What a command sets so that bash tells what it does (`set -x`, `set -v`, traps of DEBUG and RETURN) is put aside with
+the prompt and comes back before the next command, so nothing of ours is told. Prompts that a command sets give way.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import re
+import shlex
 
-LONGEST_LINE = 1000  # bytes; a terminal takes no more than 4095 in one
+LONGEST_TYPED = 3000  # bytes of a command as typed; a terminal takes no more than 4095 in one line
 PLAIN = frozenset(range(0x20, 0x7F)) - frozenset(b"'\\!")
 
 # No line editing and no history.
 GREETING = b" set +o emacs +o vi +H +o history 2>/dev/null; __tars_ready=1; __tars_set() { return $1; }\n"
 # The first status that a command sees is that of the command before.
-FIRST, FURTHER = " __tars_before=${__tars_status-0} __tars_text=$'", " __tars_text+=$'"
 RUN = (
-    ' export __tars_number=%d; if __tars_set "${__tars_before-0}"; then eval -- "$__tars_text"; '
-    'else eval -- "$__tars_text"; fi\n'
+    " set +v; __tars_before=${__tars_status-0}; %s; export __tars_number=%d; "
+    '[ -z "$__tars_aside" ] || __tars_text="{ $__tars_aside"$\'\\n} 2>/dev/null\\n\'"$__tars_text"; __tars_aside=; '
+    'if __tars_set "$__tars_before"; then eval -- "$__tars_text"; else eval -- "$__tars_text"; fi; '
+    "{ __tars_kept=$?; unset PROMPT_COMMAND; export PROMPT_COMMAND=$__tars_prompt; } >/dev/null 2>&1\n"
 )
+PROMPTED = (
+    "{ __tars_status=${__tars_kept:-$?} __tars_kept= __tars_options=$-; set +xv; "
+    "__tars_aside+=$({ trap -p RETURN DEBUG >&9; } 9>&1 >/dev/null); trap - RETURN DEBUG; "
+    'case $__tars_options in *x*) __tars_aside="set -x; $__tars_aside";; esac; '
+    'case $__tars_options in *v*) __tars_aside="set -v; $__tars_aside";; esac; '
+    '__tars_said="$__tars_secret:${__tars_number-0}:$BASHPID:${__tars_ready-0}:$__tars_status:$PWD"; '
+    "printf '\\036%s\\036' \"$__tars_said\" >/dev/tty || printf '\\036%s\\036' \"$__tars_said\" >&9; "
+    "PS0= PS1= PS2=; } 9>&1 >/dev/null 2>&1"
+)
+TOLD = f"{PROMPTED}\n".encode()  # what bash says of it where a command has set -v; of a typed line, it
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,13 +54,9 @@ class Prompt:
 
 def variables(secret: str) -> dict[str, str]:
     """For the first shell, and those that it starts. Programs that show their output by pages do not wait for keys."""
-    printed = (
-        f"printf '\\036{secret}:%s:%s:%s:%s:%s\\036' "
-        '"${__tars_number-0}" "$BASHPID" "${__tars_ready-0}" "$__tars_status" "$PWD"'
-    )
-    command = f"__tars_status=$?; {{ {printed} >/dev/tty || {printed}; }} 2>/dev/null; PS1= PS2="
     pagers = dict.fromkeys(("PAGER", "GIT_PAGER", "MANPAGER", "SYSTEMD_PAGER"), "cat")
-    return {"PROMPT_COMMAND": command, "TERM": "xterm-256color", "__tars_number": "0", **pagers}
+    own = {"__tars_prompt": PROMPTED, "__tars_secret": secret, "__tars_number": "0"}
+    return {"PROMPT_COMMAND": PROMPTED, "TERM": "xterm-256color", **own, **pagers}
 
 
 def pattern(secret: str) -> re.Pattern[bytes]:
@@ -57,15 +68,14 @@ def parse(match: re.Match[bytes]) -> Prompt:
     return Prompt(number, process, ready == 1, status, match[5].decode(errors="replace"))
 
 
-def typed(command: bytes, number: int) -> bytes:
-    """The lines that make bash run a command."""
-    words = [chr(byte) if byte in PLAIN else f"\\x{byte:02x}" for byte in command]
-    lines, line = [], ""
-    for word in words:
-        if len(line) + len(word) > LONGEST_LINE:
-            lines.append(line)
-            line = ""
-        line += word
-    lines.append(line)
-    texts = [f"{FURTHER if place else FIRST}{text}'\n" for place, text in enumerate(lines)]
-    return ("".join(texts) + RUN % number).encode("ascii")
+def typed(command: bytes, number: int) -> bytes | None:
+    """The line that makes bash run a command; None: it would be too long."""
+    word = "".join(chr(byte) if byte in PLAIN else f"\\x{byte:02x}" for byte in command[: LONGEST_TYPED + 1])
+    if len(word) > LONGEST_TYPED:
+        return None
+    return (RUN % (f"__tars_text=$'{word}'", number)).encode("ascii")
+
+
+def typed_by_file(path: str, number: int) -> bytes:
+    """As `typed`, of a command that lies in a file."""
+    return (RUN % (f"IFS= read -r -d '' __tars_text <{shlex.quote(path)} || :", number)).encode("ascii")

@@ -16,7 +16,7 @@ from tars_jax.sandbox.computer.guest.kept import Ends
 from tars_jax.sandbox.computer.guest_client import CALL_TIMEOUT_S, GuestError, GuestMachine
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.shell import prompt
-from tars_jax.sandbox.shell.text import cleaned, cut
+from tars_jax.sandbox.shell.text import cleaned, cut, joined, unfinished
 
 LIMIT = 30_000  # characters of output
 KEPT_PER_CHARACTER = 16  # bytes, as escape sequences and lines written over come on top
@@ -27,7 +27,9 @@ LONGEST_COMMAND = 400_000  # bytes
 GREETS_IN_S = 10.0
 LONGEST_PAUSE_S = 0.02
 GRACE_S = 0.5  # for output that is there already
+ENDED = "EIO"  # the guest's word for a terminal whose program has ended
 BUSY = "a command is still running in this shell: wait for it, send it input, interrupt or kill it"
+ANEW = "[the shell had ended: this is a new one]"
 
 
 class ShellBusy(InputError):
@@ -63,7 +65,9 @@ class Shell:
         self._folder = self._first_folder
         self._typed = self._told_typed = 0  # bytes into its terminal: of ours, and that the guest knows of
         self._due = 0  # such bytes when the last command has come
-        self._unsure = False  # whether what another process has typed arrived
+        self._unsure = False  # whether what was typed arrived: another process typed it, or heard of no answer
+        self._file = ""  # inside, that holds the command
+        self._line = b""  # that was typed for it
         self.kept: Callable[[], None] = lambda: None  # called when `state` is another one
 
     async def __aenter__(self) -> Self:
@@ -86,6 +90,7 @@ class Shell:
         return {
             "terminal": self._terminal, "first_process": self.first_process, "limit": self._limit, "clean": self._clean,
             "first_folder": self._first_folder, "env": self._env, "folder": self._folder, "running": self._running,
+            "file": self._file,
             **({"secret": self._secret, "number": self._number, "process": self._process, "known": sorted(self._known),
                 "offset": self._told_to[0], "held": self._told_to[1].decode("latin-1"), "due": self._due}
                if self._terminal is not None else {}),
@@ -99,7 +104,7 @@ class Shell:
         Raises KeyError, TypeError, ValueError for what is no state.
         """
         shell = cls(machine, limit=state["limit"], clean=state["clean"], folder=state["first_folder"], env=state["env"])
-        shell._folder, shell._had_one = state["folder"], True
+        shell._folder, shell._file, shell._had_one = state["folder"], state["file"], True
         shell._terminal, shell.first_process = state["terminal"], state["first_process"]
         if shell._terminal is not None:
             shell._begin(state["secret"])
@@ -125,7 +130,7 @@ class Shell:
     @property
     def untold(self) -> str:
         """What the command that runs has written and no result has held yet, as far as it has been read."""
-        return self._text() if self.running else ""
+        return self._text()[0] if self.running else ""
 
     @property
     def terminal(self) -> int | None:
@@ -141,21 +146,26 @@ class Shell:
         )  # fmt: skip
         self._terminal, self.first_process = opened["terminal"], opened["process"]
         self._begin(secret)
-        if await self._until_prompt(STARTS_IN_S) is None:
-            why = "no prompt came" if self._status is None else f"it ended with {self._status}: {self._text()[:200]}"
+        try:
+            if await self._until_prompt(STARTS_IN_S) is None:
+                said = f"it ended with {self._status}: {self._text()[0][:200]}"
+                why = "no prompt came" if self._status is None else said
+                raise SandboxFailure("guest", f"{self._argv(secret)[0]} did not start: {why}")
+            await self._greet()
+        except BaseException:
             await self.close()
-            raise SandboxFailure("guest", f"{self._argv(secret)[0]} did not start: {why}")
-        await self._greet()
+            raise
         self._had_one = True
         self.kept()
 
     async def close(self) -> None:
         """Ends the shell and every process of its session. Harmless when it has ended."""
-        terminal, self._terminal, self._running = self._terminal, None, False
+        terminal, self._terminal, self._running, self._unsure = self._terminal, None, False, False
         self.kept()
         if terminal is not None:
             with contextlib.suppress(GuestError, SandboxFailure):
                 await self._machine.client.call("close_terminal", terminal=terminal)
+            await self._remove_file()
 
     async def run(self, command: str, timeout_s: float = 120.0) -> Result:
         """Runs a command to its end, or until it has taken `timeout_s` and runs on.
@@ -169,18 +179,38 @@ class Shell:
             await self._make_sure()
             if self._running:  # it may have ended since
                 await self._until_prompt(0)
-            if self._running:
+            if self._running and self._status is None:
                 raise ShellBusy(BUSY)
+            if self._terminal is not None and (self._status is not None or not await self._begun(lines)):
+                await self.close()
             anew = self._terminal is None and self._had_one
             if self._terminal is None:
                 await self.open()
-            self._number += 1
-            self._running = True
-            words = self._words(lines)
-            self._due = self._typed + len(words)
+                if not await self._begun(lines):
+                    raise SandboxFailure("guest", "a shell has ended as soon as it had begun")
+            return await self._result(timeout_s, anew)
+
+    async def _begun(self, lines: bytes) -> bool:
+        """Types a command; whether there is a shell that it was typed to. Where it raises, nothing has begun."""
+        self._number += 1
+        try:
+            words = await self._words(lines)
+            self._running, self._line, self._due = True, words, self._typed + len(words)
             self.kept()
             await self._type(words, reset=True)
-            return await self._result(timeout_s, anew)
+        except GuestError as error:
+            self._running = False
+            self._number -= 1
+            self.kept()
+            if error.code != ENDED:
+                raise
+        except (asyncio.CancelledError, SandboxFailure):
+            self._unsure = self._running
+            raise
+        except BaseException:
+            self._running = False
+            raise
+        return self._running
 
     async def more(self, timeout_s: float = 10.0) -> Result:
         """What a running command has written since, once it ends or after `timeout_s`."""
@@ -196,7 +226,11 @@ class Shell:
         await self._make_sure_apart()
         if not self._running:
             raise InputError("a command must be running to be sent input; got none")
-        await self._type(text.encode(errors="surrogateescape") if isinstance(text, str) else text)
+        try:
+            await self._type(text.encode(errors="surrogateescape") if isinstance(text, str) else text)
+        except GuestError as error:
+            if error.code != ENDED:
+                raise
         return await self._after(timeout_s)
 
     async def interrupt(self, timeout_s: float = 2.0) -> Result:
@@ -214,7 +248,7 @@ class Shell:
         return await self._after(timeout_s)
 
     async def _make_sure(self) -> None:
-        """Whether the command of a shell that was resumed arrived before the process that typed it was gone."""
+        """Whether a command arrived whose typing nobody has heard of: the process that typed it may have gone."""
         if self._unsure:
             await self._read(0.0)
             self._unsure = False
@@ -244,8 +278,19 @@ class Shell:
     def _variables(self, secret: str) -> dict[str, str]:
         return prompt.variables(secret)
 
-    def _words(self, lines: bytes) -> bytes:
-        return prompt.typed(lines, self._number)
+    async def _words(self, lines: bytes) -> bytes:
+        """What is typed for a command. A long one is put into a file first; it is there until the command has ended."""
+        if (line := prompt.typed(lines, self._number)) is not None:
+            return line
+        self._file = f"/tmp/.command-{secrets.token_hex(8)}"
+        await self._machine.client.call("write", lines, path=self._file, mode=0o600)
+        return prompt.typed_by_file(self._file, self._number)
+
+    async def _remove_file(self) -> None:
+        path, self._file = self._file, ""
+        if path:
+            with contextlib.suppress(GuestError, SandboxFailure):
+                await self._machine.client.call("remove", path=path)
 
     async def _greet(self) -> None:
         """Tells a shell how it is spoken to. What it says meanwhile is its own prompt, and whatever it greets with."""
@@ -256,9 +301,11 @@ class Shell:
             pass
         self._forget()
 
-    def _forget(self) -> None:
+    def _forget(self, rest: bytes = b"") -> None:
+        """All has been told but for the rest, and what comes from here on."""
         self._ends = Ends(self._limit * KEPT_PER_CHARACTER)
-        self._told_to = self._offset, self._held  # what comes from here on has not been told
+        self._ends.add(rest)
+        self._told_to = self._offset, rest + self._held
 
     async def _read(self, timeout_s: float) -> bool:
         """Takes what comes next, if something comes in time."""
@@ -316,28 +363,34 @@ class Shell:
     async def _result(self, timeout_s: float, anew: bool = False) -> Result:
         if self._terminal is None:
             return Result("", None, self._folder, ended=True)
-        found = await self._until_prompt(timeout_s) if self._running else None
+        found = await self._until_prompt(timeout_s if self._running else 0.0)
         if self._status is not None:
             self._ends.add(self._held)
-        output = self._text()
-        self._forget()
+        output, rest = self._text(whole=not self._running or self._status is not None)
+        self._forget(rest)
         self.kept()
         if found and not found.ready:
             await self._greet()
+        if not self._running:
+            await self._remove_file()
         if self._status is not None:
             await self.close()
             return Result(output, self._status, self._folder, anew, ended=True)
         return Result(output, found.status if found else None, self._folder, anew)
 
-    def _text(self) -> str:
+    def _text(self, *, whole: bool = True) -> tuple[str, bytes]:
+        """What was written, and what of its end is left for later, unless this is the whole of it."""
         head, missing, tail = self._ends.halves()
-        if not missing:
-            text = (head + tail).decode(errors="replace")
-            return cut(cleaned(text) if self._clean else text, self._limit)
-        first, last = (part.decode(errors="replace") for part in (head, tail))
+        last = tail or head
+        rest = b"" if whole else last[len(last) - unfinished(last, self._clean) :]
+        kept = len(last) - len(rest)
+        head, tail = (head, tail[:kept]) if tail else (head[:kept], b"")
+        for ours in (prompt.TOLD, self._line):
+            head, tail = (part.replace(ours, b"") if ours else part for part in (head, tail))
+        first, missing, second = joined(head, missing, tail)
         if self._clean:
-            first, last = cleaned(first), cleaned(last)
-        return cut(first + last, self._limit, missing, len(first))
+            first, second = cleaned(first), cleaned(second)
+        return cut(first + second, self._limit, missing, len(first) if missing else None), rest
 
 
 def _lines(command: str) -> bytes:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 
 # Commands of a terminal: with parameters (colors, cursor), with a text up to BEL or ESC \ (titles, links), the rest.
+# One without an end ends with its line.
 _ERASE = re.compile(r"\x1b\[[02]?K")
-_ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[ -/]*[0-~]?")
+_ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?|\x1b[ -/]*[0-~]?")
+_BEGUN = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b\n]*\x1b?|[ -/]*)\Z")
+LONGEST_BEGUN = 256  # bytes of a terminal's command that are waited for
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f]")
 _ERASED = "\x18"  # what the cursor stands on and behind it
 
@@ -58,3 +62,23 @@ def cut(text: str, limit: int, missing: int = 0, at: int | None = None) -> str:
     if not missing:
         return head + tail
     return f"{head}{'' if head.endswith(chr(10)) or not head else chr(10)}[... {missing:,} bytes cut ...]\n{tail}"
+
+
+def unfinished(data: bytes, commands: bool = True) -> int:
+    """How many bytes at the end of a stream begin what is not all there: a character, or a command of a terminal."""
+    end = data[-LONGEST_BEGUN:]
+    if commands and (begun := _BEGUN.search(end)):
+        return len(begun[0])
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    decoder.decode(end[-3:])
+    return len(decoder.getstate()[0])
+
+
+def joined(head: bytes, missing: int, tail: bytes, errors: str = "replace") -> tuple[str, int, str]:
+    """The two ends of a stream as text, and how many bytes are missing between them: with a character that was cut."""
+    if not missing:
+        return (head + tail).decode(errors=errors), 0, ""
+    whole = len(head) - unfinished(head, commands=False)
+    first = next((place for place in range(min(4, len(tail))) if tail[place] & 0xC0 != 0x80), 0)
+    missing += len(head) - whole + first
+    return head[:whole].decode(errors=errors), missing, tail[first:].decode(errors=errors)

@@ -198,8 +198,9 @@ class Terminals:
         ]})  # fmt: skip
 
     def call_type(self, call: Call) -> None:
-        """`reset`: the terminal's modes are those that it began with."""
+        """`reset`: the terminal's modes are those that it began with. Nothing is typed to a program that has ended."""
         call.check_read("terminal", "reset")
+        self._processes.reap()
         self._of(call).type(call.data, reset=call.flag("reset"))
         call.answer()
 
