@@ -60,8 +60,14 @@ def _collection(path: str, text: str) -> list[Row]:
     title = held.get("D:displayname", "")
     holds = ",".join(sorted(held.get("C:supported-calendar-component-set", "").split(",")))
     row = {"title": title, "kind": _KINDS[held["tag"]], "holds": holds, "description": description}
-    rest = {name: value for name, value in held.items() if name not in _TOLD}
-    return [{**row, "color": color[:7].lower(), "more": json.dumps(rest, sort_keys=True) if rest else ""}]
+    return [{**row, "color": color[:7].lower()}]
+
+
+def _properties(path: str, text: str) -> list[Row]:
+    """Those that a collection has besides: at first none has any."""
+    held = json.loads(text)
+    title = str(held.get("D:displayname", ""))
+    return [{"title": title, "name": name, "value": str(held[name])} for name in sorted(set(held) - set(_TOLD))]
 
 
 def _lines(text: str) -> dict[str, str]:
@@ -99,6 +105,7 @@ SITE = Website(
     health="/.web/",
     readers={
         "collections": Files("collections/collection-root/anna/*/.Radicale.props", _collection),
+        "properties": Files("collections/collection-root/anna/*/.Radicale.props", _properties),
         "events": Files("collections/collection-root/anna/*/*.ics", _event),
         "untold": Untold(files=_FILES),
         "contacts": Files("collections/collection-root/anna/*/*.vcf", _contact),
