@@ -96,6 +96,7 @@ def get_config() -> ml_collections.ConfigDict:
     config.reward.scale, config.ppo.gamma, config.ppo.batch_steps = 1.0, 1.0, 0
     config.ppo.updates = 4  # of each cycle; 0: no RL
     config.ppo.min_batch = 96
+    config.ppo.epochs = 2
     config.ppo.minibatch_rows = 64
     config.ppo.learning_rate = 1.5e-4
     config.ppo.entropy_bonus = 0.0

@@ -136,6 +136,7 @@ def get_config() -> ml_collections.ConfigDict:
     config.ppo.gamma = placeholder(float)
     config.ppo.min_batch = placeholder(int)
     config.ppo.batch_steps = placeholder(int)
+    config.ppo.epochs = placeholder(int)
     config.ppo.minibatch_rows = placeholder(int)
     config.ppo.learning_rate = placeholder(float)
     config.ppo.entropy_bonus = placeholder(float)

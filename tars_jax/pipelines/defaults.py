@@ -19,12 +19,14 @@ from tars_jax.pipelines.environments import EnvironmentTasks
 from tars_jax.pipelines.probing import TaskShape, probe, probes
 from tars_jax.pipelines.sections import chat_format
 from tars_jax.pipelines.starts import starting_point
-from tars_jax.rollout.pool_config import FEWEST
 from tars_jax.training import processes
 from tars_jax.training.run_directory import RunDirectory
 
 MOST_TEXT = 1024  # tokens of an observation's text, whatever is seen
-BATCH_STEPS = 1536  # of an update of PPO: its episodes are as many as give them, within bounds
+BATCH_STEPS = 1024  # of an update of PPO: its episodes are as many as give them, within bounds
+FEWEST, MOST = 16, 192  # episodes of an update, where each is as long as expected
+RARE = 400  # episodes of an evaluation where few earn something: in fewer a rise from 1% to 4% cannot be seen
+ENOUGH = 48  # steps of the optimizer in an update
 IMITATED_STEPS = 4000  # of all demonstrations
 HORIZON = 100  # steps that a reward counts for, where they come along the way and an episode may have more
 EVEN = 8  # steps of an episode in which all texts have one length, so that a longer one is not expected
@@ -104,9 +106,12 @@ def choices(config: Any, shapes: Sequence[TaskShape], has_player: bool, has_weig
     scratch = not (imitates or has_weights)
     group = config.ppo.group_size * processes.count()
 
-    # A policy that learns may play longer than chance, up to the limit: between the two, whatever their ratio.
-    expected = math.sqrt(steps * max(limit, steps))
-    per_episode = f"an episode by chance has {steps:.0f} step{'s' * (round(steps) != 1)} of at most {limit}"
+    played = [each for shape in shapes for each in (shape.seen, shape.shown) if each is not None]
+    shows = [shape.shown.steps for shape in shapes if imitates and shape.shown is not None]
+    begins, by = (max(shows), "who shows how") if shows else (steps, "chance")
+    # A policy that learns may play longer than it begins, up to the limit: between the two, whatever their ratio.
+    expected = math.sqrt(begins * max(limit, begins))
+    per_episode = f"an episode by {by} has {begins:.0f} step{'s' * (round(begins) != 1)} of at most {limit}"
     beginning = (
         "it begins with random weights"
         if scratch
@@ -114,20 +119,22 @@ def choices(config: Any, shapes: Sequence[TaskShape], has_player: bool, has_weig
     )
     seen = "pictures" if pictures else "text alone"
     rate, why = _learning_rate(scratch, has_weights, pictures)
-    shrinks = scratch and config.ppo.min_batch is None and not config.ppo.strict_staleness
-    batch, of_batch = _episodes(BATCH_STEPS, steps if shrinks else expected, FEWEST, 192), per_episode
+    shrinks = config.ppo.min_batch is None and not config.ppo.strict_staleness
+    batch, of_batch = _episodes(BATCH_STEPS, begins if shrinks else expected, FEWEST, MOST), per_episode
     episodes, earned = (sum(getattr(shape.seen, name) for shape in shapes) for name in ("episodes", "earned"))
+    evaluated, of_evaluated = _episodes(2000, expected, 40, 200), per_episode
     if scratch and episodes >= TELLING and EARNING * episodes > batch * earned:
-        batch = min(192, -(-EARNING * episodes // earned)) if earned else 192
-        of_batch = f"of {episodes} episodes by chance {earned or 'none'} earned something"
-    played = [each for shape in shapes for each in (shape.seen, shape.shown) if each is not None]
+        batch = min(MOST, -(-EARNING * episodes // earned)) if earned else MOST
+        of_batch = of_evaluated = f"of {episodes} episodes by chance {earned or 'none'} earned something"
+        evaluated = RARE
+    passes, rows, of_rows = _passes(config, (config.ppo.min_batch or batch) * begins, scratch)
     size = max(each.size for each in played)
     digits = max(0, math.floor(math.log10(max(size, 1))))
-    shown = max((shape.shown.steps for shape in shapes if shape.shown is not None), default=expected)
-    gamma, of_gamma = _discount(config, max(each.rewarded for each in played), limit, answer)
+    rewarded = max(each.rewarded for each in played)
+    gamma, of_gamma = _discount(config, rewarded, limit, answer)
     return [
         Choice("task.max_steps", limit, "the environment's own limit"),
-        Choice("task.evaluation_episodes", _episodes(2000, expected, 40, 200), per_episode),
+        Choice("task.evaluation_episodes", evaluated, of_evaluated),
         Choice("agent.thought", "never" if scratch else "optional", beginning),
         Choice("agent.list_actions", has_weights, f"{beginning}: a list of calls {'tells' if has_weights else 'says'} "
                f"{'it what there is' if has_weights else 'nothing to it'}"),
@@ -140,17 +147,18 @@ def choices(config: Any, shapes: Sequence[TaskShape], has_player: bool, has_weig
                f"the longest answer that was seen has {answer} tokens"),
         Choice("browser.pages", 8 if pictures else 16, f"observations are {seen}"),
         Choice("demonstrations.episodes",
-               *_demonstrations(shown, f"one takes {shown:.0f} steps", has_player, said and has_weights)),
+               *_demonstrations(begins, f"one takes {begins:.0f} steps", has_player, said and has_weights)),
         Choice("supervised.updates", 700 if pictures else 300, f"observations are {seen}"),
         Choice("value.episodes", _episodes(1000, expected, 32, 200), per_episode),
         Choice("value.max_updates", 60 if pictures else 40, f"observations are {seen}"),
         Choice("reward.scale", 10.0**-digits, f"an episode was seen to earn {size:.3g}, whatever its sign"),
-        Choice("ppo.updates", 36 if scratch else 16, beginning),
+        Choice("ppo.updates", *_updates(scratch, gamma, beginning)),
         Choice("ppo.min_batch", -(-batch // group) * group, of_batch),
         Choice("ppo.batch_steps", BATCH_STEPS if shrinks else 0,
                "of longer episodes fewer are taken" if shrinks else "a batch is so many episodes, however long"),
         Choice("ppo.gamma", gamma, of_gamma),
-        Choice("ppo.minibatch_rows", 32 if scratch else 64, beginning),
+        Choice("ppo.epochs", passes, of_rows),
+        Choice("ppo.minibatch_rows", rows, of_rows),
         Choice("ppo.learning_rate", rate, why),
         Choice("ppo.entropy_bonus", 0.01 if scratch else 0.0, beginning),
     ]  # fmt: skip
@@ -165,12 +173,29 @@ def _discount(config: Any, rewarded: float, limit: int, answer: int) -> tuple[fl
     return gamma, f"{rewarded:.0%} of the steps have a reward, which counts for {HORIZON} steps of {tokens} tokens"
 
 
+def _passes(config: Any, steps: float, scratch: bool) -> tuple[int, int, str]:
+    """Passes over a batch of so many steps, and rows of a minibatch. One pass with half the rows makes as many steps of
+    the optimizer as two, in half the time: enough where these are many."""
+    of_two = 32 if scratch else 64
+    once = steps >= ENOUGH * (config.ppo.minibatch_rows or of_two // 2)
+    of_one = f"a batch begins with about {steps:.0f} steps, of which one pass is {'' if once else 'not '}enough"
+    return (1, of_two // 2, of_one) if once else (2, of_two, of_one)
+
+
+def _updates(scratch: bool, gamma: float, beginning: str) -> tuple[int, str]:
+    """Where most steps earn something, and an episode is long, each update has much to learn from."""
+    if not scratch:
+        return 16, beginning
+    return (24, "rewards come along the way") if gamma < 1 else (36, beginning)
+
+
 def _learning_rate(scratch: bool, has_weights: bool, pictures: bool) -> tuple[float, str]:
     if has_weights:
         return 1.5e-4, "it begins with weights that have learned something"
-    if scratch or not pictures:
-        return 1e-3, "it begins with random weights" if scratch else "observations are text alone"
-    return 1.5e-4, "it imitates what it sees in pictures, which large steps would undo"
+    if scratch:
+        return 1e-3, "it begins with random weights"
+    imitated = "it imitates what it sees in pictures" if pictures else "it imitates what it reads"
+    return 1.5e-4 if pictures else 3e-4, f"{imitated}, which larger steps would undo"
 
 
 def _demonstrations(of_one: float, per_episode: str, has_player: bool, is_chat: bool) -> tuple[int, str]:

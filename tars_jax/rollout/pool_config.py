@@ -22,7 +22,7 @@ class Share:
 
 
 WHOLE = Share()
-FEWEST = 16  # episodes of a batch, however long they are
+FEWEST = 8  # episodes of a batch, however long they are
 
 
 def check_groups(group_size: int, episodes: int, of: str, compared_by: str = "", section: str = "ppo") -> None:

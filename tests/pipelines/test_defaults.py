@@ -118,11 +118,11 @@ def test_from_random_weights_nothing_is_thought_and_budgets_follow_from_an_episo
     assert long["task.max_steps"].value == 30
     assert long["agent.thought"].value == "never" and long["agent.list_actions"].value is False
     assert long["demonstrations.episodes"].value == 0
-    # 1,536 steps of thirty each are 51 episodes; a multiple of 8.
-    assert long["ppo.min_batch"].value == 48 and "30 steps" in long["ppo.min_batch"].reason
+    # 1,024 steps of thirty each are 34 episodes; a multiple of 8.
+    assert long["ppo.min_batch"].value == 32 and "30 steps" in long["ppo.min_batch"].reason
     assert long["agent.max_observation_tokens"].value >= 12
-    assert values_of("Long", "ppo.group_size=32")["ppo.min_batch"].value == 64  # whole groups
-    assert long["ppo.batch_steps"].value == 1536
+    assert values_of("Long", "ppo.group_size=32")["ppo.min_batch"].value == 32  # whole groups
+    assert long["ppo.batch_steps"].value == 1024
     given = values_of("Long", "ppo.min_batch=40")["ppo.batch_steps"]
     assert given.value == 0 and "however long" in given.reason
 
@@ -138,13 +138,14 @@ def test_rewards_along_a_long_way_are_discounted_and_made_small() -> None:
 
 
 def test_a_batch_holds_episodes_that_earn_something(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a hundred by chance ten earn something: three of these take thirty episodes, fewer than 1,536 steps give."""
+    """Of a hundred by chance ten earn something: three of these take thirty episodes, fewer than 1,024 steps give."""
     monkeypatch.setattr("tars_jax.pipelines.probing.SECONDS_BY_CHANCE", 120.0)
     rare = values_of("Rare")
     assert rare["ppo.gamma"].value == 1 and rare["reward.scale"].value == 1
-    assert rare["ppo.min_batch"].value == 48 and "30 steps" in rare["ppo.min_batch"].reason
+    assert rare["ppo.min_batch"].value == 32 and "30 steps" in rare["ppo.min_batch"].reason
     nothing = values_of("Rare", "task.max_steps=29")  # thirty are never reached
     assert nothing["ppo.min_batch"].value == 192 and "none earned something" in nothing["ppo.min_batch"].reason
+    assert nothing["task.evaluation_episodes"].value == 400  # what few earn shows in many
 
 
 def test_texts_of_one_length_need_no_more_room() -> None:
@@ -166,12 +167,12 @@ def test_who_is_shown_how_thinks_as_it_is_shown() -> None:
     shown = values_of("Shown")
     assert shown["agent.thought"].value == "optional" and shown["demonstrations.episodes"].value > 0
     assert shown["ppo.entropy_bonus"].value == 0
-    assert shown["ppo.batch_steps"].value == 0
+    assert shown["ppo.batch_steps"].value == 1024 and shown["ppo.learning_rate"].value == 3e-4
 
 
 def test_what_is_given_is_not_chosen() -> None:
     assert "ppo.updates" not in values_of("Long", "ppo.updates=3", "task.max_steps=4")
-    assert values_of("Long", "task.max_steps=4")["ppo.min_batch"].value == 192  # 1,536 / 4 is more than is taken
+    assert values_of("Long", "task.max_steps=4")["ppo.min_batch"].value == 192  # 1,024 / 4 is more than is taken
 
 
 def test_an_environment_that_chance_breaks_is_known_by_its_beginning() -> None:

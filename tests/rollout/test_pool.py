@@ -427,9 +427,9 @@ def test_any_history_with_crashes_uses_every_finished_trajectory_once(
 
 
 def test_longer_episodes_make_smaller_batches(tmp_path: pathlib.Path) -> None:
-    """Of 40 episodes, and 800 steps at most: 40 of 10 steps, 32 of 25, and never fewer than 16; whole groups of 2."""
+    """Of 40 episodes, and 800 steps at most: 40 of 10 steps, 32 of 25, and never fewer than 8; whole groups of 2."""
     config = PoolConfig(40, 0, 2, batch_steps=800)
-    assert [config.groups_for(steps) for steps in (10, 25, 100)] == [20, 16, 8]
+    assert [config.groups_for(steps) for steps in (10, 25, 100, 400)] == [20, 16, 4, 4]
     assert PoolConfig(40, 0, 2).groups_for(100) == 20
     with pytest.raises(InputError, match=r"pool\.batch_steps must be 0 in a strict pool; got 800"):
         PoolConfig(40, 0, batch_steps=800, strict=True)
