@@ -20,7 +20,7 @@ $OutputEncoding = [Console]::OutputEncoding
 $__tars_number = 0; $__tars_status = 0
 while ($true) {
   [Console]::Out.Write([char]30 + 'SECRET:' + $__tars_number + ':' + $PID + ':1:' + $__tars_status + ':' +
-    (Get-Location).Path + [char]30)
+    (Get-Location).Path + [char]30 + [char]30)
   [Console]::Out.Flush()
   $__tars_line = [Console]::In.ReadLine()
   if ($null -eq $__tars_line) { exit 0 }
@@ -36,7 +36,7 @@ while ($true) {
 """
 _BASH = r"""
 trap : INT; __tars_number=0 __tars_status=0
-while printf '\036SECRET:%s:%s:1:%s:%s\036' "$__tars_number" "$$" "$__tars_status" "$PWD"; IFS= read -r __tars_line; do
+while printf '\036SECRET:%s:%s:1:%s:%s\036\036' "$__tars_number" "$$" "$__tars_status" "$PWD"; IFS= read -r __tars_line; do
   __tars_number=$((__tars_number + 1))
   eval -- "$(printf %s "$__tars_line" | base64 -d)"
   __tars_status=$?

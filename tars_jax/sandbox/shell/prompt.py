@@ -3,14 +3,15 @@
 A command is typed as one word that bash takes apart again, so it may have any number of lines, and what it reads from
 its stdin is none of it; a long one lies in a file, which the line names. Before each prompt bash prints
 
-    RS secret : number of the command : process of the shell : ready : exit status : folder RS
+    RS secret : number of the command : process of the shell : ready : exit status : folder RS traps RS
 
 RS is the byte 30. The secret is the session's own. It stands in a variable, yet no listing of variables looks like a
 prompt. A shell that a command started, or that took the place of the first, has the variable, too, and is spoken to
 from then on; it is not `ready` until it has had the line `GREETING`.
 
-What a command sets so that bash tells what it does (`set -x`, `set -v`, traps of DEBUG and RETURN) is put aside with
-the prompt and comes back before the next command, so nothing of ours is told. Prompts that a command sets give way.
+What a command sets so that bash tells what it does is put aside and comes back before the next command, so nothing of
+ours is told: `set -x` and `set -v` with the prompt, traps of DEBUG and RETURN, which the prompt lists, with the line
+that is typed next. Prompts that a command sets give way.
 """
 
 from __future__ import annotations
@@ -26,21 +27,24 @@ PLAIN = frozenset(range(0x20, 0x7F)) - frozenset(b"'\\!")
 GREETING = b" set +o emacs +o vi +H +o history 2>/dev/null; __tars_ready=1; __tars_set() { return $1; }\n"
 # The first status that a command sees is that of the command before.
 RUN = (
-    " set +v; __tars_before=${__tars_status-0}; %s; export __tars_number=%d; "
-    '[ -z "$__tars_aside" ] || __tars_text="{ $__tars_aside"$\'\\n} 2>/dev/null\\n\'"$__tars_text"; __tars_aside=; '
+    " %sset +v; __tars_before=${__tars_status-0}; %s; export __tars_number=%d; "
+    '[ -z "${__tars_aside-}" ] || __tars_text="{ $__tars_aside"$\'\\n} 2>/dev/null\\n\'"$__tars_text"; __tars_aside=; '
     'if __tars_set "$__tars_before"; then eval -- "$__tars_text"; else eval -- "$__tars_text"; fi; '
     "{ __tars_kept=$?; unset PROMPT_COMMAND; export PROMPT_COMMAND=$__tars_prompt; } >/dev/null 2>&1\n"
 )
+ASIDE = (
+    "{ __tars_aside+=$({ trap -p RETURN DEBUG >&9; } 9>&1 >/dev/null); trap - RETURN DEBUG; } 9>&1 >/dev/null 2>&1; "
+)
 PROMPTED = (
     "{ __tars_status=${__tars_kept:-$?} __tars_kept= __tars_options=$-; set +xv; "
-    "__tars_aside+=$({ trap -p RETURN DEBUG >&9; } 9>&1 >/dev/null); trap - RETURN DEBUG; "
-    'case $__tars_options in *x*) __tars_aside="set -x; $__tars_aside";; esac; '
-    'case $__tars_options in *v*) __tars_aside="set -v; $__tars_aside";; esac; '
+    "case $__tars_options in *x*) __tars_aside='set -x; ';; esac; "
+    'case $__tars_options in *v*) __tars_aside="set -v; ${__tars_aside-}";; esac; '
     '__tars_said="$__tars_secret:${__tars_number-0}:$BASHPID:${__tars_ready-0}:$__tars_status:$PWD"; '
     "printf '\\036%s\\036' \"$__tars_said\" >/dev/tty || printf '\\036%s\\036' \"$__tars_said\" >&9; "
+    "trap -p RETURN DEBUG >/dev/tty || trap -p RETURN DEBUG >&9; printf '\\036' >/dev/tty || printf '\\036' >&9; "
     "PS0= PS1= PS2=; } 9>&1 >/dev/null 2>&1"
 )
-TOLD = f"{PROMPTED}\n".encode()  # what bash says of it where a command has set -v; of a typed line, it
+TOLD = f"{PROMPTED}\n".encode()  # what bash says of it where a command has set -v
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,6 +54,7 @@ class Prompt:
     ready: bool
     status: int
     folder: str
+    traps: bool  # whether there are some that would tell what is typed
 
 
 def variables(secret: str) -> dict[str, str]:
@@ -60,22 +65,22 @@ def variables(secret: str) -> dict[str, str]:
 
 
 def pattern(secret: str) -> re.Pattern[bytes]:
-    return re.compile(rb"\x1e%s:(\d+):(\d+):([01]):(\d+):([^\x1e]*)\x1e" % secret.encode())
+    return re.compile(rb"\x1e%s:(\d+):(\d+):([01]):(\d+):([^\x1e]*)\x1e((?:trap -- [^\x1e]*)?)\x1e" % secret.encode())
 
 
 def parse(match: re.Match[bytes]) -> Prompt:
     number, process, ready, status = (int(match[place]) for place in range(1, 5))
-    return Prompt(number, process, ready == 1, status, match[5].decode(errors="replace"))
+    return Prompt(number, process, ready == 1, status, match[5].decode(errors="replace"), bool(match[6]))
 
 
-def typed(command: bytes, number: int) -> bytes | None:
-    """The line that makes bash run a command; None: it would be too long."""
+def typed(command: bytes, number: int, *, traps: bool) -> bytes | None:
+    """The line that makes bash run a command; None: it would be too long. `traps`: there are some to be put aside."""
     word = "".join(chr(byte) if byte in PLAIN else f"\\x{byte:02x}" for byte in command[: LONGEST_TYPED + 1])
     if len(word) > LONGEST_TYPED:
         return None
-    return (RUN % (f"__tars_text=$'{word}'", number)).encode("ascii")
+    return (RUN % (ASIDE * traps, f"__tars_text=$'{word}'", number)).encode("ascii")
 
 
-def typed_by_file(path: str, number: int) -> bytes:
+def typed_by_file(path: str, number: int, *, traps: bool) -> bytes:
     """As `typed`, of a command that lies in a file."""
-    return (RUN % (f"IFS= read -r -d '' __tars_text <{shlex.quote(path)} || :", number)).encode("ascii")
+    return (RUN % (ASIDE * traps, f"IFS= read -r -d '' __tars_text <{shlex.quote(path)} || :", number)).encode("ascii")

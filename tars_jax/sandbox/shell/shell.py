@@ -91,7 +91,7 @@ class Shell:
             "terminal": self._terminal, "first_process": self.first_process, "limit": self._limit, "clean": self._clean,
             "first_folder": self._first_folder, "env": self._env, "folder": self._folder, "running": self._running,
             "file": self._file,
-            **({"secret": self._secret, "number": self._number, "process": self._process, "known": sorted(self._known),
+            **({"secret": self._secret, "number": self._number, "process": self._process, "known": sorted(self._known), "traps": self._traps,
                 "offset": self._told_to[0], "held": self._told_to[1].decode("latin-1"), "due": self._due}
                if self._terminal is not None else {}),
         }  # fmt: skip
@@ -110,7 +110,8 @@ class Shell:
             shell._begin(state["secret"])
             shell._running, shell._held = bool(state["running"]), state["held"].encode("latin-1")
             shell._offset, shell._number, shell._due = state["offset"], state["number"], state["due"]
-            shell._process, shell._known, shell._unsure = state["process"], set(state["known"]), shell._running
+            shell._process, shell._known, shell._traps = state["process"], set(state["known"]), state["traps"]
+            shell._unsure = shell._running
             shell._forget()
         return shell
 
@@ -118,6 +119,7 @@ class Shell:
         self._secret, self._pattern = secret, prompt.pattern(secret)
         self._offset = self._number = self._process = self._typed = self._due = 0
         self._known = set[int]()  # processes that were shells
+        self._traps = False  # whether the last prompt listed some
         self._held = b""  # output in which the beginning of a prompt may be
         self._status: int | None = None  # of bash itself, once it has ended
         self._forget()
@@ -280,11 +282,11 @@ class Shell:
 
     async def _words(self, lines: bytes) -> bytes:
         """What is typed for a command. A long one is put into a file first; it is there until the command has ended."""
-        if (line := prompt.typed(lines, self._number)) is not None:
+        if (line := prompt.typed(lines, self._number, traps=self._traps)) is not None:
             return line
         self._file = f"/tmp/.command-{secrets.token_hex(8)}"
         await self._machine.client.call("write", lines, path=self._file, mode=0o600)
-        return prompt.typed_by_file(self._file, self._number)
+        return prompt.typed_by_file(self._file, self._number, traps=self._traps)
 
     async def _remove_file(self) -> None:
         path, self._file = self._file, ""
@@ -351,7 +353,7 @@ class Shell:
             some = await self._read(min(max(end - clock(), 0.0), POLL_S))
             if found := self._found():
                 self._running = False
-                self._folder, self._process = found.folder, found.process
+                self._folder, self._process, self._traps = found.folder, found.process, found.traps
                 self._known.add(found.process)
                 return found
             if self._status is not None or clock() >= end + (GRACE_S if some else 0.0):

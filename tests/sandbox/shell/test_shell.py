@@ -92,7 +92,7 @@ def test_nothing_that_is_written_looks_like_the_prompt(tmp_path: Path) -> None:
         assert "PROMPT_COMMAND" in listing and listing.endswith("end\n")
         # The prompt of another command, replayed from what a terminal has recorded.
         secret = shell._pattern.pattern[4:36].decode()
-        result = await shell.run(f"printf '\\036{secret}:1:1:1:0:/\\036more'; sleep 0.3; echo end; false")
+        result = await shell.run(f"printf '\\036{secret}:1:1:1:0:/\\036\\036more'; sleep 0.3; echo end; false")
         assert (result.exit_code, result.output) == (1, "moreend\n")
         assert await says(shell, "echo next") == "next\n"
 
