@@ -36,7 +36,8 @@ while ($true) {
 """
 _BASH = r"""
 trap : INT; __tars_number=0 __tars_status=0
-while printf '\036SECRET:%s:%s:1:%s:%s\036\036' "$__tars_number" "$$" "$__tars_status" "$PWD"; IFS= read -r __tars_line; do
+while printf '\036SECRET:%s:%s:1:%s:%s\036\036' "$__tars_number" "$$" "$__tars_status" "$PWD"
+  IFS= read -r __tars_line; do
   __tars_number=$((__tars_number + 1))
   eval -- "$(printf %s "$__tars_line" | base64 -d)"
   __tars_status=$?

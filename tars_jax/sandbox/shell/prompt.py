@@ -32,8 +32,9 @@ RUN = (
     'if __tars_set "$__tars_before"; then eval -- "$__tars_text"; else eval -- "$__tars_text"; fi; '
     "{ __tars_kept=$?; unset PROMPT_COMMAND; export PROMPT_COMMAND=$__tars_prompt; } >/dev/null 2>&1\n"
 )
+# Behind a line of its own: after some mistakes in a command, bash takes no { at the beginning of the next line.
 ASIDE = (
-    "{ __tars_aside+=$({ trap -p RETURN DEBUG >&9; } 9>&1 >/dev/null); trap - RETURN DEBUG; } 9>&1 >/dev/null 2>&1; "
+    "\n { __tars_aside+=$({ trap -p RETURN DEBUG >&9; } 9>&1 >/dev/null); trap - RETURN DEBUG; } 9>&1 >/dev/null 2>&1; "
 )
 PROMPTED = (
     "{ __tars_status=${__tars_kept:-$?} __tars_kept= __tars_options=$-; set +xv; "

@@ -91,9 +91,9 @@ class Shell:
             "terminal": self._terminal, "first_process": self.first_process, "limit": self._limit, "clean": self._clean,
             "first_folder": self._first_folder, "env": self._env, "folder": self._folder, "running": self._running,
             "file": self._file,
-            **({"secret": self._secret, "number": self._number, "process": self._process, "known": sorted(self._known), "traps": self._traps,
-                "offset": self._told_to[0], "held": self._told_to[1].decode("latin-1"), "due": self._due}
-               if self._terminal is not None else {}),
+            **({"secret": self._secret, "number": self._number, "process": self._process, "known": sorted(self._known),
+                "traps": self._traps, "offset": self._told_to[0], "held": self._told_to[1].decode("latin-1"),
+                "due": self._due} if self._terminal is not None else {}),
         }  # fmt: skip
 
     @classmethod
