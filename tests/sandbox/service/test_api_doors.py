@@ -88,7 +88,8 @@ def test_a_session_is_an_mcp_server_until_it_ends(service: Service, mode: str) -
             assert {"execute_bash", "str_replace_editor"} <= names
             answer = await connected.call_tool("execute_bash", {"command": "echo $((6 * 7))"})
             assert "42" in answer.content[0].text and not answer.is_error
-            assert "42" in service.sessions.get(session["id"]).words()  # the picture of it in lists
+            listed = service.sessions.get(session["id"])
+            assert "42" in listed.words() and listed.calls == 1  # it has a picture in lists
 
     asyncio.run(talk())
     assert httpx.post(address, headers={"Authorization": "Bearer nobody"}, json={}).status_code == 401

@@ -116,9 +116,13 @@ class ComputerSession(ComputerLife):
         """What lists show where there is no picture."""
         return "\n".join(filter(None, (*(part.words() for part in self.parts.values()), self._shown)))
 
-    def show(self, words: str) -> None:
-        """What a client at one of its doors has done, for lists."""
+    def show(self, words: str, call: str = "") -> None:
+        """What a client does at one of its doors, for lists; `call` has come back with it."""
         self._shown = f"{self._shown}{words}"[-MOST_SHOWN:]
+        if call:
+            self.calls += 1
+            self._last = {"call": call}
+            self.events.append("call", {"text": call})
 
     def to_json(self) -> dict[str, Any]:
         live = self.failure is None and not self._ended

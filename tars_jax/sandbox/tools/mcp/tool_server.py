@@ -129,12 +129,13 @@ class ComputerServer:
 
     def __init__(
         self, machine: GuestMachine, tools: Sequence[str] = (), *, root: str = "/", pages: Pages | None = None,
-        more: Sequence[Function] = (), call_more: Call | None = None, seen: Callable[[str], None] | None = None,
+        more: Sequence[Function] = (), call_more: Call | None = None, seen: Callable[[str, str], None] | None = None,
         **settings: Any,
     ) -> None:  # fmt: skip
         """`tools`: names of FUNCTIONS and FILE_FUNCTIONS; empty: all that there can be. `settings`: of the Toolbox.
 
-        `more`: functions of others, which `call_more` calls. `seen`: is told what is called, and what comes of it.
+        `more`: functions of others, which `call_more` calls. `seen`: is told what is called, with
+        an empty name, and what comes of it, with the function's.
 
         Raises InputError for a name that is none.
         """
@@ -166,9 +167,9 @@ class ComputerServer:
         if self._seen is None:
             return await self._called(name, arguments)
         told = str(next(iter(arguments.values()), ""))[:MOST_SEEN]
-        self._seen(f"$ {told}\n" if name == "execute_bash" else f"$ {name} {told}\n")
+        self._seen(f"$ {told}\n" if name == "execute_bash" else f"$ {name} {told}\n", "")
         answer = await self._called(name, arguments)
-        self._seen(f"{answer.text[-MOST_SEEN:].rstrip()}\n")
+        self._seen(f"{answer.text[-MOST_SEEN:].rstrip()}\n", name)
         return answer
 
     async def _called(self, name: str, arguments: Mapping[str, Any]) -> Answer:
