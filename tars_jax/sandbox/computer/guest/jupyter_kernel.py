@@ -34,7 +34,9 @@ def main() -> None:
         manager = KernelManager()
     else:
         manager = KernelManager(transport="ipc", ip=os.path.join(tempfile.mkdtemp(prefix=".kernel-"), "socket"))
-        manager.kernel_spec.argv = [sys.executable, os.path.join(here, "quiet_ipykernel.py"), "-f", "{connection_file}"]
+        spec = manager.kernel_spec
+        assert spec is not None
+        spec.argv = [sys.executable, os.path.join(here, "quiet_ipykernel.py"), "-f", "{connection_file}"]
     # No history on the disk: in a copy of the computer its database is another file, and the kernel complains.
     manager.start_kernel(extra_arguments=["--HistoryManager.enabled=False"])
     signal.signal(signal.SIGINT, lambda *_: manager.interrupt_kernel())

@@ -13,18 +13,20 @@ def on_a_path() -> None:
     import zmq
     from ipykernel.iostream import IOPubThread
 
-    if not hasattr(IOPubThread, "_setup_pipe_in") or not hasattr(IOPubThread, "_setup_pipe_out"):
+    threads: Any = IOPubThread
+    sockets: Any = zmq.Socket
+    if not hasattr(threads, "_setup_pipe_in") or not hasattr(threads, "_setup_pipe_out"):
         return  # another version, whose port is then listed
     place = "ipc://" + os.path.join(tempfile.mkdtemp(prefix=".kernel-"), "printed")
-    set_up = IOPubThread._setup_pipe_in
+    set_up = threads._setup_pipe_in
 
     def hear(thread: Any) -> None:
-        random_port = zmq.Socket.bind_to_random_port
-        zmq.Socket.bind_to_random_port = lambda socket, *_, **__: socket.bind(place) and 0
+        random_port = sockets.bind_to_random_port
+        sockets.bind_to_random_port = lambda socket, *_, **__: socket.bind(place) and 0
         try:
             set_up(thread)
         finally:
-            zmq.Socket.bind_to_random_port = random_port
+            sockets.bind_to_random_port = random_port
 
     def tell(thread: Any) -> Any:
         context = zmq.Context()
@@ -33,7 +35,7 @@ def on_a_path() -> None:
         pipe.connect(place)
         return context, pipe
 
-    IOPubThread._setup_pipe_in, IOPubThread._setup_pipe_out = hear, tell
+    threads._setup_pipe_in, threads._setup_pipe_out = hear, tell
 
 
 def main() -> None:
