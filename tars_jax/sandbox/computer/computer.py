@@ -17,7 +17,7 @@ from tars_jax.sandbox.computer.contained_guest import ContainedGuest
 from tars_jax.sandbox.computer.container import Container, Isolation, Snapshot
 from tars_jax.sandbox.computer.forks import FORKS, Saved, open_all, save
 from tars_jax.sandbox.computer.guest_client import GuestMachine
-from tars_jax.sandbox.computer.home import File, Tree, packed, read_home
+from tars_jax.sandbox.computer.home import File, Tree, Unreadable, packed, read_home
 from tars_jax.sandbox.computer.isolation import open_isolation
 from tars_jax.sandbox.computer.keeping import can_keep, leave, taken_over
 from tars_jax.sandbox.computer.processes import Process
@@ -52,11 +52,14 @@ class Computer:
             raise SandboxFailure("guest", f"the home folder could not be filled: {done.stderr[:200]!r}")
 
     async def home(self, leaving_out: Collection[str] = ()) -> tuple[dict[str, File], frozenset[str]]:
-        """The files and the folders below the home folder, as `read_home` finds them. Raises TooMuch."""
+        """The files and the folders below the home folder, as `read_home` finds them. Raises Unreadable."""
         try:
-            return await asyncio.to_thread(read_home, self.container.host_path(self.machine.home), leaving_out)
+            folder = self.container.open_folder(self.machine.home)
+            return await asyncio.to_thread(read_home, folder, leaving_out)
         except OSError as error:
-            raise SandboxFailure("container", f"the home folder cannot be read: {error}") from error
+            if await self.container.wait(0) is not None:
+                raise SandboxFailure("container", f"it has ended: {error}") from error
+            raise Unreadable(f"the home folder cannot be read: {error}") from error
 
     async def processes(self) -> list[Process]:
         """What runs inside besides the guest."""

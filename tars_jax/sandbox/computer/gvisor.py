@@ -185,7 +185,7 @@ def _bundle(
     """The container's config.json, as the Open Container Initiative has it."""
     user, capabilities = (0, _CAPABILITIES) if listen else (USER_ID, [])
     kinds = ("bounding", "effective", "permitted")
-    limits = {"RLIMIT_NPROC": spec.processes, "RLIMIT_NOFILE": 65536, "RLIMIT_CORE": 0}
+    limits = {"RLIMIT_NPROC": spec.processes, "RLIMIT_NOFILE": spec.open_files, "RLIMIT_CORE": 0}
     shared = ["nosuid", "nodev", "mode=1777", f"size={spec.shared_memory_mib}m"]
     mounts = [
         {"destination": "/proc", "type": "proc", "source": "proc"},

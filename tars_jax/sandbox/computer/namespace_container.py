@@ -43,6 +43,9 @@ class NamespaceContainer:
     def host_path(self, path: str) -> Path:
         return Path(f"/proc/{self.pid}/root{path}")
 
+    def open_folder(self, path: str) -> int:
+        return inside.open_folder(self._root, path)
+
     def read(self, path: str, limit: int = 1 << 20) -> bytes:
         return inside.read(self._root, path, limit)
 

@@ -168,7 +168,12 @@ class NamespaceIsolation:
         disk: dict[str, Any], layers: Sequence[dict[str, Any]],
     ) -> dict[str, Any]:  # fmt: skip
         """What the launcher needs to know; launcher/ reads it."""
-        limits = {"RLIMIT_CORE": 0, "RLIMIT_NOFILE": 65536, "RLIMIT_MEMLOCK": 1 << 20, "RLIMIT_MSGQUEUE": 1 << 20}
+        limits = {
+            "RLIMIT_CORE": 0,
+            "RLIMIT_NOFILE": spec.open_files,
+            "RLIMIT_MEMLOCK": 1 << 20,
+            "RLIMIT_MSGQUEUE": 1 << 20,
+        }
         if "memory" not in group.limited:
             limits["RLIMIT_AS"] = spec.memory_mib << 20
         if "pids" not in group.limited:
