@@ -31,6 +31,7 @@ from tars_jax.sandbox.computer.keeping import Keeping
 from tars_jax.sandbox.computer.launcher.seccomp import seccomp_filter
 from tars_jax.sandbox.computer.launching import LauncherProcess, NotStarted
 from tars_jax.sandbox.computer.processes import RUNNING, Process, listening_ports, processes_below, state_of
+from tars_jax.sandbox.computer.removing import remove_tree
 from tars_jax.sandbox.computer.root import make_base, system_folders
 from tars_jax.sandbox.computer.runs import RunFolder
 from tars_jax.sandbox.computer.snapshots import Snapshots
@@ -313,12 +314,14 @@ class BubblewrapContainer:
             for path in SAVED:
                 await copy_folder(self.open_folder(path), Path(f"{place}{path}"), self.spec.disk_mib << 20)
         except OSError as error:
-            shutil.rmtree(place, ignore_errors=True)
+            remove_tree(place)
             raise SandboxFailure("disk", f"a snapshot could not be taken: {error}") from error
         finally:
             if not was_paused and not self._closed:
                 await self.resume()
-        return self._isolation.snapshots.keep(name, place, ({"kind": "folder", "folder": str(place)},))
+        return await asyncio.to_thread(
+            self._isolation.snapshots.keep, name, place, ({"kind": "folder", "folder": str(place)},)
+        )
 
     async def checkpoint(self, name: str) -> Checkpoint:
         raise SandboxFailure("container", await self._isolation.why_not_live())

@@ -23,6 +23,7 @@ from tars_jax.sandbox.computer.keeping import can_keep, leave, taken_over
 from tars_jax.sandbox.computer.processes import Process
 from tars_jax.sandbox.computer.recording import Recording
 from tars_jax.sandbox.computer.spec import ContainerSpec
+from tars_jax.sandbox.computer.whole import done_or_undone
 from tars_jax.sandbox.failures import SandboxFailure
 
 
@@ -98,7 +99,13 @@ class Computer:
         if not way:
             way = computers.forks if (await self.machine.client.call("running"))[0]["programs"] else "files"
         record = computers.forks == "replay"
-        return await save(computers.isolation(), self.guest, way, self._begun_from, record=record, at=at)
+        work = save(computers.isolation(), self.guest, way, self._begun_from, record=record, at=at)
+        return await done_or_undone(work, lambda saved: saved.remove())
+
+    async def snapshot(self, name: str) -> Snapshot:
+        """Its files as they are now. Raises SandboxFailure."""
+        remove = self._of_computers().isolation().remove_snapshot
+        return await done_or_undone(self.container.snapshot(name), remove)
 
     async def opened(self, saved: Saved) -> Computer:
         """A computer that goes on from a moment of this one, which `save` has kept. Raises SandboxFailure."""
@@ -208,12 +215,15 @@ class Computers:
         return Computer(guest, "adopted", self)
 
     async def restore(self, spec: ContainerSpec, checkpoint: Checkpoint, token: str) -> Computer:
-        """The computer that another process has suspended. Raises SandboxFailure."""
+        """The computer that another process has suspended. Raises SandboxFailure; a checkpoint that is whole stays."""
         guest = ContainedGuest(self.isolation(), spec, checkpoint=checkpoint, token=token)
         try:
             await guest.__aenter__()
-        finally:
-            await self.isolation().remove_checkpoint(checkpoint)
+        except BaseException:
+            if not checkpoint.is_whole:
+                await self.isolation().remove_checkpoint(checkpoint)
+            raise
+        await self.isolation().remove_checkpoint(checkpoint)
         return Computer(guest, "adopted", self)
 
     def adopt_snapshot(self, snapshot: Snapshot) -> bool:

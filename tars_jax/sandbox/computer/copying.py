@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 LONGEST_PATH = 4000  # bytes that one call of the kernel takes
+OWN = 0o500  # what its owner needs of a folder
 _CHUNK = 16 << 20
 _HOLDS = 60  # descriptors that are not folders under way
 
@@ -53,14 +54,19 @@ class Copy:
         self._room, self._most, self._deepest = most_bytes, most_bytes, most_deep
         self._top = target
         self._links: dict[tuple[int, int], bytes] = {}  # where files of several names were copied to
-        self._open = [(source, target, b"", iter(_names(source)))]  # from the top to the folder under way
+        mode = stat.S_IMODE(os.fstat(source).st_mode)
+        if mode | OWN != mode:
+            os.fchmod(source, mode | OWN)
+        self._open = [(source, target, b"", iter(_names(source)), mode)]  # from the top to the folder under way
 
     def run(self) -> None:
         """Raises OSError."""
         while self._open:
-            source, target, path, names = self._open[-1]
+            source, target, path, names, mode = self._open[-1]
             name = next(names, None)
             if name is None:
+                if mode | OWN != mode:
+                    os.fchmod(source, mode)
                 _like(source, target)
                 os.close(source)
                 os.close(target)
@@ -79,7 +85,10 @@ class Copy:
             os.mkdir(name, 0o700, dir_fd=target)
             flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
             opened, made = _opened(name, source, flags, status), os.open(name, flags, dir_fd=target)
-            self._open.append((opened, made, path, iter(_names(opened))))
+            mode = stat.S_IMODE(status.st_mode)
+            if mode | OWN != mode:  # until all below is copied
+                os.fchmod(opened, mode | OWN)
+            self._open.append((opened, made, path, iter(_names(opened)), mode))
         elif stat.S_ISLNK(status.st_mode):
             os.symlink(os.readlink(name, dir_fd=source), name, dir_fd=target)
             os.utime(name, ns=(status.st_atime_ns, status.st_mtime_ns), dir_fd=target, follow_symlinks=False)
@@ -144,7 +153,7 @@ def _opened(name: bytes, folder: int, flags: int, status: os.stat_result) -> int
     handle = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
     try:  # the file itself by its handle, not what may have its name by now
         mode = stat.S_IMODE(os.fstat(handle).st_mode)
-        os.chmod(f"/proc/self/fd/{handle}", mode | 0o500)
+        os.chmod(f"/proc/self/fd/{handle}", mode | OWN)
         try:
             return os.open(f"/proc/self/fd/{handle}", flags & ~os.O_NOFOLLOW | os.O_CLOEXEC)
         finally:

@@ -129,7 +129,7 @@ class GvisorIsolation(NamespaceIsolation):
             for descriptor in descriptors:
                 os.close(descriptor)
             said = self.runsc.errors(folder / "runsc.log")
-            await asyncio.shield(self._give_up(id, folder, group))
+            await asyncio.shield(self._give_up(id, folder, group, checkpoint))
             if isinstance(error, NotStarted) and checkpoint is None and _is_missing_program(str(error)):
                 raise InputError(f"argv must name a program of the container; got {argv[0]!r}: {error}") from None
             if isinstance(error, OSError | subprocess.CalledProcessError | NotStarted | TimeoutError):
@@ -163,8 +163,10 @@ class GvisorIsolation(NamespaceIsolation):
         plan["binds"] = {path: host for path, host in plan["binds"].items() if path not in over}
         return {**plan, "system": {**system, **over}}
 
-    async def _give_up(self, id: str, folder: Path, group: ControlGroup | None) -> None:
-        await super()._give_up(id, folder, group)
+    async def _give_up(
+        self, id: str, folder: Path, group: ControlGroup | None, checkpoint: Checkpoint | None = None
+    ) -> None:  # fmt: skip
+        await super()._give_up(id, folder, group, checkpoint)
         self.runsc.forget(id)
 
 

@@ -105,7 +105,7 @@ class NamespaceContainer:
         except (OSError, subprocess.CalledProcessError) as error:
             shutil.rmtree(place, ignore_errors=True)
             raise SandboxFailure("disk", f"a snapshot could not be taken: {error}") from error
-        return self._isolation.snapshots.keep(name, place, (layer, *self.layers))
+        return await asyncio.to_thread(self._isolation.snapshots.keep, name, place, (layer, *self.layers))
 
     async def checkpoint(self, name: str) -> Checkpoint:
         """Files and processes at one moment; the container goes on."""

@@ -23,6 +23,7 @@ from tars_jax.sandbox.computer.container import Container, Isolation, Snapshot
 from tars_jax.sandbox.computer.copying import copy_folder
 from tars_jax.sandbox.computer.inside import connect_to
 from tars_jax.sandbox.computer.processes import Process, listening_ports, processes_below
+from tars_jax.sandbox.computer.removing import remove_tree
 from tars_jax.sandbox.computer.runs import RunFolder
 from tars_jax.sandbox.computer.snapshots import Snapshots
 from tars_jax.sandbox.computer.spec import ContainerSpec
@@ -97,9 +98,9 @@ class Unisolated:
         try:
             await _copy(home, place, spec)
         except BaseException:
-            shutil.rmtree(place, ignore_errors=True)
+            await asyncio.to_thread(remove_tree, place)
             raise
-        return self._snapshots.keep(name, place, ({"kind": "folder", "folder": str(place)},))
+        return await asyncio.to_thread(self._snapshots.keep, name, place, ({"kind": "folder", "folder": str(place)},))
 
     async def remove_snapshot(self, snapshot: Snapshot) -> None:
         await asyncio.to_thread(self._snapshots.remove, snapshot, [])
@@ -215,7 +216,7 @@ class UnisolatedContainer:
             self._signal_all(signal.SIGKILL)
             await self._process.wait()
         self._isolation.forget(self)
-        await asyncio.to_thread(shutil.rmtree, self._folder, True)
+        await asyncio.to_thread(remove_tree, self._folder)
 
 
 def _bind(listener: socket.socket, path: Path) -> None:
