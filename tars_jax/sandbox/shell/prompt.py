@@ -66,7 +66,8 @@ def variables(secret: str) -> dict[str, str]:
 
 
 def pattern(secret: str) -> re.Pattern[bytes]:
-    return re.compile(rb"\x1e%s:(\d+):(\d+):([01]):(\d+):([^\x1e]*)\x1e((?:trap -- [^\x1e]*)?)\x1e" % secret.encode())
+    numbers = rb"\x1e%s:(\d{1,10}):(\d{1,10}):([01]):(\d{1,3}):" % secret.encode()
+    return re.compile(numbers + rb"([^\x1e]*)\x1e((?:trap -- [^\x1e]*)?)\x1e")
 
 
 def parse(match: re.Match[bytes]) -> Prompt:
