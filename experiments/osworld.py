@@ -5,13 +5,15 @@ The token is made once for a run directory and kept in its file `token`, readabl
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 from typing import Any
 
 from tars_jax.rules import at_least
-from tars_jax.sandbox.compat.osworld import pyautogui_folder, served_desktop, with_pyautogui
+from tars_jax.sandbox.compat.osworld import served_desktop
 from tars_jax.sandbox.compat.serving import Gate, Served
 from tars_jax.sandbox.computer.parts import ComputerSpec
+from tars_jax.sandbox.computer.pyautogui import pyautogui_folder, with_pyautogui
 from tars_jax.sandbox.desktop import DesktopConfig
 from tars_jax.training.run_directory import RunDirectory
 from tars_jax.web.keys import read_or_make_key
@@ -28,7 +30,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     spec = ComputerSpec(parts=parts, desktop=DesktopConfig(width=config.width, height=config.height))
     gate = Gate(token, only_local_names=is_loopback(config.host))
     if folder := pyautogui_folder():
-        spec = with_pyautogui(spec, folder)
+        spec = dataclasses.replace(spec, container=with_pyautogui(spec.room, folder))
     else:
         say("PyAutoGUI is not installed, so that screens, files and commands are there, and no actions: "
             "./launch/pyautogui.sh installs it")  # fmt: skip

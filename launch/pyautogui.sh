@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Installs PyAutoGUI, and a `python`, for the desktops that OSWorld's controllers drive, into .cache/pyautogui:
+# Installs PyAutoGUI for the desktops that OSWorld's controllers drive, into .cache/pyautogui:
 #   ./launch/pyautogui.sh
 #
-# By launch/pyautogui.lock, for the Python that runs programs in computers. `./launch/local.sh osworld` shows it to them.
+# By launch/pyautogui.lock, for the Python that runs programs in computers. `./launch/local.sh osworld` and the service show it to desktops.
 # PyAutoGUI also needs python3-tk and scrot, which ./launch/desktop.sh installs.
 set -euo pipefail
 root=$(CDPATH="" cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -14,9 +14,8 @@ folder="$root/.cache/pyautogui"
 made_by=$({ cat "$root/launch/pyautogui.lock"; guest_python; } | sha256sum)
 install_pyautogui() (
     set -e
-    rm -rf "$folder" "$folder.partial" && mkdir -p "$folder.partial/bin"
+    rm -rf "$folder" "$folder.partial" && mkdir -p "$folder.partial"
     guest_packages "$root/launch/pyautogui.lock" "$folder.partial/packages"
-    ln -s "$(guest_python)" "$folder.partial/bin/python"
     printf '%s\n' "$made_by" >"$folder.partial/made-by"
     mv "$folder.partial" "$folder"
 )

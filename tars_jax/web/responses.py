@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import http
 from collections.abc import AsyncGenerator
 from typing import Any, Self
 
@@ -30,10 +31,13 @@ def error_response(error: RequestError) -> Response:
 
 
 def request_error(request: Request, error: HTTPException) -> RequestError:
-    """What the router raises, in our words: no such path, or not this method."""
+    """What the router raises, in our words unless it has some: no such path, or not this method."""
     path = request.url.path[:200]
     words = {404: f"there is no {path!r} here", 405: f"{path!r} does not take {request.method[:20]!r}"}
-    return RequestError(words.get(error.status_code, error.detail), status=error.status_code, headers=error.headers)
+    said = error.detail if error.detail != http.HTTPStatus(error.status_code).phrase else ""
+    return RequestError(
+        said or words.get(error.status_code, error.detail), status=error.status_code, headers=error.headers
+    )
 
 
 async def http_error(request: Request, error: Exception) -> Response:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import dataclasses
 import hmac
 from typing import Any
@@ -13,6 +11,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tars_jax import InputError
+from tars_jax.web.credentials import password
 from tars_jax.web.protocol import Fields, RequestError
 from tars_jax.web.request_limits import Body, require_local_name
 from tars_jax.web.responses import read_json, refuse
@@ -97,10 +96,7 @@ def given_token(connection: HTTPConnection) -> str | None:
     if kind.lower() == "bearer":
         return given.strip()
     if kind.lower() == "basic":
-        try:
-            return base64.b64decode(given, validate=True).decode().partition(":")[2]
-        except (binascii.Error, UnicodeDecodeError):
-            return ""
+        return password(given)
     return None
 
 

@@ -248,6 +248,7 @@ class GuestMachine:
         self.client, self._container = client, container
         self.links = client.links
         self._home = "/"
+        self.variables: Mapping[str, str] = {}  # of all programs that are started from now on
         self.folder = self.python = ""  # where the guest's own files are inside, and the Python that runs it
 
     async def __aenter__(self) -> Self:
@@ -266,11 +267,14 @@ class GuestMachine:
     def host_path(self, path: str) -> Path:
         return self._container.host_path(path)
 
+    def _with(self, env: Mapping[str, str] | None) -> dict[str, str]:
+        return {**self.variables, **(env or {})}
+
     async def start(
         self, argv: Sequence[str], *, env: Mapping[str, str] | None = None, cwd: str | None = None,
         output: str | None = None,
     ) -> int:  # fmt: skip
-        arguments: dict[str, Any] = {"argv": list(argv), "env": dict(env or {}), "cwd": cwd, "output": output}
+        arguments: dict[str, Any] = {"argv": list(argv), "env": self._with(env), "cwd": cwd, "output": output}
         started, _ = await self.client.call("start", **arguments)
         return started["process"]
 
@@ -300,7 +304,7 @@ class GuestMachine:
         stdout goes. With `root`, no link may lead `cwd` out of that folder. Raises as `start`.
         """
         answer, data = await self.client.call(
-            "run", stdin, argv=list(argv), env=dict(env or {}), cwd=cwd, root=root, timeout_s=timeout_s, limit=limit,
+            "run", stdin, argv=list(argv), env=self._with(env), cwd=cwd, root=root, timeout_s=timeout_s, limit=limit,
             merge=merge, patience_s=timeout_s + CALL_TIMEOUT_S,
         )  # fmt: skip
         (head, stdout_cut, tail), (_, stderr_cut, _) = answer["stdout"], answer["stderr"]
@@ -327,7 +331,7 @@ class GuestMachine:
         the stream's end, and `attach` makes another one.
         """
         started, streams = await self.client.stream(
-            "pipe", longest_line=longest_line, argv=list(argv), env=dict(env or {}), cwd=cwd, kept=kept
+            "pipe", longest_line=longest_line, argv=list(argv), env=self._with(env), cwd=cwd, kept=kept
         )
         return started["process"], streams
 

@@ -113,6 +113,7 @@ class EquippedComputer:
             if "desktop" in spec.parts:
                 folder = f"/tmp/.desktop-{secrets.token_hex(4)}"  # a home holds what the agent puts there
                 desktop = await Desktop.start(computer.machine, spec.desktop, folder=folder)
+                computer.machine.variables = desktop.env
                 if "browser" in spec.parts and "browser" not in desktop.applications:
                     raise InputError(f"browser must be a Chromium, and none is installed; {INSTALL} with --browser")
             if spec.has_page and browsers is not None:
@@ -146,6 +147,8 @@ class EquippedComputer:
             for computer in computers:
                 desktop = await self.desktop.copied(computer.machine) if self.desktop is not None else None
                 phone = await self.phone.copied(computer.machine) if self.phone is not None else None
+                if desktop is not None:
+                    computer.machine.variables = desktop.env
                 toolbox = self.toolbox.copied(computer.machine)
                 foreign = self.foreign.copied(computer.machine) if self.foreign is not None else None
                 copies.append(EquippedComputer(computer, desktop, toolbox, phone=phone, foreign=foreign))

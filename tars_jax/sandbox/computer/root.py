@@ -13,7 +13,7 @@ import shutil
 import stat
 from pathlib import Path
 
-from tars_jax.sandbox.computer.spec import HOME, USER, USER_ID
+from tars_jax.sandbox.computer.spec import HOME, PROGRAMS, USER, USER_ID
 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/var/cache/fontconfig", "/var/lib/xkb")
 # Of /etc, what holds secrets or names, also where the host's rights would let everybody read it.
@@ -27,7 +27,8 @@ _PRIVATE = frozenset((
 _LARGEST = 4 << 20  # bytes of a file of /etc that is copied
 _FOLDERS = {
     "dev": 0o755, "etc": 0o755, "home": 0o755, "mnt": 0o755, "opt": 0o755, "proc": 0o555, "root": 0o755, "run": 0o755,
-    "srv": 0o755, "sys": 0o555, "tmp": 0o1777, "var": 0o755, "var/cache": 0o755, "var/lib": 0o755, "var/log": 0o755,
+    "opt/bin": 0o755, "srv": 0o755, "sys": 0o555, "tmp": 0o1777,
+    "var": 0o755, "var/cache": 0o755, "var/lib": 0o755, "var/log": 0o755,
     "var/tmp": 0o1777, "run/agent": 0o755, "run/guest": 0o700, "home/agent": 0o755,
     "tmp/.X11-unix": 0o1777, "tmp/.ICE-unix": 0o1777,
 }  # fmt: skip
@@ -60,6 +61,7 @@ def make_base(base: Path) -> None:
     for path, target in links.items():
         (base / path[1:]).symlink_to(target)
     _copy_public("/etc", base / "etc", _PRIVATE)
+    (base / PROGRAMS[1:] / "python").symlink_to("/usr/bin/python3")
     for name, text in _WRITTEN.items():
         (base / name).write_text(text)
     if os.geteuid() == 0:

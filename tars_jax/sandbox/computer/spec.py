@@ -11,6 +11,7 @@ from tars_jax import InputError
 
 HOME = "/home/agent"
 USER, USER_ID = "agent", 1000
+PROGRAMS = "/opt/bin"  # `python`, which Debian has by no name but python3; what the system has comes first
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,6 +49,6 @@ class ContainerSpec:
         """The environment of the first process."""
         standard = {
             "HOME": home, "USER": USER, "LOGNAME": USER, "SHELL": "/bin/bash", "LANG": "C.UTF-8", "TERM": "dumb",
-            "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/local/games:/usr/games", "TARS_JAX_RUN": run,
+            "PATH": f"/usr/local/bin:/usr/bin:/bin:/usr/local/games:/usr/games:{PROGRAMS}", "TARS_JAX_RUN": run,
         }  # fmt: skip
         return {**standard, **self.environment}

@@ -12,6 +12,7 @@ from tars_jax.sandbox.service.config import OPERATOR, Owner, ServiceConfig
 from tars_jax.sandbox.service.errors import ENDED, WRONG_KIND
 from tars_jax.sandbox.sessions.leased import Leased
 from tars_jax.sandbox.sessions.registry import AllSessions, opens
+from tars_jax.web.credentials import password
 from tars_jax.web.protocol import RequestError
 
 S = TypeVar("S", bound=Leased)
@@ -69,10 +70,12 @@ class Access:
 
 
 def bearer(connection: HTTPConnection) -> str:
-    """From a header, X-API-Key among them; for WebSockets, which browsers open without headers, also from the query."""
+    """From a header, or an address's password; for WebSockets, which browsers open without headers, from the query."""
     kind, _, given = connection.headers.get("authorization", "").partition(" ")
     if kind.lower() == "bearer":
         return given.strip()
+    if kind.lower() == "basic":
+        return password(given.strip())
     if not kind and (key := connection.headers.get(API_KEY)):
         return key
     return connection.query_params.get("token", "") if connection.scope["type"] == "websocket" else ""

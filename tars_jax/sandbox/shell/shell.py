@@ -142,7 +142,7 @@ class Shell:
         secret = secrets.token_hex(16)
         opened, _ = await self._machine.client.call(
             "open_terminal", argv=self._argv(secret), cwd=self._first_folder, echo=False,
-            env={**self._env, **self._variables(secret)},
+            env={**self._machine.variables, **self._env, **self._variables(secret)},
         )  # fmt: skip
         self._terminal, self.first_process = opened["terminal"], opened["process"]
         self._begin(secret)

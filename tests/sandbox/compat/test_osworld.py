@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import pytest
 
-from tars_jax.sandbox.compat.osworld import pyautogui_folder, served_desktop, with_pyautogui
+from tars_jax.sandbox.compat.osworld import served_desktop
 from tars_jax.sandbox.compat.serving import Served
 from tars_jax.sandbox.computer.parts import ComputerSpec
+from tars_jax.sandbox.computer.pyautogui import pyautogui_folder, with_pyautogui
 from tars_jax.web.running import serving
 from tests.sandbox.compat.clients import GATE, TOKEN, client
 from tests.sandbox.computer.containers import needs_root
@@ -27,7 +29,8 @@ def server() -> Iterator[str]:
     require_desktop()
     if (folder := pyautogui_folder()) is None:
         pytest.skip("PyAutoGUI is not installed for computers: ./launch/pyautogui.sh installs it")
-    spec = with_pyautogui(ComputerSpec(parts=("shell", "desktop")), folder)
+    spec = ComputerSpec(parts=("shell", "desktop"))
+    spec = dataclasses.replace(spec, container=with_pyautogui(spec.room, folder))
     with serving(served_desktop(spec, GATE), Served(), plain=True) as address:
         yield address
 

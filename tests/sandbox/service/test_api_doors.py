@@ -8,9 +8,11 @@ from typing import Any
 import httpx
 import pytest
 
+from tars_jax.sandbox.computer.pyautogui import pyautogui_folder
 from tars_jax.sandbox.service.gateway.headers import to_inside
 from tars_jax.sandbox.service.gateway.paths import read_path
 from tests.sandbox.compat.clients import client
+from tests.sandbox.desktop.conftest import require_desktop
 from tests.sandbox.service.conftest import Service
 
 pytestmark = pytest.mark.multiprocess
@@ -42,6 +44,32 @@ def test_clients_of_other_sandboxes_see_one_computer(service: Service, computer:
     service.call(computer, "remove", path="by_aio")
 
 
+def test_osworlds_controller_and_any_shell_share_a_desktop(service: Service) -> None:
+    """By an address alone: its path is given as a part of the port."""
+    require_desktop()
+    module = client("desktop_env.controllers.python")
+    session = service.lease(parts=["shell", "desktop"])
+    host, _, port = service.address.removeprefix("http://").rpartition(":")
+    controller = module.PythonController(
+        vm_ip=f"any:{session['token']}@{host}", server_port=f"{port}/s/{session['id']}/osworld"
+    )
+    assert controller.get_screenshot().startswith(b"\x89PNG")
+    said = controller.run_bash_script("python -c 'print(6 * 7)'; echo $DISPLAY")
+    assert said["output"].startswith("42\n:")
+    if pyautogui_folder() is not None:
+        controller.execute_action({"action_type": "CLICK", "parameters": {"x": 300, "y": 200}})
+        assert controller.execute_python_command("print(*pyautogui.position())")["output"] == "300 200\n"
+    aio = client("agent_sandbox").Sandbox(
+        base_url=door(service, session, "aio"), headers={"X-API-Key": session["token"]}, timeout=60
+    )
+    display = said["output"].partition("\n")[2]
+    assert aio.shell.exec_command(command="echo $DISPLAY").data.output == display
+    assert aio.bash.exec(command="echo $DISPLAY").data.stdout == display
+    assert aio.browser_page.navigate(url="about:blank").data["url"] == "about:blank"
+    assert aio.browser_page.back().success and aio.browser_tabs.list().data[0]["url"] == "about:blank"
+    service.http.delete(f"/v1/sessions/{session['id']}")
+
+
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
 def test_a_session_is_an_mcp_server_until_it_ends(service: Service, mode: str) -> None:
     mcp, httpx2 = pytest.importorskip("mcp", reason="the extra mcp"), pytest.importorskip("httpx2")
@@ -60,6 +88,8 @@ def test_a_session_is_an_mcp_server_until_it_ends(service: Service, mode: str) -
             assert {"execute_bash", "str_replace_editor"} <= names
             answer = await connected.call_tool("execute_bash", {"command": "echo $((6 * 7))"})
             assert "42" in answer.content[0].text and not answer.is_error
+            listed = service.sessions.get(session["id"])
+            assert "42" in listed.words() and listed.calls == 1  # it has a picture in lists
 
     asyncio.run(talk())
     assert httpx.post(address, headers={"Authorization": "Bearer nobody"}, json={}).status_code == 401

@@ -28,6 +28,33 @@ def with_kernel(folder: Path, kind: str, work: Callable[[Kernel], Awaitable[None
     asyncio.run(live())
 
 
+LISTENS = """
+import os
+lines = [line.split() for name in ("tcp", "tcp6") for line in open(f"/proc/net/{name}")]
+listening = {line[9] for line in lines if line[3] == "0A"}
+names = [f"/proc/self/fd/{one}" for one in os.listdir("/proc/self/fd")]
+links = [os.readlink(name) for name in names if os.path.lexists(name)]
+sorted(link for link in links if link[8:-1] in listening)
+"""
+FORKS = """
+import multiprocessing
+child = multiprocessing.get_context("fork").Process(target=lambda: print("from a child", flush=True))
+child.start(), child.join(), __import__("time").sleep(.5)
+"""
+
+
+@pytest.mark.slow
+def test_ipython_listens_at_no_port_and_hears_what_forked_programs_print(tmp_path: Path) -> None:
+    pytest.importorskip("ipykernel")
+    pytest.importorskip("jupyter_client")
+
+    async def work(kernel: Kernel) -> None:
+        assert (await kernel.run(LISTENS)).result == "[]"
+        assert "from a child" in (await kernel.run(FORKS)).output
+
+    with_kernel(tmp_path, "jupyter", work)
+
+
 @pytest.mark.parametrize("kind", ["python", pytest.param("jupyter", marks=pytest.mark.slow)])
 @pytest.mark.first(1)
 def test_cells_share_their_variables(tmp_path: Path, kind: str) -> None:

@@ -1,7 +1,8 @@
 """/v1/browser/page and /v1/browser/tabs: addresses, elements by selector or number, what a page holds.
 
 Elements are found in the page, and acted on by mouse and keyboard as a person would. The page is the only tab. Calls
-that read the document are not there for a Chromium on a desktop, of which one sees the screen alone.
+that read the document are not there for a Chromium on a desktop, of which one sees the screen alone: its address is the
+one that was opened last.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ class Shows(Acts, Protocol):
 @dataclasses.dataclass
 class PageRoutes:
     page: Shows | None
+    opened: str = ""  # the address that was opened last
 
     def routes(self) -> list[Route]:
         posts = {
@@ -71,16 +73,17 @@ class PageRoutes:
     async def navigate(self, request: Request) -> Response:
         body = await read_fields(request)
         await self._shown.navigate(body.text("url"))
+        self.opened = body.text("url")
         return answer(await self._place(LOADS_MS))
 
     async def back(self, request: Request) -> Response:
-        return await self._moved("history.back()")
+        return await self._moved("history.back()", ["Alt", "ArrowLeft"])
 
     async def forward(self, request: Request) -> Response:
-        return await self._moved("history.forward()")
+        return await self._moved("history.forward()", ["Alt", "ArrowRight"])
 
     async def reload(self, request: Request) -> Response:
-        return await self._moved("location.reload()")
+        return await self._moved("location.reload()", ["F5"])
 
     async def tabs(self, request: Request) -> Response:
         return answer([{"index": 0, **await self._place(0.0), "active": True}])
@@ -265,14 +268,25 @@ class PageRoutes:
         await self._shown.act(events, advance_ms=STEP_MS)
         return answer()
 
-    async def _moved(self, way: str) -> Response:
-        await self._shown.evaluate(f"setTimeout(() => {way}, 0), 0")
+    async def _moved(self, way: str, keys: list[str]) -> Response:
+        """By the document; by the browser's own keys where one sees the screen alone."""
+        try:
+            await self._shown.evaluate(f"setTimeout(() => {way}, 0), 0")
+        except Failed as failed:
+            if failed.status != 501:
+                raise
+            await self._pressed(keys)
         return answer(await self._place(LOADS_MS))
 
     async def _place(self, advance_ms: float) -> dict[str, Any]:
-        """Where the page is once its time has gone on."""
+        """Where the page is once its time has gone on; of a screen, what was opened last."""
         await self._shown.act([], advance_ms=advance_ms)
-        place: dict[str, Any] = await self._shown.evaluate("({ url: location.href, title: document.title })")
+        try:
+            place: dict[str, Any] = await self._shown.evaluate("({ url: location.href, title: document.title })")
+        except Failed as failed:
+            if failed.status != 501:
+                raise
+            return {"url": self.opened, "title": ""}
         return place
 
     async def _told(self, work: str, *values: Any) -> Any:

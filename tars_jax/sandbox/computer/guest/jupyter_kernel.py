@@ -30,7 +30,13 @@ def main() -> None:
             data = data[os.write(out, data) :]
 
     # By unix sockets: at ports anybody in the computer could speak to it, and they would fill the lists of its ports.
-    manager = KernelManager(transport="ipc", ip=os.path.join(tempfile.mkdtemp(prefix=".kernel-"), "socket"))
+    if os.name == "nt":  # where ZeroMQ has none
+        manager = KernelManager()
+    else:
+        manager = KernelManager(transport="ipc", ip=os.path.join(tempfile.mkdtemp(prefix=".kernel-"), "socket"))
+        spec = manager.kernel_spec
+        assert spec is not None
+        spec.argv = [sys.executable, os.path.join(here, "quiet_ipykernel.py"), "-f", "{connection_file}"]
     # No history on the disk: in a copy of the computer its database is another file, and the kernel complains.
     manager.start_kernel(extra_arguments=["--HistoryManager.enabled=False"])
     signal.signal(signal.SIGINT, lambda *_: manager.interrupt_kernel())

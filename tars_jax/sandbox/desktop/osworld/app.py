@@ -64,7 +64,7 @@ class Guest:
             *(Route(f"/{path}", _answering(work), methods=["POST"]) for path, work in posts.items()),
         ]
 
-    async def close(self) -> None:
+    def stop(self) -> None:
         if self._recording is not None:
             self._recording.cancel()
 
@@ -271,7 +271,7 @@ def osworld_app(desktop: Desktop) -> Starlette:
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         yield
-        await guest.close()
+        guest.stop()
 
     return Starlette(routes=guest.routes(), lifespan=lifespan)
 

@@ -51,6 +51,7 @@ async def _bring_up(
         else:
             desktop = await resume_desktop(machine, states["desktop"])
         parts["desktop"], env = desktop, desktop.env
+        machine.variables = env  # also of what doors start: programs of any client show their windows
     if spec.has_page:
         if browsers is None:
             raise InputError(

@@ -18,6 +18,7 @@ from tars_jax.sandbox.service.computers.store import RECORDING, SessionFolder
 from tars_jax.sandbox.sessions.leased import Lease, brief
 from tars_jax.web.protocol import Fields
 
+MOST_SHOWN = 4000  # characters: more than a picture has
 FORGOTTEN = ("read", "list", "search", "screenshot")  # calls that change nothing: they may be carried out again
 
 
@@ -28,6 +29,7 @@ class ComputerSession(ComputerLife):
         super().__init__(id, lease, spec, folder)
         self.calls = 0  # that have come back
         self._last: Any = None
+        self._shown = ""  # of what clients of its doors do
 
     @property
     def files(self) -> FileCalls | None:
@@ -112,7 +114,15 @@ class ComputerSession(ComputerLife):
 
     def words(self) -> str:
         """What lists show where there is no picture."""
-        return "\n".join(filter(None, (part.words() for part in self.parts.values())))
+        return "\n".join(filter(None, (*(part.words() for part in self.parts.values()), self._shown)))
+
+    def show(self, words: str, call: str = "") -> None:
+        """What a client does at one of its doors, for lists; `call` has come back with it."""
+        self._shown = f"{self._shown}{words}"[-MOST_SHOWN:]
+        if call:
+            self.calls += 1
+            self._last = {"call": call}
+            self.events.append("call", {"text": call})
 
     def to_json(self) -> dict[str, Any]:
         live = self.failure is None and not self._ended

@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any
 
 from tars_jax import InputError
+from tars_jax.sandbox.computer.pyautogui import pyautogui_folder, with_pyautogui
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.tools.mcp.spec import ServerSpec, check_servers, read_specs
 from tars_jax.web.protocol import Fields
@@ -99,6 +100,8 @@ def read_spec(fields: Fields) -> ComputerSpec:
         environment=environment,
         hostname=fields.text("hostname", usual.hostname),
     )
+    if desktop and (folder := pyautogui_folder()):
+        container = with_pyautogui(container, folder)
     return ComputerSpec(
         container, parts, whole("width", 1280, 64, 8192), whole("height", 720, 64, 8192),
         whole("phone_width", 360, 160, 4096), whole("phone_height", 640, 160, 4096),

@@ -1,4 +1,4 @@
-"""Doors by which clients of others drive a session's computer: AIO Sandbox, SWE-ReX, and MCP."""
+"""Doors by which clients of others drive a session's computer: AIO Sandbox, SWE-ReX, OSWorld, and MCP."""
 
 from __future__ import annotations
 
@@ -8,11 +8,16 @@ import importlib.util
 from collections.abc import Sequence
 from typing import Any
 
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.types import Receive, Scope, Send
+
 from tars_jax.sandbox.browser.events import InputEvent
 from tars_jax.sandbox.browser.sessions.calls import event_to_json
 from tars_jax.sandbox.compat.aio import aio_app
 from tars_jax.sandbox.compat.aio.answers import absent
 from tars_jax.sandbox.compat.aio.mcp import Server
+from tars_jax.sandbox.compat.serving import Guarded
 from tars_jax.sandbox.compat.swe_rex import swe_rex_app
 from tars_jax.sandbox.service.computers.page_calls import PageCalls
 from tars_jax.sandbox.service.computers.session import ComputerSession
@@ -59,6 +64,24 @@ class SessionScreen:
         return part if isinstance(part, PageCalls) else None
 
 
+class OsworldDoor:
+    """A session's desktop by OSWorld's protocol. Its requests wait, as any agent's, while a person has the desktop."""
+
+    def __init__(self, session: ComputerSession) -> None:
+        if session.desktop is None:
+            raise HTTPException(404, "this session has no desktop")
+        from tars_jax.sandbox.desktop.osworld.app import Guest  # over X, whose library is an extra
+
+        self._session, guest = session, Guest(session.desktop.desktop)
+        self._app = Guarded(Starlette(routes=guest.routes()), None)
+        session.tell_end(guest.stop)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with self._session.in_use():
+            await self._session.given_back()
+            await self._app(scope, receive, send)
+
+
 def _servers(session: ComputerSession) -> Sequence[Server]:
     part = session.parts.get("mcp")
     return part.tools.servers if isinstance(part, ToolCalls) else ()
@@ -74,6 +97,7 @@ def api_doors() -> dict[str, Door]:
             servers=_servers(session),
         ),
         "swe_rex": lambda session: swe_rex_app(session.computer.machine, None),
+        "osworld": OsworldDoor,
     }
     if importlib.util.find_spec("mcp") is not None:
         from tars_jax.sandbox.service.gateway.mcp_door import McpDoor

@@ -38,6 +38,7 @@ from tars_jax.sandbox.service.gateway.socket_proxy import forward_socket
 from tars_jax.web.protocol import RequestError
 from tars_jax.web.responses import JsonResponse
 
+SHOW_A_DESKTOP = ("desktop", "osworld")
 SAFE = ("GET", "HEAD", "OPTIONS")
 NO_REFERRER = {"Referrer-Policy": "no-referrer", "Cache-Control": "no-store"}
 REFUSAL = 1008  # RFC 6455
@@ -240,7 +241,7 @@ class Gateway:
         name = target.rest.removeprefix("/") if target.door else "index.html"
         if name == "info":
             session, watches = admitted.session, admitted.right is Right.WATCH
-            doors = [name for name in self._doors if name != "desktop" or session.desktop is not None]
+            doors = [name for name in self._doors if name not in SHOW_A_DESKTOP or session.desktop is not None]
             if watches:
                 shown = {"id": session.id, "doors": [name for name in doors if name in WATCHED], "ports": []}
                 return JsonResponse({**shown, "parts": [], "seconds_left": session.seconds_left, "watches": True})

@@ -22,7 +22,10 @@ class McpDoor:
     def __init__(self, session: ComputerSession) -> None:
         tools = session.tools
         self._computer = ComputerServer(
-            session.computer.machine, more=() if tools is None else tools.tools.functions, call_more=self._call_more
+            session.computer.machine,
+            more=() if tools is None else tools.tools.functions,
+            call_more=self._call_more,
+            seen=session.show,
         )
         self._session = session
         security = TransportSecuritySettings(enable_dns_rebinding_protection=False)

@@ -35,6 +35,7 @@ from tars_jax.sandbox.service.gateway.vnc import TcpSocket, VncPort
 from tars_jax.web.protocol import Fields, RequestError, from_json
 from tars_jax.web.responses import JsonResponse
 
+NO_DESKTOP = "this session has no desktop"
 FRAME_S = 1 / 20
 IDLE_FRAME_S = 0.25  # while nothing changes
 AT_ONCE = Settle(first_ms=0, quiet_ms=0, bound_ms=0)
@@ -53,7 +54,7 @@ def screen_door(assets: Path | None) -> Door:
 
         async def show(request: Request) -> Response:
             if session.desktop is None:
-                raise HTTPException(404)
+                raise HTTPException(404, NO_DESKTOP)
             if path := request.path_params.get("path"):
                 return asset(folder, path, ("core", "vendor"))
             if "name" not in request.path_params:
@@ -62,7 +63,7 @@ def screen_door(assets: Path | None) -> Door:
 
         async def connect(socket: WebSocket) -> None:
             if session.desktop is None:
-                await socket.close(NONE_HERE, "this session has no desktop")
+                await socket.close(NONE_HERE, NO_DESKTOP)
                 return
             protocols = socket.scope.get("subprotocols", [])
             await socket.accept("binary" if "binary" in protocols else None)
@@ -77,7 +78,7 @@ def screen_door(assets: Path | None) -> Door:
 
         async def listen(request: Request) -> Response:
             if session.desktop is None:
-                raise HTTPException(404)
+                raise HTTPException(404, NO_DESKTOP)
             if request.scope.get("watches", False):
                 raise HTTPException(403)
             return JsonResponse(await vnc.opened())

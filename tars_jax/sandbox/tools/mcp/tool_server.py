@@ -25,6 +25,7 @@ from tars_jax.sandbox.tools.pages import Pages
 CALL_ID = "tars_jax/call"  # in a call's _meta: the same call again has the same answer, and is not done twice
 MOST_REMEMBERED = 256
 LONGEST_CALL_ID = 200
+MOST_SEEN = 2000  # characters
 
 Call = Callable[[str, Mapping[str, Any]], Awaitable[Answer]]
 Interrupt = Callable[[str], Awaitable[None]]
@@ -128,11 +129,13 @@ class ComputerServer:
 
     def __init__(
         self, machine: GuestMachine, tools: Sequence[str] = (), *, root: str = "/", pages: Pages | None = None,
-        more: Sequence[Function] = (), call_more: Call | None = None, **settings: Any,
+        more: Sequence[Function] = (), call_more: Call | None = None, seen: Callable[[str, str], None] | None = None,
+        **settings: Any,
     ) -> None:  # fmt: skip
         """`tools`: names of FUNCTIONS and FILE_FUNCTIONS; empty: all that there can be. `settings`: of the Toolbox.
 
-        `more`: functions of others, which `call_more` calls.
+        `more`: functions of others, which `call_more` calls. `seen`: is told what is called, with
+        an empty name, and what comes of it, with the function's.
 
         Raises InputError for a name that is none.
         """
@@ -143,6 +146,7 @@ class ComputerServer:
         )  # fmt: skip
         self._files = FileForms(Files(machine, root), machine.home)
         functions = [*(FILE_FUNCTIONS.get(name) or FUNCTIONS[name] for name in names), *more]
+        self._seen = seen
         self._more, self._call_more = frozenset(function.name for function in more), call_more
         self.tools = ToolServer(
             "tars_jax computer", functions, self._call, self._toolbox.interrupt, instructions=_INSTRUCTIONS
@@ -160,6 +164,15 @@ class ComputerServer:
         await self._toolbox.__aexit__()
 
     async def _call(self, name: str, arguments: Mapping[str, Any]) -> Answer:
+        if self._seen is None:
+            return await self._called(name, arguments)
+        told = str(next(iter(arguments.values()), ""))[:MOST_SEEN]
+        self._seen(f"$ {told}\n" if name == "execute_bash" else f"$ {name} {told}\n", "")
+        answer = await self._called(name, arguments)
+        self._seen(f"{answer.text[-MOST_SEEN:].rstrip()}\n", name)
+        return answer
+
+    async def _called(self, name: str, arguments: Mapping[str, Any]) -> Answer:
         if name in self._more and self._call_more is not None:
             return await self._call_more(name, arguments)
         forms = self._files if name in FILE_FUNCTIONS else self._toolbox

@@ -2,6 +2,7 @@
 "use strict";
 
 const POLL_MS = 2000;
+const FOR_PROGRAMS = new Set(["aio", "swe_rex", "osworld", "mcp"]); // a person sees nothing there
 
 function link(path, words) {
   const item = document.createElement("li"), anchor = document.createElement("a");
@@ -19,7 +20,7 @@ async function poll() {
     state.textContent = `${told.id} · ${told.parts.join(", ")} · ${Math.max(0, Math.round(told.seconds_left))} s left`;
     state.className = "quiet";
     document.getElementById("doors").replaceChildren(
-      ...told.doors.map((name) => link(`${name}/`, name)),
+      ...told.doors.filter((name) => !FOR_PROGRAMS.has(name)).map((name) => link(`${name}/`, name)),
       ...told.ports.map((port) => link(`port/${port}/`, `port ${port}`)));
   } catch (error) {
     state.textContent = error.message;

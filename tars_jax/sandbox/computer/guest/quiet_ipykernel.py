@@ -1,0 +1,51 @@
+"""ipykernel as it is, but for the port at which it hears what forked programs print: that is a path, like its others.
+
+python3 quiet_ipykernel.py -f CONNECTION_FILE
+"""
+
+import os
+import sys
+import tempfile
+from typing import Any
+
+
+def on_a_path() -> None:
+    import zmq
+    from ipykernel.iostream import IOPubThread
+
+    threads: Any = IOPubThread
+    sockets: Any = zmq.Socket
+    if not hasattr(threads, "_setup_pipe_in") or not hasattr(threads, "_setup_pipe_out"):
+        return  # another version, whose port is then listed
+    place = "ipc://" + os.path.join(tempfile.mkdtemp(prefix=".kernel-"), "printed")
+    set_up = threads._setup_pipe_in
+
+    def hear(thread: Any) -> None:
+        random_port = sockets.bind_to_random_port
+        sockets.bind_to_random_port = lambda socket, *_, **__: socket.bind(place) and 0
+        try:
+            set_up(thread)
+        finally:
+            sockets.bind_to_random_port = random_port
+
+    def tell(thread: Any) -> Any:
+        context = zmq.Context()
+        pipe = context.socket(zmq.PUSH)
+        pipe.linger = 3000  # ms, as theirs
+        pipe.connect(place)
+        return context, pipe
+
+    threads._setup_pipe_in, threads._setup_pipe_out = hear, tell
+
+
+def main() -> None:
+    here = os.path.dirname(os.path.abspath(__file__))
+    sys.path = [path for path in sys.path if os.path.abspath(path) != here]
+    on_a_path()
+    from ipykernel import kernelapp
+
+    kernelapp.launch_new_instance()
+
+
+if __name__ == "__main__":
+    main()
