@@ -99,6 +99,8 @@
   }
   calling(self, 'fetch', (input) => input?.url ?? input);
   calling(XMLHttpRequest.prototype, 'open', (method, address) => address);
+  const { open } = XMLHttpRequest.prototype;
+  XMLHttpRequest.prototype.open = { open(...values) { end(this); return open.apply(this, values); } }.open; // gives up
   calling(self.Navigator?.prototype, 'sendBeacon', (address) => address);
   if (self.EventSource) {
     self.EventSource = new Proxy(EventSource, { construct(target, [address, ...rest], as) {
