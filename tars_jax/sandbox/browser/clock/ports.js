@@ -1,12 +1,11 @@
-// Message ports that lead to a worker or to a frame of another origin, or come from there.
+// Message ports that lead to a worker or to a frame of another origin, or come from there: what goes over them are letters.
 //
-// What goes over them says when it was sent, and is counted at both ends: before time goes on, all that was sent has
-// come. A message to a port that nobody listens to never does, and is given up when nothing else moves.
+// They are counted at both ends: before time goes on, all that was sent has come. A message to a port that nobody listens
+// to never does, and is given up when nothing else moves.
 (() => {
   'use strict';
-  const { timeline, realm, inWindow, listen } = self.__clock;
-  const AT = '__clock at';
-  const follows = !inWindow || (timeline.first === realm && self.parent !== self); // another timeline
+  const { timeline, listen } = self.__clock;
+  const { sealed, isLetter, arrive } = self.__clock.letters;
   timeline.ports ??= { far: new WeakSet(), sent: 0, received: 0, lost: 0 };
   const { ports } = timeline;
   const ends = new WeakMap(); // port that the page made -> the other one
@@ -14,15 +13,14 @@
   function adopt(port) {
     port.addEventListener('message', (event) => {
       event.ports.forEach(arrived);
-      const at = event.data?.[AT];
-      if (at === undefined) return;
-      Object.defineProperty(event, 'data', { value: event.data.data });
+      if (!event.isTrusted || !isLetter(event.data)) return;
       ports.received += 1;
       ports.far.add(port);
-      if (follows) timeline.now = timeline.until = Math.max(timeline.now, at);
+      arrive(event);
     });
   }
   function arrived(port) {
+    if (ports.far.has(port)) return;
     adopt(port);
     ports.far.add(port);
   }
@@ -32,7 +30,7 @@
   function stamped(port, data) {
     if (!ports.far.has(port)) return data;
     ports.sent += 1;
-    return { [AT]: timeline.now, data };
+    return sealed(data);
   }
 
   // Of this timeline and of those that follow it.
