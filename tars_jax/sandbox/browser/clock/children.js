@@ -14,9 +14,9 @@
   const clock = self.__clock;
   const { timeline, realm, native, inWindow, listen, advanceTo, next, inTask, nextTask, reset } = clock;
   const { arrived, totals } = clock.ports;
-  const { follows, moves, sealed, isLetter, arrive, add } = clock.letters;
+  const { follows, sealed, arrive, arriveUnsealed, isOurs, add } = clock.letters;
   const ofClock = (port) => Object.assign(port, { postMessage: native.postMessage }); // counted as nobody's
-  const ATTACH = '__clock port', CAST = '__clock cast', LINK = '__clock link';
+  const ATTACH = '__clock port', CAST = '__clock cast', LINK = '__clock link', FRAME = '__clock frame'; // the last is display.js's
   const MARK = '__clock'; // the last word of the query of a worker's address, see isolation.py
   const LOOKED_AFTER_MS = 50; // real
   const LOST_AFTER_MS = 50; // real; a message over a port that has not come by then has nobody who listens
@@ -267,11 +267,16 @@
   if (inWindow) listen(self, 'message', (event) => {
     const data = event.data?.[LINK], { isTrusted, source } = event;
     if (!isTrusted) return;
-    if (!data) { hearWindow(event); return; }
+    if (!data) {
+      if (!event.data?.[FRAME] && !isOurs(source)) arriveUnsealed(event, fromWindow(source));
+      return;
+    }
     event.stopImmediatePropagation();
     const known = linked.get(source);
     if (data.cast) {
-      add({ ...fromWindow(source), tell: () => timeline.broadcasts.spread(data.cast, known?.child ?? PARENT) });
+      const spread = () => timeline.broadcasts.spread(data.cast, known?.child ?? PARENT);
+      const letter = { round: timeline.round, realm, number: ++timeline.said, from: fromWindow(source), tell: spread };
+      add({ at: follows ? Infinity : timeline.now, ...letter });
       return;
     }
     if (!data.begins) { known?.port.onmessage({ data }); return; }
@@ -286,26 +291,10 @@
     port.postMessage({ start: state(place) });
   }, true);
 
-  // A window of another timeline says no more than who it is.
-  const fromWindow = (source) => {
+  function fromWindow(source) {
     const { child } = linked.get(source) ?? {};
-    const place = [...Array(self.parent.length).keys()].findIndex((index) => self.parent[index] === source);
-    const from = child ? pathOf(child.place) : source === self.parent ? '' : `a${String(place).padStart(6, '0')}`;
-    return { at: follows ? Infinity : timeline.now, round: timeline.round, realm, number: ++timeline.said, from };
-  };
-  function isOurs(source) {
-    try {
-      return source === self || source.__clock.timeline === timeline;
-    } catch (otherOrigin) {
-      return false;
-    }
-  }
-  function hearWindow(event) {
-    const { data, origin, source, ports } = event;
-    if (isOurs(source) || (follows ? timeline.stands : !moves())) return;
-    event.stopImmediatePropagation();
-    const copy = () => new MessageEvent('message', { data, origin, source, ports: [...ports] });
-    add({ ...fromWindow(source), tell: () => self.dispatchEvent(copy()) });
+    if (child || source === self.parent) return child ? pathOf(child.place) : '';
+    return pathOf(-2 - [...Array(self.parent.length).keys()].findIndex((index) => self.parent[index] === source));
   }
 
   // ---- the child's side ----
@@ -330,9 +319,9 @@
   }
   // When it wants to be followed again, be it for letters of this round.
   const dueOfAll = () => Math.min(next()?.time ?? Infinity, timeline.inbox.due(), ...[...children].map(({ due }) => due));
-  const activeBelow = () => [...children].some(({ active }) => active);
+  const activeBelow = () => [...children].some(({ active, round }) => active && round === timeline.round);
   const castBy = (work) => { castUp = work; };
-  clock.children = { ATTACH, CAST, castBy, createChild, clocked, ofClock, start, unmark, hear, works, dueOfAll };
+  clock.children = { ATTACH, FRAME, CAST, castBy, createChild, clocked, ofClock, start, unmark, hear, works, dueOfAll };
   if (!follows || (!inWindow && !('postMessage' in self)) || !isScripted()) return;
   const { port1, port2: handed } = new MessageChannel();
   const port = inWindow ? linkTo(self.parent) : ofClock(port1);
@@ -352,6 +341,7 @@
     if (asked) askAll();
     timeline.round = round;
     timeline.inbox.date(to);
+    if (dueOfAll() >= to) timeline.now = Math.max(timeline.now, to); // for those below it, too
     await advanceTo(to);
     timeline.asksAll = false;
     port.postMessage({ due: dueOfAll(), posted, ports: totals(), active: works() !== before || activeBelow() });

@@ -63,5 +63,21 @@
     const at = follows ? stamp.at : Math.min(stamp.at, timeline.now); // a worker's time may have gone ahead of all others
     add({ ...stamp, at, realm, child, tell: told ? () => told(data) : tell });
   }
-  self.__clock.letters = { follows, moves, sealed, isLetter, arrive, add };
+  // A window, and a port before it is known where it leads, say no more than that they are there: in time for who is told
+  // a time next.
+  function isOurs(source) {
+    try {
+      return source === self || source.__clock.timeline === timeline;
+    } catch (otherOrigin) {
+      return false;
+    }
+  }
+  function arriveUnsealed(event, from = '') {
+    if (follows ? timeline.stands : !moves()) return;
+    const { currentTarget: target, data, origin, source, ports } = event;
+    event.stopImmediatePropagation();
+    const tell = () => target.dispatchEvent(new MessageEvent('message', { data, origin, source, ports: [...ports] }));
+    add({ at: follows ? Infinity : timeline.now, round: timeline.round, from, number: ++timeline.said, realm, tell });
+  }
+  self.__clock.letters = { follows, moves, sealed, isLetter, arrive, arriveUnsealed, isOurs, add };
 })();

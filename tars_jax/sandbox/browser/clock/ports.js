@@ -4,8 +4,9 @@
 // to never does, and is given up when nothing else moves.
 (() => {
   'use strict';
-  const { timeline, listen } = self.__clock;
-  const { sealed, isLetter, arrive } = self.__clock.letters;
+  const { timeline, native, inWindow, listen } = self.__clock;
+  const { sealed, isLetter, arrive, arriveUnsealed, isOurs } = self.__clock.letters;
+  const GREETING = '__clock greeting';
   timeline.ports ??= { far: new WeakSet(), sent: 0, received: 0, lost: 0 };
   const { ports } = timeline;
   const ends = new WeakMap(); // port that the page made -> the other one
@@ -13,16 +14,26 @@
   function adopt(port) {
     port.addEventListener('message', (event) => {
       event.ports.forEach(arrived);
-      if (!event.isTrusted || !isLetter(event.data)) return;
-      ports.received += 1;
-      ports.far.add(port);
-      arrive(event);
+      if (!event.isTrusted) return;
+      if (isLetter(event.data)) {
+        ports.received += 1;
+        ports.far.add(port);
+        if (event.data.data?.[GREETING]) event.stopImmediatePropagation();
+        else arrive(event);
+      } else if (ports.far.has(port)) {
+        arriveUnsealed(event);
+      }
     });
   }
   function arrived(port) {
     if (ports.far.has(port)) return;
     adopt(port);
     ports.far.add(port);
+  }
+  // Nobody sees that a window of another origin is given a port: the port says so to its other end.
+  function greet(port) {
+    ports.sent += 1;
+    native.postMessage.call(port, sealed({ [GREETING]: true }));
   }
   function leaving(port) {
     if (ends.has(port)) ports.far.add(ends.get(port));
@@ -46,6 +57,9 @@
     return channel;
   } });
   Native.prototype.constructor = self.MessageChannel;
-  listen(self, 'message', (event) => event.ports.forEach(arrived), true);
+  listen(self, 'message', ({ ports: given, source, isTrusted }) => {
+    given.forEach(arrived);
+    if (inWindow && isTrusted && !isOurs(source)) given.forEach(greet);
+  }, true);
   self.__clock.ports = { arrived, leaving, stamped, totals };
 })();

@@ -87,13 +87,13 @@
     let link = null, early = 0; // messages that it posts before it listens
     port.addEventListener('message', (event) => {
       if (!event.isTrusted) return;
-      event.ports.forEach(arrived);
       if (event.data?.[ATTACH]) {
         event.stopImmediatePropagation();
         link = follow(ofClock(event.data[ATTACH]), event.data.started);
         Object.assign(link, { posted: early, cast: (cast) => port.postMessage({ [CAST]: cast }) });
         return;
       }
+      event.ports.forEach(arrived);
       link.received += 1;
       hear(event, link);
       link.wake();

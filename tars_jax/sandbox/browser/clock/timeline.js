@@ -13,6 +13,7 @@
 
   const native = {
     Date,
+    random: Math.random,
     now: performance.now.bind(performance),
     setTimeout: self.setTimeout.bind(self),
     clearTimeout: self.clearTimeout.bind(self),
