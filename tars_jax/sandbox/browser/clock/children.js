@@ -14,13 +14,13 @@
   const clock = self.__clock;
   const { timeline, realm, native, inWindow, listen, advanceTo, next, inTask, nextTask, reset } = clock;
   const { arrived, totals } = clock.ports;
-  const { follows, sealed, arrive, arriveUnsealed, isOurs, add } = clock.letters;
+  const { follows, moves, sealed, arrive, arriveUnsealed, isOurs, add } = clock.letters;
   const ofClock = (port) => Object.assign(port, { postMessage: native.postMessage }); // counted as nobody's
   const ATTACH = '__clock port', CAST = '__clock cast', LINK = '__clock link', FRAME = '__clock frame'; // the last is display.js's
   const MARK = '__clock'; // the last word of the query of a worker's address, see isolation.py
   const LOOKED_AFTER_MS = 50; // real
   const LOST_AFTER_MS = 50; // real; a message over a port that has not come by then has nobody who listens
-  const HOP_MS = 1; // of a round, in a chain of letters without an end
+  const HOPS = 10, HOP_MS = 1; // of a round, as messages.js counts them; and how long one takes in a chain without an end
   const LONGEST_START_MS = 20_000; // real; a worker that has not begun by then is not waited for
   const PARENT = {}; // where a letter comes from, beside the children
   const { Worker } = self;
@@ -71,7 +71,7 @@
     if (!behind.length) return came;
     if (!follows) {
       timeline.round += 1;
-      timeline.messages.count(1);
+      timeline.messages.count(HOPS);
       if (timeline.messages.isSlow()) timeline.notBefore = timeline.now + HOP_MS;
     }
     for (const child of behind) {
@@ -120,6 +120,7 @@
       attach(given) {
         port = given;
         port.onmessage = ({ data }) => {
+          if (data.cast) { hearCast(data, child, pathOf(child.place)); return; }
           reply = data;
           wake();
         };
@@ -249,6 +250,13 @@
     const cast = event.data.data?.[CAST];
     arrive(event, cast ? { told: () => timeline.broadcasts.spread(cast, from) } : { child: from });
   }
+  // The same over a way that is the clock's own.
+  const casting = (cast) => ({ cast, atOnce: !moves() });
+  function hearCast({ cast, atOnce }, from, path) {
+    const tell = () => timeline.broadcasts.spread(cast, from), at = follows ? Infinity : timeline.now;
+    if (atOnce && !moves()) tell();
+    else add({ at, round: timeline.round, from: path, number: ++timeline.said, realm, tell });
+  }
   let castUp = () => {}; // tells the parent of a broadcast
   timeline.tellOthers ??= (cast, from) => {
     for (const child of inOrder()) if (child !== from && child.begun()) child.cast(cast);
@@ -274,9 +282,7 @@
     event.stopImmediatePropagation();
     const known = linked.get(source);
     if (data.cast) {
-      const spread = () => timeline.broadcasts.spread(data.cast, known?.child ?? PARENT);
-      const letter = { round: timeline.round, realm, number: ++timeline.said, from: fromWindow(source), tell: spread };
-      add({ at: follows ? Infinity : timeline.now, ...letter });
+      hearCast(data, known?.child ?? PARENT, fromWindow(source));
       return;
     }
     if (!data.begins) { known?.port.onmessage({ data }); return; }
@@ -284,7 +290,7 @@
     const frames = () => [...document.querySelectorAll('iframe')].map((one) => one.contentWindow);
     const place = -2 - frames().indexOf(source), port = linkTo(source);
     const child = createChild(place, () => frames().includes(source), true);
-    child.cast = (cast) => port.postMessage({ cast });
+    child.cast = (cast) => port.postMessage(casting(cast));
     child.stand = (stands) => port.postMessage({ stands });
     linked.set(source, { child, port });
     child.attach(port);
@@ -321,13 +327,13 @@
   const dueOfAll = () => Math.min(next()?.time ?? Infinity, timeline.inbox.due(), ...[...children].map(({ due }) => due));
   const activeBelow = () => [...children].some(({ active, round }) => active && round === timeline.round);
   const castBy = (work) => { castUp = work; };
-  clock.children = { ATTACH, FRAME, CAST, castBy, createChild, clocked, ofClock, start, unmark, hear, works, dueOfAll };
+  clock.children = { ATTACH, FRAME, castBy, casting, hearCast, createChild, clocked, ofClock, start, unmark, hear, works, dueOfAll };
   if (!follows || (!inWindow && !('postMessage' in self)) || !isScripted()) return;
   const { port1, port2: handed } = new MessageChannel();
   const port = inWindow ? linkTo(self.parent) : ofClock(port1);
   const post = inWindow ? null : self.postMessage.bind(self);
   let posted = 0, received = 0, wake = () => {};
-  castUp = inWindow ? (cast) => port.postMessage({ cast }) : (cast) => self.postMessage({ [CAST]: cast });
+  castUp = inWindow ? (cast) => port.postMessage(casting(cast)) : (cast) => self.postMessage({ [CAST]: cast });
   port.onmessage = async ({ data: { start: begun, seed, path, to, sent, asked, round, stands } }) => {
     if (begun) { start(begun); return; }
     if (stands !== undefined) { timeline.tellFrames(stands); return; }

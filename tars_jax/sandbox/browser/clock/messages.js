@@ -40,7 +40,9 @@
         native.postTask(() => { native.clearTimeout(late); end(LONGEST_MS); }, { priority: 'background' });
       });
     };
-    timeline.settled = () => { if (!held && timeline.inbox.due() === Infinity) hops = 0; };
+    const rests = () => !held && timeline.inbox.due() === Infinity &&
+      [...timeline.children].every(({ due }) => due > timeline.now);
+    timeline.settled = () => { if (rests()) hops = 0; };
     return { count, hop, hold, isSlow };
   }
 

@@ -6,7 +6,7 @@
   'use strict';
   const clock = self.__clock;
   const { timeline, realm, advanceTo, reset } = clock;
-  const { ATTACH, CAST, castBy, createChild, clocked, ofClock, start, unmark, hear, works, dueOfAll } = clock.children;
+  const { ATTACH, castBy, casting, hearCast, createChild, clocked, ofClock, start, unmark, hear, works, dueOfAll } = clock.children;
   const { arrived } = clock.ports;
   const { sealed } = clock.letters;
   const { SharedWorker } = self;
@@ -29,7 +29,7 @@
         const child = createChild(timeline.workers++, realm.alive, true, () => hears);
         const { reset: resetWith } = child;
         child.reset = (now, ofChild, seed) => resetWith(now, seed); // the same over each link
-        child.cast = (cast) => port.postMessage({ [CAST]: cast });
+        child.cast = (cast) => port1.postMessage(casting(cast));
         port1.onmessage = () => child.attach(ofClock(port1));
         this.addEventListener('error', () => child.end(), { once: true });
         port.addEventListener('message', (event) => {
@@ -71,18 +71,20 @@
       start({ now, round, seed: (seed ^ own) >>> 0, path: `/c${self.location.href}\n${self.name}` });
     }
     links.add(link);
-    port.onmessage = async ({ data: { seed, to, sent, round } }) => {
+    port.onmessage = async ({ data: { seed, to, sent, round, cast, atOnce } }) => {
+      if (cast) { hearCast({ cast, atOnce }, link, ''); return; }
       if (seed !== undefined) { reset((seed ^ own) >>> 0); return; }
       while (link.received < sent) await new Promise((resolve) => { link.wake = resolve; });
       const before = works();
       timeline.round = Math.max(timeline.round, round);
+      timeline.inbox.date(to);
       await advanceTo(to);
       port.postMessage({ due: dueOfAll(), posted: link.posted, active: works() !== before });
     };
     port.postMessage({});
     return link;
   }
-  castBy((cast, from) => { for (const link of links) if (link !== from) link.cast(cast); });
+  castBy((cast, from) => { for (const link of links) if (link !== from) link.port.postMessage(casting(cast)); });
   self.addEventListener('connect', ({ ports: [port] }) => {
     let link = null, early = 0; // messages that it posts before it listens
     port.addEventListener('message', (event) => {
@@ -90,7 +92,7 @@
       if (event.data?.[ATTACH]) {
         event.stopImmediatePropagation();
         link = follow(ofClock(event.data[ATTACH]), event.data.started);
-        Object.assign(link, { posted: early, cast: (cast) => port.postMessage({ [CAST]: cast }) });
+        link.posted = early;
         return;
       }
       event.ports.forEach(arrived);
