@@ -42,10 +42,11 @@ class Driver:
 
     async def is_stuck(self, timeout_s: float) -> bool:
         """Whether it does not answer and does nothing for it either: one that works is slow, as its machine may be."""
-        before = activity(self.pid)
+        _, before = activity(self.pid)
         if await self.answers(timeout_s):
             return False
-        return activity(self.pid) == before and before[0] not in WORKING
+        state, ticks = activity(self.pid)
+        return ticks == before and state not in WORKING
 
     async def stop(self, timeout_s: float) -> None:
         """Asks it to end; what does not is left to the end of the run."""
