@@ -21,7 +21,7 @@ from tars_jax.envs.computer_episode import Episode, prepared
 from tars_jax.envs.computer_screen import CHOOSE_FILES, PageScreen
 from tars_jax.sandbox.computer.parts import ComputerSpec, check_parts
 from tars_jax.sandbox.desktop import DesktopConfig
-from tars_jax.sandbox.failures import SandboxFailure
+from tars_jax.sandbox.failures import Broken, SandboxFailure
 from tars_jax.sandbox.tools.forms import FUNCTIONS, Answer
 from tars_jax.sandbox.tools.mcp.spec import check_library, read_specs
 from tars_jax.tasks.computer import catalog
@@ -150,10 +150,15 @@ class ComputerEnvironment:
             if done.images and self._shows_images:
                 image = done.images[-1]
         episode.count(waited=bool(actions) and all(isinstance(action, Wait) for action in actions))
-        wrong = await episode.verdict(answer)
-        success = not wrong
         text = "\n".join(each for each in said if each) or ("finished" if ended else "")
-        observation = await self._observed(episode, text, wrong, image)
+        try:
+            wrong = await episode.verdict(answer)
+            success = not wrong
+            observation = await self._observed(episode, text, wrong, image)
+        except Broken as broken:  # by what the agent did: its own failure, and no reason to play again
+            wrong = f"the computer was broken inside: {broken}"
+            info = {"state": {}, "task": episode.level.name, "wrong": wrong}
+            return Transition(Observation(b"", f"{text}\n{wrong}".strip(), info), 0.0, True, success=False)
         return Transition(observation, float(success), ended or success, success=success)
 
     async def close(self) -> None:

@@ -13,7 +13,7 @@ from tars_jax.environment import ActionSpace
 from tars_jax.envs.computer_screen import DesktopScreen, PageScreen, Screen
 from tars_jax.sandbox.browser import BrowserManager, InsertText
 from tars_jax.sandbox.computer.computer import Computer, Computers
-from tars_jax.sandbox.computer.home import TooMuch
+from tars_jax.sandbox.computer.home import Unreadable
 from tars_jax.sandbox.computer.parts import ComputerSpec, EquippedComputer
 from tars_jax.sandbox.tools.mcp.spec import ServerSpec
 from tars_jax.tasks.computer.catalog import Level
@@ -83,8 +83,8 @@ class Episode:
         computer, desktop = self.equipped.computer, self.equipped.desktop
         try:
             files, folders = await computer.home(SETTINGS if desktop is not None else ())
-        except TooMuch as error:
-            return f"the home folder holds {error}"
+        except Unreadable as error:
+            return f"the home folder cannot be judged: {error}"
         processes = await computer.processes()
         programs = {process.id: process.program for process in processes}
         windows = await desktop.windows() if desktop is not None else []

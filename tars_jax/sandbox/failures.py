@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tars_jax import InputError
+
 FAILURES = (
     "renderer", "browser", "driver", "timeout", "diverged", "restored", "storage", "disk", "service", "guest",
     "container", "desktop", "adb_server", "no_device", "several_devices", "offline", "unauthorized", "screen",
@@ -18,6 +20,12 @@ class SandboxFailure(Exception):
     def __init__(self, kind: str, message: str = "") -> None:
         super().__init__(f"{kind}: {message}" if message else kind)
         self.kind = kind  # one of FAILURES
+
+
+class Broken(InputError):
+    """Programs of the inside have broken what shows it or serves it: what an agent does to its own computer counts as
+    its step. It is answered, and never a reason to play an episode again.
+    """
 
 
 class PageError(Exception):

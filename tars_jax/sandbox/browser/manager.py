@@ -40,6 +40,7 @@ from tars_jax.sandbox.browser.processes import SandboxRun
 from tars_jax.sandbox.browser.site import PageSpec, Site
 from tars_jax.sandbox.browser.stats import ManagerStats
 from tars_jax.sandbox.failures import SandboxFailure
+from tars_jax.sandbox.loops import every
 
 LONGEST_CLOSE_S = 5.0
 
@@ -84,7 +85,7 @@ class BrowserManager:
         except BaseException:
             await self.close()
             raise
-        self._watching = asyncio.create_task(self._watch())
+        self._watching = asyncio.create_task(every(self.config.health_s, self._watch, "the watch of browsers"))
 
     async def close(self) -> None:
         """Closes everything; no process and no file of the manager is left when it returns. Idempotent."""
@@ -261,13 +262,11 @@ class BrowserManager:
     # ---- health and size ----
 
     async def _watch(self) -> None:
-        while True:
-            await asyncio.sleep(self.config.health_s)
-            await asyncio.gather(*(self.browsers.look_at(place) for place in list(self.browsers.places)))
-            async with self._place_freed:
-                for place in list(self.browsers.places):
-                    self._retire(place)
-                self._place_freed.notify_all()  # the machine may have memory for a further browser now
+        await asyncio.gather(*(self.browsers.look_at(place) for place in list(self.browsers.places)))
+        async with self._place_freed:
+            for place in list(self.browsers.places):
+                self._retire(place)
+            self._place_freed.notify_all()  # the machine may have memory for a further browser now
 
     def _retire(self, place: Place) -> None:
         surplus = is_surplus(place.load, len(self.browsers.places), self.config)

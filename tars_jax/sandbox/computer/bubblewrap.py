@@ -15,9 +15,8 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +25,13 @@ from tars_jax.sandbox.computer import inside
 from tars_jax.sandbox.computer.checkpoints import Checkpoint
 from tars_jax.sandbox.computer.container import Container, Isolation, Snapshot
 from tars_jax.sandbox.computer.control_groups import ControlGroup
+from tars_jax.sandbox.computer.copying import copy_folder
 from tars_jax.sandbox.computer.inside import connect_to
 from tars_jax.sandbox.computer.keeping import Keeping
 from tars_jax.sandbox.computer.launcher.seccomp import seccomp_filter
-from tars_jax.sandbox.computer.launcher.syscalls import open_inside
 from tars_jax.sandbox.computer.launching import LauncherProcess, NotStarted
-from tars_jax.sandbox.computer.processes import Process, listening_ports, processes_below
+from tars_jax.sandbox.computer.processes import RUNNING, Process, listening_ports, processes_below, state_of
+from tars_jax.sandbox.computer.removing import remove_tree
 from tars_jax.sandbox.computer.root import make_base, system_folders
 from tars_jax.sandbox.computer.runs import RunFolder
 from tars_jax.sandbox.computer.snapshots import Snapshots
@@ -41,6 +41,8 @@ from tars_jax.sandbox.failures import SandboxFailure
 RUN = "/run/agent"
 SAVED = (HOME, "/tmp")
 _START_S = 30.0
+_STILL_S = 5.0  # for all programs to stand still
+_LOG_MIB = 16  # of one file that is written, beyond the disk: the log of the first process lies on the host's
 _LIMITED = 'ulimit -u "$0" 2> /dev/null || ulimit -p "$0"; exec "$@"'  # bash and dash have other letters for it
 
 
@@ -103,9 +105,9 @@ class BubblewrapIsolation:
                         raise NotStarted((folder / "log").read_text(errors="replace").strip()[-2000:])
                     await asyncio.sleep(0.002)
             if snapshot is not None:
-                for path in SAVED:
-                    source = f"{snapshot.layers[0]['folder']}{path}/."
-                    await asyncio.to_thread(_copy, source, f"/proc/{pid}/root{path}")
+                for path in SAVED:  # nothing runs inside yet
+                    source = os.open(f"{snapshot.layers[0]['folder']}{path}", os.O_RDONLY | os.O_DIRECTORY)
+                    await copy_folder(source, Path(f"/proc/{pid}/root{path}"), spec.disk_mib << 20)
             root = os.open(f"/proc/{pid}/root", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             _check_program(root, argv[0], spec)
             await self.launcher.let_go(id)
@@ -113,7 +115,7 @@ class BubblewrapIsolation:
             if root >= 0:
                 os.close(root)
             await asyncio.shield(self.remove(id, pid, folder, group))
-            if isinstance(error, OSError | subprocess.CalledProcessError | NotStarted | TimeoutError):
+            if isinstance(error, OSError | NotStarted | TimeoutError):
                 raise SandboxFailure("container", f"it did not start: {error}") from error
             raise
         container = self._containers[id] = BubblewrapContainer(self, id, spec, folder, group, pid, root)
@@ -122,7 +124,7 @@ class BubblewrapIsolation:
     def _plan(
         self, id: str, folder: Path, spec: ContainerSpec, argv: Sequence[str], group: ControlGroup
     ) -> dict[str, Any]:
-        limits = {"RLIMIT_CORE": 0, "RLIMIT_NOFILE": 65536}
+        limits = {"RLIMIT_CORE": 0, "RLIMIT_NOFILE": spec.open_files, "RLIMIT_FSIZE": spec.disk_mib + _LOG_MIB << 20}
         if "memory" not in group.limited:
             limits["RLIMIT_AS"] = spec.memory_mib << 20
         command = [self._program, *self._arguments(spec), "--", *argv]
@@ -138,9 +140,10 @@ class BubblewrapIsolation:
         size, user = str(spec.disk_mib << 20), str(USER_ID)
         parts = [["--unshare-all", "--die-with-parent", "--as-pid-1", "--uid", user, "--gid", user, "--clearenv"]]
         parts += [["--hostname", spec.hostname], ["--ro-bind", str(self._run.path / "base/etc"), "/etc"]]
-        for path in ("/home", "/tmp", "/run", "/var"):
+        parts += [["--dir", "/home"]]  # what is mounted nobody inside can move away
+        for path in (HOME, "/tmp", "/run", "/var"):
             parts.append(["--size", size, "--tmpfs", path])
-        parts += [["--dir", path] for path in (HOME, RUN, "/var/tmp", "/root", "/mnt", "/opt", "/srv", "/sys")]
+        parts += [["--dir", path] for path in (RUN, "/var/tmp", "/root", "/mnt", "/opt", "/srv", "/sys")]
         folders, links = system_folders()
         parts += [["--ro-bind", path, path] for path in folders]
         parts += [["--symlink", target, path] for path, target in links.items()]
@@ -148,7 +151,12 @@ class BubblewrapIsolation:
         parts += [["--size", str(spec.shared_memory_mib << 20), "--tmpfs", "/dev/shm"]]
         parts += [["--ro-bind", str(host), path] for path, host in spec.binds.items()]
         parts += [["--setenv", name, value] for name, value in spec.variables(HOME, RUN).items()]
-        parts += [["--remount-ro", "/"], ["--chdir", HOME], ["--json-status-fd", "3", "--block-fd", "5"]]
+        parts += [
+            ["--remount-ro", "/dev"],
+            ["--remount-ro", "/"],
+            ["--chdir", HOME],
+            ["--json-status-fd", "3", "--block-fd", "5"],
+        ]
         if seccomp_filter():
             parts += [["--seccomp", "4"]]
         return list(itertools.chain.from_iterable(parts))
@@ -219,16 +227,8 @@ def _first_process(folder: Path) -> int:
 def _check_program(root: int, name: str, spec: ContainerSpec) -> None:
     """Raises InputError for a program that the container does not have."""
     folders = [""] if "/" in name else [f"{part}/" for part in spec.variables(HOME, RUN)["PATH"].split(":")]
-    for folder in folders:
-        with contextlib.suppress(OSError):
-            os.close(open_inside(root, f"{folder}{name}", os.O_PATH))
-            return
-    raise InputError(f"argv must name a program of the container; got {name!r}")
-
-
-def _copy(source: str, target: str) -> None:
-    os.makedirs(target, exist_ok=True)
-    subprocess.run(["cp", "-a", source, target], check=True, capture_output=True)
+    if not any(inside.has_file(root, f"{folder}{name}") for folder in folders):
+        raise InputError(f"argv must name a program of the container; got {name!r}")
 
 
 @dataclasses.dataclass(eq=False)
@@ -250,6 +250,9 @@ class BubblewrapContainer:
 
     def host_path(self, path: str) -> Path:
         return Path(f"/proc/{self.pid}/root{path}")
+
+    def open_folder(self, path: str) -> int:
+        return inside.open_folder(self._root, path)
 
     def read(self, path: str, limit: int = 1 << 20) -> bytes:
         if path == f"{RUN}/log":  # bubblewrap began before there was an inside
@@ -274,23 +277,25 @@ class BubblewrapContainer:
     async def pause(self) -> None:
         self._isolation.launcher.events(self.id)
         if not self._paused:
-            await asyncio.to_thread(self._signal_all, signal.SIGSTOP)
             self._paused = True
+            await asyncio.to_thread(self._stop_all)
 
     async def resume(self) -> None:
         self._isolation.launcher.events(self.id)
         if self._paused:
-            await asyncio.to_thread(self._signal_all, signal.SIGCONT)
+            await asyncio.to_thread(_signal, _same_namespace(self.pid), signal.SIGCONT)
             self._paused = False
 
-    def _signal_all(self, number: int) -> None:
-        """To each process of the container's own pid namespace, until none is new."""
-        told: set[int] = set()
-        while new := set(_same_namespace(self.pid)) - told:
-            for pid in new:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, number)
-            told |= new
+    def _stop_all(self) -> None:
+        """Until each process of the container's pid namespace is seen to stand still: one that runs could let others go
+        on, or have a number that was told before. Raises SandboxFailure.
+        """
+        until = time.monotonic() + _STILL_S
+        while running := [pid for pid in _same_namespace(self.pid) if state_of(pid) in RUNNING]:
+            if time.monotonic() > until:
+                raise SandboxFailure("container", f"its programs did not stand still within {_STILL_S:g} s")
+            _signal(running, signal.SIGSTOP)
+            time.sleep(0.001)
 
     def processes(self) -> list[Process]:
         return processes_below(self.pid)
@@ -307,14 +312,16 @@ class BubblewrapContainer:
         try:
             await self.pause()
             for path in SAVED:
-                await asyncio.to_thread(_copy, f"/proc/{self.pid}/root{path}/.", f"{place}{path}")
-        except (OSError, subprocess.CalledProcessError) as error:
-            shutil.rmtree(place, ignore_errors=True)
+                await copy_folder(self.open_folder(path), Path(f"{place}{path}"), self.spec.disk_mib << 20)
+        except OSError as error:
+            remove_tree(place)
             raise SandboxFailure("disk", f"a snapshot could not be taken: {error}") from error
         finally:
             if not was_paused and not self._closed:
                 await self.resume()
-        return self._isolation.snapshots.keep(name, place, ({"kind": "folder", "folder": str(place)},))
+        return await asyncio.to_thread(
+            self._isolation.snapshots.keep, name, place, ({"kind": "folder", "folder": str(place)},)
+        )
 
     async def checkpoint(self, name: str) -> Checkpoint:
         raise SandboxFailure("container", await self._isolation.why_not_live())
@@ -327,6 +334,12 @@ class BubblewrapContainer:
             self._closed = True
             os.close(self._root)
             await self._isolation.remove(self.id, self.pid, self._folder, self._group)
+
+
+def _signal(pids: Iterable[int], number: int) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
 
 
 def _same_namespace(first: int) -> list[int]:

@@ -57,6 +57,11 @@ class Checkpoint:
     bytes: int  # of memory, that the images take on this machine's disk
     disk: Path | None = None  # the container's own, where it has ended: one restored container takes it
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether it can be restored: nothing has begun with its disk."""
+        return self.images.is_dir() and (self.disk is None or self.disk.exists())
+
 
 def mounts_of(mountinfo: str, shown: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
     """The mounts of a container that it does not make by itself: their places by keys, and what each is to show.

@@ -17,12 +17,13 @@ from tars_jax.sandbox.computer.contained_guest import ContainedGuest
 from tars_jax.sandbox.computer.container import Container, Isolation, Snapshot
 from tars_jax.sandbox.computer.forks import FORKS, Saved, open_all, save
 from tars_jax.sandbox.computer.guest_client import GuestMachine
-from tars_jax.sandbox.computer.home import File, Tree, packed, read_home
+from tars_jax.sandbox.computer.home import File, Tree, Unreadable, packed, read_home
 from tars_jax.sandbox.computer.isolation import open_isolation
 from tars_jax.sandbox.computer.keeping import can_keep, leave, taken_over
 from tars_jax.sandbox.computer.processes import Process
 from tars_jax.sandbox.computer.recording import Recording
 from tars_jax.sandbox.computer.spec import ContainerSpec
+from tars_jax.sandbox.computer.whole import done_or_undone
 from tars_jax.sandbox.failures import SandboxFailure
 
 
@@ -52,11 +53,14 @@ class Computer:
             raise SandboxFailure("guest", f"the home folder could not be filled: {done.stderr[:200]!r}")
 
     async def home(self, leaving_out: Collection[str] = ()) -> tuple[dict[str, File], frozenset[str]]:
-        """The files and the folders below the home folder, as `read_home` finds them. Raises TooMuch."""
+        """The files and the folders below the home folder, as `read_home` finds them. Raises Unreadable."""
         try:
-            return await asyncio.to_thread(read_home, self.container.host_path(self.machine.home), leaving_out)
+            folder = self.container.open_folder(self.machine.home)
+            return await asyncio.to_thread(read_home, folder, leaving_out)
         except OSError as error:
-            raise SandboxFailure("container", f"the home folder cannot be read: {error}") from error
+            if await self.container.wait(0) is not None:
+                raise SandboxFailure("container", f"it has ended: {error}") from error
+            raise Unreadable(f"the home folder cannot be read: {error}") from error
 
     async def processes(self) -> list[Process]:
         """What runs inside besides the guest."""
@@ -95,7 +99,13 @@ class Computer:
         if not way:
             way = computers.forks if (await self.machine.client.call("running"))[0]["programs"] else "files"
         record = computers.forks == "replay"
-        return await save(computers.isolation(), self.guest, way, self._begun_from, record=record, at=at)
+        work = save(computers.isolation(), self.guest, way, self._begun_from, record=record, at=at)
+        return await done_or_undone(work, lambda saved: saved.remove())
+
+    async def snapshot(self, name: str) -> Snapshot:
+        """Its files as they are now. Raises SandboxFailure."""
+        remove = self._of_computers().isolation().remove_snapshot
+        return await done_or_undone(self.container.snapshot(name), remove)
 
     async def opened(self, saved: Saved) -> Computer:
         """A computer that goes on from a moment of this one, which `save` has kept. Raises SandboxFailure."""
@@ -205,12 +215,15 @@ class Computers:
         return Computer(guest, "adopted", self)
 
     async def restore(self, spec: ContainerSpec, checkpoint: Checkpoint, token: str) -> Computer:
-        """The computer that another process has suspended. Raises SandboxFailure."""
+        """The computer that another process has suspended. Raises SandboxFailure; a checkpoint that is whole stays."""
         guest = ContainedGuest(self.isolation(), spec, checkpoint=checkpoint, token=token)
         try:
             await guest.__aenter__()
-        finally:
-            await self.isolation().remove_checkpoint(checkpoint)
+        except BaseException:
+            if not checkpoint.is_whole:
+                await self.isolation().remove_checkpoint(checkpoint)
+            raise
+        await self.isolation().remove_checkpoint(checkpoint)
         return Computer(guest, "adopted", self)
 
     def adopt_snapshot(self, snapshot: Snapshot) -> bool:

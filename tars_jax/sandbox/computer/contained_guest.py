@@ -124,17 +124,23 @@ class ContainedGuest:
         return self._suspended
 
     async def resume(self) -> None:
-        """Twice is once. Raises SandboxFailure; the computer is then gone."""
-        suspended, self._suspended = self._suspended, None
+        """Twice is once. Raises SandboxFailure; the computer is then gone, unless it is `suspended` as before."""
+        suspended = self._suspended
         if suspended is None:
             return
         client = self.machine.client
         try:
             self.container = container = await self._isolation.restore(self._inner, suspended)
             client.move(container.dial, self._pid(container))
-        finally:
-            await self._isolation.remove_checkpoint(suspended)
-            await client.links.come_back()
+        except SandboxFailure:
+            if not suspended.is_whole:
+                self._suspended = None
+                await self._isolation.remove_checkpoint(suspended)
+                await client.links.come_back()
+            raise
+        self._suspended = None
+        await self._isolation.remove_checkpoint(suspended)
+        await client.links.come_back()
         await client.call("hello")
 
     async def __aexit__(self, *_: object) -> None:

@@ -51,8 +51,12 @@ class Container(Protocol):
 
     def host_path(self, path: str) -> Path:
         """Where this process sees a path of the inside. An agent can put symbolic links there that lead out for whoever
-        follows them from here: read with `read`, connect with `connect`, which follow none to the outside.
+        follows them from here: use `read`, `open_folder` and `connect`, which follow none.
         """
+        ...
+
+    def open_folder(self, path: str) -> int:
+        """A descriptor to read a folder of the inside. Raises OSError."""
         ...
 
     def read(self, path: str, limit: int = 1 << 20) -> bytes:

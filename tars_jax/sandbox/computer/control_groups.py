@@ -109,8 +109,11 @@ class ControlGroup:
             if controller in hierarchy.controllers:
                 (folder / file).write_text(str(value))
                 self.limited.add(controller)
-        for file, value in (("memory.memsw.limit_in_bytes", memory), ("memory.swap.max", 0)):
-            with contextlib.suppress(OSError):  # where swap is not counted
+        # Version 2 counts buffers of sockets with all other memory, version 1 apart, and only where there is a limit.
+        for file, value in (
+            ("memory.memsw.limit_in_bytes", memory), ("memory.swap.max", 0), ("memory.kmem.tcp.limit_in_bytes", memory)
+        ):  # fmt: skip
+            with contextlib.suppress(OSError):  # where that is not counted
                 if "memory" in hierarchy.controllers and (folder / file).exists():
                     (folder / file).write_text(str(value))
         if "cpu" in hierarchy.controllers and spec.cpus is not None:

@@ -7,7 +7,7 @@ import contextlib
 import os
 import socket
 
-from tars_jax.sandbox.computer.launcher.syscalls import open_inside
+from tars_jax.sandbox.computer.inside import open_inside
 
 FOLDER, NAME = "/run/guest", "socket"  # the folder is root's alone, inside too
 _TAKEN = b"\1"  # says to the guest that a connection is in use (guest/dialing.py)

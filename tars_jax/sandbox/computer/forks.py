@@ -12,7 +12,7 @@ from tars_jax.sandbox.computer.checkpoints import Checkpoint
 from tars_jax.sandbox.computer.contained_guest import ContainedGuest
 from tars_jax.sandbox.computer.container import Isolation, Snapshot
 from tars_jax.sandbox.computer.guest_client import GuestError
-from tars_jax.sandbox.computer.home import TooMuch, read_home
+from tars_jax.sandbox.computer.home import Unreadable, read_home
 from tars_jax.sandbox.computer.recording import Recording, replay
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.failures import SandboxFailure
@@ -128,8 +128,8 @@ class SavedRecord:
 
 async def _home(guest: ContainedGuest) -> object:
     try:
-        return await asyncio.to_thread(read_home, guest.host_path(guest.machine.home))
-    except (TooMuch, OSError) as error:
+        return await asyncio.to_thread(read_home, guest.container.open_folder(guest.machine.home))
+    except (Unreadable, OSError) as error:
         raise SandboxFailure("diverged", f"home folders cannot be compared: {error}") from error
 
 

@@ -129,7 +129,7 @@ class GvisorIsolation(NamespaceIsolation):
             for descriptor in descriptors:
                 os.close(descriptor)
             said = self.runsc.errors(folder / "runsc.log")
-            await asyncio.shield(self._give_up(id, folder, group))
+            await asyncio.shield(self._give_up(id, folder, group, checkpoint))
             if isinstance(error, NotStarted) and checkpoint is None and _is_missing_program(str(error)):
                 raise InputError(f"argv must name a program of the container; got {argv[0]!r}: {error}") from None
             if isinstance(error, OSError | subprocess.CalledProcessError | NotStarted | TimeoutError):
@@ -163,8 +163,10 @@ class GvisorIsolation(NamespaceIsolation):
         plan["binds"] = {path: host for path, host in plan["binds"].items() if path not in over}
         return {**plan, "system": {**system, **over}}
 
-    async def _give_up(self, id: str, folder: Path, group: ControlGroup | None) -> None:
-        await super()._give_up(id, folder, group)
+    async def _give_up(
+        self, id: str, folder: Path, group: ControlGroup | None, checkpoint: Checkpoint | None = None
+    ) -> None:  # fmt: skip
+        await super()._give_up(id, folder, group, checkpoint)
         self.runsc.forget(id)
 
 
@@ -185,7 +187,7 @@ def _bundle(
     """The container's config.json, as the Open Container Initiative has it."""
     user, capabilities = (0, _CAPABILITIES) if listen else (USER_ID, [])
     kinds = ("bounding", "effective", "permitted")
-    limits = {"RLIMIT_NPROC": spec.processes, "RLIMIT_NOFILE": 65536, "RLIMIT_CORE": 0}
+    limits = {"RLIMIT_NPROC": spec.processes, "RLIMIT_NOFILE": spec.open_files, "RLIMIT_CORE": 0}
     shared = ["nosuid", "nodev", "mode=1777", f"size={spec.shared_memory_mib}m"]
     mounts = [
         {"destination": "/proc", "type": "proc", "source": "proc"},

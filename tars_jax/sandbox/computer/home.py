@@ -35,8 +35,8 @@ class File:
 Tree: TypeAlias = Mapping[str, File]  # paths below the home folder, such as "box/a.txt"
 
 
-class TooMuch(Exception):
-    """The folder holds more than anybody reads."""
+class Unreadable(Exception):
+    """The folder holds more than anybody reads, or is not there to be read: whoever works in it has made it so."""
 
 
 def packed(files: Tree, folders: tuple[str, ...] = ()) -> bytes:
@@ -54,49 +54,70 @@ def packed(files: Tree, folders: tuple[str, ...] = ()) -> bytes:
     return archive.getvalue()
 
 
-def read_home(home: Path, leaving_out: Collection[str] = ()) -> tuple[dict[str, File], frozenset[str]]:
+def read_home(folder: int | Path, leaving_out: Collection[str] = ()) -> tuple[dict[str, File], frozenset[str]]:
     """The regular files below a folder, and the folders. Links, sockets and devices are neither.
 
-    `home`: as this process sees it; an agent may own what is in it, and nothing above it. `leaving_out`: names in it
-    that are not looked into, such as .cache. Raises TooMuch for more than MOST_FILES files or MOST_BYTES in all,
+    `folder`: an open one, which is taken over, or one whose path nobody else can change. `leaving_out`: names in it
+    that are not looked into, such as .cache. Raises Unreadable for more than MOST_FILES files or MOST_BYTES in all,
     OSError where the folder itself cannot be read.
     """
     files: dict[str, File] = {}
     folders: set[str] = set()
     size = 0
-    for path, status, data in _walk(home, leaving_out):
-        if stat.S_ISDIR(status.st_mode):
+    top = folder if isinstance(folder, int) else os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    for path, data in _walk(top, leaving_out):
+        if data is None:
             folders.add(path)
         else:
-            files[path] = File(data, bool(status.st_mode & 0o100))
-            size += len(data)
+            files[path] = data
+            size += len(data.data)
         if len(files) + len(folders) > MOST_FILES or size > MOST_BYTES:
-            raise TooMuch(f"more than {MOST_FILES} files or {MOST_BYTES} bytes")
+            raise Unreadable(f"more than {MOST_FILES} files or {MOST_BYTES} bytes")
     return files, frozenset(folders)
 
 
-def _walk(home: Path, leaving_out: Collection[str]) -> Iterator[tuple[str, os.stat_result, bytes]]:
-    """Files and folders, which may change meanwhile: one that has gone is left out."""
-    for folder, names, files, descriptor in os.fwalk(home, follow_symlinks=False):
-        below = os.path.relpath(folder, home)
-        prefix = "" if below == "." else f"{below}/"
-        if not prefix:
-            names[:] = [name for name in names if name not in leaving_out]
-            files = [name for name in files if name not in leaving_out]
-        if prefix.count("/") >= _DEEPEST:
-            raise TooMuch(f"more than {_DEEPEST} folders in each other")
-        for name in (*names, *files):
+def _walk(top: int, leaving_out: Collection[str]) -> Iterator[tuple[str, File | None]]:
+    """Files and folders (None), which may change meanwhile: one that has gone is left out. No more is listed or read
+    than is taken from here.
+    """
+    waiting = [(top, "")]
+    try:
+        while waiting:
+            folder, prefix = waiting.pop()
             try:
-                flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-                status = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
-                if stat.S_ISDIR(status.st_mode):
-                    yield prefix + name, status, b""
-                if not stat.S_ISREG(status.st_mode):
-                    continue
-                opened = os.open(name, flags, dir_fd=descriptor)
-            except OSError:
-                continue
-            with open(opened, "rb") as file:
-                status = os.fstat(opened)
-                if stat.S_ISREG(status.st_mode):
-                    yield prefix + name, status, file.read(MOST_BYTES + 1)
+                with os.scandir(folder) as entries:
+                    for entry in entries:
+                        if prefix or entry.name not in leaving_out:
+                            yield from _entry(folder, entry, prefix, waiting)
+            finally:
+                os.close(folder)
+    finally:
+        for folder, _ in waiting:
+            os.close(folder)
+
+
+def _entry(
+    folder: int, entry: os.DirEntry[str], prefix: str, waiting: list[tuple[int, str]]
+) -> Iterator[tuple[str, File | None]]:
+    path, is_folder = prefix + entry.name, False
+    try:
+        is_folder = entry.is_dir(follow_symlinks=False)
+        if not is_folder and not entry.is_file(follow_symlinks=False):
+            return
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | (os.O_DIRECTORY if is_folder else 0)
+        opened = os.open(entry.name, flags, dir_fd=folder)
+    except OSError:  # it has gone, or is closed to its own owner
+        if is_folder:
+            yield path, None
+        return
+    if is_folder:
+        if prefix.count("/") >= _DEEPEST:
+            os.close(opened)
+            raise Unreadable(f"more than {_DEEPEST} folders in each other")
+        waiting.append((opened, f"{path}/"))
+        yield path, None
+        return
+    with open(opened, "rb") as file:
+        status = os.fstat(opened)
+        if stat.S_ISREG(status.st_mode):
+            yield path, File(file.read(MOST_BYTES + 1), bool(status.st_mode & 0o100))

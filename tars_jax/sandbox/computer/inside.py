@@ -1,4 +1,7 @@
-"""Files and sockets of a container as the host reads them, with paths that lead nowhere but into the container."""
+"""Files, folders and sockets of a container as the host opens them: it follows no link that the inside can change.
+
+Every reader of a path inside goes through `open_inside`, in each kind of isolation.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,30 @@ import socket
 import stat
 from pathlib import Path
 
-from tars_jax.sandbox.computer.launcher.syscalls import open_inside
+from tars_jax.sandbox.computer.guest.roots import BENEATH, IN_ROOT, NO_MAGICLINKS, NO_SYMLINKS, openat2
+
+
+def open_inside(root: int, path: str, flags: int, mode: int = 0o600) -> int:
+    """Opens `path`, absolute or not, below the folder `root` (a descriptor). Raises OSError, for a link on the way too.
+
+    Whatever an agent does to the names meanwhile, what is opened lies below `root`.
+    """
+    names = os.fsencode(path).lstrip(b"/") or b"."
+    return openat2(root, names, flags | os.O_CLOEXEC, mode, BENEATH | NO_SYMLINKS | NO_MAGICLINKS)
+
+
+def has_file(root: int, path: str) -> bool:
+    """Whether a program inside would find it, by links that stay inside. For a root in which no program has begun."""
+    try:
+        os.close(openat2(root, os.fsencode(path), os.O_PATH | os.O_CLOEXEC, 0, IN_ROOT | NO_MAGICLINKS))
+    except OSError:
+        return False
+    return True
+
+
+def open_folder(root: int, path: str) -> int:
+    """A descriptor to read a folder below `root`. Raises OSError."""
+    return open_inside(root, path, os.O_RDONLY | os.O_DIRECTORY)
 
 
 def open_file(root: int, path: str) -> int:

@@ -43,6 +43,9 @@ class NamespaceContainer:
     def host_path(self, path: str) -> Path:
         return Path(f"/proc/{self.pid}/root{path}")
 
+    def open_folder(self, path: str) -> int:
+        return inside.open_folder(self._root, path)
+
     def read(self, path: str, limit: int = 1 << 20) -> bytes:
         return inside.read(self._root, path, limit)
 
@@ -102,7 +105,7 @@ class NamespaceContainer:
         except (OSError, subprocess.CalledProcessError) as error:
             shutil.rmtree(place, ignore_errors=True)
             raise SandboxFailure("disk", f"a snapshot could not be taken: {error}") from error
-        return self._isolation.snapshots.keep(name, place, (layer, *self.layers))
+        return await asyncio.to_thread(self._isolation.snapshots.keep, name, place, (layer, *self.layers))
 
     async def checkpoint(self, name: str) -> Checkpoint:
         """Files and processes at one moment; the container goes on."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import os
 import shutil
@@ -146,7 +147,7 @@ class NamespaceIsolation:
             for descriptor in descriptors:
                 os.close(descriptor)
             said = errors_of(folder / "criu.log") if checkpoint is not None else ""
-            await asyncio.shield(self._give_up(id, folder, group))
+            await asyncio.shield(self._give_up(id, folder, group, checkpoint))
             if isinstance(error, NotStarted) and checkpoint is None and str(error).startswith(_NO_PROGRAM):
                 raise InputError(f"argv must name a program of the container; got {argv[0]!r}: {error}") from None
             if isinstance(error, OSError | subprocess.CalledProcessError | NotStarted | TimeoutError):
@@ -168,7 +169,12 @@ class NamespaceIsolation:
         disk: dict[str, Any], layers: Sequence[dict[str, Any]],
     ) -> dict[str, Any]:  # fmt: skip
         """What the launcher needs to know; launcher/ reads it."""
-        limits = {"RLIMIT_CORE": 0, "RLIMIT_NOFILE": 65536, "RLIMIT_MEMLOCK": 1 << 20, "RLIMIT_MSGQUEUE": 1 << 20}
+        limits = {
+            "RLIMIT_CORE": 0,
+            "RLIMIT_NOFILE": spec.open_files,
+            "RLIMIT_MEMLOCK": 1 << 20,
+            "RLIMIT_MSGQUEUE": 1 << 20,
+        }
         if "memory" not in group.limited:
             limits["RLIMIT_AS"] = spec.memory_mib << 20
         if "pids" not in group.limited:
@@ -181,8 +187,14 @@ class NamespaceIsolation:
             "shared_memory_mib": spec.shared_memory_mib, "cgroups": group.entrances, "rlimits": limits,
         }  # fmt: skip
 
-    async def _give_up(self, id: str, folder: Path, group: ControlGroup | None) -> None:
+    async def _give_up(
+        self, id: str, folder: Path, group: ControlGroup | None, checkpoint: Checkpoint | None = None
+    ) -> None:  # fmt: skip
+        """Ends a container. `checkpoint`: that which it was to go on from, and could not: it has its disk again."""
         await self._launcher.end(id)
+        if checkpoint is not None and checkpoint.disk is not None:
+            with contextlib.suppress(FileNotFoundError):
+                (folder / "disk.ext4").rename(checkpoint.disk)
         await self._remove(id, folder, group)
 
     async def close_container(self, container: NamespaceContainer, folder: Path, group: ControlGroup) -> None:

@@ -8,6 +8,8 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 
+RUNNING = frozenset("RS")  # states of processes that may do something
+MOST_LISTED = 256 << 10  # bytes of a table of sockets: those that listen come first in it
 _LISTENS = "0A"  # the state of a socket in /proc/net/tcp
 
 
@@ -27,15 +29,16 @@ def processes_below(first: int) -> list[Process]:
 
 
 def listening_ports(first: int, holders: Iterable[int] | None = None) -> frozenset[int]:
-    """The TCP ports that anybody listens at in the network of a process, this machine's number of it.
+    """The TCP ports that anybody listens at in the network of a process, this machine's number of it; of more than some
+    1,700 sockets the first.
 
     `holders`: the processes that are asked about, where others are in that network, too.
     """
     ports, held = set(), None if holders is None else set().union(*map(_sockets, holders))
     for name in ("tcp", "tcp6"):
         try:
-            with open(f"/proc/{first}/net/{name}", encoding="ascii") as lines:
-                fields = [line.split() for line in lines][1:]
+            with open(f"/proc/{first}/net/{name}", encoding="ascii") as file:
+                fields = [line.split() for line in file.read(MOST_LISTED).split("\n")[1:-1]]
         except OSError:
             continue
         listening = [each for each in fields if each[3] == _LISTENS and (held is None or each[9] in held)]
@@ -61,28 +64,31 @@ def tell() -> None:
     print(json.dumps({"processes": seen, "ports": sorted(listening_ports(1))}))
 
 
-def _descendants(pid: int) -> Iterator[int]:
-    try:
-        threads = os.listdir(f"/proc/{pid}/task")
-    except OSError:
-        return
-    for thread in threads:
-        try:
-            with open(f"/proc/{pid}/task/{thread}/children", encoding="ascii") as file:
-                children = [int(word) for word in file.read().split()]
-        except OSError:
-            continue
-        for child in children:
-            yield child
-            yield from _descendants(child)
+def _descendants(first: int) -> Iterator[int]:
+    """Without recursion, as programs can make children of children as often as they may have processes."""
+    waiting = [first]
+    while waiting:
+        pid = waiting.pop()
+        with contextlib.suppress(OSError):
+            for thread in os.listdir(f"/proc/{pid}/task"):
+                with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{thread}/children") as file:
+                    children = [int(word) for word in file.read().split()]
+                    yield from children
+                    waiting += children
 
 
-def _session(pid: int) -> str:
+def state_of(pid: int) -> str:
+    """A letter, such as R; X where it has ended."""
+    return _stat(pid)[0]
+
+
+def _stat(pid: int) -> list[str]:
+    """What /proc tells of it behind its name."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-            return file.read().rpartition(") ")[2].split()[3]
-    except (OSError, IndexError):
-        return "0"
+            return file.read().rpartition(") ")[2].split()
+    except OSError:
+        return ["X", "0", "0", "0"]
 
 
 def _process(pid: int) -> Process | None:
@@ -100,6 +106,6 @@ def _process(pid: int) -> Process | None:
         program = os.readlink(f"/proc/{pid}/exe").removesuffix(" (deleted)")
     except OSError:  # another user's
         program = argv[0] if argv else status["Name"]
-    own = {"NSpid": str(pid), "NSsid": _session(pid)}  # where the kernel knows of no other numbers
+    own = {"NSpid": str(pid), "NSsid": _stat(pid)[3]}  # where the kernel knows of no other numbers
     inside, session = (int(status.get(name, default).split()[-1]) for name, default in own.items())
     return Process(inside, os.path.basename(program), argv, status["State"][0] in "Tt", session)

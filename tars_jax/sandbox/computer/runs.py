@@ -6,10 +6,10 @@ import contextlib
 import fcntl
 import os
 import secrets
-import shutil
 from pathlib import Path
 
 from tars_jax.sandbox.computer.control_groups import remove_groups
+from tars_jax.sandbox.computer.removing import remove_tree
 
 
 class RunFolder:
@@ -49,7 +49,7 @@ class RunFolder:
         return 1 + max((int(name) for name in names if name.isdecimal()), default=0)
 
     def close(self) -> None:
-        shutil.rmtree(self.path, ignore_errors=True)
+        remove_tree(self.path)
         os.close(self._lock)
 
 
@@ -57,4 +57,4 @@ def _remove_deserted(run: Path) -> None:
     with contextlib.suppress(OSError), open(run / "lock", "a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         remove_groups(run.name.removeprefix("run-"))
-        shutil.rmtree(run, ignore_errors=True)
+        remove_tree(run)

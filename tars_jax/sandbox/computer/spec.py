@@ -45,6 +45,11 @@ class ContainerSpec:
             if not name or "=" in name or "\0" in name + value:
                 raise InputError(f"environment of a container must be names and texts; got {name!r}")
 
+    @property
+    def open_files(self) -> int:
+        """That one process may have; all of them together a million at most, or a thousand each."""
+        return max(1024, (1 << 20) // self.processes)
+
     def variables(self, home: str, run: str) -> dict[str, str]:
         """The environment of the first process."""
         standard = {

@@ -20,8 +20,10 @@ from pathlib import Path
 from tars_jax import InputError
 from tars_jax.sandbox.computer.checkpoints import Checkpoint
 from tars_jax.sandbox.computer.container import Container, Isolation, Snapshot
+from tars_jax.sandbox.computer.copying import copy_folder
 from tars_jax.sandbox.computer.inside import connect_to
 from tars_jax.sandbox.computer.processes import Process, listening_ports, processes_below
+from tars_jax.sandbox.computer.removing import remove_tree
 from tars_jax.sandbox.computer.runs import RunFolder
 from tars_jax.sandbox.computer.snapshots import Snapshots
 from tars_jax.sandbox.computer.spec import ContainerSpec
@@ -57,7 +59,7 @@ class Unisolated:
             made.mkdir(mode=0o700)
         try:
             if snapshot is not None:
-                await asyncio.to_thread(_copy, Path(snapshot.layers[0]["folder"]), home)
+                await _copy(Path(snapshot.layers[0]["folder"]), home, spec)
             process = await self._start(spec, argv, home, run, listen=listen)
         except OSError as error:
             shutil.rmtree(folder, ignore_errors=True)
@@ -90,11 +92,15 @@ class Unisolated:
     def forget(self, container: UnisolatedContainer) -> None:
         self._open.discard(container)
 
-    def keep(self, name: str, home: Path) -> Snapshot:
-        """Copies a home. Raises OSError, shutil.Error."""
+    async def keep(self, name: str, home: Path, spec: ContainerSpec) -> Snapshot:
+        """Copies a home. Raises OSError."""
         place = self._snapshots.place(name)
-        _copy(home, place)
-        return self._snapshots.keep(name, place, ({"kind": "folder", "folder": str(place)},))
+        try:
+            await _copy(home, place, spec)
+        except BaseException:
+            await asyncio.to_thread(remove_tree, place)
+            raise
+        return await asyncio.to_thread(self._snapshots.keep, name, place, ({"kind": "folder", "folder": str(place)},))
 
     async def remove_snapshot(self, snapshot: Snapshot) -> None:
         await asyncio.to_thread(self._snapshots.remove, snapshot, [])
@@ -139,6 +145,9 @@ class UnisolatedContainer:
     def host_path(self, path: str) -> Path:
         return Path(path)
 
+    def open_folder(self, path: str) -> int:
+        return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+
     def read(self, path: str, limit: int = 1 << 20) -> bytes:
         with open(path, "rb") as file:
             return file.read(limit)
@@ -182,8 +191,8 @@ class UnisolatedContainer:
     async def snapshot(self, name: str) -> Snapshot:
         await self.pause()
         try:
-            return await asyncio.to_thread(self._isolation.keep, name, Path(self.home))
-        except (OSError, shutil.Error) as error:
+            return await self._isolation.keep(name, Path(self.home), self.spec)
+        except OSError as error:
             raise SandboxFailure("disk", f"a snapshot could not be taken: {error}") from error
         finally:
             await self.resume()
@@ -207,7 +216,7 @@ class UnisolatedContainer:
             self._signal_all(signal.SIGKILL)
             await self._process.wait()
         self._isolation.forget(self)
-        await asyncio.to_thread(shutil.rmtree, self._folder, True)
+        await asyncio.to_thread(remove_tree, self._folder)
 
 
 def _bind(listener: socket.socket, path: Path) -> None:
@@ -219,11 +228,5 @@ def _bind(listener: socket.socket, path: Path) -> None:
         os.close(folder)
 
 
-def _copy(source: Path, target: Path) -> None:
-    shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True, ignore=_no_files)
-
-
-def _no_files(folder: str, names: list[str]) -> set[str]:
-    """Sockets and pipes, which belong to programs."""
-    paths = {name: Path(folder, name) for name in names}
-    return {name for name, path in paths.items() if path.is_socket() or path.is_fifo()}
+async def _copy(source: Path, target: Path, spec: ContainerSpec) -> None:
+    await copy_folder(os.open(source, os.O_RDONLY | os.O_DIRECTORY), target, spec.disk_mib << 20)

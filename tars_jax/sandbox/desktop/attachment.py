@@ -21,8 +21,10 @@ from tars_jax.sandbox.desktop.windows import Windows
 class Attachment:
     """Belongs to one thread at a time."""
 
-    def __init__(self, server: XServer, inside: Inside, before: Devices | None = None) -> None:
-        """`before`: the devices of an earlier connection, whose keys are still held down.
+    def __init__(
+        self, server: XServer, inside: Inside, size: tuple[int, int], before: Devices | None = None
+    ) -> None:  # fmt: skip
+        """`size`: that the screen must have. `before`: the devices of an earlier connection, whose keys are still held.
 
         Raises SandboxFailure where the server is gone, or one of GONE.
         """
@@ -32,7 +34,7 @@ class Attachment:
             self.devices = Devices(self.connection) if before is None else before.moved(self.connection)
             self.windows = Windows(self.connection, clients)
             self._cursor = Cursor(self.connection)
-            self._frames = FrameBuffer(server.frame_buffer())
+            self._frames = FrameBuffer(server.frame_buffer(), size)
         except BaseException:
             self.connection.close()
             raise

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import dataclasses
 import secrets
+import signal
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
@@ -28,18 +29,21 @@ from tars_jax.sandbox.desktop.screenshot import Screenshot
 from tars_jax.sandbox.desktop.server import XServer
 from tars_jax.sandbox.desktop.session import ENVIRONMENT, find_applications, start_window_manager
 from tars_jax.sandbox.desktop.windows import Window, paint_root
-from tars_jax.sandbox.failures import SandboxFailure
+from tars_jax.sandbox.failures import Broken, SandboxFailure
 
 T = TypeVar("T")
 
 CALL_S = 30.0  # beyond the time that a call waits by itself
 POLL_S = 0.02
+ENDS_IN_S = 0.5  # behind the end of its connections
+ENDED_BY = frozenset((signal.SIGHUP, signal.SIGINT, signal.SIGKILL, signal.SIGTERM))  # its own faults have others
 
 
 class Desktop:
     """Made by `start`. Calls may come from several tasks; they are carried out one after the other.
 
-    Every call raises SandboxFailure of the kind "desktop" once the X server has died or does not answer.
+    Every call raises SandboxFailure of the kind "desktop" once the X server has died or does not answer, and Broken
+    where programs of the inside have ended it, or write another screen than its own.
     """
 
     def __init__(self, machine: Machine, config: DesktopConfig, server: XServer, inside: Inside) -> None:
@@ -118,7 +122,7 @@ class Desktop:
         await self._attach()
 
     async def _attach(self) -> None:
-        attach = self._thread.submit(Attachment, self._server, self.inside, self._devices)
+        attach = self._thread.submit(Attachment, self._server, self.inside, self.size, self._devices)
         try:
             self._attachment = await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(attach)), CALL_S)
         except TimeoutError as late:
@@ -268,6 +272,12 @@ class Desktop:
         self._attachment = None
         self.inside.close()
 
+    async def _raise_if_ended(self) -> None:
+        """Raises Broken where somebody inside has ended the X server: it is a program of the agent's own user."""
+        status = await self.machine.wait(self._server.process, ENDS_IN_S)
+        if status is not None and -status in ENDED_BY:
+            raise Broken(f"the X server was ended inside, by signal {-status}")
+
     async def _call(self, work: Callable[[Attachment], T], *, wait_ms: float = 0.0) -> T:
         async with self._links.in_use("a desktop"):
             attachment = self._attachment
@@ -279,8 +289,10 @@ class Desktop:
             except TimeoutError as late:
                 attachment.cut()
                 running.add_done_callback(lambda done: done.cancelled() or done.exception())
+                await self._raise_if_ended()
                 raise SandboxFailure("desktop", f"the X server has not answered within {CALL_S:g} s") from late
             except GONE as gone:
+                await self._raise_if_ended()
                 raise SandboxFailure("desktop", f"the X server is gone: {gone}") from gone
             except error.XError as refused:
                 raise SandboxFailure("desktop", f"the X server refused a request: {refused}") from refused

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import socket
 
-from tars_jax.sandbox.computer.inside import open_file
-from tars_jax.sandbox.computer.launcher.syscalls import open_inside
+from tars_jax.sandbox.computer.inside import open_file, open_folder, open_inside
 from tars_jax.sandbox.computer.machine import Machine
 
 
 class Inside:
-    """The root of a machine. Every path is resolved as a program of the inside would."""
+    """The root of a machine. Every path is followed as far as there is no link."""
 
     def __init__(self, machine: Machine) -> None:
         self.open_root(machine)
@@ -26,7 +25,7 @@ class Inside:
 
     def folder(self, path: str) -> int:
         """A descriptor of a folder. Raises OSError."""
-        return open_inside(self._root, path, os.O_RDONLY | os.O_DIRECTORY)
+        return open_folder(self._root, path)
 
     def read(self, path: str, limit: int = 1 << 20, *, end: bool = False) -> bytes:
         """At most `limit` bytes from the beginning of a file, or from its end. Raises OSError."""

@@ -9,9 +9,10 @@ import numpy as np
 from Xlib.ext import xfixes
 
 from tars_jax.sandbox.desktop.connection import Connection
-from tars_jax.sandbox.failures import SandboxFailure
+from tars_jax.sandbox.failures import Broken
 
 HEADER = struct.Struct(">20I")  # the start of an XWD file (XWDFile.h), version 7
+MOST_PADDING, MOST_HEADER = 64, 1 << 16  # bytes of a row; bytes, and colors
 XWD_VERSION, LEAST_SIGNIFICANT_FIRST = 7, 0
 
 
@@ -22,29 +23,36 @@ class FrameBuffer:
     the process that reads it.
     """
 
-    def __init__(self, file: int) -> None:
-        """Takes the open file over. Raises SandboxFailure for one that is no such screen."""
+    def __init__(self, file: int, expected: tuple[int, int]) -> None:
+        """Takes the open file over. Raises Broken for one that is no such screen of the `expected` width and height:
+        programs of the inside can write another header, and what is read from here must have bounds.
+        """
         self._file = file
         header = os.pread(self._file, HEADER.size, 0)
         if len(header) < HEADER.size:
-            raise SandboxFailure("desktop", "the X server's frame buffer has no header")
+            os.close(self._file)
+            raise Broken("the X server's frame buffer has no header")
         size, version, _, _, width, height, _, order, *_, bits, row, _, red, _, blue, _, _, colors = HEADER.unpack(
             header
         )
         if (version, order, bits, red, blue) != (XWD_VERSION, LEAST_SIGNIFICANT_FIRST, 32, 0xFF0000, 0xFF):
             os.close(self._file)
-            raise SandboxFailure("desktop", "the X server's frame buffer must be XWD of 32 bits a pixel, BGRX")
+            raise Broken("the X server's frame buffer must be XWD of 32 bits a pixel, BGRX")
+        least, most = 4 * width, 4 * width + MOST_PADDING
+        if (width, height) != expected or not least <= row <= most or row % 4 or max(size, colors) > MOST_HEADER:
+            os.close(self._file)
+            raise Broken(f"the X server's frame buffer must be of {expected}; got {width, height}, {row} bytes a row")
         self.width, self.height, self._row = width, height, row
         self._offset = size + 12 * colors
 
     def frame(self) -> np.ndarray:
-        """The screen as np.uint8 [H, W, 4], BGRX. Raises SandboxFailure for a file that was cut short."""
+        """The screen as np.uint8 [H, W, 4], BGRX. Raises Broken for a file that was cut short."""
         data = np.empty(self._row * self.height, np.uint8)
         view, done = data.data, 0
         while done < len(view):
             got = os.preadv(self._file, [view[done:]], self._offset + done)
             if not got:
-                raise SandboxFailure("desktop", "the X server's frame buffer was cut short")
+                raise Broken("the X server's frame buffer was cut short")
             done += got
         return data.reshape(self.height, -1, 4)[:, : self.width]
 

@@ -13,6 +13,7 @@ from tars_jax import InputError
 from tars_jax.web.request_limits import is_loopback
 
 PACKAGE = Path(__file__).resolve().parents[2]  # tars_jax/
+QUOTAS = ("sessions", "memory_mib", "disk_mib", "processes")
 OPERATOR = "operator"  # sees and ends the sessions of everybody
 
 
@@ -23,6 +24,14 @@ class Owner:
     name: str
     key: str = dataclasses.field(repr=False)
     sessions: int | None = None  # at once; None: as many as the service gives anybody
+    memory_mib: int | None = None  # of all its computers together; None: what the machine has for each of them
+    disk_mib: int | None = None
+    processes: int | None = None
+
+    @property
+    def quotas(self) -> Mapping[str, int | None]:
+        """Of its computers, besides their number."""
+        return {"memory_mib": self.memory_mib, "disk_mib": self.disk_mib, "processes": self.processes}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,7 +86,9 @@ def folder_name(path: Path) -> str:
 
 
 def read_owners(file: Path) -> tuple[Owner, ...]:
-    """Owners from {"ann": {"key": "...", "sessions": 8}, "bob": {"key": "..."}}. Raises InputError naming the field."""
+    """Owners from {"ann": {"key": "...", "sessions": 8, "memory_mib": 8192}, "bob": {"key": "..."}}. Raises InputError
+    naming the field.
+    """
     try:
         values = json.loads(file.read_bytes())
     except (OSError, ValueError) as error:
@@ -86,10 +97,12 @@ def read_owners(file: Path) -> tuple[Owner, ...]:
         raise InputError(f"{file} must hold an object, owner -> {{key, sessions}}; got {type(values).__name__}")
     owners = []
     for name, value in values.items():
-        known = isinstance(value, Mapping) and set(value) <= {"key", "sessions"}
+        known = isinstance(value, Mapping) and set(value) <= {"key", *QUOTAS}
         if not known or not isinstance(value.get("key"), str):
             raise InputError(f'{file}: {name} must be an object {{"key": text, "sessions": whole number}}; got others')
-        if not (value.get("sessions") is None or (type(value["sessions"]) is int and value["sessions"] >= 0)):
-            raise InputError(f"{file}: {name}.sessions must be a whole number, 0 or more; got {value['sessions']!r}")
-        owners.append(Owner(name, value["key"], value.get("sessions")))
+        quotas = {quota: value.get(quota) for quota in QUOTAS}
+        for quota, most in quotas.items():
+            if not (most is None or (type(most) is int and most >= 0)):
+                raise InputError(f"{file}: {name}.{quota} must be a whole number, 0 or more; got {most!r}")
+        owners.append(Owner(name, value["key"], **quotas))
     return tuple(owners)

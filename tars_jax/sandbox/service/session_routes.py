@@ -19,6 +19,7 @@ from tars_jax.sandbox.sessions.registry import AllSessions
 from tars_jax.web.protocol import Fields, RequestError, busy
 from tars_jax.web.responses import JsonResponse, read_json
 
+LOOK_S = 1.0  # that a list waits to learn what runs in its sessions
 COMES_BACK_S = 5.0  # a client that was told to come again does so at once
 
 
@@ -93,10 +94,15 @@ class SessionRoutes:
         return await self._leasing[word].wait()
 
     async def list(self, request: Request) -> Response:
-        return JsonResponse({"sessions": [session.to_json() for session in self._access.visible(request)]})
+        visible = self._access.visible(request)
+        if visible:
+            await asyncio.wait([asyncio.ensure_future(session.look()) for session in visible], timeout=LOOK_S)
+        return JsonResponse({"sessions": [session.to_json() for session in visible]})
 
     async def inspect(self, request: Request) -> Response:
-        return JsonResponse(self._access.session(request).to_json())
+        session = self._access.session(request)
+        await session.look()
+        return JsonResponse(session.to_json())
 
     async def renew(self, request: Request) -> Response:
         """{lease_seconds?} -> the session"""

@@ -70,6 +70,9 @@ class Leased:
         """When the lease is over by the clock as it is now, Unix seconds."""
         return time.time() + self.seconds_left
 
+    async def look(self) -> None:
+        """Finds out what `is_idle` and `to_json` tell of the inside."""
+
     def is_idle(self) -> bool:
         """Whether nobody holds it: the lease is over, no call is under way and no person at work."""
         return not self.under_way and not self.held_by_person and self.seconds_left < 0

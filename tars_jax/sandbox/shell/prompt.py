@@ -60,7 +60,7 @@ def variables(secret: str) -> dict[str, str]:
 
 
 def pattern(secret: str) -> re.Pattern[bytes]:
-    return re.compile(rb"\x1e%s:(\d+):(\d+):([01]):(\d+):([^\x1e]*)\x1e" % secret.encode())
+    return re.compile(rb"\x1e%s:(\d{1,10}):(\d{1,10}):([01]):(\d{1,3}):([^\x1e]*)\x1e" % secret.encode())
 
 
 def parse(match: re.Match[bytes]) -> Prompt:

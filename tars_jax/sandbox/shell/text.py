@@ -18,8 +18,9 @@ _ERASED = "\x18"  # what the cursor stands on and behind it
 def cleaned(text: str) -> str:
     """Without escape sequences; a line that was written over shows what it showed last."""
     text = _ESCAPES.sub("", _ERASE.sub(_ERASED, text))
-    text = re.sub("\r+\n", "\n", text)
-    lines = [_settled(line) if re.search("[\r\b\x18]", line) else line for line in text.split("\n")]
+    *whole, last = text.split("\n")
+    lines = [line.rstrip("\r") for line in whole] + [last]  # "\r+\n" as an expression would be quadratic
+    lines = [_settled(line) if re.search("[\r\b\x18]", line) else line for line in lines]
     return _CONTROLS.sub("", "\n".join(lines))
 
 

@@ -12,14 +12,16 @@ from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 from tars_jax import InputError
+from tars_jax.sandbox.computer.guest.kept import Ends
 from tars_jax.sandbox.computer.guest_client import GuestError, GuestMachine, Streams
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.shell.text import cleaned, cut
 
 LIMIT = 30_000  # characters of each text of a result
-MOST_TEXT = 4 << 20  # bytes that are kept of what a cell writes until it is cut
+MOST_TEXT = 256 << 10  # bytes that are kept of what a cell writes until it is cut
 MOST_IMAGES = 20
-LONGEST_LINE = 64 << 20  # bytes, of an image for instance
+LARGEST_IMAGE = 12 << 20  # bytes, in base64
+LONGEST_LINE = 256 << 10  # bytes: a cell can write to its kernel's stream, and JSON is read on the event loop
 STARTS_IN_S = 120.0
 GRACE_S = 3.0  # for an interrupted cell
 KINDS = ("auto", "jupyter", "python")
@@ -188,11 +190,11 @@ class Kernel:
                 await self._send("")
             async with asyncio.timeout(timeout_s):
                 while line := await self._streams[0].readline():
-                    with contextlib.suppress(ValueError):  # the rest of a line
-                        message = json.loads(line)
-                        if isinstance(message, dict) and message.get("done") and message.get("cell") == self._cells:
-                            self._behind = False
-                            return True
+                    message = _message(line) or {}  # or the rest of a line
+                    if message.get("done") and message.get("cell") == self._cells:
+                        self._behind = False
+                        return True
+                    await asyncio.sleep(0)  # lines that are there already must not keep everybody waiting
         except TimeoutError:
             raise InputError(STILL_RUNNING) from None
         except (OSError, ValueError, GuestError):
@@ -219,8 +221,9 @@ class Kernel:
     async def _result(self, timeout_s: float) -> CellResult:
         clock = asyncio.get_running_loop().time
         end = clock() + timeout_s
-        texts: dict[str, str] = {"output": "", "result": "", "error": ""}
+        texts = {name: Ends(MOST_TEXT) for name in ("output", "result", "error")}
         images: list[bytes] = []
+        image = ""  # as far as it has come
         timed_out = restarted = False
         while True:
             try:
@@ -239,17 +242,27 @@ class Kernel:
                 break
             if "done" in message:
                 break
-            if "image" in message and len(images) < MOST_IMAGES:
-                with contextlib.suppress(ValueError):
-                    images.append(base64.b64decode(message["image"]))
+            if isinstance(piece := message.get("image"), str) and len(images) < MOST_IMAGES:
+                image = (image + piece)[: LARGEST_IMAGE + 1]
+                if not message.get("more"):
+                    with contextlib.suppress(ValueError):
+                        images += [base64.b64decode(image)] if len(image) <= LARGEST_IMAGE else []
+                    image = ""
             for name, field in (("output", "text"), ("result", "result"), ("error", "error")):
-                if field in message and len(texts[name]) < MOST_TEXT:
-                    texts[name] += str(message[field])
-        shown = {name: cut(cleaned(text), self._limit) for name, text in texts.items()}
+                if isinstance(text := message.get(field), str):
+                    texts[name].add(text.encode(errors="replace"))
+        shown = {name: self._shown(text) for name, text in texts.items()}
         return CellResult(**shown, images=tuple(images), timed_out=timed_out, restarted=restarted)
 
+    def _shown(self, text: Ends) -> str:
+        head, missing, tail = text.halves()
+        if not missing:
+            return cut(cleaned((head + tail).decode(errors="replace")), self._limit)
+        first, last = (cleaned(part.decode(errors="replace")) for part in (head, tail))
+        return cut(first + last, self._limit, missing, len(first))
+
     async def _next(self, timeout_s: float) -> dict[str, Any] | None:
-        """None: the kernel has ended."""
+        """None: the kernel has ended, or what it says is no message."""
         assert self._streams is not None
         try:
             async with asyncio.timeout(timeout_s):
@@ -258,8 +271,13 @@ class Kernel:
             if isinstance(error, TimeoutError):
                 raise
             return None
-        try:
-            message = json.loads(line)
-        except ValueError:
-            return None
-        return message if isinstance(message, dict) else None
+        await asyncio.sleep(0)  # lines that are there already must not keep everybody waiting
+        return _message(line)
+
+
+def _message(line: bytes) -> dict[str, Any] | None:
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return message if isinstance(message, dict) else None

@@ -45,6 +45,27 @@ async def live(folder: Path, stays: bool) -> None:
     except InputError as error:
         assert "argv must name a program of the container; got '/no/such'" in str(error)
 
+    limit = "import resource as r; r.setrlimit(r.RLIMIT_CORE, (0, 0)); r.prlimit(1, r.RLIMIT_AS, (9, 9))"
+    moves = f"mv /home/agent /home/x; rmdir /tmp; echo x > /dev/file; python3 -Sc '{limit}'; exit 3"
+    status, lines = await said(f"exec 2>&1; {moves}", small)
+    told = "\n".join(lines)
+    assert status == 3 and "/home/agent" in told and "Read-only" in told and "not permitted" in lines[-1], lines
+
+    # What an agent's own files are does not stop a copy, and leads it nowhere out.
+    secret = folder.parent / "secret"
+    secret.write_text("the host's")
+    odd = f"ln -s {secret} l; ln -s {secret.parent} d; echo shut > m; mkdir shut; echo in > shut/f; chmod 0 m shut"
+    deep = "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do n=$(printf %0250d 7); mkdir $n; cd $n; done"
+    parent = await isolation.launch(small, ["sh", "-c", f"{odd}; ({deep}; echo deep > f); exec sleep 600"])
+    await until(lambda: Path(f"/proc/{parent.pid}/cmdline").read_bytes().startswith(b"sleep"))
+    snapshot = await parent.snapshot("odd")
+    look = "readlink l; test -L d && echo link; ls -ld m shut | cut -c1-10; chmod 700 shut m; cat m shut/f"
+    fork = await isolation.launch(small, ["sh", "-c", f"{look}; find . -name f | wc -l"], snapshot)
+    assert await fork.wait(PATIENCE_S) == 0
+    lines = fork.read("/run/agent/log").decode().split("\n")[:-1]
+    assert lines == [str(secret), "link", "----------", "d---------", "shut", "in", "2"], lines
+    await parent.close()
+
     count = "echo one > a; (setsid sleep 633 &); i=0; while sleep 0.01; do i=$((i+1)); echo $i > c; done"
     parent = await isolation.launch(ContainerSpec(), ["/bin/sh", "-c", count])
     await until(lambda: parent.host_path("/home/agent/c").exists())

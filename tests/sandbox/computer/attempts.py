@@ -6,6 +6,7 @@ attempts.py PORT ABSTRACT PID FOLDER     (of the host: a listening port, a socke
 import ctypes
 import errno
 import os
+import resource
 import socket
 import sys
 from typing import Any
@@ -84,6 +85,7 @@ ATTEMPTS: dict[str, Any] = {
     "read root's home": lambda: read("/root/.bashrc"),
     "read another's control groups": lambda: os.listdir("/sys/fs/cgroup"),
     "write a program of the system": lambda: write("/usr/bin/env", "x"),
+    "limit the first process": lambda: resource.prlimit(1, resource.RLIMIT_AS, (1 << 20, 1 << 20)),
     "write a setting": lambda: write("/etc/passwd", "x"),
 }
 

@@ -12,7 +12,7 @@ import pytest
 from tars_jax import InputError
 from tars_jax.sandbox.computer import home
 from tars_jax.sandbox.computer.computer import Computers
-from tars_jax.sandbox.computer.home import File, TooMuch, read_home
+from tars_jax.sandbox.computer.home import File, Unreadable, read_home
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.shell import Shell
 
@@ -80,17 +80,17 @@ def test_a_home_that_nobody_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         (tmp_path / name).write_text(name)
     assert len(read_home(tmp_path)[0]) == 3
     (tmp_path / "folder").mkdir()
-    with pytest.raises(TooMuch, match="more than 3 files"):
+    with pytest.raises(Unreadable, match="more than 3 files"):
         read_home(tmp_path)
     monkeypatch.setattr(home, "MOST_FILES", 300)
     monkeypatch.setattr(home, "MOST_BYTES", 10)
     (tmp_path / "large").write_bytes(bytes(11))
-    with pytest.raises(TooMuch):
+    with pytest.raises(Unreadable):
         read_home(tmp_path)
     (tmp_path / "large").unlink()
     deep = tmp_path
     for _ in range(50):
         deep /= "d"
         deep.mkdir()
-    with pytest.raises(TooMuch, match="40 folders"):
+    with pytest.raises(Unreadable, match="40 folders"):
         read_home(tmp_path)

@@ -16,7 +16,7 @@ from PIL import Image
 from tars_jax import InputError
 from tars_jax.sandbox.browser.events import InputEvent, InsertText, KeyDown, KeyUp, MouseDown, MouseMove, Wheel
 from tars_jax.sandbox.computer.machine import ThisMachine
-from tars_jax.sandbox.failures import SandboxFailure
+from tars_jax.sandbox.failures import Broken, SandboxFailure
 from tests.sandbox.desktop.conftest import Room, click
 from tests.waiting import PATIENCE_S, until
 
@@ -144,7 +144,7 @@ def test_two_desktops_on_one_machine_and_a_dead_server_is_a_failure(room: Room, 
         await machine.kill(desktop.processes[0], signal.SIGKILL)
         await machine.wait(desktop.processes[0])
         for _ in range(2):
-            with pytest.raises(SandboxFailure, match="desktop: the X server is gone"):
+            with pytest.raises(Broken, match="the X server was ended inside, by signal 9"):
                 await desktop.act([MouseMove(1, 1)])
         await desktop.close()
         with pytest.raises(SandboxFailure, match="desktop: it is closed"):
@@ -155,14 +155,14 @@ def test_two_desktops_on_one_machine_and_a_dead_server_is_a_failure(room: Room, 
     assert room.run(room.desktop.screenshot()).size == (1280, 720)
 
 
-def test_a_frame_buffer_that_was_cut_short_is_a_failure(room: Room, tmp_path: Path) -> None:
+def test_a_frame_buffer_that_was_cut_short_is_the_doing_of_who_is_inside(room: Room, tmp_path: Path) -> None:
     from tars_jax.sandbox.desktop import Desktop
 
     async def live() -> None:
         machine = ThisMachine(tmp_path)
         desktop = await Desktop.start(machine)
         os.truncate(Path(desktop.env["XAUTHORITY"]).parent / "Xvfb_screen0", 4096)
-        with pytest.raises(SandboxFailure, match="frame buffer was cut short"):
+        with pytest.raises(Broken, match="frame buffer was cut short"):
             await desktop.screenshot()
         await desktop.close()
         await machine.close()

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import io
+import os
+from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
 from tars_jax.sandbox.desktop.png import PngEncoder
+from tars_jax.sandbox.desktop.screen import HEADER, FrameBuffer
+from tars_jax.sandbox.failures import Broken
 
 
 def _decoded(png: bytes) -> np.ndarray:
@@ -56,3 +60,17 @@ def test_rows_that_stayed_are_not_compressed_again(monkeypatch: pytest.MonkeyPat
     encoder.encode(changed)
     encoder.encode(changed.copy())
     assert len(done) == 46
+
+
+@pytest.mark.parametrize(
+    "field", [{"height": 1 << 31}, {"width": 1 << 20}, {"row": 1 << 30}, {"colors": 1 << 31}, {"size": 1 << 31}]
+)
+def test_a_false_header_of_a_screen_is_refused_before_anything_is_read(tmp_path: Path, field: dict[str, int]) -> None:
+    told = {"size": 100, "width": 64, "height": 48, "row": 256, "colors": 0} | field
+    words = [told["size"], 7, 0, 0, told["width"], told["height"], 0, 0, 0, 0, 0, 32, told["row"], 0, 0xFF0000, 0, 0xFF]
+    words += [0, 0, told["colors"]]
+    file = tmp_path / "screen"
+    file.write_bytes(HEADER.pack(*words))
+    os.truncate(file, 1 << 32)  # a hole
+    with pytest.raises(Broken, match="frame buffer must be of"):
+        FrameBuffer(os.open(file, os.O_RDONLY), (64, 48))

@@ -46,7 +46,8 @@ def test_tools_are_listed_and_called(service: Service) -> None:
     said = service.http.post(f"{aio}/odd/tools/echo", headers=bearer, json={"text": "grün"}).json()["data"]
     assert said == {"content": [{"type": "text", "text": "grün"}], "isError": False}
     assert service.http.post(f"{aio}/odd/tools/none", headers=bearer, json={}).status_code == 404
-    assert service.sessions.get(session["id"]).jobs() == 0  # servers keep no session alive
+    assert service.http.get(f"/v1/sessions/{session['id']}").status_code == 200
+    assert service.sessions.get(session["id"]).jobs == 0  # servers keep no session alive
     assert service.http.delete(f"/v1/sessions/{session['id']}").status_code == 204
 
 

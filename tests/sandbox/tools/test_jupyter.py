@@ -163,3 +163,28 @@ def test_a_kernel_goes_on_with_another_host(tmp_path: Path, kind: str) -> None:
         await gone.close()
 
     with_kernel(tmp_path, kind, work)
+
+
+@pytest.mark.parametrize(
+    "line", ["b'[],' * 2_000_000", "b'[' * 100_000", "b'9' * 5_000", "b'[' * 50_000 + b']' * 50_000"]
+)
+def test_what_a_cell_writes_to_its_kernels_stream_ends_that_kernel(tmp_path: Path, line: str) -> None:
+    """A line of any length, depth or number of digits is no message, and the next cell has a new kernel."""
+    find = "import os, stat\nfound = [n for n in range(3, 30) if os.path.exists(f'/proc/self/fd/{n}')]\n"
+    find += "out = [n for n in found if stat.S_ISSOCK(os.fstat(n).st_mode)]\n"
+
+    async def work(kernel: Kernel) -> None:
+        ran = await kernel.run(f"{find}data = {line} + b'\\n'\nwhile data: data = data[os.write(out[-1], data):]")
+        assert ran.restarted
+        assert (await kernel.run("1 + 1")).result == "2"
+
+    with_kernel(tmp_path, "python", work)
+
+
+def test_a_large_image_comes_in_pieces(tmp_path: Path) -> None:
+    code = "class Shown:\n    def _repr_png_(self): return bytes(range(256)) * 4096\nShown()"
+
+    async def work(kernel: Kernel) -> None:
+        assert (await kernel.run(code)).images == (bytes(range(256)) * 4096,)
+
+    with_kernel(tmp_path, "python", work)

@@ -24,6 +24,7 @@ from tars_jax.sandbox.browser.sessions.specs import spec_from_json, spec_to_json
 from tars_jax.sandbox.browser.sessions.store import Store
 from tars_jax.sandbox.browser.site import PageSpec, Site
 from tars_jax.sandbox.failures import SandboxFailure, SessionEnded
+from tars_jax.sandbox.loops import every, for_each
 from tars_jax.sandbox.sessions.leased import Lease
 from tars_jax.sandbox.sessions.registry import Room, new_token
 
@@ -75,7 +76,7 @@ class Sessions:
                     session.events.append("lost", {"calls": session.calls, "lost": found.lost})
                 self.adopted += 1
                 self._begin(self._bring_up(session))
-        self._begin(self._collect())
+        self._begin(every(self.config.collect_s, self._collect, "the collector of pages"))
         return self
 
     async def __aexit__(
@@ -216,13 +217,13 @@ class Sessions:
                 await asyncio.to_thread(self._store.remove, session.id)
 
     async def _collect(self) -> None:
-        while True:
-            await asyncio.sleep(self.config.collect_s)
-            for session in self.all_of():
-                session.let_go_of_absent_person()
-                if session.is_idle():
-                    self.collected += 1
-                    await self._release(session)
+        await for_each(self.all_of(), self._collect_one, lambda session: f"session {session.id} is to be collected")
+
+    async def _collect_one(self, session: Session) -> None:
+        session.let_go_of_absent_person()
+        if session.is_idle():
+            self.collected += 1
+            await self._release(session)
 
     async def _bring_up(self, session: Session) -> None:
         try:

@@ -12,6 +12,8 @@ import sys
 import tempfile
 from typing import Any
 
+from kernel import pieces  # type: ignore[import-not-found]  # beside this file inside
+
 
 def main() -> None:
     here = os.path.dirname(os.path.abspath(__file__))
@@ -25,9 +27,10 @@ def main() -> None:
         os.dup2(nothing, descriptor)
 
     def say(message: dict[str, Any]) -> None:
-        data = memoryview(json.dumps(message).encode() + b"\n")
-        while data:
-            data = data[os.write(out, data) :]
+        for piece in pieces(message):
+            data = memoryview(json.dumps(piece).encode() + b"\n")
+            while data:
+                data = data[os.write(out, data) :]
 
     # By unix sockets: at ports anybody in the computer could speak to it, and they would fill the lists of its ports.
     if os.name == "nt":  # where ZeroMQ has none

@@ -4,7 +4,9 @@
 
 Reads {"code": TEXT, "cell": NUMBER} and writes, a JSON object a line: {"ready": PROCESS} once, and for each cell any
 number of {"stream": "stdout" or "stderr", "text"}, {"result": TEXT}, {"image": PNG in base64}, {"error": TRACEBACK},
-and at last {"done": true, "cell": NUMBER}. A line that is none, as a host that was killed leaves it, is left out.
+and at last {"done": true, "cell": NUMBER}. What is long comes in pieces, of an image all but the last with
+{"more": true}: who reads takes no line of any length. A line that is none, as a host that was killed leaves it, is
+left out.
 SIGINT interrupts a cell; on Windows, CTRL_BREAK.
 """
 
@@ -25,10 +27,12 @@ import time
 import traceback
 import types
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 FLUSH_S = 0.2
 MOST_OUTPUT = 1 << 20  # bytes of a cell's stdout, and of its stderr
+PIECE = 16_384  # characters, which are 192 KiB of JSON at most
 INTERRUPT: signal.Signals = getattr(signal, "SIGBREAK", signal.SIGINT)
 
 
@@ -39,10 +43,21 @@ class Channel:
         self._out = os.dup(1)
 
     def say(self, message: dict[str, Any]) -> None:
-        data = memoryview(json.dumps(message).encode() + b"\n")
         with self._lock:
-            while data:
-                data = data[os.write(self._out, data) :]
+            for piece in pieces(message):
+                data = memoryview(json.dumps(piece).encode() + b"\n")
+                while data:
+                    data = data[os.write(self._out, data) :]
+
+
+def pieces(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    field = next((name for name, value in message.items() if isinstance(value, str) and len(value) > PIECE), "")
+    if not field:
+        yield message
+        return
+    text = message[field]
+    for at in range(0, len(text), PIECE):
+        yield {**message, field: text[at : at + PIECE], "more": at + PIECE < len(text)}
 
 
 class Capture(threading.Thread):

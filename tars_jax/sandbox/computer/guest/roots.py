@@ -16,7 +16,7 @@ from tars_jax.sandbox.computer.guest.calls import CallError, encodable
 from tars_jax.sandbox.computer.guest.identity import LIBC
 
 OPENAT2 = 437  # the same number on every processor
-NO_MAGICLINKS, BENEATH = 0x02, 0x08
+NO_MAGICLINKS, NO_SYMLINKS, BENEATH, IN_ROOT = 0x02, 0x04, 0x08, 0x10
 
 
 def parts(root: str, path: str) -> bytes:
@@ -39,7 +39,7 @@ def open_below(root: str, path: str, flags: int, mode: int = 0) -> int:
         return os.open(b"/" + relative, flags, mode)
     folder = os.open(encodable(root), os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        return _openat2(folder, relative, flags, mode)
+        return openat2(folder, relative, flags, mode, BENEATH | NO_MAGICLINKS)
     except OSError as error:
         if error.errno == errno.EXDEV:
             raise CallError("input", f"path must be below {root}; got {path!r}") from error
@@ -50,8 +50,9 @@ def open_below(root: str, path: str, flags: int, mode: int = 0) -> int:
         os.close(folder)
 
 
-def _openat2(folder: int, path: bytes, flags: int, mode: int) -> int:
-    how = struct.pack("QQQ", flags, mode if flags & os.O_CREAT else 0, BENEATH | NO_MAGICLINKS)
+def openat2(folder: int, path: bytes, flags: int, mode: int, resolve: int) -> int:
+    """The kernel's call; `resolve`: how it goes along the path. Raises OSError."""
+    how = struct.pack("QQQ", flags, mode if flags & os.O_CREAT else 0, resolve)
     for _ in range(100):
         descriptor = LIBC.syscall(OPENAT2, folder, ctypes.c_char_p(path), how, ctypes.c_size_t(len(how)))
         if descriptor >= 0:
@@ -59,7 +60,7 @@ def _openat2(folder: int, path: bytes, flags: int, mode: int) -> int:
         if ctypes.get_errno() != errno.EAGAIN:  # somebody renames folders on the way
             break
     number = ctypes.get_errno()
-    raise OSError(number, os.strerror(number))
+    raise OSError(number, os.strerror(number), path)
 
 
 def _open_without_links(folder: int, path: bytes, flags: int, mode: int) -> int:

@@ -26,7 +26,6 @@ import fcntl
 import json
 import os
 import selectors
-import shutil
 import signal
 import sys
 import time
@@ -40,6 +39,7 @@ from tars_jax.sandbox.computer.launcher.adoption import Adoption
 from tars_jax.sandbox.computer.launcher.becoming import READY, become, become_command
 from tars_jax.sandbox.computer.launcher.criu import become_criu
 from tars_jax.sandbox.computer.launcher.gvisor import become_gvisor
+from tars_jax.sandbox.computer.removing import remove_tree
 
 NAMESPACES = (
     syscalls.CLONE_NEWPID | syscalls.CLONE_NEWNS | syscalls.CLONE_NEWIPC | syscalls.CLONE_NEWUTS | syscalls.CLONE_NEWNET
@@ -211,7 +211,7 @@ class Launcher:
         for plan in self._plans.values():
             for path in plan["cgroups"]:
                 remove_group(os.path.dirname(path))
-        shutil.rmtree(self._run_folder, ignore_errors=True)
+        remove_tree(self._run_folder)
 
 
 def end(pid: int, plan: dict[str, Any]) -> None:

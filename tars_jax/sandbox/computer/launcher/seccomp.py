@@ -2,7 +2,8 @@
 
 A deny-list, not an allow-list: programs of agents are of every kind, and root's powers are gone anyway. What is here
 reaches past namespaces (keys, modules, kexec, clocks), makes new ones, or is where kernels had their holes (bpf,
-io_uring, userfaultfd). ptrace is allowed: a debugger sees the processes of its own container alone.
+io_uring, userfaultfd). ptrace is allowed: a debugger sees the processes of its own container alone. A process sets its
+own limits and no other's: the guest has the same user, and would end with a limit of memory.
 """
 
 from __future__ import annotations
@@ -30,15 +31,15 @@ _EVERYWHERE = {
     "fsopen": 430, "fsconfig": 431, "fsmount": 432, "fspick": 433, "mount_setattr": 442, "quotactl_fd": 443,
 }  # fmt: skip
 _CLONE3 = 435
-# The architecture's mark in the filter's input, its calls, and the numbers of clone and socket.
-_ARCHITECTURES = {"x86_64": (0xC000003E, _X86_64, 56, 41), "aarch64": (0xC00000B7, _AARCH64, 220, 198)}
+# The architecture's mark in the filter's input, its calls, and the numbers of clone, socket and prlimit64.
+_ARCHITECTURES = {"x86_64": (0xC000003E, _X86_64, 56, 41, 302), "aarch64": (0xC00000B7, _AARCH64, 220, 198, 261)}
 _NEW_NAMESPACES = 0x7E020000  # the flags CLONE_NEW* of clone
 # Others reach past the network namespace (AF_VSOCK: the machine below this one) or are seldom looked at.
 _FAMILIES = (1, 2, 10, 16)  # AF_UNIX, AF_INET, AF_INET6, AF_NETLINK
 _EPERM, _ENOSYS, _EAFNOSUPPORT = 1, 38, 97
 _ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16  # offsets in struct seccomp_data, little-endian
+_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT, _THIRD_ARGUMENT = 0, 4, 16, 32  # offsets in struct seccomp_data, little-endian
 
 
 def _do(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
@@ -49,7 +50,7 @@ def seccomp_filter() -> bytes:
     """The program for this machine's architecture; empty for one that is not known here."""
     if platform.machine() not in _ARCHITECTURES:
         return b""
-    mark, calls, clone, socket = _ARCHITECTURES[platform.machine()]
+    mark, calls, clone, socket, limits = _ARCHITECTURES[platform.machine()]
     program = [
         _do(_LOAD, _ARCHITECTURE),
         _do(_EQUAL, mark, 1, 0),
@@ -69,6 +70,10 @@ def seccomp_filter() -> bytes:
         _do(_RETURN, _ERRNO | _EPERM),
         _do(_RETURN, _ALLOW),
     ]
+    # prlimit64 of this process (0), or one that asks and sets nothing (no new limits).
+    program += [_do(_EQUAL, limits, 0, 8), _do(_LOAD, _FIRST_ARGUMENT), _do(_EQUAL, 0, 4, 0)]
+    program += [_do(_LOAD, _THIRD_ARGUMENT), _do(_EQUAL, 0, 0, 3), _do(_LOAD, _THIRD_ARGUMENT + 4)]
+    program += [_do(_EQUAL, 0, 0, 1), _do(_RETURN, _ALLOW), _do(_RETURN, _ERRNO | _EPERM)]
     program += [_do(_EQUAL, socket, 0, len(_FAMILIES) + 2), _do(_LOAD, _FIRST_ARGUMENT)]
     program += [_do(_EQUAL, family, len(_FAMILIES) - at, 0) for at, family in enumerate(_FAMILIES)]
     program += [_do(_RETURN, _ERRNO | _EAFNOSUPPORT), _do(_RETURN, _ALLOW)]

@@ -18,11 +18,10 @@ MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_NOATIME = 1, 2, 4, 8, 1024
 MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 32, 4096, 16384, 1 << 18
 MNT_DETACH = 2
 PR_SET_PDEATHSIG, PR_CAPBSET_DROP, PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS, PR_CAP_AMBIENT = 1, 24, 22, 38, 47
-RESOLVE_NO_MAGICLINKS, RESOLVE_NO_SYMLINKS, RESOLVE_IN_ROOT = 2, 4, 16
 
 # clone and pivot_root have other numbers on each architecture; the newer calls have the same one everywhere.
 _NUMBERS = {"x86_64": (56, 155), "aarch64": (220, 41)}
-_MOUNT_SETATTR, _OPENAT2 = 442, 437
+_MOUNT_SETATTR = 442
 _LOOP_GET_FREE, _LOOP_CONFIGURE, _LOOP_AUTOCLEAR, _LOOP_READ_ONLY = 0x4C82, 0x4C0A, 4, 1
 _FALLOC_FL_KEEP_SIZE = 1
 _SIOCSIFFLAGS, _IFF_UP_RUNNING = 0x8914, 0x41
@@ -127,12 +126,3 @@ def loop_device(image: str, *, read_only: bool = False) -> Iterator[str]:
                 yield path
                 return
     raise OSError(errno.EBUSY, "there is no free loop device")
-
-
-def open_inside(root: int, path: str, flags: int) -> int:
-    """Opens `path` below the folder `root` (a descriptor) as a process whose root that is would.
-
-    Symbolic links lead nowhere outside, whatever an agent does to them meanwhile. Raises OSError.
-    """
-    how = struct.pack("=3Q", flags | os.O_CLOEXEC, 0, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS)
-    return _checked(_libc.syscall(_OPENAT2, root, path.encode(), how, len(how)), f"open {path}")

@@ -8,7 +8,7 @@ from typing import Any
 
 from starlette.routing import BaseRoute, Route
 
-from tars_jax.sandbox.failures import SandboxFailure
+from tars_jax.sandbox.failures import Broken, SandboxFailure
 from tars_jax.sandbox.service.access import Access
 from tars_jax.sandbox.service.computers.pictures import terminal_picture
 from tars_jax.sandbox.service.computers.recording import Recording
@@ -49,7 +49,7 @@ class ComputersKind:
         async def open() -> tuple[ComputerSession, str]:
             return await self.sessions.lease(
                 spec, owner.name, seconds=seconds, quota=owner.sessions,
-                snapshot=None if named is None else named.snapshot,
+                snapshot=None if named is None else named.snapshot, quotas=owner.quotas,
             )  # fmt: skip
 
         return open
@@ -62,7 +62,7 @@ class ComputersKind:
         if session.failure is None and not session.suspended and (screen := session.screen) is not None:
             try:
                 return await screen.picture()
-            except SandboxFailure as failure:
+            except (Broken, SandboxFailure) as failure:
                 return terminal_picture(str(failure))
         words = str(session.failure) if session.failure is not None else session.words()
         return await asyncio.to_thread(terminal_picture, words) if words else None

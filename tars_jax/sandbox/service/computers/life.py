@@ -46,6 +46,8 @@ class ComputerLife(Leased):
         self.browsers: Browsers | None = None  # for a page; None: there is none
         self.failure: SandboxFailure | None = None  # why the computer has gone
         self.parts: dict[str, Part] = {}
+        self.jobs = 0  # programs inside that are none of the parts' own, when it was last looked at
+        self.ports: list[int] = []  # TCP ports that programs inside listened at then
         self._computer: Computer | None = None
         self._ended = False
         self._answers = Answers(None if folder is None else folder.path / ANSWERS)
@@ -79,9 +81,12 @@ class ComputerLife(Leased):
         return {name: state for name, part in self.parts.items() if (state := part.state()) is not None}
 
     def _keep_parts(self) -> None:
+        self._keep_states(self.states())
+
+    def _keep_states(self, states: Mapping[str, Any]) -> None:
         if self.folder is not None and not self._ended:
             try:
-                self.folder.save_parts(self.states())
+                self.folder.save_parts(states)
             except OSError as error:
                 raise SandboxFailure("disk", f"shells could not be kept: {error.strerror or error}") from error
 
@@ -156,18 +161,28 @@ class ComputerLife(Leased):
             return self.suspended
 
     async def resume(self) -> bool:
-        """Whether it was suspended. Raises SandboxFailure, and the computer has then gone."""
+        """Whether it was suspended. Raises SandboxFailure: the computer has then gone, or is suspended as before, where
+        the disk has no room for it: the next call tries again.
+        """
         async with self._changing:
             if not self.suspended or self.failure is not None:
                 return False
             was, states = self.suspended, self.states()
+            if self._away is not None:
+                states = dict(self._away.parts)
+            self._keep_states(states)  # there is room for what has to be kept afterwards
             try:
                 if self._away is not None:
-                    states = dict(self._away.parts)
                     self._computer = await self._away.restore(self.spec)
                 else:
                     assert self._computer is not None
                     await self._computer.resume()
+            except SandboxFailure as failure:
+                if not self._is_still_suspended():
+                    self.lose(SandboxFailure("container", f"it could not be resumed: {failure}"))
+                    self.suspended, self._away = "", None
+                raise
+            try:
                 if was == "disk":
                     await self._take_parts(states)
                 else:
@@ -185,6 +200,11 @@ class ComputerLife(Leased):
             await self.moved()
             self.events.append("resumed")
             return True
+
+    def _is_still_suspended(self) -> bool:
+        if self._away is not None:
+            return self._away.checkpoint.is_whole
+        return self._computer is not None and self._computer.guest.suspended is not None
 
     @contextlib.asynccontextmanager
     async def still(self, *, detached: bool = True) -> AsyncIterator[Computer]:
@@ -258,7 +278,7 @@ class ComputerLife(Leased):
         """As of any session, with the slack behind the lease, and no program left running in the background."""
         if self.under_way or self.held_by_person or self.seconds_left >= -self.spec.slack_s:
             return False
-        return -self.seconds_left > self.spec.slack_s + self.spec.job_s or not self.jobs()
+        return -self.seconds_left > self.spec.slack_s + self.spec.job_s or not self.jobs
 
     @property
     def computer(self) -> Computer:
@@ -287,17 +307,20 @@ class ComputerLife(Leased):
         part = self.parts.get("mcp")
         return part if isinstance(part, ToolCalls) else None
 
-    def jobs(self) -> int:
-        """Programs inside that are none of the parts themselves. Those of a desktop or an MCP server belong to it."""
+    async def look(self) -> None:
+        """At what runs and listens inside. Not on the event loop: a machine may take long to say it."""
         if self._computer is None or self.failure is not None or self._ended or self.suspended:
-            return 0
+            self.jobs, self.ports = 0, []
+            return
+        container = self._computer.container
+        try:
+            running = await asyncio.to_thread(container.processes)
+            self.ports = sorted(await asyncio.to_thread(container.ports))
+        except (SandboxFailure, OSError):  # it is about to be found out
+            running = []
         own: set[int] = set().union(*(part.own() for part in self.parts.values()))
         sessions = set().union(*(part.sessions for part in (self.desktop, self.tools) if part is not None))
-        try:
-            running = self._computer.container.processes()
-        except SandboxFailure:  # it is about to be found out
-            return 0
-        return sum(each.id not in own and each.session not in sessions for each in running)
+        self.jobs = sum(each.id not in own and each.session not in sessions for each in running)
 
 
 async def _nothing() -> None:

@@ -97,7 +97,7 @@ class ComputerRoutes:
         way = fields.text("way", "files")
         fields.done()
         with typed_errors():
-            forks = await self._sessions.fork(session, count, quota=owner.sessions, way=way)
+            forks = await self._sessions.fork(session, count, quota=owner.sessions, way=way, quotas=owner.quotas)
         told = [{**fork.to_json(), "token": token} for fork, token in forks]
         return JsonResponse({"sessions": told}, status_code=201)
 

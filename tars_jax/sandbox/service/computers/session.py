@@ -41,15 +41,6 @@ class ComputerSession(ComputerLife):
         """Of programs that are started beside the parts: a terminal, for instance."""
         return {} if self.desktop is None else dict(self.desktop.env)
 
-    def ports(self) -> list[int]:
-        """TCP ports that programs inside listen at."""
-        if self._computer is None or self.failure is not None or self._ended or self.suspended:
-            return []
-        try:
-            return sorted(self._computer.container.ports())
-        except SandboxFailure:
-            return []
-
     async def call(self, value: Any, *, once: str | None = None, person: bool = False) -> Any:
         """Carries out a call, and answers with JSON. One that comes again with the same word `once` joins the first.
 
@@ -132,7 +123,7 @@ class ComputerSession(ComputerLife):
             **self.lease_to_json(), "parts": list(self.spec.parts), "width": width, "height": height,
             "calls": self.calls, "live": live,
             "failure": None if self.failure is None else {"kind": self.failure.kind, "message": str(self.failure)},
-            "slack_seconds": self.spec.slack_s, "last_call": self._last, "data": None, "ports": self.ports(),
+            "slack_seconds": self.spec.slack_s, "last_call": self._last, "data": None, "ports": self.ports,
             "memory_bytes": self._computer.container.memory_bytes() if runs and self._computer is not None else None,
             "origin": self.origin, "suspended": self.suspended or None, "recorded": self.recording is not None,
             # Another number where it may show something else.

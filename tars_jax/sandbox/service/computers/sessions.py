@@ -6,7 +6,8 @@ import asyncio
 import contextlib
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
+import tempfile
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -17,9 +18,12 @@ from tars_jax.sandbox.browser import BrowserConfig
 from tars_jax.sandbox.browser.on_demand import OnDemandBrowsers
 from tars_jax.sandbox.computer.computer import Computer, Computers
 from tars_jax.sandbox.computer.container import Snapshot
-from tars_jax.sandbox.computer.forks import FORKS
+from tars_jax.sandbox.computer.forks import FORKS, Saved
+from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.failures import SandboxFailure, SessionEnded
+from tars_jax.sandbox.loops import every, for_each
 from tars_jax.sandbox.service.computers.opening import OpensComputers
+from tars_jax.sandbox.service.computers.quotas import Quotas, check_fits, machine, require
 from tars_jax.sandbox.service.computers.session import ComputerSession
 from tars_jax.sandbox.service.computers.snapshots import NamedSnapshots
 from tars_jax.sandbox.service.computers.spec import ComputerSpec
@@ -30,6 +34,7 @@ from tars_jax.sandbox.sessions.registry import Room, new_token
 log = logging.getLogger(__name__)
 DEFAULT_LEASE_S, MOST_LEASE_S = 120.0, 86_400.0
 MOST_FORKS = 64  # of one call
+NONE: Quotas = {}
 RESTARTED = "the computer has ended with the service that held it, which was started again"
 
 
@@ -56,6 +61,7 @@ class ComputerSessions:
         self.unavailable = ""  # why there can be no computers on this machine
         self.snapshots = NamedSnapshots(computers)
         self._computers, self._folder = computers, folder
+        self._has = machine(Path(tempfile.gettempdir()))
         self._browsers = None if browsers is None else OnDemandBrowsers(browsers)
         self._room = room or Room(max_sessions, max_sessions)
         self._room.holds(self)
@@ -77,7 +83,7 @@ class ComputerSessions:
             if self._keeper is not None:
                 await self.snapshots.go_on(self._keeper, self._folder)
                 await self._keeper.end_others()
-        self._collecting = asyncio.create_task(self._collect())
+        self._collecting = asyncio.create_task(every(self._collect_s, self._collect, "the collector of computers"))
         return self
 
     @property
@@ -142,21 +148,27 @@ class ComputerSessions:
     def all_of(self, owner: str | None = None) -> list[ComputerSession]:
         return [session for session in self._sessions.values() if owner in (None, session.lease.owner)]
 
+    def _leased(self, owner: str) -> list[ContainerSpec]:
+        return [session.spec.container for session in self.all_of(owner)]
+
     async def lease(
         self, spec: ComputerSpec, owner: str, *, seconds: float | None = None, quota: int | None = None,
         snapshot: Snapshot | None = None, opened: Callable[[], Awaitable[Computer]] | None = None,
-        states: Mapping[str, Any] | None = None,
+        states: Mapping[str, Any] | None = None, quotas: Quotas = NONE,
     ) -> tuple[ComputerSession, str]:  # fmt: skip
         """A new session, its parts ready, and its token, which is nowhere else.
 
         Args:
+            quotas: of all computers of the owner together.
             opened: how the computer is made, where it is a copy of another; `states`: of its parts there.
 
         Raises QuotaExceeded, InputError where there are no computers or a part is not installed, SandboxFailure.
         """
         if self.unavailable:
             raise InputError(f"kind must be one that this machine has, and it has no computers: {self.unavailable}")
+        check_fits(spec.container, self._has)
         self._room.require(owner, quota)
+        require(owner, quotas, self._leased(owner), spec.container)
         token, digest = new_token()
         lease = Lease(owner, self._seconds(seconds), digest)
         id = secrets.token_hex(8)
@@ -177,7 +189,7 @@ class ComputerSessions:
         return session, token
 
     async def fork(
-        self, session: ComputerSession, count: int, *, quota: int | None, way: str = "files"
+        self, session: ComputerSession, count: int, *, quota: int | None, way: str = "files", quotas: Quotas = NONE
     ) -> list[tuple[ComputerSession, str]]:
         """New sessions that go on from this moment of one, all or none; `origin` of each says by which way.
 
@@ -189,28 +201,38 @@ class ComputerSessions:
         if way not in ("auto", *FORKS):
             raise InputError(f"way must be auto, {', '.join(FORKS)}; got {way!r:.80}")
         self._room.require(session.lease.owner, quota, count)
+        require(session.lease.owner, quotas, self._leased(session.lease.owner), session.spec.container, count)
+        states: dict[str, Any] = {}
+        saved: list[Saved] = []
+        leases: list[asyncio.Task[tuple[ComputerSession, str]]] = []
         with session.in_use():
-            async with session.still(detached=way != "files") as computer:
-                states: dict[str, Any] = {}
-                saved = await computer.save("" if way == "auto" else way, lambda: states.update(session.states()))
             try:
-                leases = [
-                    self.lease(
+                async with session.still(detached=way != "files") as computer:
+                    name = "" if way == "auto" else way
+                    saved.append(await computer.save(name, lambda: states.update(session.states())))
+                for _ in range(count):
+                    lease = self.lease(
                         session.spec, session.lease.owner, seconds=session.lease.seconds, quota=quota,
-                        opened=lambda: computer.opened(saved), states=None if saved.way == "files" else states,
-                    )
-                    for _ in range(count)
-                ]  # fmt: skip
-                opened = await asyncio.gather(*leases, return_exceptions=True)
+                        opened=lambda: computer.opened(saved[0]), states=None if saved[0].way == "files" else states,
+                        quotas=quotas,
+                    )  # fmt: skip
+                    leases.append(asyncio.create_task(lease))
+                await asyncio.wait(leases)
+                return [lease.result() for lease in leases]
+            except BaseException:
+                await asyncio.shield(self._take_back(leases))
+                raise
             finally:
-                with contextlib.suppress(SandboxFailure):
-                    await saved.remove()
-        forks = [each for each in opened if not isinstance(each, BaseException)]
-        for failed in opened:
-            if isinstance(failed, BaseException):
-                await asyncio.gather(*(self._release(fork) for fork, _ in forks))
-                raise failed
-        return forks
+                for each in saved:
+                    with contextlib.suppress(SandboxFailure):
+                        await asyncio.shield(each.remove())
+
+    async def _take_back(self, leases: Sequence[asyncio.Task[tuple[ComputerSession, str]]]) -> None:
+        for lease in leases:
+            lease.cancel()
+        for opened in await asyncio.gather(*leases, return_exceptions=True):
+            if not isinstance(opened, BaseException):
+                await self._release(opened[0])
 
     async def suspend(self, session: ComputerSession) -> str:
         """Until a call or `resume`: "disk" or "paused". Its lease runs on. Raises InputError, SandboxFailure."""
@@ -269,16 +291,15 @@ class ComputerSessions:
                     await self._keeper.keep(kept, 0.0)
 
     async def _collect(self) -> None:
-        while True:
-            await asyncio.sleep(self._collect_s)
-            for session in self.all_of():
-                session.let_go_of_absent_person()
-                if session.is_idle():
-                    self.collected += 1
-                    try:
-                        await self._release(session)
-                    except Exception:  # one that does not end must not keep the others
-                        log.exception("computer %s did not end as it should", session.id)
+        await for_each(self.all_of(), self._collect_one, lambda session: f"computer {session.id} is to be collected")
+
+    async def _collect_one(self, session: ComputerSession) -> None:
+        session.let_go_of_absent_person()
+        if session.seconds_left < 0 and not session.under_way:
+            await session.look()
+            if session.is_idle():
+                self.collected += 1
+                await self._release(session)
 
     def _seconds(self, seconds: float | None) -> float:
         seconds = self.lease_s if seconds is None else seconds

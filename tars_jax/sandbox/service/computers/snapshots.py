@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import json
 import logging
@@ -14,6 +15,7 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.sandbox.computer.computer import Computers
 from tars_jax.sandbox.computer.container import Snapshot
+from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.service.computers.away import snapshot_from_json, snapshot_to_json
 from tars_jax.sandbox.service.computers.opening import OpensComputers
 from tars_jax.sandbox.service.computers.session import ComputerSession
@@ -66,7 +68,12 @@ class NamedSnapshots:
             await self._computers.remove_snapshot(named.snapshot)
             raise InputError(f"name must be a new one; got {name!r}, which is taken")
         self._named[key] = named
-        await self._keep()
+        try:
+            await self._keep()
+        except SandboxFailure:
+            del self._named[key]
+            await self._computers.remove_snapshot(named.snapshot)
+            raise
         return named
 
     async def go_on(self, keeper: Computers, folder: Path) -> None:
@@ -83,7 +90,8 @@ class NamedSnapshots:
             return
         except (OSError, ValueError, KeyError, TypeError, InputError, RequestError) as error:
             log.warning("snapshots of the process before are unreadable: %s", error)
-        await self._keep()
+        with contextlib.suppress(SandboxFailure):  # the file is as it was
+            await self._keep()
 
     async def _keep(self) -> None:
         if self._keeper is None or self._file is None:
@@ -95,14 +103,14 @@ class NamedSnapshots:
         ]  # fmt: skip
         try:
             await asyncio.to_thread(replace, self._file, value)
-        except OSError as error:  # they are known here, and not to the next process
-            log.warning("snapshots could not be kept: %s", error)
+        except OSError as error:
+            raise SandboxFailure("disk", f"snapshots could not be kept: {error.strerror or error}") from error
         await self._keeper.keep("snapshots", KEPT_S if value else 0.0)
 
     async def nameless(self, session: ComputerSession) -> Snapshot:
         """The files of the session as they are now. Its taker removes it."""
         await session.resume()
-        return await session.computer.container.snapshot(secrets.token_hex(8))
+        return await session.computer.snapshot(secrets.token_hex(8))
 
     def get(self, owner: str, name: str) -> Named:
         """Raises InputError where there is none."""
@@ -117,5 +125,6 @@ class NamedSnapshots:
         """Computers that began with it live on. Raises InputError where there is none."""
         named = self.get(owner, name)
         del self._named[owner, name]
-        await self._keep()
         await self._computers.remove_snapshot(named.snapshot)
+        with contextlib.suppress(SandboxFailure):  # the next process finds that its files have gone
+            await self._keep()

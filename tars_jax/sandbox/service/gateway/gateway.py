@@ -203,6 +203,7 @@ class Gateway:
         if admitted.right is Right.ALL:  # who only watches keeps nothing alive
             session.renew()
         if target.door in ("", PAGE):
+            await session.look()
             await self._index(scope, admitted, target)(scope, receive, send)
         elif target.door == PORT:
             headers = to_inside(scope["headers"], target, host, _scheme(scope), by_header=by_header)

@@ -27,6 +27,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from tars_jax import InputError
 from tars_jax.sandbox.service.config import OPERATOR, Owner, ServiceConfig, read_owners
 from tars_jax.sandbox.service.leases import Leases
 from tars_jax.sandbox.service.leases.__main__ import manager_parser, open_leases, run_manager
@@ -123,6 +124,8 @@ def main(arguments: list[str]) -> None:
 
     def make(given: argparse.Namespace, key: str) -> ASGIApp:
         owners = (Owner(OPERATOR, key), *(read_owners(given.owners) if given.owners else ()))
+        if counted := [owner.name for owner in owners if any(owner.quotas.values())]:
+            raise InputError(f"--owners must give quotas of sessions alone to a manager of nodes; got {counted[0]}")
         config = ServiceConfig(owners, given.host, given.port, preview_domain=given.preview_domain)
         return make_manager(open_leases(given.where), config, key)
 
