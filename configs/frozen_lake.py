@@ -2,8 +2,12 @@
 
 Command:  ./launch/local.sh train --config=frozen_lake --config.seed=SEED
 
-What to expect has not been measured: no whole run has been made. Of 100 episodes by chance none or few reach the goal,
-so that an update takes 192 episodes, and fewer as they get longer.
+It hardly learns: of 400 held-out episodes before and after 36 updates (some 6,200 episodes; 9 minutes on two idle
+cores, 30 beside other work) reached the goal
+- seed 0: 1.0 and 3.0 % [1.7, 5.2], +2.0 [-0.0, 4.3];
+- seed 1: 2.0 and 6.0 % [4.1, 8.8], +4.0 [1.3, 6.9];
+- seed 2: 1.5 and 3.2 % [1.9, 5.5], +1.8 [-0.4, 4.1].
+At its end the policy prefers one action in all states, and few episodes earn anything that would tell states apart.
 """
 
 import ml_collections

@@ -113,7 +113,10 @@ def test_full_screen_comes_within_the_step_and_goes_at_the_start(laboratory: Any
         assert (shown.pixels[80, 80] == ((0, 200, 0) if is_full else (255, 255, 255))).all()
     assert seat.act(hotkey("Escape"), state) == [None, [["fullscreenchange", 300]]]
     assert seat.act(click(20, 20), state)[0] == "box"
+    path = seat.page.screenshot_path
     seat.begin("log.length = 0")
+    if laboratory.gives_frames:
+        assert (path, seat.page.screenshot_path) == ("plain", "frame"), "the picture is made as before"
     assert seat.act([], state) == [None, []]
     assert seat.act([], "(box.requestFullscreen().catch(() => {}), 0)", 10_000) == 0
     assert seat.act([], state) == [None, [["fullscreenerror", 10_020]]]

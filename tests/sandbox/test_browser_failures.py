@@ -245,6 +245,18 @@ def test_what_no_longer_answers_is_replaced(scene: Any, victim: str) -> None:
     scene(stop)
 
 
+def test_a_driver_that_works_is_not_stuck(scene: Any) -> None:
+    async def stop(manager: BrowserManager, pages: list[Page], open_page: Any) -> None:
+        driver = manager.browsers.driver
+        assert driver is not None and not await driver.is_stuck(PATIENCE_S)
+        os.kill(driver.pid, signal.SIGSTOP)
+        assert await driver.is_stuck(0.2)
+        os.kill(driver.pid, signal.SIGCONT)
+        assert not await driver.is_stuck(PATIENCE_S)
+
+    scene(stop)
+
+
 @pytest.mark.parametrize("helper", ["utility", pytest.param("gpu-process", marks=pytest.mark.full)])
 @pytest.mark.full
 def test_a_helper_process_that_hangs_takes_its_browser_along(scene: Any, helper: str) -> None:

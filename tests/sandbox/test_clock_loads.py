@@ -45,6 +45,7 @@ def site(laboratory: Any) -> Site:
     for width, name in enumerate(("one.png", "two.png"), 1):
         Image.effect_noise((width, 10_000), 50).save(site.root / name)
     (site.root / "one.css").write_text("body { opacity: 1 }")
+    (site.root / "one.zip").write_text("")
     (site.root / "two.css").write_text("body { opacity: .5 }" + " " * 1_000_000)
     return site
 
@@ -75,6 +76,13 @@ def test_what_an_attribute_asks_for_takes_no_time(laboratory: Any, site: Site, n
         "const image = new Image(); image.src = 'two.png'; image.removeAttribute('src')",
         "insert('object', { type: 'x/y' }); insert('embed', {}); insert('input', { type: 'image' })",
         "insert('video', { preload: 'none', src: 'none.webm' })",
+        "insert('iframe', { sandbox: '', srcdoc: 'x' })",
+        "for (const host of ['other.example', 'sandbox.invalid']) insert('iframe', { src: `blob:http://${host}/7` })",
+        "insert('iframe', { sandbox: '', src: 'one.zip' }); insert('iframe', { src: 'data:application/zip,x' })",
+        "insert('iframe', { src: URL.createObjectURL(new Blob(['x'], { type: 'application/zip' })) })",
+        "insert('object', { type: 'x/y', data: 'x.y' }); insert('object', { data: 'one.zip' })",
+        "insert('iframe', { src: 'one.html' }); window.stop()",
+        "const asks = new XMLHttpRequest(); for (const name of ['two', 'one']) asks.open('GET', name), asks.send()",
     ],
 )
 @pytest.mark.first(6)

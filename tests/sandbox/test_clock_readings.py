@@ -40,6 +40,20 @@ def test_a_page_that_reads_the_time_often_sees_it_stand(laboratory: Any) -> None
     assert laboratory.run(page.act([], advance_ms=200, read="log")).data == [True] * 10
 
 
+def test_measures_between_moments_of_the_load_take_no_time(laboratory: Any) -> None:
+    page = laboratory.open("""<script>const log = []; setTimeout(() => { performance.mark('a');
+      const note = (...values) => { const { startTime, duration } =
+        performance.measure('m', ...values); log.push([startTime, duration]); };
+      note('domInteractive'); note({ start: 'domComplete' }); note('a', 'loadEventEnd');
+      note({ start: 'responseEnd', duration: 3 }); note({ start: 'fetchStart', end: 'a' }); note('a');
+      for (const name of ['unloadEventStart', 'none']) try { note(name); } catch ({ name }) { log.push(name); }
+    }, 50);</script>""")
+    laboratory.run(page.start("0", seed=0))
+    assert laboratory.run(page.act([], advance_ms=100, read="log")).data == [
+        [0, 50], [0, 50], [50, -50], [0, 3], [0, 50], [50, 0], "InvalidAccessError", "SyntaxError",
+    ]  # fmt: skip
+
+
 def test_entries_and_waits_have_virtual_times(laboratory: Any) -> None:
     page = laboratory.open("""<script>const log = {}; setTimeout(() => {
       log.mark = new PerformanceMark('a').startTime;

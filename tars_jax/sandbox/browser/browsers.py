@@ -7,7 +7,9 @@ SandboxFailure, and is forgotten with all that is left of it.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
+from collections.abc import AsyncIterator
 
 from playwright.async_api import Error as PlaywrightError
 
@@ -23,6 +25,7 @@ from tars_jax.sandbox.browser.stats import ManagerStats
 from tars_jax.sandbox.failures import SandboxFailure
 
 ATTEMPTS = 3
+DOUBT = 0.1  # of a call's time, in which most pages open: there is enough left to start another driver
 PROBE_CALLS = 3  # calls' time that a browser has to show a page: a slow machine must not end it, and all of its pages
 
 
@@ -70,7 +73,9 @@ class Browsers:
                 if place.launched is not None:
                     return place.launched
                 try:
-                    return await self._launch(place, await self._living_driver(), kind)
+                    driver = await self._living_driver()
+                    async with self.driver_watched():
+                        return await self._launch(place, driver, kind)
                 except FramesRefused:
                     self._gives_frames, kind = False, Kind(Making.STEADY, kind.smil)
                 except SandboxFailure as failure:
@@ -91,6 +96,22 @@ class Browsers:
             return
         if not any(place.launched for place in self.places) or not await driver.answers(self._config.call_timeout_s):
             self._driver_lost(driver)
+
+    @contextlib.asynccontextmanager
+    async def driver_watched(self) -> AsyncIterator[None]:
+        """While it is open for more than a moment, a driver that is stuck is ended: nothing would come from it."""
+
+        async def doubt() -> None:
+            await asyncio.sleep(DOUBT * self._config.call_timeout_s)
+            driver = self.driver
+            if driver is not None and await driver.is_stuck(DOUBT * self._config.call_timeout_s):
+                self._driver_lost(driver)
+
+        doubting = asyncio.ensure_future(doubt())
+        try:
+            yield
+        finally:
+            doubting.cancel()
 
     async def _launch(self, place: Place, driver: Driver, kind: Kind) -> Launched:
         self._stats.launches += 1

@@ -11,10 +11,12 @@ from collections.abc import Callable
 from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Playwright, PlaywrightContextManager, async_playwright
 
-from tars_jax.sandbox.browser.processes import SandboxRun, is_alive
+from tars_jax.sandbox.browser.processes import SandboxRun, activity, is_alive
 from tars_jax.sandbox.failures import SandboxFailure
 
 LONGEST_START_S = 120.0  # a fresh process of Node.js that reads its code: long on a busy machine, and nothing to mend
+
+WORKING = ("R", "D")  # states of a process that runs, or reads from a disk
 
 
 class Driver:
@@ -37,6 +39,14 @@ class Driver:
         except (PlaywrightError, ConnectionError, TimeoutError):
             return False
         return True
+
+    async def is_stuck(self, timeout_s: float) -> bool:
+        """Whether it does not answer and does nothing for it either: one that works is slow, as its machine may be."""
+        _, before = activity(self.pid)
+        if await self.answers(timeout_s):
+            return False
+        state, ticks = activity(self.pid)
+        return ticks == before and state not in WORKING
 
     async def stop(self, timeout_s: float) -> None:
         """Asks it to end; what does not is left to the end of the run."""

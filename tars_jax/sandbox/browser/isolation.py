@@ -29,7 +29,7 @@ from tars_jax.sandbox.browser.frames import Frames
 from tars_jax.sandbox.browser.launch import Launched, Making
 from tars_jax.sandbox.browser.network import Hosts
 from tars_jax.sandbox.browser.page_events import LONGEST_TEXT, Report, watch
-from tars_jax.sandbox.browser.site import ORIGIN, PageSpec, Site
+from tars_jax.sandbox.browser.site import ORIGIN, PageSpec, Site, part_of
 from tars_jax.sandbox.failures import SandboxFailure
 
 _REPORTED = {"Content-Security-Policy-Report-Only": REPORTING}
@@ -156,8 +156,8 @@ async def serve(site: Site, hosts: Hosts, report: Report | None, route: Route) -
         if path is not None:
             clock = WORKER_SCRIPT.encode() + b"\n" if route.request.url.endswith(WORKER_MARK) else b""
             body, kind = site.read(path, route.request.resource_type)
-            headers = {"Content-Type": kind, **_REPORTED}
-            await route.fulfill(status=200, body=clock + body, headers=headers)
+            status, body, ranges = part_of(clock + body, route.request.headers.get("range"))
+            await route.fulfill(status=status, body=body, headers={"Content-Type": kind, **ranges, **_REPORTED})
         elif route.request.url.startswith(f"{ORIGIN}/"):
             await route.fulfill(status=404, body="no such file", headers=_REPORTED)
         elif hosts.allows_url(route.request.url):

@@ -178,7 +178,8 @@ class BrowserManager:
             launched.asked_for = True
             try:
                 opening = self._new_page(launched, place, spec, report, downloads, loopback)
-                return await asyncio.wait_for(opening, self.config.call_timeout_s)
+                async with self.browsers.driver_watched():
+                    return await asyncio.wait_for(opening, self.config.call_timeout_s)
             except TimeoutError as error:
                 if await self.browsers.still_works(place, launched):
                     raise SandboxFailure("timeout", f"no load within {self.config.call_timeout_s:g} s") from error

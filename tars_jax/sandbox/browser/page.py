@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
+import json
 import math
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from playwright.async_api import Error as PlaywrightError
+from playwright.async_api import Request
 
 from tars_jax import InputError
 from tars_jax.sandbox.browser.clock import begin_expression, observe_expression, wishing_expression
@@ -26,6 +28,7 @@ from tars_jax.sandbox.failures import PageError, SandboxFailure
 
 T = TypeVar("T")
 INTERNAL_ERROR = "Internal error"  # a refusal, and what is said for a renderer that dies in the middle of a call
+ABORTED = "net::ERR_ABORTED"  # of a load that becomes a download, or was stopped
 DIAGNOSIS_S = 1.0  # how long after an error the news of a death may arrive
 
 
@@ -57,7 +60,8 @@ class Page:
             given_up=given_up,
         )  # fmt: skip
         tab.page.on("crash", lambda _: self.fail("renderer", "it crashed"))
-        tab.page.on("download", lambda _: self._stay())
+        tab.page.on("download", lambda download: self._stay(download.url, "true"))
+        tab.page.on("requestfailed", self._frame_stays)
         self.when_over(self._playing.close)
 
     @property
@@ -83,6 +87,7 @@ class Page:
         Raises PageError when the page's script raises, SandboxFailure when the infrastructure fails.
         """
         commands = self._devices.at_rest()
+        self._camera.begin()
         return await self._guarded(
             self._step(commands, lambda canvas: begin_expression(seed, expression, canvas=canvas, read=read), read),
             "start",
@@ -156,9 +161,13 @@ class Page:
         over = f"const {{ asking }} = surface; surface.asking = null; {cancel}"
         await self._evaluate(f"(({{ surface }}) => {{ {over} }})(__clock.timeline)")
 
-    def _stay(self) -> None:
-        """What the page was about to leave for is a file: time need not stand until another document is there."""
-        sent = asyncio.ensure_future(self._evaluate("__clock.stay()"))
+    def _frame_stays(self, request: Request) -> None:
+        if request.failure == ABORTED and request.is_navigation_request():
+            self._stay(request.url, "false")
+
+    def _stay(self, address: str, is_download: str) -> None:
+        """What the page or a frame was about to show is none: time need not stand until another document is there."""
+        sent = asyncio.ensure_future(self._evaluate(f"__clock.stay({json.dumps(address)}, {is_download})"))
         sent.add_done_callback(lambda done: done.cancelled() or done.exception())
 
     async def storage(self) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from tars_jax.sandbox.browser.reaper import VARIABLE, kill_marked, marked_processes
 
-__all__ = ["VARIABLE", "SandboxRun", "is_alive"]
+__all__ = ["VARIABLE", "SandboxRun", "activity", "is_alive"]
 LONGEST_FOLDER = 60
 ENVIRONMENT_LOCK = threading.Lock()
 REAPER = Path(__file__).with_name("reaper.py")
@@ -86,11 +86,21 @@ def is_alive(pid: int) -> bool:
     return _stat(pid)[0] not in ("", "Z", "X")
 
 
+def activity(pid: int) -> tuple[str, str]:
+    """(state, ticks of processor time) of a process: one that is asked for something and waits shows no work."""
+    state, _, ticks = _fields(pid)
+    return state, ticks
+
+
 def _stat(pid: int) -> tuple[str, str]:
     """(state, parent's id) of a process, empty texts when it is gone."""
+    return _fields(pid)[:2]
+
+
+def _fields(pid: int) -> tuple[str, str, str]:
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return "", ""
+        return "", "", ""
     fields = text.rpartition(")")[2].split()
-    return fields[0], fields[1]
+    return fields[0], fields[1], f"{fields[11]} {fields[12]}"

@@ -65,9 +65,9 @@ class Camera:
     """The screenshot paths of one page, from the cheapest to the plainest.
 
     canvas: the page's own canvas, read back in the same call that moved the clock; frame: one that is asked for, where
-    the browser gives such; cdp: captureScreenshot; plain: Playwright's screenshot. A path that raises or gives another
-    size than the viewport is given up for this page. A canvas must show what the screen shows: the first screenshot
-    of a page is taken both ways and compared.
+    the browser gives such; cdp: captureScreenshot; plain: Playwright's screenshot. A path that raises is given up for
+    this page, and one that gives another size than the viewport, as in full screen, until the next start. A canvas must
+    show what the screen shows: the first screenshot of a page is taken both ways and compared.
     """
 
     def __init__(
@@ -78,6 +78,7 @@ class Camera:
         if path in ("auto", "frame"):
             canvas = ["canvas"] if single_canvas and path == "auto" else []
             self._paths = [*canvas, *(["frame"] if frame else []), "cdp", "plain"]
+        self._other_size: list[str] = []  # paths that are given up until the next start, the cheapest first
         self._size = size
         self._takes = {"cdp": capture, "plain": plain, **({"frame": frame} if frame else {})}
         self._given_up = given_up
@@ -86,6 +87,10 @@ class Camera:
     @property
     def path(self) -> str:
         return self._paths[0]
+
+    def begin(self) -> None:
+        """The page is at a start, in its own size again."""
+        self._paths, self._other_size = [*self._other_size, *self._paths], []
 
     async def screenshot(self, canvas_image: str | None) -> bytes:
         """The PNG of the page as it is now. `canvas_image` is the data URL that the page gave, if it was asked."""
@@ -102,6 +107,7 @@ class Camera:
             else:
                 if png_size(png) == self._size:
                     return png
+                self._other_size.append(self.path)
             self._give_up()
         return await self._take("plain")
 

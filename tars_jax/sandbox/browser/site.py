@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import mimetypes
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 ORIGIN = "http://sandbox.invalid"
 MAX_SIDE = 8192  # of a viewport, pixels
+RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})")
 TYPES = {
     ".js": "text/javascript", ".mjs": "text/javascript", ".html": "text/html", ".css": "text/css",
     ".json": "application/json", ".svg": "image/svg+xml", ".wasm": "application/wasm", ".woff2": "font/woff2",
@@ -60,6 +62,24 @@ class PageSpec:
     at: str | None = None  # the address that it shows first; None: the site's index
     clock: Mapping[str, float] | None = None  # state of its clock when that loads; None: at 0
     accepts_dialogs: bool = False  # alert, confirm, leaving the page: yes; a prompt gets its default
+
+
+def part_of(body: bytes, asked: str | None) -> tuple[int, bytes, dict[str, str]]:
+    """(status, bytes, headers) of an answer to a request with this Range header: media are sought by it (RFC 9110, 14).
+
+    What asks for several ranges, or in another unit, is given the whole.
+    """
+    match = RANGE.fullmatch(asked or "")
+    if match is None or match.groups() == ("", ""):
+        return 200, body, {"Accept-Ranges": "bytes"}
+    first, last = match.groups()
+    start = int(first) if first else max(0, len(body) - int(last))
+    stop = min(len(body), int(last) + 1) if first and last else len(body)
+    if first and last and int(last) < start:
+        return 200, body, {"Accept-Ranges": "bytes"}
+    if start >= len(body):
+        return 416, b"", {"Content-Range": f"bytes */{len(body)}"}
+    return 206, body[start:stop], {"Accept-Ranges": "bytes", "Content-Range": f"bytes {start}-{stop - 1}/{len(body)}"}
 
 
 def content_type(path: Path) -> str:

@@ -10,7 +10,8 @@ from pathlib import Path
 from tars_jax.sandbox.browser.site import ORIGIN
 
 EVERYWHERE = (
-    "timeline", "timers", "readers", "loads", "reports", "ports", "children", "shared_workers", "messages",
+    "timeline", "timers", "letters", "readers", "loads", "reports", "ports", "children", "shared_workers", "messages",
+    "broadcasts",
 )  # fmt: skip
 CONTROLS = (  # in ../controls
     "intents", "surface", "lists", "dates", "colors", "openers", "bubbles", "spinners", "clipboard",

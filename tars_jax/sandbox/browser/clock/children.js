@@ -1,35 +1,43 @@
 // Timelines of their own that follow this one: workers, and frames of another origin.
 //
-// A child tells its parent when it begins. Before time goes on, the parent tells each child the time and waits until the
-// child has run what was due, has handled the messages sent to it and has had its own messages handled here. So messages
-// between documents and workers have exact virtual times, and what a worker computes takes none. Children are followed one
-// after another, and what a worker says out of its turn is held until then: several answer in order, not by who is faster.
+// A child tells its parent when it begins. Before time goes on, there are rounds as long as any child has something to do:
+// one child after another is told the time, runs what is due, hears the letters of earlier rounds (letters.js) and says
+// when it wants to be followed again; all that was sent in a round has come before the next one. So messages between
+// documents and workers have exact virtual times and one order, and what a worker computes takes no time.
 //
 // A worker has a port of its own for that, and messages are counted. A frame's words go the way that its page's own
-// messages go, as messages of windows, so that neither overtakes the other.
+// messages go, as messages of windows, so that neither overtakes the other: what came before it is told a time, came in
+// time for it. Who may have been sent such a message, or a message over a shared worker's port, cannot be counted: those
+// are asked whenever something of the page has run.
 (() => {
   'use strict';
   const clock = self.__clock;
   const { timeline, realm, native, inWindow, listen, advanceTo, next, inTask, nextTask, reset } = clock;
   const { arrived, totals } = clock.ports;
+  const { follows, moves, sealed, arrive, arriveUnsealed, isOurs, add } = clock.letters;
   const ofClock = (port) => Object.assign(port, { postMessage: native.postMessage }); // counted as nobody's
-  const ATTACH = '__clock port', SENT = '__clock sent', LINK = '__clock link';
+  const ATTACH = '__clock port', CAST = '__clock cast', LINK = '__clock link', FRAME = '__clock frame'; // the last is display.js's
   const MARK = '__clock'; // the last word of the query of a worker's address, see isolation.py
   const LOOKED_AFTER_MS = 50; // real
   const LOST_AFTER_MS = 50; // real; a message over a port that has not come by then has nobody who listens
+  const HOPS = 10, HOP_MS = 1; // of a round, as messages.js counts them; and how long one takes in a chain without an end
   const LONGEST_START_MS = 20_000; // real; a worker that has not begun by then is not waited for
+  const PARENT = {}; // where a letter comes from, beside the children
   const { Worker } = self;
 
   // ---- the parent's side ----
   const children = timeline.children ??= new Set();
   if (!timeline.leads) {
     timeline.leads = true;
-    timeline.settlers.push(followAll, followPorts);
+    followAll.ofOthers = true;
+    followAll.most = Infinity; // a chain has its bound in `notBefore`
+    timeline.settlers.push(followAll);
     timeline.sources.push({
-      due: () => Math.min(Infinity, ...[...children].map((child) => child.due)),
+      due: () => Math.max(Math.min(Infinity, ...[...children].filter(isOpen).map((child) => child.due)), timeline.notBefore),
       async run() {}, // what was due runs as the children follow
       reset(now, seed) {
         timeline.workers = 0;
+        timeline.notBefore = -Infinity;
         for (const child of inOrder()) {
           if (child.place >= 0) child.place = timeline.workers++;
           child.reset(now, childSeed(seed, child.place), seed);
@@ -42,31 +50,49 @@
   timeline.workers ??= 0;
   const inOrder = () => [...children].sort((one, other) => one.place - other.place);
   const childSeed = (seed, place) => (seed ^ Math.imul(place + 1, 0x9e3779b9)) >>> 0;
-  const state = (place) => ({ now: timeline.now, seed: childSeed(timeline.seed, place) });
+  // Of children by their place, also where they are compared as text.
+  const pathOf = (place) => `${timeline.path}/${place < 0 ? `a${String(-place).padStart(6, '0')}` : `b${String(place).padStart(6, '0')}`}`;
+  const state = (place) => ({
+    now: timeline.now, seed: childSeed(timeline.seed, place), path: pathOf(place), round: timeline.round,
+    stands: follows ? timeline.stands : !timeline.moving,
+  });
 
+  const works = () => timeline.ran - timeline.idle;
+  const isOpen = (child) => !follows || child.round !== timeline.round; // its turn in this round is still to come
+  let quiet = null; // what had run when all who are not counted had last been asked
+  // One round, or of who follows itself its part in one.
   async function followAll() {
-    if (timeline.now === timeline.until) for (const child of children) child.asked ||= child.uncounted;
-    const behind = inOrder().filter((child) => child.behind());
+    if (!follows && timeline.now < timeline.notBefore) return false;
+    const came = !follows && await awaitPorts();
+    const now = () => `${works()} ${timeline.turns}`;
+    if (now() !== quiet) for (const child of children) child.asked ||= child.uncounted;
+    quiet = now();
+    const behind = inOrder().filter((child) => (isOpen(child) && child.behind()) || (timeline.asksAll && child.asked));
+    if (!behind.length) return came;
+    if (!follows) {
+      timeline.round += 1;
+      timeline.messages.count(HOPS);
+      if (timeline.messages.isSlow()) timeline.notBefore = timeline.now + HOP_MS;
+    }
     for (const child of behind) {
-      timeline.followed = child;
+      child.round = timeline.round;
       await child.follow();
     }
-    timeline.followed = null;
-    followAll.most = behind.some((child) => !child.uncounted) ? Infinity : undefined; // messages.js bounds a chain
-    return behind.length > 0;
+    if (behind.some((child) => child.active)) quiet = null; // it may have told others
+    return true;
   }
   function askAll() {
     timeline.asksAll = true; // those below them too
     for (const child of children) child.asked = true;
   }
   // Until all that was sent over ports has come, as twice the same is heard from everybody: an answer may be an old one.
-  async function followPorts() {
+  async function awaitPorts() {
     const whole = () => { const { sent, received } = totals(); return { sent, lost: sent - received }; };
     if (whole().lost === timeline.ports.lost) return false;
     let before = whole(), since = native.now(), again = true;
     while (again) {
       askAll();
-      await followAll();
+      for (const child of inOrder()) await child.follow(); // in the same round: nobody hears anything new
       timeline.asksAll = false;
       await timeline.rest();
       const { sent, lost } = whole();
@@ -78,7 +104,7 @@
     timeline.ports.lost = before.lost;
     return true;
   }
-  // `uncounted`: messages to and from it are not counted, so it is asked at each end of an advance.
+  // `uncounted`: not all messages to and from it are counted.
   // `hears`: whether what it says is listened to, and so counted.
   function createChild(place, alive, uncounted = false, hears = () => true) {
     let port = null, missed = null; // a reset before it had begun
@@ -88,12 +114,13 @@
       place, due: Infinity, sent: 0, received: 0, // messages to the child and from it
       ports: { sent: 0, received: 0 }, // messages over ports of the page, and over those of its own children
       uncounted, asked: true,
-      held: [], // what it said out of its turn, while time moved
-      mayTell: () => !timeline.moving || timeline.followed === child || !children.has(child),
+      round: -1, active: false, // when it had its last turn, and whether anything ran in it
+      cast() {}, stand() {}, // tells it of a broadcast, and a frame whether time stands
       begun: () => port !== null,
       attach(given) {
         port = given;
         port.onmessage = ({ data }) => {
+          if (data.cast) { hearCast(data, child, pathOf(child.place)); return; }
           reply = data;
           wake();
         };
@@ -105,20 +132,18 @@
       end() {
         over = true;
         children.delete(child);
-        for (const tell of child.held.splice(0)) tell();
         wake();
       },
       reset(now, seed) {
         child.due = Math.max(0, child.due - now);
-        missed = port ? null : { seed };
-        port?.postMessage({ seed });
+        const anew = { seed, path: pathOf(child.place) };
+        missed = port ? null : anew;
+        port?.postMessage(anew);
       },
-      behind: () => child.asked || child.due <= timeline.now || child.sent !== told ||
-        child.held.length > 0 || reply?.closed,
+      behind: () => child.asked || child.due <= timeline.now || child.sent !== told || reply?.closed,
       async follow() {
         const heard = child.received;
         child.asked = false;
-        await inTask(child.held.splice(0));
         const ready = async (condition) => {
           while (children.has(child) && alive() && !condition()) {
             await new Promise((resolve) => {
@@ -138,12 +163,15 @@
         if (!reply?.closed) {
           reply = null;
           told = child.sent;
-          port.postMessage({ to: timeline.now, sent: told, asked: timeline.asksAll });
+          port.postMessage({ to: timeline.now, sent: told, asked: timeline.asksAll, round: timeline.round });
         }
         await ready(() => reply && (child.received >= reply.posted || !hears()));
         if (reply?.closed) child.end();
-        else if (reply) Object.assign(child, { due: reply.due, ports: reply.ports ?? child.ports });
-        if (uncounted || child.received !== heard) await nextTask(); // the page's handlers of what it said
+        else if (reply) {
+          const { due, active } = reply;
+          Object.assign(child, { due, active: active || child.received !== heard, ports: reply.ports ?? child.ports });
+        }
+        if (uncounted || child.received !== heard) await nextTask(); // what it said where nobody moves time
       },
     };
     children.add(child);
@@ -190,72 +218,139 @@
         super(clocked(href), { ...options, name });
         const child = createChild(place, realm.alive);
         childOf.set(this, child);
+        child.cast = (cast) => this.postMessage({ [CAST]: cast });
         this.addEventListener('message', (event) => {
-          const { data, ports } = event, handed = data?.[ATTACH];
-          if (!handed) ports.forEach(arrived);
-          if (!handed && child.mayTell()) { child.heard(); return; }
-          event.stopImmediatePropagation();
-          if (handed) child.attach(ofClock(handed));
-          else child.held.push(() => this.dispatchEvent(new MessageEvent('message', { data, ports: [...ports] })));
+          const { data, ports, isTrusted } = event, handed = isTrusted && data?.[ATTACH];
+          if (handed) {
+            event.stopImmediatePropagation();
+            child.attach(ofClock(handed));
+            return;
+          }
+          if (!isTrusted) return;
+          ports.forEach(arrived);
+          child.heard();
+          hear(event, child);
         });
         this.addEventListener('error', () => { if (!child.begun()) child.end(); });
       }
       postMessage(data, ...values) {
-        super.postMessage({ [SENT]: timeline.now, data }, ...values);
+        super.postMessage(sealed(data), ...values);
         childOf.get(this).sent += 1;
       }
       terminate() {
         super.terminate();
-        childOf.get(this).held.length = 0;
+        timeline.inbox.drop(childOf.get(this));
         childOf.get(this).end();
       }
     };
     Object.defineProperty(self.Worker, 'name', { value: 'Worker' });
   }
+  // A letter between a page and a worker: a message, or a broadcast to be told on.
+  function hear(event, from) {
+    const cast = event.data.data?.[CAST];
+    arrive(event, cast ? { told: () => timeline.broadcasts.spread(cast, from) } : { child: from });
+  }
+  // The same over a way that is the clock's own.
+  const casting = (cast) => ({ cast, atOnce: !moves() });
+  function hearCast({ cast, atOnce }, from, path) {
+    const tell = () => timeline.broadcasts.spread(cast, from), at = follows ? Infinity : timeline.now;
+    if (atOnce && !moves()) tell();
+    else add({ at, round: timeline.round, from: path, number: ++timeline.said, realm, tell });
+  }
+  let castUp = () => {}; // tells the parent of a broadcast
+  timeline.tellOthers ??= (cast, from) => {
+    for (const child of inOrder()) if (child !== from && child.begun()) child.cast(cast);
+    if (from !== PARENT) castUp(cast, from);
+  };
+
+  // A frame hears what windows say at once while time stands.
+  timeline.tellFrames ??= (stands) => {
+    timeline.stands = stands;
+    for (const child of children) child.stand(stands);
+  };
+
   // What a port is to a worker, the windows' own messages are to a frame and its parent.
   const linked = new WeakMap(); // window at the other end -> { child, port }
   const linkTo = (other) => ({ onmessage() {}, postMessage(data) { other.postMessage({ [LINK]: data }, '*'); } });
   if (inWindow) listen(self, 'message', (event) => {
-    const data = event.data?.[LINK];
-    if (!data) return;
+    const data = event.data?.[LINK], { isTrusted, source } = event;
+    if (!isTrusted) return;
+    if (!data) {
+      if (!event.data?.[FRAME] && !isOurs(source)) arriveUnsealed(event, fromWindow(source));
+      return;
+    }
     event.stopImmediatePropagation();
-    if (!data.begins) { linked.get(event.source)?.port.onmessage({ data }); return; }
-    linked.get(event.source)?.child.end(); // of the document that was there before
+    const known = linked.get(source);
+    if (data.cast) {
+      hearCast(data, known?.child ?? PARENT, fromWindow(source));
+      return;
+    }
+    if (!data.begins) { known?.port.onmessage({ data }); return; }
+    known?.child.end(); // of the document that was there before
     const frames = () => [...document.querySelectorAll('iframe')].map((one) => one.contentWindow);
-    const place = -2 - frames().indexOf(event.source), port = linkTo(event.source);
-    const child = createChild(place, () => frames().includes(event.source), true);
-    linked.set(event.source, { child, port });
+    const place = -2 - frames().indexOf(source), port = linkTo(source);
+    const child = createChild(place, () => frames().includes(source), true);
+    child.cast = (cast) => port.postMessage(casting(cast));
+    child.stand = (stands) => port.postMessage({ stands });
+    linked.set(source, { child, port });
     child.attach(port);
     port.postMessage({ start: state(place) });
   }, true);
 
+  function fromWindow(source) {
+    const { child } = linked.get(source) ?? {};
+    if (child || source === self.parent) return child ? pathOf(child.place) : '';
+    return pathOf(-2 - [...Array(self.parent.length).keys()].findIndex((index) => self.parent[index] === source));
+  }
+
   // ---- the child's side ----
-  function start({ now, seed }) {
+  function start({ now, seed, path, round, stands }) {
     // what waits keeps what is left of it
     for (const source of timeline.sources) source.reset?.(timeline.now - now, seed);
     timeline.now = timeline.until = realm.origin = now;
     timeline.seed = timeline.random = seed;
+    Object.assign(timeline, { path, round, stands });
   }
   function unmark(href = self.location.href) { // the address as the page gave it
     const address = new URL(href);
     address.search = address.search.replace(new RegExp(`[?&]${MARK}$`), '');
     Object.defineProperty(self, 'location', { value: address, configurable: true });
   }
-  clock.children = { ATTACH, SENT, createChild, clocked, ofClock, start, unmark };
-  const follows = inWindow ? timeline.first === realm && self.parent !== self : 'postMessage' in self;
-  if (!follows) return;
+  // Whether the scripts of a document run: where a sandbox forbids them the clock's own is let in, but hears nothing.
+  function isScripted() {
+    if (!inWindow) return true;
+    const probe = document.createElement('div');
+    try { probe.innerHTML = '<noscript><p></p></noscript>'; } catch (trustedTypes) { return true; }
+    return probe.querySelector('p') === null;
+  }
+  // When it wants to be followed again, be it for letters of this round.
+  const dueOfAll = () => Math.min(next()?.time ?? Infinity, timeline.inbox.due(), ...[...children].map(({ due }) => due));
+  const activeBelow = () => [...children].some(({ active, round }) => active && round === timeline.round);
+  const castBy = (work) => { castUp = work; };
+  clock.children = { ATTACH, FRAME, castBy, casting, hearCast, createChild, clocked, ofClock, start, unmark, hear, works, dueOfAll };
+  if (!follows || (!inWindow && !('postMessage' in self)) || !isScripted()) return;
   const { port1, port2: handed } = new MessageChannel();
   const port = inWindow ? linkTo(self.parent) : ofClock(port1);
   const post = inWindow ? null : self.postMessage.bind(self);
   let posted = 0, received = 0, wake = () => {};
-  port.onmessage = async ({ data: { start: begun, seed, to, sent, asked } }) => {
+  castUp = inWindow ? (cast) => port.postMessage(casting(cast)) : (cast) => self.postMessage({ [CAST]: cast });
+  port.onmessage = async ({ data: { start: begun, seed, path, to, sent, asked, round, stands } }) => {
     if (begun) { start(begun); return; }
-    if (seed !== undefined) { reset(seed); return; }
+    if (stands !== undefined) { timeline.tellFrames(stands); return; }
+    if (seed !== undefined) {
+      timeline.path = path;
+      reset(seed);
+      return;
+    }
     while (!inWindow && received < sent) await new Promise((resolve) => { wake = resolve; });
+    const before = works();
     if (asked) askAll();
+    timeline.round = round;
+    timeline.inbox.date(to);
+    if (dueOfAll() >= to) timeline.now = Math.max(timeline.now, to); // for those below it, too
     await advanceTo(to);
     timeline.asksAll = false;
-    port.postMessage({ due: next()?.time ?? Infinity, posted, ports: totals() });
+    port.postMessage({ due: dueOfAll(), posted, ports: totals(), active: works() !== before || activeBelow() });
   };
   if (inWindow) {
     linked.set(self.parent, { port });
@@ -269,13 +364,12 @@
   unmark(href);
   post({ [ATTACH]: handed }, [handed]);
   self.addEventListener('message', (event) => {
-    const { [SENT]: sent, data } = event.data;
-    timeline.now = timeline.until = Math.max(timeline.now, sent);
-    Object.defineProperty(event, 'data', { value: data });
+    if (!event.isTrusted) return;
     received += 1;
+    hear(event, PARENT);
     wake();
   });
-  self.postMessage = function postMessage(...values) { post(...values); posted += 1; };
+  self.postMessage = function postMessage(data, ...values) { post(sealed(data), ...values); posted += 1; };
   const close = self.close.bind(self);
   self.close = function () { port.postMessage({ closed: true, posted }); close(); };
 })();

@@ -72,21 +72,36 @@
     const over = () => { if (candidates.get(element) === candidate) gone(element); };
     for (const type of ['load', 'error']) element.addEventListener(type, over, { once: true, capture: true });
     if (/^(OBJECT|EMBED)$/.test(element.nodeName)) element.offsetHeight; // asks as it is laid out
+    if (isVain(element)) over();
     native.postTask(() => {
       candidate.begun = true;
       if (!candidate.reported) over();
     }, { priority: 'background' });
   }
+  // What cannot load tells of nothing: addresses of another origin's blobs, and kinds of content that are shown by nobody.
+  const SHOWN = /^(image|text)\/|^application\/(xhtml\+xml|xml|json|javascript)\b/i;
+  function isVain({ nodeName, src, type, data, contentWindow }) {
+    if (nodeName === 'IFRAME') return src.startsWith('blob:') && new URL(src).origin !== self.origin;
+    if (nodeName === 'OBJECT' && contentWindow === null && !type) return !/^data:image|\.(png|jpe?g|gif|webp|avif|svg|bmp|ico)\b/i.test(data);
+    return /^(OBJECT|EMBED)$/.test(nodeName) && type !== '' && !SHOWN.test(type) && !navigator.mimeTypes[type];
+  }
   function gone(element) {
     candidates.delete(element);
     end(element);
+  }
+  const asksFor = (element, address) => addressesOf(element).some((given) =>
+    URL.parse(given, document.baseURI)?.href.split('#')[0] === address);
+  // A file that is saved, or a load that was stopped: no document follows.
+  function abandoned(address) {
+    for (const element of candidates.keys()) {
+      if (/^(IFRAME|OBJECT|EMBED)$/.test(element.nodeName) && asksFor(element, address)) gone(element);
+    }
   }
   function reported(address) { // whether an element asks for it
     let found = false;
     if (document.readyState === 'complete') for (const one of document.querySelectorAll(MEDIA)) media.add(one);
     for (const [element, candidate] of candidates) {
-      const isIt = (given) => URL.parse(given, document.baseURI)?.href.split('#')[0] === address;
-      if (!addressesOf(element).some(isIt)) continue;
+      if (!asksFor(element, address)) continue;
       candidate.reported = found = true;
     }
     return found;
@@ -129,7 +144,7 @@
       }
     }
   }
-  timeline.elements.parts.push({ realm, look() { lookAtMedia(); lookAtLazy(); } });
+  timeline.elements.parts.push({ realm, abandoned, look() { lookAtMedia(); lookAtLazy(); } });
 
   function look(element) {
     if (element.matches(MEDIA)) media.add(element);

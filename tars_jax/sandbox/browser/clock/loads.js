@@ -99,6 +99,8 @@
   }
   calling(self, 'fetch', (input) => input?.url ?? input);
   calling(XMLHttpRequest.prototype, 'open', (method, address) => address);
+  const { open } = XMLHttpRequest.prototype;
+  XMLHttpRequest.prototype.open = { open(...values) { end(this); return open.apply(this, values); } }.open; // gives up
   calling(self.Navigator?.prototype, 'sendBeacon', (address) => address);
   if (self.EventSource) {
     self.EventSource = new Proxy(EventSource, { construct(target, [address, ...rest], as) {
@@ -132,30 +134,6 @@
     };
   }
   wrap(self.Permissions?.prototype, ['query']);
-  // What is broadcast goes through the browser.
-  timeline.broadcasts ??= new Map(); // channel -> the messages that are on their way to it
-  self.BroadcastChannel = class extends self.BroadcastChannel {
-    constructor(name) {
-      super(name);
-      timeline.broadcasts.set(this, []);
-      this.addEventListener('message', () => end(timeline.broadcasts.get(this)?.shift()));
-    }
-    postMessage(data) {
-      super.postMessage(data);
-      for (const [channel, messages] of timeline.broadcasts) {
-        if (channel === this || channel.name !== this.name) continue;
-        const message = {};
-        begin(message, realm);
-        messages.push(message);
-      }
-    }
-    close() {
-      super.close();
-      timeline.broadcasts.get(this)?.forEach(end);
-      timeline.broadcasts.delete(this);
-    }
-  };
-  Object.defineProperty(self.BroadcastChannel, 'name', { value: 'BroadcastChannel' });
   wrap(self.OffscreenCanvas?.prototype, ['convertToBlob']);
   if (self.FileReader) {
     for (const name of ['readAsArrayBuffer', 'readAsBinaryString', 'readAsDataURL', 'readAsText']) {

@@ -40,7 +40,9 @@
         native.postTask(() => { native.clearTimeout(late); end(LONGEST_MS); }, { priority: 'background' });
       });
     };
-    timeline.settled = () => { if (!held) hops = 0; };
+    const rests = () => !held && timeline.inbox.due() === Infinity &&
+      [...timeline.children].every(({ due }) => due > timeline.now);
+    timeline.settled = () => { if (rests()) hops = 0; };
     return { count, hop, hold, isSlow };
   }
 
@@ -65,7 +67,6 @@
   }
   chained(MessagePort.prototype, stamped);
   if (self.Worker) chained(self.Worker.prototype);
-  chained(self.BroadcastChannel.prototype);
   if (inWindow) listen(self, 'message', (event) => { // who sends it has to be the page itself
     const { isTrusted, data, origin, source, ports } = event;
     if (!isTrusted) return;
@@ -82,5 +83,5 @@
       return pass.call(this);
     } }.yield;
   }
-  Object.assign(self.__clock, { hold, isSlow });
+  Object.assign(self.__clock, { hold, isSlow, along });
 })();

@@ -2,7 +2,7 @@
 (() => {
   'use strict';
   const { timeline, realm, native, listeners, listen, advance, play, pause, reset, nativeFrame, sleep } = self.__clock;
-  const { method, getter, then } = self.__clock;
+  const { method, getter, then, living } = self.__clock;
   const readyState = getter(Document, 'readyState'), querySelector = method(Document, 'querySelector');
   const STORED = 'sandbox clock'; // in sessionStorage, only while one document follows another
   const LONGEST_NAVIGATION_MS = 10_000; // real
@@ -82,7 +82,11 @@
     while (lasts() && !self.navigation.transition) await sleep(1);
     leaving = null;
   });
-  function stay() { leaving = null; } // the host has heard that no document follows: it was a download
+  // The host has heard that no document follows: it was a download, or the load of a frame was stopped.
+  function stay(address, isDownload) {
+    for (const part of living(timeline.elements.parts)) part.abandoned(address);
+    if (isDownload) leaving = null;
+  }
 
   // ---- no pointer before the first step ----
   // A window that is new finds the machine's own pointer in its corner, before the page's script or in the middle of it.

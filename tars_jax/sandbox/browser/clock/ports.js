@@ -1,12 +1,12 @@
-// Message ports that lead to a worker or to a frame of another origin, or come from there.
+// Message ports that lead to a worker or to a frame of another origin, or come from there: what goes over them are letters.
 //
-// What goes over them says when it was sent, and is counted at both ends: before time goes on, all that was sent has
-// come. A message to a port that nobody listens to never does, and is given up when nothing else moves.
+// They are counted at both ends: before time goes on, all that was sent has come. A message to a port that nobody listens
+// to never does, and is given up when nothing else moves.
 (() => {
   'use strict';
-  const { timeline, realm, inWindow, listen } = self.__clock;
-  const AT = '__clock at';
-  const follows = !inWindow || (timeline.first === realm && self.parent !== self); // another timeline
+  const { timeline, native, inWindow, listen } = self.__clock;
+  const { sealed, isLetter, arrive, arriveUnsealed, isOurs } = self.__clock.letters;
+  const GREETING = '__clock greeting';
   timeline.ports ??= { far: new WeakSet(), sent: 0, received: 0, lost: 0 };
   const { ports } = timeline;
   const ends = new WeakMap(); // port that the page made -> the other one
@@ -14,17 +14,26 @@
   function adopt(port) {
     port.addEventListener('message', (event) => {
       event.ports.forEach(arrived);
-      const at = event.data?.[AT];
-      if (at === undefined) return;
-      Object.defineProperty(event, 'data', { value: event.data.data });
-      ports.received += 1;
-      ports.far.add(port);
-      if (follows) timeline.now = timeline.until = Math.max(timeline.now, at);
+      if (!event.isTrusted) return;
+      if (isLetter(event.data)) {
+        ports.received += 1;
+        ports.far.add(port);
+        if (event.data.data?.[GREETING]) event.stopImmediatePropagation();
+        else arrive(event);
+      } else if (ports.far.has(port)) {
+        arriveUnsealed(event);
+      }
     });
   }
   function arrived(port) {
+    if (ports.far.has(port)) return;
     adopt(port);
     ports.far.add(port);
+  }
+  // Nobody sees that a window of another origin is given a port: the port says so to its other end.
+  function greet(port) {
+    ports.sent += 1;
+    native.postMessage.call(port, sealed({ [GREETING]: true }));
   }
   function leaving(port) {
     if (ends.has(port)) ports.far.add(ends.get(port));
@@ -32,7 +41,7 @@
   function stamped(port, data) {
     if (!ports.far.has(port)) return data;
     ports.sent += 1;
-    return { [AT]: timeline.now, data };
+    return sealed(data);
   }
 
   // Of this timeline and of those that follow it.
@@ -48,6 +57,9 @@
     return channel;
   } });
   Native.prototype.constructor = self.MessageChannel;
-  listen(self, 'message', (event) => event.ports.forEach(arrived), true);
+  listen(self, 'message', ({ ports: given, source, isTrusted }) => {
+    given.forEach(arrived);
+    if (inWindow && isTrusted && !isOurs(source)) given.forEach(greet);
+  }, true);
   self.__clock.ports = { arrived, leaving, stamped, totals };
 })();

@@ -83,16 +83,23 @@
   // ---- performance ----
   const { mark, measure } = Performance.prototype;
   const origin = () => EPOCH_MS + realm.origin;
+  // A moment of the load, which took no virtual time; the browser refuses one that has not come.
+  const isOfLoad = (mark) => typeof mark === 'string' && self.PerformanceTiming && mark in performance.timing &&
+    performance.timing[mark] > 0;
+  const markOf = (mark) => (isOfLoad(mark) ? 0 : mark);
   Object.assign(Performance.prototype, {
     now: function now() { return sinceOrigin(); },
     mark(name, options = {}) { return mark.call(this, name, { startTime: sinceOrigin(), ...options }); },
     measure(name, start, end) {
       if (typeof start === 'object' && start !== null && Object.keys(start).length) {
-        const ends = start.end !== undefined || (start.start !== undefined && start.duration !== undefined);
-        return measure.call(this, name, ends ? start : { ...start, end: sinceOrigin() });
+        const given = { ...start };
+        for (const side of ['start', 'end']) if (given[side] !== undefined) given[side] = markOf(given[side]);
+        if (end !== undefined) return measure.call(this, name, given, end); // tells what is wrong
+        const ends = given.end !== undefined || (given.start !== undefined && given.duration !== undefined);
+        return measure.call(this, name, ends ? given : { ...given, end: sinceOrigin() });
       }
-      const from = typeof start === 'string' ? start : 0;
-      return measure.call(this, name, { start: from, end: end ?? sinceOrigin() });
+      const from = typeof start === 'string' ? markOf(start) : 0;
+      return measure.call(this, name, { start: from, end: end === undefined ? sinceOrigin() : markOf(end) });
     },
   });
   define(Performance.prototype, 'timeOrigin', { get: origin });

@@ -5,9 +5,10 @@
 (() => {
   'use strict';
   const clock = self.__clock;
-  const { timeline, realm, advanceTo, next, reset } = clock;
-  const { ATTACH, SENT, createChild, clocked, ofClock, start, unmark } = clock.children;
+  const { timeline, realm, advanceTo, reset } = clock;
+  const { ATTACH, castBy, casting, hearCast, createChild, clocked, ofClock, start, unmark, hear, works, dueOfAll } = clock.children;
   const { arrived } = clock.ports;
+  const { sealed } = clock.letters;
   const { SharedWorker } = self;
   const onmessage = Object.getOwnPropertyDescriptor(MessagePort.prototype, 'onmessage');
 
@@ -23,19 +24,25 @@
       constructor(address, ...options) {
         super(script(address), ...options);
         const { port } = this, { port1, port2 } = new MessageChannel();
-        const started = { now: timeline.now, seed: timeline.seed };
+        const { now, seed, round } = timeline, started = { now, seed, round };
         let hears = false; // the page listens
         const child = createChild(timeline.workers++, realm.alive, true, () => hears);
         const { reset: resetWith } = child;
         child.reset = (now, ofChild, seed) => resetWith(now, seed); // the same over each link
+        child.cast = (cast) => port1.postMessage(casting(cast));
         port1.onmessage = () => child.attach(ofClock(port1));
         this.addEventListener('error', () => child.end(), { once: true });
-        port.addEventListener('message', ({ ports }) => { ports.forEach(arrived); child.heard(); });
+        port.addEventListener('message', (event) => {
+          if (!event.isTrusted) return;
+          event.ports.forEach(arrived);
+          child.heard();
+          hear(event, child);
+        });
         port.postMessage({ [ATTACH]: port2, started }, [port2]);
         const { postMessage, start: begin, close } = port;
         Object.assign(port, {
           postMessage(data, ...values) {
-            postMessage.call(port, { [SENT]: timeline.now, data }, ...values);
+            postMessage.call(port, sealed(data), ...values);
             child.sent += 1;
           },
           start() { hears = true; begin.call(port); },
@@ -59,37 +66,44 @@
   const links = new Set();
   function follow(port, started) {
     const link = { port, posted: 0, received: 0, wake() {} };
-    if (!links.size) start({ now: started.now, seed: (started.seed ^ own) >>> 0 });
+    if (!links.size) {
+      const { now, round, seed } = started;
+      start({ now, round, seed: (seed ^ own) >>> 0, path: `/c${self.location.href}\n${self.name}` });
+    }
     links.add(link);
-    port.onmessage = async ({ data: { seed, to, sent } }) => {
+    port.onmessage = async ({ data: { seed, to, sent, round, cast, atOnce } }) => {
+      if (cast) { hearCast({ cast, atOnce }, link, ''); return; }
       if (seed !== undefined) { reset((seed ^ own) >>> 0); return; }
       while (link.received < sent) await new Promise((resolve) => { link.wake = resolve; });
+      const before = works();
+      timeline.round = Math.max(timeline.round, round);
+      timeline.inbox.date(to);
       await advanceTo(to);
-      port.postMessage({ due: next()?.time ?? Infinity, posted: link.posted });
+      port.postMessage({ due: dueOfAll(), posted: link.posted, active: works() !== before });
     };
     port.postMessage({});
     return link;
   }
+  castBy((cast, from) => { for (const link of links) if (link !== from) link.port.postMessage(casting(cast)); });
   self.addEventListener('connect', ({ ports: [port] }) => {
     let link = null, early = 0; // messages that it posts before it listens
     port.addEventListener('message', (event) => {
-      event.ports.forEach(arrived);
+      if (!event.isTrusted) return;
       if (event.data?.[ATTACH]) {
         event.stopImmediatePropagation();
         link = follow(ofClock(event.data[ATTACH]), event.data.started);
         link.posted = early;
         return;
       }
-      const { [SENT]: sent, data } = event.data;
-      timeline.now = timeline.until = Math.max(timeline.now, sent);
-      Object.defineProperty(event, 'data', { value: data });
+      event.ports.forEach(arrived);
       link.received += 1;
+      hear(event, link);
       link.wake();
     });
     const { postMessage, close } = port;
     Object.assign(port, {
-      postMessage(...values) {
-        postMessage.apply(port, values);
+      postMessage(data, ...values) {
+        postMessage.call(port, sealed(data), ...values);
         if (link) link.posted += 1;
         else early += 1;
       },

@@ -4,7 +4,7 @@
 // its sources. A media element stays paused in the browser, and each frame puts a video that plays where it would be.
 (() => {
   'use strict';
-  const { timeline, realm, listen, frames, awaitWork, inTask } = self.__clock;
+  const { timeline, realm, listen, frames, awaitWork, inTask, nativeFrame } = self.__clock;
   const time = () => timeline.past + timeline.now; // goes on over a reset
   const tell = (target, ...types) => inTask(types.map((type) => () => target.dispatchEvent(new Event(type))));
   const define = (target, name, descriptor) =>
@@ -74,6 +74,14 @@
 
   // ---- media elements ----
   const { prototype } = HTMLMediaElement;
+  const { requestVideoFrameCallback: request, cancelVideoFrameCallback: cancel } = HTMLVideoElement.prototype;
+  const pictures = { request, cancel };
+  HTMLVideoElement.prototype.requestVideoFrameCallback = { requestVideoFrameCallback(callback) {
+    return request.call(this, (_, told) => {
+      const now = timeline.now - realm.origin;
+      callback.call(this, now, { ...told, presentationTime: now, expectedDisplayTime: now, processingDuration: 0 });
+    });
+  } }.requestVideoFrameCallback;
   const native = { pause: prototype.pause };
   for (const name of ['currentTime', 'playbackRate']) native[name] = Object.getOwnPropertyDescriptor(prototype, name);
   const playing = new Map(); // element -> {seconds: at `at`, at, told: its last timeupdate}
@@ -93,10 +101,21 @@
       element.addEventListener('error', () => reject(element.error), { once: true });
     });
   }
-  function sought(element, seconds) {
-    const there = new Promise((resolve) => element.addEventListener('seeked', resolve, { once: true }));
+  // A picture is there once the browser has told of it: when it has sought, it may still show the one before.
+  const MOST_FRAMES = 8, pictureless = new WeakSet(); // of which none came within so many
+  async function sought(element, seconds) {
+    const over = new Promise((resolve) => element.addEventListener('seeked', resolve, { once: true }));
+    let there = !(element.videoWidth > 0);
+    const number = there ? null : pictures.request.call(element, () => { there = true; });
     native.currentTime.set.call(element, seconds);
-    return element.readyState ? there : Promise.resolve();
+    if (element.readyState) await over;
+    const most = pictureless.has(element) ? 1 : MOST_FRAMES;
+    for (let frame = 0; !there && frame < most; frame++) await nativeFrame();
+    if (there) pictureless.delete(element);
+    else {
+      pictureless.add(element);
+      pictures.cancel.call(element, number);
+    }
   }
   const media = { loaded, sought };
   awaitWork(media, ['loaded', 'sought']);

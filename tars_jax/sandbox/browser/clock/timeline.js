@@ -13,6 +13,7 @@
 
   const native = {
     Date,
+    random: Math.random,
     now: performance.now.bind(performance),
     setTimeout: self.setTimeout.bind(self),
     clearTimeout: self.clearTimeout.bind(self),
@@ -42,9 +43,13 @@
     turn: Promise.resolve(), // advances wait for one another
     moving: false, // an advance is under way
     playing: null,
-    ran: 0, news: 0, // go on whenever something of the page may have run, and has changed something
+    ran: 0, news: 0, turns: 0, // go on whenever something of the page may have run, and has changed something
     standing: 0, // transitions of views whose callbacks run: until then there are no frames
+    idle: 0, // how much of `ran` was none of the page's
     beats: 0, // goes on while time does not stand for one thing
+    id: Math.random(), path: '', // among timelines (letters.js); where it is below the page's own
+    round: 0, notBefore: -Infinity, said: 0, // rounds in which those that follow have their turn, and when the next may be
+    expected: false, stands: true, // input has come after which time will move; nobody moves it
   };
   // Methods and properties as the browser has them: a page may put others in their place, and the elements of a form and
   // of a document may have their names.
@@ -141,6 +146,7 @@
       rounds.set(settler, (rounds.get(settler) ?? 0) + 1);
       if (more) {
         timeline.ran += 1;
+        if (settler.ofOthers) timeline.idle += 1;
         timeline.news += 1;
         await timeline.rest(); // what was waited for may have asked for more
       }
@@ -170,12 +176,19 @@
       }
     }
   }
+  const isFirst = inWindow && self.top === self;
   function inTurn(work) {
     const turn = then(timeline.turn, async () => {
       timeline.moving = true;
       timeline.ran += 1; // input
+      timeline.idle += 1;
+      timeline.turns += 1;
       timeline.news += 1;
-      try { await work(); } finally { timeline.moving = false; }
+      if (isFirst) timeline.tellFrames(false);
+      try { await work(); } finally {
+        timeline.moving = timeline.expected = false;
+        if (isFirst) timeline.tellFrames(true);
+      }
     });
     timeline.turn = then(turn, () => {}, () => {});
     return turn;

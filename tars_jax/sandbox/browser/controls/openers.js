@@ -65,12 +65,13 @@
   listen(self, 'keydown', (event) => {
     const field = event.isTrusted ? fieldAt(targetOf(event), /^(date|time|month|week|datetime-local|color)$/) : null;
     const { key, altKey, ctrlKey } = event;
-    if (field && (altKey ? key === 'ArrowDown' : key === 'F4' && !ctrlKey)) instead(event, () => open(field));
+    const bySpace = key === ' ' && field?.type !== 'color'; // a color is pressed by it, as a button is
+    if (field && (bySpace || (altKey ? key === 'ArrowDown' : key === 'F4' && !ctrlKey))) instead(event, () => open(field));
   }, true);
   listen(self, 'keypress', (event) => {
-    const field = event.isTrusted && /^( |Enter)$/.test(event.key) ? fieldAt(targetOf(event), OF_DATES) : null;
+    const field = event.isTrusted && event.key === 'Enter' ? fieldAt(targetOf(event), OF_DATES) : null;
     // The indicator has the focus when none of the parts that the field's own focus stands for has.
-    if (field && focused() === field && (event.key === ' ' || !field.matches(':focus'))) instead(event, () => open(field));
+    if (field && focused() === field && !field.matches(':focus')) instead(event, () => open(field));
   }, true);
 
   // ---- what a script may open ----
