@@ -66,7 +66,7 @@ class RemoteComputer:
         """
         folder = f"{self.machine.home}/.tars_jax"
         await self.client.call("make_folder", path=folder)
-        for program in ("kernel.py", "jupyter_kernel.py", "quiet_ipykernel.py"):
+        for program in ("kernel.py", "magics.py", "jupyter_kernel.py", "quiet_ipykernel.py"):
             await self.client.call("write", (GUEST / program).read_bytes(), path=f"{folder}/{program}")
         return Kernel(self.machine, **{"python": self.machine.python, "kind": "python", **settings, "programs": folder})
 

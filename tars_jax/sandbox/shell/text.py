@@ -5,6 +5,8 @@ from __future__ import annotations
 import codecs
 import re
 
+from tars_jax.sandbox.computer.guest.kept import Ends
+
 # Commands of a terminal: with parameters (colors, cursor), with a text up to BEL or ESC \ (titles, links), the rest.
 # One without an end ends with its line.
 _ERASE = re.compile(r"\x1b\[[02]?K")
@@ -83,3 +85,13 @@ def joined(head: bytes, missing: int, tail: bytes, errors: str = "replace") -> t
     first = next((place for place in range(min(4, len(tail))) if tail[place] & 0xC0 != 0x80), 0)
     missing += len(head) - whole + first
     return head[:whole].decode(errors=errors), missing, tail[first:].decode(errors=errors)
+
+
+def readable(stream: Ends, limit: int, *, clean: bool = True, left: int = 0) -> str:
+    """What is kept of a stream, without its last `left` bytes, as text of about `limit` characters at most."""
+    head, missing, tail = stream.halves()
+    head, tail = (head, tail[: len(tail) - left]) if tail else (head[: len(head) - left], b"")
+    first, missing, last = joined(head, missing, tail)
+    if clean:
+        first, last = cleaned(first), cleaned(last)
+    return cut(first + last, limit, missing, len(first) if missing else None)

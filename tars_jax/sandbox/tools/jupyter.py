@@ -15,11 +15,11 @@ from tars_jax import InputError
 from tars_jax.sandbox.computer.guest.kept import Ends
 from tars_jax.sandbox.computer.guest_client import GuestError, GuestMachine, Streams
 from tars_jax.sandbox.failures import SandboxFailure
-from tars_jax.sandbox.shell.text import cleaned, cut
+from tars_jax.sandbox.shell.text import readable
 
 LIMIT = 30_000  # characters of each text of a result
 MOST_TEXT = 256 << 10  # bytes that are kept of what a cell writes until it is cut
-MOST_IMAGES = 20
+MOST_SHOWN = 20  # images, and pages of HTML
 LARGEST_IMAGE = 12 << 20  # bytes, in base64
 LONGEST_LINE = 256 << 10  # bytes: a cell can write to its kernel's stream, and JSON is read on the event loop
 STARTS_IN_S = 120.0
@@ -31,9 +31,13 @@ STILL_RUNNING = "a cell must have ended before the next; one is still running: w
 @dataclasses.dataclass(frozen=True)
 class CellResult:
     output: str = ""  # stdout and stderr as they came
+    stdout: str = ""
+    stderr: str = ""
     result: str = ""  # of the last expression
+    result_html: str = ""
     error: str = ""  # traceback
     images: tuple[bytes, ...] = ()  # PNG
+    html: tuple[str, ...] = ()  # of what was displayed besides
     timed_out: bool = False  # it was interrupted
     restarted: bool = False  # the kernel has ended: the next cell has a new one, without its variables
 
@@ -221,9 +225,7 @@ class Kernel:
     async def _result(self, timeout_s: float) -> CellResult:
         clock = asyncio.get_running_loop().time
         end = clock() + timeout_s
-        texts = {name: Ends(MOST_TEXT) for name in ("output", "result", "error")}
-        images: list[bytes] = []
-        image = ""  # as far as it has come
+        said = _Said()
         timed_out = restarted = False
         while True:
             try:
@@ -242,24 +244,8 @@ class Kernel:
                 break
             if "done" in message:
                 break
-            if isinstance(piece := message.get("image"), str) and len(images) < MOST_IMAGES:
-                image = (image + piece)[: LARGEST_IMAGE + 1]
-                if not message.get("more"):
-                    with contextlib.suppress(ValueError):
-                        images += [base64.b64decode(image)] if len(image) <= LARGEST_IMAGE else []
-                    image = ""
-            for name, field in (("output", "text"), ("result", "result"), ("error", "error")):
-                if isinstance(text := message.get(field), str):
-                    texts[name].add(text.encode(errors="replace"))
-        shown = {name: self._shown(text) for name, text in texts.items()}
-        return CellResult(**shown, images=tuple(images), timed_out=timed_out, restarted=restarted)
-
-    def _shown(self, text: Ends) -> str:
-        head, missing, tail = text.halves()
-        if not missing:
-            return cut(cleaned((head + tail).decode(errors="replace")), self._limit)
-        first, last = (cleaned(part.decode(errors="replace")) for part in (head, tail))
-        return cut(first + last, self._limit, missing, len(first))
+            said.add(message)
+        return said.result(self._limit, timed_out=timed_out, restarted=restarted)
 
     async def _next(self, timeout_s: float) -> dict[str, Any] | None:
         """None: the kernel has ended, or what it says is no message."""
@@ -281,3 +267,51 @@ def _message(line: bytes) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return message if isinstance(message, dict) else None
+
+
+class _Said:
+    """What a cell says, as far as it is kept."""
+
+    def __init__(self) -> None:
+        self._texts = {name: Ends(MOST_TEXT) for name in ("output", "stdout", "stderr", "result", "error")}
+        self._page = _Pieces(MOST_TEXT)
+        self._pages, self._images = _Pieces(MOST_TEXT), _Pieces(LARGEST_IMAGE)
+
+    def add(self, message: Mapping[str, Any]) -> None:
+        more = bool(message.get("more"))
+        in_pieces = {"image": self._images, "html": self._pages, "result_html": self._page}
+        for field, value in message.items():
+            if not isinstance(value, str):
+                continue
+            if field in ("result", "error"):
+                self._texts[field].add(value.encode(errors="replace"))
+            elif field == "text":
+                for name in ("output", "stderr" if message.get("stream") == "stderr" else "stdout"):
+                    self._texts[name].add(value.encode(errors="replace"))
+            elif field in in_pieces:
+                in_pieces[field].add(value, more)
+
+    def result(self, limit: int, *, timed_out: bool, restarted: bool) -> CellResult:
+        images: list[bytes] = []
+        for image in self._images.whole:
+            with contextlib.suppress(ValueError):
+                images.append(base64.b64decode(image))
+        return CellResult(
+            **{name: readable(text, limit) for name, text in self._texts.items()}, images=tuple(images),
+            html=tuple(self._pages.whole), result_html="".join(self._page.whole[:1]), timed_out=timed_out,
+            restarted=restarted,
+        )  # fmt: skip
+
+
+class _Pieces:
+    """Texts that come in pieces. One that is longer than `limit` is left out, and all behind the first few."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit, self._begun, self.whole = limit, "", list[str]()
+
+    def add(self, piece: str, more: bool) -> None:
+        self._begun = (self._begun + piece)[: self._limit + 1]
+        if not more:
+            if len(self._begun) <= self._limit and len(self.whole) < MOST_SHOWN:
+                self.whole.append(self._begun)
+            self._begun = ""

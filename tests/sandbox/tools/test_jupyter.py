@@ -188,3 +188,51 @@ def test_a_large_image_comes_in_pieces(tmp_path: Path) -> None:
         assert (await kernel.run(code)).images == (bytes(range(256)) * 4096,)
 
     with_kernel(tmp_path, "python", work)
+
+
+@pytest.mark.parametrize("kind", ["python", pytest.param("jupyter", marks=pytest.mark.slow)])
+def test_output_in_pieces_streams_apart_and_html(tmp_path: Path, kind: str) -> None:
+    if kind == "jupyter":
+        pytest.importorskip("ipykernel")
+
+    async def work(kernel: Kernel) -> None:
+        ran = await kernel.run("print('xx' + '中' * 90_000)")
+        assert "\ufffd" not in ran.output and "中" in ran.output
+        ran = await kernel.run("import sys\nprint('out', flush=True)\nprint('err', file=sys.stderr)")
+        assert (ran.stdout, ran.stderr, sorted(ran.output.split())) == ("out\n", "err\n", ["err", "out"])
+        await kernel.run("class P:\n    def _repr_html_(self): return '<b>' + 'ä' * 20_000 + '</b>'")
+        ran = await kernel.run("P()")
+        assert ran.result_html == f"<b>{'ä' * 20_000}</b>" and "__main__.P" in ran.result
+        for wrong in ("sys.stdout = None", "sys.stdout.close()", "sys.stderr = sys.stdout = 5"):
+            await kernel.run(wrong, 20)
+            assert (await kernel.run("print('heard')", 20)).output == "heard\n", wrong
+        if kind == "jupyter":
+            assert (await kernel.run("from IPython.display import HTML, display\ndisplay(HTML('<i>i</i>'))")).html == (
+                "<i>i</i>",
+            )
+
+    with_kernel(tmp_path, kind, work)
+
+
+def test_magics_are_carried_out_or_refused_by_name(tmp_path: Path) -> None:
+    async def work(kernel: Kernel) -> None:
+        (tmp_path / "a b").mkdir()
+        ran = await kernel.run("%%writefile 'a b/x.py'\nprint('ü')\n%cd nowhere\n")
+        assert (ran.output, ran.error) == ("Writing a b/x.py\n", "")
+        assert (tmp_path / "a b/x.py").read_text() == "print('ü')\n%cd nowhere\n"
+        assert (await kernel.run("%%file -a 'a b/x.py'\nmore")).output == "Appending to a b/x.py\n"
+        assert (await kernel.run("x = 'a b'\n%cd {x}\n%env Y=5 6\n%pwd")).result == repr(str(tmp_path / "a b"))
+        assert (await kernel.run("y = %env Y\ny")).result == "'5 6'"
+        assert (await kernel.run("!echo $x {1 + 1} $Y $HOME | cut -c1-10")).output == "a b 2 5 6 \n"
+        assert (await kernel.run("if x:\n    names = !ls\nnames")).result == "['x.py']"
+        text = "\n%cd /\n!false\n"
+        assert (await kernel.run(f't = """{text}"""\n%matplotlib inline\n%time t')).result == repr(text)
+        assert (await kernel.run("%%bash\necho one\nx=two; echo $x")).output == "one\ntwo\n"
+        assert "CalledProcessError" in (await kernel.run("%%sh\nexit 3")).error
+        for cell, name in (("%autoreload 2", "%autoreload"), ("%%html\n<b>", "%%html"), ("x = %who", "%who")):
+            ran = await kernel.run(cell)
+            assert f"UsageError: {name} must be one of" in ran.error, ran
+        assert "FileNotFoundError" in (await kernel.run("%cd /no/such")).error
+        assert "SyntaxError" in (await kernel.run("x = = 5\n%cd /")).error
+
+    with_kernel(tmp_path, "python", work)

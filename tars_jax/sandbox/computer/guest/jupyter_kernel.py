@@ -69,6 +69,8 @@ def main() -> None:
                 data = content["data"]
                 if "image/png" in data:
                     say({"image": base64.b64encode(base64.b64decode(data["image/png"])).decode()})
+                if "text/html" in data:
+                    say({"result_html" if kind == "execute_result" else "html": data["text/html"]})
                 if kind == "execute_result":
                     say({"result": data.get("text/plain", "")})
                 elif "image/png" not in data:

@@ -3,16 +3,17 @@
     python3 kernel.py        (stdin and stdout are one socket)
 
 Reads {"code": TEXT, "cell": NUMBER} and writes, a JSON object a line: {"ready": PROCESS} once, and for each cell any
-number of {"stream": "stdout" or "stderr", "text"}, {"result": TEXT}, {"image": PNG in base64}, {"error": TRACEBACK},
-and at last {"done": true, "cell": NUMBER}. What is long comes in pieces, of an image all but the last with
-{"more": true}: who reads takes no line of any length. A line that is none, as a host that was killed leaves it, is
-left out.
+number of {"stream": "stdout" or "stderr", "text"}, {"result": TEXT}, {"result_html": HTML}, {"html": HTML that was
+displayed}, {"image": PNG in base64}, {"error": TRACEBACK}, and at last {"done": true, "cell": NUMBER}. What is long
+comes in pieces, all but the last with {"more": true}: who reads takes no line of any length. A line that is none, as a
+host that was killed leaves it, is left out.
 SIGINT interrupts a cell; on Windows, CTRL_BREAK.
 """
 
 import ast
 import asyncio
 import base64
+import codecs
 import contextlib
 import inspect
 import io
@@ -29,6 +30,8 @@ import types
 import warnings
 from collections.abc import Iterator
 from typing import Any
+
+import magics  # type: ignore[import-not-found]  # beside this file inside
 
 FLUSH_S = 0.2
 MOST_OUTPUT = 1 << 20  # bytes of a cell's stdout, and of its stderr
@@ -72,6 +75,7 @@ class Capture(threading.Thread):
         os.dup2(write, descriptor)
         os.close(write)
         self._said = 0
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def run(self) -> None:
         held = b""
@@ -79,7 +83,7 @@ class Capture(threading.Thread):
             held += chunk
             while self._mark in held:
                 before, _, held = held.partition(self._mark)
-                self._say(before)
+                self._say(before, last=True)
                 self._said = 0
                 self._reached.set()
             end = held.rfind(b"\x1e")  # the mark may have begun there
@@ -87,12 +91,14 @@ class Capture(threading.Thread):
             self._say(held[:end])
             held = held[end:]
 
-    def _say(self, data: bytes) -> None:
-        room = MOST_OUTPUT - self._said
+    def _say(self, data: bytes, *, last: bool = False) -> None:
+        """`last`: of a cell. A character that comes in two pieces is said with the second."""
+        room = max(MOST_OUTPUT - self._said, 0)
         self._said += len(data)
-        if data and room > 0:
-            more = "\n[... further output of this cell is cut ...]\n" if len(data) > room else ""
-            text = data[:room].decode(errors="replace") + more
+        full = 0 < room < len(data)
+        text = self._decoder.decode(data[:room], final=last or full)
+        text += "\n[... further output of this cell is cut ...]\n" if full else ""
+        if text:
             self._channel.say({"stream": self._stream, "text": text})
 
     def settle(self) -> None:
@@ -114,6 +120,7 @@ class Kernel:
         self._count += 1
         name = f"<cell {self._count}>"
         linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
+        self._restore_streams()
         signal.signal(INTERRUPT, signal.default_int_handler)
         try:
             try:
@@ -131,12 +138,17 @@ class Kernel:
             text = "".join(traceback.format_exception(type(error), error, frames))
             self._channel.say({"error": text})
 
+    @staticmethod
+    def _restore_streams() -> None:
+        """A cell may have closed them, or put what takes no text in their places."""
+        for number, name in ((1, "stdout"), (2, "stderr")):
+            stream = getattr(sys, name, None)
+            if not hasattr(stream, "write") or getattr(stream, "closed", False):
+                plain = io.BufferedWriter(io.FileIO(number, "w", closefd=False))
+                setattr(sys, name, io.TextIOWrapper(plain, "utf-8", "backslashreplace"))
+
     def _evaluated(self, code: str, name: str) -> Any:
-        try:
-            tree = ast.parse(code, name)
-        except SyntaxError:
-            tree = ast.parse(_without_commands(code), name)
-        last = None
+        tree, last = magics.parsed(code, name), None
         if tree.body and isinstance(end := tree.body[-1], ast.Expr):
             last = ast.Expression(end.value)
             tree.body.pop()
@@ -151,8 +163,10 @@ class Kernel:
         return value
 
     def _show(self, value: Any) -> None:
-        if image := _png_of(value):
+        if isinstance(image := _shown(value, "_repr_png_"), bytes):
             self._channel.say({"image": base64.b64encode(image).decode()})
+        if isinstance(page := _shown(value, "_repr_html_"), str):
+            self._channel.say({"result_html": page[:MOST_OUTPUT]})
         self._channel.say({"result": repr(value)[:MOST_OUTPUT]})
 
     def _figures(self) -> None:
@@ -165,28 +179,12 @@ class Kernel:
         plots.close("all")
 
 
-def _png_of(value: Any) -> bytes | None:
-    draw = getattr(value, "_repr_png_", None)
-    if draw is None or isinstance(value, type):
-        return None
-    with contextlib.suppress(Exception):
-        image = draw()
-        return image if isinstance(image, bytes) else None
+def _shown(value: Any, way: str) -> Any:
+    """By a method of IPython's, if it has that."""
+    if not isinstance(value, type):
+        with contextlib.suppress(Exception):
+            return getattr(value, way)()
     return None
-
-
-def _without_commands(code: str) -> str:
-    """Lines that begin with ! are given to the shell; those with %, which IPython knows, do nothing."""
-    lines = []
-    for line in code.split("\n"):
-        bare = line.lstrip()
-        space = line[: len(line) - len(bare)]
-        if bare.startswith("!"):
-            line = f"{space}__import__('subprocess').call({bare[1:]!r}, shell=True) or None"
-        elif bare.startswith("%"):
-            line = f"{space}pass"
-        lines.append(line)
-    return "\n".join(lines)
 
 
 def keep_flushing() -> None:

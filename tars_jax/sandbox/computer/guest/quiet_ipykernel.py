@@ -1,4 +1,5 @@
-"""ipykernel as it is, but for the port at which it hears what forked programs print: that is a path, like its others.
+"""ipykernel as it is, but for two things: the port at which it hears what forked programs print is a path, like its
+others; and a cell that closes stdout, or puts what takes no text in its place, does not make it mute.
 
 python3 quiet_ipykernel.py -f CONNECTION_FILE
 """
@@ -42,9 +43,23 @@ def main() -> None:
     here = os.path.dirname(os.path.abspath(__file__))
     sys.path = [path for path in sys.path if os.path.abspath(path) != here]
     on_a_path()
-    from ipykernel import kernelapp
+    from ipykernel.kernelapp import IPKernelApp
 
-    kernelapp.launch_new_instance()
+    application: Any = IPKernelApp.instance()
+    application.initialize()
+    streams: dict[str, Any] = {"stdout": sys.stdout, "stderr": sys.stderr}
+    for stream in streams.values():
+        stream.close = lambda: None
+
+    def restore(*_: object) -> None:
+        """Before the kernel flushes them: what takes no text would end its turn without a word."""
+        for name, stream in streams.items():
+            given = getattr(sys, name, None)
+            if not hasattr(given, "write") or not hasattr(given, "flush") or getattr(given, "closed", False):
+                setattr(sys, name, stream)
+
+    application.shell.events.register("post_run_cell", restore)
+    application.start()
 
 
 if __name__ == "__main__":
