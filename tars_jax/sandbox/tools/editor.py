@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from tars_jax.sandbox.tools.files import Files
+from tars_jax.sandbox.tools.replacing import places, replaced, with_ends
 
 CONTEXT = 4  # lines around a change that are shown
 LONGEST_VIEW = 30_000  # characters
@@ -78,17 +79,18 @@ class Editor:
             raise Refused("new_str must differ from old_str; both are the same")
 
         def change(text: str) -> str:
-            count = text.count(old)
-            if not count:
-                raise Refused(f"old_str must be in {path} exactly as it is written there; it was not found")
-            if count > 1:
-                lines = [text.count("\n", 0, at) + 1 for at in _places(text, old)]
-                where = ", ".join(map(str, lines[:20]))
-                raise Refused(f"old_str must be in {path} once; it is there {count} times, in lines {where}")
-            return text.replace(old, new)
+            def one(found: Sequence[int]) -> Sequence[int]:
+                if not found:
+                    raise Refused(f"old_str must be in {path} exactly as it is written there; it was not found")
+                if len(found) > 1:
+                    where = ", ".join(str(text.count("\n", 0, at) + 1) for at in found[:20])
+                    raise Refused(f"old_str must be in {path} once; it is there {len(found)} times, in lines {where}")
+                return found
+
+            return replaced(text, old, new, one)
 
         edit = await self._changed(path, change)
-        line = edit[0].count("\n", 0, edit[0].find(old)) + 1
+        line = edit[0].count("\n", 0, places(edit[0], old)[0][0]) + 1
         return self._shown(path, edit[1], line, new.count("\n"))
 
     async def insert(self, path: str, line: int, text: str) -> str:
@@ -101,6 +103,7 @@ class Editor:
             added = text if text.endswith("\n") or line == len(lines) else text + "\n"
             if line and line == len(lines) and not lines[-1].endswith("\n"):
                 added = "\n" + added
+            added = with_ends(added, before, sum(map(len, lines[: max(line - 1, 0)])))
             return "".join([*lines[:line], added, *lines[line:]])
 
         edit = await self._changed(path, change)
@@ -136,21 +139,13 @@ class Editor:
 
 
 def _numbered(text: str, first: int, longest: int, whole: bool) -> str:
-    lines = text.split("\n")
+    lines = [line.removesuffix("\r") for line in text.split("\n")]
     if lines[-1] == "":
         lines.pop()
     shown = "\n".join(f"{number:6}\t{line}" for number, line in enumerate(lines, first))
     if len(shown) <= longest and whole:
         return shown
     return shown[: shown.rfind("\n", 0, longest) if "\n" in shown[:longest] else longest] + CUT
-
-
-def _places(text: str, part: str) -> list[int]:
-    places, at = [], text.find(part)
-    while at >= 0:
-        places.append(at)
-        at = text.find(part, at + len(part))
-    return places
 
 
 def _kept_ends(text: str) -> list[str]:

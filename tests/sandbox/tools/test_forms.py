@@ -191,3 +191,32 @@ def test_search_and_link_reader(tmp_path: Path) -> None:
         assert (await call("LinkReader", url="https://elsewhere.example/")).failed
 
     with_tools(tmp_path, work)
+
+
+@pytest.mark.parametrize("name", ["str_replace_editor", "str_replace_based_edit_tool"])
+def test_files_keep_the_ends_of_their_lines(tmp_path: Path, name: str) -> None:
+    async def work(call: Call) -> None:
+        file = tmp_path / "dos.txt"
+        added = "insert_text" if name == "str_replace_based_edit_tool" else "new_str"
+
+        async def edit(command: str, **arguments: Any) -> Answer:
+            return await call(name, command=command, path=str(file), **arguments)
+
+        file.write_bytes(b"one\r\ntwo\r\nthree")
+        assert "\r" not in (await edit("view")).text
+        assert not (await edit("str_replace", old_str="one\ntwo", new_str="1\n2\n2.5")).failed
+        assert file.read_bytes() == b"1\r\n2\r\n2.5\r\nthree"
+        assert not (await edit("str_replace", old_str="three", new_str="3\n4")).failed
+        assert file.read_bytes() == b"1\r\n2\r\n2.5\r\n3\r\n4"
+        assert not (await edit("insert", insert_line=5, **{added: "5\n"})).failed
+        assert not (await edit("insert", insert_line=0, **{added: "0"})).failed
+        assert file.read_bytes() == b"0\r\n1\r\n2\r\n2.5\r\n3\r\n4\r\n5\r\n"
+        assert not (await edit("str_replace", old_str="4\r\n5", new_str="4\n5")).failed  # ends that were asked for
+        assert file.read_bytes().endswith(b"3\r\n4\n5\r\n")
+        assert not (await edit("str_replace", old_str="4\n", new_str="4\nand\n")).failed
+        assert file.read_bytes().endswith(b"3\r\n4\nand\n5\r\n")
+        file.write_bytes(b"a\nb\n")
+        assert not (await edit("str_replace", old_str="a\nb", new_str="a\r\nb")).failed
+        assert file.read_bytes() == b"a\r\nb\n"
+
+    with_tools(tmp_path, work)

@@ -7,6 +7,7 @@ import binascii
 import datetime
 import json
 import posixpath
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from tars_jax.sandbox.computer.guest.frames import PIECE
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.tools.editor import Editor, Refused
 from tars_jax.sandbox.tools.files import LARGEST_EDIT, Entry, Files
+from tars_jax.sandbox.tools.replacing import places, replaced
 from tars_jax.web.forms import read_parts
 from tars_jax.web.protocol import Fields
 
@@ -90,8 +92,8 @@ class FileRoutes:
         path, old, new = self._path(body, "file"), body.text("old_str"), body.text("new_str")
         if not old:
             raise body.error("old_str", "text of one character or more")
-        edit = await self._files.edit(path, lambda text: text.replace(old, new))
-        return answer({"file": path, "replaced_count": edit.before.count(old)})
+        edit = await self._files.edit(path, lambda text: replaced(text, old, new))
+        return answer({"file": path, "replaced_count": len(places(edit.before, old)[0])})
 
     async def search(self, request: Request) -> Response:
         body = await read_fields(request)
@@ -234,10 +236,15 @@ class FileRoutes:
         old, new, mode = body.text("old_str"), body.text("new_str", ""), body.optional_text("replace_mode")
         if mode is None:
             return await self._editor.str_replace(path, old, new)
+        which = slice(-1, None) if mode == "LAST" else slice(1 if mode == "FIRST" else None)
         _choice(body, "replace_mode", ("ALL", "FIRST", "LAST"))
-        edit = await self._files.edit(path, lambda text: _replaced(text, old, new, mode))
-        if edit.before == edit.after and old not in edit.before:
-            raise Refused(f"old_str must stand in {path}; it does not")
+
+        def some(found: Sequence[int]) -> Sequence[int]:
+            if not found:
+                raise Refused(f"old_str must stand in {path}; it does not")
+            return found[which]
+
+        await self._files.edit(path, lambda text: replaced(text, old, new, some))
         return f"{path} was edited"
 
     async def _text(self, path: str) -> str | None:
@@ -254,13 +261,6 @@ class FileRoutes:
         if not path or "\0" in path:
             raise body.error(name, "a path")
         return posixpath.join(self._machine.home, path)
-
-
-def _replaced(text: str, old: str, new: str, mode: str) -> str:
-    if mode == "LAST":
-        before, found, after = text.rpartition(old)
-        return before + new + after if found else text
-    return text.replace(old, new, 1 if mode == "FIRST" else -1)
 
 
 def _texts(body: Fields, name: str) -> list[str]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from tars_jax import InputError
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.service.computers.part import Reader, as_json, data_of, seconds
 from tars_jax.sandbox.tools.files import Files
+from tars_jax.sandbox.tools.replacing import places, replaced
 from tars_jax.web.protocol import Fields
 
 LARGEST = 16 << 20  # bytes of a file in one answer; GET .../files gives larger ones
@@ -114,19 +115,14 @@ class FileCalls:
             raise fields.error("old", "text that is not empty")
 
         async def work() -> Any:
-            count = 0
+            def all_or_one(found: Sequence[int]) -> Sequence[int]:
+                if not found or (len(found) > 1 and not every):
+                    times = f"once{' or more' if every else ''}; got it {len(found)} times"
+                    raise InputError(f"old must stand in {path} {times}")
+                return found
 
-            def change(text: str) -> str:
-                nonlocal count
-                count = text.count(old)
-                if count == 0 or (count > 1 and not every):
-                    raise InputError(
-                        f"old must stand in {path} once{' or more' if every else ''}; got it {count} times"
-                    )
-                return text.replace(old, new)
-
-            await self.files.edit(path, change)
-            return {"replaced": count}
+            edit = await self.files.edit(path, lambda text: replaced(text, old, new, all_or_one))
+            return {"replaced": len(places(edit.before, old)[0])}
 
         return work
 
