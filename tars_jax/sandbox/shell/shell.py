@@ -243,6 +243,11 @@ class Shell:
         """Ends the command in the foreground for sure; where the shell itself is what is running, that."""
         return await self._signal(signal.SIGKILL, timeout_s)
 
+    async def stop(self) -> Result:
+        """Ends the command that runs, as nobody waits for it: by C-c or, where it does not heed that, for sure."""
+        result = await self.interrupt()
+        return await self.kill() if self._running and not result.ended else result
+
     async def _signal(self, number: int, timeout_s: float) -> Result:
         await self._make_sure_apart()
         if self._running:

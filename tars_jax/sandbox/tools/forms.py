@@ -7,6 +7,8 @@ answer that it can read; only a failure of the sandbox is raised.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import dataclasses
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
@@ -14,7 +16,8 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.environment import Function
 from tars_jax.sandbox.computer.guest_client import GuestMachine
-from tars_jax.sandbox.shell import Result, Shell
+from tars_jax.sandbox.failures import SandboxFailure
+from tars_jax.sandbox.shell import ANEW, Result, Shell
 from tars_jax.sandbox.shell.text import cut
 from tars_jax.sandbox.tools.arguments import Arguments, function
 from tars_jax.sandbox.tools.editor import Editor, Refused
@@ -93,7 +96,10 @@ NEEDS_PAGES = ("Search", "LinkReader")
 
 
 class Toolbox:
-    """The functions of one session, by name. Use as an async context manager; shells and kernels begin when called."""
+    """The functions of one session, by name. Use as an async context manager; shells and kernels begin when called.
+
+    Calls that come at once to one shell or kernel have their turns. Where one is taken back, what it runs is ended.
+    """
 
     def __init__(
         self, machine: GuestMachine, names: Sequence[str], *, root: str = "/", pages: Pages | None = None,
@@ -112,6 +118,7 @@ class Toolbox:
         self.functions = tuple(FUNCTIONS[name] for name in names)
         self._pages, self._longest_view, self._bash_timeout_s = pages, longest_view, bash_timeout_s
         self._shells = {name: Shell(machine, env=env) for name in names if name in ("execute_bash", "bash")}
+        self._turns = {name: asyncio.Lock() for name in (*self._shells, "JupyterCI")}
         self._kernel, self._root = kernel or Kernel(machine, env=env), root
         self._editor = Editor(Files(machine, root))  # one, so that each form sees the other's changes
         self._calls: dict[str, Callable[[Mapping[str, Any]], Awaitable[Answer]]] = {
@@ -147,16 +154,23 @@ class Toolbox:
             known = ", ".join(function.name for function in self.functions)
             return Answer(f"a function must be one of {known}; got {name!r:.80}", failed=True)
         try:
-            return await self._calls[name](arguments)
+            if name not in self._turns or _interrupts(name, arguments):
+                return await self._calls[name](arguments)
+            async with self._turns[name]:
+                try:
+                    return await self._calls[name](arguments)
+                except asyncio.CancelledError:
+                    await self._stop(name)
+                    raise
         except (Refused, InputError) as error:
             return Answer(str(error), failed=True)
 
-    async def interrupt(self, name: str) -> None:
-        """What a call of this function is doing is interrupted, as by C-c. Raises SandboxFailure."""
-        if name in self._shells:
-            await self._shells[name].interrupt()
-        elif name == "JupyterCI":
-            await self._kernel.interrupt()
+    async def _stop(self, name: str) -> None:
+        with contextlib.suppress(InputError, SandboxFailure):
+            if name in self._shells:
+                await self._shells[name].stop()
+            else:
+                await self._kernel.interrupt()
 
     async def _execute_bash(self, given: Mapping[str, Any]) -> Answer:
         command = Arguments(given, ("command",)).text("command")
@@ -232,10 +246,13 @@ class Toolbox:
         return Answer(await editor.undo_edit(path))
 
 
+def _interrupts(name: str, arguments: Mapping[str, Any]) -> bool:
+    """Whether a call is for the one that is under way, and must not wait for it."""
+    return name == "execute_bash" and str(arguments.get("command")).strip() == "C-c"
+
+
 def _told(result: Result, help: str) -> str:
-    notes = []
-    if result.anew:
-        notes.append("[the shell had ended: this is a new one]")
+    notes = [ANEW] if result.anew else []
     if result.ended:
         notes.append(f"[the shell has ended, with exit code {result.exit_code}]")
     elif result.exit_code is None:

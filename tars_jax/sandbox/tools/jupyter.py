@@ -165,8 +165,11 @@ class Kernel:
                 return CellResult(restarted=True)
             if self._streams is None:
                 await self.start()
+            self._behind = True  # until its end is heard of, also where this call is taken back
             await self._send(code)
-            return await self._result(timeout_s)
+            result = await self._result(timeout_s)
+            self._behind = False
+            return result
 
     def _require_idle(self) -> None:
         if self._lock.locked():

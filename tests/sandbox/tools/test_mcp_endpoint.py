@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -184,6 +185,81 @@ def test_a_call_that_is_taken_back_is_interrupted(tmp_path: Path, mode: str) -> 
 
             said = await until(answer)
             assert "free" in said or "before the next" in said, said
+
+    with_computer(tmp_path, work)
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+def test_calls_that_come_at_once_have_their_turns(tmp_path: Path, mode: str) -> None:
+    async def work(url: str, machine: GuestMachine, endpoint: McpEndpoint) -> None:
+        async with client(url, mode=mode) as one, client(url, mode=mode) as two:
+
+            async def said(of: mcp.Client, tool: str, **arguments: Any) -> str:
+                return text(await of.call_tool(tool, arguments))
+
+            each = [said((one, two)[n % 2], "execute_bash", command=f"sleep .2; echo {n}") for n in range(4)]
+            each += [said(one, "bash", command=f"sleep .2; echo {n}") for n in range(4, 6)]
+            each += [said(one, "JupyterCI", code=f"import time; time.sleep(.2); {n}") for n in range(6, 8)]
+            assert await asyncio.gather(*each) == [str(n) for n in range(8)]
+            slow = asyncio.create_task(said(one, "execute_bash", command="sleep 100"))
+            waiting = asyncio.create_task(said(two, "execute_bash", command="echo waited"))
+            await until(lambda: running("sleep 100"))
+            await said(two, "execute_bash", command="C-c")
+            assert "130" in await slow and await waiting == "waited"
+
+    with_computer(tmp_path, work)
+
+
+async def running(command: str) -> bool:
+    argv = command.replace(" ", "\0").encode()
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if file.read_bytes().startswith(argv):
+                return True
+    return False
+
+
+_KILLED = """
+import asyncio, sys
+from tests.sandbox.tools.test_mcp_endpoint import client
+
+async def live():
+    async with client(sys.argv[1], mode=sys.argv[2]) as one:
+        await one.call_tool("execute_bash", {"command": sys.argv[3]})
+
+asyncio.run(live())
+"""
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+@pytest.mark.parametrize("heeds", [True, pytest.param(False, marks=pytest.mark.slow)])
+def test_a_client_that_is_killed_ends_its_command(tmp_path: Path, mode: str, heeds: bool) -> None:
+    async def work(url: str, machine: GuestMachine, endpoint: McpEndpoint) -> None:
+        command = "sleep 61.75" if heeds else "(trap '' INT; sleep 61.75)"
+        killed = await asyncio.create_subprocess_exec(sys.executable, "-c", _KILLED, url, mode, command)
+        try:
+            await until(lambda: running("sleep 61.75"))
+            async with client(url, mode=mode) as other:
+                waiting = asyncio.create_task(other.call_tool("execute_bash", {"command": "echo mine"}))
+                killed.kill()
+                assert text(await waiting) == "mine"
+            assert not await running("sleep 61.75")
+        finally:
+            await killed.wait()
+
+    with_computer(tmp_path, work)
+
+
+def test_a_call_that_waits_for_its_turn_and_is_taken_back_interrupts_nobody(tmp_path: Path) -> None:
+    async def work(url: str, machine: GuestMachine, endpoint: McpEndpoint) -> None:
+        async with client(url) as one, client(url) as two:
+            first = asyncio.create_task(one.call_tool("execute_bash", {"command": "sleep 2; echo whole"}))
+            await until(lambda: running("sleep 2"))
+            with pytest.raises((mcp.MCPError, TimeoutError)):
+                await two.call_tool("execute_bash", {"command": "echo never > never"}, read_timeout_seconds=0.3)
+            assert text(await first) == "whole"
+            assert text(await one.call_tool("execute_bash", {"command": "echo next"})) == "next"
+            assert not (tmp_path / "never").exists()
 
     with_computer(tmp_path, work)
 

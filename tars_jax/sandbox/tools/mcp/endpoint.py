@@ -16,7 +16,7 @@ from mcp.server.lowlevel.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.datastructures import Headers
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from tars_jax import InputError
 from tars_jax.web.protocol import RequestError
@@ -25,6 +25,7 @@ from tars_jax.web.responses import error_response
 LARGEST_BODY = 16 << 20  # bytes
 MOST_CLIENTS = 64  # of one session, of the revision that has sessions
 IDLE_S = 1800.0  # until such a client is forgotten
+GONE = "tars_jax.gone"  # in a request's scope: an event, of its client's end
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _PATH = re.compile(r"/s/([A-Za-z0-9_-]{1,128})/mcp/?")
 
@@ -47,7 +48,14 @@ class McpServing:
         every server of HTTP takes them off.
         """
         headers = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
-        await self.manager.handle_request({**scope, "headers": headers}, receive, send)
+        gone = asyncio.Event()
+
+        async def heard() -> Message:
+            if (message := await receive())["type"] == "http.disconnect":
+                gone.set()
+            return message
+
+        await self.manager.handle_request({**scope, "headers": headers, GONE: gone}, heard, send)
 
     async def begin(self) -> None:
         ready = asyncio.get_running_loop().create_future()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Self
@@ -20,6 +19,7 @@ from tars_jax.sandbox.tools.file_forms import FILE_FUNCTIONS, FileForms
 from tars_jax.sandbox.tools.files import Files
 from tars_jax.sandbox.tools.forms import FUNCTIONS, NEEDS_PAGES, Answer, Toolbox
 from tars_jax.sandbox.tools.mcp.content import result_of
+from tars_jax.sandbox.tools.mcp.endpoint import GONE
 from tars_jax.sandbox.tools.pages import Pages
 
 CALL_ID = "tars_jax/call"  # in a call's _meta: the same call again has the same answer, and is not done twice
@@ -28,7 +28,6 @@ LONGEST_CALL_ID = 200
 MOST_SEEN = 2000  # characters
 
 Call = Callable[[str, Mapping[str, Any]], Awaitable[Answer]]
-Interrupt = Callable[[str], Awaitable[None]]
 _READS = ("read_file", "list_files", "search_files", "Search", "LinkReader")
 _INSTRUCTIONS = (
     "A Linux computer of its own: shells and a Python kernel keep their state from call to call. Files lie in the home "
@@ -39,16 +38,13 @@ _INSTRUCTIONS = (
 class ToolServer:
     """`server` is the library's, for any of its transports.
 
-    A client that goes away, or takes a call back, interrupts what it called; but a call that has an id in its _meta
+    Where a client goes away, or takes a call back, `call` is cancelled; but a call that has an id in its _meta
     (CALL_ID) goes on, and its answer waits for the same id.
     """
 
-    def __init__(
-        self, name: str, functions: Sequence[Function], call: Call, interrupt: Interrupt | None = None, *,
-        instructions: str = "",
-    ) -> None:  # fmt: skip
+    def __init__(self, name: str, functions: Sequence[Function], call: Call, *, instructions: str = "") -> None:
         self._functions = {function.name: function for function in functions}
-        self._call, self._interrupt = call, interrupt
+        self._call = call
         self._remembered: OrderedDict[str, asyncio.Task[Answer]] = OrderedDict()
         self._going: set[asyncio.Task[Answer]] = set()
         self.server: Server[Any] = Server(
@@ -89,13 +85,15 @@ class ToolServer:
             if id:
                 self._remember(id, task)
         try:
+            if not id and not await _stays(task, context):
+                raise MCPError(types.CONNECTION_CLOSED, "the client has gone")
             return result_of(await asyncio.shield(task))
         except SandboxFailure as error:
             message = f"the computer has failed: {error}"
             raise MCPError(types.INTERNAL_ERROR, message, {"kind": error.kind}) from error
         except asyncio.CancelledError:
             if not id:
-                await self._stop(params.name, task)
+                task.cancel()
             raise
 
     async def _answer(self, name: str, arguments: Mapping[str, Any]) -> Answer:
@@ -116,12 +114,18 @@ class ToolServer:
             if self._remembered[old].done():
                 del self._remembered[old]
 
-    async def _stop(self, name: str, task: asyncio.Task[Answer]) -> None:
-        if self._interrupt is None:
-            task.cancel()
-            return
-        with contextlib.suppress(SandboxFailure):
-            await asyncio.shield(self._interrupt(name))
+
+async def _stays(task: asyncio.Task[Answer], context: ServerRequestContext[Any]) -> bool:
+    """Waits for a call. One whose client has gone is cancelled, which the older revision's transport leaves to us."""
+    gone = None if context.request is None else context.request.scope.get(GONE)
+    if gone is None:
+        return True
+    leaving = asyncio.create_task(gone.wait())
+    try:
+        await asyncio.wait({task, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        return task.done() or not task.cancel()
+    finally:
+        leaving.cancel()
 
 
 class ComputerServer:
@@ -148,9 +152,7 @@ class ComputerServer:
         functions = [*(FILE_FUNCTIONS.get(name) or FUNCTIONS[name] for name in names), *more]
         self._seen = seen
         self._more, self._call_more = frozenset(function.name for function in more), call_more
-        self.tools = ToolServer(
-            "tars_jax computer", functions, self._call, self._toolbox.interrupt, instructions=_INSTRUCTIONS
-        )
+        self.tools = ToolServer("tars_jax computer", functions, self._call, instructions=_INSTRUCTIONS)
 
     @property
     def server(self) -> Server[Any]:
