@@ -94,8 +94,12 @@ def tool_call(function: Function, written: Mapping[str, Any], positional: Sequen
     """
     try:
         return _tool_call(function, written, positional)
+    except ActionError:
+        raise
     except RecursionError:
         raise BadArgument(f"{function.name}: the arguments must not be nested so deeply") from None
+    except Exception as error:  # a schema of others makes jsonschema and what it stands on raise what they like
+        raise BadArgument(f"{function.name}: its schema cannot be applied to the arguments: {error!r:.200}") from error
 
 
 def written_value(value: Any, schema: Any, root: Mapping[str, Any]) -> str:
@@ -133,7 +137,7 @@ def _tool_call(function: Function, written: Mapping[str, Any], positional: Seque
         kind = described(parameter_schema(function, missing[0]), root)
         raise MissingArgument(f"{function.name}: {missing[0]} is missing; it must be {kind}")
     call = ToolCall(function.name, arguments)
-    errors = list(_validator(dict(root), root).iter_errors(dict(call.parameters)))
+    errors = list(validator_of(dict(root), root).iter_errors(dict(call.parameters)))
     if errors:
         raise _bad_argument(function, max(errors, key=jsonschema.exceptions.relevance), arguments)
     return call
@@ -177,7 +181,7 @@ def _typed(value: Any, schema: Any, root: Mapping[str, Any]) -> Any:
         read = read_json(text)
     except ValueError:
         return text
-    return read if kind_of(read) in kinds and _validator(schema, root).is_valid(read) else text
+    return read if kind_of(read) in kinds and validator_of(schema, root).is_valid(read) else text
 
 
 def _read(text: str, kinds: frozenset[str]) -> Any:
@@ -197,12 +201,11 @@ def _choice(text: str, schema: Mapping[str, Any]) -> str:
     return plain(text) if text not in choices and plain(text) in choices else text
 
 
-def _validator(schema: Any, root: Mapping[str, Any]) -> Any:
-    """Of a part of `root`, whose references lead into it."""
-    kind = jsonschema.validators.validator_for(root, default=jsonschema.Draft202012Validator)
-    if not isinstance(schema, Mapping):
-        return kind(schema)
-    return kind({**{key: root[key] for key in ("$defs", "definitions") if key in root}, **schema})
+def validator_of(schema: Any, root: Mapping[str, Any]) -> Any:
+    """Of a part of `root`, whose references lead into the whole of it."""
+    return jsonschema.validators.validator_for(root, default=jsonschema.Draft202012Validator)(root).evolve(
+        schema=schema
+    )
 
 
 def _bad_argument(function: Function, error: jsonschema.ValidationError, arguments: Mapping[str, Any]) -> ActionError:
@@ -231,7 +234,9 @@ def _check_parameters(function: Function) -> None:
         jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator).check_schema(dict(schema))
         for part in _parts(schema):
             resolved(part, schema)
-    except (jsonschema.SchemaError, TypeError, ValueError) as error:
+        for pattern in schema.get("patternProperties", ()):
+            re.compile(pattern)
+    except (jsonschema.SchemaError, RecursionError, TypeError, ValueError, re.error) as error:
         message = error.message if isinstance(error, jsonschema.SchemaError) else str(error)
         raise InputError(f"{place} must be a JSON schema; {message[:200]}") from error
     for name in [*schema.get("properties", ()), *schema.get("required", ())]:

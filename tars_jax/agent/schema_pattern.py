@@ -15,12 +15,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import jsonschema
-
 from tars_jax import InputError
 from tars_jax.agent import grammar_text, grammar_tool
 from tars_jax.agent.character_pattern import character_class, characters_of
-from tars_jax.agent.functions import parameter_schema, written_value
+from tars_jax.agent.functions import parameter_schema, validator_of, written_value
 from tars_jax.agent.number_pattern import any_of, integers_between, numbers_between
 from tars_jax.agent.schemas import ANNOTATIONS, kinds_of, resolved, to_json
 from tars_jax.environment import Function
@@ -110,7 +108,7 @@ class _Values:
         return any_of(self._kind(kind, schema, depth) for kind in kinds)
 
     def _choices(self, schema: Mapping[str, Any], depth: int) -> str:
-        validator = jsonschema.Draft202012Validator({**_shared(self.root), **schema})
+        validator = validator_of(schema, self.root)
         values = [value for value in schema.get("enum", [schema.get("const")]) if validator.is_valid(value)]
         if not values:
             raise InputError(f"{self.place} must have a value; got {schema!r:.80}")
@@ -251,7 +249,3 @@ def _count(least: int, most: int, values: _Values) -> str:
 def _refuse(keywords: set[str], place: str) -> None:
     if keywords:
         raise InputError(f"{place} must have a schema that a pattern can say; got {', '.join(sorted(keywords))}")
-
-
-def _shared(root: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: root[key] for key in ("$defs", "definitions") if key in root}

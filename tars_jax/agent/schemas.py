@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import unquote
 
 from tars_jax import InputError
 
@@ -77,7 +78,8 @@ def resolved(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
 def _target(reference: Any, root: Mapping[str, Any]) -> dict[str, Any]:
     found: Any = root
     for step in str(reference).removeprefix("#").split("/")[1:]:
-        found = found.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(found, Mapping) else None
+        step = unquote(step).replace("~1", "/").replace("~0", "~")
+        found = found.get(step) if isinstance(found, Mapping) else None
     if not str(reference).startswith("#") or not isinstance(found, Mapping):
         raise InputError(f"a reference of a schema must be '#/...' and name a part of it; got {reference!r}")
     return dict(found)

@@ -7,6 +7,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from tars_jax import InputError
 from tars_jax.agent.actions import FUNCTIONS as GUI_ACTIONS
 from tars_jax.agent.functions import check_space
 from tars_jax.environment import ActionSpace
@@ -127,14 +128,22 @@ async def _fill(computer: Computer, scene: Scene) -> None:
 
 
 async def _foreign(equipped: EquippedComputer, servers: Sequence[ServerSpec], tools: Sequence[str]) -> ForeignTools:
-    """MCP servers, started before the agent acts. Raises InputError for functions that no grammar can write."""
+    """MCP servers, started before the agent acts. Functions that no grammar can write are left out, with a word.
+
+    Raises InputError where none is left.
+    """
     from tars_jax.sandbox.tools.mcp.functions import ForeignTools
 
     foreign = ForeignTools(equipped.computer.machine, servers, (*GUI_ACTIONS, *tools))
     await foreign.__aenter__()
     try:
-        if foreign.functions:
-            check_space(ActionSpace("tools", functions=foreign.functions))
+        for function in foreign.functions:
+            try:
+                check_space(ActionSpace("tools", functions=(function,)))
+            except InputError as error:
+                foreign.leave_out(function.name, str(error))
+        if foreign.left_out and not foreign.functions:
+            raise InputError(f"mcp must name a server with a tool that can be called; {foreign.left_out[0]}")
     except BaseException:
         await foreign.__aexit__()
         raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -21,7 +22,8 @@ from tars_jax.agent import (
     format_response,
     parse_response,
 )
-from tars_jax.agent.functions import RECORDED, check_space
+from tars_jax.agent.actions import ActionError
+from tars_jax.agent.functions import RECORDED, Bare, check_space, tool_call
 from tars_jax.agent.grammar import GRAMMARS
 from tars_jax.environment import ActionSpace, Function
 
@@ -259,3 +261,25 @@ def test_deep_and_long_arguments_are_errors() -> None:
 def test_spaces_that_no_policy_can_be_asked_for(space: ActionSpace, words: str) -> None:
     with pytest.raises(InputError, match=words):
         check_space(space)
+
+
+UNIONS: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "f": {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]},
+        "g": {"anyOf": [{"$ref": "#/properties/f"}, {"type": "string"}, {"type": "array", "items": {"$ref": "#"}}]},
+        "h": {"anyOf": [{"type": "string"}, {"type": "integer", "multipleOf": 2}], "pattern": "("},
+        "i": {"anyOf": [{"$dynamicRef": "#nowhere"}, {"type": "string"}, {"type": "integer"}]},
+    },
+}
+
+
+@pytest.mark.parametrize("written", ['{"x": 1}', "text", "5", '[{"f": {"x": 2}}]', '{"x": "no"}', "[[[[]]]]"])
+def test_a_union_that_refers_to_any_part_of_the_schema(written: str) -> None:
+    function = Function("f", parameters=UNIONS)
+    check_space(ActionSpace("tools", functions=(function,)))
+    value = tool_call(function, {"g": Bare(written)}).parameters["g"]
+    assert value == (json.loads(written) if written in ('{"x": 1}', '[{"f": {"x": 2}}]') else written)
+    for name in ("h", "i"):  # what jsonschema cannot apply is the call's mistake
+        with pytest.raises(ActionError, match="f: its schema cannot be applied"):
+            tool_call(function, {name: Bare(written)})

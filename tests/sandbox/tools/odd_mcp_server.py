@@ -39,10 +39,18 @@ def tool(name: str, **schema: Any) -> dict[str, Any]:
 
 
 TEXT = {"properties": {"text": {"type": "string"}}, "required": ["text"]}
+ODD_NAMES = {
+    "properties": {
+        "$filter": {"type": "string"}, "城市": {"type": "object", "properties": {"$filter": {"type": "integer"}}},
+        "filter": {"anyOf": [{"$ref": "#/properties/$filter"}, {"type": "integer"}]},
+    },
+    "required": ["城市"], "dependentRequired": {"$filter": ["城市", "filter"]},
+}  # fmt: skip
 TOOLS = [
     tool("echo", **TEXT), tool("count"), tool("die"), tool("hang"), tool("picture"), tool("many"), tool("error"),
     tool("refuse"), tool("nonsense"), tool("huge"), tool("change"), tool("click"), tool("odd näme!"), tool("1st"),
-    tool("print"), tool("half"), tool("later"),
+    tool("print"), tool("half"), tool("later"), tool("structured"),
+    tool("no object", type="array"), tool("query", **ODD_NAMES),
 ]  # fmt: skip
 count = 0
 
@@ -59,6 +67,15 @@ def called(name: str, arguments: dict[str, Any], number: Any) -> dict[str, Any] 
             return result(arguments["text"])
         case "count":
             return result(str(count))
+        case "query":
+            return result(json.dumps(arguments, ensure_ascii=False, sort_keys=True))
+        case "structured":
+            kinds = {
+                "beside": ("see there", {"value": [1, "ü"]}), "same": ('{"value": 1}', {"value": 1}),
+                "only": ("text", {"result": "text"}),
+            }  # fmt: skip
+            text, structured = kinds[arguments["kind"]]
+            return result(text, structuredContent=structured)
         case "die":
             os._exit(3)
         case "hang":

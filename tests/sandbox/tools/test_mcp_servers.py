@@ -15,10 +15,13 @@ import pytest
 pytest.importorskip("mcp", reason="the extra mcp")
 
 from tars_jax import InputError
+from tars_jax.agent.actions import ActionError
+from tars_jax.agent.functions import Bare, check_space, tool_call
 from tars_jax.environment import ActionSpace
 from tars_jax.sandbox.computer.local_guest import LocalGuest
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.tools.mcp.functions import ForeignTools
+from tars_jax.sandbox.tools.mcp.schemas import writable
 from tars_jax.sandbox.tools.mcp.spec import read_specs
 from tars_jax.sandbox.tools.names import folded, free_name
 from tests.ports import free_port
@@ -51,7 +54,7 @@ def test_names_schemas_and_results(tmp_path: Path) -> None:
     async def work(tools: ForeignTools) -> None:
         names = [function.name for function in tools.functions]
         ActionSpace("tools", ("click",), tools.functions)
-        assert names[:2] == ["echo", "count"] and len(names) == len(set(names)) == 34
+        assert names[:2] == ["echo", "count"] and len(names) == len(set(names)) == 38
         assert {"odd_click", "odd_n_me_", "_1st", "two_echo", "two_click", "two_odd_n_me_"} <= set(names)
         assert "click" not in names
         assert tools.functions[0].parameters["required"] == ["text"]
@@ -70,10 +73,67 @@ def test_names_schemas_and_results(tmp_path: Path) -> None:
         assert wrong.failed and wrong.text == "that is not there"
         refused = await tools.call("refuse", {})
         assert refused.failed and refused.text == "MCP server odd: it refused: never"
+        kinds = [(await tools.call("structured", {"kind": kind})).text for kind in ("beside", "same", "only")]
+        assert kinds == ['see there\n{"value": [1, "ü"]}', '{"value": 1}', "text"]
         one, two = await asyncio.gather(tools.call("two_count", {}), tools.call("two_count", {}))
         assert {one.text, two.text} == {"1", "2"}
 
     with_tools(tmp_path, [odd(), odd(name="two")], work, taken=("click",))
+
+
+def test_parameters_of_any_name_and_tools_that_can_be_none(tmp_path: Path) -> None:
+    async def work(tools: ForeignTools) -> None:
+        query = next(function for function in tools.functions if function.name == "query")
+        check_space(ActionSpace("tools", functions=(query,)))
+        ours = list(query.parameters["properties"])
+        assert ours == ["parameter_filter", "parameter", "filter"] and query.parameters["required"] == ["parameter"]
+        assert query.parameters["properties"]["parameter"]["description"] == "城市"
+        written = {"parameter": '{"$filter": 1}', "parameter_filter": "a b", "filter": Bare("5")}
+        call = tool_call(query, written)
+        assert json.loads((await tools.call("query", call.parameters)).text) == {
+            "$filter": "a b", "filter": 5, "城市": {"$filter": 1},
+        }  # fmt: skip
+        with pytest.raises(ActionError, match="filter"):
+            tool_call(query, {"parameter": "{}", "parameter_filter": "a"})
+        assert tools.left_out == (
+            "tool 'no object' of the MCP server odd is left out: its schema must be one of an object; got "
+            "{'type': 'array', 'properties': {}}",
+        )
+        tools.leave_out("echo", "why not")
+        assert "echo" not in tools and all(function.name != "echo" for function in tools.functions)
+        again = ForeignTools.resumed(tools.servers[0]._machine, [tools.servers[0].spec], tools.state())
+        assert "query" in again and again.functions[-1] == query
+        for server in again.servers:
+            await server.close()
+
+    with_tools(tmp_path, [odd()], work)
+
+
+@pytest.mark.parametrize(
+    ("schema", "said"),
+    [
+        ({"required": "text"}, "must be one of an object"),
+        ({"properties": {"a": {"description": "x" * 70_000}}}, "must have at most 65,536 characters"),
+        ({"properties": {"$a": {}}, "allOf": [{"$ref": "#/$defs/b"}]}, "must have names of letters"),
+    ],
+)
+def test_schemas_that_cannot_be_written(schema: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        writable(schema, "its schema")
+
+
+def test_names_are_others_wherever_the_arguments_are_meant() -> None:
+    schema = {
+        "properties": {"$a": {"properties": {"$a": {}}}, "b": {"$ref": "#/properties/%24a/properties/$a"}},
+        "if": {"required": ["$a"]}, "then": {"properties": {"$a": {"minLength": 1}}},
+        "dependentSchemas": {"$a": {"required": ["b", "$a"]}},
+    }  # fmt: skip
+    written, names = writable(schema, "its schema")
+    assert names == {"a": "$a"}
+    assert written["properties"]["b"] == {"$ref": "#/properties/a/properties/$a"}
+    assert written["properties"]["a"] == {"properties": {"$a": {}}, "description": "$a"}
+    assert (written["if"], written["then"]) == ({"required": ["a"]}, {"properties": {"a": {"minLength": 1}}})
+    assert written["dependentSchemas"] == {"a": {"required": ["b", "a"]}}
 
 
 def test_what_a_server_does_wrong_is_an_answer(tmp_path: Path) -> None:

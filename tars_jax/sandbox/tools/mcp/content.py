@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import io
 import json
 from typing import Any
@@ -32,8 +33,8 @@ def answer_of(result: types.CallToolResult) -> Answer:
             texts.append(_text(block))
     if len(result.content) > MOST_BLOCKS:
         texts.append(f"[{len(result.content) - MOST_BLOCKS} further parts are left out]")
-    if not texts and result.structured_content is not None:
-        texts.append(json.dumps(result.structured_content, ensure_ascii=False))
+    if (structured := result.structured_content) is not None and not _says(texts, structured):
+        texts.append(json.dumps(structured, ensure_ascii=False))
     text = "\n".join(_sound(each) for each in texts) or ("the call failed" if result.is_error else "[no output]")
     return Answer(cut(text, LIMIT), tuple(images), result.is_error)
 
@@ -43,6 +44,18 @@ def result_of(answer: Answer) -> types.CallToolResult:
     for image in answer.images:
         content.append(types.ImageContent(data=base64.b64encode(image).decode(), mime_type="image/png"))
     return types.CallToolResult(content=content, is_error=answer.failed)
+
+
+def _says(texts: list[str], structured: Any) -> bool:
+    """Whether a text has the same as JSON, as the protocol advises, or is the only value, as the library has it."""
+    only = structured.get("result") if isinstance(structured, dict) and len(structured) == 1 else structured
+    for text in texts:
+        if text == only:
+            return True
+        with contextlib.suppress(ValueError, RecursionError):
+            if json.loads(text) in (structured, only):
+                return True
+    return False
 
 
 def _text(block: Any) -> str:

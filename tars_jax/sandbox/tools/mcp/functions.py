@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
+import functools
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
@@ -15,26 +16,30 @@ from tars_jax.environment import Function
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.tools.forms import Answer
 from tars_jax.sandbox.tools.mcp.foreign import ForeignServer
+from tars_jax.sandbox.tools.mcp.schemas import writable
 from tars_jax.sandbox.tools.mcp.spec import ServerSpec
 from tars_jax.sandbox.tools.names import folded, free_name
 
 LONGEST_DESCRIPTION = 4000
-LARGEST_SCHEMA = 1 << 16  # characters of its JSON
+
+log = logging.getLogger(__name__)
 
 
 class ForeignTools:
     """The tools of several servers. Use as an async context manager, which starts them all at once.
 
-    A function keeps its tool's name where that is free, and has the server's before it where it is not. Functions stay
-    as they were at the start, whatever a server says later: an episode has one action space.
+    A function keeps its tool's name where that is free, and has the server's before it where it is not; so do
+    parameters where they can be written. A tool that can be no function is left out, with a word. Functions stay as
+    they were at the start, whatever a server says later: an episode has one action space.
     """
 
     def __init__(self, machine: GuestMachine, specs: Sequence[ServerSpec], taken: Iterable[str] = ()) -> None:
         """`taken`: names of functions and GUI actions that are there already."""
         self.servers = tuple(ForeignServer(machine, spec) for spec in specs)
         self._taken = tuple(taken)
-        self._calls: dict[str, tuple[ForeignServer, str]] = {}
+        self._calls: dict[str, tuple[ForeignServer, str, dict[str, str]]] = {}
         self.functions: tuple[Function, ...] = ()
+        self.left_out: tuple[str, ...] = ()  # why, of each tool
 
     async def __aenter__(self) -> Self:
         """Raises InputError for a server whose spec or tools cannot be, SandboxFailure for one that does not start."""
@@ -87,21 +92,41 @@ class ForeignTools:
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> Answer:
         """Raises SandboxFailure where the machine is gone."""
-        server, tool = self._calls[name]
-        return await server.call(tool, arguments)
+        server, tool, names = self._calls[name]
+        return await server.call(tool, {names.get(each, each): value for each, value in arguments.items()})
+
+    def leave_out(self, name: str, why: str) -> None:
+        """A function that is no use to who calls."""
+        server, tool, _ = self._calls.pop(name)
+        self.functions = tuple(each for each in self.functions if each.name != name)
+        self._say(server, tool, why)
+
+    def _say(self, server: ForeignServer, tool: str, why: str) -> None:
+        word = f"tool {tool!r:.80} of the MCP server {server.spec.name} is left out: {why}"
+        self.left_out = (*self.left_out, word)
+        _warn(word)
 
     def _functions(self) -> tuple[Function, ...]:
         functions = []
         taken = {folded(name) for name in self._taken}
         for server in self.servers:
             for tool in server.tools:
+                try:
+                    schema, names = writable(tool.input_schema, "its schema")
+                except InputError as error:
+                    self._say(server, tool.name, str(error))
+                    continue
                 name = free_name(tool.name, server.spec.name, taken)
                 taken.add(folded(name))
-                self._calls[name] = (server, tool.name)
-                functions.append(
-                    Function(name, _description(tool), _schema(tool, f"tool {tool.name!r:.80} of {server.spec.name}"))
-                )
+                self._calls[name] = (server, tool.name, names)
+                functions.append(Function(name, _description(tool), schema))
         return tuple(functions)
+
+
+@functools.cache
+def _warn(word: str) -> None:
+    """Once, however many episodes have the server."""
+    log.warning(word)
 
 
 def _description(tool: types.Tool) -> str:
@@ -110,12 +135,3 @@ def _description(tool: types.Tool) -> str:
         text.encode()
         return text if len(text) <= LONGEST_DESCRIPTION else text[: LONGEST_DESCRIPTION - 4] + " ..."
     return ""
-
-
-def _schema(tool: types.Tool, place: str) -> Mapping[str, Any]:
-    schema = {"type": "object", "properties": {}, **tool.input_schema}
-    if schema["type"] != "object" or not isinstance(schema["properties"], dict):
-        raise InputError(f"the schema of {place} must be one of an object; got {tool.input_schema!r:.80}")
-    if len(json.dumps(schema)) > LARGEST_SCHEMA:
-        raise InputError(f"the schema of {place} must have at most {LARGEST_SCHEMA:,} characters; got more")
-    return schema
