@@ -268,8 +268,7 @@ UNIONS: dict[str, Any] = {
     "properties": {
         "f": {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]},
         "g": {"anyOf": [{"$ref": "#/properties/f"}, {"type": "string"}, {"type": "array", "items": {"$ref": "#"}}]},
-        "h": {"anyOf": [{"type": "string"}, {"type": "integer", "multipleOf": 2}], "pattern": "("},
-        "i": {"anyOf": [{"$dynamicRef": "#nowhere"}, {"type": "string"}, {"type": "integer"}]},
+        "h": {"anyOf": [{"$dynamicRef": "#nowhere"}, {"type": "string"}, {"type": "integer"}]},
     },
 }
 
@@ -280,6 +279,5 @@ def test_a_union_that_refers_to_any_part_of_the_schema(written: str) -> None:
     check_space(ActionSpace("tools", functions=(function,)))
     value = tool_call(function, {"g": Bare(written)}).parameters["g"]
     assert value == (json.loads(written) if written in ('{"x": 1}', '[{"f": {"x": 2}}]') else written)
-    for name in ("h", "i"):  # what jsonschema cannot apply is the call's mistake
-        with pytest.raises(ActionError, match="f: its schema cannot be applied"):
-            tool_call(function, {name: Bare(written)})
+    with pytest.raises(ActionError, match="f: its schema cannot be applied"):  # what jsonschema raises is an answer
+        tool_call(function, {"h": Bare(written)})

@@ -50,7 +50,7 @@ TOOLS = [
     tool("echo", **TEXT), tool("count"), tool("die"), tool("hang"), tool("picture"), tool("many"), tool("error"),
     tool("refuse"), tool("nonsense"), tool("huge"), tool("change"), tool("click"), tool("odd näme!"), tool("1st"),
     tool("print"), tool("half"), tool("later"), tool("structured"),
-    tool("no object", type="array"), tool("query", **ODD_NAMES),
+    tool("no object", type="array"), tool("query", **ODD_NAMES), {"name": "no schema"}, 5, tool("wide", required="a"),
 ]  # fmt: skip
 count = 0
 

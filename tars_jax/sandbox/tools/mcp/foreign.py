@@ -42,6 +42,7 @@ class ForeignServer:
         self.spec = spec
         self.changed = False  # it has said that its tools are others now; functions stay as they were
         self.tools: tuple[types.Tool, ...] = ()
+        self.left_out: tuple[tuple[str, str], ...] = ()  # tools that are none, and why
         self._machine = machine
         self._way = Way(why="it was not started")
         self._client: mcp.Client | None = None
@@ -55,6 +56,7 @@ class ForeignServer:
         """Raises InputError where its spec cannot be, SandboxFailure where it does not do what it should in time."""
         try:
             self.tools = self._wanted(await self._begin())
+            self.left_out = tuple(self._way.left_out)
         except GuestError as error:
             raise InputError(f"mcp server {self.spec.name} must have a command that can be started; {error}") from error
         except _NoServer as error:

@@ -110,6 +110,8 @@ class ForeignTools:
         functions = []
         taken = {folded(name) for name in self._taken}
         for server in self.servers:
+            for refused, why in server.left_out:
+                self._say(server, refused, why)
             for tool in server.tools:
                 try:
                     schema, names = writable(tool.input_schema, "its schema")

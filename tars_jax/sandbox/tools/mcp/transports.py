@@ -13,9 +13,11 @@ import anyio
 import httpcore2
 import httpx2
 import mcp_types as types
+import pydantic
 from mcp.client._transport import TransportStreams
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
+from mcp_types import methods
 
 from tars_jax.sandbox.computer.guest_client import GuestError, GuestMachine
 from tars_jax.sandbox.failures import SandboxFailure
@@ -25,6 +27,7 @@ LONGEST_MESSAGE = 8 << 20  # bytes
 ROUND = 1 << 32  # ids of requests of one owner of a connection; the next one has others
 LEAVES_IN_S = 10.0  # until a server's stream has ended that was let go
 MOST_NONSENSE = 100  # lines that are no messages, as of programs that print what they do
+STRICT = "2025-11-25"  # the revision that asks most of a tool
 POLL_S = 0.2
 ENDING_S = 10.0  # for a killed program, at most
 
@@ -39,6 +42,7 @@ class Way:
     rest: bytes = b""  # of a message, that came before
     round: int = 0  # how often the process was taken up: late answers to those before are nobody's
     greeting: types.InitializeResult | None = None  # of a server that need not be greeted again
+    left_out: list[tuple[str, str]] = dataclasses.field(default_factory=list)  # tools that are none, and why
 
 
 @contextlib.asynccontextmanager
@@ -85,7 +89,7 @@ async def by_program(machine: GuestMachine, spec: ServerSpec, way: Way) -> Async
                 if (own := _renumbered(message.message, -way.round * ROUND)) is None:
                     continue
                 try:
-                    await received.send(SessionMessage(own))
+                    await received.send(SessionMessage(_with_tools(own, way)))
                 except (anyio.ClosedResourceError, anyio.BrokenResourceError):
                     if not way.leaving:
                         return
@@ -142,9 +146,24 @@ async def by_port(machine: GuestMachine, spec: ServerSpec, way: Way) -> AsyncGen
             httpx2.AsyncClient(transport=_GuestTransport(machine, spec.port), timeout=spec.call_s) as client,
             streamable_http_client(
                 f"http://127.0.0.1:{spec.port}{spec.path}", http_client=client, max_sse_event_size=LONGEST_MESSAGE
-            ) as streams,
+            ) as (incoming, outgoing),
+            anyio.create_task_group() as group,
         ):
-            yield streams
+            received, checked = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+
+            async def read() -> None:
+                async with received:
+                    async for message in incoming:
+                        if isinstance(message, SessionMessage):
+                            message.message = _with_tools(message.message, way)
+                        await received.send(message)
+
+            group.start_soon(read)
+            try:
+                yield checked, outgoing
+            finally:
+                checked.close()
+                group.cancel_scope.cancel()
     finally:
         way.why = way.why or "it was closed"
         if way.process is not None and not way.leaving:
@@ -156,6 +175,25 @@ async def _then(work: Callable[[], Awaitable[None]], done: anyio.Event) -> None:
         await work()
     finally:
         done.set()
+
+
+def _with_tools(message: types.JSONRPCMessage, way: Way) -> types.JSONRPCMessage:
+    """A list of tools without those that are none, for which the library refuses the whole list."""
+    tools = message.result.get("tools") if isinstance(message, types.JSONRPCResponse) else None
+    if not isinstance(message, types.JSONRPCResponse) or not isinstance(tools, list):
+        return message
+    good = []
+    for tool in tools:
+        try:
+            methods.validate_server_result("tools/list", STRICT, {"tools": [tool]})
+        except pydantic.ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            place = ".".join(map(str, first["loc"][2:])) or "it"
+            name = str(tool.get("name") if isinstance(tool, dict) else tool)
+            way.left_out.append((name, f"{place}: {first['msg']}; got {first['input']!r:.80}"))
+        else:
+            good.append(tool)
+    return message.model_copy(update={"result": {**message.result, "tools": good}})
 
 
 def _greeted(message: types.JSONRPCMessage, greeting: types.InitializeResult | None) -> Sequence[SessionMessage] | None:
