@@ -13,7 +13,7 @@ import pytest
 
 from tars_jax.sandbox.compat.aio import aio_app
 from tests.sandbox.compat.clients import TOKEN, client, served
-from tests.waiting import wait_until
+from tests.waiting import until, wait_until
 
 pytestmark = pytest.mark.multiprocess
 
@@ -220,3 +220,53 @@ def test_what_a_computer_is_and_is_not(sandbox: Any, server: tuple[str, Path]) -
     wrong = httpx.post(f"{server[0]}/v1/shell/exec", headers=KEY, json={"command": 5})
     assert wrong.status_code == 422 and wrong.json()["detail"][0]["loc"] == ["body", "command"]
     assert httpx.post(f"{server[0]}/v1/file/upload", headers=KEY, content=b"x").status_code == 400
+
+
+def test_sessions_make_place_and_nobody_waits_for_another(server: tuple[str, Path]) -> None:
+    async def live() -> None:
+        async with httpx.AsyncClient(base_url=server[0], headers=KEY, timeout=120) as http:
+
+            async def post(path: str, **body: Any) -> Any:
+                answer = await http.post(f"/v1/{path}", json=body)
+                assert answer.status_code == 200, answer.text
+                return answer.json()["data"]
+
+            async def listed() -> Any:
+                return (await http.get("/v1/shell/sessions")).json()["data"]["sessions"]
+
+            first = await post("shell/exec", command="echo first")
+            slow = asyncio.create_task(post("shell/exec", command="sleep 60", id=first["session_id"]))
+            await until(lambda: runs(listed))
+            assert (await listed())[first["session_id"]]["current_command"] == "sleep 60"
+            for some in range(7):  # more than there may be, in all
+                each = await asyncio.gather(*(post("shell/exec", command=f"echo {some}") for _ in range(10)))
+                assert {one["output"] for one in each} == {f"{some}\n"}
+            sessions = await listed()
+            assert len(sessions) == 64 and first["session_id"] in sessions
+            await post("shell/kill", id=first["session_id"])
+            assert (await slow)["status"] in ("terminated", "completed")
+            await post("shell/exec", command="kill -9 $$ & sleep .2", id=first["session_id"])
+            again = await post("shell/exec", command="echo again", id=first["session_id"])
+            assert again["output"] in ("again\n", "[the shell had ended: this is a new one]\nagain\n")
+            await http.delete("/v1/shell/sessions")
+
+    asyncio.run(live())
+
+
+async def runs(listed: Any) -> bool:
+    return "running" in {each["status"] for each in (await listed()).values()}
+
+
+def test_streams_and_html_of_cells_are_apart(server: tuple[str, Path]) -> None:
+    with httpx.Client(base_url=server[0], headers=KEY, timeout=120) as http:
+        code = "import sys\nprint('out')\nprint('err', file=sys.stderr)\n"
+        code += "class P:\n    def _repr_html_(self): return '<b>bold</b>'\nP()"
+        outputs = http.post("/v1/jupyter/execute", json={"code": code}).json()["data"]["outputs"]
+        streams = {each["name"]: each["text"] for each in outputs if each["output_type"] == "stream"}
+        assert streams == {"stdout": "out\n", "stderr": "err\n"}
+        result = next(each for each in outputs if each["output_type"] == "execute_result")
+        assert result["data"]["text/html"] == "<b>bold</b>" and "P" in result["data"]["text/plain"]
+        stateful = {"language": "python", "stateful": True, "code": code}
+        said = http.post("/v1/code/execute", json=stateful).json()["data"]
+        assert (said["stdout"], said["stderr"], said["exit_code"]) == ("out\n", "err\n", 0)
+        http.delete("/v1/jupyter/sessions")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import re
 import secrets
 import time
@@ -14,9 +12,9 @@ from starlette.routing import Route
 
 from tars_jax.sandbox.compat.aio.answers import Failed, answer, answering, named
 from tars_jax.sandbox.compat.aio.bash_session import LARGEST_READ, SLICE_S, BashSession, Command
+from tars_jax.sandbox.compat.aio.sessions import Sessions
 from tars_jax.sandbox.compat.serving import LONGEST_S, MOST_SESSIONS, read_fields, text_map
 from tars_jax.sandbox.computer.guest_client import GuestMachine
-from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.shell.text import cut
 from tars_jax.web.protocol import Fields
 
@@ -27,8 +25,7 @@ SIGNALS = ("SIGTERM", "SIGKILL", "SIGINT")
 class BashSessions:
     def __init__(self, machine: GuestMachine) -> None:
         self._machine = machine
-        self._sessions: dict[str, BashSession] = {}
-        self._lock = asyncio.Lock()
+        self._sessions = Sessions[BashSession]("bash", MOST_SESSIONS)
 
     def routes(self) -> list[Route]:
         posts = {
@@ -96,9 +93,10 @@ class BashSessions:
         return answer()
 
     async def list(self, request: Request) -> Response:
-        for session in self._sessions.values():
+        sessions = list(self._sessions.named.values())
+        for session in sessions:
             await session.look()
-        return answer([session.to_json() for session in self._sessions.values()])
+        return answer([session.to_json() for session in sessions])
 
     async def create(self, request: Request) -> Response:
         body = await read_fields(request)
@@ -108,50 +106,27 @@ class BashSessions:
         return answer((await self._open(id, _folder(body))).to_json())
 
     async def end(self, request: Request) -> Response:
-        session = self._sessions.pop(request.path_params["id"], None)
-        if session is None:
-            raise Failed(404, f"there is no bash session {request.path_params['id']!r:.200}")
-        await session.close()
+        await self._sessions.end(request.path_params["id"])
         return answer()
 
     async def close(self) -> None:
-        sessions, self._sessions = self._sessions, {}
-        with contextlib.suppress(SandboxFailure):
-            await asyncio.gather(*(session.close() for session in sessions.values()))
+        await self._sessions.close()
 
     def _known(self, body: Fields) -> BashSession:
-        session = self._sessions.get(body.text("session_id"))
-        if session is None:
-            raise Failed(404, f"there is no bash session {body.text('session_id')!r:.200}")
-        session.used = time.time()
-        return session
+        return self._sessions.known(body.text("session_id"))
 
     async def _session_of(self, body: Fields) -> BashSession:
         """The one that is named, made where there is none; a new one where none is."""
-        if body.value("session_id") is None:
-            return await self._open(secrets.token_hex(8), None)
-        session = await self._open(named(body, "session_id"), None)
-        session.used = time.time()
-        return session
+        id = secrets.token_hex(8) if body.value("session_id") is None else named(body, "session_id")
+        return await self._open(id, None)
 
     async def _open(self, id: str, folder: str | None) -> BashSession:
-        async with self._lock:
-            if id not in self._sessions:
-                if len(self._sessions) >= MOST_SESSIONS:
-                    await self._give_up_one()
-                session = BashSession(self._machine, id, folder)
-                await session.open()
-                self._sessions[id] = session
-            return self._sessions[id]
+        async def make() -> BashSession:
+            session = BashSession(self._machine, id, folder)
+            await session.open()
+            return session
 
-    async def _give_up_one(self) -> None:
-        """The oldest that runs nothing. Raises Failed where all do."""
-        for session in sorted(self._sessions.values(), key=lambda each: each.used):
-            await session.look()
-            if not session.running:
-                await self._sessions.pop(session.id).close()
-                return
-        raise Failed(429, f"there may be {MOST_SESSIONS} bash sessions at once, and all are running commands; end one")
+        return await self._sessions.open(id, make)
 
 
 def _command(session: BashSession, body: Fields) -> Command | None:

@@ -70,6 +70,10 @@ class BashSession:
     def running(self) -> Command | None:
         return self.last if self.last is not None and self.last.status == "running" else None
 
+    async def is_busy(self) -> bool:
+        await self.look()
+        return self.running is not None
+
     async def run(self, text: str, folder: str | None, env: Mapping[str, str], wait_s: float, hard_s: float) -> Command:
         """Begins a command and waits for it at most `wait_s`; after `hard_s` it is killed.
 

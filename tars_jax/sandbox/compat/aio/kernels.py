@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import contextlib
 import dataclasses
@@ -14,11 +13,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from tars_jax.sandbox.compat.aio.answers import Failed, absent, answer, answering, named
+from tars_jax.sandbox.compat.aio.answers import absent, answer, answering, named
+from tars_jax.sandbox.compat.aio.sessions import Sessions
 from tars_jax.sandbox.compat.output import outputs
 from tars_jax.sandbox.compat.serving import read_fields
 from tars_jax.sandbox.computer.guest_client import GuestError, GuestMachine
-from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.shell.text import cut
 from tars_jax.sandbox.tools.jupyter import CellResult, Kernel
 from tars_jax.web.protocol import Fields
@@ -37,12 +36,17 @@ class Session:
     count: int = 0
     busy: int = 0
 
+    async def is_busy(self) -> bool:
+        return self.busy > 0
+
+    async def close(self) -> None:
+        await self.kernel.close()
+
 
 class Kernels:
     def __init__(self, machine: GuestMachine) -> None:
         self._machine = machine
-        self._sessions: dict[str, Session] = {}
-        self._lock = asyncio.Lock()
+        self._sessions = Sessions[Session]("Jupyter", MOST_KERNELS)
 
     def routes(self) -> list[Route]:
         routes = {
@@ -82,8 +86,8 @@ class Kernels:
             id = named(body, "session_id") if body.value("session_id") is not None else secrets.token_hex(8)
             cell, count = await self._run(id, code, timeout_s, cwd)
             failed = {"exit_code": int(_status(cell) != "ok"), "traceback": cell.error.splitlines() or None}
-            said = {"status": _status(cell), "outputs": _outputs(cell, count), "stdout": cell.output, "stderr": None}
-            return answer({**common, **said, **failed, "session_id": id})
+            said = {"status": _status(cell), "outputs": _outputs(cell, count), "session_id": id}
+            return answer({**common, **said, **failed, "stdout": cell.stdout, "stderr": cell.stderr})
         try:
             ran = await self._machine.run([LANGUAGES[language][0], "-"], code.encode(), cwd=cwd, timeout_s=timeout_s)
         except GuestError as error:
@@ -123,7 +127,7 @@ class Kernels:
             {
                 "default_kernel": KERNEL,
                 "available_kernels": [KERNEL],
-                "active_sessions": len(self._sessions),
+                "active_sessions": len(self._sessions.named),
                 "session_timeout_seconds": 0,
                 "max_sessions": MOST_KERNELS,
                 "kernel_detection": "dynamic",
@@ -142,26 +146,20 @@ class Kernels:
         now = time.time()
         shown = {
             id: {"kernel_name": KERNEL, "last_used": each.used, "age_seconds": int(now - each.used)}
-            for id, each in self._sessions.items()
+            for id, each in self._sessions.named.items()
         }
         return answer({"sessions": shown})
 
     async def end(self, request: Request) -> Response:
-        id = request.path_params["id"]
-        if id not in self._sessions:
-            raise Failed(404, f"there is no Jupyter session {id!r:.200}")
-        await self._sessions.pop(id).kernel.close()
+        await self._sessions.end(request.path_params["id"])
         return answer()
 
     async def end_all(self, request: Request) -> Response:
-        await self.close()
+        await self._sessions.close()
         return answer()
 
     async def close(self) -> None:
-        sessions, self._sessions = self._sessions, {}
-        for session in sessions.values():
-            with contextlib.suppress(SandboxFailure):
-                await session.kernel.close()
+        await self._sessions.close()
 
     async def _run(self, id: str, code: str, timeout_s: float, cwd: str | None) -> tuple[CellResult, int]:
         session = await self._open(id, cwd)
@@ -175,21 +173,12 @@ class Kernels:
         return ran, session.count
 
     async def _open(self, id: str, cwd: str | None) -> Session:
-        async with self._lock:
-            if id not in self._sessions:
-                if len(self._sessions) >= MOST_KERNELS:
-                    await self._make_place()
-                kernel = Kernel(self._machine, folder=cwd)
-                await kernel.start()
-                self._sessions[id] = Session(kernel, time.time())
-            return self._sessions[id]
+        async def make() -> Session:
+            kernel = Kernel(self._machine, folder=cwd)
+            await kernel.start()
+            return Session(kernel, time.time())
 
-    async def _make_place(self) -> None:
-        idle = [id for id, each in self._sessions.items() if not each.busy]
-        if not idle:
-            raise Failed(429, f"there may be {MOST_KERNELS} Jupyter sessions at once, and all are busy")
-        oldest = min(idle, key=lambda id: self._sessions[id].used)
-        await self._sessions.pop(oldest).kernel.close()
+        return await self._sessions.open(id, make)
 
 
 def _timeout(body: Fields) -> float:
@@ -209,15 +198,17 @@ def _status(ran: CellResult) -> str:
 
 def _outputs(ran: CellResult, count: int) -> list[dict[str, Any]]:
     """In nbformat's shape."""
-    outputs: list[dict[str, Any]] = []
-    if ran.output:
-        outputs.append({"output_type": "stream", "name": "stdout", "text": ran.output})
-    for image in ran.images:
-        data = {"image/png": base64.b64encode(image).decode()}
+    outputs: list[dict[str, Any]] = [
+        {"output_type": "stream", "name": name, "text": text}
+        for name, text in (("stdout", ran.stdout), ("stderr", ran.stderr))
+        if text
+    ]
+    pictures = [{"image/png": base64.b64encode(image).decode()} for image in ran.images]
+    for data in [*pictures, *({"text/html": page} for page in ran.html)]:
         outputs.append({"output_type": "display_data", "data": data, "metadata": {}})
     if ran.result:
-        data = {"text/plain": ran.result}
-        outputs.append({"output_type": "execute_result", "data": data, "metadata": {}, "execution_count": count})
+        shown = {"text/plain": ran.result, **({"text/html": ran.result_html} if ran.result_html else {})}
+        outputs.append({"output_type": "execute_result", "data": shown, "metadata": {}, "execution_count": count})
     error = ran.error or ("KernelDied: the kernel has ended; the next cell has a new one" if ran.restarted else "")
     if error:
         name, _, value = error.rstrip("\n").rpartition("\n")[2].partition(": ")

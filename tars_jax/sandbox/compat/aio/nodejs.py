@@ -17,10 +17,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from tars_jax.sandbox.compat.aio.answers import Failed, absent, answer, answering, named
+from tars_jax.sandbox.compat.aio.sessions import Sessions
 from tars_jax.sandbox.compat.output import MOST_OUTPUT, outputs
 from tars_jax.sandbox.compat.serving import LONGEST_S, read_fields, text_map
 from tars_jax.sandbox.computer.guest_client import GuestError, GuestMachine, Streams
-from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.tools.files import Files
 from tars_jax.web.protocol import Fields
 
@@ -33,6 +33,7 @@ IDLE_S = 86_400
 
 @dataclasses.dataclass
 class NodeSession:
+    machine: GuestMachine
     id: str
     folder: str
     process: int
@@ -42,6 +43,14 @@ class NodeSession:
     made: float = dataclasses.field(default_factory=time.time)
     used: float = dataclasses.field(default_factory=time.time)
     count: int = 0
+
+    async def is_busy(self) -> bool:
+        return self.executing
+
+    async def close(self) -> None:
+        self.streams[1].close()
+        with contextlib.suppress(GuestError):
+            await self.machine.kill(self.process)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -54,7 +63,7 @@ class NodeSession:
 class NodeJs:
     def __init__(self, machine: GuestMachine) -> None:
         self._machine, self._files = machine, Files(machine)
-        self._sessions: dict[str, NodeSession] = {}
+        self._sessions = Sessions[NodeSession]("Node.js", MOST_SESSIONS)
 
     def routes(self) -> list[Route]:
         one = "/v1/nodejs/sessions/{id}"
@@ -111,21 +120,21 @@ class NodeJs:
         )  # fmt: skip
 
     async def list(self, request: Request) -> Response:
-        return answer({"sessions": {each.id: each.to_json() for each in self._sessions.values()}})
+        return answer({"sessions": {each.id: each.to_json() for each in self._sessions.named.values()}})
 
     async def create(self, request: Request) -> Response:
         body = await read_fields(request)
         id = named(body, "session_id") if body.value("session_id") is not None else secrets.token_hex(8)
-        created = id not in self._sessions
+        created = id not in self._sessions.named
         session = await self._open(id, body)
         message = None if created else "the session is there already"
         return answer({"session_id": id, "created": created, "message": message, "session": session.to_json()})
 
     async def get(self, request: Request) -> Response:
-        return answer({"session": self._known(request.path_params["id"]).to_json()})
+        return answer({"session": self._sessions.known(request.path_params["id"]).to_json()})
 
     async def update(self, request: Request) -> Response:
-        session, body = self._known(request.path_params["id"]), await read_fields(request)
+        session, body = self._sessions.known(request.path_params["id"]), await read_fields(request)
         session.idle_s = body.integer("max_idle_time", session.idle_s, 1, 1 << 31) or session.idle_s
         if (folder := body.optional_text("cwd")) is not None:
             await self._answer(session, f"process.chdir({json.dumps(folder)})", DEFAULT_S)
@@ -133,14 +142,11 @@ class NodeJs:
         return answer({"updated": True, "session": session.to_json()})
 
     async def end(self, request: Request) -> Response:
-        session = self._known(request.path_params["id"])
-        await self._close(session)
+        await self._sessions.end(request.path_params["id"])
         return answer({"deleted": True})
 
     async def close(self) -> None:
-        for session in list(self._sessions.values()):
-            with contextlib.suppress(SandboxFailure):
-                await self._close(session)
+        await self._sessions.close()
 
     async def _in_session(self, body: Fields, code: str, limit_s: float) -> dict[str, Any]:
         id = named(body, "session_id") if body.value("session_id") is not None else secrets.token_hex(8)
@@ -179,33 +185,22 @@ class NodeJs:
             session.executing = False
 
     async def _open(self, id: str, body: Fields) -> NodeSession:
-        """The session of that name, made where there is none."""
-        if id in self._sessions:
-            return self._sessions[id]
-        if len(self._sessions) >= MOST_SESSIONS:
-            raise Failed(429, f"there may be {MOST_SESSIONS} sessions of node at once; end one")
         folder = body.optional_text("cwd") or self._machine.home
-        try:
-            process, streams = await self._machine.pipe(
-                ["node", "-e", SESSION.read_text()], cwd=folder, longest_line=LONGEST_LINE
-            )
-        except GuestError as error:
-            raise _without_node(error) from error
         idle_s = body.integer("max_idle_time", IDLE_S, 1, 1 << 31) or IDLE_S
-        self._sessions[id] = session = NodeSession(id, folder, process, streams, idle_s)
-        return session
+
+        async def make() -> NodeSession:
+            argv = ["node", "-e", SESSION.read_text()]
+            try:
+                process, streams = await self._machine.pipe(argv, cwd=folder, longest_line=LONGEST_LINE)
+            except GuestError as error:
+                raise _without_node(error) from error
+            return NodeSession(self._machine, id, folder, process, streams, idle_s)
+
+        return await self._sessions.open(id, make)
 
     async def _close(self, session: NodeSession) -> None:
-        self._sessions.pop(session.id, None)
-        session.streams[1].close()
-        with contextlib.suppress(GuestError):
-            await self._machine.kill(session.process)
-
-    def _known(self, id: str) -> NodeSession:
-        session = self._sessions.get(id)
-        if session is None:
-            raise Failed(404, f"there is no session of node {id!r:.200}")
-        return session
+        self._sessions.named.pop(session.id, None)
+        await session.close()
 
 
 def _without_node(error: GuestError) -> Exception:

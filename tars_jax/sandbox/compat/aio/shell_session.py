@@ -12,7 +12,7 @@ from typing import Any
 from tars_jax.sandbox.compat.aio.answers import Failed
 from tars_jax.sandbox.compat.serving import LONGEST_S
 from tars_jax.sandbox.computer.guest_client import GuestMachine
-from tars_jax.sandbox.shell import Result, Shell, ShellBusy
+from tars_jax.sandbox.shell import ANEW, Result, Shell, ShellBusy
 from tars_jax.sandbox.shell.text import cut
 
 TRUNCATED = 30_000  # characters of an output that a client has not asked for whole
@@ -33,7 +33,7 @@ class Record:
     exit_code: int | None = None
 
     def take(self, result: Result) -> None:
-        self.output = cut(self.output + result.output, LIMIT)
+        self.output = cut(self.output + (f"{ANEW}\n" if result.anew else "") + result.output, LIMIT)
         if result.exit_code is not None or result.ended:
             self.status, self.exit_code = "completed", result.exit_code
 
@@ -68,6 +68,10 @@ class Session:
     def running(self) -> bool:
         return self.last is not None and self.last.status == "running"
 
+    async def is_busy(self) -> bool:
+        await self.look()
+        return self.running
+
     async def change_folder(self, folder: str, strict: bool) -> None:
         if self._waited or self._shell.running:
             await self.look()
@@ -90,8 +94,12 @@ class Session:
         self._waited = True
         try:
             ends = min(wait_s, LONGEST_S if hard_s is None else hard_s)
-            result = await self._shell.run(command, min(SLICE_S, ends))
-            self.records.append(record)
+            self.records.append(record)  # it is listed as running from now on
+            try:
+                result = await self._shell.run(command, min(SLICE_S, ends))
+            except BaseException:
+                self.records.remove(record)
+                raise
             record.take(result)
             while record.status == "running":
                 now = clock()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import datetime
 import secrets
 import time
@@ -12,11 +10,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from tars_jax.sandbox.compat.aio.answers import Failed, absent, answer, answering, named
+from tars_jax.sandbox.compat.aio.answers import absent, answer, answering, named
+from tars_jax.sandbox.compat.aio.sessions import Sessions
 from tars_jax.sandbox.compat.aio.shell_session import TRUNCATED, Session
 from tars_jax.sandbox.compat.serving import LONGEST_S, MOST_SESSIONS, read_fields
 from tars_jax.sandbox.computer.guest_client import GuestMachine
-from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.shell.text import cut
 from tars_jax.web.protocol import Fields
 from tars_jax.web.responses import JsonResponse
@@ -28,8 +26,7 @@ ACTIVE_S = 300.0
 class Shells:
     def __init__(self, machine: GuestMachine) -> None:
         self._machine = machine
-        self._sessions: dict[str, Session] = {}
-        self._lock = asyncio.Lock()
+        self._sessions = Sessions[Session]("shell", MOST_SESSIONS)
 
     def routes(self) -> list[Route]:
         posts = {
@@ -124,12 +121,12 @@ class Shells:
                 "age_seconds": int(now - each.made), "status": "running" if each.running else "ready",
                 "current_command": each.last.command if each.last and each.running else None,
             }
-            for each in self._sessions.values()
+            for each in self._sessions.named.values()
         }})  # fmt: skip
 
     async def stats(self, request: Request) -> Response:
-        total = len(self._sessions)
-        active = len([each for each in self._sessions.values() if time.time() - each.used < ACTIVE_S])
+        total = len(self._sessions.named)
+        active = len([each for each in self._sessions.named.values() if time.time() - each.used < ACTIVE_S])
         return JsonResponse({
             "total_sessions": total, "active_sessions": active, "idle_sessions": total - active,
             "max_sessions": MOST_SESSIONS, "session_timeout": 0, "usage_ratio": total / MOST_SESSIONS,
@@ -139,42 +136,29 @@ class Shells:
         raise absent("a terminal's page")
 
     async def end(self, request: Request) -> Response:
-        id = request.path_params["id"]
-        if id not in self._sessions:
-            raise Failed(404, f"there is no shell session {id!r:.200}")
-        await self._sessions.pop(id).close()
+        await self._sessions.end(request.path_params["id"])
         return answer()
 
     async def end_all(self, request: Request) -> Response:
-        await self.close()
+        await self._sessions.close()
         return answer()
 
     async def close(self) -> None:
-        sessions, self._sessions = self._sessions, {}
-        with contextlib.suppress(SandboxFailure):
-            await asyncio.gather(*(session.close() for session in sessions.values()))
+        await self._sessions.close()
 
     def _known(self, body: Fields) -> Session:
-        session = self._sessions.get(body.text("id"))
-        if session is None:
-            raise Failed(404, f"there is no shell session {body.text('id')!r:.200}")
-        session.used = time.time()
-        return session
+        return self._sessions.known(body.text("id"))
 
     async def _session_of(self, body: Fields) -> Session:
         return self._known(body) if body.value("id") is not None else await self._open(secrets.token_hex(8), None)
 
     async def _open(self, id: str, folder: str | None, no_change_s: float = NO_CHANGE_S) -> Session:
-        """The session of that name, made where there is none."""
-        async with self._lock:
-            if id in self._sessions:
-                return self._sessions[id]
-            if len(self._sessions) >= MOST_SESSIONS:
-                raise Failed(429, f"there may be {MOST_SESSIONS} shell sessions at once; end one")
+        async def make() -> Session:
             session = Session(self._machine, id, folder, no_change_s)
             await session.open()
-            self._sessions[id] = session
             return session
+
+        return await self._sessions.open(id, make)
 
 
 def _folder(body: Fields) -> str | None:

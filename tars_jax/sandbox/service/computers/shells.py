@@ -71,6 +71,8 @@ class Shells:
         await asyncio.gather(*(shell.close() for shell in shells.values()))
 
     async def _shell(self, name: str) -> Shell:
+        if name in self._shells:  # which waits for no other's start
+            return self._shells[name]
         async with self._opening:
             if name not in self._shells:
                 if name != MAIN:

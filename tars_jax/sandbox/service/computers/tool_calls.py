@@ -71,14 +71,14 @@ class ToolCalls:
         await self.tools.__aexit__()
 
     def _list(self, fields: Fields) -> Work:
-        """-> {tools: [{name, description, parameters}]}: `parameters` is a JSON schema"""
+        """-> {tools: [{name, description, parameters}], left_out: [WHY]}: `parameters` is a JSON schema"""
 
         async def work() -> Any:
             told = [
                 {"name": each.name, "description": each.description, "parameters": dict(each.parameters)}
                 for each in self.tools.functions
             ]
-            return {"tools": told}
+            return {"tools": told, "left_out": list(self.tools.left_out)}
 
         return work
 
