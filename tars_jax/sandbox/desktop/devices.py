@@ -112,13 +112,20 @@ class Devices:
 
     def _type(self, text: str) -> None:
         shift = self._keyboard.shift
+        if locked := self._keyboard.has_capitals_locked:  # programs make capitals of letters that no key has, too
+            self._tap(self._keyboard.code("CapsLock"))
         for code, shifted in self._keyboard.strokes(text):
             if shifted:
                 self._fake(X.KeyPress, shift)
-            self._fake(X.KeyPress, code)
-            self._fake(X.KeyRelease, code)
+            self._tap(code)
             if shifted:
                 self._fake(X.KeyRelease, shift)
+        if locked:
+            self._tap(self._keyboard.code("CapsLock"))
+
+    def _tap(self, code: int) -> None:
+        self._fake(X.KeyPress, code)
+        self._fake(X.KeyRelease, code)
 
     def _turn(self, pixels: float, back: int, forth: int) -> None:
         notches = round(abs(pixels) / NOTCH_PIXELS) or (1 if pixels else 0)

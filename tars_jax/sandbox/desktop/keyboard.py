@@ -75,14 +75,19 @@ class Keyboard:
         """Whether a key that `code` takes is a character typed with shift."""
         return key not in KEYSYMS and self._keys[keysym(key)][1]
 
+    @property
+    def has_capitals_locked(self) -> bool:
+        return bool(self._display.screen().root.query_pointer().mask & X.LockMask)
+
     def strokes(self, text: str) -> Iterator[tuple[int, bool]]:
-        """(keycode, with shift) of each character. The keymap may change between two that are asked for."""
-        locked = bool(self._display.screen().root.query_pointer().mask & X.LockMask)
+        """(keycode, with shift) of each character, where capitals are not locked.
+
+        The keymap may change between two that are asked for.
+        """
         symbols = [keysym(character) for character in text]
-        for place, (character, symbol) in enumerate(zip(text, symbols, strict=True)):
+        for place, symbol in enumerate(symbols):
             if symbol in self._keys:
-                code, shifted = self._keys[symbol]
-                yield code, shifted != (locked and character.isascii() and character.isalpha())
+                yield self._keys[symbol]
             else:
                 if symbol not in self._borrowed:
                     self._borrow(symbols[place:])
