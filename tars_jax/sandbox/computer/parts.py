@@ -121,7 +121,7 @@ class EquippedComputer:
             if "phone" in spec.parts:
                 phone = await ComputerPhone.open(computer.machine, spec.phone_size, seed=spec.seed, config=spec.phone)
             tools = spec.tools if "shell" in spec.parts else ()
-            toolbox = Toolbox(computer.machine, tools, env=desktop.env if desktop else None)
+            toolbox = Toolbox(computer.machine, tools)
             if spec.mcp:
                 check_library()
                 from tars_jax.sandbox.tools.mcp.functions import ForeignTools

@@ -104,9 +104,8 @@ class Toolbox:
     def __init__(
         self, machine: GuestMachine, names: Sequence[str], *, root: str = "/", pages: Pages | None = None,
         kernel: Kernel | None = None, longest_view: int = LIMIT, bash_timeout_s: float = BASH_TIMEOUT_S,
-        env: Mapping[str, str] | None = None,
     ) -> None:  # fmt: skip
-        """`pages`: what Search and LinkReader know. `longest_view`: Anthropic's max_characters. `env`: of what runs.
+        """`pages`: what Search and LinkReader know. `longest_view`: Anthropic's max_characters.
 
         Raises InputError for a name that is none of FUNCTIONS, and for functions of pages without any.
         """
@@ -117,9 +116,9 @@ class Toolbox:
                 raise InputError(f"pages must be given for {name}; got none")
         self.functions = tuple(FUNCTIONS[name] for name in names)
         self._pages, self._longest_view, self._bash_timeout_s = pages, longest_view, bash_timeout_s
-        self._shells = {name: Shell(machine, env=env) for name in names if name in ("execute_bash", "bash")}
+        self._shells = {name: Shell(machine) for name in names if name in ("execute_bash", "bash")}
         self._turns = {name: asyncio.Lock() for name in (*self._shells, "JupyterCI")}
-        self._kernel, self._root = kernel or Kernel(machine, env=env), root
+        self._kernel, self._root = kernel or Kernel(machine), root
         self._editor = Editor(Files(machine, root))  # one, so that each form sees the other's changes
         self._calls: dict[str, Callable[[Mapping[str, Any]], Awaitable[Answer]]] = {
             "execute_bash": self._execute_bash, "bash": self._bash, "JupyterCI": self._jupyter,

@@ -171,8 +171,9 @@ def test_shells_and_cells_know_the_display(tmp_path: Path) -> None:
     async def live() -> None:
         async with (
             LocalGuest(tmp_path, tmp_path / "s") as guest,
-            Toolbox(guest.machine, ["execute_bash", "JupyterCI"], env={"DISPLAY": ":7"}) as tools,
+            Toolbox(guest.machine, ["execute_bash", "JupyterCI"]) as tools,
         ):
+            guest.machine.variables = {"DISPLAY": ":7"}
             assert (await tools.call("execute_bash", {"command": "echo $DISPLAY"})).text.startswith(":7")
             cell = {"code": "import os; print(os.environ['DISPLAY'])"}
             assert (await tools.call("JupyterCI", cell)).text.strip() == ":7"

@@ -16,6 +16,7 @@ from tars_jax.sandbox.compat.aio.answers import Failed, iso
 from tars_jax.sandbox.compat.serving import LONGEST_S
 from tars_jax.sandbox.computer.guest_client import GuestError, GuestMachine
 from tars_jax.sandbox.shell import Result, Shell, ShellBusy
+from tars_jax.sandbox.shell.text import unfinished
 from tars_jax.sandbox.tools.files import Files
 
 LARGEST_READ = 2 << 20  # bytes of one answer
@@ -129,6 +130,8 @@ class BashSession:
         found = []
         for ending, begin in zip(("out", "err"), begins, strict=True):
             data = await self._files.read(f"{self._kept}.{ending}", begin, LARGEST_READ)
+            if self.running or len(data) == LARGEST_READ:
+                data = data[: len(data) - unfinished(data, commands=False)]  # the rest of a character comes with more
             found.append((data.decode(errors="replace"), begin + len(data)))
         return found[0], found[1]
 

@@ -11,7 +11,7 @@ from typing import Any
 from tars_jax.sandbox.compat.serving import LONGEST_S
 from tars_jax.sandbox.compat.swe_rex.transfers import Transfer, swerex
 from tars_jax.sandbox.computer.guest_client import GuestMachine
-from tars_jax.sandbox.shell import Result, Shell
+from tars_jax.sandbox.shell import ANEW, Result, Shell
 
 LIMIT = 200_000  # characters of an output; more is cut in its middle, with a mark
 PROMPT = "SHELLPS1PREFIX"  # what `expect_string` is where a command ended
@@ -150,7 +150,7 @@ class BashSession:
 
 
 def _observation(result: Result, exit_code: int | None, matched: str | None) -> dict[str, Any]:
-    why = "the shell has ended; the next command has a new one" if result.ended else ""
+    why = "the shell has ended; the next command has a new one" if result.ended else ANEW if result.anew else ""
     return {
         "output": result.output, "exit_code": exit_code, "failure_reason": why, "session_type": "bash",
         "expect_string": PROMPT if matched is None else matched,

@@ -22,8 +22,8 @@ Work = Callable[[], Awaitable[Any]]
 class Kernels:
     """A `Part`. A kernel begins with its first cell."""
 
-    def __init__(self, machine: GuestMachine, env: Mapping[str, str]) -> None:
-        self._machine, self._env = machine, dict(env)
+    def __init__(self, machine: GuestMachine) -> None:
+        self._machine = machine
         self._kernels: dict[str, Kernel] = {}
         self.kept: Callable[[], None] = lambda: None
         self.calls: Mapping[str, Reader] = {
@@ -32,9 +32,9 @@ class Kernels:
         }  # fmt: skip
 
     @classmethod
-    def resumed(cls, machine: GuestMachine, env: Mapping[str, str], state: Mapping[str, Any]) -> Kernels:
+    def resumed(cls, machine: GuestMachine, state: Mapping[str, Any]) -> Kernels:
         """Those that another process has left, by `state`. Raises KeyError, TypeError, ValueError for what is none."""
-        kernels = cls(machine, env)
+        kernels = cls(machine)
         for name, each in state.items():
             kernels._add(name, Kernel.resumed(machine, each))
         return kernels
@@ -77,7 +77,7 @@ class Kernels:
             if kernel is None:
                 if len(self._kernels) >= MOST_KERNELS:
                     raise InputError(f"kernels must be at most {MOST_KERNELS} at once; close one first")
-                kernel = self._add(name, Kernel(self._machine, kind=kind, env=self._env))
+                kernel = self._add(name, Kernel(self._machine, kind=kind))
             cell = await kernel.run(code, timeout_s)
             return {
                 "output": cell.output, "result": cell.result, "error": cell.error,

@@ -44,14 +44,13 @@ async def _bring_up(
     parts: dict[str, Part], machine: GuestMachine, spec: ComputerSpec, states: Mapping[str, Any] | None,
     browsers: Browsers | None,
 ) -> None:  # fmt: skip
-    env: Mapping[str, str] = {}
     if "desktop" in spec.parts:
         if states is None:
             desktop = await start_desktop(machine, spec.width, spec.height, browser="browser" in spec.parts)
         else:
             desktop = await resume_desktop(machine, states["desktop"])
-        parts["desktop"], env = desktop, desktop.env
-        machine.variables = env  # also of what doors start: programs of any client show their windows
+        parts["desktop"] = desktop
+        machine.variables = desktop.env  # also of what doors start: programs of any client show their windows
     if spec.has_page:
         if browsers is None:
             raise InputError(
@@ -69,8 +68,8 @@ async def _bring_up(
     if "mcp" in spec.parts:  # the first of those that may fail when all else is well
         parts["mcp"] = await start_tools(machine, spec.mcp, None if states is None else states["mcp"])
     if "shell" in spec.parts:
-        parts["shell"] = Shells(machine, env) if states is None else Shells.resumed(machine, env, states["shell"])
+        parts["shell"] = Shells(machine) if states is None else Shells.resumed(machine, states["shell"])
     if "files" in spec.parts:
         parts["files"] = FileCalls(machine)
     if "jupyter" in spec.parts:
-        parts["jupyter"] = Kernels(machine, env) if states is None else Kernels.resumed(machine, env, states["jupyter"])
+        parts["jupyter"] = Kernels(machine) if states is None else Kernels.resumed(machine, states["jupyter"])

@@ -24,9 +24,8 @@ Work = Callable[[], Awaitable[Any]]
 class Shells:
     """A `Part`. Calls of one shell are carried out in turn; `interrupt`, `type` and `more` while another one waits."""
 
-    def __init__(self, machine: GuestMachine, env: Mapping[str, str]) -> None:
-        """`env`: of every shell and program, such as the name of a desktop."""
-        self._machine, self._env = machine, dict(env)
+    def __init__(self, machine: GuestMachine) -> None:
+        self._machine = machine
         self._shells: dict[str, Shell] = {}
         self._opening = asyncio.Lock()
         self._seen = ""
@@ -38,9 +37,9 @@ class Shells:
         }  # fmt: skip
 
     @classmethod
-    def resumed(cls, machine: GuestMachine, env: Mapping[str, str], state: Mapping[str, Any]) -> Shells:
+    def resumed(cls, machine: GuestMachine, state: Mapping[str, Any]) -> Shells:
         """Those that another process has left, by `state`. Raises KeyError, TypeError, ValueError for what is none."""
-        shells = cls(machine, env)
+        shells = cls(machine)
         for name, each in state["shells"].items():
             shells._add(name, Shell.resumed(machine, each))
         shells._seen = str(state["seen"])
@@ -82,7 +81,7 @@ class Shells:
             return self._shells[name]
 
     async def _start(self, name: str, folder: str | None = None, env: Mapping[str, str] | None = None) -> None:
-        shell = Shell(self._machine, folder=folder, env={**self._env, **(env or {})})
+        shell = Shell(self._machine, folder=folder, env=env)
         await shell.open()
         self._add(name, shell)
         self.kept()
@@ -174,9 +173,7 @@ class Shells:
         limit = fields.integer("limit", 1 << 20, 2, LONGEST_OUTPUT) or 0
 
         async def work() -> Any:
-            ran = await self._machine.run(
-                argv, stdin, env={**self._env, **env}, cwd=folder, timeout_s=timeout_s, limit=limit
-            )
+            ran = await self._machine.run(argv, stdin, env=env, cwd=folder, timeout_s=timeout_s, limit=limit)
             self._saw(f"$ {' '.join(argv)}\n{ran.stdout[-SEEN:].decode(errors='replace')}")
             return {
                 "status": ran.status, **as_json("stdout", ran.stdout), **as_json("stderr", ran.stderr),
