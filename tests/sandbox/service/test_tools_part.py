@@ -29,7 +29,7 @@ def count(service: Service, session: dict[str, Any]) -> str:
 def test_tools_are_listed_and_called(service: Service) -> None:
     session = service.lease(parts=PARTS, mcp=[SERVER, {**SERVER, "name": "zwei"}])
     tools = {each["name"]: each for each in service.call(session, "list_tools")["tools"]}
-    assert len(tools) == 34 and tools["echo"]["parameters"]["required"] == ["text"] and "zwei_echo" in tools
+    assert len(tools) == 38 and tools["echo"]["parameters"]["required"] == ["text"] and "zwei_echo" in tools
     echoed = service.call(session, "call_tool", tool="echo", arguments={"text": "grün 🌳"})
     assert echoed == {"text": "grün 🌳", "images": [], "failed": False}
     assert len(service.call(session, "call_tool", tool="picture")["images"]) == 1
