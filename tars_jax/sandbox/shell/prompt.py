@@ -20,6 +20,9 @@ import dataclasses
 import re
 import shlex
 
+from tars_jax import InputError
+
+LONGEST_COMMAND = 400_000  # bytes
 LONGEST_TYPED = 3000  # bytes of a command as typed; a terminal takes no more than 4095 in one line
 PLAIN = frozenset(range(0x20, 0x7F)) - frozenset(b"'\\!")
 
@@ -73,6 +76,17 @@ def pattern(secret: str) -> re.Pattern[bytes]:
 def parse(match: re.Match[bytes]) -> Prompt:
     number, process, ready, status = (int(match[place]) for place in range(1, 5))
     return Prompt(number, process, ready == 1, status, match[5].decode(errors="replace"), bool(match[6]))
+
+
+def lines_of(command: str) -> bytes:
+    """Raises InputError for a command that bash cannot be given."""
+    try:
+        lines = command.encode(errors="surrogateescape")
+    except UnicodeEncodeError:
+        raise InputError(f"command must have a UTF-8 form; got {command!r:.80}") from None
+    if b"\0" in lines or len(lines) > LONGEST_COMMAND:
+        raise InputError(f"command must be {LONGEST_COMMAND} bytes at most, none of them zero; got {command!r:.80}")
+    return lines
 
 
 def typed(command: bytes, number: int, *, traps: bool) -> bytes | None:

@@ -23,7 +23,6 @@ KEPT_PER_CHARACTER = 16  # bytes, as escape sequences and lines written over com
 STARTS_IN_S = 30.0
 POLL_S = 10.0
 LONGEST_PROMPT = 8192  # bytes
-LONGEST_COMMAND = 400_000  # bytes
 GREETS_IN_S = 10.0
 LONGEST_PAUSE_S = 0.02
 GRACE_S = 0.5  # for output that is there already
@@ -174,7 +173,7 @@ class Shell:
 
         Raises ShellBusy while another is running, InputError for a command that bash cannot be given.
         """
-        lines = _lines(command)
+        lines = prompt.lines_of(command)
         if self._lock.locked():
             raise ShellBusy(BUSY)
         async with self._lock:
@@ -394,13 +393,3 @@ class Shell:
         for ours in (prompt.TOLD, self._line.decode()):  # which set -v tells
             text = text.replace(ours, "") if ours else text
         return text, rest
-
-
-def _lines(command: str) -> bytes:
-    try:
-        lines = command.encode(errors="surrogateescape")
-    except UnicodeEncodeError:
-        raise InputError(f"command must have a UTF-8 form; got {command!r:.80}") from None
-    if b"\0" in lines or len(lines) > LONGEST_COMMAND:
-        raise InputError(f"command must be {LONGEST_COMMAND} bytes at most, none of them zero; got {command!r:.80}")
-    return lines

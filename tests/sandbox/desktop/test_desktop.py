@@ -57,7 +57,7 @@ def test_text_of_any_script_arrives_in_a_terminal(room: Room) -> None:
             KeyUp("Enter"),
         ]
         await room.desktop.act([InsertText(f"{WRITTEN}\n{WRITTEN[::-1]}\n"), *keys, *shifted])
-        capitals = [KeyDown("CapsLock"), KeyUp("CapsLock")]
+        capitals: list[InputEvent] = [KeyDown("CapsLock"), KeyUp("CapsLock")]
         await room.desktop.act([*capitals, InsertText(f"éÉ яЯ αΩ ß {WRITTEN}\n"), *capitals])
         await room.desktop.act([KeyDown("Control"), KeyDown("d"), KeyUp("d"), KeyUp("Control")])
         lines = f"{WRITTEN}\n{WRITTEN[::-1]}\na*B7?C\néÉ яЯ αΩ ß {WRITTEN}\n"

@@ -134,7 +134,10 @@ def cell(magic: str, arguments: str, body: str) -> Any:
 
 def _timed(code: str) -> Any:
     tree = ast.parse(code, "<timed>")
-    last = ast.Expression(tree.body.pop().value) if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    last = None
+    if tree.body and isinstance(end := tree.body[-1], ast.Expr):
+        last = ast.Expression(end.value)
+        tree.body.pop()
     begun = time.perf_counter()
     try:
         exec(compile(tree, "<timed>", "exec"), _variables())
