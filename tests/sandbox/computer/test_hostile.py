@@ -27,7 +27,7 @@ OF_ITS_OWN_KERNEL = {
     "namespaces": set[str](),
     "gvisor": {
         "unshare a user namespace", "chroot", "open a raw socket", "open a packet socket", "read the kernel's log",
-        "use a key ring",
+        "use a key ring", "limit the first process",
     },
 }  # fmt: skip
 

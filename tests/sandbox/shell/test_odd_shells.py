@@ -134,7 +134,7 @@ def test_what_makes_bash_tell_all_tells_nothing_of_ours(tmp_path: Path, telling:
 
     async def work(shell: Shell, _: LocalGuest) -> None:
         assert (await shell.run(telling)).output == ""
-        for _ in range(2):
+        for _time in range(2):
             result = await shell.run(command)
             assert (result.output, result.exit_code) == (output, 1)
         assert (await shell.run("(((")).exit_code == 2
@@ -173,7 +173,7 @@ def test_characters_and_sequences_that_come_in_pieces_are_whole(tmp_path: Path) 
         pieces = "printf 'a\\xe4\\xb8'; read; printf '\\xadb\\033['; read; printf '31mred\\033]0;ti'; read; "
         result = await shell.run(f"{pieces} printf 'tle\\007\\360\\237'; read; echo", 0.3)
         said = [result.output]
-        for _ in range(4):
+        for _time in range(4):
             said.append((await shell.send("\n", 0.3)).output)
         assert said == ["a", "\u4e2db", "red", "", "\ufffd\n"]
         output = await says(shell, "printf 'x'; printf '中%.0s' $(seq 200000)")
