@@ -16,7 +16,7 @@ from tars_jax.sandbox.computer.guest.kept import Ends
 from tars_jax.sandbox.computer.guest_client import CALL_TIMEOUT_S, GuestError, GuestMachine
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.shell import prompt
-from tars_jax.sandbox.shell.text import cleaned, cut, joined, unfinished
+from tars_jax.sandbox.shell.text import shown, unfinished
 
 LIMIT = 30_000  # characters of output
 KEPT_PER_CHARACTER = 16  # bytes, as escape sequences and lines written over come on top
@@ -387,10 +387,7 @@ class Shell:
         head, tail = (head, tail[:kept]) if tail else (head[:kept], b"")
         for ours in (prompt.TOLD, self._line):
             head, tail = (part.replace(ours, b"") if ours else part for part in (head, tail))
-        first, missing, second = joined(head, missing, tail)
-        if self._clean:
-            first, second = cleaned(first), cleaned(second)
-        return cut(first + second, self._limit, missing, len(first) if missing else None), rest
+        return shown(head, missing, tail, self._limit, clean=self._clean), rest
 
 
 def _lines(command: str) -> bytes:

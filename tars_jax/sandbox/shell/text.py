@@ -83,3 +83,11 @@ def joined(head: bytes, missing: int, tail: bytes, errors: str = "replace") -> t
     first = next((place for place in range(min(4, len(tail))) if tail[place] & 0xC0 != 0x80), 0)
     missing += len(head) - whole + first
     return head[:whole].decode(errors=errors), missing, tail[first:].decode(errors=errors)
+
+
+def shown(head: bytes, missing: int, tail: bytes, limit: int, *, clean: bool = True) -> str:
+    """The two ends of a stream as a result tells them, in at most `limit` characters."""
+    first, missing, second = joined(head, missing, tail)
+    if clean:
+        first, second = cleaned(first), cleaned(second)
+    return cut(first + second, limit, missing, len(first) if missing else None)

@@ -15,7 +15,7 @@ from tars_jax import InputError
 from tars_jax.sandbox.computer.guest.kept import Ends
 from tars_jax.sandbox.computer.guest_client import GuestError, GuestMachine, Streams
 from tars_jax.sandbox.failures import SandboxFailure
-from tars_jax.sandbox.shell.text import cleaned, cut
+from tars_jax.sandbox.shell.text import shown
 
 LIMIT = 30_000  # characters of each text of a result
 MOST_TEXT = 256 << 10  # bytes that are kept of what a cell writes until it is cut
@@ -223,7 +223,8 @@ class Kernel:
         end = clock() + timeout_s
         texts = {name: Ends(MOST_TEXT) for name in ("output", "result", "error")}
         images: list[bytes] = []
-        image = ""  # as far as it has come
+        image: list[str] = []  # as far as it has come
+        size = 0  # of it
         timed_out = restarted = False
         while True:
             try:
@@ -243,23 +244,18 @@ class Kernel:
             if "done" in message:
                 break
             if isinstance(piece := message.get("image"), str) and len(images) < MOST_IMAGES:
-                image = (image + piece)[: LARGEST_IMAGE + 1]
+                size += len(piece)
+                if size <= LARGEST_IMAGE:
+                    image.append(piece)
                 if not message.get("more"):
                     with contextlib.suppress(ValueError):
-                        images += [base64.b64decode(image)] if len(image) <= LARGEST_IMAGE else []
-                    image = ""
+                        images += [base64.b64decode("".join(image))] if size <= LARGEST_IMAGE else []
+                    image, size = [], 0
             for name, field in (("output", "text"), ("result", "result"), ("error", "error")):
                 if isinstance(text := message.get(field), str):
                     texts[name].add(text.encode(errors="replace"))
-        shown = {name: self._shown(text) for name, text in texts.items()}
-        return CellResult(**shown, images=tuple(images), timed_out=timed_out, restarted=restarted)
-
-    def _shown(self, text: Ends) -> str:
-        head, missing, tail = text.halves()
-        if not missing:
-            return cut(cleaned((head + tail).decode(errors="replace")), self._limit)
-        first, last = (cleaned(part.decode(errors="replace")) for part in (head, tail))
-        return cut(first + last, self._limit, missing, len(first))
+        told = {name: shown(*text.halves(), self._limit) for name, text in texts.items()}
+        return CellResult(**told, images=tuple(images), timed_out=timed_out, restarted=restarted)
 
     async def _next(self, timeout_s: float) -> dict[str, Any] | None:
         """None: the kernel has ended, or what it says is no message."""

@@ -23,6 +23,7 @@ BINDS = {sys.base_prefix: Path(sys.base_prefix), "/opt/attempts.py": Path(__file
 SMALL = ContainerSpec(memory_mib=64, processes=24, disk_mib=32, shared_memory_mib=8, binds=BINDS)
 
 # What gVisor's kernel lets a program do, as root of a user namespace of its own: to that kernel, and nothing of ours.
+# The first process is the attempts' own here; a guest's is root by gVisor (test_contained_guest.py).
 OF_ITS_OWN_KERNEL = {
     "namespaces": set[str](),
     "gvisor": {

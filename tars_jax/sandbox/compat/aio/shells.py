@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import datetime
 import secrets
 import time
 
@@ -12,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from tars_jax.sandbox.compat.aio.answers import Failed, absent, answer, answering, named
+from tars_jax.sandbox.compat.aio.answers import Failed, absent, answer, answering, iso, named
 from tars_jax.sandbox.compat.aio.shell_session import TRUNCATED, Session
 from tars_jax.sandbox.compat.serving import LONGEST_S, MOST_SESSIONS, read_fields
 from tars_jax.sandbox.computer.guest_client import GuestMachine
@@ -120,7 +119,7 @@ class Shells:
         now = time.time()
         return answer({"sessions": {
             each.id: {
-                "working_dir": each.folder, "created_at": _iso(each.made), "last_used_at": _iso(each.used),
+                "working_dir": each.folder, "created_at": iso(each.made), "last_used_at": iso(each.used),
                 "age_seconds": int(now - each.made), "status": "running" if each.running else "ready",
                 "current_command": each.last.command if each.last and each.running else None,
             }
@@ -182,7 +181,3 @@ def _folder(body: Fields) -> str | None:
     if folder is not None and not folder.startswith("/"):
         raise body.error("exec_dir", "an absolute path")
     return folder
-
-
-def _iso(seconds: float) -> str:
-    return datetime.datetime.fromtimestamp(seconds, datetime.UTC).isoformat()
