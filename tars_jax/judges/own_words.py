@@ -30,9 +30,8 @@ _OPENS = vocabulary("open_url goto navigate new_tab")
 _KEYS = vocabulary("enter return tab esc escape up down left right home end pageup pagedown space backspace")
 _SUBMITS, _ENDS_FIELDS = vocabulary("enter return space"), vocabulary("enter return")
 _UNDOES = vocabulary("undo delete remove discard revert reset restore cancel reopen clear empty erase withdraw")
-_PLACE = re.compile(
-    r"[\W\d_]*|.*<\|?(?:point|box).*|[a-z]?\d+", re.DOTALL
-)  # of a click, in pixels or by an element's number
+# Of a click, in pixels or by an element's number.
+_PLACE = re.compile(r"[\W\d_]*|.*<\|?(?:point|box).*|[a-z]?\d+", re.DOTALL)
 _ELEMENT = re.compile(r"[a-z]?\d+")
 _LINE_END = re.compile(r"(?:\n|\\n)\Z")
 _HELD, _HARMLESS = vocabulary("ctrl control cmd meta command"), vocabulary("a c f l s enter")

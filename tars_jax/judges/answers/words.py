@@ -16,7 +16,7 @@ _SPOKEN_IN = "en de fr es it pt nl sv da nb fi pl cs hu ro tr el ru uk ar he fa 
 LANGUAGES = tuple(_SPOKEN_IN.split())
 _WIDE = {"̈": "e", "̊": "a"}  # what is written for ä and å without such keys: ae, aa
 GOES_ON = re.compile(r"[,;] ?\.+$")  # a list that says that there is more
-_SCALE = re.compile(r"(?<=\d:)\d{1,3}(?:,\d{3})+(?![\d,])")  # 1:50,000
+_SCALE = re.compile(r"(?<=\d) ?: ?(\d{1,3}(?:,\d{3})+)(?![\d,])")  # 1:50,000
 _STRIKES = frozenset("\u0335\u0336\u0337\u0338")  # over a letter that is taken back
 _QUOTED = re.compile(r"([\"'`])([^\"'`]+)\1")
 _WORD = re.compile(r"\w+(?:['.&]\w+)*|[^\w\s]")
@@ -55,7 +55,7 @@ def _sign(character: str) -> str:
 
 def canonical(text: str) -> str:
     """One space, no quotation marks around all of it, no full stop at its end."""
-    text, before = _SCALE.sub(lambda match: match[0].replace(",", ""), " ".join(plain(text).split())), ""
+    text, before = _SCALE.sub(lambda match: f":{match[1].replace(',', '')}", " ".join(plain(text).split())), ""
     while text != before:
         before = text
         text = (text if GOES_ON.search(text) else text.removesuffix(".").strip()) or text

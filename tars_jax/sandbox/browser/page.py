@@ -60,7 +60,7 @@ class Page:
             given_up=given_up,
         )  # fmt: skip
         tab.page.on("crash", lambda _: self.fail("renderer", "it crashed"))
-        tab.page.on("download", lambda download: self._stay(download.url, "true"))
+        tab.page.on("download", lambda download: self._stay(download.url, is_download=True))
         tab.page.on("requestfailed", self._frame_stays)
         self.when_over(self._playing.close)
 
@@ -163,11 +163,11 @@ class Page:
 
     def _frame_stays(self, request: Request) -> None:
         if request.failure == ABORTED and request.is_navigation_request():
-            self._stay(request.url, "false")
+            self._stay(request.url, is_download=False)
 
-    def _stay(self, address: str, is_download: str) -> None:
+    def _stay(self, address: str, *, is_download: bool) -> None:
         """What the page or a frame was about to show is none: time need not stand until another document is there."""
-        sent = asyncio.ensure_future(self._evaluate(f"__clock.stay({json.dumps(address)}, {is_download})"))
+        sent = asyncio.ensure_future(self._evaluate(f"__clock.stay({json.dumps(address)}, {json.dumps(is_download)})"))
         sent.add_done_callback(lambda done: done.cancelled() or done.exception())
 
     async def storage(self) -> dict[str, Any]:

@@ -132,7 +132,7 @@ class ContainedGuest:
         try:
             self.container = container = await self._isolation.restore(self._inner, suspended)
             client.move(container.dial, self._pid(container))
-        except SandboxFailure:
+        except BaseException:
             if not suspended.is_whole:
                 self._suspended = None
                 await self._isolation.remove_checkpoint(suspended)

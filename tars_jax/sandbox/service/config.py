@@ -13,7 +13,7 @@ from tars_jax import InputError
 from tars_jax.web.request_limits import is_loopback
 
 PACKAGE = Path(__file__).resolve().parents[2]  # tars_jax/
-QUOTAS = ("sessions", "memory_mib", "disk_mib", "processes")
+COUNTED = ("memory_mib", "disk_mib", "processes")  # of an owner's computers, besides their number
 OPERATOR = "operator"  # sees and ends the sessions of everybody
 
 
@@ -31,7 +31,7 @@ class Owner:
     @property
     def quotas(self) -> Mapping[str, int | None]:
         """Of its computers, besides their number."""
-        return {"memory_mib": self.memory_mib, "disk_mib": self.disk_mib, "processes": self.processes}
+        return {name: getattr(self, name) for name in COUNTED}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,10 +97,10 @@ def read_owners(file: Path) -> tuple[Owner, ...]:
         raise InputError(f"{file} must hold an object, owner -> {{key, sessions}}; got {type(values).__name__}")
     owners = []
     for name, value in values.items():
-        known = isinstance(value, Mapping) and set(value) <= {"key", *QUOTAS}
+        known = isinstance(value, Mapping) and set(value) <= {"key", "sessions", *COUNTED}
         if not known or not isinstance(value.get("key"), str):
             raise InputError(f'{file}: {name} must be an object {{"key": text, "sessions": whole number}}; got others')
-        quotas = {quota: value.get(quota) for quota in QUOTAS}
+        quotas = {quota: value.get(quota) for quota in ("sessions", *COUNTED)}
         for quota, most in quotas.items():
             if not (most is None or (type(most) is int and most >= 0)):
                 raise InputError(f"{file}: {name}.{quota} must be a whole number, 0 or more; got {most!r}")

@@ -48,7 +48,7 @@ PROMPTED = (
     "trap -p RETURN DEBUG >/dev/tty || trap -p RETURN DEBUG >&9; printf '\\036' >/dev/tty || printf '\\036' >&9; "
     "PS0= PS1= PS2=; } 9>&1 >/dev/null 2>&1"
 )
-TOLD = f"{PROMPTED}\n"  # what bash says of it where a command has set -v
+TOLD = f"{PROMPTED}\n".encode()  # what bash says of it where a command has set -v
 
 
 @dataclasses.dataclass(frozen=True)

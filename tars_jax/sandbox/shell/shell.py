@@ -16,7 +16,7 @@ from tars_jax.sandbox.computer.guest.kept import Ends
 from tars_jax.sandbox.computer.guest_client import CALL_TIMEOUT_S, GuestError, GuestMachine
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.shell import prompt
-from tars_jax.sandbox.shell.text import readable, unfinished
+from tars_jax.sandbox.shell.text import shown, unfinished
 
 LIMIT = 30_000  # characters of output
 KEPT_PER_CHARACTER = 16  # bytes, as escape sequences and lines written over come on top
@@ -386,10 +386,11 @@ class Shell:
 
     def _text(self, *, whole: bool = True) -> tuple[str, bytes]:
         """What was written, and what of its end is left for later, unless this is the whole of it."""
-        head, _, tail = self._ends.halves()
+        head, missing, tail = self._ends.halves()
         last = tail or head
         rest = b"" if whole else last[len(last) - unfinished(last, self._clean) :]
-        text = readable(self._ends, self._limit, clean=self._clean, left=len(rest))
-        for ours in (prompt.TOLD, self._line.decode()):  # which set -v tells
-            text = text.replace(ours, "") if ours else text
-        return text, rest
+        kept = len(last) - len(rest)
+        head, tail = (head, tail[:kept]) if tail else (head[:kept], b"")
+        for ours in (prompt.TOLD, self._line):  # which set -v tells
+            head, tail = (part.replace(ours, b"") if ours else part for part in (head, tail))
+        return shown(head, missing, tail, self._limit, clean=self._clean), rest

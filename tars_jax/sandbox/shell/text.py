@@ -5,8 +5,6 @@ from __future__ import annotations
 import codecs
 import re
 
-from tars_jax.sandbox.computer.guest.kept import Ends
-
 # Commands of a terminal: with parameters (colors, cursor), with a text up to BEL or ESC \ (titles, links), the rest.
 # One without an end ends with its line.
 _ERASE = re.compile(r"\x1b\[[02]?K")
@@ -87,11 +85,9 @@ def joined(head: bytes, missing: int, tail: bytes, errors: str = "replace") -> t
     return head[:whole].decode(errors=errors), missing, tail[first:].decode(errors=errors)
 
 
-def readable(stream: Ends, limit: int, *, clean: bool = True, left: int = 0) -> str:
-    """What is kept of a stream, without its last `left` bytes, as text of about `limit` characters at most."""
-    head, missing, tail = stream.halves()
-    head, tail = (head, tail[: len(tail) - left]) if tail else (head[: len(head) - left], b"")
-    first, missing, last = joined(head, missing, tail)
+def shown(head: bytes, missing: int, tail: bytes, limit: int, *, clean: bool = True) -> str:
+    """The two ends of a stream as a result tells them, in at most `limit` characters."""
+    first, missing, second = joined(head, missing, tail)
     if clean:
-        first, last = cleaned(first), cleaned(last)
-    return cut(first + last, limit, missing, len(first) if missing else None)
+        first, second = cleaned(first), cleaned(second)
+    return cut(first + second, limit, missing, len(first) if missing else None)

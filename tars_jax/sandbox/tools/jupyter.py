@@ -15,7 +15,7 @@ from tars_jax import InputError
 from tars_jax.sandbox.computer.guest.kept import Ends
 from tars_jax.sandbox.computer.guest_client import GuestError, GuestMachine, Streams
 from tars_jax.sandbox.failures import SandboxFailure
-from tars_jax.sandbox.shell.text import readable
+from tars_jax.sandbox.shell.text import shown
 
 LIMIT = 30_000  # characters of each text of a result
 MOST_TEXT = 256 << 10  # bytes that are kept of what a cell writes until it is cut
@@ -300,7 +300,7 @@ class _Said:
             with contextlib.suppress(ValueError):
                 images.append(base64.b64decode(image))
         return CellResult(
-            **{name: readable(text, limit) for name, text in self._texts.items()}, images=tuple(images),
+            **{name: shown(*text.halves(), limit) for name, text in self._texts.items()}, images=tuple(images),
             html=tuple(self._pages.whole), result_html="".join(self._page.whole[:1]), timed_out=timed_out,
             restarted=restarted,
         )  # fmt: skip
@@ -310,11 +310,14 @@ class _Pieces:
     """Texts that come in pieces. One that is longer than `limit` is left out, and all behind the first few."""
 
     def __init__(self, limit: int) -> None:
-        self._limit, self._begun, self.whole = limit, "", list[str]()
+        self._limit, self.whole = limit, list[str]()
+        self._begun, self._size = list[str](), 0
 
     def add(self, piece: str, more: bool) -> None:
-        self._begun = (self._begun + piece)[: self._limit + 1]
+        self._size += len(piece)
+        if self._size <= self._limit:
+            self._begun.append(piece)
         if not more:
-            if len(self._begun) <= self._limit and len(self.whole) < MOST_SHOWN:
-                self.whole.append(self._begun)
-            self._begun = ""
+            if self._size <= self._limit and len(self.whole) < MOST_SHOWN:
+                self.whole.append("".join(self._begun))
+            self._begun, self._size = [], 0

@@ -32,6 +32,12 @@ def client(module: str) -> Any:
         pytest.skip(f"{module} needs {error.name}: ./launch/interop.sh installs the clients of others")
 
 
+def refused(status: int) -> Any:
+    """AIO's client raises an error with that status."""
+    errors = client("agent_sandbox.core.api_error")
+    return pytest.raises(errors.ApiError, check=lambda error: error.status_code == status)
+
+
 @contextlib.contextmanager
 def served(make: Make) -> Iterator[tuple[str, Path]]:
     """The address of the application over a guest, and the guest's home."""

@@ -4,38 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from tars_jax.sandbox.compat.aio import aio_app
-from tests.sandbox.compat.clients import TOKEN, client, served
+from tests.sandbox.compat.clients import TOKEN, client, refused
 from tests.waiting import until, wait_until
 
 pytestmark = pytest.mark.multiprocess
 
 KEY = {"X-API-Key": TOKEN}
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[tuple[str, Path]]:
-    with served(aio_app) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def sandbox(server: tuple[str, Path]) -> Any:
-    """The client."""
-    return client("agent_sandbox").Sandbox(base_url=server[0], headers=KEY, timeout=60)
-
-
-def refused(status: int) -> Any:
-    """The client raises an error with that status."""
-    errors = client("agent_sandbox.core.api_error")
-    return pytest.raises(errors.ApiError, check=lambda error: error.status_code == status)
 
 
 def test_shells_keep_their_state(sandbox: Any) -> None:

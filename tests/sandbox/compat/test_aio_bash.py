@@ -4,35 +4,16 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tars_jax.sandbox.compat.aio import aio_app
-from tests.sandbox.compat.clients import TOKEN, client, served
+from tests.sandbox.compat.clients import refused
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.multiprocess
 needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[tuple[str, Path]]:
-    with served(aio_app) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def sandbox(server: tuple[str, Path]) -> Any:
-    """The client."""
-    return client("agent_sandbox").Sandbox(base_url=server[0], headers={"X-API-Key": TOKEN}, timeout=60)
-
-
-def refused(status: int) -> Any:
-    errors = client("agent_sandbox.core.api_error")
-    return pytest.raises(errors.ApiError, check=lambda error: error.status_code == status)
 
 
 def test_streams_are_apart_and_the_session_remembers(sandbox: Any) -> None:

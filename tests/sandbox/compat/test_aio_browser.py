@@ -15,7 +15,7 @@ from tars_jax.sandbox.browser import BrowserConfig, BrowserManager, Site
 from tars_jax.sandbox.compat.aio import aio_app
 from tars_jax.sandbox.compat.serving import Served
 from tars_jax.web.running import serving
-from tests.sandbox.compat.clients import GATE, TOKEN, client
+from tests.sandbox.compat.clients import GATE, TOKEN, client, refused
 
 pytestmark = [pytest.mark.multiprocess, pytest.mark.browser]
 
@@ -67,11 +67,6 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         run(manager.close())
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
-
-
-def refused(status: int) -> Any:
-    errors = client("agent_sandbox.core.api_error")
-    return pytest.raises(errors.ApiError, check=lambda error: error.status_code == status)
 
 
 def titled(sandbox: Any) -> str:

@@ -37,3 +37,16 @@ def test_programs_run_inside_and_a_fork_begins_with_their_files(tmp_path: Path, 
 
     asyncio.run(live())
     assert not traces.left()
+
+
+@of_each_kind
+def test_a_program_sets_no_limits_of_the_guest(tmp_path: Path, kind: str) -> None:
+    limits = "import resource; resource.prlimit(1, resource.RLIMIT_AS, (1 << 20, 1 << 20))"
+
+    async def live() -> None:
+        async with opened(tmp_path, kind) as isolation, ContainedGuest(isolation, ContainerSpec()) as guest:
+            ran = await guest.machine.run(["python3", "-c", limits], timeout_s=30)
+            assert ran.status == 1 and b"PermissionError" in ran.stderr
+            assert (await guest.machine.run(["echo", "on"], timeout_s=30)).stdout == b"on\n"
+
+    asyncio.run(live())

@@ -70,7 +70,7 @@ def swapped(tmp_path: Path) -> Iterator[Swapped]:
 
 def came(work: Callable[[], bytes]) -> set[bytes]:
     """What it gave in many tries; what could not be opened gives nothing."""
-    found = set()
+    found: set[bytes] = set()
     for number in range(100 * TRIES):
         if found and number >= TRIES:
             break
@@ -114,14 +114,23 @@ def test_a_reader_stays_inside(swapped: Swapped, reader: str) -> None:
 def test_nothing_is_written_or_connected_to_outside(swapped: Swapped) -> None:
     desktop = Inside(swapped)  # type: ignore[arg-type]
     number = iter(range(1 << 20))
-    came(lambda: desktop.create(f"/home/agent/made-{next(number)}", b"x") or b"")
+
+    def create() -> bytes:
+        desktop.create(f"/home/agent/made-{next(number)}", b"x")
+        return b""
+
+    def connect() -> bytes:
+        desktop.connect("/home/agent/control").close()
+        return b""
+
+    came(create)
     assert not list(swapped.outside.glob("made-*"))
     with socket.socket(socket.AF_UNIX) as listener:
         (swapped.outside / "control").unlink()
         listener.bind(str(swapped.outside / "control"))
         listener.listen(TRIES)
         listener.setblocking(False)
-        came(lambda: desktop.connect("/home/agent/control").close() or b"")
+        came(connect)
         with pytest.raises(BlockingIOError):  # nobody came
             listener.accept()
     desktop.close()

@@ -128,8 +128,8 @@ def test_a_kernel_keeps_its_variables_in_each_fork(tmp_path: Path) -> None:
 def test_a_connection_to_a_port_ends_and_says_why(tmp_path: Path) -> None:
     async def work(equipped: EquippedComputer) -> None:
         machine = equipped.computer.machine
-        serve = "import socket, time; s = socket.create_server(('127.0.0.1', 4000)); s.accept(); c, _ = s.accept(); "
-        await machine.start(["python3", "-c", serve + "c.sendall(b'second'); time.sleep(600)"])
+        serve = "import socket, time; s = socket.create_server(('127.0.0.1', 4000)); first = s.accept(); "
+        await machine.start(["python3", "-c", serve + "s.accept()[0].sendall(b'second'); time.sleep(600)"])
         for _ in range(100):
             try:
                 reader, writer = await machine.connect(4000)

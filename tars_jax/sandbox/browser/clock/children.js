@@ -280,6 +280,7 @@
       return;
     }
     event.stopImmediatePropagation();
+    if (!source) return; // its window has gone, as that of a document which another followed in another process
     const known = linked.get(source);
     if (data.cast) {
       hearCast(data, known?.child ?? PARENT, fromWindow(source));

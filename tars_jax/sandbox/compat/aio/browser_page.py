@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import io
 import json
+import re
 import time
 from pathlib import Path
 from typing import Any, Protocol
@@ -31,7 +32,7 @@ LOOK_MS = 100.0
 FORMATS = {"png": "image/png", "jpeg": "image/jpeg"}
 STATES = ("visible", "attached", "hidden", "detached")
 WAITS = ("selector", "load", "url", "network_idle", "function", "timeout")
-_SCRIPT = Path(__file__).with_name("page.js")
+_SCRIPT = Path(__file__).with_name("page.js").read_text(encoding="utf-8")
 
 
 class Shows(Acts, Protocol):
@@ -210,12 +211,15 @@ class PageRoutes:
         kind = request.query_params.get("format") or "png"
         if kind not in FORMATS or request.query_params.get("full_page") == "true":
             raise Failed(400, "format must be png or jpeg, and full_page false: a page shows what is in its view")
+        quality = request.query_params.get("quality") or "80"
+        if not re.fullmatch("[0-9]{1,2}|100", quality):
+            raise Failed(400, f"quality must be a whole number, 0 to 100; got {quality!r:.40}")
         png = await self._png()
         if kind == "png":
             return Response(png, media_type=FORMATS[kind])
         buffer = io.BytesIO()
         with Image.open(io.BytesIO(png)) as image:
-            image.convert("RGB").save(buffer, "JPEG", quality=int(request.query_params.get("quality") or 80))
+            image.convert("RGB").save(buffer, "JPEG", quality=int(quality))
         return Response(buffer.getvalue(), media_type=FORMATS[kind])
 
     async def text(self, request: Request) -> Response:
@@ -311,7 +315,7 @@ class PageRoutes:
 
 
 def _asked(work: str, *values: Any) -> str:
-    return f"{_SCRIPT.read_text()}.{work}({', '.join(map(json.dumps, values))})"
+    return f"{_SCRIPT}.{work}({', '.join(map(json.dumps, values))})"
 
 
 def _condition(kind: str, body: Fields) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import datetime
 import json
 import posixpath
 from collections.abc import Sequence
@@ -15,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from tars_jax.sandbox.compat.aio.answers import Failed, answer, answering
+from tars_jax.sandbox.compat.aio.answers import Failed, answer, answering, iso
 from tars_jax.sandbox.compat.serving import read_fields
 from tars_jax.sandbox.computer.guest.frames import PIECE
 from tars_jax.sandbox.computer.guest_client import GuestMachine
@@ -144,7 +143,7 @@ class FileRoutes:
         files = [
             {
                 "path": each["path"], "name": each["name"], "is_directory": each["is_directory"],
-                "size": each["size"] if facts else None, "modified_time": _iso(each["modified"]) if facts else None,
+                "size": each["size"] if facts else None, "modified_time": iso(each["modified"]) if facts else None,
             }
             for each in found
         ]  # fmt: skip
@@ -281,10 +280,6 @@ def _entry(folder: str, entry: Entry, sizes: bool, modes: bool) -> dict[str, Any
     return {
         "name": posixpath.basename(entry.path), "path": posixpath.join(folder, entry.path),
         "is_directory": entry.kind == "folder", "size": entry.size if sizes and entry.kind != "folder" else None,
-        "modified_time": _iso(entry.modified), "permissions": f"{entry.mode:03o}" if modes else None,
+        "modified_time": iso(entry.modified), "permissions": f"{entry.mode:03o}" if modes else None,
         "extension": posixpath.splitext(entry.path)[1] or None,
     }  # fmt: skip
-
-
-def _iso(seconds: float) -> str:
-    return datetime.datetime.fromtimestamp(seconds, datetime.UTC).isoformat()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import secrets
 import time
 
@@ -10,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from tars_jax.sandbox.compat.aio.answers import absent, answer, answering, named
+from tars_jax.sandbox.compat.aio.answers import absent, answer, answering, iso, named
 from tars_jax.sandbox.compat.aio.sessions import Sessions
 from tars_jax.sandbox.compat.aio.shell_session import TRUNCATED, Session
 from tars_jax.sandbox.compat.serving import LONGEST_S, MOST_SESSIONS, read_fields
@@ -117,7 +116,7 @@ class Shells:
         now = time.time()
         return answer({"sessions": {
             each.id: {
-                "working_dir": each.folder, "created_at": _iso(each.made), "last_used_at": _iso(each.used),
+                "working_dir": each.folder, "created_at": iso(each.made), "last_used_at": iso(each.used),
                 "age_seconds": int(now - each.made), "status": "running" if each.running else "ready",
                 "current_command": each.last.command if each.last and each.running else None,
             }
@@ -166,7 +165,3 @@ def _folder(body: Fields) -> str | None:
     if folder is not None and not folder.startswith("/"):
         raise body.error("exec_dir", "an absolute path")
     return folder
-
-
-def _iso(seconds: float) -> str:
-    return datetime.datetime.fromtimestamp(seconds, datetime.UTC).isoformat()

@@ -47,13 +47,18 @@ class Channel:
 
     def say(self, message: dict[str, Any]) -> None:
         with self._lock:
-            for piece in pieces(message):
-                data = memoryview(json.dumps(piece).encode() + b"\n")
-                while data:
-                    data = data[os.write(self._out, data) :]
+            write(self._out, message)
 
 
-def pieces(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def write(out: int, message: dict[str, Any]) -> None:
+    """To a descriptor, whole."""
+    for piece in _pieces(message):
+        data = memoryview(json.dumps(piece).encode() + b"\n")
+        while data:
+            data = data[os.write(out, data) :]
+
+
+def _pieces(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
     field = next((name for name, value in message.items() if isinstance(value, str) and len(value) > PIECE), "")
     if not field:
         yield message

@@ -189,9 +189,9 @@ class ComputerLife(Leased):
                     for part in self.parts.values():
                         await part.take_up()
             except (SandboxFailure, InputError, KeyError, TypeError, ValueError) as error:
-                failure = SandboxFailure("container", f"it could not be resumed: {error}")
-                self.lose(failure)
-                raise failure from error
+                lost = SandboxFailure("container", f"it could not be resumed: {error}")
+                self.lose(lost)
+                raise lost from error
             finally:
                 self.suspended, self._away = "", None
             assert self._computer is not None

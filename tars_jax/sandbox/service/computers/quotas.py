@@ -9,8 +9,8 @@ from pathlib import Path
 from tars_jax import InputError
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.failures import QuotaExceeded
+from tars_jax.sandbox.service.config import COUNTED
 
-COUNTED = ("memory_mib", "disk_mib", "processes")
 Quotas = Mapping[str, int | None]  # by names of COUNTED; None: what the machine has, for each computer
 
 

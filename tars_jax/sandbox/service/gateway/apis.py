@@ -22,7 +22,7 @@ from tars_jax.sandbox.compat.swe_rex import swe_rex_app
 from tars_jax.sandbox.service.computers.page_calls import PageCalls
 from tars_jax.sandbox.service.computers.session import ComputerSession
 from tars_jax.sandbox.service.computers.tool_calls import ToolCalls
-from tars_jax.sandbox.service.gateway.doors import Door
+from tars_jax.sandbox.service.gateway.doors import NO_DESKTOP, Door
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,7 +69,7 @@ class OsworldDoor:
 
     def __init__(self, session: ComputerSession) -> None:
         if session.desktop is None:
-            raise HTTPException(404, "this session has no desktop")
+            raise HTTPException(404, NO_DESKTOP)
         from tars_jax.sandbox.desktop.osworld.app import Guest  # over X, whose library is an extra
 
         self._session, guest = session, Guest(session.desktop.desktop)

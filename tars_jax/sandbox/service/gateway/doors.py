@@ -19,6 +19,7 @@ from tars_jax.sandbox.service.computers.session import ComputerSession
 
 ENDED, FAILED = 1000, 1011  # RFC 6455
 PAGES = Path(__file__).with_name("pages")
+NO_DESKTOP = "this session has no desktop"
 KINDS = {
     ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".json": "application/json",
     ".wasm": "application/wasm", ".svg": "image/svg+xml", ".png": "image/png", ".ico": "image/x-icon",

@@ -19,8 +19,7 @@ HOP = {
 FORWARDED = re.compile(rb"forwarded|x-forwarded-.*|x-real-ip|x-original-.*|x-rewrite-url|via")
 WEBSOCKET = re.compile(rb"sec-websocket-.*")
 OPENERS = (b"authorization", API_KEY.encode())  # the first that is there counts
-# Of answers: what would change how a browser reaches this host, beyond this session's pages.
-# What browsers would keep for the host, or drop of what they keep for it.
+# Of answers: what would change how a browser reaches this host, beyond this session's pages, or what it keeps for it.
 STICKY = {
     b"strict-transport-security", b"alt-svc", b"public-key-pins", b"server", b"date", b"clear-site-data",
     b"service-worker-allowed",

@@ -28,14 +28,21 @@ from tars_jax.sandbox.desktop.clipboard import Clipboard
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.service.computers.session import ComputerSession
 from tars_jax.sandbox.service.gateway import rfb
-from tars_jax.sandbox.service.gateway.doors import Door, asset, page, require_assets, stream_both_ways, until_first
+from tars_jax.sandbox.service.gateway.doors import (
+    NO_DESKTOP,
+    Door,
+    asset,
+    page,
+    require_assets,
+    stream_both_ways,
+    until_first,
+)
 from tars_jax.sandbox.service.gateway.error_pages import http_error
 from tars_jax.sandbox.service.gateway.rfb_input import Mouse, key_event
 from tars_jax.sandbox.service.gateway.vnc import TcpSocket, VncPort
 from tars_jax.web.protocol import Fields, RequestError, from_json
 from tars_jax.web.responses import JsonResponse
 
-NO_DESKTOP = "this session has no desktop"
 FRAME_S = 1 / 20
 IDLE_FRAME_S = 0.25  # while nothing changes
 AT_ONCE = Settle(first_ms=0, quiet_ms=0, bound_ms=0)

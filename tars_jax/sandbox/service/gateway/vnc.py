@@ -43,13 +43,15 @@ class VncPort:
         self._password = secrets.token_hex(LETTERS // 2)
         self._serving: asyncio.Task[None] | None = None
         self._port = 0
+        self._opening = asyncio.Lock()
 
     async def opened(self) -> dict[str, Any]:
         """Where it is. Raises SessionEnded, OSError."""
-        if self._serving is None or self._serving.done():
-            server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
-            self._port = server.sockets[0].getsockname()[1]
-            self._serving = asyncio.create_task(self._until_over(server))
+        async with self._opening:
+            if self._serving is None or self._serving.done():
+                server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
+                self._port = server.sockets[0].getsockname()[1]
+                self._serving = asyncio.create_task(self._until_over(server))
         return {"host": "127.0.0.1", "port": self._port, "password": self._password}
 
     async def _until_over(self, server: asyncio.Server) -> None:

@@ -13,7 +13,7 @@ const resize = (columns, rows) => { if (socket.readyState === WebSocket.OPEN) so
 let write, fit;
 
 if (globalThis.Terminal) {
-  const terminal = new Terminal({ fontSize: 14, lineHeight: 1.2, cursorBlink: true, scrollback: 5000 }); // at 1 a row cuts underscores off;
+  const terminal = new Terminal({ fontSize: 14, lineHeight: 1.2, cursorBlink: true, scrollback: 5000 }); // at 1 a row cuts underscores off
   const addon = globalThis.FitAddon ? new FitAddon.FitAddon() : null;
   if (addon) terminal.loadAddon(addon);
   terminal.open(element);
