@@ -28,25 +28,29 @@ PLAIN = frozenset(range(0x20, 0x7F)) - frozenset(b"'\\!")
 
 # No line editing and no history.
 GREETING = b" set +o emacs +o vi +H +o history 2>/dev/null; __tars_ready=1; __tars_set() { return $1; }\n"
-# The first status that a command sees is that of the command before.
+# The first status that a command sees is that of the command before. By !, a command that fails is one failure to a
+# trap of ERR, not two. By builtin, what we need is there when a command has made a function or an alias of that name.
 RUN = (
-    " %sset +v; __tars_before=${__tars_status-0}; %s; export __tars_number=%d; "
+    " %sbuiltin set +v; __tars_before=${__tars_status-0}; %s; __tars_number=%d; "
     '[ -z "${__tars_aside-}" ] || __tars_text="{ $__tars_aside"$\'\\n} 2>/dev/null\\n\'"$__tars_text"; __tars_aside=; '
-    'if __tars_set "$__tars_before"; then eval -- "$__tars_text"; else eval -- "$__tars_text"; fi; '
-    "{ __tars_kept=$?; unset PROMPT_COMMAND; export PROMPT_COMMAND=$__tars_prompt; } >/dev/null 2>&1\n"
+    "builtin unset PIPESTATUS; "  # a shell that had PROMPT_COMMAND from the beginning leaves it empty
+    'if __tars_set "$__tars_before"; then ! builtin eval -- "$__tars_text"; else ! builtin eval -- "$__tars_text"; fi; '
+    "{ __tars_kept=${PIPESTATUS[0]}; builtin unset PROMPT_COMMAND; PROMPT_COMMAND=$__tars_prompt; "
+    "builtin export PROMPT_COMMAND; } >/dev/null 2>&1\n"
 )
 # Behind a line of its own: after some mistakes in a command, bash takes no { at the beginning of the next line.
 ASIDE = (
-    "\n { __tars_aside+=$({ trap -p RETURN DEBUG >&9; } 9>&1 >/dev/null); trap - RETURN DEBUG; } 9>&1 >/dev/null 2>&1; "
+    "\n { __tars_aside+=$({ builtin trap -p RETURN DEBUG >&9; } 9>&1 >/dev/null); builtin trap - RETURN DEBUG; } "
+    "9>&1 >/dev/null 2>&1; "
 )
 PROMPTED = (
-    "{ __tars_status=${__tars_kept:-$?} __tars_kept= __tars_options=$-; set +xv; "
-    "case $__tars_options in *x*) __tars_aside='set -x; ';; esac; "
-    'case $__tars_options in *v*) __tars_aside="set -v; ${__tars_aside-}";; esac; '
+    "{ __tars_status=${__tars_kept:-$?} __tars_kept= __tars_options=$-; builtin set +xv; "
+    "case $__tars_options in *x*) __tars_aside='builtin set -x; ';; esac; "
+    'case $__tars_options in *v*) __tars_aside="builtin set -v; ${__tars_aside-}";; esac; '
     '__tars_said="$__tars_secret:${__tars_number-0}:$BASHPID:${__tars_ready-0}:$__tars_status:$PWD"; '
-    "printf '\\036%s\\036' \"$__tars_said\" >/dev/tty || printf '\\036%s\\036' \"$__tars_said\" >&9; "
-    "trap -p RETURN DEBUG >/dev/tty || trap -p RETURN DEBUG >&9; printf '\\036' >/dev/tty || printf '\\036' >&9; "
-    "PS0= PS1= PS2=; } 9>&1 >/dev/null 2>&1"
+    "command printf '\\036%s\\036' \"$__tars_said\" >/dev/tty || command printf '\\036%s\\036' \"$__tars_said\" >&9; "
+    "builtin trap -p RETURN DEBUG >/dev/tty || builtin trap -p RETURN DEBUG >&9; "
+    "command printf '\\036' >/dev/tty || command printf '\\036' >&9; PS0= PS1= PS2=; } 9>&1 >/dev/null 2>&1"
 )
 TOLD = f"{PROMPTED}\n".encode()  # what bash says of it where a command has set -v
 
@@ -62,10 +66,12 @@ class Prompt:
 
 
 def variables(secret: str) -> dict[str, str]:
-    """For the first shell, and those that it starts. Programs that show their output by pages do not wait for keys."""
+    """For the first shell, and those that it starts. No history has what we type, which begins with a blank; programs
+    that show their output by pages do not wait for keys.
+    """
     pagers = dict.fromkeys(("PAGER", "GIT_PAGER", "MANPAGER", "SYSTEMD_PAGER"), "cat")
     own = {"__tars_prompt": PROMPTED, "__tars_secret": secret, "__tars_number": "0"}
-    return {"PROMPT_COMMAND": PROMPTED, "TERM": "xterm-256color", **own, **pagers}
+    return {"PROMPT_COMMAND": PROMPTED, "HISTCONTROL": "ignorespace", "TERM": "xterm-256color", **own, **pagers}
 
 
 def pattern(secret: str) -> re.Pattern[bytes]:

@@ -48,9 +48,9 @@ def test_text_of_a_terminal_takes_linear_work() -> None:
 
 
 def test_a_prompt_with_a_number_of_any_length_is_none() -> None:
-    forged = b"\x1esecret:%s:1:1:0:/\x1e" % (b"9" * 5000)
+    forged = b"\x1esecret:%s:1:1:0:/\x1e\x1e" % (b"9" * 5000)
     assert prompt.pattern("secret").search(forged) is None
-    assert prompt.pattern("secret").search(b"\x1esecret:12:1:1:0:/\x1e") is not None
+    assert prompt.pattern("secret").search(b"\x1esecret:12:1:1:0:/\x1e\x1e") is not None
 
 
 def test_processes_in_each_other_as_deep_as_they_may_be() -> None:

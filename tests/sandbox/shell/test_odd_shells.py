@@ -125,6 +125,11 @@ TELLING = {
     "PROMPT_COMMAND='echo prompted'": ("echo a; false", "a\n"),
     "unset PROMPT_COMMAND": ("echo a; false", "a\n"),
     "set -u": ("echo a; false", "a\n"),
+    "set -k": ("echo a; false", "a\n"),
+    "trap 'echo \"failed: $?\"' ERR": ("echo a; false", "a\nfailed: 1\n"),
+    "printf() { echo mine; }; alias export=echo; trap() { echo mine; }; eval() { :; }": ("echo a; false", "a\n"),
+    "set -o history": ("echo a; history; false", "a\n"),
+    "exec bash --norc": ("false | true; echo ${PIPESTATUS[*]}; false", "1 0\n"),
 }  # fmt: skip
 
 
