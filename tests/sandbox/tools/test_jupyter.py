@@ -221,6 +221,7 @@ def test_magics_are_carried_out_or_refused_by_name(tmp_path: Path) -> None:
         assert (ran.output, ran.error) == ("Writing a b/x.py\n", "")
         assert (tmp_path / "a b/x.py").read_text() == "print('ü')\n%cd nowhere\n"
         assert (await kernel.run("%%file -a 'a b/x.py'\nmore")).output == "Appending to a b/x.py\n"
+        assert (tmp_path / "a b/x.py").read_text().endswith("nowhere\nmore\n")
         assert (await kernel.run("x = 'a b'\n%cd {x}\n%env Y=5 6\n%pwd")).result == repr(str(tmp_path / "a b"))
         assert (await kernel.run("y = %env Y\ny")).result == "'5 6'"
         assert (await kernel.run("!echo $x {1 + 1} $Y $HOME | cut -c1-10")).output == "a b 2 5 6 \n"

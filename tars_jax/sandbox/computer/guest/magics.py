@@ -128,7 +128,7 @@ def cell(magic: str, arguments: str, body: str) -> Any:
     path = os.path.expanduser(paths[0])
     print(f"{'Appending to' if append else 'Overwriting' if os.path.exists(path) else 'Writing'} {path}")
     with open(path, "a" if append else "w", encoding="utf-8", newline="") as file:
-        file.write(body)
+        file.write(body if body.endswith("\n") else f"{body}\n")  # as IPython, where a cell ends with its last line
     return None
 
 
