@@ -87,10 +87,12 @@ def main(arguments: list[str], root: pathlib.Path = ROOT) -> int:
                 flush=True,
             )
             return module.run(config, run_directory) or 0
-    except KeyboardInterrupt:
-        print(f"\nInterrupted. Resume with: {resume}" if resume else "\nInterrupted.", file=sys.stderr)
-        return INTERRUPTED
-    except Exception as error:
+    except BaseException as error:
+        if _is_interrupt(error):
+            print(f"\nInterrupted. Resume with: {resume}" if resume else "\nInterrupted.", file=sys.stderr)
+            return INTERRUPTED
+        if not isinstance(error, Exception):
+            raise
         sentence = _sentence(error, resume)
         if sentence is None:
             raise
@@ -213,14 +215,24 @@ def _is_refusal(error: BaseException) -> bool:
 
 def _is_full_disk(error: BaseException) -> bool:
     """Libraries written in C++ wrap the OSError and leave only its words."""
+    return any(
+        (isinstance(one, OSError) and one.errno in FULL_DISK) or os.strerror(errno.ENOSPC) in str(one)
+        for one in _with_causes(error)
+    )
+
+
+def _is_interrupt(error: BaseException) -> bool:
+    """A library whose work was interrupted may raise an error of its own, as Orbax does where it saves."""
+    causes = (cause for one in _flat(error) for cause in _with_causes(one))
+    return any(isinstance(cause, KeyboardInterrupt) for cause in causes)
+
+
+def _with_causes(error: BaseException) -> Iterator[BaseException]:
+    """It, and what led to it, whether or not a traceback shows that."""
     cause: BaseException | None = error
     while cause is not None:
-        if isinstance(cause, OSError) and cause.errno in FULL_DISK:
-            return True
-        if os.strerror(errno.ENOSPC) in str(cause):
-            return True
+        yield cause
         cause = cause.__cause__ or cause.__context__
-    return False
 
 
 def _flat(error: BaseException) -> Iterator[BaseException]:

@@ -64,6 +64,12 @@ def run(config, run_directory):
                 time.sleep(60)
         Waits()
         time.sleep(60)
+    if config.error == "wait in a library":
+        try:
+            print("waiting", flush=True)
+            time.sleep(60)
+        except BaseException:
+            raise ValueError("the save was canceled") from None
     if run_directory.finished("count") is None:
         run_directory.finish("count", {"steps": config.steps})
     if run_directory.finished("after") is None:
@@ -214,7 +220,13 @@ def test_help_names_the_fields(root: pathlib.Path, capsys: pytest.CaptureFixture
 
 @pytest.mark.multiprocess
 @pytest.mark.parametrize(
-    ("number", "error"), [(signal.SIGINT, "wait"), (signal.SIGTERM, "wait"), (signal.SIGTERM, "wait in a finalizer")]
+    ("number", "error"),
+    [
+        (signal.SIGINT, "wait"),
+        (signal.SIGTERM, "wait"),
+        (signal.SIGTERM, "wait in a finalizer"),
+        (signal.SIGTERM, "wait in a library"),
+    ],
 )
 def test_signals_say_how_to_resume(root: pathlib.Path, number: signal.Signals, error: str) -> None:
     program = (
