@@ -8,7 +8,7 @@ import re
 # Commands of a terminal: with parameters (colors, cursor), with a text up to BEL or ESC \ (titles, links), the rest.
 # One without an end ends with its line.
 _ERASE = re.compile(r"\x1b\[[02]?K")
-_ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?|\x1b[ -/]*[0-~]?")
+_ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]?|\x1b[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?|\x1b[ -/]*[0-~]?")
 _BEGUN = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b\n]*\x1b?|[ -/]*)\Z")
 LONGEST_BEGUN = 256  # bytes of a terminal's command that are waited for
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f]")

@@ -190,4 +190,5 @@ def test_characters_and_sequences_that_come_in_pieces_are_whole(tmp_path: Path) 
 def test_a_sequence_without_an_end_stops_at_its_line() -> None:
     assert cleaned("\x1b]0;title\nerror on line 3\n") == "\nerror on line 3\n"
     assert cleaned("\x1bP1;2\x1b\\seen\n\x1b^never\nseen\n") == "seen\n\nseen\n"
+    assert cleaned("\x1b[38;5\nseen\x1b[\n") == "\nseen\n"
     assert cleaned("\x1b]8;;http://x\x07link\x1b]8;;\x07\n") == "link\n"

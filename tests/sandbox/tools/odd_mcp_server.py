@@ -51,6 +51,7 @@ TOOLS = [
     tool("refuse"), tool("nonsense"), tool("huge"), tool("change"), tool("click"), tool("odd näme!"), tool("1st"),
     tool("print"), tool("half"), tool("later"), tool("structured"),
     tool("no object", type="array"), tool("query", **ODD_NAMES), {"name": "no schema"}, 5, tool("wide", required="a"),
+    tool("all of", properties={"$a": {}}, allOf=5),
 ]  # fmt: skip
 count = 0
 

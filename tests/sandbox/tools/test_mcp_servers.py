@@ -96,9 +96,10 @@ def test_parameters_of_any_name_and_tools_that_can_be_none(tmp_path: Path) -> No
         with pytest.raises(ActionError, match="filter"):
             tool_call(query, {"parameter": "{}", "parameter_filter": "a"})
         said = "of the MCP server odd is left out: inputSchema"
-        assert len(tools.left_out) == 4
+        assert len(tools.left_out) == 5
         assert tools.left_out[0] == f"tool 'no object' {said}.type: Input should be 'object'; got 'array'"
         assert tools.left_out[3].startswith(f"tool 'wide' {said}.required: ")
+        assert tools.left_out[4] == "tool 'all of' of the MCP server odd is left out: 'int' object is not iterable"
         tools.leave_out("echo", "why not")
         assert "echo" not in tools and all(function.name != "echo" for function in tools.functions)
         again = ForeignTools.resumed(tools.servers[0]._machine, [tools.servers[0].spec], tools.state())
@@ -120,6 +121,20 @@ def test_parameters_of_any_name_and_tools_that_can_be_none(tmp_path: Path) -> No
 def test_schemas_that_cannot_be_written(schema: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
         writable(schema, "its schema")
+
+
+def test_expressions_that_may_take_long_are_left_to_the_tool() -> None:
+    slow, quick = {"type": "string", "pattern": "^(a+)+$"}, {"type": "string", "pattern": "^[a-z]{1,8}$"}
+    schema = {
+        "properties": {"pattern": slow, "quick": quick, "either": {"oneOf": [slow, quick]}, "none": {"not": slow}},
+        "patternProperties": {"(x*)*y": {}}, "additionalProperties": False,
+    }  # fmt: skip
+    written, _ = writable(schema, "its schema")
+    told = {"type": "string", "description": "(matches ^(a+)+$)"}
+    assert written == {
+        "type": "object",
+        "properties": {"pattern": told, "quick": quick, "either": {"anyOf": [told, quick]}, "none": {}},
+    }
 
 
 def test_names_are_others_wherever_the_arguments_are_meant() -> None:

@@ -11,7 +11,6 @@ from typing import Any, Self
 
 import mcp_types as types
 
-from tars_jax import InputError
 from tars_jax.environment import Function
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.tools.forms import Answer
@@ -115,7 +114,7 @@ class ForeignTools:
             for tool in server.tools:
                 try:
                     schema, names = writable(tool.input_schema, "its schema")
-                except InputError as error:
+                except Exception as error:  # a schema of others may be anything
                     self._say(server, tool.name, str(error))
                     continue
                 name = free_name(tool.name, server.spec.name, taken)

@@ -1,6 +1,7 @@
 """Schemas of tools of others whose parameters have names that no policy can write, such as $filter or 城市.
 
-Such a name gets another one wherever the schema speaks of the arguments themselves; what is inside of one stays.
+Such a name gets another one wherever the schema speaks of the arguments themselves; what is inside of one stays. A
+regular expression that may take long is left to the tool: one of theirs would hold whoever applies it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from tars_jax.sandbox.tools.names import folded, free_name
 LARGEST_SCHEMA = 1 << 16  # characters of its JSON
 WRITABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 _LISTS, _SCHEMAS = ("allOf", "anyOf", "oneOf"), ("not", "if", "then", "else")  # that are of the same arguments
+_QUICK = re.compile(r"\^[^()|*+?{]*(?:[*+?]|\{[0-9,]*\})?[^()|*+?{]*")  # one repetition, from the beginning on
+_NAMED, _VALUES = ("properties", "patternProperties", "$defs", "definitions"), ("enum", "const", "default", "examples")
 _BY_NAME = ("properties", "dependentRequired", "dependentSchemas", "dependencies")
 
 
@@ -32,6 +35,7 @@ def writable(schema: Mapping[str, Any], place: str) -> tuple[Mapping[str, Any], 
         raise InputError(f"{place} must be one of an object; got {schema!r:.80}")
     if len(json.dumps(schema)) > LARGEST_SCHEMA:
         raise InputError(f"{place} must have at most {LARGEST_SCHEMA:,} characters; got more")
+    schema = _quick(schema)
     names = [name for name in dict.fromkeys((*properties, *required)) if isinstance(name, str)]
     odd = [name for name in names if not WRITABLE.fullmatch(name)]
     if not odd:
@@ -48,6 +52,27 @@ def writable(schema: Mapping[str, Any], place: str) -> tuple[Mapping[str, Any], 
         if isinstance(about := renamed["properties"].get(ours[name]), dict):
             about["description"] = f"{name}: {about.get('description', '')}".rstrip(": ")
     return renamed, {new: name for name, new in ours.items()}
+
+
+def _quick(schema: Any) -> Any:
+    """Without expressions that may take long, and without what means another thing where they are missing."""
+    if isinstance(schema, list | tuple):
+        return [_quick(each) for each in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    new = {key: value if key in _VALUES else _quick(value) for key, value in schema.items()}
+    for key in _NAMED:
+        if isinstance(named := schema.get(key), Mapping):
+            new[key] = {name: _quick(each) for name, each in named.items()}
+    if isinstance(pattern := new.get("pattern"), str) and not _QUICK.fullmatch(pattern):
+        del new["pattern"]
+        new["description"] = f"{new.get('description', '')} (matches {pattern})".lstrip()
+    without = [key for key in ("not", "if") if new.get(key) != schema.get(key)]
+    if not all(map(_QUICK.fullmatch, new.get("patternProperties", ()))):
+        without += ["patternProperties", "additionalProperties", "unevaluatedProperties"]
+    if "oneOf" in new and new["oneOf"] != schema["oneOf"]:
+        new.setdefault("anyOf", new.pop("oneOf"))
+    return {key: value for key, value in new.items() if key not in without}
 
 
 def _same(schema: Any) -> list[Any]:
