@@ -14,8 +14,11 @@ from collections.abc import Iterator
 
 from tars_jax.judges.answers.kinds import Kind
 from tars_jax.judges.answers.names import ARTICLES, is_in_territory
+from tars_jax.judges.answers.phrases import are_said_as_asked
+from tars_jax.judges.answers.quantities import BOUND, BOUND_AFTER
 from tars_jax.judges.answers.quantity import Same
-from tars_jax.judges.answers.questions import COPULAS, FREE, NEGATIONS, TURNS, Question
+from tars_jax.judges.answers.questions import AUXILIARIES, COPULAS, FREE, NEGATIONS, PREPOSITIONS, TURNS, Question
+from tars_jax.judges.answers.signs import has_direction
 from tars_jax.judges.answers.words import folded, words
 
 LONGEST = 60  # words of a sentence that is read
@@ -24,6 +27,8 @@ _PRONOUNS = frozenset(["it", "they", "he", "she", "this", "that", "there"])
 _AFTER = COPULAS | frozenset(["do", "does", "did", "long", "high", "tall", "wide", "deep", "old", "away", "to", "from"])
 _MEASURED = ("number", "day", "time")
 _PLACED = ("in", "of", "at", "on")
+_SIGNS = (",", ":", "=", ";")
+_SINCE = ("in", "on", "at", "from", "between", "until")
 _BRACKET = re.compile(r"\s*\(([^()]+)\)")
 _NOT_BUT = re.compile(r"(?:(?:it|this|that) (?:is|was) )?not (?P<other>[^,.;()]+?),? but ", re.IGNORECASE)
 _NOT = re.compile(
@@ -76,10 +81,11 @@ def _placed(said: str, spans: list[tuple[int, int]], kind: Kind, question: Quest
     texts = [said[start:end] for start, end in spans]
     ends = [end for end in range(1, len(texts) + 1) if _closes(said, spans, texts, end, kind, question)]
     for start in range(len(texts)):
-        if not _opens(texts[:start], kind, question):
+        if not _opens(texts[:start], texts[start], kind, question):
             continue
         for end in ends:
-            is_place = start < end <= start + _LONGEST_NAME and _is_apart(said, spans, start, end)
+            is_place = texts[start] not in _SIGNS and texts[end - 1] not in _SIGNS
+            is_place = is_place and start < end <= start + _LONGEST_NAME and _is_apart(said, spans, start, end, kind)
             if is_place and end - start < len(texts) and _fit(texts[:start], texts[end:], kind, question):
                 same = kind.read(said[spans[start][0] : spans[end - 1][1]])
                 is_said_again = same is Same.NO and all(
@@ -89,9 +95,11 @@ def _placed(said: str, spans: list[tuple[int, int]], kind: Kind, question: Quest
                     yield same
 
 
-def _is_apart(said: str, spans: list[tuple[int, int]], start: int, end: int) -> bool:
-    """Whether no sign or letter stands at once beside the place: $52, Lima??"""
+def _is_apart(said: str, spans: list[tuple[int, int]], start: int, end: int, kind: Kind) -> bool:
+    """Whether no sign or letter stands at once beside the place, and no bound beside a number: $52, Lima??, least 8"""
     before, after = said[: spans[start][0]], said[spans[end - 1][1] :]
+    if kind.name == "number" and (BOUND.search(before) or BOUND_AFTER.match(after)):
+        return False
     return before[-1:] in ("", " ") and after[:1] in ("", " ", ",", ":")
 
 
@@ -105,33 +113,62 @@ def _unnamed(before: list[str], question: Question) -> list[str]:
     return [*before[: places[-1]], before[-1]] if is_name else before
 
 
-def _opens(before: list[str], kind: Kind, question: Question) -> bool:
+def _opens(before: list[str], first: str, kind: Kind, question: Question) -> bool:
     if question.describes:
         before = _unnamed(before, question)
     if any(not (each in (",", ":", "=") or _gives(each, question) or _links(each, kind)) for each in before):
         return False
     content = [folded(each) for each in before]
-    while content and (content[-1] in ARTICLES | {"both"} or question.is_thing(content[-1])):
+    while content and content[-1] in ARTICLES | {"both"}:
         content.pop()
+    if content == list(map(folded, before)) and first not in ARTICLES and question.is_title(content):
+        while content and question.is_asked_for(content[-1]):
+            content.pop()
+        while content and content[-1] in ARTICLES:
+            content.pop()
     if not content:
         return True
     last, has_verb = content[-1], bool(COPULAS & set(content))
+    is_measured = kind.name in _MEASURED
+    if last == ":" and content[-2:-1] and content[-2] in COPULAS:
+        return True
     if last in (":", "="):
-        return kind.name in _MEASURED or not question.names & set(content)
-    if last in COPULAS and kind.name not in _MEASURED and len(content) > 1 and set(content[:-1]) <= question.names:
+        return _is_label(content[:-1], kind, question) and (is_measured or not question.names & set(content))
+    if last in COPULAS and not is_measured and len(content) > 1 and set(content[:-1]) <= question.names:
         return False  # Spain is Lima
     if last in COPULAS or (len(content) == 1 and last in _PRONOUNS):
         return True
     if last in ("called", "named"):
         return True
+    if last in question.asks_by:
+        return True
+    verbs = [each for each in content if each not in ARTICLES]
+    if kind.name in ("day", "time") and (last in _PLACED or first.casefold() in _SINCE):
+        return last in _PLACED or question.has(last)
     if last in ("in", "on", "at"):
-        return kind.name in _MEASURED or question.has(last) or question.has("where")
-    if last == "of" and not question.ends_with("of"):
-        return kind.name == "number" or (len(content) > 1 and content[-2] in question.things)
+        if is_measured:
+            return last == "at" and (bool(AUXILIARIES & set(content)) or question.is_verb(verbs[:-1]))
+        return question.has("where")
+    if last == "of":
+        is_own = len(content) > 1 and content[-2].isalpha() and content[-2] not in TURNS and question.has(content[-2])
+        return is_own if kind.name == "number" else len(content) > 1 and content[-2] in question.things
     if last == "by":
-        return has_verb and kind.name not in _MEASURED
-    is_own = question.has(last) and not question.is_counted(last) and last not in question.names | TURNS
-    return question.asks_object and is_own and last != ","
+        return has_verb and not is_measured
+    if kind.name == "day" and len(content) == 1 and question.has(last):
+        return last not in question.names | TURNS and not (question.is_done_to and last in question.order)
+    if not question.asks_object or last == ",":
+        return False
+    return question.has("why") or has_direction(first) or question.is_verb(verbs)
+
+
+def _is_label(said: list[str], kind: Kind, question: Question) -> bool:
+    """Capital of Peru: what is asked for comes first, or all that the question is about."""
+    told = [each for each in said if each not in ARTICLES]
+    if not told or told[0] in FREE or question.is_asked_for(told[0]) or question.measures(told[0]):
+        return True
+    if len(told) > 1 or told[0] in TURNS or not question.before(told[0]) - (PREPOSITIONS - {"of", "in"}):
+        return False
+    return kind.name in ("day", "time") or (question.ends_with(told[0]) and not question.is_done_to)
 
 
 def _gives(word: str, question: Question) -> bool:
@@ -153,8 +190,13 @@ def _closes(
             return True
         if kind.name == "list" or (question.offers and {folded(each) for each in after} & question.names):
             return False
-        if all(folded(each) in question.names for each in after if each not in (",", *ARTICLES)):
+        told = [each for each in after[1:] if each not in ARTICLES]
+        if not told or folded(told[0]) in question.names:
             return False  # another name beside it, as of a second answer
+        is_about = any(question.is_asked_for(each) or question.is_predicate(each) for each in told)
+        is_phrase = after[1] in PREPOSITIONS or after[1].endswith("'s")
+        if kind.name not in _MEASURED and not is_about and not is_phrase:
+            return False  # Geneva, the lake
     elif (
         (kind.name == "list" and after[0] == "of")
         or (
@@ -163,37 +205,69 @@ def _closes(
             and not (_links(after[0], kind) or folded(after[0]) in _AFTER)
         )
         or (
-            not (_links(after[0], kind) or folded(after[0]) in _AFTER or question.is_thing(after[0]))
+            not (_links(after[0], kind) or folded(after[0]) in _AFTER)
+            and not _is_kind_of(texts[end - 1], after[0], kind, question)
             and (question.asks_object or not question.has(after[0]) or after[0][:1].isupper())
         )
     ):
         return False
+    elif kind.name not in _MEASURED and folded(after[0]) in PREPOSITIONS - {"in", "at", "on", "by"}:
+        return False  # Netherlands of Spain
+    if not _may_end(folded(after[-1]), kind, question):
+        return False
     first = next((n for n, each in enumerate(after) if each[:1].isupper()), len(after))
     if first == 0 and len(after) > 1:
         return False
-    turns = {"than", *NEGATIONS} & set(map(folded, after))
+    small = [folded(each) for each in after]
+    turns = {"than", *NEGATIONS} & set(small)
     return len(after) > (after[0] == ",") and all(
         each == ","
         or question.gives(each)
         or (each in turns and (question.has(each) or (each == "than" and question.offers)))
         or _links(each, kind)
-        for each in after
+        or question.turns_alike(small, n)
+        for n, each in enumerate(after)
     )
+
+
+def _is_kind_of(last: str, word: str, kind: Kind, question: Question) -> bool:
+    """Amazon River, of a river; third place; but 1883 years are no year."""
+    is_rank = kind.name == "number" and not last[-1:].isdigit()
+    return question.is_thing(word) and (is_rank or kind.name not in _MEASURED)
+
+
+def _may_end(last: str, kind: Kind, question: Question) -> bool:
+    """Whether a sentence may end with a word: Anna did, but "88 in" goes on."""
+    if last in AUXILIARIES:
+        return kind.name not in _MEASURED
+    return question.ends_with(last) or last not in PREPOSITIONS | TURNS | ARTICLES
 
 
 def _fit(before: list[str], after: list[str], kind: Kind, question: Question) -> bool:
     """Whether both sides make one sentence, which denies nothing that the question does not."""
     own, rest = ([folded(each) for each in side] for side in (before, after))
-    content = [each for each in (*own, *rest) if question.has(each) and each not in FREE | question.things]
+    content = [each for each in (*own, *rest) if question.has(each)]
+    content = [each for each in content if each not in FREE | NEGATIONS | question.things]
     if any(_is_offered(side, question) for side in (own, rest)):
         return False
     denied = sum(each in NEGATIONS for each in (*own, *rest))
-    if denied != (question.negations if content else 0):
+    is_said = bool(content) or bool({"do", "does", "did"} & {*rest})
+    if denied != (question.negations if is_said else 0):
         return False
     if content and question.head and question.head not in (*own, *rest) and own[-1:] and own[-1] in COPULAS:
         return False
+    if not are_said_as_asked(before, after, question):
+        return False
     if not rest:
         return True
+    if rest[0] in COPULAS and rest[1:] and set(rest[1:]) <= question.names:
+        return False  # Lima is Peru
+    if question.is_done_to and kind.name not in _MEASURED and rest[0] in ("do", "does", "did"):
+        return False
+    is_thing = rest[0] in COPULAS and bool(ARTICLES & set(rest[1:2])) and bool(question.things or question.head)
+    is_about = any(question.is_asked_for(each) or question.is_predicate(each) for each in rest)
+    if is_thing and not is_about and question.head not in ("title", "name"):
+        return False  # Geneva is the lake
     if "by" in rest and not question.has("by"):
         return False
     is_verb = rest[0] in COPULAS | {"do", "does", "did"} or (not question.asks_object and question.has(rest[0]))

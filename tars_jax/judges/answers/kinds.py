@@ -93,9 +93,12 @@ def _typed(name: str, find: Callable[[str], Iterator[tuple[bool, Same]]]) -> Kin
     def read(said: str) -> Same | None:
         said = said.strip()
         is_between = bool(re.match(r"between\b", said, re.IGNORECASE))
-        bare = said if is_between else _AT_DAY.sub("", ABOUT.sub("", said), count=1)
-        found = list(find(bare))
-        return found[0][1] if len(found) == 1 and found[0][0] else None
+        exact = ABOUT.sub("", said)
+        found = list(find(said if is_between else _AT_DAY.sub("", exact, count=1)))
+        if len(found) != 1 or not found[0][0]:
+            return None
+        is_hedged = exact != said and found[0][1] is Same.YES  # c. 1883 may be 1884
+        return Same.UNSURE if is_hedged else found[0][1]
 
     return Kind(name, lambda said: _chosen(said, read), lambda said: (same for _, same in find(said)))
 
@@ -146,7 +149,8 @@ def _number(wanted: Quantity, retell: Callable[[str], str], question: Question) 
         if len(found) != 1 or found[0][0] != 0:
             return None
         rest = told[found[0][1] :].strip()
-        counts = question.counts(rest) and not isinstance(wanted.unit, pint.Unit)
+        counted = f"{rest}s" if re.match(r"(?:1|one) ", told) else rest
+        counts = question.counts(counted) and not isinstance(wanted.unit, pint.Unit)
         return found[0][2] if not rest or counts else None
 
     def agrees(said: str) -> bool:

@@ -129,7 +129,7 @@ def kinds_of(text: str) -> frozenset[str]:
     """What CLDR knows by this name, such as "territory DE"; none where it knows nothing."""
     bare = text.strip().strip("\"'.")
     words = " ".join(re.findall(r"\w+", folded(re.sub(r"^(?:the|a|an)\s+", "", bare, flags=re.IGNORECASE))))
-    if re.search(r"[^\w\s'.,&()-]", bare):
+    if not words or re.search(r"[,;]\s*$|[^\w\s'.,&()-]", bare):
         return frozenset()
     found = _named().get(words, frozenset())
     if re.fullmatch(r"[A-Z]{2,3}", bare.replace(".", "")):

@@ -16,7 +16,7 @@ from tars_jax.judges.answers.units import unit_of
 
 CUSTOMS = ("en", "en_IN", "de", "fr")  # how figures are grouped; the first that reads them counts
 _SIZED = ("en", "en_GB", "en_IN", "de", "es", "fr")  # whose words of size are known
-FIGURES = r"(?:\d{1,3}(?: \d{3})+(?:,\d{1,2}(?!\d)|(?![\d.,]?\d))|\d+(?:[.,']\d+)*|\.\d+)"
+FIGURES = r"(?:[1-9]\d{0,2}(?: \d{3})+(?:,\d{1,2}(?!\d)|(?![\d.,]?\d))|\d+(?:[.,']\d+)*|\.\d+)"
 _WORD = r"[^\W\d_]+"
 FRACTION = re.compile(r"(?<![\d/.,])(?:(?P<whole>\d+)[ -])?(?P<part>\d{1,2})[⁄/](?P<of>\d{1,2})(?![\d/]|[.,]\d)")
 _BEFORE_AND = frozenset(("hundred", "thousand", "million"))

@@ -44,7 +44,7 @@ BOUND = re.compile(
     r"|nearly|almost|not quite|just short of|upwards of|exceeding|half(?: of)?|twice|double))\s*$",
     re.IGNORECASE,
 )
-_BOUND_AFTER = re.compile(
+BOUND_AFTER = re.compile(
     r"\s*(?:\+(?![\w+])|[<>≤≥≠]|or (?:more|less|fewer|so|over|under)\b|and (?:more|up|over)\b"
     r"|at (?:most|least)\b|(?:max|min)(?:imum)?\b|tops\b)",
     re.IGNORECASE,
@@ -240,7 +240,7 @@ def _quantity(text: str, match: re.Match[str]) -> Quantity | None:
     below = re.match(r"\s*(?:degrees )?below (?:zero|0)\b", text[end:])
     if below:
         negative, end = True, end + below.end()
-    after = _BOUND_AFTER.match(text, end)
+    after = BOUND_AFTER.match(text, end)
     if (match["minus"] and sign) or re.search(r"[-+]\s?\(\s?$", text[: match.start()]):
         return None
     before = BOUND.search(text[: match.start()])

@@ -7,6 +7,7 @@ converted, by Pint; a unit that is left out is the reference's own.
 from __future__ import annotations
 
 import dataclasses
+import decimal
 import enum
 
 import pint
@@ -100,13 +101,20 @@ def is_rounded(said: Quantity, wanted: Quantity) -> bool:
     if said.unit is None or said.unit == wanted.unit or said.bound != wanted.bound or said.high != wanted.high:
         return False
     back = _converted(wanted, said)
-    return back is not None and _is_close(float(f"{back:.{min(said.digits, 15)}g}"), said.value)
+    return back is not None and _is_close(_rounded(back, said.digits), said.value)
+
+
+def _rounded(value: float, digits: int) -> float:
+    """To so many significant digits, halves away from zero, as people do: 1234.5 is 1235."""
+    exact = decimal.Decimal(repr(float(value)))
+    last = decimal.Decimal((0, (1,), exact.adjusted() + 1 - min(digits, 15)))
+    return float(exact.quantize(last, rounding=decimal.ROUND_HALF_UP)) if value else 0.0
 
 
 def _rounded_same(said: Quantity, wanted: Quantity, converted: float) -> Same:
     if wanted.rounds and said.digits >= LEAST_DIGITS:
         back = _converted(wanted, said)
-        if back is not None and _is_close(float(f"{back:.{said.digits}g}"), said.value):
+        if back is not None and _is_close(_rounded(back, said.digits), said.value):
             return Same.YES
     is_exact = wanted.decimals and wanted.rounds and _is_close(round(converted, wanted.decimals), wanted.value)
     return Same.UNSURE if is_exact else Same.NO

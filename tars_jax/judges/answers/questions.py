@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 
 from tars_jax.judges.answers.words import folded, plain, words
 from tars_jax.judges.statements import vocabulary
 
 COPULAS = frozenset(["is", "are", "was", "were", "be", "been", "has", "have", "had"])
-_AUXILIARIES = COPULAS | frozenset(["do", "does", "did", "can", "could", "will", "would", "may"])
+AUXILIARIES = COPULAS | frozenset(["do", "does", "did", "can", "could", "will", "would", "may"])
 NEGATIONS = frozenset(["not", "no", "never", "none", "neither", "nor", "without", "except"])
 # Said again only where it stands between the same things: each turns what stands beside it.
 TURNS = NEGATIONS | vocabulary(
     "before after until till since than or and but if more less over under from half double twice triple almost nearly"
+)
+PREPOSITIONS = vocabulary(
+    "of in on at to from with by for than into onto through against during between per below above near behind beside "
+    "inside outside within across along around about as"
 )
 FREE = vocabulary(
     "a an the it this that these those they he she its his her their there is are was were be been has have had do "
@@ -48,6 +53,10 @@ _MEASURES = {
     "price": "costs cost", "cost": "price", "who": "person", "many": "number total", "called": "name",
     "when": "date day year", "where": "place",
 }  # fmt: skip
+_MEASURE_WORDS = vocabulary(" ".join(_MEASURES.values())) | _MEASURES.keys() - vocabulary("many who called when where")
+_PEOPLE = frozenset(["people", "inhabitants", "population"])
+_MEASURING = frozenset(["measures", "weighs", "stands", "covers", "costs", "cost"])
+_UNBENT = vocabulary("beat bet burst cast cut hit hurt let put quit read rid set shed shut split spread")  # in the past
 _PERSONS = re.compile(
     r"\bwho(?:m|se)?\b|\b(?:actor|actress|artist|author|composer|director|founder|inventor|man|painter|people|person"
     r"|physicist|player|president|scientist|singer|winner|woman|writer)s?\b",
@@ -56,6 +65,8 @@ _PERSONS = re.compile(
 _DESCRIBES = re.compile(
     r"\b(?:the|an?) (?:[a-z]+ ){1,4}(?:with|that|which|whose|where|who)\b|\b[a-z]+ [A-Z]\b|\bthat [a-z]+\b"
 )
+_SHORT_IS = re.compile(r"\b(what|who|where|when|how)'s\b", re.IGNORECASE)
+_NAME_OF = re.compile(r"\b(?:title|name) of ", re.IGNORECASE)
 _ASKING = r"(?:who|whom|whose|what|which|when|where|why|how)"
 
 
@@ -68,27 +79,34 @@ class Question:
     """`asks_object`: what is asked for stands after the verb when the question is said as a statement."""
 
     def __init__(self, text: str) -> None:
-        self.text = plain(text)
+        self.text = _SHORT_IS.sub(r"\1 is", plain(text))
         asking = [each for each in re.split(r"(?<=[.?!])\s+", self.text) if each.endswith("?")]
         self.describes = len(asking) > 0 and bool(_DESCRIBES.search(self.text))
         asked_in = asking[-1] if asking else self.text
         raw = [asked_in[start:end] for start, end in words(asked_in)]
         self.order = [folded(each).removesuffix("'s") for each in raw if each[0].isalnum()]
-        self.names = {folded(each) for each in raw[1:] if each[:1].isupper() or each[:1].isdigit()}
+        self.names = {folded(each).removesuffix("'s") for each in raw[1:] if each[:1].isupper() or each[:1].isdigit()}
         self._own = frozenset(self.order) | {more for each in self.order for more in _MEASURES.get(each, "").split()}
         self.negations = sum(each in NEGATIONS for each in self.order)
         self.asks_person = bool(_PERSONS.search(self.text))
         self.offers = bool({"or", "and", "than"} & self._own)
         self.offered = _offered(asked_in)
         self.is_ordered = bool(re.search(r"\b(?:order(?:ed)?|rank)\b", self.text, re.IGNORECASE))
-        after = re.search(rf"\b{_ASKING}\b(?P<what>[^,.?]*?)\s(?P<verb>{'|'.join(_AUXILIARIES)})\b", self.text, re.I)
+        after = re.search(rf"\b{_ASKING}\b(?P<what>[^,.?]*?)\s(?P<verb>{'|'.join(AUXILIARIES)})\b", self.text, re.I)
         self.asks_object = bool(after) or bool(re.match(rf"(?:in|on|at|from|to|by|for) {_ASKING}\b", self.text, re.I))
-        self.is_done_to = bool(after and after["verb"].casefold() in ("do", "does", "did"))
+        self.auxiliary = folded(after["verb"]) if after else ""
+        self.is_done_to = self.auxiliary in ("do", "does", "did")
+        asked_by = re.match(rf"({'|'.join(PREPOSITIONS)}) {_ASKING}\b", asked_in, re.I)
+        self.asks_by = {folded(asked_by[1])} if asked_by else PREPOSITIONS & set(self.order[-1:])
         self.asks_count = bool(re.search(r"\bhow (?:many|often)\b", self.text, re.IGNORECASE))
-        counted = re.search(r"\bhow many ([^\W\d_]+)", self.text, re.IGNORECASE)
-        self.counted = folded(counted[1]) if counted else ""
+        self._counted = _counted(self.order)
+        unnamed = _NAME_OF.sub("", asked_in)  # the title of the album: the album
+        parts = [folded(unnamed[start:end]).removesuffix("'s") for start, end in words(unnamed)]
+        self._said = [each for each in parts if each[0].isalnum() and each not in FREE | AUXILIARIES]
         self.things = set() if self.asks_count else _things(asked_in)
         self.head = _head(asked_in)
+        nouns = [each for each in self.order if each in self.things]
+        self._noun = nouns[-1:]
 
     def has(self, word: str) -> bool:
         """Whether it is the question's own, in another form of it."""
@@ -107,9 +125,67 @@ class Question:
         """Whether a word is the question's for what it asks for: "which rooms": room."""
         return any(folded(word) == each or _are_akin(folded(word), each) for each in self.things)
 
+    def is_title(self, words: list[str]) -> bool:
+        """Whether words end with the noun that is asked for, and all are of it: capital city, of "the capital city"."""
+        return bool(words) and (
+            words[-1] == self.head or any(words[-1] == n or _are_akin(words[-1], n) for n in self._noun)
+        )
+
+    def is_asked_for(self, word: str) -> bool:
+        """Whether a word is the question's for what the answer is."""
+        return bool(word) and (word == self.head or self.is_thing(word))
+
+    def is_predicate(self, word: str) -> bool:
+        """The oldest, of "which is the oldest"."""
+        told = [each for each in self.order if each not in ("the", "a", "an")]
+        return any(one in COPULAS and other == word for one, other in itertools.pairwise(told))
+
     def is_counted(self, word: str) -> bool:
         """Chapter 12 is no count of chapters."""
-        return bool(self.counted) and (word == self.counted or _are_akin(word, self.counted))
+        first = self._counted[0] if self._counted and self.asks_count else ""
+        return bool(first) and (word == first or _are_akin(word, first))
+
+    def is_same(self, word: str, own: str) -> bool:
+        """Whether a word is one of the question's, in another form of it, or says its measure."""
+        is_form = own not in self.names and len(word) > 2 and _are_akin(word, own)
+        return word == own or is_form or word in _MEASURES.get(own, "").split()
+
+    def measures(self, word: str) -> bool:
+        """Whether a word names the number that is asked for: length, population, or what is counted."""
+        return self.is_counted(word) or (word in self._own and word in _MEASURE_WORDS)
+
+    def before(self, word: str) -> set[str]:
+        """What stands in the question before such a word, wherever it has it; "" at its beginning. None before one that
+        only says its measure."""
+        pairs = itertools.pairwise(["", *self._said])
+        return {previous for previous, own in pairs if word == own or self.is_form(word, own)}
+
+    def after(self, word: str) -> set[str]:
+        return {following for own, following in itertools.pairwise(self._said) if self.is_same(word, own)}
+
+    def joins(self, noun: str, word: str) -> bool:
+        """The desktop installer, of "the installer of the desktop"."""
+        three = zip(self._said, self._said[1:], self._said[2:], strict=False)
+        return any(own == noun and by in ("of", "for", "in") and last == word for own, by, last in three)
+
+    def turns_alike(self, words: list[str], place: int) -> bool:
+        """Whether a word that turns another stands between the same ones: in half an hour."""
+        said = [each for each in words[place + 1 :] if each not in FREE | AUXILIARIES]
+        three = [*words[max(place - 1, 0) : place + 1], *said[:1]]
+        return len(said) > 0 and any(self._said[n : n + len(three)] == three for n in range(len(self._said)))
+
+    def is_verb(self, words: list[str]) -> bool:
+        """Whether words end with what the asked thing is the object of, and begin with its subject: the siege lasted,
+        of "how long did the siege last"."""
+        if len(words) < 2:
+            return False
+        *subject, last = words
+        if last in self.names | TURNS | PREPOSITIONS or not self.has(last) or self.is_counted(last):
+            return False
+        if self.is_done_to:
+            is_bent = last not in self.order or self.auxiliary in ("do", *subject) or last in _MEASURING | _UNBENT
+            return is_bent and last not in self.things
+        return self.auxiliary not in COPULAS - {"has", "have", "had"} or last in _MEASURING
 
     def ends_with(self, word: str) -> bool:
         return self.order[-1:] == [word]
@@ -120,13 +196,29 @@ class Question:
         return small in FREE or (small not in TURNS and self.has(word.removesuffix("'s")))
 
     def counts(self, text: str) -> bool:
-        """Whether words after a number say what the question counts: 12 airports."""
+        """Whether words after a number say what the question counts, and nothing else: 12 airports."""
         said = text.split()
-        return (
-            0 < len(said) < 4
-            and all(each.isalpha() and each.islower() and self.has(each) and each not in TURNS for each in said)
-            and bool(re.search(r"\b(?:how|number|population|total|average|what|which)\b", self.text, re.IGNORECASE))
-        )
+        if not said or not all(each.isalpha() and each.islower() for each in said):
+            return False
+        if "per" in self.order and said == self.order[-len(said) :]:
+            return True
+        if len(said) == 1 and any(said[0] in _PEOPLE and each in _PEOPLE for each in (*self._counted[:1], *self.order)):
+            return True
+        ends = next((n for n, each in enumerate(self._counted) if each in AUXILIARIES), None)
+        runs = [self._counted[n : n + len(said)] for n in range(len(self._counted) if ends is None else ends)]
+        is_whole = ends is None or said[-1:] == self._counted[ends - 1 : ends]
+        return said in runs and is_whole and not {said[0], said[-1]} & (TURNS | PREPOSITIONS)
+
+
+def _counted(order: list[str]) -> list[str]:
+    """From what is counted on: "keys does a piano have", of "how many keys does a piano have"."""
+    for n, pair in enumerate(itertools.pairwise(order)):
+        if pair in (("how", "many"), ("number", "of"), ("amount", "of"), ("total", "of")):
+            rest = order[n + 2 :]
+            while rest and (rest[0] in ("of", "the", "these", "those", "all", "different") or rest[0].isdigit()):
+                rest = rest[1:]
+            return rest
+    return []
 
 
 def _head(question: str) -> str:
@@ -143,10 +235,10 @@ def _things(question: str) -> set[str]:
     rule knows the verb."""
     match = re.search(r"\b(?i:which|what)\b(?: of)?(?: (?:the|these|those))?((?: [^\W\d_A-Z]+\b){1,5})", question)
     found = folded(match[1]).split() if match else []
-    ends = next((place for place, word in enumerate(found) if word in _AUXILIARIES), None)
+    ends = next((place for place, word in enumerate(found) if word in AUXILIARIES), None)
     if ends == 0:  # "what is the capital of": the capital
         rest = [each for each in found[1:] if each not in ("the", "a", "an")]
-        return set(rest[: next((n for n, each in enumerate(rest) if each in ("of", "in", "on", "at")), 1)])
+        return set(rest[: next((n for n, each in enumerate(rest) if each in PREPOSITIONS), len(rest))]) - {"called"}
     return set(found[:ends] if ends else found[:1])
 
 
@@ -172,5 +264,7 @@ def _are_akin(one: str, other: str) -> bool:
         return False
     if one in _STRONG and _STRONG[one] == _STRONG.get(other):
         return True
+    if {one[-2:], other[-2:]} == {"er", "st"}:  # larger is not largest
+        return False
     shared = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
     return shared > 2 and all(re.fullmatch(_ENDINGS, each[shared:]) for each in (one, other))

@@ -29,6 +29,10 @@ _AFTER = re.compile(
 _ARTICLE = re.compile(r"\ban? $", re.IGNORECASE)
 
 
+def has_direction(word: str) -> bool:
+    return bool(re.fullmatch(f"{_DOWN}|{_UP}", word, re.IGNORECASE))
+
+
 def directed(text: str, start: int, end: int) -> tuple[int, int, int]:
     """(start, end, sign) of a number with the words that give it a sign; 0: none do. Two are read together: "down 7 %
     lower" is as one, but "up 7 % lower" has none."""

@@ -72,6 +72,8 @@ def times_in(text: str, *, spans: bool = False) -> Iterator[tuple[int, int, Cloc
 def _single(text: str) -> Iterator[tuple[int, int, Clock]]:
     for match in _TIME.finditer(text):
         half = match["half"] or match["alone"] or ""
+        if half.casefold().startswith(("a", "in the m")) and int(match["hour"]) > 12:
+            continue  # 14:05 a.m. is no time
         yield *match.span(), _clock(int(match["hour"]), int(match["minute"] or 0), half)
     for match in _SPOKEN.finditer(text):
         hour = int(match["hour"]) if match["hour"].isdigit() else number_parser.parse_number(match["hour"].casefold())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tars_jax.judges.answers.questions import COPULAS, NEGATIONS, Question
+from tars_jax.judges.answers.questions import COPULAS, NEGATIONS, PREPOSITIONS, TURNS, Question
 from tars_jax.judges.answers.words import canonical, folded, words
 
 _POLES = {
@@ -63,6 +63,8 @@ def _clause(said: str, question: Question) -> str:
             if place is None:
                 return ""
             places.append(place)
+    if places and (small[0] in _AUXILIARIES or not _is_all_of_it(places, asked, question)):
+        return ""  # Anna is Bob, of "is Anna taller than Bob"
     is_subject = small[0] in _PRONOUNS or small[0] == "not"
     if places and not is_subject and places[0] != 0:
         return ""
@@ -71,5 +73,18 @@ def _clause(said: str, question: Question) -> str:
     return "no" if denied else "yes"
 
 
+def _is_all_of_it(places: list[int], asked: list[str], question: Question) -> bool:
+    """Whether words leave nothing out but what follows another phrase: taller, of "taller than Bob"."""
+    first, last = places[0], places[-1]
+    if places != list(range(first, last + 1)):
+        return False
+    if last == len(asked) - 1:
+        return True
+    parting = PREPOSITIONS | TURNS | _SMALL
+    rest = [each for each in question.order if each not in _AUXILIARIES]
+    cuts = [n for n in range(1, len(rest)) if [each for each in rest[:n] if each not in _SMALL] == asked[: last + 1]]
+    return asked[last] not in parting and any(rest[n] in parting for n in cuts)
+
+
 def _shortly(small: list[str]) -> str:
-    return "no" if small in (["not", "at", "all"], ["not"], ["unfortunately", "not"], ["definitely", "not"]) else ""
+    return "no" if small in (["not", "at", "all"], ["unfortunately", "not"], ["definitely", "not"]) else ""
