@@ -28,6 +28,9 @@ WON = ("Did the team win the final?", "no")
 TRAIN = ("At what time does the train leave?", "14:05")
 HEIGHT = ("Quelle est la hauteur de la tour, en mètres ?", "1 234,5 m")
 
+KING = ("Which actor played the king in the film?", "Ian Holm")
+LUND = ("What is the population of Lund?", "91,940")
+
 WRONG = {
     "a word beside a name belongs to it": [
         (LAKE, "Lake Geneva"),
@@ -38,6 +41,21 @@ WRONG = {
         (HUSBAND, "Anna Karl Berg"),
         (OLDER, "older Bob"),
         (COLORS, "light red, green, blue"),
+    ],
+    "half a question is no answer to it": [
+        (("Was the ship built before the bridge?", "yes"), "The ship was built"),
+        (("Was she born in Peru?", "yes"), "She was born."),
+        (("Is the lake below sea level?", "yes"), "The lake is below"),
+        (("Did Anna marry Karl?", "yes"), "did Anna marry Karl"),
+    ],
+    "another part": [
+        (KING, "Ian Holm the king"),
+        (KING, "Ian Holm played the film"),
+        (KING, "actor of Ian Holm"),
+        (("Who is the mother of Anna Berg?", "Lisa Holt"), "Lisa Holt is Anna Berg"),
+        (("Which two colors are on the flag?", "white, red"), "two white, red"),
+        (("When did the museum open?", "1911"), "open 1911"),
+        (("What language is spoken in Brazil?", "Portuguese"), "Spoken Portuguese"),
     ],
     "one thing is said to be another": [
         (LAKE, "Geneva is the lake"),
@@ -110,6 +128,14 @@ WRONG = {
     ],
 }
 RIGHT = [
+    (KING, "Ian Holm played the king in the film."),
+    (LUND, "Lund has 91,940 inhabitants."),
+    (LUND, "There are 91,940 people in Lund."),
+    (("What is the area of the lake?", "580 km2"), "The lake covers 580 km2."),
+    (("Who is the mother of Anna Berg?", "Lisa Holt"), "Lisa Holt is Anna Berg's mother."),
+    (("Who succeeded Pitt as minister?", "Addington"), "Pitt was succeeded as minister by Addington."),
+    (("Was she born in Peru?", "yes"), "Yes, she was born in Peru."),
+    (("What is the capital of Peru?", "Lima"), "Lima, Peru"),
     (LAKE, "The nearest city to the lake is Geneva."),
     (LAKE, "Geneva is the nearest city to the lake"),
     (OLDER, "Bob is older than Anna."),

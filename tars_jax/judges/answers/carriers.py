@@ -86,7 +86,11 @@ def _placed(said: str, spans: list[tuple[int, int]], kind: Kind, question: Quest
         for end in ends:
             is_place = texts[start] not in _SIGNS and texts[end - 1] not in _SIGNS
             is_place = is_place and start < end <= start + _LONGEST_NAME and _is_apart(said, spans, start, end, kind)
-            if is_place and end - start < len(texts) and _fit(texts[:start], texts[end:], kind, question):
+            if (
+                is_place
+                and end - start < len(texts)
+                and _fit(texts[:start], texts[end:], kind, question, is_counted=texts[end - 1].isalpha())
+            ):
                 same = kind.read(said[spans[start][0] : spans[end - 1][1]])
                 is_said_again = same is Same.NO and all(
                     question.has(each) or each == "than" for each in texts[start:end]
@@ -151,7 +155,8 @@ def _opens(before: list[str], first: str, kind: Kind, question: Question) -> boo
         return question.has("where")
     if last == "of":
         is_own = len(content) > 1 and content[-2].isalpha() and content[-2] not in TURNS and question.has(content[-2])
-        return is_own if kind.name == "number" else len(content) > 1 and content[-2] in question.things
+        is_kind = not question.asks_person and len(content) > 1 and content[-2] in question.things
+        return is_own if kind.name == "number" else is_kind
     if last == "by":
         return has_verb and not is_measured
     if kind.name == "day" and len(content) == 1 and question.has(last):
@@ -211,7 +216,7 @@ def _closes(
         )
     ):
         return False
-    elif kind.name not in _MEASURED and folded(after[0]) in PREPOSITIONS - {"in", "at", "on", "by"}:
+    elif kind.name not in _MEASURED and folded(after[0]) in ARTICLES | PREPOSITIONS - {"in", "at", "on", "by"}:
         return False  # Netherlands of Spain
     if not _may_end(folded(after[-1]), kind, question):
         return False
@@ -243,7 +248,7 @@ def _may_end(last: str, kind: Kind, question: Question) -> bool:
     return question.ends_with(last) or last not in PREPOSITIONS | TURNS | ARTICLES
 
 
-def _fit(before: list[str], after: list[str], kind: Kind, question: Question) -> bool:
+def _fit(before: list[str], after: list[str], kind: Kind, question: Question, *, is_counted: bool) -> bool:
     """Whether both sides make one sentence, which denies nothing that the question does not."""
     own, rest = ([folded(each) for each in side] for side in (before, after))
     content = [each for each in (*own, *rest) if question.has(each)]
@@ -254,15 +259,17 @@ def _fit(before: list[str], after: list[str], kind: Kind, question: Question) ->
     is_said = bool(content) or bool({"do", "does", "did"} & {*rest})
     if denied != (question.negations if is_said else 0):
         return False
-    if content and question.head and question.head not in (*own, *rest) and own[-1:] and own[-1] in COPULAS:
-        return False
+    is_headless = bool(question.head) and question.head not in (*own, *rest) and own[-1:] and own[-1] in COPULAS
+    if content and is_headless and not (kind.name == "number" and is_counted):
+        return False  # but Lund has 91,940 people
     if not are_said_as_asked(before, after, question):
         return False
     if not rest:
         return True
     if rest[0] in COPULAS and rest[1:] and set(rest[1:]) <= question.names:
         return False  # Lima is Peru
-    if question.is_done_to and kind.name not in _MEASURED and rest[0] in ("do", "does", "did"):
+    is_doer = question.is_done_to and not question.negations and rest[0] in ("do", "does", "did")
+    if is_doer and kind.name not in _MEASURED:
         return False
     is_thing = rest[0] in COPULAS and bool(ARTICLES & set(rest[1:2])) and bool(question.things or question.head)
     is_about = any(question.is_asked_for(each) or question.is_predicate(each) for each in rest)

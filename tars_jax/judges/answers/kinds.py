@@ -213,5 +213,5 @@ def _compare_lists(said: str, kinds: list[Kind], question: Question) -> Same | N
 def _bare(item: str, question: Question) -> str:
     """Without an article, or a word of the question for what it is: "room 204"."""
     first, _, rest = item.strip().partition(" ")
-    is_own = (first.casefold() in ARTICLES and first != "A") or question.is_thing(first)
+    is_own = (first.casefold() in ARTICLES and first != "A") or question.is_title([first.casefold()])
     return rest if is_own and rest else item.strip()

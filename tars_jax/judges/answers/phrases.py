@@ -41,15 +41,23 @@ def _is_side(side: list[str], question: Question, *, is_first: bool) -> bool:
         if not own or (question.is_asked_for(following) and following not in named):
             continue  # a word of measure; the circled numbers
         if previous in _CHANGES:
-            if not _goes_with(previous, own, question):
+            if (word != bare and place == len(said) - 1) or not _goes_with(previous, own, question):
                 return False
         elif own <= _CHANGES:
-            is_owner = word != bare or (place == 0 and is_first) or (place == 1 and previous == ",")  # Paris, France
+            is_owner = (
+                _owns(said[place:], question) or (place == 0 and is_first) or (place == 1 and previous == ",")
+            )  # Paris, France
             if not ((is_owner and own & _PLACES) or question.joins(following, bare)):
                 return False
         elif not _may_follow(said, place, own, question, is_named=word in named):
             return False
     return True
+
+
+def _owns(said: list[str], question: Question) -> bool:
+    """Anna Berg's"""
+    names = itertools.takewhile(lambda each: each.removesuffix("'s") in question.names, said)
+    return said[0].endswith("'s") or any(each.endswith("'s") for each in names)
 
 
 def _goes_with(change: str, own: set[str], question: Question) -> bool:

@@ -51,7 +51,7 @@ _MEASURES = {
     "deep": "depth", "heavy": "weight mass weighs", "large": "area size covers", "big": "area size", "old": "age aged",
     "fast": "speed", "people": "population inhabitants", "population": "inhabitants people", "inhabitants": "people",
     "price": "costs cost", "cost": "price", "who": "person", "many": "number total", "called": "name",
-    "when": "date day year", "where": "place",
+    "area": "covers size", "when": "date day year", "where": "place",
 }  # fmt: skip
 _MEASURE_WORDS = vocabulary(" ".join(_MEASURES.values())) | _MEASURES.keys() - vocabulary("many who called when where")
 _PEOPLE = frozenset(["people", "inhabitants", "population"])
@@ -171,8 +171,10 @@ class Question:
     def turns_alike(self, words: list[str], place: int) -> bool:
         """Whether a word that turns another stands between the same ones: in half an hour."""
         said = [each for each in words[place + 1 :] if each not in FREE | AUXILIARIES]
-        three = [*words[max(place - 1, 0) : place + 1], *said[:1]]
-        return len(said) > 0 and any(self._said[n : n + len(three)] == three for n in range(len(self._said)))
+        three = [*words[place - 1 : place + 1], *said[:1]]
+        return (
+            place > 0 and len(said) > 0 and any(self._said[n : n + len(three)] == three for n in range(len(self._said)))
+        )
 
     def is_verb(self, words: list[str]) -> bool:
         """Whether words end with what the asked thing is the object of, and begin with its subject: the siege lasted,

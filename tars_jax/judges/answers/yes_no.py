@@ -41,11 +41,13 @@ def told(said: str, reference: str, question: Question) -> str:
     rest = re.split(r"[,;]\s+|\.\s+|\n", match[2]) if match[2] else []
     if match[2] and canonical(match[2]).casefold() == reason:
         return pole
-    return pole if all(_clause(each, question) == pole for each in rest) else f"{pole}, other"
+    return pole if all(_clause(each, question, is_told=True) == pole for each in rest) else f"{pole}, other"
 
 
-def _clause(said: str, question: Question) -> str:
-    """yes or no, of a clause in the question's own words, in their order: "it is not", "the bridge is older"."""
+def _clause(said: str, question: Question, *, is_told: bool = False) -> str:
+    """yes or no, of a clause in the question's own words, in their order: "it is not", "the bridge is older".
+
+    `is_told`: it stands behind the word itself."""
     texts = [said[start:end] for start, end in words(canonical(said))]
     small = [folded(each) for each in texts]
     denied = sum(each in NEGATIONS for each in small)
@@ -63,7 +65,7 @@ def _clause(said: str, question: Question) -> str:
             if place is None:
                 return ""
             places.append(place)
-    if places and (small[0] in _AUXILIARIES or not _is_all_of_it(places, asked, question)):
+    if places and (small[0] in _AUXILIARIES or not _is_all_of_it(places, asked, question, is_told or denied > 0)):
         return ""  # Anna is Bob, of "is Anna taller than Bob"
     is_subject = small[0] in _PRONOUNS or small[0] == "not"
     if places and not is_subject and places[0] != 0:
@@ -73,17 +75,20 @@ def _clause(said: str, question: Question) -> str:
     return "no" if denied else "yes"
 
 
-def _is_all_of_it(places: list[int], asked: list[str], question: Question) -> bool:
-    """Whether words leave nothing out but what follows another phrase: taller, of "taller than Bob"."""
+def _is_all_of_it(places: list[int], asked: list[str], question: Question, is_sure: bool) -> bool:
+    """Whether words leave nothing out but what is compared with ("than Bob"); or, where they are sure, another phrase.
+
+    "She was born" says nothing of where."""
     first, last = places[0], places[-1]
     if places != list(range(first, last + 1)):
         return False
     if last == len(asked) - 1:
         return True
-    parting = PREPOSITIONS | TURNS | _SMALL
+    parting = (PREPOSITIONS | _SMALL) - TURNS if is_sure else frozenset()
+    parting |= {"than"}
     rest = [each for each in question.order if each not in _AUXILIARIES]
     cuts = [n for n in range(1, len(rest)) if [each for each in rest[:n] if each not in _SMALL] == asked[: last + 1]]
-    return asked[last] not in parting and any(rest[n] in parting for n in cuts)
+    return asked[last] not in PREPOSITIONS | TURNS and any(rest[n] in parting for n in cuts)
 
 
 def _shortly(small: list[str]) -> str:
