@@ -1,7 +1,7 @@
 """What is to be shown of an object, and the closed forms of sentences that say that it is so, or is not.
 
 A form is a row of pieces, each of which has to stand in the sentence as a whole, in its order; between them only
-the few words of `_BETWEEN` may stand. So a sentence with any other word or sign says nothing: another object
+the few words of `BETWEEN` may stand. So a sentence with any other word or sign says nothing: another object
 ("apollo-2", "Garden Party"), more objects, doubts, dates, authors and places that nobody demanded need no rules.
 """
 
@@ -10,49 +10,38 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from tars_jax.judges.statements import NUMBER_WORDS, is_price, unquoted, vocabulary
-
-ARTICLES = vocabulary("a an the your my new")
-_BETWEEN = ARTICLES | vocabulary("was were is are has have been now just successfully named called titled")
-_MESSAGES = vocabulary("message mail email text")
-_KINDS = vocabulary("page file folder note ticket issue repository room item task")
-
-_MADE, REMOVED, PUT = ("created", "added", "made"), ("deleted", "removed", "erased"), ("added", "put", "placed")
-_BOUGHT, _SENT, _CLOSED = ("bought", "ordered", "purchased"), ("sent",), ("closed",)
-ON = ("on", "enabled", "activated", "active", "turned on", "switched on")
-OFF = ("off", "disabled", "deactivated", "inactive", "turned off", "switched off")
-DONE: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("create", "make"), _MADE),
-    **dict.fromkeys(("add", "put"), PUT),
-    **dict.fromkeys(("delete", "remove", "erase"), REMOVED),
-    **dict.fromkeys(("buy", "order", "purchase"), _BOUGHT),
-    **dict.fromkeys(("book", "reserve"), ("booked", "reserved")),
-    **dict.fromkeys(("enable", "activate"), ON),
-    **dict.fromkeys(("disable", "deactivate"), OFF),
-    "send": _SENT, "close": _CLOSED, "reopen": ("reopened", "opened again", "open"), "open": ("open", "opened"),
-    "assign": ("assigned",), "rename": ("renamed",), "move": ("moved",), "publish": ("published",),
-    "archive": ("archived",), "cancel": ("cancelled", "canceled"), "star": ("starred",), "submit": ("submitted",),
-    "save": ("saved",), "update": ("updated",), "upload": ("uploaded",), "share": ("shared",),
-}  # fmt: skip
-CHANGED = ("set", "changed", "switched")
-CHANGES = frozenset(words for each in DONE.values() for words in each) | frozenset((*CHANGED, "confirmed", "placed"))
-_GONE = frozenset((*REMOVED, "cancelled", "canceled", "rolled back", "reverted", "discarded", "undone", "withdrawn"))
-_AGAINST: tuple[tuple[tuple[str, ...], frozenset[str]], ...] = (
-    (ON, frozenset(OFF)),
-    (OFF, frozenset(ON)),
-    (_CLOSED, frozenset(("open", "reopened", "opened again"))),
-    (DONE["open"], frozenset(_CLOSED)),
+from tars_jax.judges.statements import NUMBER_WORDS, PAGE_WORDS, QUOTES, is_price, unquoted, vocabulary
+from tars_jax.judges.verbs import (
+    AGAINST,
+    ARTICLES,
+    BETWEEN,
+    CHANGES,
+    DEEDS,
+    DENIES,
+    DENYING_NAMES,
+    DONE,
+    ELSEWHERE,
+    ERRORS,
+    GONE,
+    KEPT,
+    KINDS,
+    LEAVES,
+    MADE,
+    MAKING,
+    MESSAGES,
+    NAMES,
+    NEUTRAL,
+    OFF,
+    ON,
+    PAGES_OWN,
+    PUT,
+    REMOVED,
+    SENDS,
+    SENT,
+    STATES,
+    SWITCHES,
+    TEXTS,
 )
-# What forms call their fields, and what they do.
-_NAMES, _TEXTS = vocabulary("name title"), vocabulary("text message subject body")
-_MAKING = vocabulary("new add create make enter edit compose write change set")
-_STATES = vocabulary("is are")
-# What controls are called that send whatever a form holds, and words that say nothing of what.
-_SENDS = vocabulary("confirm ok okay yes apply done finish continue proceed save submit send post place")
-_NEUTRAL = ARTICLES | vocabulary("to in into on for of and it all now changes settings form this")
-_DENYING_NAMES = vocabulary("nobody none nothing no never not error nowhere")
-_DENIES = vocabulary("not cannot never no nothing unable failed")
-_ERRORS = vocabulary("error failed failure unable cannot")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,14 +96,14 @@ class Demand:
             yield ((*self.kind, _NAMED, *self.thing),)
             yield (self.thing, self.kind)
         elif not self.is_value:
-            yield ((Word(_KINDS),), self.thing)
-        is_known = all(word.options <= _KINDS | _MESSAGES for word in self.kind)  # no "all notes but"
+            yield ((Word(KINDS),), self.thing)
+        is_known = all(word.options <= KINDS | MESSAGES for word in self.kind)  # no "all notes but"
         if is_known and not (self.kind and all(map(_is_number, self.thing))):
             yield (self.thing,)
 
     def _kinds(self) -> Iterator[Piece]:
-        if self.kind and any(word.options <= _MESSAGES for word in self.kind):
-            yield (Word(_MESSAGES),)
+        if self.kind and any(word.options <= MESSAGES for word in self.kind):
+            yield (Word(MESSAGES),)
         elif self.kind:
             yield self.kind
 
@@ -125,7 +114,7 @@ class Demand:
     def says(self, tokens: Sequence[str]) -> bool:
         """Whether the sentence is one of the forms."""
         plain = self._plain(tokens)
-        if self.is_made and not _STATES.isdisjoint(plain):  # "is created" may be told of any day
+        if self.is_made and not STATES.isdisjoint(plain):  # "is created" may be told of any day
             return False
         return self.is_understood and any(
             _fits(form, plain) or _fits(form, _without_price(plain)) for form in self.forms
@@ -147,7 +136,7 @@ class Demand:
         uncounted = self.thing[1:] if len(self.thing) > 1 and _is_number(self.thing[0]) else self.thing
         for thing in (*self._things(), (uncounted,)):
             for size in range(1, len(plain) + 1):
-                rest = [word for word in folded[size:] if word not in _BETWEEN and word != ":"]
+                rest = [word for word in folded[size:] if word not in BETWEEN and word != ":"]
                 if _fits(thing, plain[:size]):
                     denied = any(
                         word in ("not", "cannot", "never") or word.endswith("n't") for word in folded[size:][:3]
@@ -161,11 +150,11 @@ class Demand:
     def is_missing_from(self, empty: Sequence[str]) -> bool:
         """Whether a list that is said to be empty should hold it."""
         in_cart = any(word.options == {"cart"} for each in self.tail for word in each)
-        return in_cart if "cart" in empty else not self.changes.isdisjoint((*_MADE, *PUT, *_SENT))
+        return in_cart if "cart" in empty else not self.changes.isdisjoint((*MADE, *PUT, *SENT))
 
     def _against(self) -> frozenset[str]:
-        against = next((words for done, words in _AGAINST if self.changes & set(done)), frozenset[str]())
-        return against if self.takes_away else against | _GONE - self.changes
+        against = next((words for done, words in AGAINST if self.changes & set(done)), frozenset[str]())
+        return against if self.takes_away else against | GONE - self.changes
 
     def other_value(self, tokens: Sequence[str]) -> tuple[str, ...]:
         """What the field holds instead of the value; empty: it is no such field."""
@@ -188,14 +177,14 @@ class Demand:
         """Whether it is the name of the field for it, without a value. One that is called a box is it where a button
         of the page says what is done with it."""
         words = {token.casefold() for token in tokens if token != ":"}
-        is_message = any(word.options <= _MESSAGES for word in self.kind)
-        names = _folded(self.thing) if self.is_value else _TEXTS if is_message else _NAMES
+        is_message = any(word.options <= MESSAGES for word in self.kind)
+        names = _folded(self.thing) if self.is_value else TEXTS if is_message else NAMES
         is_box = words == {"box"} and any(
             self.is_done_by(set(each[3:])) for each in page if tuple(each[:3]) == ("[", "button", "]")
         )
         kind = _folded(self.kind)  # alone it may be the box to go to one
-        is_own = not words.isdisjoint(names) or not (words.isdisjoint(kind) or words.isdisjoint(_MAKING))
-        return is_box or (is_own and words <= names | kind | _MAKING | vocabulary("a an the of for"))
+        is_own = not words.isdisjoint(names) or not (words.isdisjoint(kind) or words.isdisjoint(MAKING))
+        return is_box or (is_own and words <= names | kind | MAKING | vocabulary("a an the of for"))
 
     def is_done_by_call(self, name: Collection[str], given: Iterable[Sequence[str]]) -> bool:
         """Whether a call does it: its name is a verb of it, with its kind or not, and it is given the object's name."""
@@ -205,23 +194,101 @@ class Demand:
     def is_done_by(self, verbs: Iterable[str]) -> bool:
         """Whether one of the words is a verb of it, or saves whatever a form holds."""
         return any(
-            verb in ("save", "submit") or not self.changes.isdisjoint(DONE.get(verb, ()))
+            (verb in ("save", "submit") and self.is_kept) or not self.changes.isdisjoint(DONE.get(verb, ()))
             for verb in map(str.casefold, verbs)
         )
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether saving a form does it, as it does not send, share or publish."""
+        return self.is_value or self.is_switch or not self.changes.isdisjoint(KEPT)
 
     def is_pressed_by(self, label: Sequence[str]) -> bool:
         """Whether a control of this name may bring it about: each of its words is a verb or a name of it, or says
         nothing of what is sent."""
         words = {token.casefold() for token in label if token.isalnum()}
-        verbs = {word for word in words if word in _SENDS or self.is_done_by([word])}
+        verbs = {word for word in words if word in self._sends or self.is_done_by([word])}
         parts = (self.thing, self.kind, *self.tail, *(self.done if self.is_value else ()))
         own = frozenset[str]().union(*map(_folded, parts))
-        return words <= own | verbs | _NEUTRAL | _KINDS and bool(verbs or words & _folded(self.thing))
+        if self.is_switch:
+            own |= SWITCHES | {word for words in self.changes for word in words.split()}
+            if any(words & against for done, against in AGAINST[:2] if self.changes & set(done)):
+                return False
+        named = verbs or words & _folded(self.thing) or self.is_given_by(label)
+        return words <= own | verbs | NEUTRAL | KINDS and bool(named)
+
+    @property
+    def _sends(self) -> frozenset[str]:
+        return SENDS if self.is_kept else SENDS - {"save"}
+
+    @property
+    def new_name(self) -> Piece:
+        """That it gets; empty: it is not renamed."""
+        return self.tail[0][1:] if "renamed" in self.changes and self.tail else ()
+
+    def is_renamed_by(self, texts: Iterable[Sequence[str]]) -> bool:
+        return not self.new_name or any(_is(self.new_name, text) for text in texts)
+
+    def stands_in(self, tokens: Sequence[str]) -> bool:
+        """Whether its name does, in whatever letter case."""
+        names, size = [word.options for word in self.thing], len(self.thing)
+        folded = [token.casefold() for token in tokens]
+        return any(
+            all(part in {each.casefold() for each in name} for name, part in zip(names, folded[place:], strict=False))
+            for place in range(len(folded) - size + 1)
+        )
+
+    def is_named_by_control(self, label: Sequence[str]) -> bool:
+        """Whether a control of this name does it by itself: its verb is the demand's own, or it is a switch or a value
+        by its name. One that closes a window, too, has to name the object."""
+        words = {token.casefold() for token in label if token.isalnum()}
+        named = words & (_folded(self.thing) | _folded(self.kind))
+        if not self.is_pressed_by(label) or self.only_leaves(label):
+            return False
+        verbs = [word for word in words if not self.changes.isdisjoint(DONE.get(word, ()))]
+        if verbs:
+            return bool(named) or not LEAVES.issuperset(verbs)
+        saves = bool(words & SENDS) and bool(words & _folded(self.thing))
+        return (self.is_value and (saves or self.is_given_by(label))) or (
+            self.is_switch and bool(words & (_folded(self.thing) | SWITCHES))
+        )
+
+    def only_leaves(self, label: Sequence[str]) -> bool:
+        """Whether a control of this name closes a window or a dialog, whatever stands in it."""
+        return {token.casefold() for token in label if token.isalnum()} <= LEAVES | NEUTRAL
+
+    def is_unmoved_by(self, labels: Sequence[Sequence[str]]) -> bool:
+        """Whether controls of these names leave it as it is: they are known to lead elsewhere, or they save what a form
+        holds, which a value is part of."""
+        words = {token.casefold() for label in labels for token in label if token.isalnum()}
+        saves = self.is_value or self.is_switch
+        return bool(words) and (words <= ELSEWHERE | NEUTRAL or (saves and words <= SENDS | NEUTRAL))
+
+    @property
+    def is_switch(self) -> bool:
+        """Whether the same control that does it undoes it."""
+        return not self.changes.isdisjoint((*ON, *OFF, *DONE["star"])) and not self.changes & set(DONE["open"])
+
+    @property
+    def is_named_by_words_of_pages(self) -> bool:
+        """Whether the object's name is made of words that pages use of themselves: "Draft saved" names none."""
+        words = _folded(self.thing) - ARTICLES
+        is_told_apart = self.is_value or self.is_switch or "renamed" in self.changes
+        return not is_told_apart and words <= PAGE_WORDS | PAGES_OWN
+
+    def is_quoted_in(self, tokens: Sequence[str]) -> bool:
+        size = len(self.thing)
+        return any(
+            _is(self.thing, tokens[place : place + size])
+            and QUOTES.issuperset(tokens[place - 1 : place])
+            and QUOTES.issuperset(tokens[place + size : place + size + 1])
+            for place in range(1, len(tokens) - size)
+        )
 
     @property
     def is_named_by_a_denial(self) -> bool:
         """Whether the object's name is a word that a sentence may deny with."""
-        return not self.is_value and bool(self.thing) and _folded(self.thing) <= _DENYING_NAMES | ARTICLES
+        return not self.is_value and bool(self.thing) and _folded(self.thing) <= DENYING_NAMES | ARTICLES
 
     def is_listed_by(self, tokens: Sequence[str]) -> bool:
         """Whether it is the object's name alone, of one that should be there no more."""
@@ -287,13 +354,18 @@ _COLON: Piece = (Word(frozenset((":",))),)
 
 def is_error(tokens: Sequence[str]) -> bool:
     """Whether it begins with an error."""
-    return tokens[0].casefold() in _ERRORS and (len(tokens) == 1 or tokens[1] in (":", "to"))
+    return tokens[0].casefold() in ERRORS and (len(tokens) == 1 or tokens[1] in (":", "to"))
 
 
 def tells_a_change(tokens: Sequence[str]) -> bool:
     """Whether it says, in whatever words, that something was changed; a denial changes nothing."""
     folded = [token.casefold() for token in tokens]
-    return not _CHANGE_WORDS.isdisjoint(folded) and _DENIES.isdisjoint(folded)
+    return not _CHANGE_WORDS.isdisjoint(folded) and DENIES.isdisjoint(folded)
+
+
+def tells_a_deed(label: Sequence[str]) -> bool:
+    """Whether a control of this name changes something, by a verb of its own."""
+    return not (DEEDS - LEAVES).isdisjoint(token.casefold() for token in label)
 
 
 _CHANGE_WORDS = frozenset(word for word in CHANGES if " " not in word) - {"on", "off", "open", "active", "inactive"}
@@ -311,8 +383,8 @@ def _fits(form: Sequence[Piece], tokens: Sequence[str], *, begun: bool = False) 
     """Whether the pieces stand there in their order, with nothing else but small words between them, of which no
     name may be a part."""
     if not form:
-        return all(token.casefold() in _BETWEEN for token in tokens)
-    piece, skipped = form[0], _BETWEEN | {","} if begun else ARTICLES
+        return all(token.casefold() in BETWEEN for token in tokens)
+    piece, skipped = form[0], BETWEEN | {","} if begun else ARTICLES
     if piece[:1] and piece[0].exact:
         skipped = _NAMED.options
     for place in range(len(tokens) - len(piece) + 1):

@@ -29,6 +29,8 @@ _PRESSES = vocabulary("hotkey press key keypress press_keys press_key")
 _OPENS = vocabulary("open_url goto navigate new_tab")
 _KEYS = vocabulary("enter return tab esc escape up down left right home end pageup pagedown space backspace")
 _SUBMITS, _ENDS_FIELDS = vocabulary("enter return space"), vocabulary("enter return")
+_IDLE_KEYS = vocabulary("esc escape tab pageup pagedown home end")
+_MOVES_ON = _INERT | _OPENS | vocabulary("press_back press_home go_back go_forward tab_focus")
 _UNDOES = vocabulary("undo delete remove discard revert reset restore cancel reopen clear empty erase withdraw")
 # Of a click, in pixels or by an element's number.
 _PLACE = re.compile(r"[\W\d_]*|.*<\|?(?:point|box).*|[a-z]?\d+", re.DOTALL)
@@ -50,13 +52,15 @@ class Deed(NamedTuple):
         return self.name in _PAUSES
 
     @property
-    def changes(self) -> bool:
-        """Whether it may change what a page holds: not by what it opens, goes back to, scrolls to or only types."""
-        if self.name in _TYPES:
-            return any(re.search(r"\n|\\[nr]", text) for text in self.texts)
-        if self.name in _PRESSES:
-            return not _SUBMITS.isdisjoint(key for text in self.texts for key in re.split(r"[\s+]+", text.casefold()))
-        return self.name in _CLICKS or self.name not in _POINTS | _OPENS
+    def is_idle(self) -> bool:
+        """Whether it is known to change nothing that a page holds: it looks, or goes elsewhere."""
+        keys = {key for text in self.written for key in re.split(r"[\s+]+", text.casefold())}
+        return self.name in _MOVES_ON or (self.name in _PRESSES and keys <= _IDLE_KEYS)
+
+    @property
+    def chooses(self) -> bool:
+        """Whether it takes one of a list that no page needs to show."""
+        return self.name.startswith("select")
 
     @property
     def submits(self) -> bool:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from tars_jax.judges.demands import ARTICLES, CHANGED, CHANGES, DONE, OFF, ON, PUT, REMOVED, Demand, Piece, Word
+from tars_jax.judges.demands import Demand, Piece, Word
 from tars_jax.judges.statements import NUMBER_WORDS, QUOTES, tokens_of, vocabulary
+from tars_jax.judges.verbs import ARTICLES, CHANGED, CHANGES, DONE, OFF, ON, PUT, REMOVED
 
 _QUOTED = re.compile(r"\"([^\"]+)\"|“([^”]+)”|(?<!\w)'([^']+)'(?!\w)|«([^»]+)»|`([^`]+)`")
 _CLAUSE = re.compile(r"(?:,|;|\.|\bthen\b|\band\b)+(?=\s|$)", re.IGNORECASE)

@@ -7,15 +7,15 @@ everything else the rules raise CannotSay.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 
+from tars_jax.judges.acts import Acts
 from tars_jax.judges.answers import says_the_same
 from tars_jax.judges.demands import Demand, is_error, tells_a_change
 from tars_jax.judges.evidence import Evidence
 from tars_jax.judges.judge import CannotSay
 from tars_jax.judges.judge_model import Kept, Scored
-from tars_jax.judges.own_words import Deed, OwnWords, deeds_of, is_inert, letters_of
+from tars_jax.judges.own_words import OwnWords, deeds_of, is_inert, letters_of
 from tars_jax.judges.requirements import asks_for_a_state, clauses_of, demanded, stated
 from tars_jax.judges.statements import Sentence, sentences_of, tokens_of
 
@@ -119,7 +119,10 @@ class _Episode:
             doubts.append("something else was done, too")
         if self._unseen:
             doubts.append("nobody saw what the last action did")
-        return doubts if any(doubts) else [self._unexplained(each) for each in demands]
+        if any(doubts) or self._is_state_alone:
+            return doubts
+        acts = Acts(self._pages, self._deeds, self.last)
+        return [acts.doubt(each, known) for each in demands]
 
     def _doubt(self, demand: Demand) -> str:
         """Empty: the page says it, and not because the agent wrote it."""
@@ -138,6 +141,8 @@ class _Episode:
             return "it was so at the start"
         if demand.is_named_by_a_denial:
             return "its name may be a denial"
+        if demand.is_named_by_words_of_pages and not any(demand.is_quoted_in(each.tokens) for each in saying):
+            return "its name may be the page's own word"
         if any(each.is_empty_list and demand.is_missing_from(each.tokens) for each in self._page):
             return "the page says at once that there is nothing"
         if any(demand.is_listed_by(each.tokens) for each in self._page):
@@ -147,85 +152,6 @@ class _Episode:
         if all(self._is_own(demand, each) for each in saying):
             return "the agent typed it"
         return ""
-
-    def _unexplained(self, demand: Demand) -> str:
-        """Why what the page says may have been found, not made; empty: an action explains it. The last one before it
-        was first shown has to be one that changes something, and its object to be given to it, or in sight before."""
-        if self._is_state_alone:
-            return ""
-        saying = [each for each in self._page if demand.says(each.tokens)]
-        showing = [
-            place
-            for place, page in enumerate(self._pages[: self.last + 1])
-            if any(demand.says(each.tokens) for each in page) and not self._is_filled_in(demand, place)
-        ] or [self.last]
-        acts = [(step, deed) for step in range(showing[0]) for deed in self._deeds[step] if not deed.is_pause]
-        last = acts[-1][1] if acts else Deed("wait", ())
-        is_call = demand.is_done_by_call(last.verbs, last.given)
-        if not (last.submits or is_call or (last.moves and demand.may_be_dragged)):
-            return "it was found, not made: no action that changes something came before it"
-        if last.labels and not any(map(demand.is_pressed_by, last.labels)):
-            return "the last action before it pressed something else"
-        if any(deed.may_undo for deeds in self._deeds[showing[0] :] for deed in deeds):
-            return "it may have been taken back"
-        given = is_call or self._is_given(demand, acts)
-        if not given and self._is_sent_elsewhere(demand, acts):
-            return "what was typed was sent from where nothing shows a form for it"
-        seen = [each for page in self._pages[: showing[0]] for each in page]
-        was = any(demand.is_place_of(each.tokens) for each in seen)
-        tells = any(tells_a_change(each.tokens) for each in saying)
-        if not (given and tells) and (demand.is_made or not was):
-            return "it was found, not made: nothing of it was given or in sight before"
-        if len({each.plain for each in saying}) < len(saying):
-            return "the page says it twice"
-        for place, following in itertools.pairwise(showing):
-            deeds = [deed for each in self._deeds[place:following] for deed in each]
-            if tells and self._pages[place] == self._pages[following] and any(deed.changes for deed in deeds):
-                return "it may have been done twice"
-        return ""
-
-    def _is_filled_in(self, demand: Demand, place: int) -> bool:
-        """Whether the page may show the value in the field where the agent typed it, before it is sent."""
-        typed = [text for deeds in self._deeds[:place] for deed in deeds if deed.types for text in deed.given]
-        confirmed = any(tells_a_change(each.tokens) and each not in self._first for each in self._pages[place])
-        return demand.is_value and not confirmed and any(map(demand.is_given_by, typed))
-
-    def _is_given(self, demand: Demand, acts: Sequence[tuple[int, Deed]]) -> bool:
-        """Whether a form that the last action sends was given just the object's name, or the value. `acts`: each with
-        the number of the page that it was done on."""
-        sent, _ = acts[-1]
-        return any(
-            any(map(demand.is_given_by, deed.given)) and self._is_form(demand, sent, filled=step < sent)
-            for step, deed in acts
-            if deed.types and not any(each.is_search for each in self._pages[step])  # who searches for it makes nothing
-        )
-
-    def _is_sent_elsewhere(self, demand: Demand, acts: Sequence[tuple[int, Deed]]) -> bool:
-        """Whether the last action may send what the agent typed into a box of something else: by a key, or by a click
-        on no button of the demand's, while the page has a line that ends with it and does not name the object before.
-        """
-        sent, last = acts[-1]
-        typed = [(step, text) for step, deed in acts if deed.types for text in deed.given]
-        if not last.clicks or not typed:
-            return bool(typed)
-        boxes = [
-            each
-            for step, text in typed
-            for each in self._pages[sent]
-            if each.tokens[-len(text) :] == text and each not in self._pages[step]
-            if (name := each.tokens[: -len(text)]) and not demand.is_place_of(name)
-        ]
-        return bool(boxes) and not any(demand.is_done_by(words) for words in last.given)
-
-    def _is_form(self, demand: Demand, number: int, *, filled: bool) -> bool:
-        """Whether the page is one to give the object's name, or the value, to. Not `filled`: it is given and sent at
-        once, so that no page shows in which of its fields."""
-        page = [each.tokens for each in self._pages[number]]
-        if filled:
-            return any(demand.is_field_with_it(each, page) for each in page)
-        fields = [demand.is_field(each, page) for each in page]
-        others = [each for each, is_field in zip(self._pages[number], fields, strict=True) if not is_field]
-        return any(fields) and all(each.is_harmless and not each.is_empty_box for each in others)
 
     def _is_own(self, demand: Demand, sentence: Sentence) -> bool:
         """Whether it may be a box with what the agent typed: its letters, or a value that no page confirmed."""

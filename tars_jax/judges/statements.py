@@ -34,6 +34,7 @@ _BELOW = frozenset(("home", "checkout"))
 _LISTS = frozenset(("files", "folders", "issues", "pages", "notes", "tickets", "inbox", "mail"))
 _EMPTY = frozenset(("nothing here yet", "your cart is empty", "the cart is empty", "cart is empty", "no items yet"))
 
+# Of what pages call their own parts and what they keep: a name of these alone may be no name.
 # Of buttons that stand beside what has not been done yet.
 _CONFIRMS = frozenset(
     ("confirm", "yes", "cancel", "discard", "retry", "request", "approve", "proceed", "again", "fail")
@@ -76,6 +77,14 @@ class Sentence:
         return known or is_sum or bool(_CONTROL.fullmatch(self.text)) or self.is_empty_box
 
     @property
+    def control(self) -> tuple[str, ...]:
+        """The name of the button or link that it is; empty: it is none."""
+        if not _CONTROL.fullmatch(self.text):
+            return ()
+        name = self.tokens[4:-1] if self.tokens[1].isdecimal() else self.tokens[3:]
+        return tuple(token for token in name if token not in QUOTES)
+
+    @property
     def asks_to_confirm(self) -> bool:
         """Whether it is a button that confirms or gives up what was begun."""
         is_button = bool(_CONTROL.fullmatch(self.text))
@@ -96,8 +105,21 @@ class Sentence:
 
 
 def vocabulary(words: str) -> frozenset[str]:
-    """Words that one blank parts."""
+    """Words that blanks part."""
     return frozenset(words.split())
+
+
+# Of what pages call their own parts and what they keep: a name of these alone may be no name.
+PAGE_WORDS = vocabulary(
+    """
+    account action alert all answer anything backup change changes code comment connection copy default document
+    draft drafts entry error event everything example file files folder form group history home image inbox info
+    invoice it label link list login mail menu new note notes notification notifications object one order other
+    page pages password picture post preview profile project record reminder reply report request result review
+    sample selection session setting settings shortcut something space status success tag template test that thing
+    this today untitled user version view warning work
+    """
+)
 
 
 def tokens_of(text: str) -> tuple[str, ...]:

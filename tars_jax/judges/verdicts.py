@@ -5,9 +5,10 @@ mistaken for it. Around it may stand what models put there: headings, emphasis, 
 colon. A score may also come first, as it decides nothing alone.
 
 An answer that gives another verdict, too, says neither, whatever stands between, and in whatever words that other one
-is: what follows a form's name is the same again, or there are two. "Fact", "answer" and "score" are words of the
-reasoning, too ("the agent's answer: Paris", "the game's score: 120"): behind these a verdict is a word that judges, a
-number below ten, or whatever follows the name in capitals.
+is: what follows a form's name is the same again, or there are two. So it is with every other form of a verdict
+(`contradictions.py`). "Fact", "answer" and "score" are words of the reasoning, too ("the agent's answer: Paris", "the
+game's score: 120"): behind these a verdict is a word that judges, a number below ten, or whatever follows the name in
+capitals.
 
 A thought before the answer (`<think>...</think>`, or all before a first `</think>`) is not the answer: it may quote the
 forms and weigh both. It ends at its first end, what follows counts whole, and one without an end leaves no answer.
@@ -21,6 +22,7 @@ import unicodedata
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from tars_jax.judges.contradictions import readings, verdicts_said
 from tars_jax.judges.judge import UnreadableVerdict
 
 
@@ -71,16 +73,12 @@ _BULLET = re.compile(r"\s*[-*•]\s+(\S.*)")
 
 def read_verdict(text: str) -> bool:
     """Raises UnreadableVerdict for another form, and where the opposite is said, too."""
-    is_success = _last_line(text, _VERDICT)[1].casefold() == "success"
-    for score, most in re.findall(r"^score: (\d+)(?: ?/ ?(\d+))?$", _plain(text), re.IGNORECASE | re.MULTILINE):
-        if is_success and int(score) <= 0.4 * int(most or 5):
-            raise UnreadableVerdict(f"a verdict must not contradict its score; got score {score} and success")
-    return is_success
+    return _agreed(text, "verdict", _last_line(text, _VERDICT)[1].casefold() == "success")
 
 
 def read_answer(text: str) -> bool:
     """Whether an answer is right. Raises UnreadableVerdict as `read_verdict` does."""
-    return _last_line(text, _ANSWER)[1].casefold() == "correct"
+    return _agreed(text, "answer", _last_line(text, _ANSWER)[1].casefold() == "correct")
 
 
 def read_score(text: str) -> int:
@@ -98,7 +96,7 @@ def read_fact(text: str, observations: int) -> int | None:
     not.
     """
     found = _last_line(text, _FACT)
-    if found[1]:
+    if not _agreed(text, "fact", not found[1]):
         return None
     number = int(found[2])
     if not 1 <= number <= observations:
@@ -114,6 +112,14 @@ def read_points(text: str) -> list[str]:
     raise UnreadableVerdict(f"key points must be numbered lines; got {text!r:.200}")
 
 
+def _agreed(text: str, name: str, verdict: bool) -> bool:
+    """The verdict, where no other form in the answer says another one. Raises UnreadableVerdict."""
+    for said, truth in verdicts_said(_answer(text), name):
+        if truth is not verdict:
+            raise UnreadableVerdict(f"a judge must give one verdict; got {name} {verdict} and {said!r:.100}")
+    return verdict
+
+
 def _last_line(text: str, form: _Form) -> re.Match[str]:
     plain = _plain(text)
     lines = plain.splitlines()
@@ -127,7 +133,8 @@ def _last_line(text: str, form: _Form) -> re.Match[str]:
 def _one_of(plain: str, form: _Form, found: re.Match[str]) -> re.Match[str]:
     """`found`, where the text gives no other verdict of that form."""
     own = found[0].split(": ", 1)[1].casefold()
-    if others := [other for each in _given(plain, form) if (other := each.casefold()) != own]:
+    given = (each.casefold() for reading in (plain, *readings(plain)) for each in _given(reading, form))
+    if others := [each for each in given if each != own]:
         said = " and ".join(f"{form.name}: {each:.30}" for each in sorted({own, *others}))
         raise UnreadableVerdict(f"a judge must give one verdict; got {said} in {plain!r:.200}")
     return found
@@ -176,12 +183,17 @@ def _of_json(text: str) -> str:
 def _plain(text: str) -> str:
     """The answer's lines that are not empty, without Markdown's signs, quotation marks, a final stop and double
     spaces."""
-    thought = _THOUGHT.match(text)
-    if thought is None and _THINKS.match(text):
-        return ""
-    answer = text[thought.end() if thought else 0 :]
+    answer = _answer(text)
     if any(unicodedata.category(each) == "No" for each in answer):  # a small figure is no figure of a form
         answer = "".join(f"[{each}]" if unicodedata.category(each) == "No" else each for each in answer)
     answer = unicodedata.normalize("NFKC", _of_json(_END.sub("", answer)))
     joined = _BROKEN.sub(r"\1: ", _MARKS.sub("", answer))
     return "\n".join(" ".join(line.split()).removesuffix(".") for line in joined.splitlines() if line.strip())
+
+
+def _answer(text: str) -> str:
+    """Without the thought before it; nothing where that has no end."""
+    thought = _THOUGHT.match(text)
+    if thought is None and _THINKS.match(text):
+        return ""
+    return text[thought.end() if thought else 0 :]

@@ -188,3 +188,115 @@ def test_scores_and_facts_and_key_points() -> None:
         read_answer("ANSWER: INCORRECT! ANSWER: CORRECT")
     with pytest.raises(UnreadableVerdict, match="numbered lines"):
         read_points("a cart, two pens")
+
+
+YES = (
+    "VERDICT: SUCCESS",
+    "Verdict: success",
+    "VERDICT SUCCESS",
+    "VERDICT - SUCCESS",
+    "V E R D I C T: SUCCESS",
+    "V-E-R-D-I-C-T: S-U-C-C-E-S-S",
+    "ＶＥＲＤＩＣＴ：ＳＵＣＣＥＳＳ",
+    "VЕRDIСТ: SUССЕSS",
+    "<b>VERDICT</b> <i>SUCCESS</i>",
+    "VER**DICT**: ~~SUCCESS~~",
+    "verdict\n\nsuccess",
+    '{"success": true}',
+    '{"verdict": "SUCCESS"}',
+    "{'is_success': True}",
+    '{"failed": false}',
+    '{\\"success\\": \\"yes\\"}',
+    '{"score": 1.0}',
+    "SCORE: 5/5",
+    "Result: success",
+    "Outcome: PASSED.",
+    "✅ SUCCESS",
+    "Success!",
+)
+NO = (
+    "VERDICT: FAILURE",
+    "verdict: failed",
+    "VERDICT FAILURE",
+    "VERDICT → FAILURE",
+    "V E R D I C T: FAILURE",
+    "V\u200bE\u200bRDICT: FAIL\u00adURE",
+    "VERDICT: NOT SUCCESS",
+    "V.E.R.D.I.C.T F.A.I.L.U.R.E",
+    "ｖｅｒｄｉｃｔ ＦＡＩＬＵＲＥ",
+    "VЕRDIСТ FАILURE",
+    "<verdict>failure</verdict>",
+    "__VERDICT__ = *UNSUCCESSFUL*",
+    '{"success": false}',
+    '{"Verdict": "FAIL"}',
+    "task_success=False",
+    '{"success": null}',
+    '{"failed": true}',
+    '{"unsuccessful": 1}',
+    '{"score": 0}',
+    '{"score": 0.1}',
+    "Score: 20%",
+    "Final decision: rejected",
+    "Result: Failed",
+    "❌ FAILURE",
+    "**failed**",
+)
+
+
+@settings(deadline=None, max_examples=300)
+@given(
+    pair=st.tuples(st.sampled_from(YES), st.sampled_from(NO)),
+    turned=st.booleans(),
+    between=st.one_of(WORDS, st.text(max_size=40)),
+    last=st.sampled_from(["", "\nVERDICT: SUCCESS", "\nVERDICT: FAILURE"]),
+)
+def test_any_two_forms_that_contradict_are_unreadable(pair, turned, between, last) -> None:  # type: ignore[no-untyped-def]
+    first, second = reversed(pair) if turned else pair
+    with pytest.raises(UnreadableVerdict):
+        read_verdict(f"{first}\n{between}\n{second}{last}")
+
+
+@pytest.mark.parametrize("text", ['{"success": false, "VERDICT": "SUCCESS"}', '{"verdict": "FAILURE", "score": 5}'])
+def test_so_are_two_fields_of_one_object(text: str) -> None:
+    with pytest.raises(UnreadableVerdict):
+        read_verdict(text)
+
+
+@pytest.mark.parametrize(("forms", "value"), [(YES, "SUCCESS"), (NO, "FAILURE")])
+def test_forms_that_agree_are_read(forms: tuple[str, ...], value: str) -> None:
+    unclear = (
+        "VERDICT: ~~",
+        "~~",
+        "null",
+        "NOT SUCCESS",
+        "failed",
+        "FAIL",
+        "UNSUCCESSFUL",
+    )  # in other words: not the closed form
+    for form in forms:
+        if not any(each in form for each in unclear):
+            assert read_verdict(f"{form}\n\nVERDICT: {value}") is (value == "SUCCESS"), form
+
+
+@pytest.mark.parametrize(
+    ("reader", "text"),
+    [
+        (read_answer, "A N S W E R: INCORRECT\nANSWER: CORRECT"),
+        (read_answer, '{"correct": false}\nANSWER: CORRECT'),
+        (read_answer, '{"correct": true, "answer": "INCORRECT"}'),
+        (read_score, "S C O R E: 2\nSCORE: 4"),
+        (lambda text: read_fact(text, 3), '{"holds": false}\nFACT: YES 1'),
+        (lambda text: read_fact(text, 3), "F-A-C-T: no\nFACT: YES 1"),
+    ],
+)
+def test_other_readers_see_other_forms_too(reader, text: str) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(UnreadableVerdict):
+        reader(text)
+
+
+def test_what_a_sentence_tells_is_no_form() -> None:
+    told = (
+        "Success criteria: a page. Failed logins: 0. The first try failed. The status: pending. It shows score 0 of 9."
+    )
+    assert read_verdict(f"{told}\nVERDICT: SUCCESS")
+    assert not read_verdict(f"The agent claims success: all is done. {told}\nVERDICT: FAILURE")

@@ -1,0 +1,203 @@
+"""What made a page say that a demand is met: the act before it, which has to be one that the demand's verb allows, and
+nothing after it that could have made it again or unmade it. Where this cannot be told, nobody says that it was made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tars_jax.judges.demands import Demand, tells_a_change, tells_a_deed
+from tars_jax.judges.own_words import Deed
+from tars_jax.judges.statements import Sentence
+
+Act = tuple[int, Deed]  # with the number of the page that it was done on
+
+
+class Acts:
+    """Of one episode: `deeds[n]` were done on `pages[n]`, of which `last` is the one that is judged."""
+
+    def __init__(self, pages: Sequence[Sequence[Sentence]], deeds: Sequence[Sequence[Deed]], last: int) -> None:
+        self._pages, self._deeds, self._last = pages, deeds, last
+
+    def doubt(self, demand: Demand, known: Sequence[Demand]) -> str:
+        """Why what the last page says of the demand may have been found, not made; empty: an act explains it.
+        `known`: all demands, this one among them."""
+        showing = self._showing(demand)
+        acts = list(self._between(0, showing[0]))
+        others = [each for each in known if each is not demand and each.is_understood]
+        saying = self._saying(demand)
+        if len({each.plain for each in saying}) < len(saying):
+            return "the page says it twice"
+        return self._undoing(demand, showing[0], others) or self._making(demand, acts, known)
+
+    def _making(self, demand: Demand, acts: Sequence[Act], known: Sequence[Demand]) -> str:
+        """Of the acts before it was first shown: the last has to be of the demand, and its object to be given to it, or
+        in sight."""
+        place, last = acts[-1] if acts else (0, Deed("wait", ()))
+        is_call = demand.is_done_by_call(last.verbs, last.given)
+        if not (last.submits or is_call or (last.moves and demand.may_be_dragged)):
+            return "it was found, not made: no action that changes something came before it"
+        given = is_call or self._is_given(demand, acts)
+        if not given and self._is_sent_elsewhere(demand, acts):
+            return "what was typed was sent from where nothing shows a form for it"
+        if last.submits and not last.clicks and not (given and self._is_in_its_field(acts)):
+            return "a key was pressed where nothing shows what it is for"
+        if last.clicks and not self._is_pressed(demand, acts, given=given):
+            return "the last action before it pressed something else"
+        if any(_is_of_none(label, known) for _, deed in acts[:-1] for label in deed.labels):
+            return "something else was done, too"
+        if demand.is_made and any(demand.stands_in(each.tokens) for each in self._before_given(demand, acts)):
+            return "its name stood there before it was given"
+        if not demand.is_renamed_by(text for _, deed in acts for text in deed.given):
+            return "it was found, not made: nobody gave the new name"
+        if self._presses(demand, acts, given=given) > 1:
+            return "it may have been done more than once"
+        begin = acts[-2][0] if len(acts) > 1 and last.clicks and not last.labels else 0  # a click on what is in sight
+        seen = [each for page in self._pages[begin : place + 1] for each in page]
+        was = any(demand.is_place_of(each.tokens) for each in seen)
+        tells = any(tells_a_change(each.tokens) for each in self._saying(demand))
+        if not (given and tells) and (demand.is_made or not was):
+            return "it was found, not made: nothing of it was given or in sight before"
+        return ""
+
+    def _is_pressed(self, demand: Demand, acts: Sequence[Act], *, given: bool) -> bool:
+        """Whether the last act, a click, is one of the demand: on a control that the page shows, where it shows any, of
+        its verb; or of one that sends a form or confirms, where there is something to send or to confirm."""
+        place, last = acts[-1]
+        if not last.labels:
+            return True
+        in_sight = [label for label in last.labels if last.chooses or self._is_in_sight(label, place)]
+        if any(map(demand.is_named_by_control, in_sight)):
+            return True
+        begun = given or any(self._may_press(demand, act) for act in acts[:-1])
+        return begun and any(map(demand.is_pressed_by, in_sight)) and not any(map(demand.only_leaves, in_sight))
+
+    def _is_in_sight(self, label: Sequence[str], place: int) -> bool:
+        """Whether the page shows a control of that name, or text; one that shows no controls may have any."""
+        page = self._pages[place]
+        text = [f" {' '.join(each.tokens)} " for each in page if not each.control]
+        has_controls = len(text) < len(page)
+        return not has_controls or any(each.control == label for each in page) or _holds(text, label)
+
+    def _may_press(self, demand: Demand, act: Act) -> bool:
+        """Whether it is on the demand's control, or on none that is known while the object is in sight."""
+        place, deed = act
+        if deed.labels:
+            return any(map(demand.is_named_by_control, deed.labels))
+        in_sight = any(demand.is_place_of(each.tokens) or demand.says(each.tokens) for each in self._pages[place])
+        return deed.submits and in_sight
+
+    def _before_given(self, demand: Demand, acts: Sequence[Act]) -> Iterator[Sentence]:
+        """What the pages said before the agent gave the name."""
+        places = [place for place, deed in acts if any(map(demand.is_given_by, deed.given))]
+        for page in self._pages[: min(places, default=-1) + 1]:
+            yield from page
+
+    def _presses(self, demand: Demand, acts: Sequence[Act], *, given: bool) -> int:
+        """How many of the acts may have done it, since a page last denied it: by its name, by sending what
+        was given and, of a switch, all that may be on it."""
+        count, is_sent, named = 0, False, set[tuple[str, ...]]()
+        for number, (place, deed) in enumerate(acts):
+            if any(demand.denies(each.tokens) for each in self._pages[place]):
+                count, named = 0, set()
+            is_sent = is_sent or (given and deed.types and any(map(demand.is_given_by, deed.given)))
+            names = set(filter(demand.is_named_by_control, deed.labels))
+            by_name = bool(names) and (not named or not names.isdisjoint(named))  # another one confirms
+            named |= names
+            sends = any(map(demand.is_pressed_by, deed.labels)) if deed.labels else deed.submits
+            is_focus = any(each.types for _, each in acts[number + 1 : number + 2])
+            on_switch = demand.is_switch and (self._may_press(demand, (place, deed)) or (count > 0 and not deed.labels))
+            count += by_name or (on_switch and deed.submits) or (is_sent and sends and not is_focus)
+        return count
+
+    def _undoing(self, demand: Demand, shown: int, others: Sequence[Demand]) -> str:
+        """Of the acts since it was shown: each has to be one of another demand, or to change nothing."""
+        after = list(self._between(shown, self._last))
+        if any(deed.may_undo for _, deed in after):
+            return "it may have been taken back"
+        firsts = {first for each in others if self._saying(each) and (first := self._showing(each)[0]) > shown}
+        until = max(firsts, default=shown)
+        makers = {sum(place < first for place, _ in after) - 1 for first in firsts}
+        for number, (place, deed) in enumerate(after):
+            if deed.is_idle or demand.is_unmoved_by(deed.labels):
+                continue
+            following = after[number + 1 : number + 2]
+            if deed.labels:
+                is_of_another = any(other.is_pressed_by(label) for other in others for label in deed.labels)
+            else:
+                is_of_another = deed.types or number in makers or any(each.types for _, each in following)
+            if place >= until or not is_of_another:
+                return "something was done after it that may have made it again, or unmade it"
+        return ""
+
+    def _saying(self, demand: Demand) -> list[Sentence]:
+        return [each for each in self._pages[self._last] if demand.says(each.tokens)]
+
+    def _showing(self, demand: Demand) -> list[int]:
+        """The pages that show it, in their order, the last one for want of any."""
+        return [
+            place
+            for place, page in enumerate(self._pages[: self._last + 1])
+            if any(demand.says(each.tokens) for each in page) and not self._is_filled_in(demand, place)
+        ] or [self._last]
+
+    def _between(self, first: int, last: int) -> Iterator[Act]:
+        """The acts on these pages, but for the last one."""
+        for place in range(first, min(last, len(self._deeds))):
+            yield from ((place, deed) for deed in self._deeds[place] if not deed.is_pause)
+
+    def _is_filled_in(self, demand: Demand, place: int) -> bool:
+        """Whether the page may show the value in the field where the agent typed it, before it is sent."""
+        typed = [text for _, deed in self._between(0, place) if deed.types for text in deed.given]
+        confirmed = any(tells_a_change(each.tokens) and each not in self._pages[0] for each in self._pages[place])
+        return demand.is_value and not confirmed and any(map(demand.is_given_by, typed))
+
+    def _is_given(self, demand: Demand, acts: Sequence[Act]) -> bool:
+        """Whether a form that the last act sends was given just the object's name, or the value."""
+        sent, _ = acts[-1]
+        return any(
+            any(map(demand.is_given_by, deed.given)) and self._is_form(demand, sent, filled=step < sent)
+            for step, deed in acts
+            if deed.types and not any(each.is_search for each in self._pages[step])  # who searches for it makes nothing
+        )
+
+    def _is_in_its_field(self, acts: Sequence[Act]) -> bool:
+        """Whether the last act, a key, goes where something was typed just before."""
+        (_, last), before = acts[-1], acts[-2][1] if len(acts) > 1 else None
+        return bool(last.types and last.given) or (before is not None and before.types and bool(before.given))
+
+    def _is_sent_elsewhere(self, demand: Demand, acts: Sequence[Act]) -> bool:
+        """Whether the last act may send what the agent typed into a box of something else: by a key, or by a click
+        on no button of the demand's, while the page has a line that ends with it and does not name the object before.
+        """
+        sent, last = acts[-1]
+        typed = [(step, text) for step, deed in acts if deed.types for text in deed.given]
+        if not last.clicks or not typed:
+            return bool(typed)
+        boxes = [
+            each
+            for step, text in typed
+            for each in self._pages[sent]
+            if each.tokens[-len(text) :] == text and each not in self._pages[step]
+            if (name := each.tokens[: -len(text)]) and not demand.is_place_of(name)
+        ]
+        return bool(boxes) and not any(demand.is_done_by(words) for words in last.given)
+
+    def _is_form(self, demand: Demand, number: int, *, filled: bool) -> bool:
+        """Whether the page is one to give the object's name, or the value, to. Not `filled`: it is given and sent at
+        once, so that no page shows in which of its fields."""
+        page = [each.tokens for each in self._pages[number]]
+        if filled:
+            return any(demand.is_field_with_it(each, page) for each in page)
+        fields = [demand.is_field(each, page) for each in page]
+        others = [each for each, is_field in zip(self._pages[number], fields, strict=True) if not is_field]
+        return any(fields) and all(each.is_harmless and not each.is_empty_box for each in others)
+
+
+def _is_of_none(label: Sequence[str], known: Sequence[Demand]) -> bool:
+    """Whether a control of this name changes something that none of the demands asks for."""
+    return tells_a_deed(label) and not any(each.is_pressed_by(label) for each in known)
+
+
+def _holds(lines: Sequence[str], words: Sequence[str]) -> bool:
+    return any(f" {' '.join(words)} " in line for line in lines)

@@ -1,0 +1,117 @@
+"""Every form in which a model's answer can say a verdict beside its closed form, in whatever letters.
+
+A verdict that a person would see is seen here, too: in letters of another width, case or alphabet, apart ("V E R D I C
+T"), amid signs of markup, without a colon, as a field of JSON ("success": false), as a score, by another name at the
+beginning of a line ("Result: failed"), or as a word alone on its line. What is told in a sentence is no form.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from typing import NamedTuple
+
+_LOW, _HIGH = 0.4, 0.8  # shares of the best score that say failure, and success
+_LOOKS, _AS = "аеорсхіѕјԁувнкмтпοεανρτικ", "aeopcxisjdybhkmtnoeavptik"  # Cyrillic and Greek, as a to z
+_ALIKE = str.maketrans(_LOOKS + _LOOKS.upper(), _AS + _AS.upper())
+_TAG = re.compile(r"</?[a-z][^<>\n]{0,80}>", re.IGNORECASE)
+_APART = re.compile(r"(?<![^\W_])[^\W\d_](?:[\s.·_–-]{1,3}[^\W\d_](?![^\W_])){2,}")
+_NO = r"(?:un|in|not|non|no|never)"
+_IS = r"[\"'`*\\\s]*(?:[:=]|->|=>)[\"'`*\\\s]*"
+_TRUTHS = {
+    **dict.fromkeys(("true", "yes", "1", "1.0"), True),
+    **dict.fromkeys(("false", "no", "0", "0.0"), False),
+    **dict.fromkeys(("null", "none", "unknown", "unclear", "partial", "partly", "maybe"), None),
+}
+_TRUTH = rf"(?P<truth>{'|'.join(map(re.escape, sorted(_TRUTHS, key=len, reverse=True)))})(?![\w.])"
+_NAMES = r"(?:result|outcome|decision|judge?ment|conclusion|assessment|ruling|evaluation|status)"
+_SCORE = re.compile(
+    rf"(?:^[\W_]*|[\"'{{]\s*)score{_IS}(?P<score>\d+(?:\.\d+)?)(?:\s*(?P<percent>%)|\s*/\s*(?P<most>\d+))?(?![\w.])",
+    re.MULTILINE,
+)
+
+
+class _Words(NamedTuple):
+    """Of one form: patterns of words that say yes and no, and of the fields of JSON that do."""
+
+    yes: str
+    no: str
+    fields: str
+    denied: str  # fields whose truth says no
+
+    def says(self, word: str) -> bool | None:
+        return False if re.match(self.no, word) else True if re.match(self.yes, word) else None
+
+
+_OF: dict[str, _Words] = {
+    "verdict": _Words(
+        "success|succeed|pass|accept",
+        rf"{_NO}\W*(?:a\W*)?(?:success|succeed|pass|accept)|fail|reject",
+        "[a-z_ ]{0,20}(?:success|succeeded|passed|achieved|fulfilled)[a-z_]{0,8}",
+        "[a-z_]{0,20}(?:unsuccess|fail)[a-z_]{0,8}",
+    ),
+    "answer": _Words("correct|right", rf"{_NO}\W*(?:correct|right)|wrong|false", "(?:is_?)?(?:correct|right)",
+                     "(?:is_?)?(?:incorrect|wrong)"),
+    "fact": _Words("yes|true|holds", "no|false", "(?:is_?)?(?:holds|shown|true)", "(?:is_?)?(?:false|missing)"),
+}  # fmt: skip
+
+
+def readings(text: str) -> list[str]:
+    """The text in letters of which one stands for all that look or mean the same; with letters that stand apart brought
+    together; and without tags."""
+    signs = unicodedata.normalize("NFKD", text)
+    kept = "".join(sign for sign in signs if unicodedata.category(sign) not in ("Mn", "Me", "Cf")).translate(_ALIKE)
+    return [kept, _APART.sub(_together, kept), _TAG.sub("", kept)]
+
+
+def verdicts_said(answer: str, name: str) -> Iterator[tuple[str, bool | None]]:
+    """What the answer says in forms other than the closed one of that name, each with its truth; None: it is neither.
+    The answer is without its thoughts."""
+    words = _OF.get(name)
+    if words is None:
+        return
+    for text in dict.fromkeys(map(str.casefold, readings(answer))):
+        yield from _fields(text, words)
+        if name == "verdict":
+            yield from _verdict_alone(text, words)
+            yield from _scores(text)
+
+
+def _together(apart: re.Match[str]) -> str:
+    return "".join(filter(str.isalpha, apart[0]))
+
+
+def _fields(text: str, words: _Words) -> Iterator[tuple[str, bool | None]]:
+    for pattern, denies in ((words.fields, False), (words.denied, True)):
+        for found in re.finditer(rf"(?<![a-z])(?P<field>{pattern}){_IS}{_TRUTH}", text):
+            truth = _TRUTHS[found["truth"]]
+            if denies or not re.search(words.denied, found["field"]):
+                yield found[0], truth if truth is None else truth != denies
+
+
+def _verdict_alone(text: str, words: _Words) -> Iterator[tuple[str, bool | None]]:
+    """A verdict with nothing but signs between its name and its word, by another name, or alone on its line."""
+    value = rf"(?P<value>{words.no}|{words.yes})"
+    bare = "".join(sign for sign in text if sign.isalnum())
+    forms = (
+        (rf"verdicts?(?:is|was)?(?:an?|of)?{value}", bare),
+        (rf"(?:^|[\"'{{,])[\W_]*(?:final |overall )?{_NAMES}{_IS}{value}[a-z]*\W*?(?:$|[.,;}}])", text),
+        (rf"^[\W_]*{value}[a-z]{{0,4}}[\W_]*$", text),
+    )
+    for form, where in forms:
+        for found in re.finditer(form, where, re.MULTILINE):
+            yield found[0].strip(), words.says(found["value"])
+
+
+def _scores(text: str) -> Iterator[tuple[str, bool | None]]:
+    """Scores that are far from the middle: of 5, unless said otherwise, or shares of 1 with a point."""
+    for found in _SCORE.finditer(text):
+        number, most = float(found["score"]), float(found["most"] or 5)
+        if found["percent"]:
+            most = 100.0
+        elif not found["most"] and "." in found["score"] and number <= 1:
+            most = 1.0
+        share = number / most if most else 0.0
+        if share <= _LOW or _HIGH <= share <= 1:
+            yield found[0].strip(), share > _LOW

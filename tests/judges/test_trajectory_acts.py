@@ -1,0 +1,238 @@
+"""The act that made a showing: one that the demand's verb allows, and nothing after it that may have unmade it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from tars_jax.judges.judge import CannotSay
+from tars_jax.judges.rubric import RubricJudge
+from tars_jax.judges.webjudge import WebJudge
+from tests.judges.episodes import episode, task
+
+JUDGES = {"webjudge": WebJudge(), "rubric": RubricJudge()}
+CLICK, ENTER = "click(point='<point>5 5</point>')", "hotkey(key='enter')"
+EVENT = ("Create an event called 'Dentist'", "The event Dentist was created.")
+DARK = ("Turn on dark mode", "Dark mode is on.")
+GERMAN = ("Set the language to 'German'", "The language is German.")
+TICKET = ("Close ticket 19", "Ticket 19 is closed.")
+TEA = ("Put 'green tea' into the cart", "green tea is put into the cart")
+MAIL = ("Send the text 'See you' to Anna", "See you was sent to Anna.")
+RENAMED = ("Rename the file a.txt to b.txt", "The file a.txt was renamed to b.txt.")
+FORM, FILLED, MADE = (
+    "Title: \n[button] Save\n[button] Cancel",
+    "Title: Dentist\n[button] Save\n[button] Cancel",
+    EVENT[1],
+)
+OFF, TURNED = "Dark mode: off\n[button] Dark mode", "Dark mode was turned on."
+OPEN, CLOSED = "Ticket 19: open\n[button] Close ticket 19\n[button] Close", "Ticket 19 was closed."
+SHOP, IN_CART = "green tea\n[button] Add green tea\n[button] Add black tea", "green tea added to the cart."
+DRAFT = "Text: \n[button] Send to Anna\n[button] Save"
+WRITTEN, SENT = DRAFT.replace("Text: ", "Text: See you"), "See you was sent to Anna."
+LANGUAGES = "Language: English\n[button] German\n[button] French"
+
+
+def push(name: str) -> str:
+    return f"push(button='{name}')"
+
+
+def typed(text: str) -> str:
+    return f"type(content='{text}')"
+
+
+def verdict(judge: str, asked: tuple[str, str], shown: Sequence[str]) -> bool | None:
+    """`shown`: pages and actions in turn. None: the judge cannot say."""
+    steps = list(zip(shown[:-1:2], shown[1::2], strict=True))
+    try:
+        return asyncio.run(
+            JUDGES[judge](episode(steps, shown[-1], instruction=asked[0]), task(asked[0], asked[1]))
+        ).success
+    except CannotSay:
+        return None
+
+
+WRONG = {
+    "Enter alone": [
+        (asked, [page, key, done])
+        for asked, page, done in ((TICKET, OPEN, CLOSED), (DARK, OFF, TURNED), (TEA, SHOP, IN_CART))
+        for key in (ENTER, "press('Return')", typed("\\n"), "hotkey(key='space')")
+    ]
+    + [
+        (TICKET, [OPEN, CLICK, OPEN, ENTER, CLOSED]),
+        (EVENT, [FORM, typed("Dentist"), FILLED, "hotkey(key='tab')", FILLED, ENTER, MADE]),
+    ],
+    "a switch that was undone": [
+        (DARK, [OFF, push("Dark mode"), TURNED, act, f"{TURNED}\n[button] Other"])
+        for act in (
+            push("Dark mode"),
+            CLICK,
+            ENTER,
+            "hotkey(key='space')",
+            "hotkey(key='left')",
+            push("Reset"),
+            push("Use defaults"),
+        )
+    ]
+    + [
+        (DARK, [OFF, push("Dark mode"), "Loading", push("Dark mode"), "Loading", "wait()", TURNED]),
+        (DARK, [OFF, CLICK, "Loading", CLICK, TURNED]),
+        (DARK, [OFF, push("Dark mode"), TURNED, push("Dark mode"), OFF, push("Home"), TURNED]),
+        (GERMAN, [LANGUAGES, push("German"), "Language: German", push("French"), "Language: German\n[button] Other"]),
+    ],
+    "a control of something else": [
+        (TICKET, [OPEN, push(name), CLOSED])
+        for name in ("Close", "Cancel", "Dismiss", "OK", "Yes", "Done", "Send", "Close ticket 20")
+    ]
+    + [
+        (
+            ("Cancel the order 1042", "Order 1042 was canceled."),
+            ["Order 1042\n[button] Cancel", push("Cancel"), "Order 1042 was canceled."],
+        ),
+        (
+            TICKET,
+            [OPEN.replace("[button] Close ticket 19\n", ""), push("Close ticket 19"), CLOSED],
+        ),  # it shows no such one
+        (DARK, [f"{OFF}\n[button] Turn off dark mode", push("Turn off dark mode"), TURNED]),
+        (EVENT, [FORM, typed("Dentist"), FILLED, push("Cancel"), MADE]),
+        (MAIL, [DRAFT, typed("See you"), WRITTEN, push("Save"), SENT]),
+        (TEA, [f"{SHOP}\n[link] green tea", push("green tea"), IN_CART]),
+        (TEA, [SHOP, push("Add black tea"), "Shop", CLICK, IN_CART]),
+        (GERMAN, ["Language: English", push("OK"), "Language: German"]),
+    ],
+    "twice, or something after it": [
+        (TEA, [SHOP, push("Add green tea"), "Shop", push("Add green tea"), IN_CART]),
+        (EVENT, [FORM, typed("Dentist"), FILLED, CLICK, "Loading", CLICK, MADE]),
+    ]
+    + [
+        (EVENT, [FORM, typed("Dentist"), FILLED, push("Save"), MADE, act, f"{MADE}\n[button] Other"])
+        for act in (
+            CLICK,
+            push("Rename"),
+            push("Put back"),
+            "hotkey(key='backspace')",
+            typed("x"),
+            "drag(start_point='<point>1 1</point>', end_point='<point>9 9</point>')",
+        )
+    ],
+    "a name that is the page's own word": [
+        (
+            (f"Create a page called '{name}'", f"{name} was created."),
+            [
+                "Title: \n[button] Save page",
+                typed(name),
+                f"Title: {name}\n[button] Save page",
+                push("Save page"),
+                f"{name} was created.",
+            ],
+        )
+        for name in ("draft", "Done", "saved", "New page", "A draft", "Backup", "Message", "Untitled")
+    ]
+    + [
+        (
+            (f"Archive the message '{name}'", f"{name} was archived."),
+            [f"{name}\n[button] Archive {name}", push(f"Archive {name}"), f"{name} was archived."],
+        )
+        for name in ("draft", "all", "It")
+    ]
+    + [(EVENT, [f"Dentist: Monday\n{FORM}", typed("Dentist"), f"Dentist: Monday\n{FILLED}", push("Save"), MADE])],
+    "a new name that nobody gave": [
+        (RENAMED, ["a.txt\nNew name: \n[button] Rename", push("Rename"), "a.txt was renamed to b.txt."]),
+    ],
+}
+
+
+@pytest.mark.parametrize("judge", JUDGES)
+@pytest.mark.parametrize(
+    ("asked", "shown"),
+    [pytest.param(*each, id=f"{kind} {number}") for kind, cases in WRONG.items() for number, each in enumerate(cases)],
+)
+def test_nobody_says_that_it_was_made(judge: str, asked: tuple[str, str], shown: list[str]) -> None:
+    assert verdict(judge, asked, shown) is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "shown"),
+    [
+        (EVENT, [FORM, typed("Dentist"), FILLED, push("Save"), MADE, push("OK"), MADE]),
+        (EVENT, [FORM, CLICK, FORM, typed("Dentist"), FILLED, ENTER, MADE]),
+        (
+            EVENT,
+            [
+                FORM,
+                typed("Dentist"),
+                FILLED,
+                push("Save"),
+                f"Dentist could not be saved.\n{FILLED}",
+                push("Save"),
+                MADE,
+            ],
+        ),
+        (EVENT, [FORM, typed("Dentist"), FILLED, push("Save"), f"{MADE}\n[button] Undo"]),
+        (TICKET, [OPEN, push("Close ticket 19"), "Ticket 19\n[button] Yes\n[button] No", push("Yes"), CLOSED]),
+        (TICKET, [OPEN, push("Close ticket 19"), f"{OPEN}\n[button] Close ticket", push("Close ticket"), CLOSED]),
+        (DARK, [OFF, CLICK, "Dark mode: on"]),
+        (
+            DARK,
+            [
+                OFF,
+                push("Dark mode"),
+                "Dark mode: on\n[button] Save settings",
+                push("Save settings"),
+                "Settings saved.\nDark mode: on",
+            ],
+        ),
+        (
+            GERMAN,
+            [
+                LANGUAGES,
+                "select_option('12', 'German')",
+                "Language: German\n[button] Save",
+                push("Save"),
+                "Settings saved.\nLanguage: German",
+            ],
+        ),
+        (
+            GERMAN,
+            [LANGUAGES, push("German"), "Language: German", "scroll('down')", "Language: German\n[button] French"],
+        ),
+        (TEA, [SHOP, push("green tea"), "green tea\n[button] Add to cart", push("Add to cart"), IN_CART]),
+        (
+            MAIL,
+            [DRAFT, typed("See you"), WRITTEN, push("Send to Anna"), SENT, push("Inbox"), f"{SENT}\n[button] Other"],
+        ),
+        (
+            RENAMED,
+            [
+                "a.txt\nNew name: ",
+                typed("b.txt"),
+                "a.txt\nNew name: b.txt\n[button] Rename",
+                push("Rename"),
+                "a.txt was renamed to b.txt.",
+            ],
+        ),
+        (
+            ("Create a page called 'Draft'", ""),
+            ["Title: ", typed("Draft"), "Title: Draft", CLICK, "The page 'Draft' was created."],
+        ),
+        (
+            ("Create a page called 'Apollo' and a page called 'Zeus'", ""),
+            [
+                "Title: ",
+                typed("Apollo"),
+                "Title: Apollo",
+                CLICK,
+                "Page Apollo created.\nTitle: ",
+                CLICK,
+                "Page Apollo created.\nTitle: ",
+                typed("Zeus"),
+                "Page Apollo created.\nTitle: Zeus",
+                CLICK,
+                "Page Apollo created.\nPage Zeus created.",
+            ],
+        ),
+    ],
+)
+def test_what_the_right_act_made_is_taken(asked: tuple[str, str], shown: list[str]) -> None:
+    assert verdict("webjudge", asked, shown) is True
