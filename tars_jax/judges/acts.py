@@ -44,9 +44,11 @@ class Acts:
             return "a key was pressed where nothing shows what it is for"
         if last.clicks and not self._is_pressed(demand, acts, given=given):
             return "the last action before it pressed something else"
-        if any(_is_of_none(label, known) for _, deed in acts[:-1] for label in deed.labels):
+        if any(self._is_of_none(act, known) for act in acts[:-1]):
             return "something else was done, too"
-        if demand.is_made and any(demand.stands_in(each.tokens) for each in self._before_given(demand, acts)):
+        if demand.is_made and any(
+            demand.is_entry(each.control or each.tokens) for each in self._before_given(demand, acts)
+        ):
             return "its name stood there before it was given"
         if not demand.is_renamed_by(text for _, deed in acts for text in deed.given):
             return "it was found, not made: nobody gave the new name"
@@ -109,6 +111,12 @@ class Acts:
             on_switch = demand.is_switch and (self._may_press(demand, (place, deed)) or (count > 0 and not deed.labels))
             count += by_name or (on_switch and deed.submits) or (is_sent and sends and not is_focus)
         return count
+
+    def _is_of_none(self, act: Act, known: Sequence[Demand]) -> bool:
+        """Whether it is on a control that changes something which none of the demands asks for, and a page changed."""
+        place, deed = act
+        others = [label for label in deed.labels if not any(each.is_pressed_by(label) for each in known)]
+        return any(map(tells_a_deed, others)) and self._pages[place] != self._pages[place + 1]
 
     def _undoing(self, demand: Demand, shown: int, others: Sequence[Demand]) -> str:
         """Of the acts since it was shown: each has to be one of another demand, or to change nothing."""
@@ -192,11 +200,6 @@ class Acts:
         fields = [demand.is_field(each, page) for each in page]
         others = [each for each, is_field in zip(self._pages[number], fields, strict=True) if not is_field]
         return any(fields) and all(each.is_harmless and not each.is_empty_box for each in others)
-
-
-def _is_of_none(label: Sequence[str], known: Sequence[Demand]) -> bool:
-    """Whether a control of this name changes something that none of the demands asks for."""
-    return tells_a_deed(label) and not any(each.is_pressed_by(label) for each in known)
 
 
 def _holds(lines: Sequence[str], words: Sequence[str]) -> bool:

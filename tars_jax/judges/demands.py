@@ -229,14 +229,11 @@ class Demand:
     def is_renamed_by(self, texts: Iterable[Sequence[str]]) -> bool:
         return not self.new_name or any(_is(self.new_name, text) for text in texts)
 
-    def stands_in(self, tokens: Sequence[str]) -> bool:
-        """Whether its name does, in whatever letter case."""
-        names, size = [word.options for word in self.thing], len(self.thing)
+    def is_entry(self, tokens: Sequence[str]) -> bool:
+        """Whether it begins with the object's name, as a line of a list does, in whatever letter case."""
+        names = [{option.casefold() for option in word.options} for word in self.thing]
         folded = [token.casefold() for token in tokens]
-        return any(
-            all(part in {each.casefold() for each in name} for name, part in zip(names, folded[place:], strict=False))
-            for place in range(len(folded) - size + 1)
-        )
+        return len(folded) >= len(names) and all(part in name for name, part in zip(names, folded, strict=False))
 
     def is_named_by_control(self, label: Sequence[str]) -> bool:
         """Whether a control of this name does it by itself: its verb is the demand's own, or it is a switch or a value
