@@ -6,9 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tars_jax.judges.demands import Demand, tells_a_change, tells_a_deed
+from tars_jax.judges.demands import Demand
 from tars_jax.judges.own_words import Deed
 from tars_jax.judges.statements import Sentence
+from tars_jax.judges.verbs import goes_out, tells_a_change, tells_a_deed
 
 Act = tuple[int, Deed]  # with the number of the page that it was done on
 
@@ -113,10 +114,12 @@ class Acts:
         return count
 
     def _is_of_none(self, act: Act, known: Sequence[Demand]) -> bool:
-        """Whether it is on a control that changes something which none of the demands asks for, and a page changed."""
+        """Whether it is on a control that changes something which none of the demands asks for, and a page changed
+        or need not."""
         place, deed = act
         others = [label for label in deed.labels if not any(each.is_pressed_by(label) for each in known)]
-        return any(map(tells_a_deed, others)) and self._pages[place] != self._pages[place + 1]
+        is_seen = self._pages[place] != self._pages[place + 1]
+        return any(tells_a_deed(each) and (is_seen or goes_out(each)) for each in others)
 
     def _undoing(self, demand: Demand, shown: int, others: Sequence[Demand]) -> str:
         """Of the acts since it was shown: each has to be one of another demand, or to change nothing."""

@@ -15,13 +15,9 @@ from tars_jax.judges.verbs import (
     AGAINST,
     ARTICLES,
     BETWEEN,
-    CHANGES,
-    DEEDS,
-    DENIES,
     DENYING_NAMES,
     DONE,
     ELSEWHERE,
-    ERRORS,
     GONE,
     KEPT,
     KINDS,
@@ -347,25 +343,6 @@ class Demand:
 
 _NAMED = Word(vocabulary("named called titled"))
 _COLON: Piece = (Word(frozenset((":",))),)
-
-
-def is_error(tokens: Sequence[str]) -> bool:
-    """Whether it begins with an error."""
-    return tokens[0].casefold() in ERRORS and (len(tokens) == 1 or tokens[1] in (":", "to"))
-
-
-def tells_a_change(tokens: Sequence[str]) -> bool:
-    """Whether it says, in whatever words, that something was changed; a denial changes nothing."""
-    folded = [token.casefold() for token in tokens]
-    return not _CHANGE_WORDS.isdisjoint(folded) and DENIES.isdisjoint(folded)
-
-
-def tells_a_deed(label: Sequence[str]) -> bool:
-    """Whether a control of this name changes something, by a verb of its own."""
-    return not (DEEDS - LEAVES).isdisjoint(token.casefold() for token in label)
-
-
-_CHANGE_WORDS = frozenset(word for word in CHANGES if " " not in word) - {"on", "off", "open", "active", "inactive"}
 
 
 def _folded(piece: Piece) -> frozenset[str]:

@@ -11,13 +11,14 @@ from collections.abc import Sequence
 
 from tars_jax.judges.acts import Acts
 from tars_jax.judges.answers import says_the_same
-from tars_jax.judges.demands import Demand, is_error, tells_a_change
+from tars_jax.judges.demands import Demand
 from tars_jax.judges.evidence import Evidence
 from tars_jax.judges.judge import CannotSay
 from tars_jax.judges.judge_model import Kept, Scored
 from tars_jax.judges.own_words import OwnWords, deeds_of, is_inert, letters_of
 from tars_jax.judges.requirements import asks_for_a_state, clauses_of, demanded, stated
 from tars_jax.judges.statements import Sentence, sentences_of, tokens_of
+from tars_jax.judges.verbs import is_error, tells_a_change
 
 
 class RuleModel:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tars_jax.judges.statements import vocabulary
 
 ARTICLES = vocabulary("a an the your my new")
@@ -48,6 +50,7 @@ ELSEWHERE = vocabulary(
     "next previous overview list profile dashboard go contacts issues tickets orders projects"
 )
 KEPT = frozenset((*MADE, *PUT, "renamed", "saved", "updated", "assigned", "moved", "submitted"))
+OUTWARD = vocabulary("send submit share publish post buy order book purchase reserve")  # which no page need show
 SWITCHES = vocabulary("turn switch toggle")
 DEEDS = frozenset(DONE) | SWITCHES | vocabulary("undo discard revert reset restore clear empty withdraw set change")
 PAGES_OWN = (
@@ -64,3 +67,25 @@ PAGES_OWN = (
 DENYING_NAMES = vocabulary("nobody none nothing no never not error nowhere")
 DENIES = vocabulary("not cannot never no nothing unable failed")
 ERRORS = vocabulary("error failed failure unable cannot")
+CHANGE_WORDS = frozenset(word for word in CHANGES if " " not in word) - {"on", "off", "open", "active", "inactive"}
+
+
+def is_error(tokens: Sequence[str]) -> bool:
+    """Whether it begins with an error."""
+    return tokens[0].casefold() in ERRORS and (len(tokens) == 1 or tokens[1] in (":", "to"))
+
+
+def tells_a_change(tokens: Sequence[str]) -> bool:
+    """Whether it says, in whatever words, that something was changed; a denial changes nothing."""
+    folded = [token.casefold() for token in tokens]
+    return not CHANGE_WORDS.isdisjoint(folded) and DENIES.isdisjoint(folded)
+
+
+def tells_a_deed(label: Sequence[str]) -> bool:
+    """Whether a control of this name changes something, by a verb of its own."""
+    return not (DEEDS - LEAVES).isdisjoint(token.casefold() for token in label)
+
+
+def goes_out(label: Sequence[str]) -> bool:
+    """Whether a control of this name does what its page need not show."""
+    return not OUTWARD.isdisjoint(token.casefold() for token in label)

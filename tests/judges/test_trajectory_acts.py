@@ -12,7 +12,7 @@ from tars_jax.judges.rubric import RubricJudge
 from tars_jax.judges.webjudge import WebJudge
 from tests.judges.episodes import episode, task
 
-JUDGES = {"webjudge": WebJudge(), "rubric": RubricJudge()}
+JUDGES: dict[str, WebJudge | RubricJudge] = {"webjudge": WebJudge(), "rubric": RubricJudge()}
 CLICK, ENTER = "click(point='<point>5 5</point>')", "hotkey(key='enter')"
 EVENT = ("Create an event called 'Dentist'", "The event Dentist was created.")
 DARK = ("Turn on dark mode", "Dark mode is on.")
@@ -103,6 +103,18 @@ WRONG = {
     ],
     "twice, or something after it": [
         (TEA, [SHOP, push("Add green tea"), "Shop", push("Add green tea"), IN_CART]),
+        (
+            MAIL,
+            [
+                DRAFT,
+                typed("See you"),
+                f"{WRITTEN}\n[button] Send to Bo",
+                push("Send to Bo"),
+                f"{WRITTEN}\n[button] Send to Bo",
+                push("Send to Anna"),
+                SENT,
+            ],
+        ),
         (EVENT, [FORM, typed("Dentist"), FILLED, CLICK, "Loading", CLICK, MADE]),
     ]
     + [
