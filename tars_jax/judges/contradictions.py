@@ -47,11 +47,11 @@ class _Words(NamedTuple):
 _OF: dict[str, _Words] = {
     "verdict": _Words(
         "success|succeed|pass|accept",
-        rf"{_NO}\W*(?:a\W*)?(?:success|succeed|pass|accept)|fail|reject",
+        rf"{_NO}[^\w\n]*(?:a[^\w\n]*)?(?:success|succeed|pass|accept)|fail|reject",
         "[a-z_ ]{0,20}(?:success|succeeded|passed|achieved|fulfilled)[a-z_]{0,8}",
         "[a-z_]{0,20}(?:unsuccess|fail)[a-z_]{0,8}",
     ),
-    "answer": _Words("correct|right", rf"{_NO}\W*(?:correct|right)|wrong|false", "(?:is_?)?(?:correct|right)",
+    "answer": _Words("correct|right", rf"{_NO}[^\w\n]*(?:correct|right)|wrong|false", "(?:is_?)?(?:correct|right)",
                      "(?:is_?)?(?:incorrect|wrong)"),
     "fact": _Words("yes|true|holds", "no|false", "(?:is_?)?(?:holds|shown|true)", "(?:is_?)?(?:false|missing)"),
 }  # fmt: skip

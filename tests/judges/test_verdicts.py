@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tars_jax.judges import UnreadableVerdict
@@ -250,6 +250,7 @@ NO = (
     between=st.one_of(WORDS, st.text(max_size=40)),
     last=st.sampled_from(["", "\nVERDICT: SUCCESS", "\nVERDICT: FAILURE"]),
 )
+@example(pair=("Success!", "VERDICT: FAILURE"), turned=True, between="; no, ", last="\nVERDICT: FAILURE")
 def test_any_two_forms_that_contradict_are_unreadable(pair, turned, between, last) -> None:  # type: ignore[no-untyped-def]
     first, second = reversed(pair) if turned else pair
     with pytest.raises(UnreadableVerdict):
