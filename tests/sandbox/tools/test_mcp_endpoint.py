@@ -253,10 +253,12 @@ def test_a_client_that_is_killed_ends_its_command(tmp_path: Path, mode: str, hee
 def test_a_call_that_waits_for_its_turn_and_is_taken_back_interrupts_nobody(tmp_path: Path) -> None:
     async def work(url: str, machine: GuestMachine, endpoint: McpEndpoint) -> None:
         async with client(url) as one, client(url) as two:
-            first = asyncio.create_task(one.call_tool("execute_bash", {"command": "sleep 2; echo whole"}))
-            await until(lambda: running("sleep 2"))
+            waits = "touch began; until [ -e go ]; do sleep .1; done; echo whole"
+            first = asyncio.create_task(one.call_tool("execute_bash", {"command": waits}))
+            await until((tmp_path / "began").exists)
             with pytest.raises((mcp.MCPError, TimeoutError)):
                 await two.call_tool("execute_bash", {"command": "echo never > never"}, read_timeout_seconds=0.3)
+            (tmp_path / "go").touch()
             assert text(await first) == "whole"
             assert text(await one.call_tool("execute_bash", {"command": "echo next"})) == "next"
             assert not (tmp_path / "never").exists()
