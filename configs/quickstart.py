@@ -176,7 +176,7 @@ def get_config() -> ml_collections.ConfigDict:
             "group_std": True,  # a group's advantages are divided by its standard deviation
             "dynamic_sampling": False,  # groups whose members all did equally well are kept out of batches
             "normalize_advantages": True,  # over the batch; not those of groups
-            "gamma": 1.0,  # discount of a token
+            "gamma": 1.0,  # discount of a token, of those that a constraint left a choice of
             "length_adaptive": True,  # the policy's lambda depends on the length of the episode, by alpha
             "alpha": 1.5,
             "lambda_policy": 0.95,  # without length_adaptive

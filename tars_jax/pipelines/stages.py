@@ -174,6 +174,7 @@ def pretrain(context: RunContext, provider: TaskProvider, start_at: Path) -> Non
             patience=config.patience,
         ),
         checkpoints,
+        constraint=context.answer_constraint,
         known=provider.known,
         seed=context.config.seed,
         on_evaluation=on_evaluation,
