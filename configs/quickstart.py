@@ -166,7 +166,7 @@ def get_config() -> ml_collections.ConfigDict:
             "min_batch": 160,  # episodes
             "batch_steps": 0,  # of a batch at most: of longer episodes fewer are taken; 0: always min_batch
             "max_staleness": 1,  # updates that an episode may be behind when it starts
-            "strict_staleness": False,  # also when it is learned from: an update waits for those that would be staler
+            "in_order": False,  # a batch takes the episodes that began first; else those that end first
             "learning_rate": 1.5e-4,  # of the policy
             "value_learning_rate": 5e-4,  # of the value model
             # Every switch of the algorithm: docs/rl.md says what each does, and where it is from.

@@ -133,7 +133,7 @@ def choices(
     )
     seen = "pictures" if pictures else "text alone"
     rate, why = _learning_rate(scratch, has_weights, pictures)
-    shrinks = config.ppo.min_batch is None and not config.ppo.strict_staleness
+    shrinks = config.ppo.min_batch is None
     batch, of_batch = _episodes(BATCH_STEPS, begins if shrinks else expected, FEWEST, MOST), per_episode
     episodes, earned = (sum(getattr(shape.seen, name) for shape in shapes) for name in ("episodes", "earned"))
     evaluated, of_evaluated = _episodes(2000, expected, 40, 200), per_episode
