@@ -166,7 +166,7 @@ def get_config() -> ml_collections.ConfigDict:
             "min_batch": 160,  # episodes
             "batch_steps": 0,  # of a batch at most: of longer episodes fewer are taken; 0: always min_batch
             "max_staleness": 1,  # updates that an episode may be behind when it starts
-            "strict_staleness": False,  # also when it is learned from: an update waits for those that would be staler
+            "in_order": False,  # a batch takes the episodes that began first; else those that end first
             "learning_rate": 1.5e-4,  # of the policy
             "value_learning_rate": 5e-4,  # of the value model
             # Every switch of the algorithm: docs/rl.md says what each does, and where it is from.
@@ -176,7 +176,7 @@ def get_config() -> ml_collections.ConfigDict:
             "group_std": True,  # a group's advantages are divided by its standard deviation
             "dynamic_sampling": False,  # groups whose members all did equally well are kept out of batches
             "normalize_advantages": True,  # over the batch; not those of groups
-            "gamma": 1.0,  # discount of a token
+            "gamma": 1.0,  # discount of a token, of those that a constraint left a choice of
             "length_adaptive": True,  # the policy's lambda depends on the length of the episode, by alpha
             "alpha": 1.5,
             "lambda_policy": 0.95,  # without length_adaptive

@@ -132,6 +132,7 @@ def get_config() -> ml_collections.ConfigDict:
     config.value.episodes = placeholder(int)
     config.value.max_updates = placeholder(int)
     config.reward.scale = placeholder(float)
+    config.ppo.in_order = True  # where length goes with success, those that end first are no fair sample
     config.ppo.updates = placeholder(int)
     config.ppo.gamma = placeholder(float)
     config.ppo.min_batch = placeholder(int)

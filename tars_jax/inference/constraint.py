@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import flax.struct
 import jax
-import jax.numpy as jnp
 import numpy as np
 import outlines_core
 
@@ -38,8 +37,12 @@ class Constraints:
 
     def allowed(self, state: jax.Array, budget: jax.Array) -> jax.Array:
         """[V] bool: the tokens that leave an answer which can be completed; `budget` counts the token itself."""
+        return self.classes(state, budget)[self.token_class]
+
+    def classes(self, state: Any, budget: Any) -> Any:
+        """[..., C] bool: the classes of these tokens, of states and budgets [...]; arrays of NumPy's or of jax's."""
         after = self.next_state[state]
-        return ((after >= 0) & (self.distance[jnp.maximum(after, 0)] < budget))[self.token_class]
+        return (after >= 0) & (self.distance[after] < budget[..., None])
 
     def after(self, state: jax.Array, token: jax.Array) -> jax.Array:
         """The state behind an allowed token."""

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tars_jax.agent.grammar_plain import PLAIN
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.envs.registry import load_environment
+from tars_jax.inference.constraint import Constraints
 from tars_jax.pipelines.config import flatten
 from tars_jax.pipelines.environments import EnvironmentTasks
 from tars_jax.pipelines.probing import TaskShape, probe, probes
-from tars_jax.pipelines.sections import chat_format
+from tars_jax.pipelines.sections import chat_format, well_formed
 from tars_jax.pipelines.starts import starting_point
 from tars_jax.training import processes
+from tars_jax.training.constrained import AnswerConstraint
 from tars_jax.training.run_directory import RunDirectory
 
 MOST_TEXT = 1024  # tokens of an observation's text, whatever is seen
@@ -72,12 +74,16 @@ def chosen(config: Any) -> tuple[list[Choice], list[TaskShape] | None]:
     if not (unset := _unset(config)):
         return [], None
     tasks = EnvironmentTasks(config)
-    _, tokenizer, parent = starting_point(config.model.preset)
+    model, tokenizer, parent = starting_point(config.model.preset)
     forms = [choice for choice in _forms(tasks) if choice.field in unset]  # in which a few episodes are played
     config = filled(config, {choice.field: choice.value for choice in forms})
     writer = PromptWriter(tokenizer, 1, config.agent.show_budget, chat_format(tokenizer), MOST_TEXT)
     shapes = probe(config, writer, probes(config), chance=True)
-    found = choices(config, shapes, tasks.has_reference, parent is not None)
+
+    def constraints(thought: str) -> Constraints | None:
+        return well_formed([config.agent.grammar], tokenizer, model.vocabulary, shapes[0].space, thought)
+
+    found = choices(config, shapes, tasks.has_reference, parent is not None, constraints)
     return [*forms, *(choice for choice in found if choice.field in unset)], shapes
 
 
@@ -88,12 +94,19 @@ def _forms(tasks: EnvironmentTasks) -> list[Choice]:
     return [Choice("agent.grammar", PLAIN if said else "text", why), Choice("agent.show_budget", not said, why)]
 
 
-def choices(config: Any, shapes: Sequence[TaskShape], has_player: bool, has_weights: bool) -> list[Choice]:
+def choices(
+    config: Any,
+    shapes: Sequence[TaskShape],
+    has_player: bool,
+    has_weights: bool,
+    constraints: Callable[[str], Constraints | None],
+) -> list[Choice]:
     """Of every field that may be left open.
 
     Args:
       has_player: there is somebody who shows how it is done.
       has_weights: the policy begins with weights that have learned something.
+      constraints: under which answers are sampled whose thoughts are "never", "optional" or "required".
     """
     said = config.agent.grammar == PLAIN
     steps = max(shape.seen.steps for shape in shapes)
@@ -101,7 +114,8 @@ def choices(config: Any, shapes: Sequence[TaskShape], has_player: bool, has_weig
     text, shortest = max(shape.seen.text for shape in shapes), min(shape.seen.shortest for shape in shapes)
     even = steps >= EVEN and shortest == text
     pictures = any(shape.screenshot is not None for shape in shapes)
-    answer = max(max(shape.seen.answer, shape.answer) for shape in shapes)
+    spoken = max((each.answer for shape in shapes for each in (shape.seen, shape.shown) if each is not None), key=len)
+    answer = max(len(spoken), *(shape.answer for shape in shapes))
     imitates = (has_player and config.demonstrations.episodes != 0) or bool(config.demonstrations.datasets)
     scratch = not (imitates or has_weights)
     group = config.ppo.group_size * processes.count()
@@ -119,7 +133,7 @@ def choices(config: Any, shapes: Sequence[TaskShape], has_player: bool, has_weig
     )
     seen = "pictures" if pictures else "text alone"
     rate, why = _learning_rate(scratch, has_weights, pictures)
-    shrinks = config.ppo.min_batch is None and not config.ppo.strict_staleness
+    shrinks = config.ppo.min_batch is None
     batch, of_batch = _episodes(BATCH_STEPS, begins if shrinks else expected, FEWEST, MOST), per_episode
     episodes, earned = (sum(getattr(shape.seen, name) for shape in shapes) for name in ("episodes", "earned"))
     evaluated, of_evaluated = _episodes(2000, expected, 40, 200), per_episode
@@ -131,11 +145,20 @@ def choices(config: Any, shapes: Sequence[TaskShape], has_player: bool, has_weig
     size = max(each.size for each in played)
     digits = max(0, math.floor(math.log10(max(size, 1))))
     rewarded = max(each.rewarded for each in played)
-    gamma, of_gamma = _discount(config, rewarded, limit, answer)
+    thought = "never" if scratch else "optional"
+    longest = max(16, _multiple(answer * 1.25, 4)) if scratch else max(40, answer)
+
+    def decisions() -> int:
+        if not config.agent.constrained or (found := constraints(config.agent.thought or thought)) is None:
+            return answer
+        under = AnswerConstraint(found, found.start[config.agent.grammar], config.engine.max_new_tokens or longest)
+        return max(1, under.decisions(spoken))
+
+    gamma, of_gamma = _discount(config, rewarded, limit, decisions)
     return [
         Choice("task.max_steps", limit, "the environment's own limit"),
         Choice("task.evaluation_episodes", evaluated, of_evaluated),
-        Choice("agent.thought", "never" if scratch else "optional", beginning),
+        Choice("agent.thought", thought, beginning),
         Choice("agent.list_actions", has_weights, f"{beginning}: a list of calls {'tells' if has_weights else 'says'} "
                f"{'it what there is' if has_weights else 'nothing to it'}"),
         Choice("agent.max_steps", max(config.agent.min_steps, min(limit, MOST_TURNS) - 1 if said else 0),
@@ -143,8 +166,7 @@ def choices(config: Any, shapes: Sequence[TaskShape], has_player: bool, has_weig
         Choice("agent.max_observation_tokens",
                _multiple(min(MOST_TEXT, max(text + 2 if even else text * 1.5, not pictures)), 4),
                f"{'each' if even else 'the longest'} text that was seen has {text} tokens"),
-        Choice("engine.max_new_tokens", max(16, _multiple(answer * 1.25, 4)) if scratch else max(40, answer),
-               f"the longest answer that was seen has {answer} tokens"),
+        Choice("engine.max_new_tokens", longest, f"the longest answer that was seen has {answer} tokens"),
         Choice("browser.pages", 8 if pictures else 16, f"observations are {seen}"),
         Choice("demonstrations.episodes",
                *_demonstrations(begins, f"one takes {begins:.0f} steps", has_player, said and has_weights)),
@@ -164,13 +186,14 @@ def choices(config: Any, shapes: Sequence[TaskShape], has_player: bool, has_weig
     ]  # fmt: skip
 
 
-def _discount(config: Any, rewarded: float, limit: int, answer: int) -> tuple[float, str]:
-    """Of a token, or of a turn where that is the unit of credit."""
+def _discount(config: Any, rewarded: float, limit: int, decisions: Callable[[], int]) -> tuple[float, str]:
+    """Of a token that is chosen among several, or of a turn where that is the unit of credit."""
     if rewarded < 0.5 or limit <= HORIZON:
         return 1.0, "rewards come at the end" if rewarded < 0.5 else f"an episode has at most {limit} steps"
-    tokens = 1 if config.ppo.advantages == "turn" else answer
-    gamma = round(1 - 1 / (HORIZON * tokens), 6)
-    return gamma, f"{rewarded:.0%} of the steps have a reward, which counts for {HORIZON} steps of {tokens} tokens"
+    each = 1 if config.ppo.advantages == "turn" else decisions()
+    gamma = round(1 - 1 / (HORIZON * each), 6)
+    counts = f"which counts for {HORIZON} steps of {each} decision{'s' * (each != 1)}"
+    return gamma, f"{rewarded:.0%} of the steps have a reward, {counts}"
 
 
 def _passes(config: Any, steps: float, scratch: bool) -> tuple[int, int, str]:

@@ -44,7 +44,7 @@ class Seen:
     steps: float = 1.0  # of an episode, on average
     text: int = 0  # tokens of the longest text of an observation
     shortest: int = 0  # and of the shortest
-    answer: int = 0  # tokens of the longest answer
+    answer: tuple[int, ...] = ()  # the tokens of the longest answer
     reward: float = 0.0  # the largest of a step
     rewarded: float = 0.0  # the share of steps that earned or cost something, of the episode that has most
     size: float = 0.0  # the largest return of an episode, whatever its sign
@@ -143,8 +143,8 @@ class _Trial:
 
     async def played(
         self, environment: CheckedEnvironment, first: Observation, task: Task, player: Player
-    ) -> tuple[int, list[Transition]]:
-        """Tokens of the longest answer, and what followed on each. InputError for a space that cannot be called."""
+    ) -> tuple[tuple[int, ...], list[Transition]]:
+        """The tokens of the longest answer, and what followed on each. InputError for a space that cannot be called."""
         if self.grammar == PLAIN:
             require_text_call(environment.action_space)
         witness = _Witness(environment)
@@ -161,7 +161,7 @@ class _Trial:
                 instruction="",
                 space=environment.action_space,
             )
-        return max(longest_answer(window) for window in played.windows), witness.seen
+        return max(map(longest_answer, played.windows), key=len), witness.seen
 
     async def by_demonstrator(self, environment: CheckedEnvironment, first: Observation, task: Task) -> Seen:
         """What an episode that has begun is like when it is played by who shows how."""
@@ -172,13 +172,13 @@ class _Trial:
         """Of a new episode; of its beginning alone, where a call that chance makes up breaks the environment."""
         first = await _first(environment, task)
         short = dataclasses.replace(task, max_steps=min(task.max_steps, STEPS_BY_CHANCE))
-        answer, followed = 0, list[Transition]()
+        answer, followed = tuple[int, ...](), list[Transition]()
         with contextlib.suppress(EnvironmentFailure, ActionError):
             player = random_player(self.writer, self.grammar)
             answer, followed = await self.played(environment, first, short, player)
         return self.seen(first, answer, followed)
 
-    def seen(self, first: Observation, answer: int, followed: Sequence[Transition]) -> Seen:
+    def seen(self, first: Observation, answer: tuple[int, ...], followed: Sequence[Transition]) -> Seen:
         """Of one episode: its first observation, its longest answer, and what followed on each."""
         rewards = [transition.reward for transition in followed] or [0.0]
         lengths = [self.writer.length(text) for text in (first.text, *(each.observation.text for each in followed))]
@@ -230,7 +230,7 @@ async def _look(
         max_steps=tasks[0].max_steps,
         instruction=max(instructions, key=len),
         screenshot=max(sizes, key=lambda size: size[0] * size[1]) if sizes else None,
-        answer=max((each.answer for each in shown), default=0),
+        answer=max((len(each.answer) for each in shown), default=0),
         shown=_together(shown) if shown else None,
         space=space,
         varies=len(instructions) > 1,
@@ -245,7 +245,7 @@ def _together(seen: Sequence[Seen]) -> Seen:
         steps=sum(each.steps for each in seen) / len(seen),
         text=max(each.text for each in seen),
         shortest=min(each.shortest for each in seen),
-        answer=max(each.answer for each in seen),
+        answer=max((each.answer for each in seen), key=len),
         reward=max(each.reward for each in seen),
         rewarded=max(each.rewarded for each in seen),
         size=max(each.size for each in seen),
@@ -262,6 +262,8 @@ async def _first(environment: CheckedEnvironment, task: Task) -> Observation:
     return await environment.reset(task)
 
 
-def longest_answer(window: ContextWindow) -> int:
-    """Tokens of the longest answer in a window."""
-    return int(np.bincount(window.steps[window.action_mask]).max(initial=0))
+def longest_answer(window: ContextWindow) -> tuple[int, ...]:
+    """The tokens of the longest answer in a window."""
+    steps, tokens = window.steps[window.action_mask], window.tokens[window.action_mask]
+    longest = np.bincount(steps, minlength=1).argmax()
+    return tuple(tokens[steps == longest].tolist())

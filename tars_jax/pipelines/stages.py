@@ -174,6 +174,7 @@ def pretrain(context: RunContext, provider: TaskProvider, start_at: Path) -> Non
             patience=config.patience,
         ),
         checkpoints,
+        constraint=context.answer_constraint,
         known=provider.known,
         seed=context.config.seed,
         on_evaluation=on_evaluation,
@@ -220,7 +221,7 @@ def improve(context: RunContext, provider: TaskProvider, start_at: Path, value_a
     asked = PoolConfig(
         min_batch=config.min_batch // context.share.of,
         max_staleness=config.max_staleness,
-        strict=config.strict_staleness,
+        in_order=config.in_order,
         group_size=config.group_size,
         group_start=config.group_start,
         dynamic_sampling=config.dynamic_sampling,

@@ -151,7 +151,7 @@ def holding(config: Any, writer: PromptWriter, shapes: Sequence[TaskShape], reco
     windows = [window for trajectory in recorded for window in trajectory.windows]
     if not windows:
         return config
-    answers = [*map(longest_answer, windows), *(shape.answer for shape in shapes)]
+    answers = [*(len(longest_answer(window)) for window in windows), *(shape.answer for shape in shapes)]
     needs = {
         "row_length": -(-max(window.tokens.size for window in windows) // MULTIPLE) * MULTIPLE,
         "images_per_row": max(len(window.images) for window in windows),

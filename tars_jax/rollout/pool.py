@@ -13,9 +13,10 @@ members nothing, so the pool goes on without it until a batch is full. For one b
 groups for each of the batch's; after these it takes groups as they come. So an update ends, and does nothing, when all
 is solved or nothing is.
 
-Which batch a group gets into is decided by when it was complete. In a `strict` pool no token is learned from that is
-more than `max_staleness` versions old: a batch waits for as many of the old groups as would find no room in the batches
-that may still take them. They always find room, for no more of them can start (`claim`).
+Which batch a group gets into is decided by when it was complete: an update does not wait for long episodes, and a batch
+holds more of the short ones than are played. In a pool that is `in_order` it is decided by when the group began: what a
+batch holds says nothing of how long episodes last, and no token is learned from that is more than `max_staleness`
+versions old, as those that began no later find room in the batches until then (`claim`).
 
 An episode has finished when `INDEX.trajectory` stands in the folder: that file, not memory, is the event. What was
 consumed is kept by the learner's checkpoint, as the pool's ledger, so that weights and consumption can never disagree.
@@ -183,9 +184,9 @@ class RolloutPool:
             return self.changed.wait_for(self._has_batch, timeout)
 
     def take(self) -> list[Trajectory] | None:
-        """The `min_batch` trajectories of the groups that were complete first, in that order, or None while there are
-        fewer, or a `strict` pool waits for older ones. Failed members are left out: with groups a batch can be smaller
-        by them, and it is never empty.
+        """The `min_batch` trajectories of the groups that were complete first, or began first where the pool is
+        `in_order`; in that order, or None while these are not complete. Failed members are left out: with groups a
+        batch can be smaller by them, and it is never empty.
 
         They leave memory here, and are used up as soon as a checkpoint keeps the ledger; their files stay.
         """
@@ -275,17 +276,10 @@ class RolloutPool:
 
     def _next_batch(self) -> list[int] | None:
         """The groups of the next batch, None while it has to wait."""
-        size, chosen = self.groups, list[int]()
-        for begun in sorted(set(self._begun.values())) if self.config.strict else ():
-            older = {group for group, version in self._begun.items() if version <= begun}
-            room = (begun + self.config.max_staleness - len(self._consumed)) * size  # in the batches after this one
-            missing = min(len(older) - room, size) - len(older.intersection(chosen))
-            complete = [group for group in self._complete if group in older and group not in chosen]
-            if len(complete) < missing:
-                return None
-            chosen += complete[: max(missing, 0)]
-        chosen = list(dict.fromkeys([*chosen, *self._complete]))[:size]
-        return chosen if len(chosen) == size else None
+        # What was cut off begins anew, under a later version than its number says.
+        begun = sorted(self._begun, key=lambda group: (self._begun[group], group))
+        chosen = (begun if self.config.in_order else list(self._complete))[: self.groups]
+        return chosen if len(chosen) == self.groups and all(group in self._complete for group in chosen) else None
 
     def _members(self, group: int) -> range:
         return range(group * self.config.group_size, (group + 1) * self.config.group_size)

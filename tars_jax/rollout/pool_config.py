@@ -42,12 +42,13 @@ class PoolConfig:
     """Raises InputError for numbers that do not go together."""
 
     min_batch: int  # episodes of an update; with several processes, this one's alone
-    max_staleness: int  # updates that an episode may be behind when it starts; with `strict`, when it is learned from
+    # Updates that an episode may be behind when it starts; when it is learned from, if `in_order` and no `batch_steps`.
+    max_staleness: int
     group_size: int = 1  # episodes of one task
     dynamic_sampling: bool = False
     updates: int | None = None  # how many batches will be taken in all; None: no end is known
     share: Share = WHOLE  # which groups are this process's, where several fill one folder
-    strict: bool = False  # an update waits for episodes that the next one would find staler than `max_staleness`
+    in_order: bool = False  # a batch takes the episodes that began first, however long they last
     batch_steps: int = 0  # that a batch needs at most: of longer episodes fewer are taken; 0: always `min_batch`
     group_start: str = "reset"  # each episode by itself; or fork: from copies of one session, where environments can
 
@@ -61,8 +62,6 @@ class PoolConfig:
         check_fields(self, self.RULES, "pool")
         compared_by = "pool.dynamic_sampling" if self.dynamic_sampling else ""
         check_groups(self.group_size, self.min_batch, "pool.min_batch", compared_by, "pool")
-        if self.strict and self.batch_steps:
-            raise InputError(f"pool.batch_steps must be 0 in a strict pool; got {self.batch_steps}")
 
     @property
     def groups(self) -> int:

@@ -8,6 +8,7 @@ N trajectories, A action tokens of a trajectory.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 import jax
@@ -27,6 +28,10 @@ class Automaton(Protocol):
 
     def allowed(self, state: jax.Array, budget: jax.Array) -> jax.Array:
         """[V] bool: the tokens that could be drawn; `budget` counts the token itself."""
+        ...
+
+    def classes(self, state: Any, budget: Any) -> Any:
+        """[..., C] bool: the classes of these tokens, of states and budgets [...]."""
         ...
 
 
@@ -57,14 +62,34 @@ class AnswerConstraint:
     max_new_tokens: int  # of an answer
 
     def followed(self, packed: PackedBatch) -> PackedBatch:
-        """The batch whose rows say what the constraint left at each action token.
+        """The batch whose action tokens are decisions, and whose rows say what the constraint left at each.
 
-        From a token on that it forbids, the rest of an answer is free: somebody else wrote it.
+        Where it left one token, nothing was decided: that token is like one that was read, and has no part in losses,
+        means, lengths, nor in the time of GAE. From a token on that it forbids, the rest of an answer is free: somebody
+        else wrote it.
         """
-        automaton = self.automaton
-        token_class, next_state = np.asarray(automaton.token_class), np.asarray(automaton.next_state)
-        classes = token_class[packed.rows.inputs.tokens.ravel()[packed.action_index]]
-        begins = np.diff(packed.action_step, axis=1, prepend=-1) != 0
+        tokens = packed.rows.inputs.tokens.ravel()[packed.action_index]
+        states, budgets = self._follow(tokens, np.diff(packed.action_step, axis=1, prepend=-1) != 0)
+        decided = packed.action_valid & ~self._forced(states, budgets)
+        shape, at = packed.rows.action_mask.shape, packed.action_index[decided]
+        row_states, row_budgets = np.full(shape, FREE, np.int32), np.zeros(shape, np.int32)
+        row_states.ravel()[at], row_budgets.ravel()[at] = states[decided], budgets[decided]
+        action_mask = np.zeros(shape, bool)
+        action_mask.ravel()[at] = True
+        rows = packed.rows.replace(  # type: ignore[attr-defined]
+            action_mask=action_mask, states=row_states, budgets=row_budgets
+        )
+        return dataclasses.replace(packed, rows=rows, action_valid=decided)
+
+    def decisions(self, answer: Sequence[int]) -> int:
+        """How many tokens of one answer were chosen among several."""
+        tokens = np.asarray(answer, np.int64)[None]
+        return int((~self._forced(*self._follow(tokens, np.arange(tokens.size)[None] == 0))).sum())
+
+    def _follow(self, tokens: np.ndarray, begins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The state before each of tokens [N, A], and what was left of its answer's budget; `begins` where one does."""
+        token_class, next_state = np.asarray(self.automaton.token_class), np.asarray(self.automaton.next_state)
+        classes = token_class[tokens]
         states, budgets = np.zeros(classes.shape, np.int32), np.zeros(classes.shape, np.int32)
         state, budget = np.zeros(len(classes), np.int32), np.zeros(len(classes), np.int32)
         for place in range(classes.shape[1]):
@@ -73,8 +98,12 @@ class AnswerConstraint:
             after = next_state[state, classes[:, place]]
             states[:, place], budgets[:, place] = np.where(after < 0, FREE, state), budget
             state = np.where(after < 0, FREE, after)
-        shape, at = packed.rows.action_mask.shape, packed.action_index[packed.action_valid]
-        row_states, row_budgets = np.full(shape, FREE, np.int32), np.zeros(shape, np.int32)
-        row_states.ravel()[at], row_budgets.ravel()[at] = states[packed.action_valid], budgets[packed.action_valid]
-        rows = packed.rows.replace(states=row_states, budgets=row_budgets)  # type: ignore[attr-defined]
-        return dataclasses.replace(packed, rows=rows)
+        return states, budgets
+
+    def _forced(self, states: np.ndarray, budgets: np.ndarray) -> np.ndarray:
+        """[N, A] bool: the constraint left one token."""
+        token_class = np.asarray(self.automaton.token_class)
+        pairs, of_pair = np.unique(np.stack([states.ravel(), budgets.ravel()]), axis=1, return_inverse=True)
+        classes = np.asarray(self.automaton.classes(*pairs))
+        choices = classes @ np.bincount(token_class, minlength=classes.shape[1])
+        return (states != FREE) & (choices[of_pair.ravel()].reshape(states.shape) == 1)

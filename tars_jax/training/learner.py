@@ -15,7 +15,6 @@ import numpy as np
 from tars_jax import InputError
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters
-from tars_jax.rl import length_adaptive_lambda
 from tars_jax.training.constrained import AnswerConstraint
 from tars_jax.training.frozen_image_features import FrozenImageFeatures
 from tars_jax.training.metrics import require_finite
@@ -141,7 +140,7 @@ class PPOLearner:
             fetched = jax.device_get(collected)
             means = {name: float(np.mean([each[name] for each in fetched])) for name in fetched[0]}
         require_finite("ppo", version + 1, means)
-        described = {**describe(trajectories, version, self._rewards, config), "unpackable": float(len(unpackable))}
+        described = {**describe(trajectories, version, self._rewards), "unpackable": float(len(unpackable))}
         return policy, value, {**described, **prepared, **means}
 
 
@@ -172,13 +171,10 @@ def update_or_skip(
         return policy, value, {"unpackable": float(len(trajectories)), "idle_updates": float(idle + 1)}
 
 
-def describe(
-    trajectories: Sequence[Trajectory], version: int, rewards: RewardConfig, config: PPOConfig
-) -> dict[str, float]:
+def describe(trajectories: Sequence[Trajectory], version: int, rewards: RewardConfig) -> dict[str, float]:
     """What a batch of episodes looks like, before anything is learned from it."""
     steps = [step for trajectory in trajectories for step in trajectory.steps]
     sampled = np.concatenate([w.versions[w.action_mask] for each in trajectories for w in each.windows])
-    lengths = np.array([trajectory.num_action_tokens for trajectory in trajectories])
     described = {
         "success": np.mean([trajectory.succeeded for trajectory in trajectories]),
         "reward": np.mean([step_rewards(trajectory, rewards).sum() for trajectory in trajectories]) / rewards.scale,
@@ -188,8 +184,4 @@ def describe(
         "staleness": np.mean(version - sampled),
         "largest_staleness": np.max(version - sampled),
     }
-    if config.lambda_policy is None and config.uses_values:
-        if config.advantages == "turn":
-            lengths = np.array([len(trajectory.steps) for trajectory in trajectories])
-        described["lambda_clamped"] = np.mean(np.asarray(length_adaptive_lambda(lengths, config.alpha)) == 0)
     return {name: float(value) for name, value in described.items()}

@@ -42,7 +42,7 @@ class Rows:
     """Packed windows with what was recorded at sampling time."""
 
     inputs: Inputs  # [R, T]
-    action_mask: Array  # [R, T] bool: sampled tokens
+    action_mask: Array  # [R, T] bool: sampled tokens; with `states`, those that there was a choice of
     log_probs: Array  # [R, T] float32: behavior policy
     versions: Array  # [R, T] int32: of the behavior policy, -1 elsewhere
     # Of the constraint that the tokens were sampled under (constrained.py); None: there was none.
@@ -56,7 +56,7 @@ class PackedBatch:
 
     rows: Rows
     action_index: np.ndarray  # [N, A] int32 into the flattened [R * T]
-    action_valid: np.ndarray  # [N, A] bool
+    action_valid: np.ndarray  # [N, A] bool: no padding, and not forced by a constraint
     action_step: np.ndarray  # [N, A] int32: the step of each action token
 
 

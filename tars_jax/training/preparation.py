@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 import jax
 import numpy as np
 
-from tars_jax.rl import explained_variance, informative_group
+from tars_jax.rl import explained_variance, informative_group, length_adaptive_lambda, token_mean
 from tars_jax.training.packing import PackedBatch
 from tars_jax.training.placement import take_rows
 from tars_jax.training.ppo import Advantages, PPOBatch, PPOConfig
@@ -30,7 +30,8 @@ def prepare(
     advantage_fn: Callable[..., Advantages],
     reference_log_probs: np.ndarray | None = None,
 ) -> tuple[PPOBatch, dict[str, float]]:
-    """Scored rows [R, T] to a batch for `make_policy_update`, and what the batch looks like.
+    """Scored rows [R, T] to a batch for `make_policy_update`, and what the batch looks like: `decisions` are the tokens
+    of a step that the policy chose among several.
 
     `values` is None where there is no value model, `reference_log_probs` where there is no KL to a reference.
     """
@@ -39,10 +40,18 @@ def prepare(
     action_values, valid, groups = gather_actions(packed, values), packed.action_valid, task_groups(trajectories)
     found = advantage_fn(token_reward, action_values, valid, packed.action_step, groups)
     advantages, targets = np.asarray(found.advantages), np.asarray(found.targets)
-    metrics = {"advantage_std": float(found.deviation)}
+    decided = valid.sum(1)
+    metrics = {
+        "advantage_std": float(found.deviation),
+        "decisions": float(decided.sum() / max(sum(len(trajectory.steps) for trajectory in trajectories), 1)),
+    }
+    if config.uses_values and config.lambda_policy is None:
+        turns = np.array([len(trajectory.steps) for trajectory in trajectories])
+        lengths = turns if config.advantages == "turn" else decided
+        metrics["lambda_clamped"] = float(np.mean(np.asarray(length_adaptive_lambda(lengths, config.alpha)) == 0))
     if config.uses_values:
         metrics["explained_variance"] = float(explained_variance(found.returns, action_values, valid))
-        metrics["value_mean"] = float(action_values[valid].mean())
+        metrics["value_mean"] = float(token_mean(action_values, valid))
     else:
         metrics["informative_groups"] = _informative_share(token_reward.sum(1), groups)
     succeeded = np.array([trajectory.succeeded for trajectory in trajectories])

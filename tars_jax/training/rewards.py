@@ -60,14 +60,18 @@ def step_rewards(trajectory: Trajectory, config: RewardConfig) -> np.ndarray:
 
 
 def token_rewards(batch: PackedBatch, trajectories: Sequence[Trajectory], config: RewardConfig) -> np.ndarray:
-    """[N, A] float32: each step's reward at the step's last action token, 0 elsewhere.
+    """[N, A] float32: each step's reward at its last action token, 0 elsewhere.
+
+    A step in which nothing was decided (`constrained.py`) has none. Its reward belongs to the last token before it, and
+    to nobody where nothing was decided before.
 
     Raises InputError for answers that would lose a reward, or get one twice.
     """
     rewards = np.zeros(batch.action_index.shape, np.float32)
     for row, trajectory in enumerate(trajectories):
         check_answers(trajectory, f"trajectory {trajectory.id}")
-        steps = batch.action_step[row][batch.action_valid[row]]
-        last = np.flatnonzero(np.diff(steps, append=-1))
-        rewards[row, last] = step_rewards(trajectory, config)[steps[last]]
+        places = np.flatnonzero(batch.action_valid[row])
+        number = np.searchsorted(batch.action_step[row, places], np.arange(len(trajectory.steps)), side="right")
+        after = number > 0
+        np.add.at(rewards[row], places[number[after] - 1], step_rewards(trajectory, config)[after])
     return rewards

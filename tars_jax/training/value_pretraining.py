@@ -19,6 +19,7 @@ import numpy as np
 from tars_jax.model.policy import Parameters
 from tars_jax.rl import correlation, explained_variance, token_mean, value_loss
 from tars_jax.training.checkpoint import Checkpoints
+from tars_jax.training.constrained import AnswerConstraint
 from tars_jax.training.metrics import require_finite
 from tars_jax.training.packing import PackedBatch, Packer, Readable, Rows, map_rows, rows_of_update
 from tars_jax.training.placement import take_rows
@@ -77,19 +78,27 @@ def pretrain_value(
     config: ValuePretrainingConfig,
     checkpoints: Checkpoints,
     *,
+    constraint: AnswerConstraint | None = None,
     known: Known,
     seed: int,
     on_evaluation: Callable[[int, dict[str, float]], None],
 ) -> ValuePretrainingResult:
     """Fits a fresh value state, or goes on from the newest of `checkpoints`, which keep every evaluation.
 
-    `ppo` says how returns are discounted. `on_evaluation(updates, metrics)` sees each evaluation that is made, `known`
-    is the baseline's. Raises InputError if training diverges.
+    `ppo` says how returns are discounted, `constraint` what answers were sampled under. `on_evaluation(updates,
+    metrics)` sees each evaluation that is made, `known` is the baseline's. Raises InputError if training diverges.
     """
     readable, _ = packer.sort_out(trajectories)
     num_held_out = max(1, round(config.held_out * len(readable)))
-    batch, targets = _with_returns(readable[num_held_out:], packer, rewards, ppo, config.batch_rows)
-    check, check_targets = _with_returns(readable[:num_held_out], packer, rewards, ppo, config.batch_rows)
+
+    def with_returns(episodes: Sequence[Readable]) -> tuple[PackedBatch, np.ndarray]:
+        batch = packer.pack_read(episodes, config.batch_rows)
+        batch = batch if constraint is None else constraint.followed(batch)
+        of_tokens = token_rewards(batch, [each.trajectory for each in episodes], rewards)
+        return batch, np.asarray(return_fn(ppo)(of_tokens, batch.action_valid, batch.action_step))
+
+    batch, targets = with_returns(readable[num_held_out:])
+    check, check_targets = with_returns(readable[:num_held_out])
     trajectories = [each.trajectory for each in readable]
     training, held_out = trajectories[num_held_out:], trajectories[:num_held_out]
     target_rows = scatter_actions(batch, targets)
@@ -148,22 +157,14 @@ def best_of(history: Sequence[ValueEvaluation]) -> ValueEvaluation:
 
 def evaluate_values(updates: int, returns: np.ndarray, values: np.ndarray, valid: np.ndarray) -> ValueEvaluation:
     """What values [N, A] are worth, given the returns [N, A] of valid action tokens."""
-    first = (slice(None), slice(0, 1))
+    first = valid & (valid.cumsum(1) == 1)
     return ValueEvaluation(
         updates,
         value_loss=float(token_mean(jax.vmap(value_loss)(values, returns, valid), valid)),
         explained_variance=float(explained_variance(returns, values, valid)),
         correlation=float(correlation(returns, values, valid)),
-        correlation_at_start=float(correlation(returns[first], values[first], valid[first])),
+        correlation_at_start=float(correlation(returns, values, first)),
     )
-
-
-def _with_returns(
-    readable: Sequence[Readable], packer: Packer, rewards: RewardConfig, ppo: PPOConfig, rows: int
-) -> tuple[PackedBatch, np.ndarray]:
-    batch = packer.pack_read(readable, rows)
-    of_tokens = token_rewards(batch, [each.trajectory for each in readable], rewards)
-    return batch, np.asarray(return_fn(ppo)(of_tokens, batch.action_valid, batch.action_step))
 
 
 def _at_steps(batch: PackedBatch, returns: np.ndarray, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:

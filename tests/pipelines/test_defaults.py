@@ -132,9 +132,11 @@ def test_rewards_along_a_long_way_are_discounted_and_made_small() -> None:
     assert long["reward.scale"].value == longer["reward.scale"].value == 0.1  # thirty steps of 1
     assert "earn 30" in long["reward.scale"].reason
     assert long["ppo.gamma"].value == 1 and "at most 30 steps" in long["ppo.gamma"].reason
-    tokens = int(longer["ppo.gamma"].reason.split()[-2])
-    assert tokens > 5 and longer["ppo.gamma"].value == pytest.approx(1 - 1 / (100 * tokens), abs=1e-6)
-    assert values_of("Longer", "ppo.advantages=turn")["ppo.gamma"].value == 0.99
+    assert longer["ppo.gamma"].value == 0.99 and longer["ppo.gamma"].reason.endswith("100 steps of 1 decision")
+    free = values_of("Longer", "agent.constrained=False")["ppo.gamma"]
+    tokens = int(free.reason.split()[-2])
+    assert tokens > 5 and free.value == pytest.approx(1 - 1 / (100 * tokens), abs=1e-6)
+    assert values_of("Longer", "ppo.advantages=turn", "agent.constrained=False")["ppo.gamma"].value == 0.99
 
 
 def test_a_batch_holds_episodes_that_earn_something(monkeypatch: pytest.MonkeyPatch) -> None:

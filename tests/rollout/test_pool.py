@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import pathlib
 import threading
@@ -57,20 +58,45 @@ def test_claims_stop_at_the_staleness_bound(tmp_path: pathlib.Path) -> None:
     assert pool.claim(2) == 6
 
 
-def test_a_strict_pool_waits_for_the_last_batch_that_may_take_an_episode(tmp_path: pathlib.Path) -> None:
-    config = PoolConfig(min_batch=2, max_staleness=1, strict=True)
-    pool = RolloutPool(tmp_path, config)
+def test_a_pool_in_order_takes_what_began_first(tmp_path: pathlib.Path) -> None:
+    pool = RolloutPool(tmp_path, PoolConfig(min_batch=2, max_staleness=1, in_order=True))
     assert [pool.claim(0) for _ in range(4)] == [0, 1, 2, 3]
-    for index in (1, 2):
+    for index in (3, 2, 1):
         pool.finish(index, episode(index))
-    assert taken(pool) == [1, 2]  # 0 and 3 may wait for one update more
-    assert [pool.claim(1) for _ in range(2)] == [4, 5]
-    for index in (4, 5, 3):
-        pool.finish(index, episode(index))
-    assert pool.take() is None and not pool.wait(0)  # 0 began under version 0
-    pool.finish(0, episode(0))
-    assert taken(pool) == [3, 0]  # before those that were complete first
-    assert taken(pool) == [4, 5]
+    assert pool.take() is None and not pool.wait(0)  # the first one lasts
+    pool.abandon(0)
+    assert taken(pool) == [1, 2]  # what was cut off begins again
+    assert [pool.claim(1) for _ in range(3)] == [0, 4, 5]
+    pool.finish(5, episode(5))
+    assert pool.take() is None
+    pool.finish(0, episode(0, Outcome.FAILED))  # makes room for another one
+    pool.finish(4, episode(4))
+    assert taken(pool) == [3, 4]
+    assert pool.claim(1) == 6
+
+
+def test_batches_in_order_hold_as_many_long_episodes_as_are_begun(tmp_path: pathlib.Path) -> None:
+    """Every fourth one takes four times as long as the others."""
+
+    def long_ones(in_order: bool) -> list[int]:
+        pool = RolloutPool(tmp_path / str(in_order), PoolConfig(min_batch=4, max_staleness=1, in_order=in_order))
+        playing: dict[int, int] = {}
+        found = list[int]()
+        for moment in itertools.count():
+            while (index := pool.claim(len(found))) is not None:
+                playing[index] = moment + (4 if index % 4 == 0 else 1)
+            for index in [index for index, end in playing.items() if end <= moment]:
+                del playing[index]
+                pool.finish(index, episode(index))
+            if batch := taken(pool):
+                found.append(sum(index % 4 == 0 for index in batch))
+            if len(found) == 6:
+                return found
+        raise AssertionError
+
+    assert long_ones(True) == [1] * 6
+    as_they_end = long_ones(False)
+    assert as_they_end[0] == 0 and max(as_they_end) > 1
 
 
 @pytest.mark.slow
@@ -81,7 +107,7 @@ def test_a_strict_pool_waits_for_the_last_batch_that_may_take_an_episode(tmp_pat
     max_staleness=st.integers(0, 2),
 )
 @hypothesis.settings(deadline=None, max_examples=150)
-def test_no_token_of_a_strict_pool_is_staler_than_allowed_and_none_is_lost(
+def test_no_token_of_a_pool_in_order_is_staler_than_allowed_and_none_is_lost(
     tmp_path_factory: pytest.TempPathFactory,
     steps: list[tuple[str, int]],
     min_groups: int,
@@ -89,7 +115,7 @@ def test_no_token_of_a_strict_pool_is_staler_than_allowed_and_none_is_lost(
     max_staleness: int,
 ) -> None:
     """Whatever is fast, slow, lost or cut off; and the pool is not at a standstill while something is in flight."""
-    config = PoolConfig(min_groups * group_size, max_staleness, group_size, strict=True)
+    config = PoolConfig(min_groups * group_size, max_staleness, group_size, in_order=True)
     pool = RolloutPool(tmp_path_factory.mktemp("pool"), config)
     in_flight: dict[int, int] = {}  # number and the version that it began under
     finished: set[int] = set()
@@ -431,8 +457,6 @@ def test_longer_episodes_make_smaller_batches(tmp_path: pathlib.Path) -> None:
     config = PoolConfig(40, 0, 2, batch_steps=800)
     assert [config.groups_for(steps) for steps in (10, 25, 100, 400)] == [20, 16, 4, 4]
     assert PoolConfig(40, 0, 2).groups_for(100) == 20
-    with pytest.raises(InputError, match=r"pool\.batch_steps must be 0 in a strict pool; got 800"):
-        PoolConfig(40, 0, batch_steps=800, strict=True)
     pool = pool_in(tmp_path, min_batch=4, max_staleness=0)
     for _ in range(4):
         pool.finish(index := claimed(pool), episode(index))

@@ -1,12 +1,15 @@
 """What was sampled under a constraint has, in the learner, the probability that it had among what was allowed."""
 
 import asyncio
+import dataclasses
 import types
 from collections.abc import Sequence
 from typing import Any
 
+import chex
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from flax.core import FrozenDict
 
 from tars_jax.inference import Engine, EngineConfig, Sampled
@@ -16,8 +19,12 @@ from tars_jax.model.execution import Execution
 from tars_jax.model.policy import Parameters
 from tars_jax.training.constrained import Allowed, AnswerConstraint
 from tars_jax.training.log_probs import token_statistics
+from tars_jax.training.optimizers import OptimizerConfig, make_optimizer
 from tars_jax.training.packing import PackedBatch, Packer, PackingConfig
-from tars_jax.training.ppo import make_score_fn
+from tars_jax.training.ppo import PPOConfig, make_advantage_fn, make_policy_update, make_score_fn
+from tars_jax.training.preparation import prepare
+from tars_jax.training.rewards import RewardConfig
+from tars_jax.training.state import init_train_state
 from tars_jax.trajectory import ContextWindow, Outcome, Step, Trajectory
 
 STOP, ASKED = 3, 9
@@ -31,8 +38,8 @@ LETTERS = Constraints(
 CONSTRAINT = AnswerConstraint(LETTERS, 1, 3)
 
 
-def packed(model: ModelConfig, answers: Sequence[tuple[Sequence[int], Sequence[float]]]) -> PackedBatch:
-    """One trajectory in one window, in which each answer, tokens with their log-probabilities, follows the token 9."""
+def played(answers: Sequence[tuple[Sequence[int], Sequence[float]]], rewards: Sequence[float] = ()) -> Trajectory:
+    """In one window, in which each answer, tokens with their log-probabilities, follows the token 9."""
     columns: list[tuple[int, bool, float, int]] = []
     for step, (tokens, log_probs) in enumerate(answers):
         drawn = zip(tokens, log_probs, strict=True)
@@ -42,19 +49,78 @@ def packed(model: ModelConfig, answers: Sequence[tuple[Sequence[int], Sequence[f
         read.astype(np.int32), mask, scores.astype(np.float32), np.where(mask, 0, -1).astype(np.int32),
         steps.astype(np.int32), (),
     )  # fmt: skip
-    made = tuple(Step(b"", "", "", "", None, 0.0, 0, True, {}) for _ in answers)
-    trajectory = Trajectory("made", {}, (window,), made, Outcome.FINISHED, 1.0)
-    return CONSTRAINT.followed(Packer(model, PackingConfig(16, 1), image=5).pack([trajectory], 1))
+    of_steps = rewards or [0.0] * len(answers)
+    made = tuple(Step(b"", "", "", "", None, reward, 0, True, {}) for reward in of_steps)
+    return Trajectory("made", {}, (window,), made, Outcome.FINISHED, 1.0, success=True)
+
+
+def in_rows(model: ModelConfig, trajectory: Trajectory) -> PackedBatch:
+    return Packer(model, PackingConfig(16, 1), image=5).pack([trajectory], 1)
+
+
+def packed(model: ModelConfig, answers: Sequence[tuple[Sequence[int], Sequence[float]]]) -> PackedBatch:
+    return CONSTRAINT.followed(in_rows(model, played(answers)))
 
 
 def written(*tokens: int) -> tuple[Sequence[int], Sequence[float]]:
     return tokens, [-1.0] * len(tokens)
 
 
-def test_states_and_budgets_by_hand(tiny_model: ModelConfig) -> None:
-    rows = packed(tiny_model, [written(1, 2, 3), written(2, 3)]).rows
-    np.testing.assert_array_equal(rows.states[0, :8], [0, 1, 2, 3, 0, 1, 2, 0])
-    np.testing.assert_array_equal(rows.budgets[0, :8], [0, 3, 2, 1, 0, 3, 2, 0])
+def test_states_and_budgets_of_decisions_by_hand(tiny_model: ModelConfig) -> None:
+    """Behind two letters only the end may come: nobody chose it."""
+    batch = packed(tiny_model, [written(1, 2, 3), written(2, 3)])
+    np.testing.assert_array_equal(batch.rows.states[0, :8], [0, 1, 2, 0, 0, 1, 2, 0])
+    np.testing.assert_array_equal(batch.rows.budgets[0, :8], [0, 3, 2, 0, 0, 3, 2, 0])
+    np.testing.assert_array_equal(batch.rows.action_mask[0, :8], [0, 1, 1, 0, 0, 1, 1, 0])
+    np.testing.assert_array_equal(batch.action_valid[0, :6], [1, 1, 0, 1, 1, 0])
+
+
+def test_decisions_of_an_answer_by_hand() -> None:
+    assert CONSTRAINT.decisions([1, 2, 3]) == CONSTRAINT.decisions([2, 3]) == 2
+    assert dataclasses.replace(CONSTRAINT, max_new_tokens=2).decisions([2, 3]) == 1  # no room for a second letter
+    assert dataclasses.replace(CONSTRAINT, start=3).decisions([3]) == CONSTRAINT.decisions([]) == 0
+    assert CONSTRAINT.decisions([7, 3]) == 2  # somebody else's
+
+
+@pytest.mark.parametrize(("advantages", "aggregation"), [("gae", "token"), ("turn", "sequence"), ("group", "token")])
+def test_forced_tokens_teach_nothing(
+    tiny_model: ModelConfig, tiny_parameters: Parameters, advantages: str, aggregation: str
+) -> None:
+    """An answer has the advantages, the targets and the gradient that it has where its forced token was only read."""
+    config = PPOConfig(advantages=advantages, aggregation=aggregation, gamma=0.9, lambda_policy=0.8, lambda_critic=0.7,
+                       positive_weight=0.5, entropy_bonus=0.1, normalize_advantages=False)  # fmt: skip
+    whole = played([written(1, 2, 3), written(2, 3)], [0.25, 1.0])
+    (window,) = whole.windows
+    mask = window.action_mask & (np.arange(window.tokens.size) != 3)
+    free = dataclasses.replace(whole, windows=(dataclasses.replace(window, action_mask=mask),))
+    followed, read = CONSTRAINT.followed(in_rows(tiny_model, whole)), in_rows(tiny_model, free)
+    told: Any = dataclasses.replace(read.rows, states=followed.rows.states, budgets=followed.rows.budgets)
+    optimizer = make_optimizer(OptimizerConfig(1e-2, warmup=0))
+    update, found = make_policy_update(tiny_model, optimizer, config, LETTERS), []
+    for batch, trajectory in ((followed, whole), (dataclasses.replace(read, rows=told), free)):
+        log_probs = np.asarray(make_score_fn(tiny_model, LETTERS)(tiny_parameters, batch.rows))
+        values = np.sin(np.arange(16, dtype=np.float32))[None] if config.uses_values else None
+        prepared, metrics = prepare(
+            batch, [trajectory], log_probs, values, config, RewardConfig(), make_advantage_fn(config)
+        )
+        state, of_update = update(init_train_state(tiny_parameters, optimizer), prepared)
+        found.append((prepared.advantages, prepared.value_targets, metrics, of_update, state.parameters))
+    assert found[0][2]["decisions"] == 2 and float(found[0][3]["entropy"]) > 0.1
+    chex.assert_trees_all_close(*found, rtol=1e-5, atol=1e-7)
+
+
+def test_answers_without_a_decision_teach_nothing(tiny_model: ModelConfig, tiny_parameters: Parameters) -> None:
+    config = PPOConfig(positive_weight=0.5, router_aux_loss_weight=0.0)
+    trajectory = played([written(3), written(3)], [0.0, 1.0])
+    batch = dataclasses.replace(CONSTRAINT, start=3).followed(in_rows(tiny_model, trajectory))
+    zeros = np.zeros((1, 16), np.float32)
+    prepared, metrics = prepare(batch, [trajectory], zeros, zeros, config, RewardConfig(), make_advantage_fn(config))
+    assert metrics["decisions"] == 0 and np.isfinite(list(metrics.values())).all()
+    optimizer = make_optimizer(OptimizerConfig(1e-2, warmup=0))
+    _, metrics = make_policy_update(tiny_model, optimizer, config, LETTERS)(
+        init_train_state(tiny_parameters, optimizer), prepared
+    )
+    assert metrics["gradient_norm"] == 0
 
 
 def test_what_somebody_else_wrote_is_free(tiny_model: ModelConfig) -> None:

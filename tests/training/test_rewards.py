@@ -40,6 +40,20 @@ def test_rewards_stand_at_the_last_token_of_their_step(
     np.testing.assert_allclose(token_rewards(packed, trajectories, CONFIG), expected, atol=1e-6)
 
 
+def test_a_step_without_a_decision_gives_its_reward_to_the_last_one_before(
+    tiny_model: ModelConfig, episode: Callable[..., Trajectory]
+) -> None:
+    """Of steps of 2, 3, 1 and 2 tokens only the second one, at its first two, and the last one decided anything."""
+    windows = [[(0, [7] * 2), (1, [7] * 3)], [(2, [7]), (3, [7] * 2)]]
+    trajectories = [episode(windows, [8, 1, 2, 4])]
+    packed = Packer(tiny_model, PackingConfig(20, 1), image=5).pack(trajectories, 1)
+    packed.action_valid[0, [0, 1, 4, 5]] = False
+    expected = np.zeros((1, 64))
+    expected[0, [3, 7]] = [1 + 2, 4]
+    plain = RewardConfig(length_penalty=0)
+    np.testing.assert_allclose(token_rewards(packed, trajectories, plain), expected, atol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("windows", "rewards", "message"),
     [

@@ -7,10 +7,13 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax.core import FrozenDict
 
+from tars_jax.inference.constraint import Constraints
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters
 from tars_jax.training.checkpoint import Checkpoints
+from tars_jax.training.constrained import AnswerConstraint
 from tars_jax.training.packing import Packer, PackingConfig, Rows
 from tars_jax.training.ppo_config import PPOConfig
 from tars_jax.training.rewards import RewardConfig
@@ -54,6 +57,49 @@ def test_an_evaluation_by_hand() -> None:
     assert found.explained_variance == pytest.approx(1 - (0.09 - 1 / 36) / (2 / 9), abs=1e-6)
     assert found.correlation == pytest.approx(np.corrcoef([1, 1, 0], [0.9, 0.5, 0.1])[0, 1], abs=1e-6)
     assert found.correlation_at_start == pytest.approx(1, abs=1e-6)
+    later = [
+        np.insert(column, 0, filler, axis=1)
+        for column, filler in ((returns, 9), (values, 0), (~np.isnan(values), False))
+    ]
+    assert evaluate_values(7, *later) == found  # where the first token was no decision
+
+
+def test_forced_tokens_are_no_part_of_it(
+    tiny_model: ModelConfig, episode: Callable[..., Trajectory], tmp_path: pathlib.Path
+) -> None:
+    """Every answer is an 8 or a 9, then the stop token, which nobody chose: with a discount of 0.5 the one decision of
+    an episode is worth all of its reward."""
+    table = Constraints(
+        token_class=np.array([0] * 3 + [2] + [0] * 4 + [1, 1] + [0] * 22, np.int32),
+        next_state=np.array([[0, 0, 0], [-1, 2, -1], [-1, -1, 3], [-1, -1, -1]], np.int32),
+        distance=np.array([0, 2, 1, 0], np.int32),
+        start=FrozenDict({"answer": 1}),
+    )
+    seen: list[ValueBatch] = []
+
+    def update(state: TrainState, batch: ValueBatch) -> tuple[TrainState, Any]:
+        seen.append(batch)
+        return state, {"value_loss": 0.0, "explained_variance": 0.0}
+
+    found = pretrain_value(
+        TrainState({"won": jnp.float32(0)}, (), jnp.int32(0)),
+        update,
+        lambda parameters, rows: np.where(rows.inputs.tokens == 8, 1.0, 0.0),
+        [episode([[(0, [8 + number % 2, 3])]], [float(number % 2 == 0)]) for number in range(20)],
+        Packer(tiny_model, PackingConfig(8, 1), image=5),
+        RewardConfig(),
+        PPOConfig(gamma=0.5),
+        ValuePretrainingConfig(max_updates=1, batch_rows=4),
+        Checkpoints(tmp_path),
+        constraint=AnswerConstraint(table, 1, 2),
+        known=lambda task, step: 0,
+        seed=0,
+        on_evaluation=lambda updates, metrics: None,
+    )
+    rows = seen[0].rows
+    np.testing.assert_array_equal(rows.action_mask, np.isin(rows.inputs.tokens, [8, 9]))
+    np.testing.assert_array_equal(seen[0].targets, rows.inputs.tokens == 8)
+    assert found.best.explained_variance == found.best.correlation == found.best.correlation_at_start == 1
 
 
 @pytest.mark.slow
