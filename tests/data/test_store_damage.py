@@ -132,6 +132,17 @@ def step(**change: Any) -> Step:
         ({"task": {"options": {"speed": float("nan")}}}, "field task must be JSON of finite numbers"),
         ({"task": {"options": {1: 2, "a": 3}}}, "field task must be JSON"),
         ({"id": "\ud83d"}, "field id must be JSON of .* texts that have a UTF-8 form"),
+        ({"metadata": {"environment_success": "yes"}},
+         "field metadata.environment_success must be True, False or None; got 'yes'"),
+        ({"metadata": {"environment_success": 1}}, "metadata.environment_success must be True, False or None; got 1"),
+        ({"metadata": {"environment_reward": "1"}}, "field metadata.environment_reward must be a finite number"),
+        ({"metadata": {"judge": {"name": "a"}}}, "field metadata.judge must be text .*; got {'name': 'a'}"),
+        ({"metadata": {"judge": "a", "judge_version": 2}}, "field metadata.judge_version must be text .*; got 2"),
+        ({"metadata": {"judge": "a" * 2**20}}, "field metadata.judge must be text .* of at most 4096 characters"),
+        ({"metadata": {"instruction": ["go"]}}, "field metadata.instruction must be text"),
+        ({"metadata": {"held_out": "no"}}, "field metadata.held_out must be True or False; got 'no'"),
+        ({"metadata": {"purpose": "eval"}}, "field metadata.purpose must be training or evaluation; got 'eval'"),
+        ({"id": "a" * 2**20}, "field id must be text .* of at most 4096 characters"),
         ({"metadata": {"judge": "\ud83d"}}, "field metadata must be JSON of .* texts that have a UTF-8 form"),
         ({"metadata": {"a": [{"b": float("-inf")}]}}, "field metadata must be JSON of finite numbers"),
         ({"metadata": {"a": 10**5000}}, "field metadata must be JSON of finite numbers .* of thousands of digits"),
@@ -185,6 +196,14 @@ def test_what_is_said_by_names_of_no_text_is_refused(tmp_path: Path) -> None:
             lambda: Verdict(True, "judge", "\ud83d"),
             lambda: store.assign("s\ud83d", "1", [id]),
             lambda: store.assign("s", "\ud83d", [id]),
+            lambda: store.assign("", "1", [id]),
+            lambda: store.assign("s", "", [id]),
+            lambda: store.assign("s", "1" * 2**20, [id]),
+            lambda: store.reassign("1" * 2**20, {"s": [id]}),
+            lambda: store.reassign("1", {"": [id]}),
+            lambda: store.judge({id: Verdict(True, "judge", "a" * 2**20)}),
+            lambda: store.add([played(1, True)], Origin(run="a" * 2**20)),
+            lambda: store.add([played(1, True)], verdicts={"played 1": nothing}),
             lambda: store.assign("s", "1", ["\ud83d"]),
             lambda: store.assign("s", "1", [id, nothing]),
             lambda: store.assign("s", "1", [listed]),
@@ -272,6 +291,24 @@ def test_a_record_of_a_newer_version_is_no_damage(tmp_path: Path, monkeypatch: p
             NewerFormat, match="field format must be .* or older; got 'tars_jax trajectory 3', of a newer"
         ):
             tried()
+
+
+def test_what_an_earlier_version_took_is_read(tmp_path: Path) -> None:
+    """What is refused today may stand in a store."""
+    path = tmp_path / "store"
+    with Store(path, create=True) as store:
+        (id,) = store.add([played(0, True)])
+        with store.journal.locked():
+            store.journal.append([{"assign": [id], "set": "", "batch": "1" * 10_000}])
+            said = {"value": False, "kind": "annotator", "name": "a" * 9000}
+            store.journal.append([{"verdict": said, "episode": id}])
+    assert check(path) == []
+    with Store(path) as again:
+        assert again.members("") == [id] and again.count("verdict=0") == 1
+    (path / "index.sqlite").unlink()
+    repair(path)
+    with Store(path) as again:
+        assert again.members("") == [id] and again.count("verdict=0") == 1
 
 
 # ---- damage

@@ -100,10 +100,14 @@ def cut_within_a_line(path: Path) -> None:
     os.truncate(path / "journal.jsonl", (path / "journal.jsonl").stat().st_size - 5)
 
 
+def head_over_journal(path: Path) -> None:
+    shutil.copyfile(path / "journal.head", path / "journal.jsonl")
+
+
 DAMAGES = {
     "cut": cut(3), "cut to one": cut(1), "empty": cut(0), "missing": lose_journal, "last": cut(LINES - 1),
     "hold-out": without(4), "two in the middle": without(4, 5), "first": without(1), "apart": without(2, 6),
-    "torn": cut_within_a_line,
+    "torn": cut_within_a_line, "its head's bytes": head_over_journal,
 }  # fmt: skip
 
 
@@ -117,7 +121,7 @@ def test_lost_lines_are_noticed_named_and_taken_back_from_the_index(
     assert_refused(path)
     found = check(path)
     lost = [each for problem in found if problem.kind == "journal" for each in problem.lost]
-    if name in ("cut", "cut to one", "empty", "missing", "two in the middle"):
+    if name in ("cut", "cut to one", "empty", "missing", "two in the middle", "its head's bytes"):
         assert any(re.fullmatch("the hold-out of 1 tasks: [0-9a-f]{32}", each) for each in lost)
         assert any(each.startswith("the verdict False of annotator ada on ") for each in lost)
         assert all("repair takes back what the index knows" in problem.what for problem in found if problem.lost)
@@ -134,7 +138,7 @@ def test_lost_lines_are_noticed_without_an_index(name: str, whole: tuple[Path, K
     DAMAGES[name](path)
     lose_index(path)
     assert_refused(path)
-    (found,) = [problem for problem in check(path) if problem.kind == "journal"]
+    *_, found = [problem for problem in check(path) if problem.kind == "journal"]
     assert found.lost == (
         "what they said, hold-outs, verdicts and assignments perhaps among it: hold out again what has to be",
     )
@@ -182,16 +186,30 @@ def test_what_opening_refuses_check_finds_and_repair_mends(name: str, whole: tup
     assert check(path) == [] and kept(path) == whole[1]
 
 
-def test_lines_in_another_order_are_noticed(whole: tuple[Path, Kept], tmp_path: Path) -> None:
-    """An index that has them in the right one is not made from them again."""
+@pytest.mark.parametrize("index", [True, False])
+@pytest.mark.parametrize("first", range(LINES - 1))
+def test_lines_in_another_order_are_noticed(first: int, index: bool, whole: tuple[Path, Kept], tmp_path: Path) -> None:
+    """Also beside an index that has them in the right one."""
     path = copied(whole, tmp_path)
     lines = written(path)
-    write(path, [*lines[:3], lines[4], lines[3], *lines[5:]])
-    assert kept(path) == whole[1] and {problem.kind for problem in check(path)} == {"journal"}
-    lose_index(path)
+    lines[first], lines[first + 1] = lines[first + 1], lines[first]
+    write(path, lines)
+    if not index:
+        lose_index(path)
     assert_refused(path)
+    assert "journal" in {problem.kind for problem in check(path)}
     repair(path)
-    assert check(path) == [] and kept(path).held_out
+    assert check(path) == [] and kept(path) == whole[1]
+
+
+def test_a_line_that_was_changed_is_noticed_beside_a_whole_index(whole: tuple[Path, Kept], tmp_path: Path) -> None:
+    path = copied(whole, tmp_path)
+    lines = written(path)
+    write(path, [*lines[:3], lines[3].replace(b"hold_out", b"hold_off"), *lines[4:]])
+    with pytest.raises(InputError, match="must be an event with its checksum; .*repair sets it aside"):
+        Store(path)
+    repair(path)
+    assert check(path) == [] and kept(path) == whole[1]  # the index knew it
 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))

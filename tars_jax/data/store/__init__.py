@@ -23,6 +23,7 @@ from typing import Any, Self
 import numpy as np
 
 from tars_jax import InputError
+from tars_jax.data.store.gate import check_set, check_verdicts
 from tars_jax.data.store.index import Index
 from tars_jax.data.store.journal import FILE as JOURNAL
 from tars_jax.data.store.journal import HEAD, INDEX, Journal
@@ -45,7 +46,7 @@ from tars_jax.data.store.records import (
 from tars_jax.data.store.unnumbered import say_what_nothing_tells
 from tars_jax.data.store.verdicts import Verdict, own_verdict
 from tars_jax.environment import Task
-from tars_jax.json_fields import is_text, shown
+from tars_jax.json_fields import shown
 from tars_jax.tasks.splits import EVAL, split_of
 from tars_jax.trajectory import Trajectory
 
@@ -82,9 +83,10 @@ class Store:
                 self.journal.follow()
         elif not self.journal.is_writable or not self.journal.file.is_file():
             self.journal.require_whole()
-        elif self.journal.next.exists() or self.journal.shortfall():
+            self.journal.require_links()
+        elif self.journal.next.exists() or self.journal.shortfall() or not self.journal.is_linked():
             with self.journal.locked():  # which finishes it, or looks again while nobody writes
-                pass
+                self.journal.require_links()
         say_what_nothing_tells(self.journal)
         self.index = Index(self.path, self.journal)
         self._refresh()
@@ -113,6 +115,8 @@ class Store:
         with its episode. Raises InputError for a trajectory that contradicts itself or could not be read back as it is;
         those before it are kept.
         """
+        for id, said in (verdicts or {}).items():
+            check_verdicts(said, shown(id))
         ids: list[str] = []
         batch: list[Record] = []
         try:
@@ -135,10 +139,7 @@ class Store:
             events: list[dict[str, Any]] = []
             for id, said in verdicts.items():
                 self._require(id)
-                given = [said] if isinstance(said, Verdict) else said
-                if not isinstance(given, Sequence) or not all(isinstance(each, Verdict) for each in given):
-                    raise InputError(f"what is said of {id[:12]} must be a Verdict or several; got {shown(said)}")
-                events += self._said(id, given)
+                events += self._said(id, check_verdicts(said, id[:12]))
             self.journal.append(events)
 
     def hold_out(self, tasks: Iterable[Task | Mapping[str, Any] | Trajectory]) -> None:
@@ -293,9 +294,7 @@ class Store:
 
     def _assigned(self, name: str, batch: str, ids: Sequence[str]) -> list[dict[str, Any]]:
         """The event by which a set gets a batch; none where it has it."""
-        for field, value in {"set": name, "batch": batch}.items():
-            if not is_text(value):
-                raise InputError(f"{field} must be text that has a UTF-8 form; got {shown(value)}")
+        check_set(name, batch)
         if self.index.rows("SELECT 1 FROM batches WHERE name = ? AND batch = ?", (name, batch)):
             return []
         self._require_trainable(ids, name)

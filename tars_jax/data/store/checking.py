@@ -20,6 +20,8 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.data.store import Store, is_store
 from tars_jax.data.store.events import EVENTS, Event, checked, told
+from tars_jax.data.store.head import FILE as HEAD
+from tars_jax.data.store.head import decoded_end
 from tars_jax.data.store.index import FILE as INDEX
 from tars_jax.data.store.index import TABLES, Index
 from tars_jax.data.store.journal import Journal, Line
@@ -93,7 +95,7 @@ def _found(path: Path, journal: Journal, on_episode: Heard) -> list[Problem]:
     problems += _file_problems(path, events, on_episode)
     if not lost:
         return problems
-    said = _said_by_lost(path, journal, list(events.values()), problems)
+    said = _said_by_lost(path, journal, _in_order(lines, events), problems)
     what = f"{'; '.join(lost)}; {_TAKEN_BACK if said else _UNKNOWN}"
     named = {each for problem in bad for each in problem.lost}
     said = [each for each in said if each not in named] or ([] if said else [_MAY_BE_LOST])
@@ -143,7 +145,7 @@ def repair(path: Path, on_episode: Heard = lambda done, episodes: None) -> list[
         if bad := [line for line in lines if line.number not in events]:
             with open(aside / "lines", "ab") as kept:
                 kept.writelines(line.text for line in bad)
-        anew = _repaired(path, list(events.values()), problems)
+        anew = _repaired(path, _in_order(lines, events), problems)
         if any(problem.kind == "journal" for problem in problems):
             anew += recalled(known_to(journal), anew)
         for problem in problems:
@@ -199,6 +201,9 @@ def _sorted_out(journal: Journal, lines: Sequence[Line]) -> tuple[dict[int, Even
             problems.append(Problem("journal", journal.file, f"{where} stands there twice: {line.text[:40]!r}"))
             continue
         seen.add(line.text)
+        if decoded_end(line.text) is not None:
+            problems.append(Problem("journal", journal.file, f"{where} is one of {HEAD}: the file was overwritten"))
+            continue
         if line.event is None:
             problems.append(
                 Problem("journal", journal.file, f"{where} is damaged: {line.text[:40]!r}", lost=_said(line.text))
@@ -212,6 +217,17 @@ def _sorted_out(journal: Journal, lines: Sequence[Line]) -> tuple[dict[int, Even
             what = f"{where} says what no table can hold: {error}"
             problems.append(Problem("journal", journal.file, what, lost=_said(line.text)))
     return events, problems
+
+
+def _in_order(lines: Sequence[Line], events: Mapping[int, Event]) -> list[Event]:
+    """By the numbers that the lines were written with, whatever place they have: who left a set had joined it before.
+    Lines of earlier versions stay behind those that they follow."""
+    placed, last = [], 0
+    for line in lines:
+        if line.number in events:
+            last = decoded(line.text).number or last
+            placed.append((last, events[line.number]))
+    return [event for _, event in sorted(placed, key=lambda each: each[0])]
 
 
 def _said(text: bytes) -> tuple[str, ...]:

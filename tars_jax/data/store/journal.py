@@ -11,6 +11,7 @@ processes; so the order of lines is the order of events, and the index is nothin
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import fcntl
 import os
@@ -22,7 +23,7 @@ from tars_jax import InputError
 from tars_jax.data.store.events import Event, checked
 from tars_jax.data.store.head import FILE as HEAD
 from tars_jax.data.store.head import NOTHING, End, decoded_end, read_head
-from tars_jax.data.store.lines import Written, checksum_of, decoded
+from tars_jax.data.store.lines import Written, checksum_of, decoded, is_whole, link_of
 from tars_jax.files import write_atomic
 from tars_jax.launcher import LAUNCHER
 from tars_jax.trajectory.files import NewerFormat
@@ -174,6 +175,26 @@ class Journal:
         if what := self.shortfall():
             raise self.lost(what)
 
+    def is_linked(self) -> bool:
+        """Whether each line is whole and follows the one before it, by checksums alone, as a store of a million lines
+        is to open soon. While others replace the lines it may be wrong."""
+        if not self.file.is_file():
+            return True
+        before = NOTHING.checksum.encode()
+        with open(self.file, "rb") as stream:
+            for line in stream:
+                if not line.endswith(b"\n"):
+                    return True
+                if link_of(line) not in (before, b"") or not is_whole(line):
+                    return False
+                before = line[:8]
+        return True
+
+    def require_links(self) -> None:
+        """Raises InputError where lines are damaged, or stand in another order; NewerFormat as `events` does."""
+        if not self.is_linked():
+            collections.deque(self.events(), 0)
+
     def lost(self, what: str) -> InputError:
         return InputError(f"{self.file} must have all lines that were written; got one of which {what}; {ADVICE}")
 
@@ -233,6 +254,8 @@ class Journal:
                     if not text.endswith(b"\n"):
                         return
                     written = decoded(text)
+                    if decoded_end(text) is not None:  # of the head, copied over the lines
+                        written = written._replace(event=None)
                     yield Line(number, end.size, written.event, text, end.gap(written))
                     end = end.after(written, len(text))
         except OSError as error:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import zlib
 from typing import Any, NamedTuple
 
 from tars_jax.data.store.events import Event
 
 _NUMBER, _AFTER = b"line", b"after"
+_LINK = re.compile(rb',"line":[0-9]+,"after":"([^"]*)"}\n$')
 
 
 class Written(NamedTuple):
@@ -42,6 +44,16 @@ def decoded(line: bytes) -> Written:
         return damaged
     number, after = event.pop(_NUMBER.decode(), None), event.pop(_AFTER.decode(), "")
     return Written(event, number if type(number) is int else None, after, own)
+
+
+def is_whole(line: bytes) -> bool:
+    """Whether it has the checksum of its text; nothing is read of that."""
+    return line[:9] == b"%08x " % zlib.crc32(line[9:-1])
+
+
+def link_of(line: bytes) -> bytes:
+    """The checksum of the line before, as a numbered line ends with it; empty: it has no number."""
+    return found[1] if (found := _LINK.search(line)) else b""
 
 
 def checksum_of(line: bytes) -> str:

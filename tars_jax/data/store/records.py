@@ -14,19 +14,18 @@ import json
 import os
 import threading
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tars_jax import InputError
 from tars_jax.data.store.events import LARGEST, checked, is_integer
+from tars_jax.data.store.gate import STRICT, check_episode, check_names, is_strict
 from tars_jax.data.store.verdicts import own_verdict
 from tars_jax.json_fields import is_text, shown, without_nulls
 from tars_jax.launcher import LAUNCHER
 from tars_jax.pictures import read_picture
-from tars_jax.tasks.splits import split_of
 from tars_jax.trajectory import Trajectory
-from tars_jax.trajectory.checks import check_types
 from tars_jax.trajectory.files import NewerFormat, decode_trajectory, encode_trajectory
 
 SOURCES = ("policy", "demonstration", "annotation", "imported")
@@ -34,9 +33,8 @@ PURPOSES = ("training", "evaluation")
 ORIGIN = "origin"  # of a stored trajectory's metadata
 HELD_OUT = "held_out"  # of that of one which left a store that holds its task out
 FLUSHED_ONE_BY_ONE = 8
-DEEPEST = 200  # levels of JSON: interpreters and databases differ in how many they bear
-_STRICT = f"JSON of finite numbers and texts that have a UTF-8 form, at most {DEEPEST} levels deep"
 _MARK = b"sha256:"
+_NAMES = ("weights", "parent", "run", "stage")  # of an origin
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,7 +56,7 @@ class Origin:
             raise InputError(f"purpose must be one of {', '.join(PURPOSES)}; got {self.purpose!r}")
         if not is_integer(self.cycle) or self.cycle < 0:
             raise InputError(f"cycle must be a whole number from 0 to {LARGEST}; got {self.cycle!r}")
-        for field in ("weights", "parent", "run", "stage"):
+        for field in _NAMES:
             if not is_text(getattr(self, field)):
                 raise InputError(f"{field} must be text that has a UTF-8 form; got {shown(getattr(self, field))}")
 
@@ -87,7 +85,8 @@ def record_of(trajectory: Trajectory, origin: Origin) -> Record:
     if not isinstance(trajectory, Trajectory):
         raise InputError(f"an episode must be a Trajectory; got {shown(trajectory)}")
     source = f"trajectory {shown(trajectory.id)}"
-    check_types(trajectory, source)
+    check_episode(trajectory, source)
+    check_names({name: getattr(origin, name) for name in _NAMES}, f"{source}: origin: ")
     images: dict[str, bytes] = {}
 
     def kept(png: bytes, where: str) -> bytes:
@@ -98,12 +97,6 @@ def record_of(trajectory: Trajectory, origin: Origin) -> Record:
             images[name] = png
         return _MARK + name.encode()
 
-    for name, value in _said_in(trajectory):
-        if not _is_strict(value):
-            raise InputError(f"{source}: field {name} must be {_STRICT}; got {shown(value)}")
-    if not isinstance(trajectory.task.get("environment"), str) or type(trajectory.task.get("max_steps")) is not int:
-        raise InputError(f"{source}: field task must have an environment and max_steps; got {shown(trajectory.task)}")
-    split_of(trajectory.task, f"{source}: field task.")
     stored = dataclasses.replace(
         trajectory,
         metadata={**trajectory.metadata, ORIGIN: dataclasses.asdict(origin)},
@@ -118,29 +111,6 @@ def record_of(trajectory: Trajectory, origin: Origin) -> Record:
     said = [verdict.to_json() for verdict in own_verdict(record.trajectory)]
     checked({"add": row_of(record, origin, said)}, source)
     return record
-
-
-def _said_in(trajectory: Trajectory) -> Iterator[tuple[str, Any]]:
-    """Each field of texts or JSON, with its name; but those of the policy's words, which may write half of a pair."""
-    for name in ("id", "task", "metadata", "final_text"):
-        yield name, getattr(trajectory, name)
-    for number, step in enumerate(trajectory.steps):
-        for name in ("text", "info"):
-            yield f"steps[{number}].{name}", getattr(step, name)
-
-
-def _is_strict(value: Any) -> bool:
-    """What others can read who take JSON by the letter, as databases do."""
-    try:
-        written = json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True) if _is_shallow(value) else ""
-        return written.encode() != b""
-    except (TypeError, ValueError):
-        return False
-
-
-def _is_shallow(value: Any, levels: int = DEEPEST) -> bool:
-    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
-    return levels > 0 and all(_is_shallow(each, levels - 1) for each in inner)
 
 
 def read_record(folder: Path, id: str) -> Trajectory:
@@ -206,8 +176,8 @@ def task_keys(task: Mapping[str, Any]) -> tuple[str, ...]:
         raise InputError(f"environment of a task must be text that has a UTF-8 form; got {shown(environment)}")
     if not is_integer(seed):
         raise InputError(f"seed of a task must be a whole number from {-LARGEST - 1} to {LARGEST}; got {shown(seed)}")
-    if not _is_strict(options):
-        raise InputError(f"options of a task must be {_STRICT}; got {shown(options)}")
+    if not is_strict(options):
+        raise InputError(f"options of a task must be {STRICT}; got {shown(options)}")
     id = [task.get("id")] if environment == "recorded" else []
     if not all(map(is_text, id)):
         raise InputError(f"id of a recorded task must be text that has a UTF-8 form; got {shown(id[0])}")
