@@ -10,8 +10,8 @@ from pathlib import Path
 from tars_jax.sandbox.browser.site import ORIGIN
 
 EVERYWHERE = (
-    "timeline", "timers", "letters", "readers", "loads", "reports", "ports", "children", "shared_workers", "messages",
-    "broadcasts",
+    "timeline", "timers", "letters", "readers", "loads", "reports", "ports", "children", "scripts", "following",
+    "workers", "shared_workers", "windows", "messages", "broadcasts",
 )  # fmt: skip
 CONTROLS = (  # in ../controls
     "intents", "surface", "lists", "dates", "colors", "openers", "bubbles", "spinners", "clipboard",

@@ -1,12 +1,15 @@
 // Shared workers follow the timeline of the documents that are connected to them, each over a link of its own.
 //
 // A document hands the worker a port for the clock as the first message of the page's own port, so a worker hears of it
-// when it begins to listen there. Messages both ways are counted, as children.js does for other workers.
+// when it begins to listen there. Messages both ways are counted, as workers.js does for others.
 (() => {
   'use strict';
   const clock = self.__clock;
-  const { timeline, realm, advanceTo, reset } = clock;
-  const { ATTACH, castBy, casting, hearCast, createChild, clocked, ofClock, start, unmark, hear, works, dueOfAll } = clock.children;
+  const { timeline, realm } = clock;
+  const { castBy, casting, hearCast, createChild, ofClock, hear } = clock.children;
+  const { clocked, unmark } = clock.scripts;
+  const { start, follow } = clock.following;
+  const { ATTACH } = clock.workers;
   const { arrived } = clock.ports;
   const { sealed } = clock.letters;
   const { SharedWorker } = self;
@@ -64,22 +67,20 @@
   const own = [...`${self.location.href}\n${self.name}`].reduce((sum, character) =>
     (Math.imul(sum, 31) + character.codePointAt(0)) | 0, 7);
   const links = new Set();
-  function follow(port, started) {
+  function connect(port, started) {
     const link = { port, posted: 0, received: 0, wake() {} };
     if (!links.size) {
       const { now, round, seed } = started;
       start({ now, round, seed: (seed ^ own) >>> 0, path: `/c${self.location.href}\n${self.name}` });
     }
     links.add(link);
-    port.onmessage = async ({ data: { seed, to, sent, round, cast, atOnce } }) => {
-      if (cast) { hearCast({ cast, atOnce }, link, ''); return; }
-      if (seed !== undefined) { reset((seed ^ own) >>> 0); return; }
-      while (link.received < sent) await new Promise((resolve) => { link.wake = resolve; });
-      const before = works();
-      timeline.round = Math.max(timeline.round, round);
-      timeline.inbox.date(to);
-      await advanceTo(to);
-      port.postMessage({ due: dueOfAll(), posted: link.posted, active: works() !== before });
+    port.onmessage = ({ data }) => {
+      if (data.cast) { hearCast(data, link, ''); return; }
+      const told = data.seed === undefined ? data : { seed: (data.seed ^ own) >>> 0, path: timeline.path };
+      follow(told, {
+        async has(sent) { while (link.received < sent) await new Promise((resolve) => { link.wake = resolve; }); },
+        answer: ({ due, active }) => port.postMessage({ due, posted: link.posted, active }),
+      });
     };
     port.postMessage({});
     return link;
@@ -91,7 +92,7 @@
       if (!event.isTrusted) return;
       if (event.data?.[ATTACH]) {
         event.stopImmediatePropagation();
-        link = follow(ofClock(event.data[ATTACH]), event.data.started);
+        link = connect(ofClock(event.data[ATTACH]), event.data.started);
         link.posted = early;
         return;
       }
