@@ -3,9 +3,11 @@
   'use strict';
   const clock = self.__clock;
   const { timeline, inWindow, listen } = clock;
-  const { follows, isOurs, arriveUnsealed } = clock.letters;
+  const { isOurs, arriveUnsealed } = clock.letters;
+  const { begin, end } = timeline.loads;
   const { PARENT, castBy, casting, hearCast, createChild, state, pathOf } = clock.children;
   const { start, follow } = clock.following;
+  const { tell, isFollowing } = clock.moment ?? {};
   const LINK = '__clock link', FRAME = '__clock frame'; // the last is display.js's
   if (!inWindow) return;
 
@@ -13,6 +15,7 @@
   // What a port is to a worker, the windows' own messages are to a frame and its parent.
   const linked = new WeakMap(); // window at the other end -> { child, port }
   const linkTo = (other) => ({ onmessage() {}, postMessage(data) { other.postMessage({ [LINK]: data }, '*'); } });
+  const frames = () => [...document.querySelectorAll('iframe')].map((one) => one.contentWindow);
   listen(self, 'message', (event) => {
     const data = event.data?.[LINK], { isTrusted, source } = event;
     if (!isTrusted) return;
@@ -27,9 +30,13 @@
       hearCast(data, known?.child ?? PARENT, fromWindow(source));
       return;
     }
+    if (data.leaves !== undefined) { // no time passes until its next document has loaded
+      if (data.leaves) begin(source, { alive: () => frames().includes(source) });
+      else end(source);
+      return;
+    }
     if (!data.begins) { known?.port.onmessage({ data }); return; }
     known?.child.end(); // of the document that was there before
-    const frames = () => [...document.querySelectorAll('iframe')].map((one) => one.contentWindow);
     const place = -2 - frames().indexOf(source), port = linkTo(source);
     const child = createChild(place, () => frames().includes(source), true);
     child.cast = (cast) => port.postMessage(casting(cast));
@@ -47,13 +54,7 @@
   clock.windows = { FRAME };
 
   // ---- the frame's side ----
-  // Whether the scripts of a document run: where a sandbox forbids them the clock's own is let in, but hears nothing.
-  function isScripted() {
-    const probe = document.createElement('div');
-    try { probe.innerHTML = '<noscript><p></p></noscript>'; } catch (trustedTypes) { return true; }
-    return probe.querySelector('p') === null;
-  }
-  if (!follows || !isScripted()) return;
+  if (!isFollowing) return;
   const port = linkTo(self.parent), turn = { async has() {}, answer: (reply) => port.postMessage({ ...reply, posted: 0 }) };
   castBy((cast) => port.postMessage(casting(cast)));
   port.onmessage = ({ data }) => {
@@ -64,4 +65,8 @@
   };
   linked.set(self.parent, { port });
   port.postMessage({ begins: true });
+  clock.windows.away = { // page.js
+    begin() { tell(); port.postMessage({ leaves: true }); },
+    end: () => port.postMessage({ leaves: false }),
+  };
 })();
