@@ -147,3 +147,30 @@ def test_thousands_of_animations_are_carried_on_without_asking_for_each(laborato
     laboratory.run(page.evaluate("asked = 0"))
     read = "[asked < 9000, +getComputedStyle(document.body.lastChild).opacity < 1]"
     assert laboratory.run(page.act([], advance_ms=300, read=read)).data == [True, True]
+
+
+BEGUN = "parent.postMessage([Date.now() - 1735732800000, performance.now()].join(' '), '*')"
+LATE = {
+    "its text": "f.srcdoc = `<script>${begun}</scr` + 'ipt>'",
+    "an address of data": "f.src = 'data:text/html,' + encodeURIComponent(`<script>${begun}</scr` + 'ipt>')",
+    "a file": "f.src = 'inner.html'",
+    "a file that goes to another": "f.src = 'mover.html'",
+}
+
+
+@pytest.mark.parametrize("name", LATE)
+def test_the_first_script_of_a_late_frame_of_another_origin_reads_its_moment(laboratory: Any, name: str) -> None:
+    """However steps are cut."""
+    site = laboratory.site(f"""{SAY}<body><script>onmessage = ({{ data }}) => say(data); const begun = `{BEGUN}`;
+      setTimeout(() => {{ const f = document.createElement('iframe'); f.sandbox = 'allow-scripts'; {LATE[name]};
+      document.body.append(f); }}, 30)</script>""")
+    (site.root / "inner.html").write_text(f"<script>{BEGUN}</script>")
+    (site.root / "mover.html").write_text("<script>setTimeout(() => { location = 'inner.html'; }, 20)</script>")
+    at = 50 if name.endswith("another") else 30
+    for step in (100, 10):
+        page = laboratory.run(laboratory.manager.open_page(site))
+        laboratory.run(page.start("0", seed=0))
+        for _ in range(100 // step):
+            seen = laboratory.run(page.act([], advance_ms=step, read="log")).data
+        assert seen == [f"{at} {at} 0"], step
+        laboratory.run(page.close())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -60,3 +61,29 @@ def test_a_worker_is_heard_while_time_stands(laboratory: Any, site: Site) -> Non
     })"""
     laboratory.run(page.act([], advance_ms=5))
     assert laboratory.run(page.evaluate(hear)) == 7
+
+
+SHARED = {
+    "a listener from the beginning": ("port.onmessage = heard", 20),
+    "a listener that comes late": (
+        "setTimeout(() => { port.addEventListener('message', heard); port.start(); }, 30)",
+        30,
+    ),
+    "no listener": ("", None),
+}
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_a_shared_worker_hears_when_it_listens_and_holds_nobody_up(laboratory: Any, name: str) -> None:
+    listens, at = SHARED[name]
+    site = laboratory.site("""<script>const log = [], { port } = new SharedWorker('shared.js');
+      port.onmessage = ({ data }) => log.push([data, performance.now()]);
+      setTimeout(() => port.postMessage('x'), 20); setTimeout(() => log.push('goes on'), 40)</script>""")
+    (site.root / "shared.js").write_text(f"""onconnect = ({{ ports: [port] }}) => {{
+      const heard = ({{ data }}) => port.postMessage(data + performance.now()); {listens}; }}""")
+    page = laboratory.run(laboratory.manager.open_page(site))
+    began = time.monotonic()
+    laboratory.run(page.start("0", seed=0))
+    answers = [] if at is None else [[f"x{at}", at]]
+    assert laboratory.run(page.act([], advance_ms=50, read="log")).data == [*answers, "goes on"]
+    assert time.monotonic() - began < 20  # a worker that does not begin was waited for that long

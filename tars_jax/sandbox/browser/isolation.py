@@ -18,6 +18,7 @@ from tars_jax.sandbox.browser.clock import (
     CLOCK_SCRIPT,
     FILES_SCRIPT,
     REPORTING,
+    TELLER,
     WORKER_MARK,
     WORKER_SCRIPT,
     resume_script,
@@ -27,6 +28,7 @@ from tars_jax.sandbox.browser.downloads import Downloader
 from tars_jax.sandbox.browser.drawings import still
 from tars_jax.sandbox.browser.frames import Frames
 from tars_jax.sandbox.browser.launch import Launched, Making
+from tars_jax.sandbox.browser.moment import Moment
 from tars_jax.sandbox.browser.network import Hosts
 from tars_jax.sandbox.browser.page_events import LONGEST_TEXT, Report, watch
 from tars_jax.sandbox.browser.site import ORIGIN, PageSpec, Site, part_of
@@ -77,6 +79,7 @@ async def new_context(
         await context.add_init_script(script=FILES_SCRIPT)
     site = still(spec.site) if launched.kind.smil else spec.site
     await context.route("**/*", partial(serve, site, hosts, report))
+    await context.route(f"{TELLER}**", Moment().answer)
     return context
 
 

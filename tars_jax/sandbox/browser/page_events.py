@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from playwright.async_api import ConsoleMessage, Dialog, Download, Frame
 from playwright.async_api import Page as PlaywrightPage
 
-from tars_jax.sandbox.browser.clock import REPORTER
+from tars_jax.sandbox.browser.clock import REPORTER, TELLER
 
 Report: TypeAlias = Callable[[str, dict[str, Any]], None]  # kind of the event, what there is to say of it
 LONGEST_TEXT = 2000  # characters; a page may log its whole state
@@ -19,7 +19,7 @@ def watch(page: PlaywrightPage, report: Report, *, downloads: bool, dialogs: str
     are answered."""
 
     def console(message: ConsoleMessage) -> None:
-        if message.args or REPORTER not in message.text:  # what the browser says of the clock's own policy
+        if message.args or not any(one in message.text for one in (REPORTER, TELLER)):  # of the clock's own policy
             report("console", {"level": message.type, "text": message.text[:LONGEST_TEXT]})
 
     def navigated(frame: Frame) -> None:

@@ -219,16 +219,21 @@ def test_who_was_let_in_before_loses_what_an_address_still_says(browser: httpx.C
 def test_errors_are_pages_where_a_person_asks(service: Service, shown: dict[str, Any], browser: httpx.Client) -> None:
     person = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
     for client, path, status, words in (
-        (service.http, f"/s/{shown['id']}/terminal/?token=wrong", 401, "needs its token"),
-        (service.http, "/s/0123456789abcdef/terminal/?token=wrong", 401, "needs its token"),
-        (browser, f"/s/{shown['id']}/port/3999/", 502, "nothing inside answers at port 3999"),
+        (service.http, f"/s/{shown['id']}/terminal/?token=wrong", 401, "Open the session from the live page"),
+        (service.http, "/s/0123456789abcdef/terminal/?token=wrong", 401, "a link with ?token= at its end"),
+        (
+            browser,
+            f"/s/{shown['id']}/port/3999/",
+            502,
+            "<p>inside the session nothing answers at port 3999: Connection refused</p>",
+        ),
         (browser, f"/s/{shown['id']}/terminal/none", 404, "there is no"),
         (browser, f"/s/{shown['id']}/%3Cscript%3E/", 404, "there "),
     ):
         asked = {**person, "Authorization": ""} if client is service.http else person
         page = client.get(path, headers=asked)
         assert page.status_code == status and page.headers["content-type"].startswith("text/html"), page.text
-        assert words in page.text and "<script>" not in page.text
+        assert words in page.text and "<script>" not in page.text and "Authorization" not in page.text
         asked_by_script = client.get(path, headers={**asked, "Sec-Fetch-Dest": "empty"})
         assert asked_by_script.headers["content-type"] == "application/json"
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from tars_jax.sandbox.browser.site import ORIGIN
 
 EVERYWHERE = (
-    "timeline", "timers", "letters", "readers", "loads", "reports", "ports", "children", "shared_workers", "messages",
-    "broadcasts",
+    "timeline", "timers", "letters", "readers", "moment", "loads", "reports", "ports", "children", "scripts",
+    "following", "workers", "shared_workers", "windows", "messages", "broadcasts",
 )  # fmt: skip
 CONTROLS = (  # in ../controls
     "intents", "surface", "lists", "dates", "colors", "openers", "bubbles", "spinners", "clipboard",
@@ -23,6 +23,7 @@ IN_DOCUMENTS = (
 )  # fmt: skip
 # Goes with each answer of a site: what it "forbids" loads all the same, and is reported to reports.js.
 REPORTER = "http://clock.invalid"
+TELLER = "https://clock.invalid/moment"  # what moment.js asks, of a page by http or https
 _ANY = "'unsafe-inline' data:"
 REPORTING = f"default-src {_ANY} 'unsafe-eval' blob: {REPORTER}; script-src-elem {_ANY} {REPORTER}"
 # Global names that the clock uses: it keeps the browser's own, whatever a page declares under them at its top level.
@@ -52,7 +53,8 @@ WORKER_MARK = "__clock"  # the last word of the query with which a page asks for
 
 
 def _script(files: Iterable[str]) -> str:
-    kept = f"const self = globalThis, ORIGIN = {json.dumps(ORIGIN)}, {{ {', '.join(NAMES)} }} = globalThis;"
+    told = f"ORIGIN = {json.dumps(ORIGIN)}, TELLER = {json.dumps(TELLER)}"
+    kept = f"const self = globalThis, {told}, {{ {', '.join(NAMES)} }} = globalThis;"
     parts = ((Path(__file__).parent / f"{file}.js").read_text(encoding="utf-8") for file in files)
     return "\n".join([kept, COLLECTIONS, *parts])
 

@@ -1,4 +1,5 @@
-// Timelines of their own that follow this one: workers, and frames of another origin.
+// Timelines of their own that follow this one: workers (workers.js, shared_workers.js), and frames of another origin
+// (windows.js); what each of them does in its turn is in following.js.
 //
 // A child tells its parent when it begins. Before time goes on, there are rounds as long as any child has something to do:
 // one child after another is told the time, runs what is due, hears the letters of earlier rounds (letters.js) and says
@@ -12,20 +13,17 @@
 (() => {
   'use strict';
   const clock = self.__clock;
-  const { timeline, realm, native, inWindow, listen, advanceTo, next, inTask, nextTask, reset } = clock;
-  const { arrived, totals } = clock.ports;
-  const { follows, moves, sealed, arrive, arriveUnsealed, isOurs, add } = clock.letters;
-  const ofClock = (port) => Object.assign(port, { postMessage: native.postMessage }); // counted as nobody's
-  const ATTACH = '__clock port', CAST = '__clock cast', LINK = '__clock link', FRAME = '__clock frame'; // the last is display.js's
-  const MARK = '__clock'; // the last word of the query of a worker's address, see isolation.py
+  const { timeline, realm, native, next, nextTask } = clock;
+  const { totals } = clock.ports;
+  const { follows, moves, arrive, add } = clock.letters;
+  const CAST = '__clock cast';
   const LOOKED_AFTER_MS = 50; // real
   const LOST_AFTER_MS = 50; // real; a message over a port that has not come by then has nobody who listens
   const HOPS = 10, HOP_MS = 1; // of a round, as messages.js counts them; and how long one takes in a chain without an end
   const LONGEST_START_MS = 20_000; // real; a worker that has not begun by then is not waited for
+  const ofClock = (port) => Object.assign(port, { postMessage: native.postMessage }); // counted as nobody's
   const PARENT = {}; // where a letter comes from, beside the children
-  const { Worker } = self;
 
-  // ---- the parent's side ----
   const children = timeline.children ??= new Set();
   if (!timeline.leads) {
     timeline.leads = true;
@@ -178,73 +176,11 @@
     return child;
   }
 
-  const blobs = new Map(); // address -> Blob
-  const { createObjectURL, revokeObjectURL } = URL;
-  URL.createObjectURL = function (object) {
-    const address = createObjectURL.call(URL, object);
-    if (object instanceof Blob) blobs.set(address, object);
-    return address;
-  };
-  URL.revokeObjectURL = function (address) { blobs.delete(String(address)); revokeObjectURL.call(URL, address); };
-  function dataOf(address) {
-    const [, base64, text] = /^data:[^,]*?(;base64)?,(.*)$/s.exec(address);
-    return base64 ? Uint8Array.from(atob(decodeURIComponent(text)), (c) => c.charCodeAt(0)) : decodeURIComponent(text);
-  }
-  // Nobody answers what a worker of a worker asks for (isolation.py), its own script neither.
-  function textOf(address) {
-    const request = new XMLHttpRequest();
-    request.open('GET', address, false);
-    request.send();
-    return request.status === 200 ? request.responseText : undefined;
-  }
-  // The address of the same script with the clock before it.
-  function clocked(address) {
-    const { href, protocol } = new URL(address, self.location.href);
-    const source = protocol === 'data:' ? dataOf(href) : inWindow || protocol === 'blob:' ? blobs.get(href) : textOf(href);
-    if (source !== undefined) {
-      return createObjectURL.call(URL, new Blob([clock.workerScript, '\n', source], { type: 'text/javascript' }));
-    }
-    const marked = new URL(href);
-    marked.search += (marked.search ? '&' : '?') + MARK;
-    return marked.href;
-  }
-  const childOf = new WeakMap(); // Worker -> its child
-  if (Worker) {
-    self.Worker = class extends Worker {
-      constructor(address, options = {}) {
-        const place = timeline.workers++;
-        const { href } = new URL(address, self.location.href);
-        const name = `${options.name ?? ''}\n${JSON.stringify({ ...state(place), href })}`;
-        super(clocked(href), { ...options, name });
-        const child = createChild(place, realm.alive);
-        childOf.set(this, child);
-        child.cast = (cast) => this.postMessage({ [CAST]: cast });
-        this.addEventListener('message', (event) => {
-          const { data, ports, isTrusted } = event, handed = isTrusted && data?.[ATTACH];
-          if (handed) {
-            event.stopImmediatePropagation();
-            child.attach(ofClock(handed));
-            return;
-          }
-          if (!isTrusted) return;
-          ports.forEach(arrived);
-          child.heard();
-          hear(event, child);
-        });
-        this.addEventListener('error', () => { if (!child.begun()) child.end(); });
-      }
-      postMessage(data, ...values) {
-        super.postMessage(sealed(data), ...values);
-        childOf.get(this).sent += 1;
-      }
-      terminate() {
-        super.terminate();
-        timeline.inbox.drop(childOf.get(this));
-        childOf.get(this).end();
-      }
-    };
-    Object.defineProperty(self.Worker, 'name', { value: 'Worker' });
-  }
+  // When it wants to be followed again, be it for letters of this round.
+  const dueOfAll = () => Math.min(next()?.time ?? Infinity, timeline.inbox.due(), ...[...children].map(({ due }) => due));
+  const activeBelow = () => [...children].some(({ active, round }) => active && round === timeline.round);
+
+  // ---- broadcasts from one to another ----
   // A letter between a page and a worker: a message, or a broadcast to be told on.
   function hear(event, from) {
     const cast = event.data.data?.[CAST];
@@ -258,6 +194,7 @@
     else add({ at, round: timeline.round, from: path, number: ++timeline.said, realm, tell });
   }
   let castUp = () => {}; // tells the parent of a broadcast
+  const castBy = (work) => { castUp = work; };
   timeline.tellOthers ??= (cast, from) => {
     for (const child of inOrder()) if (child !== from && child.begun()) child.cast(cast);
     if (from !== PARENT) castUp(cast, from);
@@ -268,109 +205,7 @@
     timeline.stands = stands;
     for (const child of children) child.stand(stands);
   };
-
-  // What a port is to a worker, the windows' own messages are to a frame and its parent.
-  const linked = new WeakMap(); // window at the other end -> { child, port }
-  const linkTo = (other) => ({ onmessage() {}, postMessage(data) { other.postMessage({ [LINK]: data }, '*'); } });
-  if (inWindow) listen(self, 'message', (event) => {
-    const data = event.data?.[LINK], { isTrusted, source } = event;
-    if (!isTrusted) return;
-    if (!data) {
-      if (!event.data?.[FRAME] && !isOurs(source)) arriveUnsealed(event, fromWindow(source));
-      return;
-    }
-    event.stopImmediatePropagation();
-    if (!source) return; // its window has gone, as that of a document which another followed in another process
-    const known = linked.get(source);
-    if (data.cast) {
-      hearCast(data, known?.child ?? PARENT, fromWindow(source));
-      return;
-    }
-    if (!data.begins) { known?.port.onmessage({ data }); return; }
-    known?.child.end(); // of the document that was there before
-    const frames = () => [...document.querySelectorAll('iframe')].map((one) => one.contentWindow);
-    const place = -2 - frames().indexOf(source), port = linkTo(source);
-    const child = createChild(place, () => frames().includes(source), true);
-    child.cast = (cast) => port.postMessage(casting(cast));
-    child.stand = (stands) => port.postMessage({ stands });
-    linked.set(source, { child, port });
-    child.attach(port);
-    port.postMessage({ start: state(place) });
-  }, true);
-
-  function fromWindow(source) {
-    const { child } = linked.get(source) ?? {};
-    if (child || source === self.parent) return child ? pathOf(child.place) : '';
-    return pathOf(-2 - [...Array(self.parent.length).keys()].findIndex((index) => self.parent[index] === source));
-  }
-
-  // ---- the child's side ----
-  function start({ now, seed, path, round, stands }) {
-    // what waits keeps what is left of it
-    for (const source of timeline.sources) source.reset?.(timeline.now - now, seed);
-    timeline.now = timeline.until = realm.origin = now;
-    timeline.seed = timeline.random = seed;
-    Object.assign(timeline, { path, round, stands });
-  }
-  function unmark(href = self.location.href) { // the address as the page gave it
-    const address = new URL(href);
-    address.search = address.search.replace(new RegExp(`[?&]${MARK}$`), '');
-    Object.defineProperty(self, 'location', { value: address, configurable: true });
-  }
-  // Whether the scripts of a document run: where a sandbox forbids them the clock's own is let in, but hears nothing.
-  function isScripted() {
-    if (!inWindow) return true;
-    const probe = document.createElement('div');
-    try { probe.innerHTML = '<noscript><p></p></noscript>'; } catch (trustedTypes) { return true; }
-    return probe.querySelector('p') === null;
-  }
-  // When it wants to be followed again, be it for letters of this round.
-  const dueOfAll = () => Math.min(next()?.time ?? Infinity, timeline.inbox.due(), ...[...children].map(({ due }) => due));
-  const activeBelow = () => [...children].some(({ active, round }) => active && round === timeline.round);
-  const castBy = (work) => { castUp = work; };
-  clock.children = { ATTACH, FRAME, castBy, casting, hearCast, createChild, clocked, ofClock, start, unmark, hear, works, dueOfAll };
-  if (!follows || (!inWindow && !('postMessage' in self)) || !isScripted()) return;
-  const { port1, port2: handed } = new MessageChannel();
-  const port = inWindow ? linkTo(self.parent) : ofClock(port1);
-  const post = inWindow ? null : self.postMessage.bind(self);
-  let posted = 0, received = 0, wake = () => {};
-  castUp = inWindow ? (cast) => port.postMessage(casting(cast)) : (cast) => self.postMessage({ [CAST]: cast });
-  port.onmessage = async ({ data: { start: begun, seed, path, to, sent, asked, round, stands } }) => {
-    if (begun) { start(begun); return; }
-    if (stands !== undefined) { timeline.tellFrames(stands); return; }
-    if (seed !== undefined) {
-      timeline.path = path;
-      reset(seed);
-      return;
-    }
-    while (!inWindow && received < sent) await new Promise((resolve) => { wake = resolve; });
-    const before = works();
-    if (asked) askAll();
-    timeline.round = round;
-    timeline.inbox.date(to);
-    if (dueOfAll() >= to) timeline.now = Math.max(timeline.now, to); // for those below it, too
-    await advanceTo(to);
-    timeline.asksAll = false;
-    port.postMessage({ due: dueOfAll(), posted, ports: totals(), active: works() !== before || activeBelow() });
+  clock.children = {
+    PARENT, CAST, castBy, casting, hearCast, hear, ofClock, createChild, state, pathOf, askAll, works, dueOfAll, activeBelow,
   };
-  if (inWindow) {
-    linked.set(self.parent, { port });
-    port.postMessage({ begins: true });
-    return;
-  }
-  const cut = self.name.lastIndexOf('\n');
-  const { href, ...begun } = JSON.parse(self.name.slice(cut + 1));
-  start(begun);
-  Object.defineProperty(self, 'name', { value: self.name.slice(0, cut), configurable: true });
-  unmark(href);
-  post({ [ATTACH]: handed }, [handed]);
-  self.addEventListener('message', (event) => {
-    if (!event.isTrusted) return;
-    received += 1;
-    hear(event, PARENT);
-    wake();
-  });
-  self.postMessage = function postMessage(data, ...values) { post(sealed(data), ...values); posted += 1; };
-  const close = self.close.bind(self);
-  self.close = function () { port.postMessage({ closed: true, posted }); close(); };
 })();

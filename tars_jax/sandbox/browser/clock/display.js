@@ -3,7 +3,7 @@
 (() => {
   'use strict';
   const { timeline, realm, listen, nativeFrame } = self.__clock;
-  const { FRAME: ASK } = self.__clock.children;
+  const { FRAME: ASK } = self.__clock.windows;
   const MOST = 3; // a process of its own draws after its parent
   const waiting = new Map(); // number -> what hears that the parent has had its frame
   let last = 0, seen = true;

@@ -38,13 +38,18 @@
 
   // ---- a frame's next document: no time passes until it has loaded ----
   const frame = self.frameElement; // null in the top document, and below one of another origin
-  if (frame && timeline.loads) {
-    const { begin, end } = timeline.loads, there = { alive: () => frame.isConnected && frame.contentDocument !== null };
-    listen(self, 'load', () => end(frame));
+  const { begin: beginLoad, end: endLoad } = timeline.loads;
+  const away = frame ? {
+    begin: () => beginLoad(frame, { alive: () => frame.isConnected && frame.contentDocument !== null }),
+    end: () => endLoad(frame),
+  } : self.__clock.windows.away;
+  if (away) {
+    listen(self, 'load', away.end);
+    if (self.origin === 'null') listen(self, 'beforeunload', away.begin); // such a one is told of no navigation
     self.navigation?.addEventListener('navigate', (event) => {
       if (!leadsAway(event)) return;
-      begin(frame, there);
-      event.signal.addEventListener('abort', () => end(frame));
+      away.begin();
+      event.signal.addEventListener('abort', away.end);
     });
   }
   if (self.top !== self) return;

@@ -1,16 +1,30 @@
 // Shared workers follow the timeline of the documents that are connected to them, each over a link of its own.
 //
-// A document hands the worker a port for the clock as the first message of the page's own port, so a worker hears of it
-// when it begins to listen there. Messages both ways are counted, as children.js does for other workers.
+// A document hands the worker a port for the clock as the first message of the page's own port. The clock listens there at
+// once, and keeps what else comes until the worker's own script listens, if it ever does. Messages both ways are counted, as workers.js does for others.
 (() => {
   'use strict';
   const clock = self.__clock;
-  const { timeline, realm, advanceTo, reset } = clock;
-  const { ATTACH, castBy, casting, hearCast, createChild, clocked, ofClock, start, unmark, hear, works, dueOfAll } = clock.children;
+  const { timeline, realm, inTask } = clock;
+  const { castBy, casting, hearCast, createChild, ofClock, hear } = clock.children;
+  const { clocked, unmark } = clock.scripts;
+  const { start, follow } = clock.following;
+  const { ATTACH } = clock.workers;
   const { arrived } = clock.ports;
-  const { sealed } = clock.letters;
+  const { sealed, arrive } = clock.letters;
   const { SharedWorker } = self;
   const onmessage = Object.getOwnPropertyDescriptor(MessagePort.prototype, 'onmessage');
+
+  // Calls `work` when the page or the worker begins to listen to a port.
+  function whenHeard(port, work) {
+    const { start: begin } = port;
+    port.start = () => { begin.call(port); work(); };
+    Object.defineProperty(port, 'onmessage', {
+      get: () => onmessage.get.call(port),
+      set(listener) { onmessage.set.call(port, listener); work(); },
+    });
+    return begin;
+  }
 
   // ---- the document's side ----
   const scripts = new Map(); // address -> the same script with the clock before it: one worker for one address
@@ -39,19 +53,15 @@
           hear(event, child);
         });
         port.postMessage({ [ATTACH]: port2, started }, [port2]);
-        const { postMessage, start: begin, close } = port;
+        const { postMessage, close } = port;
         Object.assign(port, {
           postMessage(data, ...values) {
             postMessage.call(port, sealed(data), ...values);
             child.sent += 1;
           },
-          start() { hears = true; begin.call(port); },
           close() { child.end(); close.call(port); },
         });
-        Object.defineProperty(port, 'onmessage', {
-          get: () => onmessage.get.call(port),
-          set(listener) { hears = true; onmessage.set.call(port, listener); },
-        });
+        whenHeard(port, () => { hears = true; });
       }
     };
     Object.defineProperty(self.SharedWorker, 'name', { value: 'SharedWorker' });
@@ -64,42 +74,54 @@
   const own = [...`${self.location.href}\n${self.name}`].reduce((sum, character) =>
     (Math.imul(sum, 31) + character.codePointAt(0)) | 0, 7);
   const links = new Set();
-  function follow(port, started) {
+  function connect(port, started) {
     const link = { port, posted: 0, received: 0, wake() {} };
     if (!links.size) {
       const { now, round, seed } = started;
       start({ now, round, seed: (seed ^ own) >>> 0, path: `/c${self.location.href}\n${self.name}` });
     }
     links.add(link);
-    port.onmessage = async ({ data: { seed, to, sent, round, cast, atOnce } }) => {
-      if (cast) { hearCast({ cast, atOnce }, link, ''); return; }
-      if (seed !== undefined) { reset((seed ^ own) >>> 0); return; }
-      while (link.received < sent) await new Promise((resolve) => { link.wake = resolve; });
-      const before = works();
-      timeline.round = Math.max(timeline.round, round);
-      timeline.inbox.date(to);
-      await advanceTo(to);
-      port.postMessage({ due: dueOfAll(), posted: link.posted, active: works() !== before });
+    port.onmessage = ({ data }) => {
+      if (data.cast) { hearCast(data, link, ''); return; }
+      const told = data.seed === undefined ? data : { seed: (data.seed ^ own) >>> 0, path: timeline.path };
+      follow(told, {
+        async has(sent) { while (link.received < sent) await new Promise((resolve) => { link.wake = resolve; }); },
+        answer: ({ due, active }) => port.postMessage({ due, posted: link.posted, active }),
+      });
     };
     port.postMessage({});
     return link;
   }
   castBy((cast, from) => { for (const link of links) if (link !== from) link.port.postMessage(casting(cast)); });
   self.addEventListener('connect', ({ ports: [port] }) => {
-    let link = null, early = 0; // messages that it posts before it listens
+    let link = null, early = 0; // messages that it posts before it has the clock's port
+    let hears = false;
+    const kept = []; // messages for who does not listen yet
     port.addEventListener('message', (event) => {
-      if (!event.isTrusted) return;
-      if (event.data?.[ATTACH]) {
+      const { data: { [ATTACH]: handed, started }, ports, origin, isTrusted } = event;
+      if (!isTrusted) return;
+      if (handed) {
         event.stopImmediatePropagation();
-        link = follow(ofClock(event.data[ATTACH]), event.data.started);
+        link = connect(ofClock(handed), started);
         link.posted = early;
         return;
       }
-      event.ports.forEach(arrived);
+      ports.forEach(arrived);
       link.received += 1;
-      hear(event, link);
+      const told = (data) => {
+        const tell = () => port.dispatchEvent(new MessageEvent('message', { data, origin, ports: [...ports] }));
+        if (hears) tell();
+        else kept.push(tell);
+      };
+      if (hears) hear(event, link);
+      else arrive(event, { child: link, told });
       link.wake();
     });
+    const begin = whenHeard(port, () => {
+      hears = true;
+      inTask(kept.splice(0));
+    });
+    begin.call(port);
     const { postMessage, close } = port;
     Object.assign(port, {
       postMessage(data, ...values) {

@@ -17,8 +17,11 @@ TITLES = {
     401: "This page needs its token", 403: "Not for you", 404: "Nothing here", 423: "Somebody else has it",
     501: "Not installed", 502: "Nothing answers", 503: "The computer has gone",
 }  # fmt: skip
+# In place of words for programs, which name headers.
+WORDS = {401: "Its address has no token of a session that is open here, or a link was used that is good only once."}
 HINTS = {
-    401: "Open it by the link that the session's owner has, or from the live page. An ended session has none.",
+    401: "Open the session from the live page, which is the service's first page and asks for your key, or ask who "
+    "started it for a link with ?token= at its end. Once a session has ended no link opens it.",
     404: "A session ends when it is released, or when nobody has used it for the time of its lease.",
     502: "A program inside may still be starting: load this page again.",
 }
@@ -40,9 +43,8 @@ def told(error: RequestError, scope: Scope) -> Response:
     if not _a_person_asks(scope):
         return error_response(error)
     title = TITLES.get(error.status, "That did not work")
-    page = PAGE.format(
-        title=title, words=html.escape(error.message), hint=HINTS.get(error.status, ""), status=error.status
-    )
+    words = html.escape(WORDS.get(error.status, error.message))
+    page = PAGE.format(title=title, words=words, hint=HINTS.get(error.status, ""), status=error.status)
     headers = {**error.headers, "Content-Security-Policy": POLICY, "Cache-Control": "no-store"}
     return HTMLResponse(page, error.status, headers)
 

@@ -29,8 +29,7 @@ async def connected(machine: GuestMachine, port: int) -> Streams:
     try:
         return await machine.connect(port)
     except GuestError as error:
-        words = f"nothing inside answers at port {port}: {error}"
-        raise RequestError(words, status=BAD_GATEWAY, code="no_program") from error
+        raise RequestError(f"inside the session {error}", status=BAD_GATEWAY, code="no_program") from error
 
 
 class HttpProxy:
