@@ -18,6 +18,7 @@ from typing import Any
 
 from tars_jax.sandbox.computer.container import Snapshot
 from tars_jax.sandbox.computer.launching import LauncherProcess, NotStarted
+from tars_jax.sandbox.computer.spec import USER_ID
 from tars_jax.sandbox.failures import SandboxFailure
 
 FETCHED = Path(__file__).parents[3] / ".cache" / "criu"
@@ -56,6 +57,7 @@ class Checkpoint:
     mounts: Mapping[str, str]  # keys of CRIU, and what each shows: a path of this machine, "dev" or "hidden"
     bytes: int  # of memory, that the images take on this machine's disk
     disk: Path | None = None  # the container's own, where it has ended: one restored container takes it
+    user: int = USER_ID  # of this machine, whose its processes are
 
     @property
     def is_whole(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import itertools
 from collections.abc import Awaitable, Callable
 from typing import Protocol
@@ -46,19 +47,21 @@ async def save(
         record: what is called in those that go on from here.
         at: called at the moment, where programs are in the copy.
     """
+    spec = dataclasses.replace(guest.spec, user=None)
     if way == "live":
         checkpoint = await guest.checkpoint(f"checkpoint {next(_names)}", at)
-        return SavedLive(isolation, guest.spec, guest.token, checkpoint)
+        return SavedLive(isolation, spec, guest.token, checkpoint)
     if way == "files":
         snapshot = await guest.container.snapshot(f"fork {next(_names)}")
-        return SavedFiles(isolation, guest.spec, snapshot, record=record)
+        return SavedFiles(isolation, spec, snapshot, record=record)
     recording = guest.machine.client.recording
     if recording is None:
         raise SandboxFailure("container", "a session must be recorded to be replayed; got one of forks=live or files")
     await guest.container.pause()
     try:
         at()
-        return SavedRecord(isolation, guest.spec, recording.copied(), begun_from, await _home(guest))
+        same = dataclasses.replace(spec, user=guest.container.spec.user)  # whom answers may name
+        return SavedRecord(isolation, same, recording.copied(), begun_from, await _home(guest))
     finally:
         await guest.container.resume()
 

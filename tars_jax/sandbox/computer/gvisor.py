@@ -79,6 +79,7 @@ class GvisorIsolation(NamespaceIsolation):
     door: tuple[str, ...] = (f"dial:{FOLDER}/{NAME}", f"user={USER_ID}:{USER_ID}")
     has_open_door = False  # and gVisor shows the variables of every process to all
 
+    can_have_users = False  # what is counted by user is counted by gVisor's kernel, of which each container has its own
     can_keep = False  # its guests meet the host at a socket of the owner's, which ends with it
 
     def __init__(self, run: RunFolder, program: str) -> None:

@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,13 +46,18 @@ class LauncherProcess:
         self._gone = False
         self._process: asyncio.subprocess.Process | None = None  # None: another process has started it
 
-    async def start(self, run_folder: Path, lock: int, *, log: Path | None = None) -> None:
-        """`lock`: a descriptor, which it holds, too. `log`: of its errors; None: where ours go. Raises OSError."""
+    async def start(
+        self, run_folder: Path, lock: int, *, log: Path | None = None, holding: Sequence[int] = ()
+    ) -> None:  # fmt: skip
+        """`lock`: a descriptor, which it holds, too, as those of `holding`. `log`: of its errors; None: where ours go.
+
+        Raises OSError.
+        """
         with contextlib.ExitStack() as closing:
             self._process = process = await asyncio.create_subprocess_exec(
                 sys.executable, "-I", "-S", str(LAUNCHER), str(run_folder), str(lock),
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True, env={"PATH": os.defpath},
-                pass_fds=[lock], stderr=None if log is None else closing.enter_context(log.open("ab")),
+                pass_fds=[lock, *holding], stderr=None if log is None else closing.enter_context(log.open("ab")),
             )  # fmt: skip
         assert process.stdin is not None and process.stdout is not None
         self.pid, self._stdin = process.pid, process.stdin

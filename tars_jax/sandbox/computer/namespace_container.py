@@ -15,7 +15,7 @@ from tars_jax.sandbox.computer.container import Snapshot
 from tars_jax.sandbox.computer.control_groups import ControlGroup
 from tars_jax.sandbox.computer.processes import Process, listening_ports, processes_below
 from tars_jax.sandbox.computer.snapshots import copy_upper
-from tars_jax.sandbox.computer.spec import HOME, USER_ID, ContainerSpec
+from tars_jax.sandbox.computer.spec import HOME, ContainerSpec
 from tars_jax.sandbox.failures import SandboxFailure
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class NamespaceContainer:
         finally:
             if not was_paused and not self._closed:
                 await self.resume()
-        return Checkpoint(snapshot, images, mounts, size_of(images))
+        return self._held(Checkpoint(snapshot, images, mounts, size_of(images), user=self._plan["user"]))
 
     async def suspend(self, name: str) -> Checkpoint:
         """The container's end, with all that is needed to go on from there."""
@@ -144,8 +144,14 @@ class NamespaceContainer:
             disk = image.rename(images / "disk.ext4")
         else:
             snapshot = await self._copied(name)
+        checkpoint = self._held(Checkpoint(snapshot, images, mounts, size_of(images), disk, self._plan["user"]))
         await self.close()
-        return Checkpoint(snapshot, images, mounts, size_of(images), disk)
+        return checkpoint
+
+    def _held(self, checkpoint: Checkpoint) -> Checkpoint:
+        """Its processes come back as the user that they are."""
+        self._isolation.hold_user(checkpoint.user, checkpoint.images.name)
+        return checkpoint
 
     async def _dump(self, images: Path, *, keep: bool) -> dict[str, str]:
         if why := await self._isolation.criu.why_not():
@@ -154,13 +160,13 @@ class NamespaceContainer:
         shown = {**{path: path for path in self._plan["system"]}, **self._plan["binds"]}
         places, sources = mounts_of(mountinfo, shown)
         freezer = self._group.freezer_folder()
-        await self._isolation.criu.dump(self.pid, USER_ID, images, places, freezer, keep=keep)
+        await self._isolation.criu.dump(self.pid, self._plan["user"], images, places, freezer, keep=keep)
         return sources
 
     @property
     def layers(self) -> tuple[dict[str, Any], ...]:
-        """Of snapshots, the uppermost first, without its own and the base."""
-        return tuple(self._plan["layers"][:-1])
+        """Of snapshots, the uppermost first, without its own and what every container of its user has."""
+        return tuple(layer for layer in self._plan["layers"] if "base" not in layer)
 
     async def close_files(self) -> None:
         if self._root >= 0:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import itertools
+import logging
 import os
 import shutil
 import subprocess
@@ -16,7 +18,7 @@ from tars_jax import InputError
 from tars_jax.sandbox.computer.checkpoints import Checkpoint, Criu, errors_of
 from tars_jax.sandbox.computer.container import Container, Isolation, Snapshot
 from tars_jax.sandbox.computer.control_groups import ControlGroup
-from tars_jax.sandbox.computer.disks import make_disk
+from tars_jax.sandbox.computer.disks import image_maker, make_disk
 from tars_jax.sandbox.computer.keeping import Keeping
 from tars_jax.sandbox.computer.launcher.syscalls import is_known_architecture
 from tars_jax.sandbox.computer.launching import Events, LauncherProcess, NotStarted
@@ -25,11 +27,15 @@ from tars_jax.sandbox.computer.root import make_base, system_folders
 from tars_jax.sandbox.computer.runs import RunFolder
 from tars_jax.sandbox.computer.snapshots import Snapshots
 from tars_jax.sandbox.computer.spec import HOME, USER_ID, ContainerSpec
+from tars_jax.sandbox.computer.users import Users, first_user, take_block
 from tars_jax.sandbox.failures import SandboxFailure
 
+log = logging.getLogger(__name__)
 LOG = f"{RUN}/log"
+USERS = "users"  # of a run's folder
 _START_S = 30.0  # of a container, on a machine with much else to do
 _MOST_LAYERS = 40  # of files; what an overlay can be told of
+_WHY: dict[str, str] = {}  # kinds that were tried, and why their containers share a user; empty where they do not
 _NO_PROGRAM = ("FileNotFoundError", "PermissionError", "NotADirectoryError")
 
 
@@ -49,6 +55,7 @@ class NamespaceIsolation:
 
     name = "namespaces"
     can_keep = True
+    can_have_users = True  # one of this machine's for each container
     door: tuple[str, ...] = ("fd:3",)
     has_open_door = True
 
@@ -61,11 +68,35 @@ class NamespaceIsolation:
         self.criu = Criu(self._launcher, self._run.token, self._run.path)
         self.snapshots = Snapshots(self._run.path / "snapshots")
         self._containers: dict[str, NamespaceContainer] = {}
+        self._users = Users(run.path / USERS) if launcher and (run.path / USERS).exists() else None
 
     async def start(self) -> None:
-        """Raises OSError when the launcher does not start."""
+        """Raises OSError when the launcher does not start; InputError for a range of users that cannot be."""
         await asyncio.to_thread(make_base, self._run.path / "base")
-        await self._launcher.start(self._run.path, self._run.lock, log=self._run.path / "launcher.log")
+        log_file = self._run.path / "launcher.log"
+        if not self.can_have_users or not (first := first_user()) or image_maker() is None:
+            await self._launcher.start(self._run.path, self._run.lock, log=log_file)
+            return
+        block, lock = await asyncio.to_thread(take_block, first)
+        try:
+            await self._launcher.start(self._run.path, self._run.lock, log=log_file, holding=[lock])
+        finally:
+            os.close(lock)
+        self._users = Users(self._run.path / USERS, block)
+        if why := await self._why_one_user():
+            log.warning("containers share one user of this machine, and what the kernel counts by user: %s", why)
+            self._users = None
+
+    async def _why_one_user(self) -> str:
+        """Why containers cannot have a user each here; empty where they can. Found out once."""
+        if (why := _WHY.get(self.name)) is None:
+            why = ""
+            try:
+                await (await self._launch(ContainerSpec(disk_mib=16), ["/bin/true"], (), False)).close()
+            except (SandboxFailure, InputError) as error:
+                why = str(error)
+            _WHY[self.name] = why
+        return why
 
     async def launch(
         self, spec: ContainerSpec, argv: Sequence[str], snapshot: Snapshot | None = None, *, listen: bool = False
@@ -89,8 +120,9 @@ class NamespaceIsolation:
                 raise SandboxFailure("container", f"it has ended: {error}") from error
             raise
         container = self._containers[id] = NamespaceContainer(
-            self, id, spec, folder, group, adopted.pid, [adopted.disk, root], adopted.plan
-        )
+            self, id, dataclasses.replace(spec, user=adopted.plan["user"]), folder, group, adopted.pid,
+            [adopted.disk, root], adopted.plan,
+        )  # fmt: skip
         return container
 
     async def end_others(self) -> None:
@@ -122,13 +154,19 @@ class NamespaceIsolation:
         id, folder = f"{self._run.token}-{number}", self._run.path / str(number)
         group: ControlGroup | None = None
         descriptors: list[int] = []
+        user = USER_ID
         events = self._launcher.new(id)
         try:
             for name in ("", "disk", "root"):
                 (folder / name).mkdir()
             group = ControlGroup(id, spec)
+            if checkpoint is not None:
+                user = checkpoint.user
+                self.hold_user(user, id)
+            elif self._users is not None:
+                user = self._users.take(id, spec.user)
             disk = await self.disk(folder, spec, checkpoint)
-            plan = self._plan(id, folder, spec, argv, group, disk, layers)
+            plan = self._plan(id, folder, spec, argv, group, disk, layers, user)
             plan["listen"] = LISTEN if listen else ""
             if checkpoint is not None:
                 plan |= self.criu.restore_plan(checkpoint, folder)
@@ -155,6 +193,7 @@ class NamespaceIsolation:
                     "container", f"it did not start: {error or said}{said and f'; CRIU: {said}'}"
                 ) from error
             raise
+        spec = dataclasses.replace(spec, user=user)
         container = self._containers[id] = NamespaceContainer(self, id, spec, folder, group, pid, descriptors, plan)
         return container
 
@@ -166,7 +205,7 @@ class NamespaceIsolation:
 
     def _plan(
         self, id: str, folder: Path, spec: ContainerSpec, argv: Sequence[str], group: ControlGroup,
-        disk: dict[str, Any], layers: Sequence[dict[str, Any]],
+        disk: dict[str, Any], layers: Sequence[dict[str, Any]], user: int = USER_ID,
     ) -> dict[str, Any]:  # fmt: skip
         """What the launcher needs to know; launcher/ reads it."""
         limits = {
@@ -179,10 +218,14 @@ class NamespaceIsolation:
             limits["RLIMIT_AS"] = spec.memory_mib << 20
         if "pids" not in group.limited:
             limits["RLIMIT_NPROC"] = spec.processes
-        layers = [*layers, {"kind": "folder", "folder": str(self._run.path / "base")}]
+        below = [self._run.path / "base"]
+        if self._users is not None and user != USER_ID:
+            below.insert(0, self._users.layer(user))
+        layers = [*layers, *({"kind": "folder", "folder": str(each), "base": True} for each in below)]
         return {
             "id": id, "folder": str(folder), "argv": list(argv), "environment": spec.variables(HOME, RUN), "cwd": HOME,
-            "hostname": spec.hostname, "user": USER_ID, "run": RUN, "log": LOG, "disk": disk, "layers": layers,
+            "hostname": spec.hostname, "user": user, "disk_user": USER_ID, "run": RUN, "log": LOG, "disk": disk,
+            "layers": layers,
             "system": system_folders()[0], "binds": {path: str(host) for path, host in spec.binds.items()},
             "shared_memory_mib": spec.shared_memory_mib, "cgroups": group.entrances, "rlimits": limits,
         }  # fmt: skip
@@ -203,6 +246,7 @@ class NamespaceIsolation:
     async def _remove(self, id: str, folder: Path, group: ControlGroup | None) -> None:
         self._containers.pop(id, None)
         await asyncio.to_thread(_remove, folder, group)
+        self._give_back(id)
         await self._launcher.forget(id)
 
     def events(self, id: str) -> Events:
@@ -215,7 +259,17 @@ class NamespaceIsolation:
 
     async def remove_checkpoint(self, checkpoint: Checkpoint) -> None:
         await asyncio.to_thread(shutil.rmtree, checkpoint.images, True)
+        self._give_back(checkpoint.images.name)
         await self.remove_snapshot(checkpoint.snapshot)
+
+    def hold_user(self, user: int, holder: str) -> None:
+        """A user that somebody holds is this one's, too."""
+        if self._users is not None and user != USER_ID:
+            self._users.hold(user, holder)
+
+    def _give_back(self, holder: str) -> None:
+        if self._users is not None:
+            self._users.give_back(holder)
 
     def images(self) -> Path:
         """A new folder for what CRIU writes."""

@@ -32,10 +32,8 @@ _FOLDERS = {
     "var/tmp": 0o1777, "run/agent": 0o755, "run/guest": 0o700, "home/agent": 0o755,
     "tmp/.X11-unix": 0o1777, "tmp/.ICE-unix": 0o1777,
 }  # fmt: skip
+HOMES = (HOME[1:], "run/agent")  # folders of the agent's own
 _WRITTEN = {
-    "etc/passwd": f"root:x:0:0:root:/root:/bin/sh\n{USER}:x:{USER_ID}:{USER_ID}:{USER}:{HOME}:/bin/bash\n"
-    "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
-    "etc/group": f"root:x:0:\ntty:x:5:\n{USER}:x:{USER_ID}:\nnogroup:x:65534:\n",
     "etc/hosts": "127.0.0.1 localhost computer\n::1 localhost\n",
     "etc/hostname": "computer\n",
     "etc/resolv.conf": "",
@@ -47,6 +45,15 @@ def system_folders() -> tuple[list[str], dict[str, str]]:
     """The folders of `SYSTEM` that are there, and those that are links, with their targets."""
     folders = [path for path in SYSTEM if os.path.isdir(path) and not os.path.islink(path)]
     return folders, {path: os.readlink(path) for path in SYSTEM if os.path.islink(path)}
+
+
+def names(user: int) -> dict[str, str]:
+    """The files that say who the agent is."""
+    return {
+        "etc/passwd": f"root:x:0:0:root:/root:/bin/sh\n{USER}:x:{user}:{user}:{USER}:{HOME}:/bin/bash\n"
+        "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
+        "etc/group": f"root:x:0:\ntty:x:5:\n{USER}:x:{user}:\nnogroup:x:65534:\n",
+    }
 
 
 def make_base(base: Path) -> None:
@@ -62,10 +69,10 @@ def make_base(base: Path) -> None:
         (base / path[1:]).symlink_to(target)
     _copy_public("/etc", base / "etc", _PRIVATE)
     (base / PROGRAMS[1:] / "python").symlink_to("/usr/bin/python3")
-    for name, text in _WRITTEN.items():
+    for name, text in {**_WRITTEN, **names(USER_ID)}.items():
         (base / name).write_text(text)
     if os.geteuid() == 0:
-        for name in (HOME[1:], "run/agent"):
+        for name in HOMES:
             os.chown(base / name, USER_ID, USER_ID)
 
 

@@ -26,6 +26,7 @@ class ContainerSpec:
     binds: Mapping[str, Path] = dataclasses.field(default_factory=dict)  # paths inside: files or folders to read
     environment: Mapping[str, str] = dataclasses.field(default_factory=dict)
     hostname: str = "computer"
+    user: int | None = None  # of this machine's, as users.py counts; None: one that no other container has
 
     def __post_init__(self) -> None:
         for name, least in (("memory_mib", 16), ("processes", 4), ("disk_mib", 16), ("shared_memory_mib", 1)):

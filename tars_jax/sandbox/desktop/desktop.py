@@ -43,7 +43,8 @@ class Desktop:
     """Made by `start`. Calls may come from several tasks; they are carried out one after the other.
 
     Every call raises SandboxFailure of the kind "desktop" once the X server has died or does not answer, and Broken
-    where programs of the inside have ended it, or write another screen than its own.
+    where programs of the inside have ended it, let it stand still, or write another screen than its own. One that has
+    not answered once is asked no more: what came of it then comes of each call, at once.
     """
 
     def __init__(self, machine: Machine, config: DesktopConfig, server: XServer, inside: Inside) -> None:
@@ -53,7 +54,7 @@ class Desktop:
         self._devices: Devices | None = None  # as they were left, while nothing is attached
         self._links = links_of(machine)
         self._started: list[int] = []
-        self._closed = False
+        self._closed, self._lost = False, ""  # what programs of the inside have done to the server
         self.applications: dict[str, Sequence[str]] = {}  # those that are installed: name -> command
 
     @classmethod
@@ -116,7 +117,7 @@ class Desktop:
 
     async def take_up(self) -> None:
         """After `let_go`; twice is once. Where that fails, calls say why."""
-        if self._closed or self._attachment is not None:
+        if self._closed or self._lost or self._attachment is not None:
             return
         self.inside.open_root(self.machine)
         await self._attach()
@@ -272,15 +273,23 @@ class Desktop:
         self._attachment = None
         self.inside.close()
 
-    async def _raise_if_ended(self) -> None:
-        """Raises Broken where somebody inside has ended the X server: it is a program of the agent's own user."""
+    async def _raise_if_lost(self) -> None:
+        """Raises Broken where somebody inside has ended the X server, or stopped it: it is a program of the agent's own
+        user. Of one that does not answer any more.
+        """
         status = await self.machine.wait(self._server.process, ENDS_IN_S)
         if status is not None and -status in ENDED_BY:
-            raise Broken(f"the X server was ended inside, by signal {-status}")
+            self._lost = f"the X server was ended inside, by signal {-status}"
+        elif status is None and self._server.is_stopped():
+            self._lost = "the X server was stopped inside"
+        if self._lost:
+            raise Broken(self._lost)
 
     async def _call(self, work: Callable[[Attachment], T], *, wait_ms: float = 0.0) -> T:
         async with self._links.in_use("a desktop"):
             attachment = self._attachment
+            if self._lost and not self._closed:
+                raise Broken(self._lost)
             if self._closed or attachment is None:
                 raise SandboxFailure("desktop", "it is closed" if self._closed else "the X server is gone")
             running = asyncio.get_running_loop().run_in_executor(self._thread, work, attachment)
@@ -289,10 +298,10 @@ class Desktop:
             except TimeoutError as late:
                 attachment.cut()
                 running.add_done_callback(lambda done: done.cancelled() or done.exception())
-                await self._raise_if_ended()
+                await self._raise_if_lost()
                 raise SandboxFailure("desktop", f"the X server has not answered within {CALL_S:g} s") from late
             except GONE as gone:
-                await self._raise_if_ended()
+                await self._raise_if_lost()
                 raise SandboxFailure("desktop", f"the X server is gone: {gone}") from gone
             except error.XError as refused:
                 raise SandboxFailure("desktop", f"the X server refused a request: {refused}") from refused

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import signal
 from collections.abc import Mapping
 from typing import Any
 
@@ -87,6 +88,11 @@ class XServer:
         except OSError as error:
             raise SandboxFailure("desktop", f"the X server's frame buffer cannot be read: {error}") from error
 
+    def is_stopped(self) -> bool:
+        """Whether a signal or a debugger lets it stand still, by the kernel's word."""
+        state = self._inside.text(f"/proc/{self.process}/stat").rpartition(") ")[2]
+        return state.startswith(("T", "t"))
+
     def connect(self) -> Connection:
         """A connection of its own. Blocks. Raises SandboxFailure when the server is gone."""
         try:
@@ -95,7 +101,8 @@ class XServer:
             raise SandboxFailure("desktop", f"no connection to the X server: {error}") from error
 
     async def close(self) -> None:
-        await self._machine.kill(self.process, 15)
+        for number in (signal.SIGTERM, signal.SIGCONT):  # one that was stopped hears of it
+            await self._machine.kill(self.process, number)
         if await self._machine.wait(self.process, 5) is None:
             await self._machine.kill(self.process)
             await self._machine.wait(self.process, 5)

@@ -13,13 +13,17 @@ import signal
 import sys
 from pathlib import Path
 
-from tars_jax.sandbox.computer.computer import Computers
+from tars_jax.sandbox.computer.computer import Computer, Computers
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.shell import Shell
 from tars_jax.sandbox.tools.jupyter import Kernel
 
 SPEC = ContainerSpec(memory_mib=256, disk_mib=32)
+
+
+async def user_of(computer: Computer) -> int:
+    return int((await computer.machine.run(["id", "-u"])).stdout)
 
 
 async def first(folder: Path, nap: str) -> None:
@@ -32,7 +36,7 @@ async def first(folder: Path, nap: str) -> None:
         await kernel.run("v = 41")
         told = {
             "id": computer.container.id, "other": other.container.id, "token": computer.guest.token,
-            "shell": shell.state(), "kernel": kernel.state(),
+            "shell": shell.state(), "kernel": kernel.state(), "user": await user_of(computer),
         }  # fmt: skip
         (folder / "state.json").write_text(json.dumps(told))
         await computer.container.pause()
@@ -48,13 +52,15 @@ async def following(folder: Path, nap: str) -> None:
         said = [dataclasses.asdict(await shell.more(20)), dataclasses.asdict(await shell.run("pwd; echo $x; jobs -r"))]
         value = (await kernel.run("v + 1")).result
         (copy,) = await computer.fork(1, "files")
+        users = [state["user"], await user_of(computer), await user_of(copy)]
         try:
             await computers.adopt(SPEC, state["other"], state["token"])
             other = "adopted"
         except SandboxFailure as failure:
             other = str(failure)
         await computers.end_others()
-        print(json.dumps({"said": said, "value": value, "other": other, "origin": copy.origin}), flush=True)
+        told = {"said": said, "value": value, "other": other, "origin": copy.origin, "users": users}
+        print(json.dumps(told), flush=True)
 
 
 if __name__ == "__main__":

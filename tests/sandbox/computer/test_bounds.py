@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import logging
 import os
 import subprocess
@@ -31,15 +32,9 @@ for piece in ("\\r", "a\\b", "\\x1b[", "\\x1b]0;", "\\x1b[0;0", "\\n", "\\x18", 
     cleaned(piece * (240_000 // len(piece)) + "\\n")
 print("done")
 """
-NESTED = """
-import os, time
-for _ in range(1200):
-    if os.fork():
-        os.wait()
-        os._exit(0)
-print("there", flush=True)
-time.sleep(600)
-"""
+DEEP = 200
+# By shells, as each begins anew: a fork costs as many pages as it has ancestors that are forks of each other.
+NESTED = 'if [ "$1" -gt 1 ]; then sh -c "$0" "$0" $(($1 - 1)); else echo there; sleep 600; fi; true'
 
 
 def test_text_of_a_terminal_takes_linear_work() -> None:
@@ -54,12 +49,18 @@ def test_a_prompt_with_a_number_of_any_length_is_none() -> None:
 
 
 def test_processes_in_each_other_as_deep_as_they_may_be() -> None:
-    with subprocess.Popen([sys.executable, "-ISc", NESTED], stdout=subprocess.PIPE, start_new_session=True) as nested:
-        assert nested.stdout is not None and nested.stdout.readline() == b"there\n"
+    """More of them than this process may have calls in each other."""
+    command = ["sh", "-c", NESTED, NESTED, str(DEEP)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as nested:
+        most = sys.getrecursionlimit()
         try:
-            assert len(processes_below(nested.pid)) == 1200
+            assert nested.stdout is not None and nested.stdout.readline() == b"there\n"
+            sys.setrecursionlimit(len(inspect.stack(0)) + DEEP // 2)
+            found = processes_below(nested.pid)
         finally:
+            sys.setrecursionlimit(most)
             os.killpg(nested.pid, 9)
+        assert len(found) == DEEP  # with the last one's `sleep`, and without the first
 
 
 def test_loops_go_on(caplog: pytest.LogCaptureFixture) -> None:

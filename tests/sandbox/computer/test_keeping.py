@@ -73,6 +73,8 @@ def test_the_next_owner_goes_on_with_them(kind: str, folder: Path) -> None:
     assert more["output"].endswith("done\n") and more["exit_code"] == 0
     assert "/tmp\nplum\n" in ran["output"] and f"sleep {nap}" in ran["output"]
     assert told["value"] == "42" and told["origin"] == "files"
+    before, adopted, copied = told["users"]
+    assert before == adopted and (adopted != copied) == (kind == "namespaces")
     assert told["other"].startswith("container: it ended with -9")  # nobody kept it
     assert not runs(nap) and not place.exists() and not (folder / "c" / "kept.json").exists()
 

@@ -157,6 +157,30 @@ def test_two_desktops_on_one_machine_and_a_dead_server_is_a_failure(room: Room, 
     assert room.run(room.desktop.screenshot()).size == (1280, 720)
 
 
+def test_a_server_that_is_stopped_inside_is_waited_for_once(
+    room: Room, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tars_jax.sandbox.desktop import Desktop
+
+    async def live() -> None:
+        machine = ThisMachine(tmp_path)
+        desktop = await Desktop.start(machine)
+        await machine.kill(desktop.processes[0], signal.SIGSTOP)
+        monkeypatch.setattr("tars_jax.sandbox.desktop.desktop.CALL_S", 0.5)
+        with pytest.raises(Broken, match="the X server was stopped inside"):
+            await desktop.act([MouseMove(1, 1)])
+        monkeypatch.setattr("tars_jax.sandbox.desktop.desktop.CALL_S", 100 * PATIENCE_S)
+        for call in (desktop.screenshot, desktop.windows, lambda: desktop.act([MouseMove(1, 1)])):
+            with pytest.raises(Broken, match="the X server was stopped inside"):
+                await asyncio.wait_for(call(), PATIENCE_S)
+        await desktop.let_go()  # as before a copy
+        await desktop.take_up()
+        await desktop.close()
+        await machine.close()
+
+    asyncio.run(live())
+
+
 def test_a_frame_buffer_that_was_cut_short_is_the_doing_of_who_is_inside(room: Room, tmp_path: Path) -> None:
     from tars_jax.sandbox.desktop import Desktop
 

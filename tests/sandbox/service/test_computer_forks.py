@@ -239,6 +239,7 @@ def test_a_desktop_forks_live_and_is_suspended(service: Service, live: None) -> 
     shown = service.call(session, "screenshot")
     service.call(copy, "act", events=[{"type": "InsertText", "text": "plum"}], advance_ms=500.0)
     assert service.call(session, "screenshot") == shown != service.call(copy, "screenshot")
-    assert service.http.post(f"/v1/sessions/{session['id']}/suspend", json={}).json()["suspended"] == "disk"
+    told = service.http.post(f"/v1/sessions/{session['id']}/suspend", json={})
+    assert told.status_code == 200 and told.json()["suspended"] == "disk", told.text
     assert service.call(session, "windows") == windows
     end(service, session, copy)

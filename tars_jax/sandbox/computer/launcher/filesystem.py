@@ -10,6 +10,7 @@ import stat
 from typing import Any
 
 from tars_jax.sandbox.computer.launcher import syscalls
+from tars_jax.sandbox.computer.launcher.mapping import map_mount, mapping
 from tars_jax.sandbox.computer.launcher.syscalls import MS_BIND, MS_NODEV, MS_NOEXEC, MS_NOSUID, MS_RDONLY, MS_REC
 
 DEVICES = {"null": (1, 3), "zero": (1, 5), "full": (1, 7), "random": (1, 8), "urandom": (1, 9), "tty": (5, 0)}
@@ -92,8 +93,9 @@ def listen_inside(path: str) -> socket.socket:
 
 def _mount_layers(plan: dict[str, Any], folder: str, root: str) -> None:
     disk = f"{folder}/disk"
+    mapped = mapping(plan["disk_user"], plan["user"]) if plan["user"] != plan["disk_user"] else None
     if plan["disk"]["kind"] == "image":
-        _mount_image(plan["disk"]["file"], disk, read_only=False)
+        _mount_image(plan["disk"]["file"], disk, mapped, read_only=False)
     else:
         mib = plan["disk"]["mib"]
         options = f"size={mib}m,nr_inodes={64 * mib},mode=755"
@@ -106,10 +108,12 @@ def _mount_layers(plan: dict[str, Any], folder: str, root: str) -> None:
         if layer["kind"] == "image":
             place = f"{folder}/layer-{number}"
             os.makedirs(place, exist_ok=True)
-            _mount_image(layer["file"], place, read_only=True)
+            _mount_image(layer["file"], place, mapped, read_only=True)
             lowers.append(f"{place}/upper")
         else:
             lowers.append(layer["folder"])
+    if mapped is not None:
+        os.close(mapped)
     paths = f"lowerdir={':'.join(lowers)},upperdir={disk}/upper,workdir={disk}/work"
     try:  # with an index, CRIU can tell which file an inotify watch is of
         syscalls.mount("overlay", root, "overlay", MS_NOSUID | MS_NODEV, f"{paths},index=on,nfs_export=on")
@@ -127,10 +131,12 @@ def _empty(folder: str) -> None:
                 os.unlink(entry.path)
 
 
-def _mount_image(image: str, place: str, *, read_only: bool) -> None:
+def _mount_image(image: str, place: str, mapped: int | None, *, read_only: bool) -> None:
     flags = MS_NOSUID | MS_NODEV | syscalls.MS_NOATIME | (MS_RDONLY if read_only else 0)
     with syscalls.loop_device(image, read_only=read_only) as device:
         syscalls.mount(device, place, "ext4", flags)
+    if mapped is not None:
+        map_mount(place, mapped)
 
 
 def _bind(host: str, place: str) -> None:

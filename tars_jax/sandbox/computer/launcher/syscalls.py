@@ -21,7 +21,8 @@ PR_SET_PDEATHSIG, PR_CAPBSET_DROP, PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS, PR_CAP_A
 
 # clone and pivot_root have other numbers on each architecture; the newer calls have the same one everywhere.
 _NUMBERS = {"x86_64": (56, 155), "aarch64": (220, 41)}
-_MOUNT_SETATTR = 442
+_OPEN_TREE, _MOVE_MOUNT, _MOUNT_SETATTR = 428, 429, 442
+_OPEN_TREE_CLONE, _MOVE_MOUNT_F_EMPTY_PATH, _AT_EMPTY_PATH, _MOUNT_ATTR_IDMAP = 1, 4, 0x1000, 0x100000
 _LOOP_GET_FREE, _LOOP_CONFIGURE, _LOOP_AUTOCLEAR, _LOOP_READ_ONLY = 0x4C82, 0x4C0A, 4, 1
 _FALLOC_FL_KEEP_SIZE = 1
 _SIOCSIFFLAGS, _IFF_UP_RUNNING = 0x8914, 0x41
@@ -81,6 +82,24 @@ def set_mount_read_only(target: str) -> None:
         mount("", target, "", MS_BIND | MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV)
         return
     _checked(result, f"mount_setattr {target}")
+
+
+def open_tree(place: str) -> int:
+    """The descriptor of another mount of what is mounted at a place; it is nowhere yet. Raises OSError."""
+    flags = ctypes.c_uint(_OPEN_TREE_CLONE | os.O_CLOEXEC)
+    return _checked(_libc.syscall(_OPEN_TREE, -100, place.encode(), flags), f"open_tree {place}")
+
+
+def move_mount(tree: int, place: str) -> None:
+    flags = ctypes.c_uint(_MOVE_MOUNT_F_EMPTY_PATH)
+    _checked(_libc.syscall(_MOVE_MOUNT, tree, b"", -100, place.encode(), flags), f"move_mount {place}")
+
+
+def set_mount_mapping(tree: int, namespace: int) -> None:
+    """The mount, which is nowhere yet, shows users as a user namespace does. Raises OSError."""
+    attributes = struct.pack("=4Q", _MOUNT_ATTR_IDMAP, 0, 0, namespace)
+    result = _libc.syscall(_MOUNT_SETATTR, tree, b"", _AT_EMPTY_PATH, attributes, len(attributes))
+    _checked(result, "mount_setattr with a mapping of users")
 
 
 def reserve(descriptor: int, size: int) -> None:

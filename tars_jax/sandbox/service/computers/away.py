@@ -46,14 +46,15 @@ def checkpoint_to_json(checkpoint: Checkpoint) -> dict[str, Any]:
     return {
         "snapshot": snapshot_to_json(checkpoint.snapshot), "images": str(checkpoint.images),
         "mounts": dict(checkpoint.mounts), "bytes": checkpoint.bytes,
-        "disk": None if checkpoint.disk is None else str(checkpoint.disk),
+        "disk": None if checkpoint.disk is None else str(checkpoint.disk), "user": checkpoint.user,
     }  # fmt: skip
 
 
 def _checkpoint(value: Any) -> Checkpoint:
     disk = None if value["disk"] is None else Path(value["disk"])
     snapshot = snapshot_from_json(value["snapshot"])
-    return Checkpoint(snapshot, Path(value["images"]), dict(value["mounts"]), int(value["bytes"]), disk)
+    user = int(value["user"])
+    return Checkpoint(snapshot, Path(value["images"]), dict(value["mounts"]), int(value["bytes"]), disk, user)
 
 
 def snapshot_to_json(snapshot: Snapshot) -> dict[str, Any]:
