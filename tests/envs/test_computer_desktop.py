@@ -78,6 +78,14 @@ def test_a_short_cut_does_not_do_it(name: str, calls: list[Call]) -> None:
     assert turn.terminated and not turn.success and turn.reward == 0 and seen.info["wrong"]
 
 
+def test_who_ends_the_screen_has_lost_the_episode() -> None:
+    """It is no failure of the machinery, which would be played again."""
+    require("note_process")
+    turn, seen = asyncio.run(play("note_process", [bash("kill -9 $(pgrep Xvfb)"), FINISH]))
+    assert turn.terminated and turn.reward == 0 and turn.success is False
+    assert seen.info["wrong"] == "the computer was broken inside: the X server was ended inside, by signal 9"
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("name", WITH_DESKTOP)
 def test_nothing_does_not_do_it(name: str) -> None:

@@ -12,8 +12,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from tars_jax import InputError
-from tars_jax.sandbox.failures import PageError, QuotaExceeded, SandboxFailure, SessionEnded
-from tars_jax.sandbox.service.errors import BUSY, ENDED, FAILURE, FULL, HELD, PAGE_ERROR, QUOTA
+from tars_jax.sandbox.failures import Broken, PageError, QuotaExceeded, SandboxFailure, SessionEnded
+from tars_jax.sandbox.service.errors import BROKEN, BUSY, ENDED, FAILURE, FULL, HELD, PAGE_ERROR, QUOTA
 from tars_jax.web.connections import Connections
 from tars_jax.web.protocol import INTERNAL_ERROR, to_json
 
@@ -140,6 +140,8 @@ def _raised(error: dict[str, Any], path: str) -> Exception:
         return SessionEnded(path.split("/")[3])
     if code == QUOTA:
         return QuotaExceeded(message, own=True)
+    if code == BROKEN:
+        return Broken(message)
     if code == INTERNAL_ERROR:
         return SandboxFailure("service", message)
     return InputError(f"sandbox service: {message}")

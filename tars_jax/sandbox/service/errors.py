@@ -8,12 +8,13 @@ import re
 from collections.abc import Iterator
 
 from tars_jax import InputError
-from tars_jax.sandbox.failures import PageError, QuotaExceeded, SandboxFailure, SessionEnded
+from tars_jax.sandbox.failures import Broken, PageError, QuotaExceeded, SandboxFailure, SessionEnded
 from tars_jax.web.protocol import RequestError
 
 PAGE_ERROR, FAILURE, QUOTA, BUSY, ENDED, HELD = (
     "page_error", "sandbox_failure", "quota", "busy", "session_not_found", "held",
 )  # fmt: skip
+BROKEN = "broken"  # by programs of the inside: the doing of who acts there, and no failure of ours
 WRONG_KIND = "wrong_kind"  # of session
 FULL = 507  # Insufficient Storage (RFC 4918): nothing has been done
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -26,6 +27,8 @@ def typed_errors(param: str | None = None) -> Iterator[None]:
     """Turns what a session raises into a RequestError; `param` is the field that an InputError is about."""
     try:
         yield
+    except Broken as broken:
+        raise RequestError(str(broken), code=BROKEN) from broken
     except InputError as error:
         code = getattr(error, "code", None)  # of a GuestError: what the system inside has said, ENOENT for instance
         named = FIELD.match(str(error)) if code in (None, "input") else None

@@ -15,6 +15,7 @@ from tars_jax.sandbox.service.computers.file_calls import FileCalls
 from tars_jax.sandbox.service.computers.session import ComputerSession
 from tars_jax.sandbox.service.computers.sessions import MOST_FORKS, ComputerSessions
 from tars_jax.sandbox.service.errors import typed_errors
+from tars_jax.sandbox.service.waiting import while_connected
 from tars_jax.web.protocol import Fields, RequestError
 from tars_jax.web.responses import JsonResponse, read_json
 
@@ -97,7 +98,8 @@ class ComputerRoutes:
         way = fields.text("way", "files")
         fields.done()
         with typed_errors():
-            forks = await self._sessions.fork(session, count, quota=owner.sessions, way=way, quotas=owner.quotas)
+            work = self._sessions.fork(session, count, quota=owner.sessions, way=way, quotas=owner.quotas)
+            forks = await while_connected(request, work)
         told = [{**fork.to_json(), "token": token} for fork, token in forks]
         return JsonResponse({"sessions": told}, status_code=201)
 

@@ -37,7 +37,7 @@ from tars_jax.sandbox.service.nodes.placement import Placed, Placement, Wanted
 from tars_jax.sandbox.service.nodes.proxy import ask, pass_on
 from tars_jax.sandbox.service.nodes.sandboxes import spec_of
 from tars_jax.sandbox.service.nodes.sessions import READY
-from tars_jax.sandbox.service.nodes.waiting import while_connected
+from tars_jax.sandbox.service.waiting import while_connected
 from tars_jax.web.protocol import Fields, RequestError
 from tars_jax.web.responses import JsonResponse, error_response, http_error, internal_error, read_json
 

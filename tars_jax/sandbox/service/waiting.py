@@ -14,16 +14,19 @@ T = TypeVar("T")
 
 
 async def while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T:
-    """Ends a claim that waits when whoever made it has left: it would take a place that somebody else waits for."""
-    claiming = asyncio.create_task(work)
+    """Ends what a client waits for when it has left: nobody would know of what came of it.
+
+    What is ended undoes what it has done.
+    """
+    working = asyncio.create_task(work)
     leaving = asyncio.create_task(_left(request))
     try:
-        await asyncio.wait([claiming, leaving], return_when=asyncio.FIRST_COMPLETED)
-        if not claiming.done():
-            raise RequestError("the client left before its claim was answered", status=499)
-        return claiming.result()
+        await asyncio.wait([working, leaving], return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise RequestError("the client left before it was answered", status=499)
+        return working.result()
     finally:
-        claiming.cancel()
+        working.cancel()
         leaving.cancel()
 
 
