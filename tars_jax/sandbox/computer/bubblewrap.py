@@ -35,7 +35,7 @@ from tars_jax.sandbox.computer.removing import remove_tree
 from tars_jax.sandbox.computer.root import make_base, system_folders
 from tars_jax.sandbox.computer.runs import RunFolder
 from tars_jax.sandbox.computer.snapshots import Snapshots
-from tars_jax.sandbox.computer.spec import HOME, USER_ID, ContainerSpec
+from tars_jax.sandbox.computer.spec import HOME, OTHER_HOME, USER_ID, ContainerSpec
 from tars_jax.sandbox.failures import SandboxFailure
 
 RUN = "/run/agent"
@@ -147,6 +147,7 @@ class BubblewrapIsolation:
         folders, links = system_folders()
         parts += [["--ro-bind", path, path] for path in folders]
         parts += [["--symlink", target, path] for path, target in links.items()]
+        parts += [["--symlink", HOME, OTHER_HOME]]
         parts += [["--proc", "/proc"], ["--dev", "/dev"]]
         parts += [["--size", str(spec.shared_memory_mib << 20), "--tmpfs", "/dev/shm"]]
         parts += [["--ro-bind", str(host), path] for path, host in spec.binds.items()]

@@ -13,7 +13,7 @@ import shutil
 import stat
 from pathlib import Path
 
-from tars_jax.sandbox.computer.spec import HOME, PROGRAMS, USER, USER_ID
+from tars_jax.sandbox.computer.spec import HOME, OTHER_HOME, PROGRAMS, USER, USER_ID
 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/var/cache/fontconfig", "/var/lib/xkb")
 # Of /etc, what holds secrets or names, also where the host's rights would let everybody read it.
@@ -69,6 +69,7 @@ def make_base(base: Path) -> None:
         (base / path[1:]).symlink_to(target)
     _copy_public("/etc", base / "etc", _PRIVATE)
     (base / PROGRAMS[1:] / "python").symlink_to("/usr/bin/python3")
+    (base / OTHER_HOME[1:]).symlink_to(HOME)
     for name, text in {**_WRITTEN, **names(USER_ID)}.items():
         (base / name).write_text(text)
     if os.geteuid() == 0:

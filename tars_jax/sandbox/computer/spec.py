@@ -10,6 +10,7 @@ from pathlib import Path
 from tars_jax import InputError
 
 HOME = "/home/agent"
+OTHER_HOME = "/home/user"  # a link to it: what the tasks of OSWorld call a home
 USER, USER_ID = "agent", 1000
 PROGRAMS = "/opt/bin"  # `python`, which Debian has by no name but python3; what the system has comes first
 
