@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
+import urllib.parse
 
 import pytest
 
 from tars_jax.tasks.websites.catalog import load_website
 from tars_jax.tasks.websites.installation import is_installed
 from tars_jax.tasks.websites.session import WebsiteSession
-from tars_jax.tasks.websites.tables import to_tables
+from tars_jax.tasks.websites.tables import differences, to_tables
 from tars_jax.tasks.websites.task import SYNTHESIZED, read_website_tasks
 from tars_jax.tasks.websites.websites import Websites
 
@@ -27,6 +29,22 @@ ANYWHERE = (
     "VACUUM INTO 'copy.db'",
     "CREATE VIRTUAL TABLE words USING fts5(word, content='nothing')",  # whose rows cannot be read
 )
+LAYOUT = ("VACUUM", "PRAGMA page_size=8192; VACUUM", "PRAGMA auto_vacuum=1; VACUUM", "PRAGMA schema_version=99")
+DEFINED = {  # by who may write SQL on a page of the site's
+    "fossil": (
+        "CREATE TABLE empty (name)",
+        "CREATE INDEX titles ON ticket (title)",
+        "CREATE TRIGGER never AFTER DELETE ON ticket BEGIN SELECT 1; END",
+        "CREATE VIEW few AS SELECT 1",
+    ),
+    "sqlite_web": (
+        "CREATE TABLE empty (name)",
+        "CREATE INDEX names ON product (name)",
+        "CREATE TRIGGER never AFTER DELETE ON product BEGIN SELECT 1; END",
+        "CREATE VIEW few AS SELECT 1",
+    ),
+    "ihatemoney": (),
+}
 OF = {
     "fossil": (
         "UPDATE ticketchng SET login='bob'",
@@ -44,7 +62,7 @@ OF = {
         "UPDATE product SET name=name || ' ' WHERE id=1",
     ),
 }
-RUN = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1], isolation_level=None); c.execute(sys.argv[2]).fetchall()"
+RUN = "import sqlite3, sys; sqlite3.connect(sys.argv[1], isolation_level=None).executescript(sys.argv[2])"
 
 
 async def execute(session: WebsiteSession, statement: str) -> None:
@@ -65,14 +83,90 @@ def test_what_is_done_beside_a_task_is_seen_and_put_back(name: str) -> None:
         async with Websites(live=False) as websites:
             session = await websites.open(declared, 1)
             first = to_tables(await session.snapshot())
-            for statement in (*ANYWHERE, *OF[name]):
+            for statement in (*ANYWHERE, *OF[name], *DEFINED[name]):
                 await execute(session, statement)
-                unseen += [statement] if to_tables(await session.snapshot()) == first else []
+                unseen += [] if differences(first, to_tables(await session.snapshot())) else [statement]
                 await session.reset()
                 assert to_tables(await session.snapshot()) == first, statement
         return unseen
 
     assert asyncio.run(work()) == []
+
+
+@pytest.mark.parametrize("name", ["sqlite_web", pytest.param("fossil", marks=pytest.mark.full)])
+def test_how_a_database_lies_in_its_file_is_no_effect_and_is_put_back(name: str) -> None:
+    declared = load_website(name)
+    if not is_installed(declared):
+        pytest.skip(f"{name} is missing: ./launch/websites.sh {name}")
+
+    async def work() -> list[str]:
+        seen = []
+        async with Websites(live=False) as websites:
+            session = await websites.open(declared, 1)
+            first = to_tables(await session.snapshot())
+            for statement in LAYOUT:
+                await execute(session, statement)
+                seen += [statement] if differences(first, to_tables(await session.snapshot())) else []
+                await session.reset()
+        return seen
+
+    assert asyncio.run(work()) == []
+
+
+def test_a_ticket_that_is_mended_by_its_form_for_changes_is_right_and_one_with_a_contact_is_not() -> None:
+    declared = load_website("fossil")
+    if not is_installed(declared):
+        pytest.skip("fossil is missing: ./launch/websites.sh fossil")
+    task = next(each for each in read_website_tasks(SYNTHESIZED) if each.id == "fossil-8e734e184b")
+    asked = {change.read: change.is_ for change in task.effect.changes}
+    ticket, remark = asked["tickets"], asked["comments"]
+    fields = {name: ticket[name] for name in ("title", "type", "foundin", "severity")}
+    new = {**fields, "icomment": remark["text"], "mutype": "Markdown", "submit!": "Submit"}
+
+    async def work() -> list[bool]:
+        taken = []
+        async with Websites(live=False) as websites:
+            session = await websites.open(declared, task.seed)
+            before = to_tables(await session.snapshot())
+            mends = ({}, {"priority": "High"}, {"resolution": "Fixed"}, {"private_contact": "bob@example.org"})
+            for beside in mends:
+                await session.submit("/tktnew", {**new, "title": "Mistaken"})
+                (found,) = await session.sql(
+                    "site.fossil", "SELECT tkt_uuid AS id FROM ticket WHERE title = 'Mistaken'"
+                )
+                page = f"/tktedit/{found['id']}"
+                await session.submit(page, {"title": ticket["title"], "submit!": "Submit Changes", **beside})
+                taken.append(task.wrong(before, to_tables(await session.snapshot()), None) == "")
+                await session.reset()
+        return taken
+
+    assert asyncio.run(work()) == [True, False, False, False]
+
+
+@pytest.mark.full
+def test_a_draft_that_is_left_behind_is_seen_and_goes_as_its_page_is_saved() -> None:
+    declared = load_website("otterwiki")
+    if not is_installed(declared):
+        pytest.skip("otterwiki is missing: ./launch/websites.sh otterwiki")
+
+    async def work() -> None:
+        async with Websites(live=False) as websites:
+            session = await websites.open(declared, 1)
+            first = to_tables(await session.snapshot())
+            _, page = await session.http("GET", "/home/edit")
+            token = urllib.parse.quote(re.findall(r'name="csrf_token"[^>]*value="([^"]+)"', page)[0])
+            form = "application/x-www-form-urlencoded"
+            draft = ("POST", "/home/draft", f"content=Half&revision=&csrf_token={token}", form)
+            assert (await session.http(*draft))[0] == 200
+            assert to_tables(await session.snapshot())["drafts"] != first["drafts"]
+            await session.http("POST", "/home/draft/discard", f"csrf_token={token}", form)
+            assert to_tables(await session.snapshot()) == first
+            await session.http(*draft)
+            await session.http("POST", "/home/save", f"content=One.&commit=&csrf_token={token}", form)
+            assert to_tables(await session.snapshot())["pages"] != first["pages"]
+            assert to_tables(await session.snapshot())["drafts"] == first["drafts"]
+
+    asyncio.run(work())
 
 
 def test_a_report_that_begins_with_the_form_s_own_columns_is_the_one_that_is_asked_for() -> None:

@@ -9,7 +9,11 @@ from tars_jax.tasks.websites import words
 from tars_jax.tasks.websites.site import Command, Content, Row, Sql, Untold, Website
 
 _FOSSIL = ("{root}/run", "usr/bin/fossil")
-_TICKETS = "SELECT title, type, status, subsystem, priority, severity, resolution, foundin, comment FROM ticket"
+# The form for new tickets asks for neither priority nor resolution, and gives a remark in place of a description; the
+# form for changes begins with the first of each: a ticket that is mended by it is the one that was made at once.
+_TICKETS = """SELECT title, type, status, subsystem, severity, foundin, comment,
+  CASE WHEN comment IS NULL AND priority = 'Immediate' THEN NULL ELSE priority END AS priority,
+  CASE WHEN comment IS NULL AND resolution = 'Open' THEN NULL ELSE resolution END AS resolution FROM ticket"""
 _COMMENTS = """SELECT t.title, c.icomment AS text FROM ticketchng c JOIN ticket t ON t.tkt_id = c.tkt_id
   WHERE c.icomment != '' ORDER BY c.tkt_rid"""
 # What can be done beside a task and no other reader shows. At first there are passwords and counts alone.
@@ -103,7 +107,7 @@ SITE = Website(
         "reports": Sql("site.fossil", _REPORTS, _report),
         "technotes": Sql("site.fossil", "SELECT coalesce(ecomment, comment) AS comment FROM event WHERE type = 'e'"),
         "beside": Sql("site.fossil", _BESIDE),
-        "untold": Untold("site.fossil", _TOLD, _PASSED),
+        "untold": Untold("site.fossil", _TOLD, _PASSED, empty=True),
         "wiki": Command((*_FOSSIL, "sql", "-R", "site.fossil"), _WIKI, _pages),
     },
     database="site.fossil",

@@ -46,9 +46,10 @@ SITE = Website(
         "commits": Files("wiki/.git/logs/HEAD", _commits),
         "preferences": Sql(_DATABASE, "SELECT name, value FROM preferences ORDER BY name"),
         "users": Sql(_DATABASE, "SELECT name, email, password_hash, is_admin FROM user ORDER BY email"),
-        # Drafts are what an editor keeps by itself, the cache is of pages that were looked at.
+        # The cache is of pages that were looked at. A draft goes as its page is saved: one that stays was left behind.
+        "drafts": Sql(_DATABASE, "SELECT pagepath, content FROM drafts ORDER BY pagepath, content"),
         "untold": Untold(
-            _DATABASE, ("preferences", "user"), ("drafts", "cache"), ("wiki/.git", "wiki/.git/*", "wiki/*.md")
+            _DATABASE, ("preferences", "user", "drafts"), ("cache",), ("wiki/.git", "wiki/.git/*", "wiki/*.md")
         ),
     },
     logs=("commits",),

@@ -92,19 +92,22 @@ class Files:
 class Untold:
     """What no other reader tells of a site's files, wherever its program keeps it: {what, name, value}.
 
-    A row of each table with rows of a SQLite file, of each definition in it and of the numbers in its header, and of
-    each file; values are digests. What is left out is listed, by patterns of names.
+    A row of each table of a SQLite file, of each definition in it and of the numbers in its header, and of each file;
+    values are digests. What is left out is listed, by patterns of names. How a file is laid out is no part of it: its
+    pages, what VACUUM does, and the counter of its schema, whose definitions are compared themselves.
     """
 
     database: str = ""
     told: tuple[str, ...] = ()  # tables whose rows other readers tell, or that follow from what these tell
     passed: tuple[str, ...] = ()  # tables that looking at pages writes, or whose definitions other readers tell, too
     files: tuple[str, ...] = ()  # that other readers tell, or that follow from them
+    empty: bool = False  # tables without rows count, too: not where programs make some as a page is looked at
 
     async def rows(self, site: Inside) -> Sequence[Row]:
         passed = (*self.passed, "sqlite_sequence", "sqlite_autoindex_*")  # of SQLite itself
         tables = await site.tables(self.database, self.told, passed) if self.database else []
-        return [*tables, *await site.others(self.files)]
+        shown = [row for row in tables if self.empty or row["what"] != "empty table"]
+        return [*shown, *await site.others(self.files)]
 
 
 @dataclasses.dataclass(frozen=True)

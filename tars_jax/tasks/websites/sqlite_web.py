@@ -150,7 +150,7 @@ SITE = Website(
         ),
         "blobs": Blobs(),
         "definitions": Definitions(),
-        "untold": Untold(_DATABASE, passed=("product", "customer", "order")),
+        "untold": Untold(_DATABASE, passed=("product", "customer", "order"), empty=True),
         "indexes": Sql(_DATABASE, "SELECT name, tbl_name FROM sqlite_master WHERE type = 'index' ORDER BY name"),
     },
     database=_DATABASE,

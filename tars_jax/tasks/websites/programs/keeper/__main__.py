@@ -152,7 +152,7 @@ class Keeper:
         return [{key: plain(row[key]) for key in row.keys()} for row in rows]  # noqa: SIM118
 
     def tables(self, file: str, told: Sequence[str], passed: Sequence[str]) -> list[dict[str, str]]:
-        """What a SQLite file holds: of each table that has rows its rows, in any order, and its definition as a digest,
+        """What a SQLite file holds: of each table its rows, in any order, and its definition as a digest,
         but for those whose names are like one of `told`, of which the definition alone counts, or of `passed`; the
         definitions of all else; and the numbers that a program may keep in the file's header."""
         connection = opened(self.state / file)
@@ -177,10 +177,9 @@ class Keeper:
                         if is_busy(error):
                             raise
                         held.append(str(error))
-                    if len(held) == 1:  # some programs make a table when a page is looked at
-                        continue
                 value = hashlib.sha256("\n".join(held).encode()).hexdigest()
-                found.append({"what": kind.decode(), "name": name, "value": value})
+                is_empty = kind == b"table" and not is_like(name, told) and len(held) == 1
+                found.append({"what": "empty table" if is_empty else kind.decode(), "name": name, "value": value})
         except (sqlite3.Error, sqlite3.Warning) as error:
             raise Wrong(f"sql: {error}") from error
         finally:
