@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import io
+import shutil
+from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import pytest
+from PIL import Image
 
 from tars_jax.sandbox.computer.pyautogui import pyautogui_folder
 from tars_jax.sandbox.service.gateway.headers import to_inside
 from tars_jax.sandbox.service.gateway.paths import read_path
-from tests.sandbox.compat.clients import client
+from tests.sandbox.compat.clients import client, refused
 from tests.sandbox.desktop.conftest import require_desktop
 from tests.sandbox.service.conftest import Service
 
@@ -40,6 +44,10 @@ def test_clients_of_other_sandboxes_see_one_computer(service: Service, computer:
         return ran.output
 
     assert "ö" in asyncio.run(swe_rex())
+    shown = service.sessions.get(computer["id"])  # it has a picture in lists
+    assert "$ echo ö > by_aio; cat by_aio\nö\n" in shown.words() and "$ cat ~/by_aio\nö\n" in shown.words()
+    assert aio.file.write_file(file="/tmp/secret", content="hidden").success
+    assert "$ file/write /tmp/secret" in shown.words() and "hidden" not in shown.words()
     assert service.call(computer, "read", path="by_aio")["data"] == "ö\n"
     service.call(computer, "remove", path="by_aio")
 
@@ -65,9 +73,78 @@ def test_osworlds_controller_and_any_shell_share_a_desktop(service: Service) -> 
     display = said["output"].partition("\n")[2]
     assert aio.shell.exec_command(command="echo $DISPLAY").data.output == display
     assert aio.bash.exec(command="echo $DISPLAY").data.stdout == display
-    assert aio.browser_page.navigate(url="about:blank").data["url"] == "about:blank"
-    assert aio.browser_page.back().success and aio.browser_tabs.list().data[0]["url"] == "about:blank"
     service.http.delete(f"/v1/sessions/{session['id']}")
+
+
+PAGE = """<title>First</title><body style='margin:0;background:#fff'><a href=second.html>on</a>
+<button style='position:absolute;left:300px;top:200px' onclick='document.body.style.background=`#f00`'>Red</button>
+<input name=field style='position:absolute;top:300px'>"""
+
+
+@pytest.fixture(scope="module")
+def desktop(service: Service) -> Iterator[tuple[Any, str]]:
+    """AIO's client of a session with a desktop, and the address of a folder that a program inside serves."""
+    require_desktop()
+    if shutil.which("chromium") is None:
+        pytest.skip("a full Chromium is not installed: ./launch/desktop.sh installs it")
+    session = service.lease(parts=["shell", "desktop", "files"], width=900, height=700)
+    aio = client("agent_sandbox").Sandbox(
+        base_url=door(service, session, "aio"), headers={"X-API-Key": session["token"]}, timeout=100
+    )
+    aio.shell.exec_command(command="mkdir ~/site")
+    for name, text in (("index.html", PAGE), ("second.html", "<title>Second</title><h1>Second</h1>")):
+        service.call(session, "write", path=f"site/{name}", data=text)
+    serve = "cd ~/site && (setsid python3 -m http.server 8000 --bind 127.0.0.1 >/dev/null 2>&1 &)"
+    up = "until (exec 3<>/dev/tcp/127.0.0.1/8000) 2>/dev/null; do sleep .1; done"
+    aio.shell.exec_command(command=f"{serve}; {up}")
+    yield aio, "http://127.0.0.1:8000/"
+    service.http.delete(f"/v1/sessions/{session['id']}")
+
+
+def test_a_chromium_on_the_desktop_is_navigated_and_read(desktop: tuple[Any, str]) -> None:
+    aio, address = desktop
+    page = aio.browser_page
+    assert page.navigate(url=address).data == {"url": address, "title": "First"}
+    page.click(selector="button")
+    assert page.evaluate(expression="document.body.style.background").data == "rgb(255, 0, 0)"
+    page.fill(selector="[name=field]", text="plum")
+    assert page.evaluate(expression="document.querySelector('input').value").data == "plum"
+    with Image.open(io.BytesIO(b"".join(page.screenshot()))) as view:
+        assert view.convert("RGB").getpixel((600, 400)) == (255, 0, 0)
+        inner = page.evaluate(expression="[innerWidth, innerHeight]").data
+        assert list(view.size) == inner
+    with Image.open(io.BytesIO(b"".join(aio.browser.screenshot()))) as screen:
+        assert screen.size == (900, 700)
+    page.click(selector="a")
+    page.wait(type="function", expression="document.title === 'Second'")
+    assert "Second" in page.get_text().data and "<h1>" in page.get_html().data
+    assert page.back().data["title"] == "First" and page.forward().data["title"] == "Second"
+    assert [each["tag"] for each in page.get_elements().data] == []
+    with refused(400):
+        page.navigate(url="http://127.0.0.1:1/")
+
+
+def test_a_chromium_on_the_desktop_has_tabs(desktop: tuple[Any, str]) -> None:
+    aio, address = desktop
+    page, tabs = aio.browser_page, aio.browser_tabs
+    page.navigate(url=address)
+    assert tabs.create(url=f"{address}second.html").data["title"] == "Second"
+
+    def shown() -> list[tuple[str, bool]]:
+        return [(tab["title"], tab["active"]) for tab in tabs.list().data]
+
+    assert shown() == [("First", False), ("Second", True)]
+    assert page.evaluate(expression="document.title").data == "Second"
+    tabs.activate(0)
+    assert shown() == [("First", True), ("Second", False)]
+    page.click(selector="button")
+    assert page.evaluate(expression="document.body.style.background").data == "rgb(255, 0, 0)"
+    tabs.close(0)
+    assert shown() == [("Second", True)]
+    tabs.close(0)  # of the last one something has to be left
+    assert [tab["url"] for tab in tabs.list().data] == ["about:blank"]
+    with refused(404):
+        tabs.activate(1)
 
 
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])

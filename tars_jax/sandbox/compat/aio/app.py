@@ -16,6 +16,7 @@ from tars_jax.sandbox.compat.aio.answers import absent, answering, invalid
 from tars_jax.sandbox.compat.aio.bash import BashSessions
 from tars_jax.sandbox.compat.aio.browser import BrowserRoutes
 from tars_jax.sandbox.compat.aio.browser_page import PageRoutes, Shows
+from tars_jax.sandbox.compat.aio.browser_tabs import Tabbed, TabRoutes
 from tars_jax.sandbox.compat.aio.convert import Conversions
 from tars_jax.sandbox.compat.aio.files import FileRoutes
 from tars_jax.sandbox.compat.aio.kernels import Kernels
@@ -31,11 +32,17 @@ METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 
 
 def aio_app(
-    machine: GuestMachine, gate: Gate | None, *, page: Shows | None = None, servers: Sequence[Server] = ()
+    machine: GuestMachine,
+    gate: Gate | None,
+    *,
+    page: Shows | None = None,
+    browser: Tabbed | None = None,
+    servers: Sequence[Server] = (),
 ) -> ASGIApp:
     """The application; machine and page stay their owner's.
 
-    `page`: what /v1/browser shows and acts on; None: there is no browser. `servers`: MCP servers that run inside. The
+    `page`: what /v1/browser shows and acts on; None: there is no browser. `browser`: of which `page` shows the screen,
+    for its pages and tabs; None: the page is the only one. `servers`: MCP servers that run inside. The
     client's token goes into `headers`.
     """
     shells, bash, kernels, nodejs = Shells(machine), BashSessions(machine), Kernels(machine), NodeJs(machine)
@@ -56,8 +63,9 @@ def aio_app(
     app = Starlette(
         routes=[
             *About(machine).routes(), *shells.routes(), *bash.routes(), *kernels.routes(), *nodejs.routes(),
-            *FileRoutes(machine).routes(), *BrowserRoutes(page).routes(), *PageRoutes(page).routes(),
-            *McpRoutes(servers).routes(), *Conversions(machine, page).routes(),
+            *FileRoutes(machine).routes(), *BrowserRoutes(page).routes(), *PageRoutes(browser or page).routes(),
+            *TabRoutes(page, browser).routes(),
+            *McpRoutes(servers).routes(), *Conversions(machine, browser or page).routes(),
             Route("/v1/{path:path}", answering(other), methods=METHODS),
         ],
         exception_handlers={RequestError: error},

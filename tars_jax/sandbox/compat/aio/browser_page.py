@@ -1,8 +1,6 @@
-"""/v1/browser/page and /v1/browser/tabs: addresses, elements by selector or number, what a page holds.
+"""/v1/browser/page: addresses, elements by selector or number, what a page holds.
 
-Elements are found in the page, and acted on by mouse and keyboard as a person would. The page is the only tab. Calls
-that read the document are not there for a Chromium on a desktop, of which one sees the screen alone: its address is the
-one that was opened last.
+Elements are found in the page, and acted on by mouse and keyboard as a person would.
 """
 
 from __future__ import annotations
@@ -46,7 +44,6 @@ class Shows(Acts, Protocol):
 @dataclasses.dataclass
 class PageRoutes:
     page: Shows | None
-    opened: str = ""  # the address that was opened last
 
     def routes(self) -> list[Route]:
         posts = {
@@ -63,10 +60,6 @@ class PageRoutes:
         return [
             *(Route(f"/v1/browser/page/{path}", answering(work), methods=["POST"]) for path, work in posts.items()),
             *(Route(f"/v1/browser/page/{path}", answering(work), methods=["GET"]) for path, work in gets.items()),
-            Route("/v1/browser/tabs", answering(self.tabs), methods=["GET"]),
-            Route("/v1/browser/tabs", answering(self.other_tab), methods=["POST"]),
-            Route("/v1/browser/tabs/{index:int}", answering(self.other_tab), methods=["DELETE"]),
-            Route("/v1/browser/tabs/{index:int}/activate", answering(self.activate), methods=["PUT"]),
         ]
 
     # ---- addresses
@@ -74,28 +67,16 @@ class PageRoutes:
     async def navigate(self, request: Request) -> Response:
         body = await read_fields(request)
         await self._shown.navigate(body.text("url"))
-        self.opened = body.text("url")
         return answer(await self._place(LOADS_MS))
 
     async def back(self, request: Request) -> Response:
-        return await self._moved("history.back()", ["Alt", "ArrowLeft"])
+        return await self._moved("history.back()")
 
     async def forward(self, request: Request) -> Response:
-        return await self._moved("history.forward()", ["Alt", "ArrowRight"])
+        return await self._moved("history.forward()")
 
     async def reload(self, request: Request) -> Response:
-        return await self._moved("location.reload()", ["F5"])
-
-    async def tabs(self, request: Request) -> Response:
-        return answer([{"index": 0, **await self._place(0.0), "active": True}])
-
-    async def activate(self, request: Request) -> Response:
-        if request.path_params["index"] != 0:
-            raise Failed(404, f"index must be 0, as there is one tab; got {request.path_params['index']}")
-        return answer()
-
-    async def other_tab(self, request: Request) -> Response:
-        raise absent("another tab", "page/navigate opens addresses in the one there is")
+        return await self._moved("location.reload()")
 
     # ---- mouse and keyboard
 
@@ -272,26 +253,14 @@ class PageRoutes:
         await self._shown.act(events, advance_ms=STEP_MS)
         return answer()
 
-    async def _moved(self, way: str, keys: list[str]) -> Response:
-        """By the document; by the browser's own keys where one sees the screen alone."""
-        try:
-            await self._shown.evaluate(f"setTimeout(() => {way}, 0), 0")
-        except Failed as failed:
-            if failed.status != 501:
-                raise
-            await self._pressed(keys)
+    async def _moved(self, way: str) -> Response:
+        await self._shown.evaluate(f"setTimeout(() => {way}, 0), 0")
         return answer(await self._place(LOADS_MS))
 
-    async def _place(self, advance_ms: float) -> dict[str, Any]:
-        """Where the page is once its time has gone on; of a screen, what was opened last."""
+    async def _place(self, advance_ms: float) -> Any:
+        """Where the page is once its time has gone on."""
         await self._shown.act([], advance_ms=advance_ms)
-        try:
-            place: dict[str, Any] = await self._shown.evaluate("({ url: location.href, title: document.title })")
-        except Failed as failed:
-            if failed.status != 501:
-                raise
-            return {"url": self.opened, "title": ""}
-        return place
+        return await self._shown.evaluate("({ url: location.href, title: document.title })")
 
     async def _told(self, work: str, *values: Any) -> Any:
         return await self._shown.evaluate(_asked(work, *values))

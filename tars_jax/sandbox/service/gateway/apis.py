@@ -10,7 +10,7 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tars_jax.sandbox.browser.events import InputEvent
 from tars_jax.sandbox.browser.sessions.calls import event_to_json
@@ -22,7 +22,9 @@ from tars_jax.sandbox.compat.swe_rex import swe_rex_app
 from tars_jax.sandbox.service.computers.page_calls import PageCalls
 from tars_jax.sandbox.service.computers.session import ComputerSession
 from tars_jax.sandbox.service.computers.tool_calls import ToolCalls
+from tars_jax.sandbox.service.gateway.desktop_browser import DesktopBrowser
 from tars_jax.sandbox.service.gateway.doors import NO_DESKTOP, Door
+from tars_jax.sandbox.service.gateway.telling import Telling
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,13 +44,9 @@ class SessionScreen:
         return Seen(base64.b64decode((await self.session.call(call))["png"]))
 
     async def navigate(self, url: str) -> None:
-        """Of a desktop: in the Chromium among its applications."""
-        if self._page is not None:
-            await self.session.call({"call": "navigate", "address": url})
-        elif self.session.desktop is not None:
-            await self.session.call({"call": "launch", "application": "browser", "arguments": [url]})
-        else:
+        if self._page is None:
             raise absent("a browser")
+        await self.session.call({"call": "navigate", "address": url})
 
     async def evaluate(self, expression: str) -> Any:
         if self._page is None:
@@ -82,6 +80,19 @@ class OsworldDoor:
             await self._app(scope, receive, send)
 
 
+def _browser(session: ComputerSession) -> DesktopBrowser | None:
+    """The one on the desktop, where that is what the session shows."""
+    shows_desktop = session.screen is not None and session.screen is session.desktop
+    return DesktopBrowser(session) if shows_desktop else None
+
+
+def _aio(session: ComputerSession) -> ASGIApp:
+    screen = SessionScreen(session) if session.screen is not None else None
+    return aio_app(
+        session.computer.machine, None, page=screen, browser=_browser(session), servers=_servers(session)
+    )  # fmt: skip
+
+
 def _servers(session: ComputerSession) -> Sequence[Server]:
     part = session.parts.get("mcp")
     return part.tools.servers if isinstance(part, ToolCalls) else ()
@@ -90,14 +101,9 @@ def _servers(session: ComputerSession) -> Sequence[Server]:
 def api_doors() -> dict[str, Door]:
     """By their names in /s/ID/NAME/. The gateway has let the client in. MCP takes the extra `mcp`."""
     doors: dict[str, Door] = {
-        "aio": lambda session: aio_app(
-            session.computer.machine,
-            None,
-            page=SessionScreen(session) if session.screen is not None else None,
-            servers=_servers(session),
-        ),
-        "swe_rex": lambda session: swe_rex_app(session.computer.machine, None),
-        "osworld": OsworldDoor,
+        "aio": lambda session: Telling(_aio(session), session.show),
+        "swe_rex": lambda session: Telling(swe_rex_app(session.computer.machine, None), session.show),
+        "osworld": lambda session: Telling(OsworldDoor(session), session.show),
     }
     if importlib.util.find_spec("mcp") is not None:
         from tars_jax.sandbox.service.gateway.mcp_door import McpDoor

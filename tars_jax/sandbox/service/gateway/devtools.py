@@ -1,0 +1,93 @@
+"""Chromium's debugging protocol over a WebSocket to a port inside: commands and their answers."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import json
+from typing import Any
+
+from tars_jax.sandbox.computer.guest_client import GuestMachine
+from tars_jax.sandbox.failures import PageError, SandboxFailure
+from tars_jax.sandbox.service.gateway.http_proxy import connected
+from tars_jax.sandbox.service.gateway.socket_proxy import InsideSocket
+
+ANSWERS_S = 30.0
+AGAIN_S = 0.2  # a document that another one follows answers no more
+
+
+class DevTools:
+    """One connection to a browser."""
+
+    def __init__(self, socket: InsideSocket) -> None:
+        self._socket, self._numbers = socket, itertools.count(1)
+        self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self._sessions: dict[str, str] = {}  # by target
+        self._reading = asyncio.create_task(self._read())
+
+    @classmethod
+    async def open(cls, machine: GuestMachine, port: int, path: str) -> DevTools:
+        """Raises RequestError where no browser answers."""
+        socket = InsideSocket(await connected(machine, port), f"localhost:{port}", [])
+        await socket.open(path.encode(), [])
+        return cls(socket)
+
+    @property
+    def ended(self) -> bool:
+        return self._reading.done()
+
+    async def call(self, method: str, session: str | None = None, **parameters: Any) -> dict[str, Any]:
+        """Raises PageError for what the browser refuses, SandboxFailure where it has gone or gives no answer."""
+        number = next(self._numbers)
+        answer = self._waiting[number] = asyncio.get_running_loop().create_future()
+        message = {"id": number, "method": method, "params": parameters}
+        try:
+            if self.ended:
+                raise SandboxFailure("desktop", "the browser has ended")
+            await self._socket.send(json.dumps(message if session is None else {**message, "sessionId": session}))
+            async with asyncio.timeout(ANSWERS_S):
+                return await answer
+        except TimeoutError:
+            raise SandboxFailure("timeout", f"{method} took longer than {ANSWERS_S:g} s") from None
+        finally:
+            self._waiting.pop(number, None)
+
+    async def session(self, target: str) -> str:
+        if target not in self._sessions:
+            attached = await self.call("Target.attachToTarget", targetId=target, flatten=True)
+            self._sessions[target] = attached["sessionId"]
+        return self._sessions[target]
+
+    async def evaluate(self, target: str, expression: str) -> Any:
+        """Its value, as JSON has it; of a promise, what it gives. Raises PageError for what the page throws."""
+        options = {"expression": expression, "returnByValue": True, "awaitPromise": True, "userGesture": True}
+        try:
+            answer = await self.call("Runtime.evaluate", await self.session(target), **options)
+        except PageError:
+            await asyncio.sleep(AGAIN_S)
+            answer = await self.call("Runtime.evaluate", await self.session(target), **options)
+        if (thrown := answer.get("exceptionDetails")) is not None:
+            raise PageError(
+                str(thrown.get("exception", thrown).get("description") or thrown.get("text", thrown))[:2000]
+            )
+        return answer["result"].get("value")
+
+    async def _read(self) -> None:
+        async def deliver(text: str | bytes) -> None:
+            message = json.loads(text)
+            waiting = self._waiting.get(message.get("id", 0))
+            if waiting is None or waiting.done():
+                return
+            if (error := message.get("error")) is not None:
+                waiting.set_exception(PageError(str(error.get("message"))))
+            else:
+                waiting.set_result(message["result"])
+
+        try:
+            with contextlib.suppress(OSError, EOFError):
+                await self._socket.messages(deliver)
+        finally:
+            for waiting in self._waiting.values():
+                if not waiting.done():
+                    waiting.set_exception(SandboxFailure("desktop", "the browser has ended"))
