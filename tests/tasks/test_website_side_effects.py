@@ -128,7 +128,12 @@ def test_a_ticket_that_is_mended_by_its_form_for_changes_is_right_and_one_with_a
         async with Websites(live=False) as websites:
             session = await websites.open(declared, task.seed)
             before = to_tables(await session.snapshot())
-            mends = ({}, {"priority": "High"}, {"resolution": "Fixed"}, {"private_contact": "bob@example.org"})
+            mends: tuple[dict[str, str], ...] = (
+                {},
+                {"priority": "High"},
+                {"resolution": "Fixed"},
+                {"private_contact": "bob@example.org"},
+            )
             for beside in mends:
                 await session.submit("/tktnew", {**new, "title": "Mistaken"})
                 (found,) = await session.sql(
