@@ -68,7 +68,7 @@ class AnswerConstraint:
         means, lengths, nor in the time of GAE. From a token on that it forbids, the rest of an answer is free: somebody
         else wrote it.
         """
-        tokens = packed.rows.inputs.tokens.ravel()[packed.action_index]
+        tokens = np.asarray(packed.rows.inputs.tokens).ravel()[packed.action_index]
         states, budgets = self._follow(tokens, np.diff(packed.action_step, axis=1, prepend=-1) != 0)
         decided = packed.action_valid & ~self._forced(states, budgets)
         shape, at = packed.rows.action_mask.shape, packed.action_index[decided]

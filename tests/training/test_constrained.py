@@ -117,10 +117,10 @@ def test_answers_without_a_decision_teach_nothing(tiny_model: ModelConfig, tiny_
     prepared, metrics = prepare(batch, [trajectory], zeros, zeros, config, RewardConfig(), make_advantage_fn(config))
     assert metrics["decisions"] == 0 and np.isfinite(list(metrics.values())).all()
     optimizer = make_optimizer(OptimizerConfig(1e-2, warmup=0))
-    _, metrics = make_policy_update(tiny_model, optimizer, config, LETTERS)(
+    _, of_update = make_policy_update(tiny_model, optimizer, config, LETTERS)(
         init_train_state(tiny_parameters, optimizer), prepared
     )
-    assert metrics["gradient_norm"] == 0
+    assert of_update["gradient_norm"] == 0
 
 
 def test_what_somebody_else_wrote_is_free(tiny_model: ModelConfig) -> None:

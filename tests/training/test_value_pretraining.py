@@ -84,7 +84,7 @@ def test_forced_tokens_are_no_part_of_it(
     found = pretrain_value(
         TrainState({"won": jnp.float32(0)}, (), jnp.int32(0)),
         update,
-        lambda parameters, rows: np.where(rows.inputs.tokens == 8, 1.0, 0.0),
+        lambda parameters, rows: jnp.where(rows.inputs.tokens == 8, 1.0, 0.0),
         [episode([[(0, [8 + number % 2, 3])]], [float(number % 2 == 0)]) for number in range(20)],
         Packer(tiny_model, PackingConfig(8, 1), image=5),
         RewardConfig(),
