@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import copy
 import dataclasses
+import functools
 import secrets
 import signal
 from collections.abc import Callable, Mapping
@@ -16,9 +17,10 @@ from tars_jax.sandbox.computer.guest.kept import Ends
 from tars_jax.sandbox.computer.guest_client import CALL_TIMEOUT_S, GuestError, GuestMachine
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.shell import prompt
-from tars_jax.sandbox.shell.text import shown, unfinished
+from tars_jax.sandbox.shell.text import aside, shown, unfinished
 
 LIMIT = 30_000  # characters of output
+AT_ONCE = 16_000  # bytes of output that are cleaned between other work
 KEPT_PER_CHARACTER = 16  # bytes, as escape sequences and lines written over come on top
 STARTS_IN_S = 30.0
 POLL_S = 10.0
@@ -130,8 +132,8 @@ class Shell:
 
     @property
     def untold(self) -> str:
-        """What the command that runs has written and no result has held yet, as far as it has been read."""
-        return self._text()[0] if self.running else ""
+        """The end of what the command that runs has written and no result has held yet, as far as it has been read."""
+        return self._last_words() if self.running else ""
 
     @property
     def terminal(self) -> int | None:
@@ -149,7 +151,7 @@ class Shell:
         self._begin(secret)
         try:
             if await self._until_prompt(STARTS_IN_S) is None:
-                said = f"it ended with {self._status}: {self._text()[0][:200]}"
+                said = f"it ended with {self._status}: {self._last_words()[:200]}"
                 why = "no prompt came" if self._status is None else said
                 raise SandboxFailure("guest", f"{self._argv(secret)[0]} did not start: {why}")
             await self._greet()
@@ -372,7 +374,7 @@ class Shell:
         found = await self._until_prompt(timeout_s if self._running else 0.0)
         if self._status is not None:
             self._ends.add(self._held)
-        output, rest = self._text(whole=not self._running or self._status is not None)
+        output, rest = await self._text(whole=not self._running or self._status is not None)
         self._forget(rest)
         self.kept()
         if found and not found.ready:
@@ -384,8 +386,19 @@ class Shell:
             return Result(output, self._status, self._folder, anew, ended=True)
         return Result(output, found.status if found else None, self._folder, anew)
 
-    def _text(self, *, whole: bool = True) -> tuple[str, bytes]:
+    def _last_words(self) -> str:
+        head, _, tail, _ = self._written()
+        return shown((head + tail)[-AT_ONCE:], 0, b"", self._limit, clean=self._clean)
+
+    async def _text(self, *, whole: bool) -> tuple[str, bytes]:
         """What was written, and what of its end is left for later, unless this is the whole of it."""
+        head, missing, tail, rest = self._written(whole=whole)
+        work = functools.partial(shown, head, missing, tail, self._limit, clean=self._clean)
+        # A terminal's commands cost so much each that those of a whole output would hold up everybody else.
+        return await aside(work) if len(head) + len(tail) > AT_ONCE else work(), rest
+
+    def _written(self, *, whole: bool = True) -> tuple[bytes, int, bytes, bytes]:
+        """Both ends of what was written, how many bytes are missing between them, and what is left for later."""
         head, missing, tail = self._ends.halves()
         last = tail or head
         rest = b"" if whole else last[len(last) - unfinished(last, self._clean) :]
@@ -393,4 +406,4 @@ class Shell:
         head, tail = (head, tail[:kept]) if tail else (head[:kept], b"")
         for ours in (prompt.TOLD, self._line):  # which set -v tells
             head, tail = (part.replace(ours, b"") if ours else part for part in (head, tail))
-        return shown(head, missing, tail, self._limit, clean=self._clean), rest
+        return head, missing, tail, rest

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import codecs
 import re
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+T = TypeVar("T")
 
 # Commands of a terminal: with parameters (colors, cursor), with a text up to BEL or ESC \ (titles, links), the rest.
 # One without an end ends with its line.
@@ -12,16 +18,38 @@ _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]?|\x1b[\]PX^_][^\x07\x1b\n]*(?:\x
 _BEGUN = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b\n]*\x1b?|[ -/]*)\Z")
 LONGEST_BEGUN = 256  # bytes of a terminal's command that are waited for
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f]")
+_WRITTEN_OVER = re.compile("[\r\b\x18]")
+_PIECE = 1 << 14  # characters
+_ASIDE = ThreadPoolExecutor(1, "texts")  # one, as each more is another that the event loop waits for
 _ERASED = "\x18"  # what the cursor stands on and behind it
 
 
 def cleaned(text: str) -> str:
     """Without escape sequences; a line that was written over shows what it showed last."""
-    text = _ESCAPES.sub("", _ERASE.sub(_ERASED, text))
+    for command, shown_as in ((_ERASE, _ERASED), (_ESCAPES, "")):
+        text = "".join(command.sub(shown_as, piece) for piece in _pieces(text, "\x1b"))
+    if _WRITTEN_OVER.search(text):
+        text = _written_over(text)
+    return "".join(_CONTROLS.sub("", piece) for piece in _pieces(text))
+
+
+def _pieces(text: str, before: str = "") -> Iterator[str]:
+    """In order, most of them short: an expression holds the interpreter, and so all other threads, until it is through.
+
+    `before`: a character that a piece begins with, where one can be cut.
+    """
+    at = 0
+    while at < len(text):
+        end = text.find(before, at + _PIECE) if len(text) > at + _PIECE else -1
+        end = len(text) if end < 0 else end
+        yield text[at:end]
+        at = end
+
+
+def _written_over(text: str) -> str:
     *whole, last = text.split("\n")
     lines = [line.rstrip("\r") for line in whole] + [last]  # "\r+\n" as an expression would be quadratic
-    lines = [_settled(line) if re.search("[\r\b\x18]", line) else line for line in lines]
-    return _CONTROLS.sub("", "\n".join(lines))
+    return "\n".join([_settled(line) if _WRITTEN_OVER.search(line) else line for line in lines])
 
 
 def _settled(line: str) -> str:
@@ -91,3 +119,8 @@ def shown(head: bytes, missing: int, tail: bytes, limit: int, *, clean: bool = T
     if clean:
         first, second = cleaned(first), cleaned(second)
     return cut(first + second, limit, missing, len(first) if missing else None)
+
+
+async def aside(work: Callable[[], T]) -> T:
+    """What a long output comes to, while the event loop goes on with other work."""
+    return await asyncio.get_running_loop().run_in_executor(_ASIDE, work)

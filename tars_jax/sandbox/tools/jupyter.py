@@ -9,13 +9,14 @@ import dataclasses
 import json
 import signal
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Self
 
 from tars_jax import InputError
 from tars_jax.sandbox.computer.guest.kept import Ends
 from tars_jax.sandbox.computer.guest_client import GuestError, GuestMachine, Streams
 from tars_jax.sandbox.failures import SandboxFailure
-from tars_jax.sandbox.shell.text import shown
+from tars_jax.sandbox.shell.text import aside, shown
 
 LIMIT = 30_000  # characters of each text of a result
 MOST_TEXT = 256 << 10  # bytes that are kept of what a cell writes until it is cut
@@ -248,7 +249,7 @@ class Kernel:
             if "done" in message:
                 break
             said.add(message)
-        return said.result(self._limit, timed_out=timed_out, restarted=restarted)
+        return await aside(partial(said.result, self._limit, timed_out=timed_out, restarted=restarted))
 
     async def _next(self, timeout_s: float) -> dict[str, Any] | None:
         """None: the kernel has ended, or what it says is no message."""
