@@ -26,7 +26,7 @@ from tars_jax.web.protocol import RequestError
 
 PROFILE = ".config/chromium-of-clients"
 PORT_FILE = "DevToolsActivePort"  # where Chromium writes its port, and the path of its socket
-BEGINS_S, LOADS_S = 30.0, 10.0
+BEGINS_S, LOADS_S, LOOKS_S = 30.0, 10.0, 3.0
 POLL_S = 0.1
 # Where the document lies on the screen: the browser's own bars are above it.
 VIEW = "[screenX + (outerWidth - innerWidth) / 2, screenY + outerHeight - innerHeight, innerWidth, innerHeight]"
@@ -116,10 +116,16 @@ class DesktopBrowser:
         return tools, await self._active(tools, targets)
 
     async def _active(self, tools: DevTools, targets: list[dict[str, Any]]) -> str:
-        for each in targets:
-            if await tools.evaluate(each["targetId"], "document.visibilityState") == "visible":
-                return str(each["targetId"])
-        return str(targets[-1]["targetId"])
+        async def state(target: str) -> str:
+            try:
+                return str(await tools.evaluate(target, "document.visibilityState", limit_s=LOOKS_S))
+            except PageError:  # a dialog is open in it, or it never rests
+                return "mute"
+
+        ids = [str(each["targetId"]) for each in targets]
+        states = await asyncio.gather(*map(state, ids))
+        found = [ids[states.index(wanted)] for wanted in ("visible", "mute") if wanted in states]
+        return (found or ids)[0]
 
     async def _loaded(self, tools: DevTools, target: str) -> None:
         end = asyncio.get_running_loop().time() + LOADS_S
