@@ -15,6 +15,12 @@ from typing import Any
 from kernel import write  # type: ignore[import-not-found]  # beside this file inside
 
 
+def _own_folder() -> str:
+    """Of the session, which takes it along at its end, where its path is short enough for sockets."""
+    run = os.environ.get("TARS_JAX_RUN", "")
+    return tempfile.mkdtemp(prefix=".kernel-", dir=run if run and len(run) < 70 else None)
+
+
 def main() -> None:
     here = os.path.dirname(os.path.abspath(__file__))
     sys.path = [path for path in sys.path if os.path.abspath(path) != here]
@@ -33,7 +39,7 @@ def main() -> None:
     if os.name == "nt":  # where ZeroMQ has none
         manager = KernelManager()
     else:
-        manager = KernelManager(transport="ipc", ip=os.path.join(tempfile.mkdtemp(prefix=".kernel-"), "socket"))
+        manager = KernelManager(transport="ipc", ip=os.path.join(_own_folder(), "socket"))
         spec = manager.kernel_spec
         assert spec is not None
         spec.argv = [sys.executable, os.path.join(here, "quiet_ipykernel.py"), "-f", "{connection_file}"]

@@ -4,9 +4,9 @@ others; and a cell that closes stdout, or puts what takes no text in its place, 
 python3 quiet_ipykernel.py -f CONNECTION_FILE
 """
 
+import json
 import os
 import sys
-import tempfile
 from typing import Any
 
 
@@ -18,7 +18,8 @@ def on_a_path() -> None:
     sockets: Any = zmq.Socket
     if not hasattr(threads, "_setup_pipe_in") or not hasattr(threads, "_setup_pipe_out"):
         return  # another version, whose port is then listed
-    place = "ipc://" + os.path.join(tempfile.mkdtemp(prefix=".kernel-"), "printed")
+    with open(sys.argv[sys.argv.index("-f") + 1], encoding="utf-8") as connection:
+        place = "ipc://" + os.path.join(os.path.dirname(json.load(connection)["ip"]), "printed")
     set_up = threads._setup_pipe_in
 
     def hear(thread: Any) -> None:
