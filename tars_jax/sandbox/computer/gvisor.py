@@ -150,9 +150,9 @@ class GvisorIsolation(NamespaceIsolation):
 
     def _plan(
         self, id: str, folder: Path, spec: ContainerSpec, argv: Sequence[str], group: ControlGroup,
-        disk: dict[str, Any], layers: Sequence[dict[str, Any]],
+        disk: dict[str, Any], layers: Sequence[dict[str, Any]], user: int = USER_ID,
     ) -> dict[str, Any]:  # fmt: skip
-        plan = super()._plan(id, folder, spec, argv, group, disk, layers)
+        plan = super()._plan(id, folder, spec, argv, group, disk, layers, user)
         system = {path: path for path in plan["system"]}
         # What lies in a folder of the system is shown by gVisor, too, over that folder.
         over = {

@@ -20,6 +20,7 @@ from tars_jax.sandbox.computer.isolation import CHOSEN, open_isolation
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.shell import Shell
+from tars_jax.sandbox.tools.jupyter import Kernel
 from tests.envs.computer_player import play
 from tests.waiting import until
 
@@ -123,3 +124,20 @@ def test_what_it_cannot_do_is_said(tmp_path: Path) -> None:
 def test_a_task_is_played() -> None:
     turn, seen = asyncio.run(play("find_word", isolation="none"))
     assert turn.success, seen.info["wrong"]
+
+
+def test_a_kernel_s_folder_is_its_session_s() -> None:
+    """And not in this machine's /tmp, where nobody would remove it."""
+    mine: list[Path] = []
+
+    async def live() -> None:
+        async with Computers("none") as computers:
+            computer = await computers.open()
+            try:
+                assert (await Kernel(computer.machine, kind="jupyter").run("1 + 1")).result == "2"
+            except InputError as missing:
+                pytest.skip(str(missing))
+            mine.extend(Path(computer.container.run_folder).glob(".kernel-*"))
+
+    asyncio.run(live())
+    assert len(mine) == 1 and not mine[0].exists()
