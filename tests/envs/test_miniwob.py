@@ -216,6 +216,12 @@ def test_tasks_load_and_idling_ends_at_its_time_limit(request: pytest.FixtureReq
     assert wrong_in_some(1 if request.config.getoption("--all") else 16, 2, idle) == {}
 
 
+def test_the_list_of_a_select_opens_over_the_button(player: Player) -> None:
+    player.reset("choose-list")
+    player.act(Click(player.place("select")), Wait(0.5))
+    assert player.evaluate("__clock.timeline.surface.picker !== null")
+
+
 async def careless_twice(game: BrowserGame, task: Task) -> str:
     limit = (await game.reset(task)).info["state"]["limit_ms"] / 1000
     first, again = [await careless(game, task, limit) for _ in range(2)]

@@ -97,6 +97,8 @@
     listeners.push([target, ...listener]);
     addEventListener(target, ...listener);
   }
+  // Chromium 156 may pass over all of a window's capturing listeners, until it gets another one.
+  if (inWindow) listen(self, 'load', () => addEventListener(self, 'load', () => {}, true));
 
   // ---- tasks ----
   // The listeners of one message run as tasks do: each with an empty stack, so that all promise reactions of one run
