@@ -52,7 +52,9 @@ async def played(game: BrowserGame, name: str, seed: int) -> Rewards:
 async def rewards_of(browser: str, names: Iterable[str], seeds: int) -> dict[tuple[str, int], Rewards]:
     sizes: dict[tuple[int, int], list[str]] = {}
     for name in names:
-        sizes.setdefault(load_playable(name).page_size, []).append(name)
+        size = load_playable(name).page_size
+        assert size is not None
+        sizes.setdefault(size, []).append(name)
     found = {}
     for (width, height), some in sizes.items():
         left = [(name, seed) for name in some for seed in range(seeds)]

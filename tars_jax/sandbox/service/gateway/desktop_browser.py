@@ -15,7 +15,7 @@ from typing import Any
 
 from PIL import Image
 
-from tars_jax.sandbox.browser.events import InputEvent
+from tars_jax.sandbox.browser.events import InputEvent, InsertText, KeyDown, KeyUp
 from tars_jax.sandbox.browser.sessions.calls import event_to_json
 from tars_jax.sandbox.compat.aio.browser_tabs import BLANK, Tab
 from tars_jax.sandbox.computer.guest_client import GuestError
@@ -55,10 +55,7 @@ class DesktopBrowser:
         if events:
             tools, shown = await self._shown()
             await tools.call("Page.bringToFront", await tools.session(shown))
-        moved = [
-            dataclasses.replace(event, x=event.x + x, y=event.y + y) if hasattr(event, "x") else event  # type: ignore[call-arg]
-            for event in events
-        ]
+        moved = [_moved(event, x, y) for event in events]
         call = {"call": "act", "events": [event_to_json(event) for event in moved], "advance_ms": advance_ms}
         png = base64.b64decode((await self._session.call(call))["png"])
         return Seen(await asyncio.to_thread(_part, png, (int(x), int(y), int(x + width), int(y + height))))
@@ -164,6 +161,12 @@ class DesktopBrowser:
             return await DevTools.open(machine, int(port), path)
         except (RequestError, GuestError):
             return None
+
+
+def _moved(event: InputEvent, x: float, y: float) -> InputEvent:
+    if isinstance(event, KeyDown | KeyUp | InsertText):
+        return event
+    return dataclasses.replace(event, x=event.x + x, y=event.y + y)
 
 
 def _part(png: bytes, box: tuple[int, int, int, int]) -> bytes:
