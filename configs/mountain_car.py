@@ -6,7 +6,7 @@ The player itself reaches the flag and earns more than 90 (three seeds of three)
 it; PPO adds nothing to be seen. With `--config.ppo.learning_rate=1e-3` the return of 40 held-out episodes was 93.3
 before and 93.0 [92.8, 93.2] after (seed 0), 93.3 before and 93.2 [93.0, 93.3] after (seed 1, 7 minutes on two idle
 cores); the share that reached the flag went from 97.5 to 100 %. The smaller step that `train` takes after imitation now
-has not been run.
+has not been run, nor has anything since only decisions count (docs/rl.md) and batches are in order.
 """
 
 import ml_collections
