@@ -62,13 +62,18 @@ def check_options(id: str, options: Mapping[str, Any]) -> None:
 
 
 def episode_steps(id: str, options: Mapping[str, Any]) -> int:
-    """The limit of an episode: by its options, its registration, or what is made."""
+    """The agent's step budget: the limit of an episode, or ours where it has none."""
+    return episode_limit(id, options) or UNLIMITED_STEPS
+
+
+def episode_limit(id: str, options: Mapping[str, Any]) -> int | None:
+    """By its options, its registration, or what is made; None: there is none."""
     given = options.get("max_episode_steps")
     limit = given if given is not None else find_spec(id).max_episode_steps
     if limit is None or limit < 0:  # gymnasium's word for none
         made_with = {name: value for name, value in options.items() if name not in OWN_OPTIONS}
         limit = _limit_of_made(id, json.dumps({**made_with, "render_mode": None}))
-    return int(limit or UNLIMITED_STEPS)
+    return int(limit) if limit else None
 
 
 def success_return(id: str, options: Mapping[str, Any]) -> float | None:

@@ -161,7 +161,7 @@ def _playable_spec(name: str) -> EnvironmentSpec:
 
 def _gymnasium_spec(name: str, options: Mapping[str, Any]) -> EnvironmentSpec:
     from tars_jax.envs.gymnasium_adapter import GymnasiumEnvironment
-    from tars_jax.envs.gymnasium_specs import check_options, episode_steps, success_return
+    from tars_jax.envs.gymnasium_specs import check_options, episode_limit, episode_steps, success_return
 
     id = name.removeprefix(_GYMNASIUM)
     return EnvironmentSpec(
@@ -169,6 +169,7 @@ def _gymnasium_spec(name: str, options: Mapping[str, Any]) -> EnvironmentSpec:
         make=lambda resources: cast(Environment, GymnasiumEnvironment(id, **options)),
         check_options=functools.partial(check_options, id),
         default_max_steps=functools.partial(episode_steps, id),
+        says_max_steps=episode_limit(id, options) is not None,
         success_return=functools.partial(success_return, id),
         made_with=options,
     )

@@ -35,6 +35,7 @@ EVEN = 8  # steps of an episode in which all texts have one length, so that a lo
 TELLING = 10  # episodes by chance that say how many earn something
 EARNING = 3  # episodes of a batch that earn something, where few do
 MOST_TURNS = 10  # of a dialog that a window holds
+SHORT = 8  # steps of an episode of texts that a window holds whole
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,7 +111,7 @@ def choices(
     """
     said = config.agent.grammar == PLAIN
     steps = max(shape.seen.steps for shape in shapes)
-    limit = max(shape.max_steps for shape in shapes)
+    limit, says_limit = max(shape.max_steps for shape in shapes), all(shape.says_max_steps for shape in shapes)
     text, shortest = max(shape.seen.text for shape in shapes), min(shape.seen.shortest for shape in shapes)
     even = steps >= EVEN and shortest == text
     pictures = any(shape.screenshot is not None for shape in shapes)
@@ -156,13 +157,13 @@ def choices(
 
     gamma, of_gamma = _discount(config, rewarded, limit, decisions)
     return [
-        Choice("task.max_steps", limit, "the environment's own limit"),
+        Choice("task.max_steps", limit,
+               "the environment's own limit" if says_limit else "the environment has no limit of its own"),
         Choice("task.evaluation_episodes", evaluated, of_evaluated),
         Choice("agent.thought", thought, beginning),
         Choice("agent.list_actions", has_weights, f"{beginning}: a list of calls {'tells' if has_weights else 'says'} "
                f"{'it what there is' if has_weights else 'nothing to it'}"),
-        Choice("agent.max_steps", max(config.agent.min_steps, min(limit, MOST_TURNS) - 1 if said else 0),
-               "earlier turns of a dialog stand in a window" if said else "a window a step"),
+        Choice("agent.max_steps", *_earlier_steps(config.agent.min_steps, limit, said, pictures)),
         Choice("agent.max_observation_tokens",
                _multiple(min(MOST_TEXT, max(text + 2 if even else text * 1.5, not pictures)), 4),
                f"{'each' if even else 'the longest'} text that was seen has {text} tokens"),
@@ -184,6 +185,15 @@ def choices(
         Choice("ppo.learning_rate", rate, why),
         Choice("ppo.entropy_bonus", 0.01 if scratch else 0.0, beginning),
     ]  # fmt: skip
+
+
+def _earlier_steps(least: int, limit: int, said: bool, pictures: bool) -> tuple[int, str]:
+    """That stand in a window before the one under way."""
+    if said:
+        return max(least, min(limit, MOST_TURNS) - 1), "earlier turns of a dialog stand in a window"
+    if limit <= SHORT and not pictures:
+        return max(least, limit - 1), f"a window holds the whole of at most {limit} step{'s' * (limit != 1)}"
+    return least, f"a window for each of at most {limit} steps: what is shown must tell what to do"
 
 
 def _discount(config: Any, rewarded: float, limit: int, decisions: Callable[[], int]) -> tuple[float, str]:

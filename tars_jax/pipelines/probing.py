@@ -67,6 +67,7 @@ class TaskShape:
     begun: tuple[Task, ...] = ()  # those that were seen, with what the agent is told
     seen: Seen = Seen()
     shown: Seen | None = None  # episodes of the player who shows how; None: there is none
+    says_max_steps: bool = True  # false: `max_steps` is ours, as the environment has none
 
 
 def probe(config: Any, writer: PromptWriter, kinds: Sequence[Sequence[Task]], chance: bool = False) -> list[TaskShape]:
@@ -235,6 +236,7 @@ async def _look(
         space=space,
         varies=len(instructions) > 1,
         needs_browser=spec.needs_browser,
+        says_max_steps=spec.says_max_steps,
         begun=tuple(task for _, task in begun),
         seen=_together(seen) if seen else Seen(text=max(trial.writer.length(first.text) for first, _ in begun)),
     )

@@ -127,6 +127,21 @@ def test_from_random_weights_nothing_is_thought_and_budgets_follow_from_an_episo
     assert given.value == 0 and "however long" in given.reason
 
 
+def test_a_window_holds_a_short_episode_whole() -> None:
+    kept = {limit: values_of("Long", f"task.max_steps={limit}")["agent.max_steps"] for limit in (1, 2, 8, 9)}
+    assert {limit: choice.value for limit, choice in kept.items()} == {1: 0, 2: 1, 8: 7, 9: 0}
+    assert "the whole of at most 2 steps" in kept[2].reason and "at most 9 steps" in kept[9].reason
+
+
+def test_the_reason_of_a_limit_is_true() -> None:
+    def limit(name: str) -> Choice:
+        config = load_config("train", [f"--config.environment=gymnasium:{name}"], root=ROOT, rules={})
+        return next(choice for choice in chosen(config)[0] if choice.field == "task.max_steps")
+
+    assert (limit("FrozenLake-v1").value, limit("FrozenLake-v1").reason) == (100, "the environment's own limit")
+    assert limit("Blackjack-v1").reason == "the environment has no limit of its own"
+
+
 def test_rewards_along_a_long_way_are_discounted_and_made_small() -> None:
     long, longer = values_of("Long"), values_of("Longer")
     assert long["reward.scale"].value == longer["reward.scale"].value == 0.1  # thirty steps of 1
