@@ -32,15 +32,22 @@ def signals(number):
 def messages(number):
     return libc.mq_open(b"/q%d" % number, os.O_CREAT | os.O_RDWR, 0o600, None)
 
+def terminals(number):
+    try:
+        kept.append(os.openpty())
+    except OSError:
+        return -1
+
 def count(take):
     for number in range(4000):
-        if take(number) < 0:
+        if (take(number) or 0) < 0:
             return number
     return -1
 
 resource.setrlimit(resource.RLIMIT_SIGPENDING, (500, 500))
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1, signal.SIGRTMIN])
-print(*(count(take) for take in (lambda number: libc.inotify_init(), pipe, signals, messages)), flush=True)
+kinds = lambda number: libc.inotify_init(), pipe, signals, messages, terminals
+print(*(count(take) for take in kinds), flush=True)
 time.sleep(600)
 """
 

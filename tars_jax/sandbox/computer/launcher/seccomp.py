@@ -3,7 +3,8 @@
 A deny-list, not an allow-list: programs of agents are of every kind, and root's powers are gone anyway. What is here
 reaches past namespaces (keys, modules, kexec, clocks), makes new ones, or is where kernels had their holes (bpf,
 io_uring, userfaultfd). ptrace is allowed: a debugger sees the processes of its own container alone. A process sets its
-own limits and no other's: the guest has the same user, and would end with a limit of memory.
+own limits and its own turn on the processors, and no other's: the guest has the same user, and would end with a limit
+of memory, or answer nobody with the lowest of priorities.
 """
 
 from __future__ import annotations
@@ -31,6 +32,15 @@ _EVERYWHERE = {
     "fsopen": 430, "fsconfig": 431, "fsmount": 432, "fspick": 433, "mount_setattr": 442, "quotactl_fd": 443,
 }  # fmt: skip
 _CLONE3 = 435
+# Of one process, by its number; and those of a kind: a process, a group, or all of a user, which has this number.
+_SCHEDULING = {
+    "x86_64": {"sched_setparam": 142, "sched_setscheduler": 144, "sched_setaffinity": 203, "sched_setattr": 314},
+    "aarch64": {"sched_setparam": 118, "sched_setscheduler": 119, "sched_setaffinity": 122, "sched_setattr": 274},
+}
+_PRIORITIES = {
+    "x86_64": {"setpriority": (141, 2), "ioprio_set": (251, 3)},
+    "aarch64": {"setpriority": (140, 2), "ioprio_set": (30, 3)},
+}
 # The architecture's mark in the filter's input, its calls, and the numbers of clone, socket and prlimit64.
 _ARCHITECTURES = {"x86_64": (0xC000003E, _X86_64, 56, 41, 302), "aarch64": (0xC00000B7, _AARCH64, 220, 198, 261)}
 _NEW_NAMESPACES = 0x7E020000  # the flags CLONE_NEW* of clone
@@ -39,7 +49,8 @@ _FAMILIES = (1, 2, 10, 16)  # AF_UNIX, AF_INET, AF_INET6, AF_NETLINK
 _EPERM, _ENOSYS, _EAFNOSUPPORT = 1, 38, 97
 _ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT, _THIRD_ARGUMENT = 0, 4, 16, 32  # offsets in struct seccomp_data, little-endian
+# Offsets in struct seccomp_data, little-endian.
+_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT, _SECOND_ARGUMENT, _THIRD_ARGUMENT = 0, 4, 16, 24, 32
 
 
 def _do(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
@@ -74,6 +85,13 @@ def seccomp_filter() -> bytes:
     program += [_do(_EQUAL, limits, 0, 8), _do(_LOAD, _FIRST_ARGUMENT), _do(_EQUAL, 0, 4, 0)]
     program += [_do(_LOAD, _THIRD_ARGUMENT), _do(_EQUAL, 0, 0, 3), _do(_LOAD, _THIRD_ARGUMENT + 4)]
     program += [_do(_EQUAL, 0, 0, 1), _do(_RETURN, _ALLOW), _do(_RETURN, _ERRNO | _EPERM)]
+    for number in _SCHEDULING[platform.machine()].values():
+        program += [_do(_EQUAL, number, 0, 4), _do(_LOAD, _FIRST_ARGUMENT), _do(_EQUAL, 0, 0, 1)]
+        program += [_do(_RETURN, _ALLOW), _do(_RETURN, _ERRNO | _EPERM)]
+    for number, of_a_user in _PRIORITIES[platform.machine()].values():
+        program += [_do(_EQUAL, number, 0, 6), _do(_LOAD, _FIRST_ARGUMENT), _do(_EQUAL, of_a_user, 3, 0)]
+        program += [_do(_LOAD, _SECOND_ARGUMENT), _do(_EQUAL, 0, 0, 1)]
+        program += [_do(_RETURN, _ALLOW), _do(_RETURN, _ERRNO | _EPERM)]
     program += [_do(_EQUAL, socket, 0, len(_FAMILIES) + 2), _do(_LOAD, _FIRST_ARGUMENT)]
     program += [_do(_EQUAL, family, len(_FAMILIES) - at, 0) for at, family in enumerate(_FAMILIES)]
     program += [_do(_RETURN, _ERRNO | _EAFNOSUPPORT), _do(_RETURN, _ALLOW)]
