@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import dataclasses
 import secrets
-import signal
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
@@ -36,7 +35,6 @@ T = TypeVar("T")
 CALL_S = 30.0  # beyond the time that a call waits by itself
 POLL_S = 0.02
 ENDS_IN_S = 0.5  # behind the end of its connections
-ENDED_BY = frozenset((signal.SIGHUP, signal.SIGINT, signal.SIGKILL, signal.SIGTERM))  # its own faults have others
 
 
 class Desktop:
@@ -274,14 +272,17 @@ class Desktop:
         self.inside.close()
 
     async def _raise_if_lost(self) -> None:
-        """Raises Broken where somebody inside has ended the X server, or stopped it: it is a program of the agent's own
-        user. Of one that does not answer any more.
+        """Raises Broken where the X server, which does not answer any more, has ended, or where somebody inside has
+        stopped it or keeps it to himself: it is a program of the agent's own user.
         """
         status = await self.machine.wait(self._server.process, ENDS_IN_S)
-        if status is not None and -status in ENDED_BY:
-            self._lost = f"the X server was ended inside, by signal {-status}"
-        elif status is None and self._server.is_stopped():
+        if status is not None:
+            by = f"by signal {-status}" if status < 0 else f"with status {status}"
+            self._lost = f"the X server was ended inside, {by}"
+        elif self._server.is_stopped():
             self._lost = "the X server was stopped inside"
+        elif await self._server.is_held():
+            self._lost = "the X server is held inside, by a program that grabbed it"
         if self._lost:
             raise Broken(self._lost)
 

@@ -16,6 +16,7 @@ from tars_jax.sandbox.desktop.files import Inside
 from tars_jax.sandbox.failures import SandboxFailure
 
 START_S, POLL_S = 20.0, 0.004
+HELD_S, LOOKS = 0.5, 5  # how long, and how often, one is seen to sleep that is held
 SOCKETS = "/tmp/.X11-unix"
 NOT_FOUND = 127  # a shell's exit status for a program that is not there
 # $1 the folder, $2 its authority file as a format of printf, $3 the size. The authority file is written here as the
@@ -90,8 +91,21 @@ class XServer:
 
     def is_stopped(self) -> bool:
         """Whether a signal or a debugger lets it stand still, by the kernel's word."""
-        state = self._inside.text(f"/proc/{self.process}/stat").rpartition(") ")[2]
-        return state.startswith(("T", "t"))
+        return self._stat()[0] in ("T", "t")
+
+    async def is_held(self) -> bool:
+        """Whether it sleeps, as one does that hears a single client (XGrabServer), while a request of ours waits."""
+        before = self._stat()
+        for _ in range(LOOKS):
+            await asyncio.sleep(HELD_S / LOOKS)
+            if self._stat() != before:
+                return False
+        return before[0] == "S"
+
+    def _stat(self) -> tuple[str, ...]:
+        """Its state, and how long it has computed."""
+        fields = self._inside.text(f"/proc/{self.process}/stat").rpartition(") ")[2].split()
+        return (fields[0], *fields[11:13]) if fields else ("",)
 
     def connect(self) -> Connection:
         """A connection of its own. Blocks. Raises SandboxFailure when the server is gone."""

@@ -7,6 +7,7 @@ import io
 import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -143,10 +144,10 @@ def test_two_desktops_on_one_machine_and_a_dead_server_is_a_failure(room: Room, 
         desktop = await Desktop.start(machine, DesktopConfig(width=320, height=240))
         assert desktop.env["DISPLAY"] != room.desktop.env["DISPLAY"]
         assert (await desktop.screenshot()).pixels.shape == (240, 320, 3)
-        await machine.kill(desktop.processes[0], signal.SIGKILL)
+        await machine.kill(desktop.processes[0], signal.SIGSEGV)
         await machine.wait(desktop.processes[0])
         for _ in range(2):
-            with pytest.raises(Broken, match="the X server was ended inside, by signal 9"):
+            with pytest.raises(Broken, match="the X server was ended inside, "):
                 await desktop.act([MouseMove(1, 1)])
         await desktop.close()
         with pytest.raises(SandboxFailure, match="desktop: it is closed"):
@@ -175,6 +176,45 @@ def test_a_server_that_is_stopped_inside_is_waited_for_once(
                 await asyncio.wait_for(call(), PATIENCE_S)
         await desktop.let_go()  # as before a copy
         await desktop.take_up()
+        await desktop.close()
+        await machine.close()
+
+    asyncio.run(live())
+
+
+GRABS = """
+import sys, time
+from Xlib.display import Display
+display = Display(sys.argv[1])
+display.grab_server()
+display.sync()
+print("held", flush=True)
+time.sleep(600)
+"""
+
+
+def test_a_server_that_a_program_keeps_to_itself_is_the_doing_of_who_is_inside(
+    room: Room, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tars_jax.sandbox.desktop import Desktop
+
+    async def live() -> None:
+        machine = ThisMachine(tmp_path)
+        desktop = await Desktop.start(machine)
+        grabber = subprocess.Popen(
+            [sys.executable, "-c", GRABS, desktop.env["DISPLAY"]],
+            env={**os.environ, **desktop.env},
+            stdout=subprocess.PIPE,
+        )
+        try:
+            assert grabber.stdout is not None and grabber.stdout.readline() == b"held\n"
+            monkeypatch.setattr("tars_jax.sandbox.desktop.desktop.CALL_S", 0.5)
+            with pytest.raises(Broken, match="the X server is held inside"):
+                await desktop.windows()
+        finally:
+            grabber.kill()
+            grabber.wait()
+            grabber.stdout.close()
         await desktop.close()
         await machine.close()
 
