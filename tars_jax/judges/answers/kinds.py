@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 
 import pint
 
+from tars_jax.judges.answers.asked import asks_day, asks_in_turn, asks_order, asks_pair, is_written_alike
 from tars_jax.judges.answers.dates import When, compare_dates, dates_in, read_date, weekday_of
 from tars_jax.judges.answers.names import ARTICLES, compare_names, is_code, kinds_of
 from tars_jax.judges.answers.numbers import with_figures
@@ -78,7 +79,11 @@ def kind_of(reference: str, question: Question, *, is_closed: bool) -> Kind:
         return _kind("list", lambda said: _compare_lists(said, kinds, question))
 
     def names(said: str) -> Same:
-        return compare_names(said, reference, is_person=question.asks_person, is_closed=is_closed)
+        same = compare_names(
+            said, reference, is_person=question.asks_person, is_closed=is_closed, is_day=asks_day(question.text)
+        )
+        is_sure = same is not Same.YES or is_written_alike(said, reference, question.text)
+        return same if is_sure else Same.UNSURE
 
     return _kind("code" if is_code(reference) else "name", names)
 
@@ -184,6 +189,7 @@ def parts_of(reference: str, question: str) -> tuple[str, ...]:
     else:
         found = re.split(r"\s*,\s+and\s+|\s*,\s+|\s+and\s+", reference)
         is_moment = any(read_time(each) for each in found)  # 15 March, 18:00
+        many = many or asks_pair(question) or all(each.isdigit() for each in found)
         if len(found) == 2 and "," in reference and not (many or is_moment):
             return ()
         if len(found) == 2 and kinds_of(reference):
@@ -192,12 +198,12 @@ def parts_of(reference: str, question: str) -> tuple[str, ...]:
 
 
 def _compare_lists(said: str, kinds: list[Kind], question: Question) -> Same | None:
-    is_ordered = question.is_ordered
+    is_ordered, is_in_turn = asks_order(question.text), asks_in_turn(question.text)
     items = [_bare(each, question) for each in _ITEMS.split(_BOTH.sub("", said.strip())) if each.strip()]
     read = [[kind.read(item) for kind in kinds] for item in items]
-    if len(items) == len(kinds) and is_ordered:
+    if len(items) == len(kinds) and (is_ordered or is_in_turn):
         found = [row[place] for place, row in enumerate(read)]
-        return Same.YES if set(found) == {Same.YES} else Same.NO if Same.NO in found else None
+        return Same.YES if set(found) == {Same.YES} else Same.NO if is_ordered and Same.NO in found else None
     taken = [next((place for place, same in enumerate(row) if same is Same.YES), None) for row in read]
     if len(items) == len(kinds) and None not in taken:
         return Same.YES if len(set(taken)) == len(kinds) else Same.NO
