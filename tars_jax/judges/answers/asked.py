@@ -78,5 +78,6 @@ def is_written_alike(said: str, reference: str, question: str) -> bool:
 
 def asks_symbol(reference: str, question: str) -> bool:
     """A code of three capitals or more is another in no other letters: lhr is LHR, but no is not NO."""
-    is_long_code = re.fullmatch(r"[A-Z]{3,}", reference) and re.search(r"\bcode\b", question, re.IGNORECASE)
+    letters = re.sub(r"[\W\d_]", "", reference)
+    is_long_code = len(letters) > 2 and letters.isupper() and re.search(r"\bcode\b", question, re.IGNORECASE)
     return bool(_SYMBOL.search(question) and _IS_SYMBOL.fullmatch(reference)) and not is_long_code

@@ -189,8 +189,8 @@ def parts_of(reference: str, question: str) -> tuple[str, ...]:
     else:
         found = re.split(r"\s*,\s+and\s+|\s*,\s+|\s+and\s+", reference)
         is_moment = any(read_time(each) for each in found)  # 15 March, 18:00
-        many = many or asks_pair(question) or all(each.isdigit() for each in found)
-        if len(found) == 2 and "," in reference and not (many or is_moment):
+        is_pair = asks_pair(question) or all(each.isdigit() for each in found)
+        if len(found) == 2 and "," in reference and not (many or is_moment or is_pair):
             return ()
         if len(found) == 2 and kinds_of(reference):
             return ()

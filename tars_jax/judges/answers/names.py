@@ -187,7 +187,7 @@ def knows_better(said: str, wanted: str, *, is_day: bool = True) -> bool | None:
     """Whether two names are one, where CLDR knows both; None where it does not."""
     own, target = kinds_of(said), kinds_of(wanted)
     if not is_day:
-        own, target = ({each for each in found if each.split()[0] not in _OF_DAYS} for found in (own, target))
+        own, target = (frozenset(each for each in found if each.split()[0] not in _OF_DAYS) for found in (own, target))
     kinds, wanted_kinds = ({each.split()[0] for each in found} for found in (own, target))
     if own & target:
         return True if "territory" in kinds or "territory" not in wanted_kinds else None  # Mexico City is no country

@@ -9,9 +9,12 @@ import re
 from tars_jax.judges.answers.words import folded, plain, words
 from tars_jax.judges.statements import vocabulary
 
-COPULAS = frozenset(["is", "are", "was", "were", "be", "been", "has", "have", "had"])
+BE = frozenset(["is", "are", "was", "were", "be", "been"])
+_HAVE = frozenset(["has", "have", "had"])
+_DO = frozenset(["do", "does", "did"])
+COPULAS = BE | _HAVE
 _MODALS = frozenset(["can", "could", "will", "would", "may", "must", "should", "might", "shall"])
-AUXILIARIES = COPULAS | _MODALS | frozenset(["do", "does", "did"])
+AUXILIARIES = COPULAS | _MODALS | _DO
 NEGATIONS = frozenset(["not", "no", "never", "none", "neither", "nor", "without", "except"])
 # Said again only where it stands between the same things: each turns what stands beside it.
 TURNS = NEGATIONS | vocabulary(
@@ -192,10 +195,10 @@ class Question:
         if last in self.names | TURNS | PREPOSITIONS or not self.has(last) or self.is_counted(last):
             return False
         if self.is_done_to:
-            is_bent = last not in self.order or self.auxiliary in ("do", "has", "have", "had", *subject)
+            is_bent = last not in self.order or self.auxiliary in {"do", *_HAVE, *subject}
             is_bent = is_bent or last in _MEASURING | _UNBENT
             return is_bent and last not in self.things
-        return self.auxiliary not in COPULAS - {"has", "have", "had"} or last in _MEASURING
+        return self.auxiliary not in BE or last in _MEASURING
 
     def ends_with(self, word: str) -> bool:
         return self.order[-1:] == [word]
@@ -222,13 +225,13 @@ class Question:
 
 def _is_done_to(auxiliary: str, rest: str) -> bool:
     """Whether something else than what is asked for does it: did the king build, will Siemens buy, has Anna written."""
-    if auxiliary in ("do", "does", "did"):
+    if auxiliary in _DO:
         return True
     found = [rest[start:end] for start, end in words(rest)]
     is_subject = bool(found) and (found[0].casefold() in _DETERMINERS or found[0][0].isupper())
     if auxiliary in _MODALS:
         return is_subject
-    return auxiliary in ("has", "have", "had") and any(
+    return auxiliary in _HAVE and any(
         is_participle(one) and (not other.isalpha() or other in PREPOSITIONS - {"by", "of"})
         for one, other in zip(found[1:], [*found[2:], "."], strict=False)
     )
@@ -237,7 +240,7 @@ def _is_done_to(auxiliary: str, rest: str) -> bool:
 def _has_verb_next(auxiliary: str, rest: str) -> bool:
     """Whether the verb stands at once behind "has" or "will", so that what is asked for is its subject."""
     found = [rest[start:end] for start, end in words(rest)]
-    if auxiliary in ("has", "have", "had"):
+    if auxiliary in _HAVE:
         return bool(found) and is_participle(found[0])
     is_bare = auxiliary in _MODALS and bool(found) and found[0].islower() and found[0] not in _DETERMINERS
     return is_bare and (not found[1].islower() or found[1] in _DETERMINERS | PREPOSITIONS if found[1:] else True)
@@ -276,7 +279,8 @@ def _things(question: str) -> set[str]:
     ends = next((place for place, word in enumerate(found) if word in AUXILIARIES), None)
     if ends == 0:  # "what is the capital of": the capital
         rest = [each for each in found[1:] if each not in ("the", "a", "an")]
-        return set(rest[: next((n for n, each in enumerate(rest) if each in PREPOSITIONS), len(rest))]) - {"called"}
+        rest = rest[: next((n for n, each in enumerate(rest) if each in PREPOSITIONS), len(rest))]
+        return set(rest if found[0] in BE else rest[:1]) - {"called"}  # what will the museum show
     return set(found[:ends] if ends else found[:1])
 
 

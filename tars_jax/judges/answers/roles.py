@@ -9,6 +9,7 @@ from __future__ import annotations
 from tars_jax.judges.answers.names import ARTICLES
 from tars_jax.judges.answers.questions import (
     AUXILIARIES,
+    BE,
     COPULAS,
     FREE,
     NEGATIONS,
@@ -19,8 +20,7 @@ from tars_jax.judges.answers.questions import (
 from tars_jax.judges.statements import vocabulary
 
 _ASKING = frozenset(["who", "whom", "whose", "what", "which", "when", "where", "why", "how", "that"])
-_BE = COPULAS - {"has", "have", "had"}
-_BETWEEN = vocabulary("not never ever also first last once then later still already finally both all")
+BETWEEN = vocabulary("not never ever also first last once then later still already finally both all")
 _PLACES = frozenset(["in", "on", "at"])
 
 
@@ -46,22 +46,22 @@ def _is_doer(verb: str, question: Question) -> bool:
     if place is None:
         return not question.is_done_to
     start = max((n for n, each in enumerate(order[:place]) if each in _ASKING), default=-1)
-    between = [each for each in order[start + 1 : place] if each not in _BETWEEN and not each.endswith("ly")]
+    between = [each for each in order[start + 1 : place] if each not in BETWEEN and not each.endswith("ly")]
     helper = next((n for n, each in enumerate(between) if each in AUXILIARIES), None)
     if helper is None:
         is_first = start == next((n for n, each in enumerate(order) if each in _ASKING), -1)
         return not between or (is_first and not ARTICLES & set(between))
-    if between[helper] in _BE and order[place].endswith(("er", "or")) and verb != order[place]:
+    if between[helper] in BE and order[place].endswith(("er", "or")) and verb != order[place]:
         return True  # directed by, of "who was the director"
     if [each for each in between[helper + 1 :] if each not in AUXILIARIES]:
         return False
-    return not _BE & set(between) or order[place].endswith("ing")
+    return not BE & set(between) or order[place].endswith("ing")
 
 
 def stands_where_asked(before: list[str], after: list[str], question: Question) -> bool:
     """Not before a verb that the question has in the passive; and of one that ends with a preposition, behind that, or
     no more is said than what it is. `before` and `after`: the words on both sides of the answer, folded."""
-    if question.auxiliary in _BE and after and after[0] in question.order and is_participle(after[0]):
+    if question.auxiliary in BE and after and after[0] in question.order and is_participle(after[0]):
         return False  # Ann named the ship, of "after whom was the ship named"
     if not question.strands:
         return True
