@@ -16,6 +16,8 @@ BUYS = ("Which company will Siemens buy?", "Altair")
 SUED = ("What is the name of the actress whom Chaplin sued?", "Ann Lee")
 DEPOSED = ("Which king was deposed?", "Charles")
 DIRECTED = ("Who was the director of the film?", "Ann Lee")
+TAUGHT = ("Who did Ann teach?", "Bo")
+BANK = ("Which bank did Barclays rescue?", "Lehman")
 PUPIL = ("Who was Plato a pupil of?", "Socrates")
 MOTHER = ("Who is Ann Lee the mother of?", "Bo Lee")
 OSLO = ("Of which country is Oslo the capital?", "Norway")
@@ -68,6 +70,12 @@ WRONG = {
         (BUYS, "Altair will buy Siemens."),
         (LEADS, "The team will lead Ann Lee."),
         (NAMED, "Ann Lee named the ship"),
+    ],
+    "a noun of the verb turns who does it": [
+        (TAUGHT, "Ann's teacher was Bo."),
+        (TAUGHT, "Bo was the teacher"),
+        (BANK, "The rescuer of Barclays was Lehman."),
+        (BANK, "The rescuer was Lehman"),
     ],
     "what is asked for stands behind a preposition": [
         (PUPIL, "Socrates was a pupil of Plato."),
@@ -141,6 +149,9 @@ RIGHT = [
     (("Who has won the cup?", "Ajax"), "The cup has been won by Ajax."),
     (("Who wrote the play?", "Ann Lee"), "It is a play by Ann Lee."),
     (("By whom was Anna taught?", "Karl"), "Anna was taught by Karl."),
+    (TAUGHT, "Ann taught Bo."),
+    (("Who taught Ann?", "Bo"), "Ann's teacher was Bo."),
+    (("What will the museum show in May?", "vases"), "The museum will show vases in May."),
     (LEADS, "Ann Lee will lead the team."),
     (LEADS, "The team will be led by Ann Lee."),
     (PUPIL, "Plato was a pupil of Socrates."),

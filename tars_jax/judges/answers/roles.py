@@ -58,11 +58,19 @@ def _is_doer(verb: str, question: Question) -> bool:
     return not BE & set(between) or order[place].endswith("ing")
 
 
+def _is_noun_of_verb(word: str, question: Question) -> bool:
+    bare = word.removesuffix("'s").removesuffix("s")
+    is_noun = bare.endswith(("er", "or", "ion", "ment")) and not {bare, f"{bare}s"} & {*question.order}
+    return is_noun and question.has(bare)
+
+
 def stands_where_asked(before: list[str], after: list[str], question: Question) -> bool:
     """Not before a verb that the question has in the passive; and of one that ends with a preposition, behind that, or
     no more is said than what it is. `before` and `after`: the words on both sides of the answer, folded."""
     if question.auxiliary in BE and after and after[0] in question.order and is_participle(after[0]):
         return False  # Ann named the ship, of "after whom was the ship named"
+    if question.is_done_to and any(_is_noun_of_verb(each, question) for each in (*before, *after)):
+        return False  # Ann's teacher was Bo, of "who did Ann teach"
     if not question.strands:
         return True
     silent = FREE | NEGATIONS | AUXILIARIES | question.things
