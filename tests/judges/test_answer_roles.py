@@ -180,6 +180,16 @@ RIGHT = [
     (("What is the salinity?", "35‰"), "3.5%"),
     (START, "2 pm GMT"),
 ]
+NOT_REFUSED = [
+    (("What is the bridge's length?", "150 m (490 ft)"), "150 metres"),
+    (("When did she die?", "3 May 1850 (aged 61)"), "May 3, 1850"),
+    (("How large is the room?", "4 m × 5 m"), "4 by 5 metres"),
+    (RADIUM, "Marie Curie in 1898"),
+    (("How did the price change?", "rose by 3%"), "up 3%"),
+    (("How far is it?", "100 km"), "62 miles"),
+    (START, "1400 UTC"),
+    (START, "16:00 CEST"),
+]
 
 
 def verdict(answer: str, reference: str, question: str) -> bool | None:
@@ -198,3 +208,8 @@ def test_what_answers_another_question(kind: str) -> None:
 @pytest.mark.parametrize(("asked", "said"), RIGHT)
 def test_what_answers_it(asked: tuple[str, str], said: str) -> None:
     assert verdict(said, asked[1], asked[0]) is True
+
+
+@pytest.mark.parametrize(("asked", "said"), NOT_REFUSED)
+def test_what_may_be_right_is_not_refused(asked: tuple[str, str], said: str) -> None:
+    assert verdict(said, asked[1], asked[0]) is not False

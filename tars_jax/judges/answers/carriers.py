@@ -48,7 +48,7 @@ def carried(said: str, kind: Kind, question: Question) -> set[Same]:
         inner = kind.read(match[1])
         if inner is Same.YES or _is_own(match[1], question):
             found |= outer
-        elif inner is Same.NO and Same.YES in outer:
+        elif inner is not None and Same.YES in outer:
             found.add(Same.YES if kind.agrees(match[1]) else Same.UNSURE)
     if (denied := _NOT_BUT.match(said)) and Same.YES not in carried(denied["other"], kind, question):
         found |= carried(said[denied.end() :], kind, question)

@@ -21,7 +21,7 @@ from tars_jax.judges.answers.quantities import ABOUT, BOUND, quantities_in, read
 from tars_jax.judges.answers.quantity import Quantity, Same, compare, is_rounded
 from tars_jax.judges.answers.questions import Question
 from tars_jax.judges.answers.retold import asks_share, retelling
-from tars_jax.judges.answers.signs import directed
+from tars_jax.judges.answers.signs import directed, has_direction
 from tars_jax.judges.answers.times import compare_times, read_time, times_in
 from tars_jax.judges.answers.words import roman_as_figures
 
@@ -29,7 +29,9 @@ _CHARGE = re.compile(r"\b(?:charged?|oxidation|ions?|valen)", re.IGNORECASE)
 _ASKS_WHEN = re.compile(r"\b(?:when|years?|date[sd]?|born|since|decade|century)\b", re.IGNORECASE)
 _ASKS_VERSION = re.compile(r"\b(?:versions?|releases?)\b", re.IGNORECASE)
 _AT_DAY = re.compile(r"(?:in|on|at|from(?=.*\b(?:to|until|till|through)\b)) (?:the year )?", re.IGNORECASE)
-_ITEMS = re.compile(r"\s*(?:;|\||,\s+and\s|,\s|/|\s&\s|\sand\s|\sas well as\s)\s*(?:and\s+)?", re.IGNORECASE)
+_ITEMS = re.compile(
+    r"\s*(?:(?<=\d)\s?[x×]\s?(?=\d)|;|\||,\s+and\s|,\s|/|\s&\s|\sand\s|\sas well as\s)\s*(?:and\s+)?", re.IGNORECASE
+)
 _BOTH = re.compile(r"(?:both|all of)\s+", re.IGNORECASE)
 _OTHER_WORDS = frozenset(["but", "not", "no", "all", "except", "neither", "none", "are", "is"])
 _OR = re.compile(r",?\s+(?:or|and/or)\s+(?:(?:maybe|perhaps|possibly|rather)\s+)?", re.IGNORECASE)
@@ -68,7 +70,8 @@ def kind_of(reference: str, question: Question, *, is_closed: bool) -> Kind:
         return _typed("day", lambda said: _days(said, day))
     retell = retelling(reference, question.text)
     if roman_as_figures(reference) == reference:
-        wanted = read_quantity(_ranged(retell(reference)), question.text)
+        told = _ranged(retell(reference))
+        wanted = _read_change(told, question) or read_quantity(told, question.text)
         if wanted is not None and not re.fullmatch(r"\d+(?:st|nd|rd|th)", reference):
             if wanted.sign_after and _CHARGE.search(question.text):
                 wanted = dataclasses.replace(wanted, value=wanted.sign_after * abs(wanted.value), sign_after=0)
@@ -172,6 +175,18 @@ def _compare_versions(said: str, wanted: str) -> Same | None:
     if not re.fullmatch(r"[vV]?\d+(?:\.\d+)+(?:-\w+)?", said):
         return None
     return Same.YES if said.lstrip("vV") == wanted else Same.NO
+
+
+def _read_change(reference: str, question: Question) -> Quantity | None:
+    """Rose by 3%, of a question that does not say itself in which direction."""
+    found = list(quantities_in(reference))
+    if len(found) != 1 or any(map(has_direction, question.order)):
+        return None
+    start, end, sign = directed(reference, *found[0][:2])
+    wanted = read_quantity(reference[slice(*found[0][:2])], question.text)
+    if wanted is None or not sign or (start, end) != (0, len(reference)):
+        return None
+    return dataclasses.replace(wanted, value=sign * wanted.value, is_signed=True)
 
 
 def _ranged(text: str) -> str:

@@ -45,7 +45,7 @@ def compare_names(said: str, wanted: str, *, is_person: bool, is_closed: bool, i
             re.search(rf"(?<!\w){re.escape(one.casefold())}(?!\w)", other.casefold())
             for one, other in ((said, wanted), (wanted, said))
         )
-        return Same.UNSURE if is_part or not is_code(said) else Same.NO
+        return Same.UNSURE if is_part or not is_code(said) or _has_figures_of(said, wanted) else Same.NO
     is_company = not is_person and not _DESIGNATORS.search(wanted)
     if (
         _are_alike(_DESIGNATORS.sub("", said) if is_company else said, wanted)
@@ -59,6 +59,14 @@ def compare_names(said: str, wanted: str, *, is_person: bool, is_closed: bool, i
         return Same.UNSURE
     is_in_it = re.search(rf"(?<!\w){re.escape(folded(wanted))}(?!\w)", folded(said))
     return Same.NO if is_closed and not is_in_it else Same.UNSURE
+
+
+def _has_figures_of(said: str, wanted: str) -> bool:
+    """4 by 5 metres, of 4 m × 5 m; 150 metres, of 150 m (490 ft): what is left out is not understood, yet no other."""
+    if not re.search(r"\d\s?[^\W\d]*\s*[x×]\s*\d|\d.*\(", wanted):
+        return False
+    own, target = (re.findall(r"\d+(?:[.,]\d+)*", each) for each in (said, wanted))
+    return bool(own) and own in (target, target[: len(own)], target[-len(own) :])
 
 
 def _signs_of(code: str) -> str:

@@ -120,6 +120,8 @@ def _rounded_same(said: Quantity, wanted: Quantity, converted: float) -> Same:
         back = _converted(wanted, said)
         if back is not None and _is_close(_rounded(back, said.digits), said.value):
             return Same.YES
+    if wanted.rounds and said.digits == LEAST_DIGITS - 1 and is_rounded(said, wanted):
+        return Same.UNSURE  # 62 miles, of 100 km
     is_exact = wanted.decimals and wanted.rounds and _is_close(round(converted, wanted.decimals), wanted.value)
     return Same.UNSURE if is_exact else Same.NO
 

@@ -101,7 +101,8 @@ def forms_of(raw: str) -> frozenset[str]:
     elif match := re.fullmatch(r"(\d+)(?:st|nd|rd|th)", plain_word):
         found.add(match[1])
     elif re.fullmatch(r"\d[\d.,]*", raw):
-        found.add(re.sub(r",(?=\d{3}\b)", "", raw))
+        figures = re.sub(r",(?=\d{3}\b)", "", raw)
+        found |= {figures, re.sub(r"(?:\.0+)?$", ".0", figures, count=1)}  # 3.0 is 3, and not III
     elif plain_word.isascii() and plain_word.replace("-", "").isalpha() and len(plain_word) > 2:
         plain_word = plain_word.replace("-", " ")
         value = number_parser.parse_number(plain_word, language="en") or number_parser.parse_ordinal(plain_word)
