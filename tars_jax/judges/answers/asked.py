@@ -18,6 +18,10 @@ _ORDER = re.compile(
     re.IGNORECASE,
 )
 _RANK = r"(?:first|second|third|fourth|fifth|last|next)"
+_TWO = (
+    rf"\b{_ASKING}\b[^?]*?\band (?:(?:in|on|at|by|for|with|to|from) )?{_ASKING}\b"
+    r"|\b(?:is|are|was|were|name|give|list|state) the [\w'-]+ and (?:the )?[\w'-]+(?= (?:of|in|for|at|on)\b|[?,.]|$)"
+)
 _MOST = r"(?:[a-z]{2,}est|most|least|best|worst)"
 _IN_TURN = re.compile(
     r"\bfrom (?!\d)[^?]*?\b(?:to|until|outwards?|inwards?|onwards?|upwards?|downwards?)\b"
@@ -26,19 +30,14 @@ _IN_TURN = re.compile(
     r"|\b(?:starting|beginning) (?:with|from|at)\b|\b(?:outside in|inside out|top down|bottom up)\b"
     r"|\b(?:list|name|give)\b[^?]*\bby (?:\w+ of|date|age|size|length|height|population|area|weight|year|number)\b"
     r"|\bwhen\b[^?]*\b\w+ed and \w+ed\b"
-    rf"|\b{_ASKING}\b[^?]*?\band (?:(?:in|on|at|by|for|with|to|from) )?{_ASKING}\b"
-    r"|\b(?:is|are|was|were|name|give|list|state) the [\w'-]+ and (?:the )?[\w'-]+\b(?! cit| countr)",
+    rf"|{_TWO}",
     re.IGNORECASE,
 )
 _SYMBOL = re.compile(r"\b(?:symbols?|units?|codes?|prefix(?:es)?|formula[es]?|abbreviat\w+|notation)\b", re.IGNORECASE)
 _IS_SYMBOL = re.compile(r"[^\W\d_]{1,3}|(?=.*[A-Z])(?:[A-Z][a-z]?|[\d()+^·.-])+")
 _WRITTEN = re.compile(r"\b(?:words?|letters?|spelt|spell(?:ed|ing)?|written|accents?)\b", re.IGNORECASE)
 _DAY = re.compile(r"\b(?:when|date[sd]?|days?|weekdays?|months?)\b(?!-)", re.IGNORECASE)
-_PAIR = re.compile(
-    rf"\b{_ASKING}\b[^?]*?\band (?:(?:in|on|at|by|for) )?{_ASKING}\b"
-    r"|\b(?:are|were|name|give|list|state) the [\w'-]+ and (?:the )?[\w'-]+\b",
-    re.IGNORECASE,
-)
+_PAIR = re.compile(_TWO, re.IGNORECASE)
 
 
 def is_polar(question: str) -> bool:
