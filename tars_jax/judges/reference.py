@@ -41,9 +41,12 @@ reference_answer = ReferenceAnswer()
 
 def answer_of(trajectory: Trajectory) -> str | None:
     """What the last action told the user, by `finished` or by a function `answer` of one text; None where the episode
-    did not end with an answer."""
+    did not end with an answer, or its last step with two."""
     parsed = parse_response(f"Action: {trajectory.steps[-1].action}", grammar="text", space=RECORDED)
-    last = None if isinstance(parsed, ParseError) else parsed.actions[-1]
+    actions = () if isinstance(parsed, ParseError) else parsed.actions
+    last = actions[-1] if actions else None
+    if any(isinstance(each, Finished) and each != last for each in actions[:-1]):
+        return None
     if isinstance(last, ToolCall) and last.name == ANSWER:
         texts = list(last.parameters.values())
         return texts[0] if len(texts) == 1 and isinstance(texts[0], str) else None

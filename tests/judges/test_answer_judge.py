@@ -90,5 +90,7 @@ def test_without_an_answer_nobody_is_asked_and_without_an_endpoint_rules_answer(
     nobody = load_judge("answer", {"endpoint": {"address": "http://127.0.0.1:9/v1", "model": "good"}})
     assert asyncio.run(nobody.judgement(episode([("", "wait()")]), QUESTION)) == (0.0, False)
     rules = load_judge("answer")
+    twice = episode([("", "finished(content='Quito')\nfinished(content='Lima')")])
+    assert asyncio.run(rules.judgement(twice, QUESTION)) == (0.0, False)
     assert asyncio.run(rules.judgement(answered(QUESTION, "I think it is Lima."), QUESTION)) == (1.0, True)
     assert asyncio.run(rules.judgement(answered(QUESTION, "Lima or Quito"), QUESTION)) == (0.0, False)

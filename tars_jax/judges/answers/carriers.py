@@ -18,6 +18,7 @@ from tars_jax.judges.answers.phrases import are_said_as_asked
 from tars_jax.judges.answers.quantities import BOUND, BOUND_AFTER
 from tars_jax.judges.answers.quantity import Same
 from tars_jax.judges.answers.questions import AUXILIARIES, COPULAS, FREE, NEGATIONS, PREPOSITIONS, TURNS, Question
+from tars_jax.judges.answers.roles import asks_agent, stands_where_asked
 from tars_jax.judges.answers.signs import has_direction
 from tars_jax.judges.answers.words import folded, words
 
@@ -47,7 +48,7 @@ def carried(said: str, kind: Kind, question: Question) -> set[Same]:
         inner = kind.read(match[1])
         if inner is Same.YES or _is_own(match[1], question):
             found |= outer
-        elif inner is Same.NO and Same.YES in outer:
+        elif inner is not None and Same.YES in outer:
             found.add(Same.YES if kind.agrees(match[1]) else Same.UNSURE)
     if (denied := _NOT_BUT.match(said)) and Same.YES not in carried(denied["other"], kind, question):
         found |= carried(said[denied.end() :], kind, question)
@@ -56,8 +57,9 @@ def carried(said: str, kind: Kind, question: Question) -> set[Same]:
         other = besides["other"] or besides["bracket"]
         others = carried(other.strip(), kind, question)
         is_named = all(word[:1].isupper() or question.has(word) for word in other.split() if word not in ARTICLES)
-        if Same.YES in others:
-            found = outer - {Same.YES}
+        place = said[: besides.start()].split(" is ")[-1]
+        if Same.YES in others or is_in_territory(place, other) or is_in_territory(other, place):
+            found = outer - {Same.YES}  # Paris, not France
         elif Same.NO in others or is_named:
             found |= outer
     return found
@@ -156,9 +158,10 @@ def _opens(before: list[str], first: str, kind: Kind, question: Question) -> boo
     if last == "of":
         is_own = len(content) > 1 and content[-2].isalpha() and content[-2] not in TURNS and question.has(content[-2])
         is_kind = not question.asks_person and len(content) > 1 and content[-2] in question.things
+        is_kind = is_kind and "of" not in question.after(content[-2])  # east of it
         return is_own if kind.name == "number" else is_kind
     if last == "by":
-        return has_verb and not is_measured
+        return has_verb and not is_measured and asks_agent(content[:-1], question)
     if kind.name == "day" and len(content) == 1 and question.has(last):
         return last not in question.names | TURNS and not (question.is_done_to and last in question.order)
     if not question.asks_object or last == ",":
@@ -264,11 +267,13 @@ def _fit(before: list[str], after: list[str], kind: Kind, question: Question, *,
         return False  # but Lund has 91,940 people
     if not are_said_as_asked(before, after, question):
         return False
+    if kind.name not in _MEASURED and not stands_where_asked(own, rest, question):
+        return False
     if not rest:
         return True
     if rest[0] in COPULAS and rest[1:] and set(rest[1:]) <= question.names:
         return False  # Lima is Peru
-    is_doer = question.is_done_to and not question.negations and rest[0] in ("do", "does", "did")
+    is_doer = question.is_done_to and not question.negations and rest[0] in ("do", "does", "did", question.auxiliary)
     if is_doer and kind.name not in _MEASURED:
         return False
     is_thing = rest[0] in COPULAS and bool(ARTICLES & set(rest[1:2])) and bool(question.things or question.head)

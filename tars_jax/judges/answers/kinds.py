@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 
 import pint
 
+from tars_jax.judges.answers.asked import asks_day, asks_in_turn, asks_order, asks_pair, is_written_alike
 from tars_jax.judges.answers.dates import When, compare_dates, dates_in, read_date, weekday_of
 from tars_jax.judges.answers.names import ARTICLES, compare_names, is_code, kinds_of
 from tars_jax.judges.answers.numbers import with_figures
@@ -20,7 +21,7 @@ from tars_jax.judges.answers.quantities import ABOUT, BOUND, quantities_in, read
 from tars_jax.judges.answers.quantity import Quantity, Same, compare, is_rounded
 from tars_jax.judges.answers.questions import Question
 from tars_jax.judges.answers.retold import asks_share, retelling
-from tars_jax.judges.answers.signs import directed
+from tars_jax.judges.answers.signs import directed, has_direction
 from tars_jax.judges.answers.times import compare_times, read_time, times_in
 from tars_jax.judges.answers.words import roman_as_figures
 
@@ -28,7 +29,9 @@ _CHARGE = re.compile(r"\b(?:charged?|oxidation|ions?|valen)", re.IGNORECASE)
 _ASKS_WHEN = re.compile(r"\b(?:when|years?|date[sd]?|born|since|decade|century)\b", re.IGNORECASE)
 _ASKS_VERSION = re.compile(r"\b(?:versions?|releases?)\b", re.IGNORECASE)
 _AT_DAY = re.compile(r"(?:in|on|at|from(?=.*\b(?:to|until|till|through)\b)) (?:the year )?", re.IGNORECASE)
-_ITEMS = re.compile(r"\s*(?:;|\||,\s+and\s|,\s|/|\s&\s|\sand\s|\sas well as\s)\s*(?:and\s+)?", re.IGNORECASE)
+_ITEMS = re.compile(
+    r"\s*(?:(?<=\d)\s?[x×]\s?(?=\d)|;|\||,\s+and\s|,\s|/|\s&\s|\sand\s|\sas well as\s)\s*(?:and\s+)?", re.IGNORECASE
+)
 _BOTH = re.compile(r"(?:both|all of)\s+", re.IGNORECASE)
 _OTHER_WORDS = frozenset(["but", "not", "no", "all", "except", "neither", "none", "are", "is"])
 _OR = re.compile(r",?\s+(?:or|and/or)\s+(?:(?:maybe|perhaps|possibly|rather)\s+)?", re.IGNORECASE)
@@ -67,7 +70,8 @@ def kind_of(reference: str, question: Question, *, is_closed: bool) -> Kind:
         return _typed("day", lambda said: _days(said, day))
     retell = retelling(reference, question.text)
     if roman_as_figures(reference) == reference:
-        wanted = read_quantity(_ranged(retell(reference)), question.text)
+        told = _ranged(retell(reference))
+        wanted = _read_change(told, question) or read_quantity(told, question.text)
         if wanted is not None and not re.fullmatch(r"\d+(?:st|nd|rd|th)", reference):
             if wanted.sign_after and _CHARGE.search(question.text):
                 wanted = dataclasses.replace(wanted, value=wanted.sign_after * abs(wanted.value), sign_after=0)
@@ -78,7 +82,11 @@ def kind_of(reference: str, question: Question, *, is_closed: bool) -> Kind:
         return _kind("list", lambda said: _compare_lists(said, kinds, question))
 
     def names(said: str) -> Same:
-        return compare_names(said, reference, is_person=question.asks_person, is_closed=is_closed)
+        same = compare_names(
+            said, reference, is_person=question.asks_person, is_closed=is_closed, is_day=asks_day(question.text)
+        )
+        is_sure = same is not Same.YES or is_written_alike(said, reference, question.text)
+        return same if is_sure else Same.UNSURE
 
     return _kind("code" if is_code(reference) else "name", names)
 
@@ -169,6 +177,18 @@ def _compare_versions(said: str, wanted: str) -> Same | None:
     return Same.YES if said.lstrip("vV") == wanted else Same.NO
 
 
+def _read_change(reference: str, question: Question) -> Quantity | None:
+    """Rose by 3%, of a question that does not say itself in which direction."""
+    found = list(quantities_in(reference))
+    if len(found) != 1 or any(map(has_direction, question.order)):
+        return None
+    start, end, sign = directed(reference, *found[0][:2])
+    wanted = read_quantity(reference[slice(*found[0][:2])], question.text)
+    if wanted is None or not sign or (start, end) != (0, len(reference)):
+        return None
+    return dataclasses.replace(wanted, value=sign * wanted.value, is_signed=True)
+
+
 def _ranged(text: str) -> str:
     text = re.sub(r"\b(\d+) (dollars?|euros?|pounds?) and (\d\d) (?:cents?|pence|pennies)\b", r"\1.\3 \2", text)
     text = re.sub(r"\b(\d+):([0-5]\d) (?:hours|h)\b", r"\1 h \2 min", text)
@@ -184,7 +204,8 @@ def parts_of(reference: str, question: str) -> tuple[str, ...]:
     else:
         found = re.split(r"\s*,\s+and\s+|\s*,\s+|\s+and\s+", reference)
         is_moment = any(read_time(each) for each in found)  # 15 March, 18:00
-        if len(found) == 2 and "," in reference and not (many or is_moment):
+        is_pair = asks_pair(question) or all(each.isdigit() for each in found)
+        if len(found) == 2 and "," in reference and not (many or is_moment or is_pair):
             return ()
         if len(found) == 2 and kinds_of(reference):
             return ()
@@ -192,12 +213,12 @@ def parts_of(reference: str, question: str) -> tuple[str, ...]:
 
 
 def _compare_lists(said: str, kinds: list[Kind], question: Question) -> Same | None:
-    is_ordered = question.is_ordered
+    is_ordered, is_in_turn = asks_order(question.text), asks_in_turn(question.text)
     items = [_bare(each, question) for each in _ITEMS.split(_BOTH.sub("", said.strip())) if each.strip()]
     read = [[kind.read(item) for kind in kinds] for item in items]
-    if len(items) == len(kinds) and is_ordered:
+    if len(items) == len(kinds) and (is_ordered or is_in_turn):
         found = [row[place] for place, row in enumerate(read)]
-        return Same.YES if set(found) == {Same.YES} else Same.NO if Same.NO in found else None
+        return Same.YES if set(found) == {Same.YES} else Same.NO if is_ordered and Same.NO in found else None
     taken = [next((place for place, same in enumerate(row) if same is Same.YES), None) for row in read]
     if len(items) == len(kinds) and None not in taken:
         return Same.YES if len(set(taken)) == len(kinds) else Same.NO

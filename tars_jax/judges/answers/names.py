@@ -23,6 +23,7 @@ SMALL = frozenset(("of", "the", "and", "for", "in", "on", "de", "la", "du", "des
 _ALIKE = {"st": "saint", "ste": "sainte", "mt": "mount", "ft": "fort", "&": "and", "und": "and", "et": "and"}
 _TITLES = re.compile(r"(?:(?:dr|prof|sir|dame)\.? )+", re.IGNORECASE)  # before the whole name of a person
 _DESIGNATORS = re.compile(r",? (?:inc|ltd|llc|plc|corp|gmbh|ag|f\.?c|a\.?f\.?c)\.?$", re.IGNORECASE)
+_OF_DAYS = ("month", "weekday")
 _CODE = re.compile(r"[_/\\@#+=^<>%()\[\]{}*]|\w\.\w|(?:^|\s)-")
 
 
@@ -31,9 +32,9 @@ def is_code(text: str) -> bool:
     return bool(re.search(r"\d", text) or _CODE.search(text) or re.fullmatch(r"[A-Z]{1,5}|\w|[^\W\d_]{1,2}[-+]+", text))
 
 
-def compare_names(said: str, wanted: str, *, is_person: bool, is_closed: bool) -> Same:
+def compare_names(said: str, wanted: str, *, is_person: bool, is_closed: bool, is_day: bool) -> Same:
     """Two names as they stand, each the whole of its text: another spelling is the same, another name may be an alias
-    of one that is not closed."""
+    of one that is not closed. `is_day`: months and days of the week have names in other languages."""
     said, wanted = canonical(said), canonical(wanted)
     if said.casefold() == wanted.casefold():
         return Same.YES
@@ -44,7 +45,7 @@ def compare_names(said: str, wanted: str, *, is_person: bool, is_closed: bool) -
             re.search(rf"(?<!\w){re.escape(one.casefold())}(?!\w)", other.casefold())
             for one, other in ((said, wanted), (wanted, said))
         )
-        return Same.UNSURE if is_part or not is_code(said) else Same.NO
+        return Same.UNSURE if is_part or not is_code(said) or _has_figures_of(said, wanted) else Same.NO
     is_company = not is_person and not _DESIGNATORS.search(wanted)
     if (
         _are_alike(_DESIGNATORS.sub("", said) if is_company else said, wanted)
@@ -52,12 +53,20 @@ def compare_names(said: str, wanted: str, *, is_person: bool, is_closed: bool) -
         or _is_short(said, wanted)
     ):
         return Same.YES
-    if (known := knows_better(said, wanted)) is not None:
+    if (known := knows_better(said, wanted, is_day=is_day)) is not None:
         return Same.YES if known else Same.NO
     if is_of_other_script(said, wanted):
         return Same.UNSURE
     is_in_it = re.search(rf"(?<!\w){re.escape(folded(wanted))}(?!\w)", folded(said))
     return Same.NO if is_closed and not is_in_it else Same.UNSURE
+
+
+def _has_figures_of(said: str, wanted: str) -> bool:
+    """4 by 5 metres, of 4 m × 5 m; 150 metres, of 150 m (490 ft): what is left out is not understood, yet no other."""
+    if not re.search(r"\d\s?[^\W\d]*\s*[x×]\s*\d|\d.*\(", wanted):
+        return False
+    own, target = (re.findall(r"\d+(?:[.,]\d+)*", each) for each in (said, wanted))
+    return bool(own) and own in (target, target[: len(own)], target[-len(own) :])
 
 
 def _signs_of(code: str) -> str:
@@ -78,7 +87,8 @@ def _are_alike(said: str, wanted: str, *, by_hyphens: bool = True) -> bool:
     if len(one) == len(other) and all(map(_is_alike, one, other)):
         return True
     own, target = ("".join(map(folded, each)) for each in (one, other))
-    return own == target and len(own) > 4 and by_hyphens and own.isalpha()
+    is_counted = any(re.fullmatch(r"[IVXLCDM]+", each) for each in (*one, *other))  # Louis XI V
+    return own == target and len(own) > 4 and by_hyphens and own.isalpha() and not is_counted
 
 
 def _parts(text: str, by_hyphens: bool) -> list[str]:
@@ -131,7 +141,9 @@ def kinds_of(text: str) -> frozenset[str]:
     words = " ".join(re.findall(r"\w+", folded(re.sub(r"^(?:the|a|an)\s+", "", bare, flags=re.IGNORECASE))))
     if not words or re.search(r"[,;]\s*$|[^\w\s'.,&()-]", bare):
         return frozenset()
-    found = _named().get(words, frozenset())
+    if folded(bare) != bare.casefold():
+        words = f"={' '.join(bare.casefold().split())}"  # Brasília is no Finnish Brazil
+    found = _named(LANGUAGES[:1]).get(words) or _named(LANGUAGES).get(words, frozenset())
     if re.fullmatch(r"[A-Z]{2,3}", bare.replace(".", "")):
         codes = get_global("territory_aliases").get(bare.replace(".", ""), [])
         if len(codes) == 1:
@@ -142,9 +154,10 @@ def kinds_of(text: str) -> frozenset[str]:
 
 
 @functools.cache
-def _named() -> dict[str, frozenset[str]]:
+def _named(languages: tuple[str, ...]) -> dict[str, frozenset[str]]:
+    """By the words of a name without accents; with accents behind "="."""
     found: dict[str, set[str]] = {}
-    for locale in map(Locale.parse, LANGUAGES):
+    for locale in map(Locale.parse, languages):
         tables = {
             "territory": locale.territories, "language": locale.languages, "currency": locale.currencies,
             "month": locale.months["stand-alone"]["wide"], "weekday": locale.days["stand-alone"]["wide"],
@@ -153,7 +166,8 @@ def _named() -> dict[str, frozenset[str]]:
             found.setdefault(" ".join(re.findall(r"\w+", folded(name))), set()).add(f"month {number}")
         for zone, shown in locale.time_zones.items():
             for name in (shown.get("city", ""), zone.rpartition("/")[2].replace("_", " ")):
-                found.setdefault(" ".join(re.findall(r"\w+", folded(name))), set()).add(f"city {zone}")
+                for key in _keys(name):
+                    found.setdefault(key, set()).add(f"city {zone}")
         for kind, names in tables.items():
             for code, name in names.items():
                 if kind == "territory" and str(code).isdigit() and code not in ("001", "150"):
@@ -161,9 +175,13 @@ def _named() -> dict[str, frozenset[str]]:
                 if not isinstance(name, str):
                     continue
                 for each in {name, *re.split(r"\s*[()]\s*", name)} - {""}:
-                    words = " ".join(re.findall(r"\w+", folded(each)))
-                    found.setdefault(words, set()).add(f"{kind} {code}")
+                    for key in _keys(each):
+                        found.setdefault(key, set()).add(f"{kind} {code}")
     return {name: frozenset(codes) for name, codes in found.items()}
+
+
+def _keys(name: str) -> tuple[str, str]:
+    return " ".join(re.findall(r"\w+", folded(name))), f"={name.casefold()}"
 
 
 def is_in_territory(place: str, territory: str) -> bool:
@@ -173,9 +191,11 @@ def is_in_territory(place: str, territory: str) -> bool:
     return bool({f"territory {each}" for each in inside} & kinds_of(territory))
 
 
-def knows_better(said: str, wanted: str) -> bool | None:
+def knows_better(said: str, wanted: str, *, is_day: bool = True) -> bool | None:
     """Whether two names are one, where CLDR knows both; None where it does not."""
     own, target = kinds_of(said), kinds_of(wanted)
+    if not is_day:
+        own, target = (frozenset(each for each in found if each.split()[0] not in _OF_DAYS) for found in (own, target))
     kinds, wanted_kinds = ({each.split()[0] for each in found} for found in (own, target))
     if own & target:
         return True if "territory" in kinds or "territory" not in wanted_kinds else None  # Mexico City is no country

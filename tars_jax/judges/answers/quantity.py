@@ -49,7 +49,7 @@ class Quantity:
 def compare(said: Quantity, wanted: Quantity, *, shares: bool = False) -> Same:
     """`shares`: the question asks for a share, so that 0.81 is 81 %."""
     if shares and wanted.unit is None and is_share(said.unit):
-        said = dataclasses.replace(said, value=said.value / 100, unit=None)
+        said = dataclasses.replace(said, value=said.value / _whole(said.unit), unit=None)
     if said.per is not None and isinstance(wanted.unit, frozenset):
         if wanted.per is None:
             return Same.UNSURE if _is_close(said.value, wanted.value) else Same.NO
@@ -87,13 +87,17 @@ def compare(said: Quantity, wanted: Quantity, *, shares: bool = False) -> Same:
         return Same.NO if said.bound and wanted.bound and said.bound[0] != wanted.bound[0] else Same.UNSURE
     if abs(converted - wanted.value) <= max(wanted.tolerance, 1e-9 * abs(wanted.value)):
         return Same.YES
-    if said.unit is None and is_share(wanted.unit) and _is_close(100 * converted, wanted.value):
+    if said.unit is None and is_share(wanted.unit) and _is_close(_whole(wanted.unit) * converted, wanted.value):
         return Same.YES if shares else Same.UNSURE
     if said.other is not None and _is_close(said.other, wanted.value):
         return Same.UNSURE
     if wanted.is_year or wanted.tolerance:
         return Same.NO
     return _rounded_same(said, wanted, converted)
+
+
+def _whole(unit: object) -> int:
+    return 1000 if str(unit) == "permille" else 100
 
 
 def is_rounded(said: Quantity, wanted: Quantity) -> bool:
@@ -116,6 +120,8 @@ def _rounded_same(said: Quantity, wanted: Quantity, converted: float) -> Same:
         back = _converted(wanted, said)
         if back is not None and _is_close(_rounded(back, said.digits), said.value):
             return Same.YES
+    if wanted.rounds and said.digits == LEAST_DIGITS - 1 and is_rounded(said, wanted):
+        return Same.UNSURE  # 62 miles, of 100 km
     is_exact = wanted.decimals and wanted.rounds and _is_close(round(converted, wanted.decimals), wanted.value)
     return Same.UNSURE if is_exact else Same.NO
 

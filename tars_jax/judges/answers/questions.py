@@ -9,8 +9,12 @@ import re
 from tars_jax.judges.answers.words import folded, plain, words
 from tars_jax.judges.statements import vocabulary
 
-COPULAS = frozenset(["is", "are", "was", "were", "be", "been", "has", "have", "had"])
-AUXILIARIES = COPULAS | frozenset(["do", "does", "did", "can", "could", "will", "would", "may"])
+BE = frozenset(["is", "are", "was", "were", "be", "been"])
+_HAVE = frozenset(["has", "have", "had"])
+_DO = frozenset(["do", "does", "did"])
+COPULAS = BE | _HAVE
+_MODALS = frozenset(["can", "could", "will", "would", "may", "must", "should", "might", "shall"])
+AUXILIARIES = COPULAS | _MODALS | _DO
 NEGATIONS = frozenset(["not", "no", "never", "none", "neither", "nor", "without", "except"])
 # Said again only where it stands between the same things: each turns what stands beside it.
 TURNS = NEGATIONS | vocabulary(
@@ -57,6 +61,9 @@ _MEASURE_WORDS = vocabulary(" ".join(_MEASURES.values())) | _MEASURES.keys() - v
 _PEOPLE = frozenset(["people", "inhabitants", "population"])
 _MEASURING = frozenset(["measures", "weighs", "stands", "covers", "costs", "cost"])
 _UNBENT = vocabulary("beat bet burst cast cut hit hurt let put quit read rid set shed shut split spread")  # in the past
+_DETERMINERS = vocabulary(
+    "the a an this that these those his her its their each every all most he she it they we you i"
+)
 _PERSONS = re.compile(
     r"\bwho(?:m|se)?\b|\b(?:actor|actress|artist|author|composer|director|founder|inventor|man|painter|people|person"
     r"|physicist|player|president|scientist|singer|winner|woman|writer)s?\b",
@@ -91,13 +98,16 @@ class Question:
         self.asks_person = bool(_PERSONS.search(self.text))
         self.offers = bool({"or", "and", "than"} & self._own)
         self.offered = _offered(asked_in)
-        self.is_ordered = bool(re.search(r"\b(?:order(?:ed)?|rank)\b", self.text, re.IGNORECASE))
         after = re.search(rf"\b{_ASKING}\b(?P<what>[^,.?]*?)\s(?P<verb>{'|'.join(AUXILIARIES)})\b", self.text, re.I)
         self.asks_object = bool(after) or bool(re.match(rf"(?:in|on|at|from|to|by|for) {_ASKING}\b", self.text, re.I))
         self.auxiliary = folded(after["verb"]) if after else ""
-        self.is_done_to = self.auxiliary in ("do", "does", "did")
+        if after and _has_verb_next(self.auxiliary, self.text[after.end() :]):
+            self.asks_object = False  # who will lead the team
+        self.is_done_to = bool(after) and _is_done_to(self.auxiliary, self.text[after.end() :] if after else "")
         asked_by = re.match(rf"({'|'.join(PREPOSITIONS)}) {_ASKING}\b", asked_in, re.I)
         self.asks_by = {folded(asked_by[1])} if asked_by else PREPOSITIONS & set(self.order[-1:])
+        ends = PREPOSITIONS & set(self.order[-1:] if not asked_by else ["of"] if asked_by[1] in "Of of" else [])
+        self.strands = next(iter(ends), "")  # the preposition whose object is asked for
         self.asks_count = bool(re.search(r"\bhow (?:many|often)\b", self.text, re.IGNORECASE))
         self._counted = _counted(self.order)
         unnamed = _NAME_OF.sub("", asked_in)  # the title of the album: the album
@@ -185,9 +195,10 @@ class Question:
         if last in self.names | TURNS | PREPOSITIONS or not self.has(last) or self.is_counted(last):
             return False
         if self.is_done_to:
-            is_bent = last not in self.order or self.auxiliary in ("do", *subject) or last in _MEASURING | _UNBENT
+            is_bent = last not in self.order or self.auxiliary in {"do", *_HAVE, *subject}
+            is_bent = is_bent or last in _MEASURING | _UNBENT
             return is_bent and last not in self.things
-        return self.auxiliary not in COPULAS - {"has", "have", "had"} or last in _MEASURING
+        return self.auxiliary not in BE or last in _MEASURING
 
     def ends_with(self, word: str) -> bool:
         return self.order[-1:] == [word]
@@ -210,6 +221,34 @@ class Question:
         runs = [self._counted[n : n + len(said)] for n in range(len(self._counted) if ends is None else ends)]
         is_whole = ends is None or said[-1:] == self._counted[ends - 1 : ends]
         return said in runs and is_whole and not {said[0], said[-1]} & (TURNS | PREPOSITIONS)
+
+
+def _is_done_to(auxiliary: str, rest: str) -> bool:
+    """Whether something else than what is asked for does it: did the king build, will Siemens buy, has Anna written."""
+    if auxiliary in _DO:
+        return True
+    found = [rest[start:end] for start, end in words(rest)]
+    is_subject = bool(found) and (found[0].casefold() in _DETERMINERS or found[0][0].isupper())
+    if auxiliary in _MODALS:
+        return is_subject
+    return auxiliary in _HAVE and any(
+        is_participle(one) and (not other.isalpha() or other in PREPOSITIONS - {"by", "of"})
+        for one, other in zip(found[1:], [*found[2:], "."], strict=False)
+    )
+
+
+def _has_verb_next(auxiliary: str, rest: str) -> bool:
+    """Whether the verb stands at once behind "has" or "will", so that what is asked for is its subject."""
+    found = [rest[start:end] for start, end in words(rest)]
+    if auxiliary in _HAVE:
+        return bool(found) and is_participle(found[0])
+    is_bare = auxiliary in _MODALS and bool(found) and found[0].islower() and found[0] not in _DETERMINERS
+    return is_bare and (not found[1].islower() or found[1] in _DETERMINERS | PREPOSITIONS if found[1:] else True)
+
+
+def is_participle(word: str) -> bool:
+    is_strong = word in _STRONG and word != _STRONG[word].split()[0] and word.endswith(("n", "t", "d", "g", "k", "m"))
+    return word.endswith("ed") or word in _UNBENT or is_strong
 
 
 def _counted(order: list[str]) -> list[str]:
@@ -240,7 +279,8 @@ def _things(question: str) -> set[str]:
     ends = next((place for place, word in enumerate(found) if word in AUXILIARIES), None)
     if ends == 0:  # "what is the capital of": the capital
         rest = [each for each in found[1:] if each not in ("the", "a", "an")]
-        return set(rest[: next((n for n, each in enumerate(rest) if each in PREPOSITIONS), len(rest))]) - {"called"}
+        rest = rest[: next((n for n, each in enumerate(rest) if each in PREPOSITIONS), len(rest))]
+        return set(rest if found[0] in BE else rest[:1]) - {"called"}  # what will the museum show
     return set(found[:ends] if ends else found[:1])
 
 

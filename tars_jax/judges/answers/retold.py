@@ -81,7 +81,7 @@ def _without(text: str, *, rate: re.Match[str]) -> str:
 
 
 def _zero(text: str, *, is_count: bool) -> str:
-    return re.sub(r"\b(?:none|zero|no)\b" if is_count else r"\b(?:none|zero)\b", "0", text, flags=re.IGNORECASE)
+    return re.sub(r"\b(?:none|zero|no(?= \w))\b" if is_count else r"\b(?:none|zero)\b", "0", text, flags=re.IGNORECASE)
 
 
 def _ranked(text: str) -> str:

@@ -34,10 +34,9 @@ def has_direction(word: str) -> bool:
 
 
 def directed(text: str, start: int, end: int) -> tuple[int, int, int]:
-    """(start, end, sign) of a number with the words that give it a sign; 0: none do. Two are read together: "down 7 %
-    lower" is as one, but "up 7 % lower" has none."""
+    """(start, end, sign) of a number with the words that give it a sign; 0: none do, or two: "fell 7 % less"."""
     before, after = _BEFORE.search(text[:start]), _AFTER.match(text, end)
-    signs = {-1 if match["down"] else 1 for match in (before, after) if match}
+    signs = [-1 if match["down"] else 1 for match in (before, after) if match]
     if len(signs) != 1:
         return start, end, 0
     first = before.start() if before else start

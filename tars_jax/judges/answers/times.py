@@ -21,6 +21,7 @@ _SPOKEN = re.compile(
     r"(?:\s?(?P<half>[ap]\.?m\b\.?|in the (?:morning|afternoon|evening)\b))?",
     re.IGNORECASE,
 )
+_ZONE = re.compile(r"\s?\(?(?P<zone>UTC|GMT|[A-Z]{1,3}T)\b(?![+-])\)?")
 _TO = re.compile(r"\s*(?:-|to|until|till|through)\s*", re.IGNORECASE)
 _TOLD = re.compile(r"\s*,? and (?:it )?(?:closes|ends|finishes)(?: at)?\s*", re.IGNORECASE)
 
@@ -30,6 +31,7 @@ class Clock:
     minutes: int  # since midnight
     is_whole: bool  # of 24 hours, or with its half of the day
     to: Clock | None = None
+    zone: str = ""  # UTC, also for GMT; none is converted into another
 
 
 def compare_times(said: Clock, wanted: Clock) -> Same:
@@ -41,6 +43,8 @@ def compare_times(said: Clock, wanted: Clock) -> Same:
             compare_times(said.to, wanted.to),
         }
         return Same.NO if Same.NO in ends else Same.UNSURE if Same.UNSURE in ends else Same.YES
+    if said.zone != wanted.zone and (said.zone or said.minutes == wanted.minutes):
+        return Same.NO if said.zone and wanted.zone and said.minutes == wanted.minutes else Same.UNSURE
     if said.minutes == wanted.minutes:
         return Same.YES if said.is_whole or not wanted.is_whole or wanted.minutes < 12 * 60 else Same.UNSURE
     unsure = not (said.is_whole and wanted.is_whole) and (said.minutes - wanted.minutes) % (12 * 60) == 0
@@ -74,7 +78,10 @@ def _single(text: str) -> Iterator[tuple[int, int, Clock]]:
         half = match["half"] or match["alone"] or ""
         if half.casefold().startswith(("a", "in the m")) and int(match["hour"]) > 12:
             continue  # 14:05 a.m. is no time
-        yield *match.span(), _clock(int(match["hour"]), int(match["minute"] or 0), half)
+        clock, end = _clock(int(match["hour"]), int(match["minute"] or 0), half), match.end()
+        if zone := _ZONE.match(text, end):
+            clock = dataclasses.replace(clock, zone=zone["zone"].replace("GMT", "UTC"))
+        yield match.start(), zone.end() if zone else end, clock
     for match in _SPOKEN.finditer(text):
         hour = int(match["hour"]) if match["hour"].isdigit() else number_parser.parse_number(match["hour"].casefold())
         if isinstance(hour, int) and hour <= 12:

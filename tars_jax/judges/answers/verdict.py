@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from tars_jax.judges.answers.asked import asks_symbol
 from tars_jax.judges.answers.carriers import carried
 from tars_jax.judges.answers.forms import DECLINES, bare, emphasized, is_reading, last_said, lined, sentence, sentences
 from tars_jax.judges.answers.kinds import Kind, kind_of
@@ -23,7 +24,9 @@ def says_the_same(answer: str, reference: str, question: str = "") -> bool:
     if len(answer) > LONGEST or not answer.strip():
         return False
     wanted = alternatives(reference)
-    if any(canonical(answer).casefold() == canonical(each).casefold() for each in wanted if not _has_cases(each)):
+    if any(
+        canonical(answer).casefold() == canonical(each).casefold() for each in wanted if not _has_cases(each, question)
+    ):
         return True
     if any(canonical(answer) == canonical(each) for each in wanted):
         return True
@@ -48,9 +51,10 @@ def alternatives(reference: str) -> list[str]:
     return [each.strip() for each in reference.split(ALTERNATIVES.strip()) if each.strip()]
 
 
-def _has_cases(reference: str) -> bool:
-    """5 mW is no 5 MW."""
-    return bool(re.search(r"\d\s?[^\W\d_]*[A-Z]|(?:^|\s)-\w", reference))
+def _has_cases(reference: str, question: str) -> bool:
+    """5 mW is no 5 MW, and Co no CO."""
+    is_unit = re.search(r"\d\s?(?:[^\W\d_]*[A-Z]|[^\W\d_]{1,3}\b)|(?:^|\s)-\w", reference)
+    return bool(is_unit) or asks_symbol(reference, question)
 
 
 def _polarity(said: str, reference: str, question: Question) -> Same:

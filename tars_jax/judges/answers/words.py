@@ -96,13 +96,13 @@ def forms_of(raw: str) -> frozenset[str]:
     found = {folded(raw), _wide(raw)}
     found |= {re.sub("isation", "ization", each) for each in found}
     plain_word = folded(raw)
-    if re.fullmatch(r"[IVXLCDM]{2,}|[VX]", raw) and (value := _roman(raw)):
+    if re.fullmatch(r"[IVXLCDM]{2,}|V", raw) and (value := _roman(raw)):
         found.add(str(value))
     elif match := re.fullmatch(r"(\d+)(?:st|nd|rd|th)", plain_word):
         found.add(match[1])
     elif re.fullmatch(r"\d[\d.,]*", raw):
-        found.add(re.sub(r",(?=\d{3}\b)", "", raw))
-        found.add(re.sub(r"\.0+$", "", raw))
+        figures = re.sub(r",(?=\d{3}\b)", "", raw)
+        found |= {figures, re.sub(r"(?:\.0+)?$", ".0", figures, count=1)}  # 3.0 is 3, and not III
     elif plain_word.isascii() and plain_word.replace("-", "").isalpha() and len(plain_word) > 2:
         plain_word = plain_word.replace("-", " ")
         value = number_parser.parse_number(plain_word, language="en") or number_parser.parse_ordinal(plain_word)

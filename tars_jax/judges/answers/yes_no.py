@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from tars_jax.judges.answers.asked import is_polar
 from tars_jax.judges.answers.questions import COPULAS, NEGATIONS, PREPOSITIONS, TURNS, Question
 from tars_jax.judges.answers.words import canonical, folded, words
 
@@ -24,7 +25,7 @@ _WHETHER = re.compile(
 def as_yes_or_no(reference: str, question: str) -> str:
     """yes or no, of a reference that is that alone or gives its reason after it: "No, it was refused"."""
     match = _POLAR.fullmatch(canonical(reference))
-    if match is None or (match[2] and not _WHETHER.match(question)):
+    if match is None or (match[2] and not _WHETHER.match(question)) or not is_polar(question):
         return ""
     return _POLES[match[1].casefold()] if match[1].casefold() != "indeed" else ""
 
