@@ -203,13 +203,22 @@ def test_output_in_pieces_streams_apart_and_html(tmp_path: Path, kind: str) -> N
         await kernel.run("class P:\n    def _repr_html_(self): return '<b>' + 'ä' * 20_000 + '</b>'")
         ran = await kernel.run("P()")
         assert ran.result_html == f"<b>{'ä' * 20_000}</b>" and "__main__.P" in ran.result
-        for wrong in ("sys.stdout = None", "sys.stdout.close()", "sys.stderr = sys.stdout = 5"):
+        for wrong in (
+            "sys.stdout = None",
+            "sys.stdout.close()",
+            "sys.stderr = sys.stdout = 5",
+            "sys.stdout = open('/dev/null', 'w')",
+        ):
             await kernel.run(wrong, 20)
             assert (await kernel.run("print('heard')", 20)).output == "heard\n", wrong
         if kind == "jupyter":
             assert (await kernel.run("from IPython.display import HTML, display\ndisplay(HTML('<i>i</i>'))")).html == (
                 "<i>i</i>",
             )
+            await kernel.run("kept = 7\nfrom IPython.display import publish_display_data as publish")
+            for odd in ("{'image/png': [5]}", "{'image/png': 'ä'}", "{'text/plain': 5}", "{'text/html': None}"):
+                ran = await kernel.run(f"publish({odd})\nprint(kept)")
+                assert "of the kind display_data was left out" in ran.stderr and ran.stdout == "7\n", odd
 
     with_kernel(tmp_path, kind, work)
 

@@ -10,6 +10,7 @@ import queue
 import signal
 import sys
 import tempfile
+from collections.abc import Iterator
 from typing import Any
 
 from kernel import write  # type: ignore[import-not-found]  # beside this file inside
@@ -66,24 +67,39 @@ def main() -> None:
             if message["parent_header"].get("msg_id") != identity:
                 continue
             kind, content = message["msg_type"], message["content"]
-            if kind == "stream":
-                say({"stream": content["name"], "text": content["text"]})
-            elif kind in ("execute_result", "display_data"):
-                data = content["data"]
-                if "image/png" in data:
-                    say({"image": base64.b64encode(base64.b64decode(data["image/png"])).decode()})
-                if "text/html" in data:
-                    say({"result_html" if kind == "execute_result" else "html": data["text/html"]})
-                if kind == "execute_result":
-                    say({"result": data.get("text/plain", "")})
-                elif "image/png" not in data:
-                    say({"stream": "stdout", "text": data.get("text/plain", "") + "\n"})
-            elif kind == "error":
-                say({"error": "\n".join(content["traceback"])})
-            elif kind == "status" and content["execution_state"] == "idle":
+            try:
+                told = list(records(kind, content))
+            except (AttributeError, KeyError, TypeError, ValueError) as error:  # a program may publish anything
+                told = [{"stream": "stderr", "text": f"a message of the kind {kind} was left out: {error}\n"}]
+            for record in told:
+                say(record)
+            if kind == "status" and content.get("execution_state") == "idle":
                 break
         say({"done": True, "cell": cell.get("cell")})
     manager.shutdown_kernel(now=True)
+
+
+def records(kind: str, content: Any) -> Iterator[dict[str, Any]]:
+    """What a message of the kernel says to the host, in its order. Raises TypeError and its like for what is none."""
+    if kind == "stream":
+        yield {"stream": {"stdout": "stdout", "stderr": "stderr"}[content["name"]], "text": text(content["text"])}
+    elif kind in ("execute_result", "display_data"):
+        data = content["data"]
+        if "image/png" in data:
+            yield {"image": base64.b64encode(base64.b64decode(text(data["image/png"]))).decode()}
+        if "text/html" in data:
+            yield {"result_html" if kind == "execute_result" else "html": text(data["text/html"])}
+        if kind == "execute_result":
+            yield {"result": text(data.get("text/plain", ""))}
+        elif "image/png" not in data:
+            yield {"stream": "stdout", "text": text(data.get("text/plain", "")) + "\n"}
+    elif kind == "error":
+        yield {"error": "\n".join(content["traceback"])}
+
+
+def text(value: Any) -> str:
+    """Notebooks keep longer ones as a list of lines."""
+    return value if isinstance(value, str) else "".join(value)
 
 
 if __name__ == "__main__":

@@ -120,6 +120,7 @@ class Kernel:
         sys.modules["__main__"] = self._main
         self._loop: asyncio.AbstractEventLoop | None = None
         self._count = 0
+        self._streams: dict[str, Any] = {"stdout": sys.stdout, "stderr": sys.stderr}
 
     def run(self, code: str) -> None:
         self._count += 1
@@ -143,14 +144,15 @@ class Kernel:
             text = "".join(traceback.format_exception(type(error), error, frames))
             self._channel.say({"error": text})
 
-    @staticmethod
-    def _restore_streams() -> None:
-        """A cell may have closed them, or put what takes no text in their places."""
+    def _restore_streams(self) -> None:
+        """A cell may have closed them, or put others in their places, which would keep what later ones print."""
         for number, name in ((1, "stdout"), (2, "stderr")):
-            stream = getattr(sys, name, None)
-            if not hasattr(stream, "write") or getattr(stream, "closed", False):
+            with contextlib.suppress(Exception):
+                getattr(sys, name).flush()
+            if self._streams[name].closed:
                 plain = io.BufferedWriter(io.FileIO(number, "w", closefd=False))
-                setattr(sys, name, io.TextIOWrapper(plain, "utf-8", "backslashreplace"))
+                self._streams[name] = io.TextIOWrapper(plain, "utf-8", "backslashreplace")
+            setattr(sys, name, self._streams[name])
 
     def _evaluated(self, code: str, name: str) -> Any:
         tree, last = magics.parsed(code, name), None

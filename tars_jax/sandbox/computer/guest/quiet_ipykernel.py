@@ -1,5 +1,5 @@
 """ipykernel as it is, but for two things: the port at which it hears what forked programs print is a path, like its
-others; and a cell that closes stdout, or puts what takes no text in its place, does not make it mute.
+others; and a cell that closes stdout, or puts something else in its place, does not make it mute.
 
 python3 quiet_ipykernel.py -f CONNECTION_FILE
 """
@@ -53,11 +53,11 @@ def main() -> None:
         stream.close = lambda: None
 
     def restore(*_: object) -> None:
-        """Before the kernel flushes them: what takes no text would end its turn without a word."""
+        """Before the kernel flushes them: what takes no text would end its turn without a word, and what a cell has put
+        there would keep all that later ones print.
+        """
         for name, stream in streams.items():
-            given = getattr(sys, name, None)
-            if not hasattr(given, "write") or not hasattr(given, "flush") or getattr(given, "closed", False):
-                setattr(sys, name, stream)
+            setattr(sys, name, stream)
 
     application.shell.events.register("post_run_cell", restore)
     application.start()
