@@ -37,6 +37,7 @@ from tars_jax.judges.verbs import (
     STATES,
     SWITCHES,
     TEXTS,
+    words_in,
 )
 
 
@@ -202,7 +203,7 @@ class Demand:
     def is_pressed_by(self, label: Sequence[str]) -> bool:
         """Whether a control of this name may bring it about: each of its words is a verb or a name of it, or says
         nothing of what is sent."""
-        words = {token.casefold() for token in label if token.isalnum()}
+        words = words_in(label)
         verbs = {word for word in words if word in self._sends or self.is_done_by([word])}
         parts = (self.thing, self.kind, *self.tail, *(self.done if self.is_value else ()))
         own = frozenset[str]().union(*map(_folded, parts))
@@ -211,7 +212,34 @@ class Demand:
             if any(words & against for done, against in AGAINST[:2] if self.changes & set(done)):
                 return False
         named = verbs or words & _folded(self.thing) or self.is_given_by(label)
-        return words <= own | verbs | NEUTRAL | KINDS and bool(named)
+        return words <= own | verbs | NEUTRAL | KINDS and bool(named) and self._is_whole_in(label, words - verbs)
+
+    def _is_whole_in(self, label: Sequence[str], words: set[str]) -> bool:
+        """Whether the names of it that are in a control's are whole, and in their letter case or all in capitals."""
+        exact = [word for piece in (self.thing, *self.tail) for word in piece if word.exact]
+        names = {option.casefold(): word for word in exact for option in word.options}
+        in_capitals = "".join(label).isupper()
+        told = [token for token in label if token.casefold() in words and token.casefold() in names]
+        if not in_capitals and not all(names[token.casefold()].fits(token) for token in told):
+            return False
+        thing = _folded(self._uncounted())
+        has_part = not (words - NEUTRAL - KINDS - _folded(self.kind)).isdisjoint(thing)
+        return self.is_value or not has_part or thing <= {token.casefold() for token in label}
+
+    def is_told_better_by(self, control: Sequence[str], label: Sequence[str]) -> bool:
+        """Whether a control says more of it than one of the name `label` does."""
+        return words_in(label) - NEUTRAL < words_in(control) - NEUTRAL and self.is_named_by_control(control)
+
+    def is_spelled_by(self, control: Sequence[str], label: Sequence[str]) -> bool:
+        """Whether a control has its name in its letters, of which the one of the name `label` has others."""
+        differ = tuple(control) != tuple(label) and [each.casefold() for each in control] == [*map(str.casefold, label)]
+        letters = frozenset[str]().union(*(word.options for word in self.thing))
+        return differ and bool(letters) and letters <= set(control)
+
+    def has(self, value: Sequence[str]) -> bool:
+        """Whether each of the words is one of its names."""
+        parts = (self.thing, self.kind, *self.tail, *self.done)
+        return all(any(word.fits(token) for piece in parts for word in piece) for token in value)
 
     @property
     def _sends(self) -> frozenset[str]:
@@ -234,7 +262,7 @@ class Demand:
     def is_named_by_control(self, label: Sequence[str]) -> bool:
         """Whether a control of this name does it by itself: its verb is the demand's own, or it is a switch or a value
         by its name. One that closes a window, too, has to name the object."""
-        words = {token.casefold() for token in label if token.isalnum()}
+        words = words_in(label)
         named = words & (_folded(self.thing) | _folded(self.kind))
         if not self.is_pressed_by(label) or self.only_leaves(label):
             return False
@@ -248,12 +276,12 @@ class Demand:
 
     def only_leaves(self, label: Sequence[str]) -> bool:
         """Whether a control of this name closes a window or a dialog, whatever stands in it."""
-        return {token.casefold() for token in label if token.isalnum()} <= LEAVES | NEUTRAL
+        return words_in(label) <= LEAVES | NEUTRAL
 
     def is_unmoved_by(self, labels: Sequence[Sequence[str]]) -> bool:
         """Whether controls of these names leave it as it is: they are known to lead elsewhere, or they save what a form
         holds, which a value is part of."""
-        words = {token.casefold() for label in labels for token in label if token.isalnum()}
+        words = words_in(token for label in labels for token in label)
         saves = self.is_value or self.is_switch
         return bool(words) and (words <= ELSEWHERE | NEUTRAL or (saves and words <= SENDS | NEUTRAL))
 

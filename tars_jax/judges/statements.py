@@ -17,6 +17,8 @@ _TOKEN = re.compile(r"[#$€£@]?\w+(?:[-./_'@&+:,]+\w+)*|\S")
 _ENDS = re.compile(r"(?<=[.!])\s+")
 _BOX = re.compile(r"(?:search )?(?:box|search|query|filter):\s*", re.IGNORECASE)  # of no comment, and nobody's
 _CONTROL = re.compile(r"\[(?:button|link|menuitem)\] .*|\[\d+\] (?:button|link|menuitem) '[^']*'", re.IGNORECASE)
+_CHECKED = re.compile(r"(?:\[[ xX*✓✔]?\]|\([ xX*•]?\)|[☐☑☒✓✔✅○●])\s*")
+_FIELD = re.compile(r"(?:\[(?!button|link|menuitem)\w+\] )?([^:]{1,60}):(?:\s+(.*)|\s*)")
 _NUMBERS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 NUMBER_WORDS = {word: str(number) for number, word in enumerate(_NUMBERS, 2)}
 # Of one's own page: said of any change, without a word of which.
@@ -85,6 +87,10 @@ class Sentence:
         return tuple(token for token in name if token not in QUOTES)
 
     @property
+    def is_button(self) -> bool:
+        return bool(self.control) and "button" in self.tokens[:3]
+
+    @property
     def asks_to_confirm(self) -> bool:
         """Whether it is a button that confirms or gives up what was begun."""
         is_button = bool(_CONTROL.fullmatch(self.text))
@@ -140,6 +146,17 @@ def sentences_of(text: str) -> list[Sentence]:
                     state = said.tokens[1:]
                     said = Sentence(f"{above.text}{sentence[len(tokens[0]) :]}", (*above.tokens, *state))
                 found.append(said)
+    return found
+
+
+def states_of(page: Sequence[Sentence]) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
+    """The fields and switches of a page by their names: what each holds, and its line."""
+    found: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
+    for sentence in page:
+        if box := _CHECKED.match(sentence.text):
+            found[sentence.text[box.end() :].casefold()] = ((box[0].strip(),), sentence.tokens)
+        elif field := _FIELD.fullmatch(sentence.text):
+            found[field[1].casefold()] = (tokens_of(field[2] or ""), sentence.tokens)
     return found
 
 
