@@ -131,7 +131,7 @@ class Acts:
             each.is_spelled_by(line.control, label) for each in known for line in page for label in deed.labels
         )
         stays = deed is not self._deeds[place][-1] or page[:1] == following[:1]
-        buttons = [each.control for each in page if each.is_button]
+        buttons = [each.control if each.is_button else each.switch for each in page]
         return misspelled or any(
             tells_a_deed(each) or (stays and each in buttons and not leads_on(each)) for each in others
         )
@@ -147,7 +147,8 @@ class Acts:
             for name, (value, line) in states_of(following).items():
                 is_other = name in before and before[name][0] != value
                 is_typed = not value or any(value[-len(text) :] == text for text in typed)
-                if is_other and not is_typed and not any(each.says(line) or each.is_place_of(line) for each in known):
+                is_asked = any(each.says(line) or (each.is_value and each.is_place_of(line)) for each in known)
+                if is_other and not is_typed and not is_asked:
                     return True
         return False
 
@@ -156,7 +157,7 @@ class Acts:
         with a value or a switch was saved before."""
         if demand.is_value or demand.is_switch or not any(deed.types for _, deed in acts):
             return False
-        fields = states_of(self._pages[place]).values()
+        fields = states_of([each for each in self._pages[place] if not each.is_harmless]).values()
         return any(value and not demand.has(value) for value, _ in fields)
 
     def _undoing(self, demand: Demand, shown: int, others: Sequence[Demand], later: Sequence[Demand]) -> str:
@@ -228,7 +229,7 @@ class Acts:
             each
             for step, text in typed
             for each in self._pages[sent]
-            if each.tokens[-len(text) :] == text and each not in self._pages[step]
+            if each.tokens[-len(text) :] == text and not each.control and each not in self._pages[step]
             if (name := each.tokens[: -len(text)]) and not demand.is_place_of(name)
         ]
         is_only = len(states_of(self._pages[sent])) == 1

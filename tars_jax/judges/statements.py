@@ -91,6 +91,12 @@ class Sentence:
         return bool(self.control) and "button" in self.tokens[:3]
 
     @property
+    def switch(self) -> tuple[str, ...]:
+        """The name of the box to tick that it is; empty: it is none."""
+        box = None if self.control else _CHECKED.match(self.text)
+        return tokens_of(self.text[box.end() :]) if box else ()
+
+    @property
     def asks_to_confirm(self) -> bool:
         """Whether it is a button that confirms or gives up what was begun."""
         is_button = bool(_CONTROL.fullmatch(self.text))
@@ -153,8 +159,8 @@ def states_of(page: Sequence[Sentence]) -> dict[str, tuple[tuple[str, ...], tupl
     """The fields and switches of a page by their names: what each holds, and its line."""
     found: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
     for sentence in page:
-        if box := _CHECKED.match(sentence.text):
-            found[sentence.text[box.end() :].casefold()] = ((box[0].strip(),), sentence.tokens)
+        if sentence.switch:
+            found[" ".join(sentence.switch).casefold()] = (sentence.tokens[: -len(sentence.switch)], sentence.tokens)
         elif field := _FIELD.fullmatch(sentence.text):
             found[field[1].casefold()] = (tokens_of(field[2] or ""), sentence.tokens)
     return found
