@@ -155,7 +155,8 @@ class Acts:
     def _is_filled_beside(self, demand: Demand, place: int, acts: Sequence[Act]) -> bool:
         """Whether the page from which it is sent has a field with a value that is none of the demand's. What is saved
         with a value or a switch was saved before."""
-        if demand.is_value or demand.is_switch or not any(deed.types for _, deed in acts):
+        given = any(demand.is_given_by(text) for _, deed in acts if deed.types for text in deed.given)
+        if demand.is_value or demand.is_switch or not given:
             return False
         fields = states_of([each for each in self._pages[place] if not each.is_harmless]).values()
         return any(value and not demand.has(value) for value, _ in fields)
@@ -226,14 +227,16 @@ class Acts:
         if not last.clicks or not typed:
             return bool(typed)
         boxes = [
-            each
+            (each, text)
             for step, text in typed
             for each in self._pages[sent]
             if each.tokens[-len(text) :] == text and not each.control and each not in self._pages[step]
             if (name := each.tokens[: -len(text)]) and not demand.is_place_of(name)
         ]
         is_only = len(states_of(self._pages[sent])) == 1
-        return bool(boxes) and not (is_only and any(demand.is_done_by(words) for words in last.given))
+        is_name = any(demand.is_given_by(text) for _, text in boxes)  # of which a form may have a field of its own
+        is_done = any(demand.is_done_by(words) for words in last.given)
+        return bool(boxes) and not (is_done and (is_only or not is_name))
 
     def _is_form(self, demand: Demand, number: int, *, filled: bool) -> bool:
         """Whether the page is one to give the object's name, or the value, to. Not `filled`: it is given and sent at

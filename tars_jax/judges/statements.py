@@ -17,6 +17,7 @@ _TOKEN = re.compile(r"[#$€£@]?\w+(?:[-./_'@&+:,]+\w+)*|\S")
 _ENDS = re.compile(r"(?<=[.!])\s+")
 _BOX = re.compile(r"(?:search )?(?:box|search|query|filter):\s*", re.IGNORECASE)  # of no comment, and nobody's
 _CONTROL = re.compile(r"\[(?:button|link|menuitem)\] .*|\[\d+\] (?:button|link|menuitem) '[^']*'", re.IGNORECASE)
+_SPEAKERS = [["wrote"], ["writes"], ["said"], ["says"], ["asked"], ["replied"], ["commented"], ["posted"]]
 _CHECKED = re.compile(r"(?:\[[ xX*✓✔]?\]|\([ xX*•]?\)|[☐☑☒✓✔✅○●])\s*")
 _FIELD = re.compile(r"(?:\[(?!button|link|menuitem)\w+\] )?([^:]{1,60}):(?:\s+(.*)|\s*)")
 _NUMBERS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
@@ -161,7 +162,7 @@ def states_of(page: Sequence[Sentence]) -> dict[str, tuple[tuple[str, ...], tupl
     for sentence in page:
         if sentence.switch:
             found[" ".join(sentence.switch).casefold()] = (sentence.tokens[: -len(sentence.switch)], sentence.tokens)
-        elif field := _FIELD.fullmatch(sentence.text):
+        elif (field := _FIELD.fullmatch(sentence.text)) and field[1].split()[-1:] not in _SPEAKERS:
             found[field[1].casefold()] = (tokens_of(field[2] or ""), sentence.tokens)
     return found
 
