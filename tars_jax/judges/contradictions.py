@@ -51,10 +51,13 @@ _DENIES = (
 )
 _SIGN = r"[\u274c\u2717\u2718\u2612\U0001f44e\U0001f6ab\u26d4]"
 _SIGNS = r"(?:[^\w\n]|_)*"
+_TO_JUDGE = r"(?:judge|decide|determine|assess|evaluate|rule\b|(?:give|say|reach) (?:a|any|the|my) verdict)"
 _REFUSAL = re.compile(
-    r"\bi (?:cannot|can ?not|can't|could not|couldn't|am (?:unable|not able) to|refuse to|decline to|will not|"
-    r"won't|do not|don't) (?:\w+ )?(?:judge|decide|determine|assess|evaluate|rule\b|"
-    r"(?:give|say|reach) (?:a|any|the|my) verdict)"
+    r"^[^\w\n]*no (?:verdict|judge?ment)\b|\bi (?:refuse|decline) to answer"
+    rf"|\bi(?:'| a)m (?:unable|not able) to (?:answer|{_TO_JUDGE})"
+    r"|\bi (?:cannot|can ?not|can't|could not|couldn't|refuse to|decline to|will not|won't|do not|don't) "
+    rf"(?:\w+ )?{_TO_JUDGE}",
+    re.MULTILINE,
 )
 _FOREIGN = (
     "misserfolg fehlschlag fehlgeschlagen gescheitert durchgefallen échec échoué fracaso "
@@ -130,13 +133,15 @@ def _denials(text: str, name: str) -> Iterator[tuple[str, bool | None]]:
         return
     forms = [
         rf"{_AROUND}{_KEYS[name]}\s*(?:[:=?|]|->|=>|\u2192|\s[-–—]\s)[\W_]*{_DENIES}",
-        rf"{_AROUND}{_RULINGS}\s+(?:is|was)\s+(?:an?\s+)?{_DENIES}",
-        rf"{_AROUND}(?:{_RULINGS}|{_NAMES}|overall)\s*[:=](?:\s*\w+){{0,6}}\s+(?:failed|failure|(?:un|not )successful)",
+        rf"{_AROUND}{_RULINGS}\s+(?:is|was|(?:would|should|must) be)\s+(?:an?\s+)?{_DENIES}",
+        rf"{_AROUND}(?:{_RULINGS}|{_NAMES}|overall)\s*[:=](?:\s*\w+){{0,6}}\s+"
+        rf"(?:failed|failure|unsuccessful|not {_REACHED})",
         rf"answer{_IS}(?:incorrect|wrong|not (?:correct|right))",
         rf"(?:[^\n:=]{{1,40}}(?:[:=]|->|=>)\s*)?(?:{_FAILURES})",
     ]
     for line in text.splitlines():
-        if re.search(_SIGN, line) and (name in line or not re.search(r"\w", line)):
+        of_line = rf"(?:{_SIGNS}{_KEYS[name]}\s*[:=?])?{_SIGNS}$"
+        if re.search(_SIGN, line) and (name in line or re.match(of_line, line)):
             yield line, False
     for form in forms:
         for found in re.finditer(rf"^{_SIGNS}{form}{_SIGNS}$", text, re.MULTILINE):

@@ -9,6 +9,7 @@ from tars_jax.judges.statements import vocabulary
 ARTICLES = vocabulary("a an the your my new")
 BETWEEN = ARTICLES | vocabulary("was were is are has have been now just successfully named called titled")
 MESSAGES = vocabulary("message mail email text")
+NAMED = vocabulary("named called titled")
 KINDS = vocabulary("page file folder note ticket issue repository room item task")
 
 MADE, REMOVED, PUT = ("created", "added", "made"), ("deleted", "removed", "erased"), ("added", "put", "placed")

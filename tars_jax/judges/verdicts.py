@@ -78,7 +78,7 @@ _ENDED = r".*[^:,;–—-]"
 _POINT_OF = r"(?:key )?(?:requirement|criterion|point|condition|step|observation) ?#?\d+"
 _REASON = r"(?:reason(?:ing|s)?|explanation|justification|rationale|evidence|summary)"
 _WHOLE = re.compile(
-    r".*[.!?…。！？][)\]]*"  # a sentence
+    r"(?!.*(?:\.\.|\b(?:e\.g|i\.e|cf|viz))\.$).*[.!?。！？][)\]]*"  # a sentence
     rf"|(?:-|\d{{1,3}}[.)])\s{_ENDED}|\|.*\||[-=_~]{{3,}}"  # of a list, of a table, a rule
     rf"|.*</\w+>|\W*\{{.*\}}|\W*(?:{_NAMES})\s*[:=]\s*\w+(?:\s?/\s?\d+)?\W*"  # of markup, of JSON, a form
     rf"|(?:{_POINT_OF}|{_REASON})\s*:\s*\S{_ENDED}",

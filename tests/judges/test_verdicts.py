@@ -142,6 +142,11 @@ DENIALS = (
     "I cannot judge this.",
     "As an AI I refuse to judge.",
     "I will not give a verdict.",
+    "I'm not able to judge.",
+    "No judgement is possible.",
+    "Success: ✗",
+    "Conclusion: the task was not completed.",
+    "The verdict would be failure.",
 )
 UNFINISHED = (
     "Options:",
@@ -158,6 +163,8 @@ UNFINISHED = (
     "The verdict should be FAILURE, but:",
     "Judge 1: failure. Judge 2:",
     "Thought: maybe",
+    "Thinking...",
+    "e.g.",
     "The agent typed the text",
 )
 OPENED = (
