@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 
 from tars_jax.judges.demands import Demand
 from tars_jax.judges.own_words import Deed
-from tars_jax.judges.statements import Sentence
-from tars_jax.judges.verbs import goes_out, tells_a_change, tells_a_deed
+from tars_jax.judges.statements import Sentence, states_of
+from tars_jax.judges.verbs import leads_on, tells_a_change, tells_a_deed
 
 Act = tuple[int, Deed]  # with the number of the page that it was done on
 
@@ -29,7 +29,8 @@ class Acts:
         saying = self._saying(demand)
         if len({each.plain for each in saying}) < len(saying):
             return "the page says it twice"
-        return self._undoing(demand, showing[0], others) or self._making(demand, acts, known)
+        later = known[max(place for place, each in enumerate(known) if each.thing == demand.thing) + 1 :]
+        return self._undoing(demand, showing[0], others, later) or self._making(demand, acts, known)
 
     def _making(self, demand: Demand, acts: Sequence[Act], known: Sequence[Demand]) -> str:
         """Of the acts before it was first shown: the last has to be of the demand, and its object to be given to it, or
@@ -45,8 +46,10 @@ class Acts:
             return "a key was pressed where nothing shows what it is for"
         if last.clicks and not self._is_pressed(demand, acts, given=given):
             return "the last action before it pressed something else"
-        if any(self._is_of_none(act, known) for act in acts[:-1]):
+        if any(self._is_of_none(act, known) for act in acts[:-1]) or self._is_changed_beside(place, known):
             return "something else was done, too"
+        if last.submits and self._is_filled_beside(demand, place, acts):
+            return "the form that was sent holds something else, too"
         if demand.is_made and any(
             demand.is_entry(each.control or each.tokens) for each in self._before_given(demand, acts)
         ):
@@ -70,10 +73,15 @@ class Acts:
         if not last.labels:
             return True
         in_sight = [label for label in last.labels if last.chooses or self._is_in_sight(label, place)]
+        begun = any(self._may_press(demand, act) for act in acts[:-1])
+        if not begun and any(demand.is_told_better_by(each.control, last.labels[0]) for each in self._pages[place]):
+            return False
+        if any(demand.is_spelled_by(each.control, last.labels[0]) for each in self._pages[place]):
+            return False
         if any(map(demand.is_named_by_control, in_sight)):
             return True
-        begun = given or any(self._may_press(demand, act) for act in acts[:-1])
-        return begun and any(map(demand.is_pressed_by, in_sight)) and not any(map(demand.only_leaves, in_sight))
+        sends = any(map(demand.is_pressed_by, in_sight)) and not any(map(demand.only_leaves, in_sight))
+        return (given or begun) and sends
 
     def _is_in_sight(self, label: Sequence[str], place: int) -> bool:
         """Whether the page shows a control of that name, or text; one that shows no controls may have any."""
@@ -114,17 +122,50 @@ class Acts:
         return count
 
     def _is_of_none(self, act: Act, known: Sequence[Demand]) -> bool:
-        """Whether it is on a control that changes something which none of the demands asks for, and a page changed
-        or need not."""
+        """Whether it is on a control that changes something which none of the demands asks for, or may do so: on a
+        button that is not known to lead elsewhere and after which no other page came."""
         place, deed = act
         others = [label for label in deed.labels if not any(each.is_pressed_by(label) for each in known)]
-        is_seen = self._pages[place] != self._pages[place + 1]
-        return any(tells_a_deed(each) and (is_seen or goes_out(each)) for each in others)
+        page, following = self._pages[place], self._pages[place + 1]
+        misspelled = any(
+            each.is_spelled_by(line.control, label) for each in known for line in page for label in deed.labels
+        )
+        stays = deed is not self._deeds[place][-1] or page[:1] == following[:1]
+        buttons = [each.control if each.is_button else each.switch for each in page]
+        return misspelled or any(
+            tells_a_deed(each) or (stays and each in buttons and not leads_on(each)) for each in others
+        )
 
-    def _undoing(self, demand: Demand, shown: int, others: Sequence[Demand]) -> str:
-        """Of the acts since it was shown: each has to be one of another demand, or to change nothing."""
+    def _is_changed_beside(self, until: int, known: Sequence[Demand]) -> bool:
+        """Whether a field or a switch of the pages before got another value that was not typed and none of the
+        demands asks for, unless it came with what shows one of them."""
+        for place in range(until):
+            page, following = self._pages[place], self._pages[place + 1]
+            if any(each.says(line.tokens) for each in known for line in following if line not in page):
+                continue
+            before, typed = states_of(page), [text for deed in self._deeds[place] for text in deed.given if deed.types]
+            for name, (value, line) in states_of(following).items():
+                is_other = name in before and before[name][0] != value
+                is_typed = not value or any(value[-len(text) :] == text for text in typed)
+                is_asked = any(each.says(line) or (each.is_value and each.is_place_of(line)) for each in known)
+                if is_other and not is_typed and not is_asked:
+                    return True
+        return False
+
+    def _is_filled_beside(self, demand: Demand, place: int, acts: Sequence[Act]) -> bool:
+        """Whether the page from which it is sent has a field with a value that is none of the demand's. What is saved
+        with a value or a switch was saved before."""
+        given = any(demand.is_given_by(text) for _, deed in acts if deed.types for text in deed.given)
+        if demand.is_value or demand.is_switch or not given:
+            return False
+        fields = states_of([each for each in self._pages[place] if not each.is_harmless]).values()
+        return any(value and not demand.has(value) for value, _ in fields)
+
+    def _undoing(self, demand: Demand, shown: int, others: Sequence[Demand], later: Sequence[Demand]) -> str:
+        """Of the acts since it was shown: each has to be one of another demand, or to change nothing. `later`: demands
+        that are named after it, whose own controls may take something away."""
         after = list(self._between(shown, self._last))
-        if any(deed.may_undo for _, deed in after):
+        if any(deed.may_undo and not _is_named_of(deed, demand, later) for _, deed in after):
             return "it may have been taken back"
         firsts = {first for each in others if self._saying(each) and (first := self._showing(each)[0]) > shown}
         until = max(firsts, default=shown)
@@ -186,13 +227,16 @@ class Acts:
         if not last.clicks or not typed:
             return bool(typed)
         boxes = [
-            each
+            (each, text)
             for step, text in typed
             for each in self._pages[sent]
-            if each.tokens[-len(text) :] == text and each not in self._pages[step]
+            if each.tokens[-len(text) :] == text and not each.control and each not in self._pages[step]
             if (name := each.tokens[: -len(text)]) and not demand.is_place_of(name)
         ]
-        return bool(boxes) and not any(demand.is_done_by(words) for words in last.given)
+        is_only = len(states_of(self._pages[sent])) == 1
+        is_name = any(demand.is_given_by(text) for _, text in boxes)  # of which a form may have a field of its own
+        is_done = any(demand.is_done_by(words) for words in last.given)
+        return bool(boxes) and not (is_done and (is_only or not is_name))
 
     def _is_form(self, demand: Demand, number: int, *, filled: bool) -> bool:
         """Whether the page is one to give the object's name, or the value, to. Not `filled`: it is given and sent at
@@ -203,6 +247,15 @@ class Acts:
         fields = [demand.is_field(each, page) for each in page]
         others = [each for each, is_field in zip(self._pages[number], fields, strict=True) if not is_field]
         return any(fields) and all(each.is_harmless and not each.is_empty_box for each in others)
+
+
+def _is_named_of(deed: Deed, demand: Demand, others: Sequence[Demand]) -> bool:
+    """Whether it is on controls that name the object of another demand, and not this one's."""
+    return bool(deed.labels) and all(
+        not demand.speaks_of(label)
+        and any(each.is_named_by_control(label) and each.is_place_of(label) for each in others)
+        for label in deed.labels
+    )
 
 
 def _holds(lines: Sequence[str], words: Sequence[str]) -> bool:

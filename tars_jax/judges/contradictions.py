@@ -2,7 +2,9 @@
 
 A verdict that a person would see is seen here, too: in letters of another width, case or alphabet, apart ("V E R D I C
 T"), amid signs of markup, without a colon, as a field of JSON ("success": false), as a score, by another name at the
-beginning of a line ("Result: failed"), or as a word alone on its line. What is told in a sentence is no form.
+beginning of a line ("Result: failed"), as a word or a cross alone on its line, in some other languages, too. A line
+that names a verdict, a grade or a requirement with a value that denies ("Completed: no") speaks against success, and so
+does a judge who refuses to judge. What else is told in a sentence is no form: "The first try failed."
 """
 
 from __future__ import annotations
@@ -29,6 +31,40 @@ _NAMES = r"(?:result|outcome|decision|judge?ment|conclusion|assessment|ruling|ev
 _SCORE = re.compile(
     rf"(?:^[\W_]*|[\"'{{]\s*)score{_IS}(?P<score>\d+(?:\.\d+)?)(?:\s*(?P<percent>%)|\s*/\s*(?P<most>\d+))?(?![\w.])",
     re.MULTILINE,
+)
+# Lines of a name and a value: what may stand around the name, names of both readers, and values that deny.
+_AROUND = r"(?:(?:the|my|final|overall|is|was|task|goal|agent(?:'s)?)\s+){0,3}"
+_RULINGS = r"(?:verdict|judge?ment|ruling|assessment|decision|evaluation|rating|grade)"
+_KEYS = {
+    "verdict": rf"(?:{_RULINGS}|{_NAMES}|reward|fact|success(?:ful)?|complet(?:ed?|ion)|done|finished|solved|achieved|"
+    r"accomplished|fulfilled|satisfied|passed|met|correct|overall|goal|task|"
+    r"(?:key\s+)?(?:requirement|criterion|point|condition)\s*#?\d*)",
+    "answer": rf"(?:{_RULINGS}|reward|correct(?:ness)?|match(?:es)?|[a-d])",
+}
+_REACHED = (
+    r"(?:success|succeed|pass|accept|met\b|done\b|complet|correct|right\b|achiev|fulfil|finish|solv|satisf|shown\b)\w*"
+)
+_DENIES = (
+    r"(?:no|nope|none|false|0(?:\.0+)?(?:\s*%|\s*/\s*\d+)?|negative|f|unsuccess\w*|in(?:correct|complete)(?:ly)?|wrong"
+    r"|fail(?:s|ed|ure)?|reject(?:s|ed)?|denied|un(?:met|solved|fulfilled|finished|done|known|clear|decided)"
+    rf"|(?:not|never|no)\W+(?:\w+\W+)?{_REACHED}|partial(?:ly)?|partly|mixed|pending|n/a|thumbs down)(?!\w)"
+)
+_SIGN = r"[\u274c\u2717\u2718\u2612\U0001f44e\U0001f6ab\u26d4]"
+_SIGNS = r"(?:[^\w\n]|_)*"
+_TO_JUDGE = r"(?:judge|decide|determine|assess|evaluate|rule\b|(?:give|say|reach) (?:a|any|the|my) verdict)"
+_REFUSAL = re.compile(
+    r"^[^\w\n]*no (?:verdict|judge?ment)\b|\bi (?:refuse|decline) to answer"
+    rf"|\bi(?:'| a)m (?:unable|not able) to (?:answer|{_TO_JUDGE})"
+    r"|\bi (?:cannot|can ?not|can't|could not|couldn't|refuse to|decline to|will not|won't|do not|don't) "
+    rf"(?:\w+ )?{_TO_JUDGE}",
+    re.MULTILINE,
+)
+_FOREIGN = (
+    "misserfolg fehlschlag fehlgeschlagen gescheitert durchgefallen échec échoué fracaso "
+    "fracasado fallo fallido fracasso falha fallimento fallito insuccesso провал провалено "
+    "неудача неуспех невдача 失败 失敗 不合格 未通过 不成功 실패 mislukt mislukking onvoldoende porażka "
+    "niepowodzenie başarısız selhání neúspěch misslyckande misslyckad misslyckades mislykket "
+    "epäonnistui kudarc eșec αποτυχία فشل विफल असफल gagal"
 )
 
 
@@ -73,6 +109,7 @@ def verdicts_said(answer: str, name: str) -> Iterator[tuple[str, bool | None]]:
         return
     for text in dict.fromkeys(map(str.casefold, readings(answer))):
         yield from _fields(text, words)
+        yield from _denials(text, name)
         if name == "verdict":
             yield from _verdict_alone(text, words)
             yield from _scores(text)
@@ -88,6 +125,29 @@ def _fields(text: str, words: _Words) -> Iterator[tuple[str, bool | None]]:
             truth = _TRUTHS[found["truth"]]
             if denies or not re.search(words.denied, found["field"]):
                 yield found[0], truth if truth is None else truth != denies
+
+
+def _denials(text: str, name: str) -> Iterator[tuple[str, bool | None]]:
+    """Whole lines that deny it, and refusals. A failure may be told in many words, so that no line affirms one."""
+    if name not in _KEYS:
+        return
+    forms = [
+        rf"{_AROUND}{_KEYS[name]}\s*(?:[:=?|]|->|=>|\u2192|\s[-–—]\s)[\W_]*{_DENIES}",
+        rf"{_AROUND}{_RULINGS}\s+(?:is|was|(?:would|should|must) be)\s+(?:an?\s+)?{_DENIES}",
+        rf"{_AROUND}(?:{_RULINGS}|{_NAMES}|overall)\s*[:=](?:\s*\w+){{0,6}}\s+"
+        rf"(?:failed|failure|unsuccessful|not {_REACHED})",
+        rf"answer{_IS}(?:incorrect|wrong|not (?:correct|right))",
+        rf"(?:[^\n:=]{{1,40}}(?:[:=]|->|=>)\s*)?(?:{_FAILURES})",
+    ]
+    for line in text.splitlines():
+        of_line = rf"(?:{_SIGNS}{_KEYS[name]}\s*[:=?])?{_SIGNS}$"
+        if re.search(_SIGN, line) and (name in line or re.match(of_line, line)):
+            yield line, False
+    for form in forms:
+        for found in re.finditer(rf"^{_SIGNS}{form}{_SIGNS}$", text, re.MULTILINE):
+            yield found[0].strip(), False
+    for found in _REFUSAL.finditer(text):
+        yield found[0], False
 
 
 def _verdict_alone(text: str, words: _Words) -> Iterator[tuple[str, bool | None]]:
@@ -115,3 +175,6 @@ def _scores(text: str) -> Iterator[tuple[str, bool | None]]:
         share = number / most if most else 0.0
         if share <= _LOW or _HIGH <= share <= 1:
             yield found[0].strip(), share > _LOW
+
+
+_FAILURES = "|".join(re.escape(readings(word)[0].casefold()) for word in _FOREIGN.split())

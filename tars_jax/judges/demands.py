@@ -10,7 +10,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from tars_jax.judges.statements import NUMBER_WORDS, PAGE_WORDS, QUOTES, is_price, unquoted, vocabulary
+from tars_jax.judges.forms import Piece, Word, fits, folded, is_number, is_piece, without_price
+from tars_jax.judges.statements import PAGE_WORDS, QUOTES, unquoted, vocabulary
 from tars_jax.judges.verbs import (
     AGAINST,
     ARTICLES,
@@ -25,6 +26,7 @@ from tars_jax.judges.verbs import (
     MADE,
     MAKING,
     MESSAGES,
+    NAMED,
     NAMES,
     NEUTRAL,
     OFF,
@@ -37,21 +39,11 @@ from tars_jax.judges.verbs import (
     STATES,
     SWITCHES,
     TEXTS,
+    words_in,
 )
 
-
-@dataclasses.dataclass(frozen=True)
-class Word:
-    """A word of a form: one of these, in this case if it is a name's."""
-
-    options: frozenset[str]
-    exact: bool = False
-
-    def fits(self, token: str) -> bool:
-        return (token if self.exact else NUMBER_WORDS.get(token.casefold(), token.casefold())) in self.options
-
-
-Piece = tuple[Word, ...]
+_NAMED = Word(NAMED)
+_COLON: Piece = (Word(frozenset((":",))),)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,7 +86,7 @@ class Demand:
         elif not self.is_value:
             yield ((Word(KINDS),), self.thing)
         is_known = all(word.options <= KINDS | MESSAGES for word in self.kind)  # no "all notes but"
-        if is_known and not (self.kind and all(map(_is_number, self.thing))):
+        if is_known and not (self.kind and all(map(is_number, self.thing))):
             yield (self.thing,)
 
     def _kinds(self) -> Iterator[Piece]:
@@ -112,34 +104,32 @@ class Demand:
         plain = self._plain(tokens)
         if self.is_made and not STATES.isdisjoint(plain):  # "is created" may be told of any day
             return False
-        return self.is_understood and any(
-            _fits(form, plain) or _fits(form, _without_price(plain)) for form in self.forms
-        )
+        return self.is_understood and any(fits(form, plain) or fits(form, without_price(plain)) for form in self.forms)
 
     def names(self, tokens: Sequence[str]) -> bool:
         """Whether it is the object's name alone, perhaps with its kind: nothing is said of it."""
         plain = self._plain(tokens)
         forms = [*self._things(), *([(self.thing, _COLON, self.kind)] if self.kind else [])]
-        return bool(self.thing) and not self.takes_away and any(_fits(form, plain) for form in forms)
+        return bool(self.thing) and not self.takes_away and any(fits(form, plain) for form in forms)
 
     def denies(self, tokens: Sequence[str]) -> bool:
         """Whether it says the opposite: of this object, from its beginning, and of nothing else."""
         if not self.is_understood:
             return False
         plain = self._plain(tokens)
-        folded = [token.casefold() for token in plain]
+        lowered = [token.casefold() for token in plain]
         said = {"saved", *(word for words in self.changes for word in words.split())}
-        uncounted = self.thing[1:] if len(self.thing) > 1 and _is_number(self.thing[0]) else self.thing
+        uncounted = self.thing[1:] if len(self.thing) > 1 and is_number(self.thing[0]) else self.thing
         for thing in (*self._things(), (uncounted,)):
             for size in range(1, len(plain) + 1):
-                rest = [word for word in folded[size:] if word not in BETWEEN and word != ":"]
-                if _fits(thing, plain[:size]):
+                rest = [word for word in lowered[size:] if word not in BETWEEN and word != ":"]
+                if fits(thing, plain[:size]):
                     denied = any(
-                        word in ("not", "cannot", "never") or word.endswith("n't") for word in folded[size:][:3]
+                        word in ("not", "cannot", "never") or word.endswith("n't") for word in lowered[size:][:3]
                     )
                     if (denied and not said.isdisjoint(rest[:5])) or " ".join(rest) in self._against():
                         return True
-                elif folded[0] == "no" and _fits(thing, plain[1:size]) and not said.isdisjoint(rest[:1]):
+                elif lowered[0] == "no" and fits(thing, plain[1:size]) and not said.isdisjoint(rest[:1]):
                     return True
         return self._is_other_number(plain)
 
@@ -156,17 +146,17 @@ class Demand:
         """What the field holds instead of the value; empty: it is no such field."""
         plain = self._plain(tokens)
         colon = plain.index(":") if self.is_value and ":" in plain else 0
-        is_field = colon > 0 and _fits((self.thing,), plain[:colon])
+        is_field = colon > 0 and fits((self.thing,), plain[:colon])
         return () if not is_field or self.says(tokens) else tuple(plain[colon + 1 :])
 
     def is_given_by(self, tokens: Sequence[str]) -> bool:
         """Whether it is just what an agent has to give to bring it about: the object's name, or the value's."""
-        return any(_is(piece, tokens) for piece in self._given)
+        return any(is_piece(piece, tokens) for piece in self._given)
 
     def is_field_with_it(self, tokens: Sequence[str], page: Iterable[Sequence[str]]) -> bool:
         """Whether a form shows what was given, in the field for it: none to search, to go or to speak with."""
         plain = self._plain(tokens)
-        sizes = [len(piece) for piece in self._given if _is(piece, plain[-len(piece) :])]
+        sizes = [len(piece) for piece in self._given if is_piece(piece, plain[-len(piece) :])]
         return any(self.is_field(plain[:-size], page) for size in sizes)
 
     def is_field(self, tokens: Sequence[str], page: Iterable[Sequence[str]]) -> bool:
@@ -174,18 +164,18 @@ class Demand:
         of the page says what is done with it."""
         words = {token.casefold() for token in tokens if token != ":"}
         is_message = any(word.options <= MESSAGES for word in self.kind)
-        names = _folded(self.thing) if self.is_value else TEXTS if is_message else NAMES
+        names = folded(self.thing) if self.is_value else TEXTS if is_message else NAMES
         is_box = words == {"box"} and any(
             self.is_done_by(set(each[3:])) for each in page if tuple(each[:3]) == ("[", "button", "]")
         )
-        kind = _folded(self.kind)  # alone it may be the box to go to one
+        kind = folded(self.kind)  # alone it may be the box to go to one
         is_own = not words.isdisjoint(names) or not (words.isdisjoint(kind) or words.isdisjoint(MAKING))
         return is_box or (is_own and words <= names | kind | MAKING | vocabulary("a an the of for"))
 
     def is_done_by_call(self, name: Collection[str], given: Iterable[Sequence[str]]) -> bool:
         """Whether a call does it: its name is a verb of it, with its kind or not, and it is given the object's name."""
         verbs = [word for word in name if self.is_done_by([word])]
-        return bool(verbs) and set(name) - set(verbs) <= _folded(self.kind) and any(map(self.is_given_by, given))
+        return bool(verbs) and set(name) - set(verbs) <= folded(self.kind) and any(map(self.is_given_by, given))
 
     def is_done_by(self, verbs: Iterable[str]) -> bool:
         """Whether one of the words is a verb of it, or saves whatever a form holds."""
@@ -202,16 +192,43 @@ class Demand:
     def is_pressed_by(self, label: Sequence[str]) -> bool:
         """Whether a control of this name may bring it about: each of its words is a verb or a name of it, or says
         nothing of what is sent."""
-        words = {token.casefold() for token in label if token.isalnum()}
+        words = words_in(label)
         verbs = {word for word in words if word in self._sends or self.is_done_by([word])}
         parts = (self.thing, self.kind, *self.tail, *(self.done if self.is_value else ()))
-        own = frozenset[str]().union(*map(_folded, parts))
+        own = frozenset[str]().union(*map(folded, parts))
         if self.is_switch:
             own |= SWITCHES | {word for words in self.changes for word in words.split()}
             if any(words & against for done, against in AGAINST[:2] if self.changes & set(done)):
                 return False
-        named = verbs or words & _folded(self.thing) or self.is_given_by(label)
-        return words <= own | verbs | NEUTRAL | KINDS and bool(named)
+        named = verbs or words & folded(self.thing) or self.is_given_by(label)
+        return words <= own | verbs | NEUTRAL | KINDS and bool(named) and self._is_whole_in(label, words - verbs)
+
+    def _is_whole_in(self, label: Sequence[str], words: set[str]) -> bool:
+        """Whether the names of it that are in a control's are whole, and in their letter case or all in capitals."""
+        exact = [word for piece in (self.thing, *self.tail) for word in piece if word.exact]
+        names = {option.casefold(): word for word in exact for option in word.options}
+        in_capitals = "".join(label).isupper()
+        told = [token for token in label if token.casefold() in words and token.casefold() in names]
+        if not in_capitals and not all(names[token.casefold()].fits(token) for token in told):
+            return False
+        thing = folded(self._uncounted())
+        has_part = not (words - NEUTRAL - KINDS - folded(self.kind)).isdisjoint(thing)
+        return self.is_value or not has_part or thing <= {token.casefold() for token in label}
+
+    def is_told_better_by(self, control: Sequence[str], label: Sequence[str]) -> bool:
+        """Whether a control says more of it than one of the name `label` does."""
+        return words_in(label) - NEUTRAL < words_in(control) - NEUTRAL and self.is_named_by_control(control)
+
+    def is_spelled_by(self, control: Sequence[str], label: Sequence[str]) -> bool:
+        """Whether a control has its name in its letters, of which the one of the name `label` has others."""
+        differ = tuple(control) != tuple(label) and [each.casefold() for each in control] == [*map(str.casefold, label)]
+        letters = frozenset[str]().union(*(word.options for word in self.thing))
+        return differ and bool(letters) and letters <= set(control)
+
+    def has(self, value: Sequence[str]) -> bool:
+        """Whether each of the words is one of its names."""
+        parts = (self.thing, self.kind, *self.tail, *self.done)
+        return all(any(word.fits(token) for piece in parts for word in piece) for token in value)
 
     @property
     def _sends(self) -> frozenset[str]:
@@ -223,37 +240,37 @@ class Demand:
         return self.tail[0][1:] if "renamed" in self.changes and self.tail else ()
 
     def is_renamed_by(self, texts: Iterable[Sequence[str]]) -> bool:
-        return not self.new_name or any(_is(self.new_name, text) for text in texts)
+        return not self.new_name or any(is_piece(self.new_name, text) for text in texts)
 
     def is_entry(self, tokens: Sequence[str]) -> bool:
         """Whether it begins with the object's name, as a line of a list does, in whatever letter case."""
         names = [{option.casefold() for option in word.options} for word in self.thing]
-        folded = [token.casefold() for token in tokens]
-        return len(folded) >= len(names) and all(part in name for name, part in zip(names, folded, strict=False))
+        lowered = [token.casefold() for token in tokens]
+        return len(lowered) >= len(names) and all(part in name for name, part in zip(names, lowered, strict=False))
 
     def is_named_by_control(self, label: Sequence[str]) -> bool:
         """Whether a control of this name does it by itself: its verb is the demand's own, or it is a switch or a value
         by its name. One that closes a window, too, has to name the object."""
-        words = {token.casefold() for token in label if token.isalnum()}
-        named = words & (_folded(self.thing) | _folded(self.kind))
+        words = words_in(label)
+        named = words & (folded(self.thing) | folded(self.kind))
         if not self.is_pressed_by(label) or self.only_leaves(label):
             return False
         verbs = [word for word in words if not self.changes.isdisjoint(DONE.get(word, ()))]
         if verbs:
             return bool(named) or not LEAVES.issuperset(verbs)
-        saves = bool(words & SENDS) and bool(words & _folded(self.thing))
+        saves = bool(words & SENDS) and bool(words & folded(self.thing))
         return (self.is_value and (saves or self.is_given_by(label))) or (
-            self.is_switch and bool(words & (_folded(self.thing) | SWITCHES))
+            self.is_switch and bool(words & (folded(self.thing) | SWITCHES))
         )
 
     def only_leaves(self, label: Sequence[str]) -> bool:
         """Whether a control of this name closes a window or a dialog, whatever stands in it."""
-        return {token.casefold() for token in label if token.isalnum()} <= LEAVES | NEUTRAL
+        return words_in(label) <= LEAVES | NEUTRAL
 
     def is_unmoved_by(self, labels: Sequence[Sequence[str]]) -> bool:
         """Whether controls of these names leave it as it is: they are known to lead elsewhere, or they save what a form
         holds, which a value is part of."""
-        words = {token.casefold() for label in labels for token in label if token.isalnum()}
+        words = words_in(token for label in labels for token in label)
         saves = self.is_value or self.is_switch
         return bool(words) and (words <= ELSEWHERE | NEUTRAL or (saves and words <= SENDS | NEUTRAL))
 
@@ -265,14 +282,14 @@ class Demand:
     @property
     def is_named_by_words_of_pages(self) -> bool:
         """Whether the object's name is made of words that pages use of themselves: "Draft saved" names none."""
-        words = _folded(self.thing) - ARTICLES
+        words = folded(self.thing) - ARTICLES
         is_told_apart = self.is_value or self.is_switch or "renamed" in self.changes
         return not is_told_apart and words <= PAGE_WORDS | PAGES_OWN
 
     def is_quoted_in(self, tokens: Sequence[str]) -> bool:
         size = len(self.thing)
         return any(
-            _is(self.thing, tokens[place : place + size])
+            is_piece(self.thing, tokens[place : place + size])
             and QUOTES.issuperset(tokens[place - 1 : place])
             and QUOTES.issuperset(tokens[place + size : place + size + 1])
             for place in range(1, len(tokens) - size)
@@ -281,14 +298,14 @@ class Demand:
     @property
     def is_named_by_a_denial(self) -> bool:
         """Whether the object's name is a word that a sentence may deny with."""
-        return not self.is_value and bool(self.thing) and _folded(self.thing) <= DENYING_NAMES | ARTICLES
+        return not self.is_value and bool(self.thing) and folded(self.thing) <= DENYING_NAMES | ARTICLES
 
     def is_listed_by(self, tokens: Sequence[str]) -> bool:
         """Whether it is the object's name alone, of one that should be there no more."""
         gone = self.takes_away or not self.changes.isdisjoint((*REMOVED, "archived", "cancelled", "canceled"))
         plain = self._plain(tokens[3:] if tuple(tokens[:1]) == ("[",) and tokens[2:3] == ("]",) else tokens)
         is_control = tuple(tokens[:3]) == ("[", "button", "]")
-        return gone and not is_control and any(_fits(form, plain) for form in self._things())
+        return gone and not is_control and any(fits(form, plain) for form in self._things())
 
     @property
     def is_made(self) -> bool:
@@ -305,7 +322,7 @@ class Demand:
             return all(any(word.fits(token) for token in tokens) for word in self._uncounted())
         plain = self._plain(tokens)
         colon = plain.index(":") if ":" in plain else 0
-        return colon > 0 and _fits((self.thing,), plain[:colon]) and not self.says(tokens)
+        return colon > 0 and fits((self.thing,), plain[:colon]) and not self.says(tokens)
 
     @property
     def _given(self) -> list[Piece]:
@@ -313,18 +330,18 @@ class Demand:
 
     def _uncounted(self) -> Piece:
         """The object without how many of it."""
-        return tuple(word for word in self.thing if not _is_number(word)) or self.thing
+        return tuple(word for word in self.thing if not is_number(word)) or self.thing
 
     def _is_other_number(self, plain: Sequence[str]) -> bool:
         """Whether the place where it should be is shown with another number of it."""
         if len(self.tail) != 1 or (self.done and not self.changes & set(PUT)):
             return False
         for size in range(1, len(plain) - 1):
-            shown = _without_price(plain[size:])
-            if _fits((self.tail[0][1:], _COLON), plain[:size]) and len(shown) == len(self.thing):
+            shown = without_price(plain[size:])
+            if fits((self.tail[0][1:], _COLON), plain[:size]) and len(shown) == len(self.thing):
                 others = [word for word, token in zip(self.thing, shown, strict=True) if not word.fits(token)]
                 numbers = [token for word, token in zip(self.thing, shown, strict=True) if not word.fits(token)]
-                return bool(others) and all(map(_is_number, others)) and all(map(str.isdecimal, numbers))
+                return bool(others) and all(map(is_number, others)) and all(map(str.isdecimal, numbers))
         return False
 
     def speaks_of(self, tokens: Sequence[str]) -> bool:
@@ -339,41 +356,3 @@ class Demand:
             *(each[1:] for each in self.tail),
         ]
         return unquoted(tokens, [[min(word.options) for word in name] for name in names if name])
-
-
-_NAMED = Word(vocabulary("named called titled"))
-_COLON: Piece = (Word(frozenset((":",))),)
-
-
-def _folded(piece: Piece) -> frozenset[str]:
-    return frozenset(option.casefold() for word in piece for option in word.options)
-
-
-def _is(piece: Piece, tokens: Sequence[str]) -> bool:
-    return len(piece) == len(tokens) and all(word.fits(token) for word, token in zip(piece, tokens, strict=True))
-
-
-def _fits(form: Sequence[Piece], tokens: Sequence[str], *, begun: bool = False) -> bool:
-    """Whether the pieces stand there in their order, with nothing else but small words between them, of which no
-    name may be a part."""
-    if not form:
-        return all(token.casefold() in BETWEEN for token in tokens)
-    piece, skipped = form[0], BETWEEN | {","} if begun else ARTICLES
-    if piece[:1] and piece[0].exact:
-        skipped = _NAMED.options
-    for place in range(len(tokens) - len(piece) + 1):
-        if _is(piece, tokens[place : place + len(piece)]) and _fits(form[1:], tokens[place + len(piece) :], begun=True):
-            return True
-        if tokens[place].casefold() not in skipped:
-            return False
-    return False
-
-
-def _without_price(tokens: Sequence[str]) -> Sequence[str]:
-    if len(tokens) > 2 and is_price(tokens[-1]) and tokens[-2] in (",", "—", "-"):
-        return tokens[:-2]
-    return tokens
-
-
-def _is_number(word: Word) -> bool:
-    return all(option.lstrip("#").isdecimal() for option in word.options)

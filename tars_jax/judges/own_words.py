@@ -32,6 +32,7 @@ _SUBMITS, _ENDS_FIELDS = vocabulary("enter return space"), vocabulary("enter ret
 _IDLE_KEYS = vocabulary("esc escape tab pageup pagedown home end")
 _MOVES_ON = _INERT | _OPENS | vocabulary("press_back press_home go_back go_forward tab_focus")
 _UNDOES = vocabulary("undo delete remove discard revert reset restore cancel reopen clear empty erase withdraw")
+_ADDRESSES = _UNDOES | vocabulary("logout signout destroy purge archive")
 # Of a click, in pixels or by an element's number.
 _PLACE = re.compile(r"[\W\d_]*|.*<\|?(?:point|box).*|[a-z]?\d+", re.DOTALL)
 _ELEMENT = re.compile(r"[a-z]?\d+")
@@ -199,7 +200,10 @@ def _unknown(name: str, texts: Sequence[str], asked: set[str]) -> str:
         return "" if alone or together else "the agent pressed keys together, which may paste or undo"
     if name in _OPENS:
         plain = all(_PLAIN_ADDRESS.fullmatch(text) for text in texts)
-        return "" if plain else "the agent opened an address that may hold words of its own"
+        if not plain:
+            return "the agent opened an address that may hold words of its own"
+        acting = {word for text in texts for word in re.split(r"[\W_]+", text)} & _ADDRESSES - asked
+        return f"the agent opened an address that may {min(acting)} something" if acting else ""
     words = {word.casefold() for text in texts for word in tokens_of(text)}
     return (
         "" if name and words <= asked | {"'", '"'} else f"the agent used {name or 'what is no call'}, which may print"

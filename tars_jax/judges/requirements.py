@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from tars_jax.judges.demands import Demand, Piece, Word
+from tars_jax.judges.demands import Demand
+from tars_jax.judges.forms import Piece, Word
 from tars_jax.judges.statements import NUMBER_WORDS, QUOTES, tokens_of, vocabulary
-from tars_jax.judges.verbs import ARTICLES, CHANGED, CHANGES, DONE, OFF, ON, PUT, REMOVED
+from tars_jax.judges.verbs import ARTICLES, CHANGED, CHANGES, DONE, NAMED, OFF, ON, PUT, REMOVED
 
 _QUOTED = re.compile(r"\"([^\"]+)\"|“([^”]+)”|(?<!\w)'([^']+)'(?!\w)|«([^»]+)»|`([^`]+)`")
 _CLAUSE = re.compile(r"(?:,|;|\.|\bthen\b|\band\b)+(?=\s|$)", re.IGNORECASE)
 _OPENING = vocabulary("please then also and now first next finally kindly")
-_NAMED = vocabulary("named called titled")
 _IS = vocabulary("is are was were has have been")
 _PLACED = vocabulary("to in into onto")  # "put into the cart" is "added to the cart"
 _PREPOSITIONS = _PLACED | vocabulary("for from on with at")
@@ -144,12 +144,12 @@ def _object(tokens: Sequence[str]) -> tuple[Piece, Piece]:
     """Its kind, and its name: what is quoted, behind "named", or is no small word behind small ones."""
     quotes = [place for place, token in enumerate(tokens) if token in QUOTES]
     plain = [token for token in tokens if token.casefold() not in ARTICLES]
-    named = next((place for place, token in enumerate(plain) if token.casefold() in _NAMED), None)
+    named = next((place for place, token in enumerate(plain) if token.casefold() in NAMED), None)
     if len(quotes) == 2:
         begin, end = quotes
         before = [token for token in (*tokens[:begin], *tokens[end + 1 :]) if token.casefold() not in ARTICLES]
         counted = [token for token in before if token.isdecimal() or token.casefold() in NUMBER_WORDS]
-        kind = [token for token in before if token not in counted and token.casefold() not in _NAMED]
+        kind = [token for token in before if token not in counted and token.casefold() not in NAMED]
         return _words(kind), (*_words(counted), *(Word(frozenset((token,)), True) for token in tokens[begin + 1 : end]))
     if quotes:
         return (), ()

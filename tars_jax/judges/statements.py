@@ -17,6 +17,9 @@ _TOKEN = re.compile(r"[#$€£@]?\w+(?:[-./_'@&+:,]+\w+)*|\S")
 _ENDS = re.compile(r"(?<=[.!])\s+")
 _BOX = re.compile(r"(?:search )?(?:box|search|query|filter):\s*", re.IGNORECASE)  # of no comment, and nobody's
 _CONTROL = re.compile(r"\[(?:button|link|menuitem)\] .*|\[\d+\] (?:button|link|menuitem) '[^']*'", re.IGNORECASE)
+_SPEAKERS = [["wrote"], ["writes"], ["said"], ["says"], ["asked"], ["replied"], ["commented"], ["posted"]]
+_CHECKED = re.compile(r"(?:\[[ xX*✓✔]?\]|\([ xX*•]?\)|[☐☑☒✓✔✅○●])\s*")
+_FIELD = re.compile(r"(?:\[(?!button|link|menuitem)\w+\] )?([^:]{1,60}):(?:\s+(.*)|\s*)")
 _NUMBERS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 NUMBER_WORDS = {word: str(number) for number, word in enumerate(_NUMBERS, 2)}
 # Of one's own page: said of any change, without a word of which.
@@ -85,6 +88,16 @@ class Sentence:
         return tuple(token for token in name if token not in QUOTES)
 
     @property
+    def is_button(self) -> bool:
+        return bool(self.control) and "button" in self.tokens[:3]
+
+    @property
+    def switch(self) -> tuple[str, ...]:
+        """The name of the box to tick that it is; empty: it is none."""
+        box = None if self.control else _CHECKED.match(self.text)
+        return tokens_of(self.text[box.end() :]) if box else ()
+
+    @property
     def asks_to_confirm(self) -> bool:
         """Whether it is a button that confirms or gives up what was begun."""
         is_button = bool(_CONTROL.fullmatch(self.text))
@@ -140,6 +153,17 @@ def sentences_of(text: str) -> list[Sentence]:
                     state = said.tokens[1:]
                     said = Sentence(f"{above.text}{sentence[len(tokens[0]) :]}", (*above.tokens, *state))
                 found.append(said)
+    return found
+
+
+def states_of(page: Sequence[Sentence]) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
+    """The fields and switches of a page by their names: what each holds, and its line."""
+    found: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
+    for sentence in page:
+        if sentence.switch:
+            found[" ".join(sentence.switch).casefold()] = (sentence.tokens[: -len(sentence.switch)], sentence.tokens)
+        elif (field := _FIELD.fullmatch(sentence.text)) and field[1].split()[-1:] not in _SPEAKERS:
+            found[field[1].casefold()] = (tokens_of(field[2] or ""), sentence.tokens)
     return found
 
 

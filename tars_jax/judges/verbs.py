@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from tars_jax.judges.statements import vocabulary
 
 ARTICLES = vocabulary("a an the your my new")
 BETWEEN = ARTICLES | vocabulary("was were is are has have been now just successfully named called titled")
 MESSAGES = vocabulary("message mail email text")
+NAMED = vocabulary("named called titled")
 KINDS = vocabulary("page file folder note ticket issue repository room item task")
 
 MADE, REMOVED, PUT = ("created", "added", "made"), ("deleted", "removed", "erased"), ("added", "put", "placed")
@@ -43,16 +44,20 @@ MAKING = vocabulary("new add create make enter edit compose write change set")
 STATES = vocabulary("is are")
 # What controls are called that send whatever a form holds, and words that say nothing of what.
 SENDS = vocabulary("confirm ok okay yes apply done finish continue proceed save submit send post place")
-NEUTRAL = ARTICLES | vocabulary("to in into on for of and it all now changes settings form this")
+NEUTRAL = ARTICLES | vocabulary("to in into on for of and it now changes settings form this")
 LEAVES = vocabulary("close cancel dismiss open hide exit quit back")
 ELSEWHERE = vocabulary(
     "ok okay close dismiss hide back home inbox cart files folders pages notes calendar mail menu details view show "
     "next previous overview list profile dashboard go contacts issues tickets orders projects"
 )
 KEPT = frozenset((*MADE, *PUT, "renamed", "saved", "updated", "assigned", "moved", "submitted"))
-OUTWARD = vocabulary("send submit share publish post buy order book purchase reserve")  # which no page need show
+SEARCHES = vocabulary("search find filter help about more refresh reload log login sign")
 SWITCHES = vocabulary("turn switch toggle")
-DEEDS = frozenset(DONE) | SWITCHES | vocabulary("undo discard revert reset restore clear empty withdraw set change")
+DEEDS = (
+    frozenset(DONE)
+    | SWITCHES
+    | vocabulary("undo discard revert reset restore clear empty withdraw set change mark logout signout")
+)
 PAGES_OWN = (
     frozenset(word for words in CHANGES for word in words.split())
     | frozenset(DONE)
@@ -67,7 +72,8 @@ PAGES_OWN = (
 DENYING_NAMES = vocabulary("nobody none nothing no never not error nowhere")
 DENIES = vocabulary("not cannot never no nothing unable failed")
 ERRORS = vocabulary("error failed failure unable cannot")
-CHANGE_WORDS = frozenset(word for word in CHANGES if " " not in word) - {"on", "off", "open", "active", "inactive"}
+_STATES = vocabulary("on off open active inactive")  # of what nobody needs to have changed
+CHANGE_WORDS = frozenset((*(word for word in CHANGES if " " not in word), "turned", *CHANGED)) - _STATES
 
 
 def is_error(tokens: Sequence[str]) -> bool:
@@ -83,9 +89,15 @@ def tells_a_change(tokens: Sequence[str]) -> bool:
 
 def tells_a_deed(label: Sequence[str]) -> bool:
     """Whether a control of this name changes something, by a verb of its own."""
-    return not (DEEDS - LEAVES).isdisjoint(token.casefold() for token in label)
+    words = words_in(label)
+    return not (DEEDS - LEAVES).isdisjoint(words) or ("out" in words and not SEARCHES.isdisjoint(words))
 
 
-def goes_out(label: Sequence[str]) -> bool:
-    """Whether a control of this name does what its page need not show."""
-    return not OUTWARD.isdisjoint(token.casefold() for token in label)
+def words_in(label: Iterable[str]) -> set[str]:
+    """Its words without their case, names with signs in them whole ("cv.pdf"), but no signs alone."""
+    return {token.casefold() for token in label if any(map(str.isalnum, token))}
+
+
+def leads_on(label: Sequence[str]) -> bool:
+    """Whether a control of this name is known to open another page, or a form, or to close one."""
+    return words_in(label) <= ELSEWHERE | NEUTRAL | LEAVES | KINDS | MESSAGES | MAKING | SEARCHES

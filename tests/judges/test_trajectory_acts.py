@@ -33,6 +33,9 @@ DRAFT = "Text: \n[button] Send to Anna\n[button] Save"
 WRITTEN, SENT = DRAFT.replace("Text: ", "Text: See you"), "See you was sent to Anna."
 LANGUAGES = "Language: English\n[button] German\n[button] French"
 
+PDF = ("Delete the file 'cv.pdf'", "The file cv.pdf is deleted.")
+FILES, GONE = "Files\n[button] Delete cv.pdf\n[button] Delete plan.odt", "cv.pdf was deleted."
+
 
 def push(name: str) -> str:
     return f"push(button='{name}')"
@@ -149,6 +152,75 @@ WRONG = {
         for name in ("draft", "all", "It")
     ]
     + [(EVENT, [f"Dentist: Monday\n{FORM}", typed("Dentist"), f"Dentist: Monday\n{FILLED}", push("Save"), MADE])],
+    "a control of another object, whose name has a sign in it": [
+        (
+            (f"Delete the file '{name}'", f"The file {name} is deleted."),
+            [f"Files\n[button] Delete {name}\n[button] Delete {other}", act, f"{name} was deleted."],
+        )
+        for name, other in (("cv.pdf", "plan.odt"), ("a-1", "a-2"), ("me@x.org", "you@x.org"), ("src/a", "src/b"))
+        for act in (
+            push(f"Delete {other}"),
+            f"{push(f'Delete {other}')}\n{push(f'Delete {name}')}",
+            f"{push(f'Delete {name}')}\n{push(f'Delete {other}')}",
+        )
+    ],
+    "a control of more, of a part, or of another spelling": [
+        (PDF, [f"Files\n[button] Delete cv.pdf\n[button] {label}", push(label), GONE])
+        for label in ("Delete", "Delete all", "Delete cv.pdf.bak", "Delete cv.pdf and plan.odt", "Delete cv.PDF")
+    ]
+    + [
+        (TEA, [f"{SHOP}\n[button] Add tea", push("Add tea"), IN_CART]),
+        (
+            MAIL,
+            [
+                f"{DRAFT}\n[button] Send to anna",
+                typed("See you"),
+                f"{WRITTEN}\n[button] Send to anna",
+                push("Send to anna"),
+                SENT,
+            ],
+        ),
+    ],
+    "something else before it, of which no page need tell": [
+        (PDF, [FILES, push("Delete plan.odt"), page, push("Delete cv.pdf"), GONE])
+        for page in (FILES, FILES.replace("\n[button] Delete plan.odt", ""))
+    ]
+    + [
+        (PDF, [f"{FILES}\n{old}", act, f"{FILES}\n{new}", push("Delete cv.pdf"), GONE])
+        for old, new, name in (
+            ("[ ] Tell all", "[x] Tell all", "Tell all"),
+            ("Owner: Bo", "Owner: Anna", "Owner"),
+            ("[button] Make public", "[button] Make public", "Make public"),
+            ("Dark: on", "Dark: on", "Switch to Bo"),
+        )
+        for act in ((push(name), CLICK) if old != new else (push(name),))
+    ]
+    + [
+        (DARK, [OFF, push("Beacon"), "Beacon was turned on.\n[button] Dark mode", push("Dark mode"), TURNED]),
+        (PDF, [FILES, push("Log out"), "Log in", CLICK, FILES, push("Delete cv.pdf"), GONE]),
+    ],
+    "an address that does something": [
+        (PDF, [FILES, push("Delete cv.pdf"), GONE, f"navigate(url='http://x/{path}')", GONE])
+        for path in ("undo/1", "items/1/restore", "logout", "cart/clear", "settings/reset")
+    ],
+    "another field, or a form with something else": [
+        (
+            ("Add a contact called 'Lars'", "The contact Lars was added."),
+            [
+                f"Contact: {old}\n{name}: \n[button] Add contact",
+                typed("Lars"),
+                f"Contact: {old}\n{name}: Lars\n[button] Add contact",
+                push("Add contact"),
+                "The contact Lars was added.",
+            ],
+        )
+        for name in ("Search", "Notes", "Owner")
+        for old in ("", "Guest")
+    ]
+    + [
+        (MAIL, [f"To: {to}\n{DRAFT}", typed("See you"), f"To: {to}\n{WRITTEN}", push("Send to Anna"), SENT])
+        for to in ("Bo", "Anna, Bo", "anna")
+    ],
     "a new name that nobody gave": [
         (RENAMED, ["a.txt\nNew name: \n[button] Rename", push("Rename"), "a.txt was renamed to b.txt."]),
     ],
@@ -185,6 +257,40 @@ def test_nobody_says_that_it_was_made(judge: str, asked: tuple[str, str], shown:
         (TICKET, [OPEN, push("Close ticket 19"), "Ticket 19\n[button] Yes\n[button] No", push("Yes"), CLOSED]),
         (TICKET, [OPEN, push("Close ticket 19"), f"{OPEN}\n[button] Close ticket", push("Close ticket"), CLOSED]),
         (DARK, [OFF, CLICK, "Dark mode: on"]),
+        (PDF, [FILES, push("Delete cv.pdf"), GONE]),
+        (
+            MAIL,
+            [
+                "Text: \n[button] SEND TO ANNA",
+                typed("See you"),
+                "Text: See you\n[button] SEND TO ANNA",
+                push("SEND TO ANNA"),
+                SENT,
+            ],
+        ),
+        (
+            PDF,
+            [
+                "Menu\n[button] Help\n[button] Items",
+                push("Help"),
+                "Help",
+                push("Home"),
+                FILES,
+                push("Delete cv.pdf"),
+                GONE,
+            ],
+        ),
+        (MAIL, [f"To: Anna\n{DRAFT}", typed("See you"), f"To: Anna\n{WRITTEN}", push("Send to Anna"), SENT]),
+        (
+            ("Delete the file 'a-1' and the file 'a-2'", ""),
+            [
+                "Files\n[button] Delete a-1\n[button] Delete a-2",
+                push("Delete a-1"),
+                "a-1 was deleted.\n[button] Delete a-2",
+                push("Delete a-2"),
+                "a-1 was deleted.\na-2 was deleted.",
+            ],
+        ),
         (
             DARK,
             [

@@ -34,6 +34,29 @@ from tars_jax.judges.verdicts import read_answer, read_fact, read_points, read_s
         ("<think>VERDICT: SUCCESS or VERDICT: FAILURE? It fails.</think>\n\nVERDICT: FAILURE", False),
         ("It must be VERDICT: SUCCESS or VERDICT: FAILURE.\n</think>\nAll is met.\nVERDICT: SUCCESS", True),
         ("<Thinking>\nVERDICT: FAIL\n</Thinking>VERDICT: SUCCESS", True),
+        ("VERDICT:SUCCESS", True),
+        ("VERDICT :  FAILURE", False),
+        ("- VERDICT: SUCCESS", True),
+        ("My final verdict: FAILURE", False),
+        ("VERDICT: FAILED", False),
+        ("Failed.\nVERDICT: FAILURE", False),
+        ("VERDICT: SUCCEEDED", True),
+        ("VERDICT: FAILURE ❌", False),
+        ("❌ VERDICT: FAILURE", False),
+        ("<|channel|>analysis<|message|>Failed?<|end|><|channel|>final<|message|>VERDICT: SUCCESS", True),
+        ("It is sent.\n\n**Conclusion:**\n\nVERDICT: SUCCESS", True),
+        ("### Final evaluation\nVERDICT: FAILURE", False),
+        ("Based on the above, my verdict is:\nVERDICT: SUCCESS", True),
+        ("- two pens\n- one cart\nVERDICT: SUCCESS", True),
+        ("* two pens\n✅ one cart\nVERDICT: SUCCESS", True),
+        ("| point | met |\n|---|---|\n| sent | yes |\n\nVERDICT: SUCCESS", True),
+        ("Requirement 1: met\nRequirement 2: met\nVERDICT: SUCCESS", True),
+        ("Reason: the list shows it\nVERDICT: SUCCESS", True),
+        ('{"why": "the list shows it", "verdict": "SUCCESS"}', True),
+        ("At first it failed: an error. Then it was saved.\nVERDICT: SUCCESS", True),
+        ("The task failed.\nVERDICT: SUCCESS", True),  # sentences are not weighed
+        ("Completed: partially\nVERDICT: FAILURE", False),
+        ("I cannot judge the picture.\nVERDICT: FAILURE", False),
     ],
 )
 def test_a_verdict_is_the_whole_last_line(text: str, success: bool) -> None:
@@ -93,6 +116,88 @@ def test_what_is_no_verdict_is_unreadable(text: str) -> None:
         read_verdict(text)
 
 
+DENIALS = (
+    "ANSWER: INCORRECT",
+    "FACT: NO",
+    "Grade: INCORRECT",
+    "Rating: fail",
+    "reward: 0",
+    "Reward = 0.0",
+    "Completed: no",
+    "**Task completed:** No",
+    "Success? No.",
+    "Overall: the agent was unsuccessful.",
+    "Goal - not met",
+    "Requirement 2: not met",
+    "The verdict is negative.",
+    "| Completed | no |",
+    "Completed: partially",
+    "❌",
+    "👎👎",
+    "Urteil: Misserfolg",
+    "判定：失败",
+    "Вердикт: провал",
+    "Résultat : échec",
+    "verdict: fracaso",
+    "I cannot judge this.",
+    "As an AI I refuse to judge.",
+    "I will not give a verdict.",
+    "I'm not able to judge.",
+    "No judgement is possible.",
+    "Success: ✗",
+    "Conclusion: the task was not completed.",
+    "The verdict would be failure.",
+)
+UNFINISHED = (
+    "Options:",
+    "Draft:",
+    "Example of the last line:",
+    "# Example",
+    "[Example]",
+    "The format would be",
+    "I do not say",
+    "The opposite of",
+    "- Anything but:",
+    "Either",
+    "If it had been sent I would write",
+    "The verdict should be FAILURE, but:",
+    "Judge 1: failure. Judge 2:",
+    "Thought: maybe",
+    "Thinking...",
+    "e.g.",
+    "The agent typed the text",
+)
+OPENED = (
+    "[THINK]",
+    "<scratchpad>",
+    "< think >",
+    "<seed:think>",
+    "◁think▷",
+    "<|channel|>analysis<|message|>",
+    "<screen>",
+)
+
+
+@pytest.mark.parametrize("before", (*DENIALS, *UNFINISHED, *OPENED, "```"))
+def test_a_success_is_unreadable_behind(before: str) -> None:
+    for text in (before, f"All is done.\n{before}", f"{before}\n"):
+        with pytest.raises(UnreadableVerdict):
+            read_verdict(f"{text}\nVERDICT: SUCCESS")
+
+
+@pytest.mark.parametrize(
+    "before", ("Grade: INCORRECT", "B: INCORRECT", "Evaluation: wrong", "❌", *UNFINISHED, *OPENED)
+)
+def test_so_is_an_answer_that_is_said_to_be_right(before: str) -> None:
+    with pytest.raises(UnreadableVerdict):
+        read_answer(f"{before}\nANSWER: CORRECT")
+
+
+@pytest.mark.parametrize("said", ["YES (2)", "YES, 2", "YES observation 2", "yes 2."])
+def test_a_fact_names_its_observation_in_any_of_these_ways(said: str) -> None:
+    assert read_fact(f"It is shown.\nFACT: {said}", 3) == 2
+
+
 VALUES = {
     read_verdict: ("verdict", ("success", "failure")),
     read_answer: ("answer", ("correct", "incorrect")),
@@ -100,7 +205,7 @@ VALUES = {
     (lambda text: read_fact(text, 9)): ("fact", ("yes 7", "yes 2", "no")),
 }
 OTHERS = {
-    "verdict": ("fail", "failed", "unsuccessful", "passed", "unclear", "not success", "success or failure", "❌"),
+    "verdict": ("fail", "unsuccessful", "passed", "unclear", "not success", "success or failure", "❌"),
     "answer": ("wrong", "right", "not correct", "partially correct", "correct/incorrect"),
     "score": ("6", "0", "45", "4/10", "2.5", "three", "n/a"),
     "fact": ("unknown", "yes", "not shown", "no or yes 2", "true", "yes 1-2"),
