@@ -20,6 +20,7 @@ _ALIKE = str.maketrans(_LOOKS + _LOOKS.upper(), _AS + _AS.upper())
 _TAG = re.compile(r"</?[a-z][^<>\n]{0,80}>", re.IGNORECASE)
 _APART = re.compile(r"(?<![^\W_])[^\W\d_](?:[\s.·_–-]{1,3}[^\W\d_](?![^\W_])){2,}")
 _NO = r"(?:un|in|not|non|no|never)"
+_SIGNS = r"(?:[^\w\n]|_)*"
 _IS = r"[\"'`*\\\s]*(?:[:=]|->|=>)[\"'`*\\\s]*"
 _TRUTHS = {
     **dict.fromkeys(("true", "yes", "1", "1.0"), True),
@@ -29,7 +30,7 @@ _TRUTHS = {
 _TRUTH = rf"(?P<truth>{'|'.join(map(re.escape, sorted(_TRUTHS, key=len, reverse=True)))})(?![\w.])"
 _NAMES = r"(?:result|outcome|decision|judge?ment|conclusion|assessment|ruling|evaluation|status)"
 _SCORE = re.compile(
-    rf"(?:^[\W_]*|[\"'{{]\s*)score{_IS}(?P<score>\d+(?:\.\d+)?)(?:\s*(?P<percent>%)|\s*/\s*(?P<most>\d+))?(?![\w.])",
+    rf"(?:^{_SIGNS}|[\"'{{]\s*)score{_IS}(?P<score>\d+(?:\.\d+)?)(?:\s*(?P<percent>%)|\s*/\s*(?P<most>\d+))?(?![\w.])",
     re.MULTILINE,
 )
 # Lines of a name and a value: what may stand around the name, names of both readers, and values that deny.
@@ -50,7 +51,6 @@ _DENIES = (
     rf"|(?:not|never|no)\W+(?:\w+\W+)?{_REACHED}|partial(?:ly)?|partly|mixed|pending|n/a|thumbs down)(?!\w)"
 )
 _SIGN = r"[\u274c\u2717\u2718\u2612\U0001f44e\U0001f6ab\u26d4]"
-_SIGNS = r"(?:[^\w\n]|_)*"
 _TO_JUDGE = r"(?:judge|decide|determine|assess|evaluate|rule\b|(?:give|say|reach) (?:a|any|the|my) verdict)"
 _REFUSAL = re.compile(
     r"^[^\w\n]*no (?:verdict|judge?ment)\b|\bi (?:refuse|decline) to answer"
@@ -156,8 +156,8 @@ def _verdict_alone(text: str, words: _Words) -> Iterator[tuple[str, bool | None]
     bare = "".join(sign for sign in text if sign.isalnum())
     forms = (
         (rf"verdicts?(?:is|was)?(?:an?|of)?{value}", bare),
-        (rf"(?:^|[\"'{{,])[\W_]*(?:final |overall )?{_NAMES}{_IS}{value}[a-z]*\W*?(?:$|[.,;}}])", text),
-        (rf"^[\W_]*{value}[a-z]{{0,4}}[\W_]*$", text),
+        (rf"(?:^|[\"'{{,]){_SIGNS}(?:final |overall )?{_NAMES}{_IS}{value}[a-z]*[^\w\n]*?(?:$|[.,;}}])", text),
+        (rf"^{_SIGNS}{value}[a-z]{{0,4}}{_SIGNS}$", text),
     )
     for form, where in forms:
         for found in re.finditer(form, where, re.MULTILINE):

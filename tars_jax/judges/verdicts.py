@@ -59,7 +59,7 @@ SCORE_FORM = "SCORE: 1 to SCORE: 5"
 FACT_FORM = "FACT: YES n, with the number n of the observation that shows it, or FACT: NO"
 ANSWER_FORM = "ANSWER: CORRECT or ANSWER: INCORRECT"
 # More words behind the name ("verdict of the first run: "), or letters that look like its own.
-_LIKE_VERDICT = r"\b(?:verd\w*[^\n.!?:=]*|[v\u0475\u03bd][^\s:=]{5}[t\u0442\u03c47])\s*[:=]\s*(?=success|fail)"
+_LIKE_VERDICT = r"\b(?:verd\w*[^\n.!?:=]{0,99}|[v\u0475\u03bd][^\s:=]{5}[t\u0442\u03c47])\s*[:=]\s*(?=success|fail)"
 _VERDICT = _Form("verdict", "(success|succeeded|failure|failed)", VERDICT_FORM, told=_JUDGES, like=_LIKE_VERDICT)
 _SCORE = _Form("score", "([1-5])(?: ?/ ?5)?", SCORE_FORM, _GRADES, _GRADES)
 _FACT = _Form("fact", r"(?:(no)|yes,? ?\(?(?:observation )?(\d{1,4})\)?)", FACT_FORM, _SAYS)
@@ -69,8 +69,10 @@ _SEPARATED = r"(?:\s*[:=]+\s*|>\s*)"
 _TOLD = r"\s*(?:\||[-–—→]+>?|\b(?:is|was|remains|becomes)\b:?)\s*(?:\w+\s+){0,3}?"
 _MORE = r"(?![\w-]|[.,]\d|\s*(?:/|\bor\b))"  # a value ends here, and no choice of values goes on
 _NAMES = "verdict|score|fact|answer"
-_BROKEN = re.compile(rf"^[#\s]*({_NAMES}):?\s*\n(?!\W*(?:{_NAMES})\b)\s*", re.IGNORECASE | re.MULTILINE)
-_MARKS = re.compile(r"[*_`\"“”‘«»\u200b-\u200d\u2060\ufeff\ufe0f✅✔✓☑]|(?<!\w)['’]|['’](?!\w)|^\s*#+", re.MULTILINE)
+_BROKEN = re.compile(rf"^(?:[^\S\n]|#)*({_NAMES}):?\s*\n(?!\W*(?:{_NAMES})\b)\s*", re.IGNORECASE | re.MULTILINE)
+_MARKS = re.compile(
+    r"[*_`\"“”‘«»\u200b-\u200d\u2060\ufeff\ufe0f✅✔✓☑]|(?<!\w)['’]|['’](?!\w)|^[^\S\n]*#+", re.MULTILINE
+)
 _END = re.compile(r"\s*(?:<\|(?:im_end|endoftext|eot_id|end)\|>|</s>)\s*\Z")  # of a message, as chat templates write it
 _OBJECT = re.compile(r"\s*(?:```(?:json)?\s*)?(\{.*\})(?:\s*```)?\s*", re.DOTALL)
 # Of lines before a verdict: those that are whole, and words of those that only announce it.
