@@ -17,7 +17,7 @@ from tars_jax.sandbox.computer.contained_guest import ContainedGuest
 from tars_jax.sandbox.computer.container import Container, Isolation, Snapshot
 from tars_jax.sandbox.computer.forks import FORKS, Saved, open_all, save
 from tars_jax.sandbox.computer.guest_client import GuestMachine
-from tars_jax.sandbox.computer.home import File, Tree, Unreadable, packed, read_home
+from tars_jax.sandbox.computer.home import File, Given, Unreadable, packed, read_home
 from tars_jax.sandbox.computer.isolation import open_isolation
 from tars_jax.sandbox.computer.keeping import can_keep, leave, taken_over
 from tars_jax.sandbox.computer.processes import Process
@@ -44,8 +44,11 @@ class Computer:
     def machine(self) -> GuestMachine:
         return self.guest.machine
 
-    async def put(self, files: Tree, folders: Sequence[str] = ()) -> None:
-        """Writes files and folders below the home folder, as the agent's own. Raises SandboxFailure."""
+    async def put(self, files: Given, folders: Sequence[str] = ()) -> None:
+        """Writes files and folders below the home folder, as the agent's own.
+
+        Raises InputError for a path that does not lie there, SandboxFailure.
+        """
         done = await self.machine.run(
             ["tar", "x", "--no-same-owner", "-p", "-C", self.machine.home], packed(files, tuple(folders)), timeout_s=60
         )

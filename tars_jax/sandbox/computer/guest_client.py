@@ -241,6 +241,12 @@ class GuestClient:
                 await self._reading
 
 
+def _words(argv: Sequence[str]) -> list[str]:
+    if isinstance(argv, str | bytes):
+        raise InputError(f"argv must be a list of words, such as ['ls', '-l']; got {argv!r}")
+    return list(argv)
+
+
 class GuestMachine:
     """A `Machine` by its guest. Use as an async context manager, which waits until the guest answers."""
 
@@ -274,7 +280,7 @@ class GuestMachine:
         self, argv: Sequence[str], *, env: Mapping[str, str] | None = None, cwd: str | None = None,
         output: str | None = None,
     ) -> int:  # fmt: skip
-        arguments: dict[str, Any] = {"argv": list(argv), "env": self._with(env), "cwd": cwd, "output": output}
+        arguments: dict[str, Any] = {"argv": _words(argv), "env": self._with(env), "cwd": cwd, "output": output}
         started, _ = await self.client.call("start", **arguments)
         return started["process"]
 
@@ -304,7 +310,7 @@ class GuestMachine:
         stdout goes. With `root`, no link may lead `cwd` out of that folder. Raises as `start`.
         """
         answer, data = await self.client.call(
-            "run", stdin, argv=list(argv), env=self._with(env), cwd=cwd, root=root, timeout_s=timeout_s, limit=limit,
+            "run", stdin, argv=_words(argv), env=self._with(env), cwd=cwd, root=root, timeout_s=timeout_s, limit=limit,
             merge=merge, patience_s=timeout_s + CALL_TIMEOUT_S,
         )  # fmt: skip
         (head, stdout_cut, tail), (_, stderr_cut, _) = answer["stdout"], answer["stderr"]
@@ -331,7 +337,7 @@ class GuestMachine:
         the stream's end, and `attach` makes another one.
         """
         started, streams = await self.client.stream(
-            "pipe", longest_line=longest_line, argv=list(argv), env=self._with(env), cwd=cwd, kept=kept
+            "pipe", longest_line=longest_line, argv=_words(argv), env=self._with(env), cwd=cwd, kept=kept
         )
         return started["process"], streams
 

@@ -14,6 +14,8 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
+from tars_jax import InputError
+
 MOST_FILES = 2000
 MOST_BYTES = 16 << 20
 _DEEPEST = 40  # folders
@@ -33,25 +35,38 @@ class File:
 
 
 Tree: TypeAlias = Mapping[str, File]  # paths below the home folder, such as "box/a.txt"
+Given: TypeAlias = Mapping[str, File | bytes | str]  # the same, as it may be given; texts are UTF-8
 
 
 class Unreadable(Exception):
     """The folder holds more than anybody reads, or is not there to be read: whoever works in it has made it so."""
 
 
-def packed(files: Tree, folders: tuple[str, ...] = ()) -> bytes:
-    """A tar archive of files and further folders."""
+def packed(files: Given, folders: tuple[str, ...] = ()) -> bytes:
+    """A tar archive of files and further folders. Raises InputError for what cannot lie below a folder."""
+    for path in (*folders, *files):
+        if not isinstance(path, str) or not path or path[0] == "/" or "\0" in path or ".." in path.split("/"):
+            raise InputError(f"a path must lie below the home folder, as box/a.txt does; got {path!r}")
     archive = io.BytesIO()
     with tarfile.open(fileobj=archive, mode="w") as tar:
         for path in folders:
             member = tarfile.TarInfo(path)
             member.type, member.mode = tarfile.DIRTYPE, 0o755
             tar.addfile(member)
-        for path, file in files.items():
+        for path, given in files.items():
+            file = _file(path, given)
             member = tarfile.TarInfo(path)
             member.size, member.mode = len(file.data), 0o755 if file.executable else 0o644
             tar.addfile(member, io.BytesIO(file.data))
     return archive.getvalue()
+
+
+def _file(path: str, given: object) -> File:
+    if isinstance(given, File):
+        return given
+    if not isinstance(given, bytes | str):
+        raise InputError(f"the content of {path!r} must be a File, bytes or a str; got {type(given).__name__}")
+    return File(given if isinstance(given, bytes) else given.encode(errors="surrogateescape"))
 
 
 def read_home(folder: int | Path, leaving_out: Collection[str] = ()) -> tuple[dict[str, File], frozenset[str]]:

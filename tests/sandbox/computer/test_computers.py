@@ -65,6 +65,27 @@ def test_what_a_killed_owner_left_goes_with_the_next(tmp_path: Path, monkeypatch
         asyncio.run(live())
 
 
+def test_what_is_given_wrongly_is_refused_by_name() -> None:
+    async def live() -> None:
+        async with Computers("none") as computers:
+            computer = await computers.open()
+            await computer.put({"a ü.txt": "grün", "b": b"\xff", "c/d": File(b"x", executable=True)}, ["e"])
+            files, folders = await computer.home()
+            assert (files["a ü.txt"].text, files["b"].data, files["c/d"].executable) == ("grün", b"\xff", True)
+            assert "e" in folders
+            for path in ("/etc/p", "../x", "a/../../x", "a\0b", ""):
+                with pytest.raises(InputError, match="a path must lie below the home folder"):
+                    await computer.put({path: b"x"})
+            with pytest.raises(InputError, match="the content of 'x' must be a File, bytes or a str; got int"):
+                await computer.put({"x": 5})  # type: ignore[dict-item]
+            with pytest.raises(InputError, match="argv must be a list of words, such as .*; got 'ls -l'"):
+                await computer.machine.run("ls -l")
+            with pytest.raises(InputError, match="argv must be a list of words"):
+                await computer.machine.start("ls")
+
+    asyncio.run(live())
+
+
 def test_a_kind_of_isolation_that_there_is_not() -> None:
     async def live() -> None:
         async with Computers("magic"):
