@@ -53,6 +53,7 @@ PLACE = (
     errno.EISDIR,
 )
 INTERRUPTED = 130  # as shells have it
+NO_ROOM = os.strerror(errno.ENOSPC)[:20]  # TensorStore cuts its words
 AGAIN = 0.02  # seconds until an interrupt that was dropped comes again
 HELP = ("--help", "-h")
 
@@ -200,8 +201,9 @@ def _sentence(error: BaseException, resume: str) -> str | None:
             return str(one)
     for one in _flat(error):
         if _is_full_disk(one):
+            first_line = str(one).partition("\n")[0]
             advice = f"resume with: {resume}" if resume else "try again."
-            return f"The disk is full ({one}); free some space, then {advice}"
+            return f"The disk is full ({first_line}); free some space, then {advice}"
         if isinstance(one, OSError) and one.errno in PLACE and one.filename is not None:
             return f"{from_here(pathlib.Path(os.fsdecode(one.filename)))} cannot be used: {one.strerror}."
     return None
@@ -216,8 +218,7 @@ def _is_refusal(error: BaseException) -> bool:
 def _is_full_disk(error: BaseException) -> bool:
     """Libraries written in C++ wrap the OSError and leave only its words."""
     return any(
-        (isinstance(one, OSError) and one.errno in FULL_DISK) or os.strerror(errno.ENOSPC) in str(one)
-        for one in _with_causes(error)
+        (isinstance(one, OSError) and one.errno in FULL_DISK) or NO_ROOM in str(one) for one in _with_causes(error)
     )
 
 

@@ -43,6 +43,8 @@ def run(config, run_directory):
         raise ExceptionGroup("workers", [GaveUp("Nobody came.")])
     if config.error == "disk":
         raise RuntimeError("write failed") from OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "x.npz")
+    if config.error == "disk of a library":
+        raise ValueError("RESOURCE_EXHAUSTED: Error writing \\"/tmp/x\\": No space left on dev")
     if config.error == "place":
         os.mkdir(os.path.join(__file__, "x"))
     if config.error == "bug with a file":
@@ -172,6 +174,10 @@ def test_errors_of_a_run(root: pathlib.Path, capsys: pytest.CaptureFixture[str])
     resume = "./launch/local.sh dummy --config=here/config.json --config.run=here\n"
     assert main(["dummy", "--config.run=here", "--config.error=disk"], root) == 2
     assert capsys.readouterr().err == f"The disk is full (write failed); free some space, then resume with: {resume}"
+    assert main(["dummy", "--config.run=full", "--config.error=disk of a library"], root) == 2
+    assert capsys.readouterr().err.endswith(
+        f"No space left on dev); free some space, then resume with: {resume.replace('here', 'full')}"
+    )
 
     resume = resume.replace("here", "there")
     assert main(["dummy", "--config.run=there", "--config.error=interrupt"], root) == 130
