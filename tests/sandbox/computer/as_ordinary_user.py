@@ -66,6 +66,17 @@ async def live(folder: Path, stays: bool) -> None:
     assert lines == [str(secret), "link", "----------", "d---------", "shut", "in", "2"], lines
     await parent.close()
 
+    # Nor does a home that is closed to its owner, nor do bits that would make a program of the host's disk this user's.
+    shut = "cp /bin/true s; echo in > f; chmod 6755 s; chmod 1700 /tmp; chmod 000 ~"
+    async with ContainedGuest(isolation, small) as guest:
+        assert (await guest.machine.run(["sh", "-c", shut])).status == 0
+        saved = await save(isolation, guest, "files", None, record=False)
+        again = await saved.open()
+        look = "stat -c %a ~ /tmp; cat ~/f; stat -c %a ~/s"
+        ran = await again.machine.run(["sh", "-c", look])
+        assert ran.stdout.split() == [b"700", b"1700", b"in", b"755"], ran
+        await again.__aexit__()
+
     count = "echo one > a; (setsid sleep 633 &); i=0; while sleep 0.01; do i=$((i+1)); echo $i > c; done"
     parent = await isolation.launch(ContainerSpec(), ["/bin/sh", "-c", count])
     await until(lambda: parent.host_path("/home/agent/c").exists())
