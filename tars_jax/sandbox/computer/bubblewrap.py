@@ -110,7 +110,7 @@ class BubblewrapIsolation:
                     await copy_folder(source, Path(f"/proc/{pid}/root{path}"), spec.disk_mib << 20)
             root = os.open(f"/proc/{pid}/root", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             _check_program(root, argv[0], spec)
-            await self.launcher.let_go(id)
+            await self.launcher.let_go(id, bound=pid)
         except BaseException as error:
             if root >= 0:
                 os.close(root)

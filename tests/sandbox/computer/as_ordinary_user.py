@@ -15,6 +15,8 @@ from tars_jax.sandbox.computer.forks import save
 from tars_jax.sandbox.computer.isolation import open_isolation
 from tars_jax.sandbox.computer.recording import Recording
 from tars_jax.sandbox.computer.spec import ContainerSpec
+from tars_jax.sandbox.failures import Broken
+from tars_jax.sandbox.shell.shell import Shell
 from tests.waiting import PATIENCE_S, until
 
 
@@ -76,6 +78,17 @@ async def live(folder: Path, stays: bool) -> None:
         ran = await again.machine.run(["sh", "-c", look])
         assert ran.stdout.split() == [b"700", b"1700", b"in", b"755"], ran
         await again.__aexit__()
+
+    all_terminals = "import os, time\nkept = []\ntry:\n    while True: kept.append(os.openpty())\n"
+    all_terminals += "except OSError: print(len(kept), flush=True); time.sleep(600)"
+    async with ContainedGuest(isolation, small) as guest:
+        take = f"python3 -c '{all_terminals}' > n & until grep . n; do sleep .01; done"
+        assert (await guest.machine.run(["sh", "-c", take])).stdout == b"256\n"
+        try:
+            await Shell(guest.machine).open()
+            raise AssertionError("a terminal more than there are")
+        except Broken as error:
+            assert "no further terminal" in str(error)
 
     count = "echo one > a; (setsid sleep 633 &); i=0; while sleep 0.01; do i=$((i+1)); echo $i > c; done"
     parent = await isolation.launch(ContainerSpec(), ["/bin/sh", "-c", count])
