@@ -25,7 +25,7 @@ from tars_jax.sandbox.computer import inside
 from tars_jax.sandbox.computer.checkpoints import Checkpoint
 from tars_jax.sandbox.computer.container import Container, Isolation, Snapshot
 from tars_jax.sandbox.computer.control_groups import ControlGroup
-from tars_jax.sandbox.computer.copying import copy_folder
+from tars_jax.sandbox.computer.folder_copies import copy_folder
 from tars_jax.sandbox.computer.inside import connect_to
 from tars_jax.sandbox.computer.keeping import Keeping
 from tars_jax.sandbox.computer.launcher.seccomp import seccomp_filter
@@ -106,11 +106,11 @@ class BubblewrapIsolation:
                     await asyncio.sleep(0.002)
             if snapshot is not None:
                 for path in SAVED:  # nothing runs inside yet
-                    source = os.open(f"{snapshot.layers[0]['folder']}{path}", os.O_RDONLY | os.O_DIRECTORY)
+                    source = os.open(f"{snapshot.layers[0]['folder']}{path}", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
                     await copy_folder(source, Path(f"/proc/{pid}/root{path}"), spec.disk_mib << 20)
             root = os.open(f"/proc/{pid}/root", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             _check_program(root, argv[0], spec)
-            await self.launcher.let_go(id)
+            await self.launcher.let_go(id, bound=pid)
         except BaseException as error:
             if root >= 0:
                 os.close(root)
@@ -313,10 +313,13 @@ class BubblewrapContainer:
         try:
             await self.pause()
             for path in SAVED:
-                await copy_folder(self.open_folder(path), Path(f"{place}{path}"), self.spec.disk_mib << 20)
-        except OSError as error:
-            remove_tree(place)
-            raise SandboxFailure("disk", f"a snapshot could not be taken: {error}") from error
+                handle = inside.open_inside(self._root, path, os.O_PATH | os.O_DIRECTORY)
+                await copy_folder(handle, Path(f"{place}{path}"), self.spec.disk_mib << 20)
+        except BaseException as error:
+            await asyncio.to_thread(remove_tree, place)
+            if isinstance(error, OSError):
+                raise SandboxFailure("disk", f"a snapshot could not be taken: {error}") from error
+            raise
         finally:
             if not was_paused and not self._closed:
                 await self.resume()

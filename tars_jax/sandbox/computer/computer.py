@@ -79,8 +79,8 @@ class Computer:
         `way`: "live", with all programs as they are; "replay", by doing again what was called; "files", without
         programs. Empty: by files where no program runs, else the way of these computers. Shells and other parts go on
         in a copy with programs by `copied(machine)`, made before they are used again.
-        Raises SandboxFailure where that cannot be, "diverged" where a replay came to something else; InputError for
-        another way.
+        Raises SandboxFailure where that cannot be, "diverged" where a replay came to something else; Broken for files
+        that cannot be read or copied; InputError for another way.
         """
         if type(count) is not int or count < 1:
             raise InputError(f"count of forks must be a whole number of at least 1; got {count!r}")

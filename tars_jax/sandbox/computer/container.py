@@ -96,7 +96,9 @@ class Container(Protocol):
         ...
 
     async def snapshot(self, name: str) -> Snapshot:
-        """A copy of the files as they are now; processes stop for that long. Raises SandboxFailure."""
+        """A copy of the files as they are now; processes stop for that long. Raises SandboxFailure, and Broken for
+        files that nobody copies.
+        """
         ...
 
     async def checkpoint(self, name: str) -> Checkpoint:

@@ -3,50 +3,28 @@
     python -I -S copying.py SOURCE TARGET MOST_BYTES      (descriptors of two folders, the second one empty)
 
 By descriptors, folder by folder: no link is followed, whatever is done to the names meanwhile, and paths may be of any
-length. What its owner has closed to itself (mode 000) is opened for as long as it is read. Sockets and devices, which
-belong to programs, are left out. Says why it could not, with status 1.
+length. What its owner has closed to itself (mode 000) is opened for as long as it is read; the copy of SOURCE itself
+stays open to its owner. Sockets and devices, which
+belong to programs, are left out, and so are the bits of files that would make a program another user's. Says why it
+could not, with status 1 where this machine lacks something, and 2 where the files are such.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
+import errno
 import os
 import resource
 import stat
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 LONGEST_PATH = 4000  # bytes that one call of the kernel takes
-OWN = 0o500  # what its owner needs of a folder
+OWN, WHOLE = 0o500, 0o700  # what its owner needs of a folder, to read it and to work there
 _CHUNK = 16 << 20
 _HOLDS = 60  # descriptors that are not folders under way
-
-
-async def copy_folder(source: int, target: Path, most_bytes: int) -> None:
-    """Takes the open folder `source` over. A cancelled copy has ended. Raises OSError, which says what was not to be
-    copied.
-    """
-    target.mkdir(parents=True, exist_ok=True)
-    place = os.open(target, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-I", "-S", __file__, str(source), str(place), str(most_bytes), pass_fds=[source, place],
-            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
-        )  # fmt: skip
-    finally:
-        os.close(place)
-        os.close(source)
-    try:
-        said = (await process.communicate())[1].decode(errors="replace").strip()
-    except BaseException:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()
-        raise
-    if process.returncode != 0:
-        raise OSError(said[-500:] or f"its process ended with {process.returncode}")
+LACKING, SUCH = 1, 2  # statuses
+_LACKED = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
 
 
 class Copy:
@@ -68,6 +46,8 @@ class Copy:
                 if mode | OWN != mode:
                     os.fchmod(source, mode)
                 _like(source, target)
+                if not path:  # programs begin there
+                    os.fchmod(target, mode | WHOLE)
                 os.close(source)
                 os.close(target)
                 self._open.pop()
@@ -150,14 +130,21 @@ def _opened(name: bytes, folder: int, flags: int, status: os.stat_result) -> int
     except PermissionError:
         if status.st_uid != os.geteuid():
             raise
-    handle = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
-    try:  # the file itself by its handle, not what may have its name by now
+    return open_closed(os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder), flags)
+
+
+def open_closed(handle: int, flags: int) -> int:
+    """Opens what its owner, this user, may have closed to itself, and closes the handle (O_PATH). Raises OSError."""
+    name = f"/proc/self/fd/{handle}"  # the file itself, not what may have its name by now
+    try:
         mode = stat.S_IMODE(os.fstat(handle).st_mode)
-        os.chmod(f"/proc/self/fd/{handle}", mode | OWN)
+        if mode | OWN == mode:
+            return os.open(name, flags & ~os.O_NOFOLLOW | os.O_CLOEXEC)
+        os.chmod(name, mode | OWN)
         try:
-            return os.open(f"/proc/self/fd/{handle}", flags & ~os.O_NOFOLLOW | os.O_CLOEXEC)
+            return os.open(name, flags & ~os.O_NOFOLLOW | os.O_CLOEXEC)
         finally:
-            os.chmod(f"/proc/self/fd/{handle}", mode)
+            os.chmod(name, mode)
     finally:
         os.close(handle)
 
@@ -170,7 +157,8 @@ def _like(source: int, target: int) -> None:
             with contextlib.suppress(OSError):
                 os.setxattr(target, attribute, os.getxattr(source, attribute))
     os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
-    os.fchmod(target, stat.S_IMODE(status.st_mode))
+    dropped = 0 if stat.S_ISDIR(status.st_mode) else stat.S_ISUID | stat.S_ISGID
+    os.fchmod(target, stat.S_IMODE(status.st_mode) & ~dropped)
 
 
 def main(source: int, target: int, most_bytes: int) -> int:
@@ -181,7 +169,7 @@ def main(source: int, target: int, most_bytes: int) -> int:
     except OSError as error:
         where = f" ({os.fsdecode(error.filename)[:200]!r})" if error.filename else ""
         sys.stderr.write(f"{error.strerror or error}{where}\n")
-        return 1
+        return LACKING if error.errno in _LACKED else SUCH
     return 0
 
 

@@ -16,7 +16,7 @@ from tars_jax.sandbox.computer.guest_client import GuestError
 from tars_jax.sandbox.computer.home import Unreadable, read_home
 from tars_jax.sandbox.computer.recording import Recording, replay
 from tars_jax.sandbox.computer.spec import ContainerSpec
-from tars_jax.sandbox.failures import SandboxFailure
+from tars_jax.sandbox.failures import Broken, SandboxFailure
 
 FORKS = ("live", "replay", "files")  # the ways
 AT_A_TIME = 4  # forks that are made
@@ -40,7 +40,7 @@ async def save(
     isolation: Isolation, guest: ContainedGuest, way: str, begun_from: Snapshot | None, *, record: bool,
     at: Callable[[], None] = lambda: None,
 ) -> Saved:  # fmt: skip
-    """Raises SandboxFailure.
+    """Raises SandboxFailure; Broken for files that cannot be read or copied.
 
     Args:
         begun_from: the files that the guest's record begins with; None: those of a new computer.
@@ -130,10 +130,11 @@ class SavedRecord:
 
 
 async def _home(guest: ContainedGuest) -> object:
+    """Raises Broken where nobody can read it."""
     try:
         return await asyncio.to_thread(read_home, guest.container.open_folder(guest.machine.home))
     except (Unreadable, OSError) as error:
-        raise SandboxFailure("diverged", f"home folders cannot be compared: {error}") from error
+        raise Broken(f"home folders cannot be compared: {error}") from error
 
 
 async def open_all(count: int, make: Callable[[], Awaitable[ContainedGuest]]) -> list[ContainedGuest]:

@@ -104,9 +104,11 @@ class LauncherProcess:
         self._events[plan["id"]].sent = True
         await self._send(plan)
 
-    async def let_go(self, id: str) -> None:
-        """The program of a container that is ready begins."""
-        await self._send({"go": id})
+    async def let_go(self, id: str, bound: int = 0) -> None:
+        """The program of a container that is ready begins. `bound`: its first process, where the launcher has not made
+        the mounts and has to bound the terminals yet.
+        """
+        await self._send({"go": id, "bound": bound})
 
     async def end(self, id: str) -> None:
         """Kills a container's processes and returns when they are gone."""

@@ -11,7 +11,6 @@ import contextlib
 import dataclasses
 import itertools
 import os
-import shutil
 import signal
 import socket
 from collections.abc import Sequence
@@ -20,14 +19,14 @@ from pathlib import Path
 from tars_jax import InputError
 from tars_jax.sandbox.computer.checkpoints import Checkpoint
 from tars_jax.sandbox.computer.container import Container, Isolation, Snapshot
-from tars_jax.sandbox.computer.copying import copy_folder
+from tars_jax.sandbox.computer.folder_copies import copy_folder
 from tars_jax.sandbox.computer.inside import connect_to
 from tars_jax.sandbox.computer.processes import Process, listening_ports, processes_below
 from tars_jax.sandbox.computer.removing import remove_tree
 from tars_jax.sandbox.computer.runs import RunFolder
 from tars_jax.sandbox.computer.snapshots import Snapshots
 from tars_jax.sandbox.computer.spec import ContainerSpec
-from tars_jax.sandbox.failures import SandboxFailure
+from tars_jax.sandbox.failures import Broken, SandboxFailure
 
 _END_S = 10.0  # for a guest to end what it has started
 _NOT_LIVE = "programs without isolation cannot be copied live"
@@ -61,8 +60,10 @@ class Unisolated:
             if snapshot is not None:
                 await _copy(Path(snapshot.layers[0]["folder"]), home, spec)
             process = await self._start(spec, argv, home, run, listen=listen)
-        except OSError as error:
-            shutil.rmtree(folder, ignore_errors=True)
+        except (OSError, Broken) as error:
+            await asyncio.to_thread(remove_tree, folder)
+            if isinstance(error, Broken):
+                raise
             if isinstance(error, FileNotFoundError | PermissionError):
                 raise InputError(f"argv must name a program of this machine; got {argv[0]!r}") from error
             raise SandboxFailure("container", f"it did not start: {error}") from error
@@ -229,4 +230,4 @@ def _bind(listener: socket.socket, path: Path) -> None:
 
 
 async def _copy(source: Path, target: Path, spec: ContainerSpec) -> None:
-    await copy_folder(os.open(source, os.O_RDONLY | os.O_DIRECTORY), target, spec.disk_mib << 20)
+    await copy_folder(os.open(source, os.O_PATH | os.O_DIRECTORY), target, spec.disk_mib << 20)

@@ -15,7 +15,7 @@ from typing import Any, Self
 from tars_jax import InputError
 from tars_jax.sandbox.computer.guest.kept import Ends
 from tars_jax.sandbox.computer.guest_client import CALL_TIMEOUT_S, GuestError, GuestMachine
-from tars_jax.sandbox.failures import SandboxFailure
+from tars_jax.sandbox.failures import Broken, SandboxFailure
 from tars_jax.sandbox.shell import prompt
 from tars_jax.sandbox.shell.text import aside, shown, unfinished
 
@@ -141,12 +141,19 @@ class Shell:
         return self._terminal
 
     async def open(self) -> None:
-        """Starts bash. Raises GuestError where there is none, SandboxFailure where it does not come to its prompt."""
+        """Starts bash. Raises GuestError where there is none, Broken where programs inside have taken all terminals,
+        SandboxFailure where it does not come to its prompt.
+        """
         secret = secrets.token_hex(16)
-        opened, _ = await self._machine.client.call(
-            "open_terminal", argv=self._argv(secret), cwd=self._first_folder, echo=False,
-            env={**self._machine.variables, **self._env, **self._variables(secret)},
-        )  # fmt: skip
+        try:
+            opened, _ = await self._machine.client.call(
+                "open_terminal", argv=self._argv(secret), cwd=self._first_folder, echo=False,
+                env={**self._machine.variables, **self._env, **self._variables(secret)},
+            )  # fmt: skip
+        except GuestError as error:
+            if error.code == "ENOSPC":
+                raise Broken(str(error)) from error
+            raise
         self._terminal, self.first_process = opened["terminal"], opened["process"]
         self._begin(secret)
         try:

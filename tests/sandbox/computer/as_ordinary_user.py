@@ -15,6 +15,8 @@ from tars_jax.sandbox.computer.forks import save
 from tars_jax.sandbox.computer.isolation import open_isolation
 from tars_jax.sandbox.computer.recording import Recording
 from tars_jax.sandbox.computer.spec import ContainerSpec
+from tars_jax.sandbox.failures import Broken
+from tars_jax.sandbox.shell.shell import Shell
 from tests.waiting import PATIENCE_S, until
 
 
@@ -46,10 +48,12 @@ async def live(folder: Path, stays: bool) -> None:
         assert "argv must name a program of the container; got '/no/such'" in str(error)
 
     limit = "import resource as r; r.setrlimit(r.RLIMIT_CORE, (0, 0)); r.prlimit(1, r.RLIMIT_AS, (9, 9))"
-    moves = f"mv /home/agent /home/x; rmdir /tmp; echo x > /dev/file; python3 -Sc '{limit}'; exit 3"
-    status, lines = await said(f"exec 2>&1; {moves}", small)
+    turns = "import os; os.setpriority(0, 0, 5); os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])"
+    turns += "; os.setpriority(0, 1, 9)"
+    moves = "mv /home/agent /home/x; rmdir /tmp; echo x > /dev/file"
+    status, lines = await said(f"exec 2>&1; {moves}; python3 -Sc '{limit}'; python3 -Sc '{turns}'; exit 3", small)
     told = "\n".join(lines)
-    assert status == 3 and "/home/agent" in told and "Read-only" in told and "not permitted" in lines[-1], lines
+    assert status == 3 and "/home/agent" in told and "Read-only" in told and told.count("not permitted") == 2, lines
 
     # What an agent's own files are does not stop a copy, and leads it nowhere out.
     secret = folder.parent / "secret"
@@ -65,6 +69,28 @@ async def live(folder: Path, stays: bool) -> None:
     lines = fork.read("/run/agent/log").decode().split("\n")[:-1]
     assert lines == [str(secret), "link", "----------", "d---------", "shut", "in", "2"], lines
     await parent.close()
+
+    # Nor does a home that is closed to its owner, nor do bits that would make a program of the host's disk this user's.
+    shut = "cp /bin/true s; echo in > f; chmod 6755 s; chmod 1700 /tmp; chmod 000 ~"
+    async with ContainedGuest(isolation, small) as guest:
+        assert (await guest.machine.run(["sh", "-c", shut])).status == 0
+        saved = await save(isolation, guest, "files", None, record=False)
+        again = await saved.open()
+        look = "stat -c %a ~ /tmp; cat ~/f; stat -c %a ~/s"
+        ran = await again.machine.run(["sh", "-c", look])
+        assert ran.stdout.split() == [b"700", b"1700", b"in", b"755"], ran
+        await again.__aexit__()
+
+    all_terminals = "import os, time\nkept = []\ntry:\n    while True: kept.append(os.openpty())\n"
+    all_terminals += "except OSError: print(len(kept), flush=True); time.sleep(600)"
+    async with ContainedGuest(isolation, small) as guest:
+        take = f"python3 -c '{all_terminals}' > n & until grep . n; do sleep .01; done"
+        assert (await guest.machine.run(["sh", "-c", take])).stdout == b"256\n"
+        try:
+            await Shell(guest.machine).open()
+            raise AssertionError("a terminal more than there are")
+        except Broken as error:
+            assert "no further terminal" in str(error)
 
     count = "echo one > a; (setsid sleep 633 &); i=0; while sleep 0.01; do i=$((i+1)); echo $i > c; done"
     parent = await isolation.launch(ContainerSpec(), ["/bin/sh", "-c", count])

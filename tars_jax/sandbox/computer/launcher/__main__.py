@@ -39,6 +39,7 @@ from tars_jax.sandbox.computer.launcher.adoption import Adoption
 from tars_jax.sandbox.computer.launcher.becoming import READY, become, become_command
 from tars_jax.sandbox.computer.launcher.criu import become_criu
 from tars_jax.sandbox.computer.launcher.gvisor import become_gvisor
+from tars_jax.sandbox.computer.launcher.terminals import bound_terminals
 from tars_jax.sandbox.computer.removing import remove_tree
 
 NAMESPACES = (
@@ -103,7 +104,7 @@ class Launcher:
             elif "keep" in request:
                 self._adoption.keep(request["keep"], request["seconds"])
             elif "go" in request:
-                self._go(request["go"])
+                self._go(request["go"], request["bound"])
             else:
                 self._launch(request)
         if not data:
@@ -150,8 +151,11 @@ class Launcher:
         self._selector.register(watch, selectors.EVENT_READ, lambda: self._collect(watch, pid, plan))
         say("started", plan, pid=pid)
 
-    def _go(self, id: str) -> None:
+    def _go(self, id: str, bound: int) -> None:
+        """`bound`: a process of the container, where its terminals have no bound yet; 0: they have."""
         if give := self._permissions.pop(id, None):
+            if bound:
+                bound_terminals(bound)
             os.write(give, b"1")
             os.close(give)
 

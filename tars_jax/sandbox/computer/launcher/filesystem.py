@@ -12,8 +12,8 @@ from typing import Any
 from tars_jax.sandbox.computer.launcher import syscalls
 from tars_jax.sandbox.computer.launcher.mapping import map_mount, mapping
 from tars_jax.sandbox.computer.launcher.syscalls import MS_BIND, MS_NODEV, MS_NOEXEC, MS_NOSUID, MS_RDONLY, MS_REC
+from tars_jax.sandbox.computer.launcher.terminals import OPTIONS
 
-TERMINALS = 256  # of a container; this machine has 4,096 for all
 DEVICES = {"null": (1, 3), "zero": (1, 5), "full": (1, 7), "random": (1, 8), "urandom": (1, 9), "tty": (5, 0)}
 LINKS = {
     "fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2",
@@ -168,7 +168,7 @@ def _mount_proc(place: str) -> None:
 
 def _mount_dev(place: str, shared_memory_mib: int) -> None:
     _make_devices(place)
-    terminals = f"newinstance,ptmxmode=0666,mode=620,gid=5,max={TERMINALS}"
+    terminals = f"newinstance,gid=5,{OPTIONS}"
     syscalls.mount("devpts", f"{place}/pts", "devpts", MS_NOSUID | MS_NOEXEC, terminals)
     options = f"size={shared_memory_mib}m,mode=1777"
     syscalls.mount("tmpfs", f"{place}/shm", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, options)

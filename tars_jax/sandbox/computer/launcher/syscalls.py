@@ -61,6 +61,11 @@ def unshare(flags: int) -> None:
     _checked(_libc.unshare(flags), "unshare")
 
 
+def enter(namespace: int) -> None:
+    """`namespace`: the descriptor of one of any kind."""
+    _checked(_libc.setns(namespace, 0), "setns")
+
+
 def mount(source: str, target: str, kind: str = "", flags: int = 0, data: str = "") -> None:
     result = _libc.mount(source.encode(), target.encode(), kind.encode(), ctypes.c_ulong(flags), data.encode())
     _checked(result, f"mount {kind or source} at {target}")
