@@ -14,6 +14,7 @@ from typing import Any
 import ml_collections
 
 from tars_jax import InputError
+from tars_jax.agent.grammar_plain import PLAIN
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.environment import EnvironmentFailure, Task
 from tars_jax.envs.registry import EnvironmentResources, EnvironmentSpec, environments_in, load_environment
@@ -22,6 +23,8 @@ from tars_jax.evaluation.trial.examine import PARTS
 from tars_jax.evaluation.trial.page import verdict_of
 from tars_jax.evaluation.trial.transcript import said
 from tars_jax.files import write_atomic
+from tars_jax.judges import judge_of
+from tars_jax.pipelines.defaults import filled
 from tars_jax.pipelines.environments import options_of
 from tars_jax.pipelines.sections import agent_config, browser_config, chat_format, image_tokens
 from tars_jax.pipelines.starts import starting_point
@@ -44,7 +47,7 @@ RULES = {
     "episodes": at_least(1),
     "seconds": at_least(0),
     "browser.size": at_least(1),
-    "agent.grammar": one_of("text", "tool"),
+    "agent.grammar": one_of("text", "tool", PLAIN),
     "agent.coordinates": one_of("grid", "pixels"),
     "agent.max_observation_tokens": at_least(0),
 }  # fmt: skip
@@ -54,6 +57,8 @@ UNCUT = 2**31  # tokens of a text
 
 def run(config: Any, run_directory: RunDirectory) -> int:
     spec, task = subject_of(config)
+    config = filled(config, {"agent.grammar": config.agent.grammar or (PLAIN if spec.answered_in_words else "text")})
+    judge = judge_of(task, None, spec.judge) if spec.judge or task.verification.reference else None
     model, tokenizer, _ = starting_point(config.preset)
     writer = PromptWriter(tokenizer, 1, config.agent.show_budget, chat_format(tokenizer), UNCUT)
     player, agent = player_of(config, spec, writer)
@@ -71,7 +76,7 @@ def run(config: Any, run_directory: RunDirectory) -> int:
     async def tried() -> Trial:
         async with contextlib.AsyncExitStack() as stack:
             resources = await _resources(config, spec, stack)
-            subject = Subject(spec, resources, writer, agent)
+            subject = Subject(spec, resources, writer, agent, judge)
             progress = Progress("try", len(PARTS), "parts", quiet=5.0)
 
             def on_part(done: int) -> None:

@@ -7,6 +7,7 @@ import dataclasses
 import time
 from collections.abc import Callable, Sequence
 
+from tars_jax.agent.grammar_plain import PLAIN
 from tars_jax.environment import EnvironmentFailure, Observation, Task
 from tars_jax.envs.checked import CheckedEnvironment
 from tars_jax.evaluation.trial import findings
@@ -71,9 +72,9 @@ async def try_environment(
         on_part(2)
         more, unbegun = await _more(subject, other, task, limits, end)
         found += unbegun
-        found += await _by_reference(subject, other, task) if subject.spec.reference is not None else []
+        found += await _by_reference(subject, other, played) if subject.spec.reference is not None else []
         on_part(3)
-        found += await _called(other, played, end)
+        found += await _called(other, played, subject.agent.grammar, end)
         on_part(4)
     finally:
         closed = [await _closed(each, patience) for each in (environment, other)]
@@ -92,6 +93,7 @@ def _told(played: Sequence[Played], subject: Subject, limits: Limits) -> list[Fi
     return [
         *findings.of_failures(played),
         *findings.of_threshold(first, subject.spec),
+        *findings.of_judge(played),
         *findings.of_success(played),
         *findings.of_pictures(played),
         *findings.of_text(texts, limits.observation_tokens),
@@ -99,7 +101,7 @@ def _told(played: Sequence[Played], subject: Subject, limits: Limits) -> list[Fi
         *findings.of_reading(played),
         *findings.of_effect(first),
         *findings.of_limit(played, limits.says_limit),
-        *findings.of_seeds(played),
+        *(findings.of_seeds(played) if subject.spec.levels is None else findings.of_records(subject.spec.levels)),
         *findings.of_time(played, tokens, limits.preset),
     ]
 
@@ -120,7 +122,7 @@ async def _more(
     be said of those that did not begin."""
     player, more, unbegun = random_player(subject.writer, subject.agent.grammar), list[Played](), list[Finding]()
     for number in range(1, limits.episodes):
-        if time.monotonic() > end:
+        if time.monotonic() > end or any(each.unjudged for each in more):
             break
         other = dataclasses.replace(task, seed=task.seed + 2 * number, id=f"{task.id}-{number}")
         try:
@@ -130,20 +132,23 @@ async def _more(
     return more, unbegun
 
 
-async def _by_reference(subject: Subject, environment: CheckedEnvironment, task: Task) -> list[Finding]:
-    player = reference_player(subject.writer, subject.agent.grammar, 1.0)
+async def _by_reference(subject: Subject, environment: CheckedEnvironment, first: Played) -> list[Finding]:
+    player, task = reference_player(subject.writer, subject.agent.grammar, 1.0), first.task
     try:
         played = await play(subject, environment, task, player)
     except EnvironmentFailure as failure:
         return [Finding(WRONG, "reference", f"Its reference player cannot begin seed {task.seed}: {failure}.")]
-    return findings.of_reference(played.success, task)
+    return findings.of_reference(played) if subject.judge is None else findings.of_judged(played, first)
 
 
-async def _called(environment: CheckedEnvironment, played: Played, end: float) -> list[Finding]:
+async def _called(environment: CheckedEnvironment, played: Played, grammar: str, end: float) -> list[Finding]:
     calls = calls_of(played.space)
     refused = [call for call in calls if call.refused]
-    found = [Finding(OK, "calls", f"An unknown call changes nothing, and is answered: {unknown_call(played.space)}.")]
-    if refused:
+    found = list[Finding]()
+    if grammar != PLAIN:  # in which whatever is said is the answer
+        unknown = f"An unknown call changes nothing, and is answered: {unknown_call(played.space)}."
+        found.append(Finding(OK, "calls", unknown))
+    if refused and grammar != PLAIN:
         words = f"{counted(len(refused), 'malformed call')} did not come through its schema"
         found.append(Finding(OK, "calls", f"{words}, such as {quoted(refused[0].written)}: {refused[0].refused}."))
     through = [call for call in calls if not call.refused]

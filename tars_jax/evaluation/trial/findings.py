@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tars_jax.environment import Observation, Task, Transition
-from tars_jax.envs.spec import EnvironmentSpec
+from tars_jax.environment import Observation, Transition
+from tars_jax.envs.spec import EnvironmentSpec, Levels
 from tars_jax.evaluation.trial.played import Played
 
 OK, LOOK, WRONG = "ok", "look", "wrong"  # as it should be; for somebody to think about; to be mended
@@ -112,6 +112,13 @@ def of_seeds(played: Sequence[Played]) -> list[Finding]:
     return [Finding(OK, "seeds", f"{len(played)} seeds begin in {len(begun)} ways.")]
 
 
+def of_records(levels: Levels) -> list[Finding]:
+    """How many tasks there are, where they are counted."""
+    train, held_out = (levels.count(split) for split in ("train", "eval"))
+    said = f"{counted(train, 'record')} to train on, {held_out} held out for evaluation."
+    return [Finding(OK if train > 1 and held_out else LOOK, "records", said)]
+
+
 def of_failures(played: Sequence[Played]) -> list[Finding]:
     found = dict[str, Finding]()
     for each in played:
@@ -151,6 +158,11 @@ def of_success(played: Sequence[Played]) -> list[Finding]:
     ended = [each for each in played if each.trajectory is not None]
     told = [each for each in ended if each.success is not None]
     if ended and not told:
+        judged = [each.trajectory for each in ended if each.trajectory and "judge" in each.trajectory.metadata]
+        if judged:
+            if all(each.cannot_say for each in judged):
+                return []
+            return [Finding(OK, "success", "Its reward functions give no verdict: rewards alone tell.")]
         by = ended[0].task.verification.by
         if by == "judge":
             return [Finding(OK, "success", "A judge says what success is.")]
@@ -160,7 +172,7 @@ def of_success(played: Sequence[Played]) -> list[Finding]:
     if solved and failed and max(failed) > min(solved):
         words = f"an episode that failed has a return of {max(failed):g}, one that succeeded {min(solved):g}"
         return [Finding(WRONG, "success", f"Success contradicts the rewards: {words}.")]
-    if solved and not any(transition.reward > 0 for each in told for transition in each.transitions):
+    if solved and not any(step.reward > 0 for each in told if each.trajectory for step in each.trajectory.steps):
         return [Finding(LOOK, "success", f"It says success at a return of {max(solved):g}: no reward was above 0.")]
     if told:
         return [Finding(OK, "success", f"{len(solved)} of {counted(len(told), 'episode')} ended with success.")]
@@ -210,11 +222,44 @@ def of_reading(played: Sequence[Played]) -> list[Finding]:
     return [Finding(LOOK, "answers", f"{len(refused)} of {turns} answers could not be read, such as {answer}: {why}.")]
 
 
-def of_reference(solved: bool | None, task: Task) -> list[Finding]:
-    if solved:
-        return [Finding(OK, "reference", f"Its reference player solves seed {task.seed}.")]
-    said = "fails" if solved is False else "is not said to solve"
-    return [Finding(WRONG, "reference", f"Its reference player {said} seed {task.seed}.")]
+def of_reference(played: Played) -> list[Finding]:
+    seed = played.task.seed
+    if played.success:
+        return [Finding(OK, "reference", f"Its reference player solves seed {seed}.")]
+    said = "fails" if played.success is False else "is not said to solve"
+    return [Finding(WRONG, "reference", f"Its reference player {said} seed {seed}.")]
+
+
+def of_judged(shown: Played, played: Played) -> list[Finding]:
+    """What a judge says of the reference player's episode, such as a record's own answer, and of the one that was shown
+    of the same task."""
+    found = of_judge([shown])
+    if shown.trajectory is None or found:
+        return found or of_failures([shown])
+    earned = _earned(shown)
+    by_other = f" The episode that is shown earns {_earned(played)}." if played.trajectory else ""
+    told = {True: ", with success", False: ", without success", None: ""}[shown.success]
+    sentence = f"Its reference player earns {earned} of seed {shown.task.seed}{told}.{by_other}"
+    less = played.trajectory is not None and not played.unjudged and shown.total < played.total
+    return [Finding(LOOK if shown.success is False or less else OK, "reference", sentence)]
+
+
+def of_judge(played: Sequence[Played]) -> list[Finding]:
+    """Whether its judge says something of its episodes."""
+    found, of = list[Finding](), counted(len(played), "episode")
+    if failed := [each.unjudged for each in played if each.unjudged]:
+        found.append(Finding(WRONG, "judge", f"{len(failed)} of {of} could not be judged: {failed[0]}."))
+    if untold := [each.trajectory.cannot_say for each in played if each.trajectory and each.trajectory.cannot_say]:
+        words = f"Of {len(untold)} of {of} its judge cannot say, and they count nowhere: {untold[0]}."
+        found.append(Finding(LOOK, "judge", words))
+    return found
+
+
+def _earned(played: Played) -> str:
+    """The return, and the value of each reward function of it."""
+    values = {} if played.trajectory is None else played.trajectory.metadata.get("rewards", {})
+    listed = ", ".join(f"{name} {value:.3g}" for name, value in values.items())
+    return f"{played.total:.3g}{f' ({listed})' * bool(listed)}"
 
 
 def of_time(played: Sequence[Played], tokens: Sequence[tuple[int, int]], preset: str) -> list[Finding]:

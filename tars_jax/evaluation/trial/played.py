@@ -15,6 +15,8 @@ from tars_jax.agent.window import Sampled
 from tars_jax.environment import ActionSpace, EnvironmentFailure, Observation, Task, Transition
 from tars_jax.envs.checked import CheckedEnvironment
 from tars_jax.envs.registry import EnvironmentResources, EnvironmentSpec
+from tars_jax.judges import Judge, JudgeFailure
+from tars_jax.judges.rewards import judged_together
 from tars_jax.rollout.players import Player, PrivilegedEnvironment
 from tars_jax.trajectory import Trajectory
 
@@ -27,6 +29,7 @@ class Subject:
     resources: EnvironmentResources
     writer: PromptWriter
     agent: AgentConfig
+    judge: Judge | None = None  # of whole episodes, such as a rubric; None: the environment tells itself
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,6 +56,7 @@ class Played:
     turns: tuple[Turn, ...]
     trajectory: Trajectory | None  # None where the environment failed
     failure: str = ""  # how
+    unjudged: str = ""  # how its judge failed
 
     @property
     def observations(self) -> list[Observation]:
@@ -70,7 +74,9 @@ class Played:
 
     @property
     def total(self) -> float:
-        """The return."""
+        """The return; a judge's, where there is one."""
+        if self.trajectory is not None:
+            return self.trajectory.reward
         return sum(transition.reward for transition in self.transitions)
 
     @property
@@ -125,7 +131,7 @@ async def play(subject: Subject, environment: CheckedEnvironment, task: Task, pl
     witness = _Witness(environment, first, subject.writer)
     privileged = PrivilegedEnvironment(witness, first, environment.action_space)
     played = Played(task, environment.instruction or task.instruction, environment.action_space, first, took, (), None)
-    trajectory, failure = None, ""
+    trajectory, failure, unjudged = None, "", ""
     try:
         async with player(privileged, task) as policy:
             trajectory = await play_episode(
@@ -140,9 +146,14 @@ async def play(subject: Subject, environment: CheckedEnvironment, task: Task, pl
                 space=played.space,
                 refused=witness.refuse,
             )
+        if subject.judge is not None:
+            (trajectory,) = await judged_together([await subject.judge.judged(trajectory, task)])
     except EnvironmentFailure as error:
         failure = str(error)
-    return dataclasses.replace(played, turns=tuple(witness.turns), trajectory=trajectory, failure=failure)
+    except JudgeFailure as error:
+        unjudged = str(error)
+    turns = tuple(witness.turns)
+    return dataclasses.replace(played, turns=turns, trajectory=trajectory, failure=failure, unjudged=unjudged)
 
 
 async def repeat(environment: CheckedEnvironment, task: Task, done: Sequence[Sequence[Any]]) -> Played:

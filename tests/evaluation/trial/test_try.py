@@ -95,3 +95,48 @@ def test_what_cannot_be_tried_is_a_sentence(
     assert tried(tmp_path / "run", *flags) == 2
     assert capsys.readouterr().err.startswith(sentence)
     assert not (tmp_path / "run").exists()
+
+
+def records() -> list[dict[str, str]]:
+    return [{"prompt": f"{number} + 1 =", "answer": str(number + 1)} for number in range(40)]
+
+
+def exact(completion: str, answer: str) -> bool:
+    return completion.strip() == answer
+
+
+def rarest(completions: list[str]) -> list[float]:
+    return [0.5 for _ in completions]
+
+
+def raising(completion: str) -> float:
+    return float(completion[10_000])
+
+
+def asks_for_more(completion: str, explanation: str) -> float:
+    return 0.0
+
+
+def of_records(run: Path, *functions: str) -> int:
+    rewards = {f"{__name__}:{name}": 1.0 for name in functions}
+    options = {"data": f"{__name__}:records", **({"rewards": rewards} if rewards else {})}
+    return tried(run, f"environment_options={json.dumps(options)}", name="prompts")
+
+
+def test_a_rubric_is_asked_about_the_records_own_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert of_records(tmp_path / "rubric", "exact", "rarest") == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "says Action" not in said and "Nothing was found wrong." in said
+    assert "Its reference player earns 1.5 (exact 1, rarest 0.5) of seed 0, with success." in said
+    assert "The episode that is shown earns 0.5 (exact 0, rarest 0.5)." in said
+    assert of_records(tmp_path / "reference") == 0
+    assert "Its reference player earns 1 of seed 0, with success." in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_rubric_that_cannot_judge_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert of_records(tmp_path / "a", "raising") == 1
+    assert "could not be judged: reward function raising raised IndexError" in " ".join(capsys.readouterr().out.split())
+    assert of_records(tmp_path / "b", "asks_for_more") == 2
+    assert "got the parameter 'explanation'" in capsys.readouterr().err
+    assert of_records(tmp_path / "c", "nobody") == 2
+    assert "'nobody' must be an attribute of" in capsys.readouterr().err
