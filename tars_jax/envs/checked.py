@@ -19,6 +19,7 @@ from tars_jax import InputError
 from tars_jax.environment import ActionSpace, Environment, EnvironmentFailure, Observation, Task, Transition
 from tars_jax.envs import checks
 from tars_jax.envs.own_thread import Outcome, OwnLoop, OwnThread, awaited
+from tars_jax.plugins import raised
 from tars_jax.sandbox.browser import PageError, SandboxFailure
 
 DEFAULT_TIME_LIMIT_S = 60.0
@@ -173,7 +174,7 @@ class CheckedEnvironment:
         if isinstance(error, EnvironmentFailure) or (may_refuse and isinstance(error, InputError)):
             raise error
         kind = error.kind if isinstance(error, SandboxFailure | PageError) else "exception"
-        said = f"{type(error).__name__}: {error}" if kind == "exception" else str(error)
+        said = raised(error) if kind == "exception" else str(error)
         raise EnvironmentFailure(kind, f"{what} of {self._name} raised {said}"[:_LONGEST_MESSAGE]) from error
 
     @contextlib.contextmanager

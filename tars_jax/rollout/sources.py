@@ -12,7 +12,7 @@ from tars_jax.environment import Task
 from tars_jax.rollout.ledger import trajectory_path
 from tars_jax.rollout.pool import RolloutPool
 from tars_jax.rollout.pool_config import WHOLE, Share
-from tars_jax.rollout.unjudged import Unjudged
+from tars_jax.rollout.unjudged import Unjudged, loss_of
 from tars_jax.trajectory import Outcome, Trajectory
 from tars_jax.trajectory.files import load_trajectory, save_trajectory
 
@@ -130,7 +130,7 @@ class PoolSource:
     def claim(self) -> Assignment | None:
         if self._lost >= self.most_lost:
             raise InputError(
-                f"The last {self._lost} episodes in a row were lost to the sandbox; see {self.pool.folder}. "
+                f"The last {self._lost} episodes in a row were lost; see {self.pool.folder}. "
                 f"The last one: {self._reason:.1000}"
             )
         self.unjudged.require_admitted()
@@ -159,7 +159,7 @@ class PoolSource:
             return
         if trajectory.outcome is Outcome.FAILED:
             self._lost += 1
-            self._reason = "; ".join(trajectory.metadata.get("infrastructure_failures", [])[-1:])
+            self._reason = loss_of(trajectory)
         else:
             self._lost = 0
 

@@ -70,7 +70,7 @@ def test_of_a_sound_environment_nothing_is_wrong() -> None:
         ("Infinite", "reward that a step of tests.environments.faulty:Infinite gives must be a finite number; got inf"),
         ("Contrary", "an episode that failed has a return of 4, one that succeeded 1."),
         ("Unguarded", "\"say(word='')\" fits its schema, and fails: step of tests.environments.faulty:Unguarded raised "
-                      "IndexError: string index out of range."),
+                      "IndexError: string index out of range (tests/environments/faulty.py:141)."),
         ("Hanging", "`close` fails: close of tests.environments.faulty:Hanging took more than 0.2 s."),
     ],
 )  # fmt: skip
