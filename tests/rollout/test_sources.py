@@ -71,6 +71,11 @@ def player(*_: Any) -> Any:
     raise AssertionError("nobody is asked")
 
 
+def test_a_stage_whose_every_episode_is_lost_knows_why(tmp_path: Path) -> None:
+    with Played(lost) as crew:
+        assert crew.play(TASKS[:1], player, tmp_path) == [] and "no maze of size 6" in crew.last_loss
+
+
 def test_a_stream_whose_every_episode_is_lost_ends_and_says_why(tmp_path: Path) -> None:
     pool = RolloutPool(tmp_path, PoolConfig(min_batch=2, max_staleness=0))
     with Played(lost) as crew, crew.streaming(pool, lambda group: TASKS[0], player, lambda: 0) as running:
