@@ -24,7 +24,7 @@ from tars_jax.evaluation.trial.page import verdict_of
 from tars_jax.evaluation.trial.transcript import said
 from tars_jax.files import write_atomic
 from tars_jax.judges import judge_of
-from tars_jax.pipelines.defaults import filled
+from tars_jax.pipelines.defaults import MOST_TEXT, filled
 from tars_jax.pipelines.environments import options_of
 from tars_jax.pipelines.sections import agent_config, browser_config, chat_format, image_tokens
 from tars_jax.pipelines.starts import starting_point
@@ -38,6 +38,7 @@ from tars_jax.training.run_directory import RunDirectory, write_json
 
 CHANCE, REFERENCE = "chance", "reference"
 POSITIONAL = ("environment",)
+RESUMES = False  # it begins anew
 RULES = {
     "environment": Rule(bool, "a game, a benchmark's task, gymnasium:ID, package.module:attribute or an entry point"),
     "player": Rule(bool, "chance, reference, package.module:attribute, or the address of an endpoint (http://...)"),
@@ -66,6 +67,7 @@ def run(config: Any, run_directory: RunDirectory) -> int:
     print(by, flush=True)
     limits = Limits(
         says_limit=bool(config.max_steps) or spec.says_max_steps,
+        trained_tokens=MOST_TEXT,
         observation_tokens=config.agent.max_observation_tokens,
         image_tokens=functools.partial(image_tokens, model.vision),
         preset=config.preset,

@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any, cast
 
 from tars_jax import InputError
+from tars_jax.agent.functions import check_space
 from tars_jax.environment import ActionSpace, Environment, EnvironmentFailure, Observation, Task, Transition
 from tars_jax.envs import checks
 from tars_jax.envs.own_thread import Outcome, OwnLoop, OwnThread, awaited
@@ -72,6 +73,7 @@ class CheckedEnvironment:
         self._thread: OwnThread | None = None
         self._loop: OwnLoop | None = None
         self._described: tuple[ActionSpace, str] | None = None
+        self._sound: ActionSpace | None = None  # the last one that was checked
         self._playing = False
         self._failure: EnvironmentFailure | None = None
         self._closing: set[asyncio.Task[None]] = set()
@@ -243,6 +245,13 @@ class CheckedEnvironment:
             if not isinstance(value, kind):
                 message = f"{name} of {self._name} must be of type {kind.__name__}; got {type(value).__name__}"
                 raise EnvironmentFailure("protocol", message)
+        if (space := self._described[0]) != self._sound:
+            try:
+                check_space(space)
+            except InputError as error:
+                self._described = None
+                raise InputError(f"action_space of {self._name}: {error}") from error
+            self._sound = space
 
 
 def _describe(environment: Environment) -> tuple[ActionSpace, str]:

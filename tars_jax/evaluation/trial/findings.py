@@ -73,7 +73,7 @@ def parted(one: Played, other: Played) -> tuple[int, str]:
     return 0, ""
 
 
-def same_by_seed(played: Played, again: Played | None, anew: Played) -> list[Finding]:
+def same_by_seed(played: Played, again: Sequence[Played], anew: Played) -> list[Finding]:
     """`again`: the same task and actions in the environment that has played before; `anew`: in a new one."""
     seed = played.task.seed
     if said := difference(played.first, anew.first):
@@ -81,25 +81,33 @@ def same_by_seed(played: Played, again: Played | None, anew: Played) -> list[Fin
     if played.instruction != anew.instruction:
         both = f"{quoted(played.instruction)} and {quoted(anew.instruction)}"
         return [Finding(WRONG, "seed", f"The task of seed {seed} has two instructions, {both}.")]
-    if again is not None and (said := difference(played.first, again.first)):
+    if said := next(filter(None, (difference(played.first, each.first) for each in again)), ""):
         return [Finding(WRONG, "reset", f"A reset does not clean: after an episode, seed {seed} begins with {said}.")]
-    times = 2 if again is None else 3
+    times = 2 + len(again)
     found = [Finding(OK, "seed", f"Seed {seed} begins the same {times} times, byte for byte, as seen and as asked.")]
     if played.first.screenshot != anew.first.screenshot:
         found = [Finding(OK, "seed", f"Seed {seed} begins with the same pixels {times} times, in other bytes.")]
     step, said = parted(played, anew)
     if step:
         words = f"The same actions lead elsewhere in a new environment, from step {step} on: {said}."
-        return [*found, Finding(LOOK, "seed", words)]
-    if again is not None:
-        step, said = parted(played, again)
+        return [*found, Finding(LOOK, "seed", f"{words} Is all that is drawn drawn from the task's seed?")]
+    for each in again:
+        step, said = parted(played, each)
         if step:
-            words = f"A reset does not clean: after an episode, the same actions lead elsewhere from step {step} on: "
+            words = "A reset does not clean, or something is drawn without the task's seed: after an episode, the same "
+            words += f"actions lead elsewhere from step {step} on: "
             return [*found, Finding(WRONG, "reset", f"{words}{said}.")]
     if anew.transitions:
         steps = counted(len(anew.transitions), "step")
-        found.append(Finding(OK, "seed", f"The same actions lead to the same, {steps} long."))
+        found.append(Finding(OK, "seed", f"The same actions lead to the same {times} times, {steps} long."))
     return found
+
+
+def same_in_turn(played: Played, again: Played) -> list[Finding]:
+    """The same actions again of a further seed, in the same environment."""
+    step, said = parted(played, again)
+    words = f"Seed {played.task.seed}: the same actions lead elsewhere from step {step} on: {said}."
+    return [Finding(WRONG, "seed", f"{words} Is all that is drawn drawn from the task's seed?")] if step else []
 
 
 def of_seeds(played: Sequence[Played]) -> list[Finding]:
@@ -137,9 +145,10 @@ def of_pictures(played: Sequence[Played]) -> list[Finding]:
     return []
 
 
-def of_text(tokens: Sequence[Sequence[int]], bound: int) -> list[Finding]:
+def of_text(tokens: Sequence[Sequence[int]], bound: int, most: int) -> list[Finding]:
     """`tokens`: of the text of each observation, by episode. `bound`: what a window holds of each; 0: as much as it
-    takes. A task whose first text is cut cannot be read; what programs say without end may well be cut."""
+    takes, but at most `most` unless told. A task whose first text is cut cannot be read; what programs say without end
+    may well be cut."""
     every = [count for episode in tokens for count in episode]
     longest = max(every, default=0)
     if not longest:
@@ -150,11 +159,17 @@ def of_text(tokens: Sequence[Sequence[int]], bound: int) -> list[Finding]:
         level = WRONG if any(episode[0] > bound for episode in tokens) else LOOK
         words = f"A window cuts the text of {over} of {observations} to {bound} tokens; the longest takes {longest}"
         return [Finding(level, "text", f"{words}: --config.agent.max_observation_tokens={longest}.")]
+    if not bound and longest > most:
+        words = f"The longest text of {observations} takes {longest:,} tokens: `train` cuts it to {most:,}, and with "
+        words += (
+            f"--config.agent.max_observation_tokens={longest} the policy computes {longest / most:.1f} times as many"
+        )
+        return [Finding(LOOK, "text", f"{words}, in each step that shows it.")]
     return [Finding(OK, "text", f"The longest text of {observations} takes {longest} tokens.")]
 
 
-def of_success(played: Sequence[Played]) -> list[Finding]:
-    """Whether success is told, and goes with the rewards."""
+def of_success(played: Sequence[Played], has_reference: bool) -> list[Finding]:
+    """Whether success is told, can be had, and goes with the rewards."""
     ended = [each for each in played if each.trajectory is not None]
     told = [each for each in ended if each.success is not None]
     if ended and not told:
@@ -174,6 +189,10 @@ def of_success(played: Sequence[Played]) -> list[Finding]:
         return [Finding(WRONG, "success", f"Success contradicts the rewards: {words}.")]
     if solved and not any(step.reward > 0 for each in told if each.trajectory for step in each.trajectory.steps):
         return [Finding(LOOK, "success", f"It says success at a return of {max(solved):g}: no reward was above 0.")]
+    if told and not solved and not has_reference:
+        limit = counted(played[0].task.max_steps, "step")
+        words = f"None of {counted(len(told), 'episode')} ended with success, within {limit}"
+        return [Finding(LOOK, "success", f"{words}: nobody has shown that it can be had.")]
     if told:
         return [Finding(OK, "success", f"{len(solved)} of {counted(len(told), 'episode')} ended with success.")]
     return []
@@ -219,6 +238,11 @@ def of_reading(played: Sequence[Played]) -> list[Finding]:
         return []
     turns = sum(len(each.turns) for each in played)
     answer, why = quoted(refused[0].response.strip()), refused[0].refused
+    if all(turn.refused for turn in played[0].turns):
+        words = (
+            f"None of {counted(len(played[0].turns), 'answer')} of the player could be read, such as {answer}: {why}"
+        )
+        return [Finding(WRONG, "answers", f"{words}.")]
     return [Finding(LOOK, "answers", f"{len(refused)} of {turns} answers could not be read, such as {answer}: {why}.")]
 
 
