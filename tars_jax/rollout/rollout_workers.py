@@ -25,7 +25,7 @@ from tars_jax.rollout.pool import RolloutPool
 from tars_jax.rollout.pool_config import WHOLE, Share
 from tars_jax.rollout.sources import MOST_LOST, Assignment, ListSource, PoolSource, Source
 from tars_jax.rollout.timeline import Part
-from tars_jax.rollout.unjudged import Unjudged, loss_of
+from tars_jax.rollout.unjudged import Unjudged
 from tars_jax.trajectory import Trajectory
 
 IDLE_SECONDS = 0.02
@@ -104,7 +104,7 @@ class RolloutWorkers(abc.ABC):
         with self._working(source, player) as running:
             running.result()
         self.unjudged = Unjudged.of(source.done.values())
-        self.last_loss = next(filter(None, map(loss_of, reversed(source.done.values()))), "")
+        self.last_loss = source.last_loss
         played = [trajectory for _, trajectory in sorted(source.done.items()) if trajectory.outcome.carries_reward]
         return [trajectory for trajectory in played if not self.unjudged.drops(trajectory.task)]
 
