@@ -13,6 +13,7 @@ their size, seconds and tokens. It exits with 1 where something is to be mended.
 """
 
 from ml_collections import ConfigDict
+from ml_collections.config_dict import placeholder
 
 from configs import train
 
@@ -37,7 +38,7 @@ def get_config() -> ConfigDict:
             "preset": "nano",  # whose tokens are counted: a preset or a folder of exported weights
             "browser": {"size": usual.browser.size},  # pixels on a side of a game
             "agent": {
-                "grammar": "text",
+                "grammar": placeholder(str),  # as `train` has it: plain where what is said is the answer, else text
                 "coordinates": "grid",
                 "show_budget": True,
                 "list_actions": True,  # an endpoint is told what can be called

@@ -14,6 +14,7 @@ from typing import Any
 import ml_collections
 
 from tars_jax import InputError
+from tars_jax.agent.grammar_plain import PLAIN
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.environment import EnvironmentFailure, Task
 from tars_jax.envs.registry import EnvironmentResources, EnvironmentSpec, environments_in, load_environment
@@ -22,6 +23,8 @@ from tars_jax.evaluation.trial.examine import PARTS
 from tars_jax.evaluation.trial.page import verdict_of
 from tars_jax.evaluation.trial.transcript import said
 from tars_jax.files import write_atomic
+from tars_jax.judges import judge_of
+from tars_jax.pipelines.defaults import MOST_TEXT, filled
 from tars_jax.pipelines.environments import options_of
 from tars_jax.pipelines.sections import agent_config, browser_config, chat_format, image_tokens
 from tars_jax.pipelines.starts import starting_point
@@ -35,6 +38,7 @@ from tars_jax.training.run_directory import RunDirectory, write_json
 
 CHANCE, REFERENCE = "chance", "reference"
 POSITIONAL = ("environment",)
+RESUMES = False  # it begins anew
 RULES = {
     "environment": Rule(bool, "a game, a benchmark's task, gymnasium:ID, package.module:attribute or an entry point"),
     "player": Rule(bool, "chance, reference, package.module:attribute, or the address of an endpoint (http://...)"),
@@ -44,7 +48,7 @@ RULES = {
     "episodes": at_least(1),
     "seconds": at_least(0),
     "browser.size": at_least(1),
-    "agent.grammar": one_of("text", "tool"),
+    "agent.grammar": one_of("text", "tool", PLAIN),
     "agent.coordinates": one_of("grid", "pixels"),
     "agent.max_observation_tokens": at_least(0),
 }  # fmt: skip
@@ -54,6 +58,8 @@ UNCUT = 2**31  # tokens of a text
 
 def run(config: Any, run_directory: RunDirectory) -> int:
     spec, task = subject_of(config)
+    config = filled(config, {"agent.grammar": config.agent.grammar or (PLAIN if spec.answered_in_words else "text")})
+    judge = judge_of(task, None, spec.judge) if spec.judge or task.verification.reference else None
     model, tokenizer, _ = starting_point(config.preset)
     writer = PromptWriter(tokenizer, 1, config.agent.show_budget, chat_format(tokenizer), UNCUT)
     player, agent = player_of(config, spec, writer)
@@ -61,6 +67,7 @@ def run(config: Any, run_directory: RunDirectory) -> int:
     print(by, flush=True)
     limits = Limits(
         says_limit=bool(config.max_steps) or spec.says_max_steps,
+        trained_tokens=MOST_TEXT,
         observation_tokens=config.agent.max_observation_tokens,
         image_tokens=functools.partial(image_tokens, model.vision),
         preset=config.preset,
@@ -71,7 +78,7 @@ def run(config: Any, run_directory: RunDirectory) -> int:
     async def tried() -> Trial:
         async with contextlib.AsyncExitStack() as stack:
             resources = await _resources(config, spec, stack)
-            subject = Subject(spec, resources, writer, agent)
+            subject = Subject(spec, resources, writer, agent, judge)
             progress = Progress("try", len(PARTS), "parts", quiet=5.0)
 
             def on_part(done: int) -> None:

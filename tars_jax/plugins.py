@@ -11,11 +11,18 @@ import difflib
 import functools
 import importlib
 import importlib.metadata
+import pathlib
 import sys
+import sysconfig
+import traceback
 from collections.abc import Mapping
 from typing import Any
 
 from tars_jax import InputError
+
+_LONGEST = 300  # characters of an exception's words
+_OURS = pathlib.Path(__file__).resolve().parent
+_PACKAGES = {"site-packages", "dist-packages"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,6 +78,25 @@ class Plugins:
 def _entry_points(group: str, path: tuple[str, ...]) -> Mapping[str, importlib.metadata.EntryPoint]:
     """Looking through what is installed takes a while, and `path` says when that may have changed."""
     return {each.name: each for each in importlib.metadata.entry_points(group=group)}
+
+
+def raised(error: BaseException) -> str:
+    """What somebody's own code has raised, and in which line of it: KeyError: 'word' (mine.py:12). What it called of
+    ours or of libraries is not what they look for."""
+    said = f"{type(error).__name__}: {error}"[:_LONGEST]
+    lines = [(pathlib.Path(frame.filename), frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
+    others = [(file, line) for file, line in lines if file.is_absolute() and not _is_library(file)]
+    if not (own := [(file, line) for file, line in others if not _PACKAGES & set(file.parts)] or others):
+        return said
+    file, line = own[-1]
+    here = pathlib.Path.cwd()
+    return f"{said} ({file.relative_to(here) if here in file.parents else file}:{line})"
+
+
+def _is_library(file: pathlib.Path) -> bool:
+    """Ours, or of Python itself."""
+    standard = pathlib.Path(sysconfig.get_path("stdlib"))
+    return _OURS in file.resolve().parents or (standard in file.parents and not _PACKAGES & set(file.parts))
 
 
 def meant(name: str, known: list[str]) -> str:

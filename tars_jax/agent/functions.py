@@ -236,7 +236,7 @@ def _check_parameters(function: Function) -> None:
             resolved(part, schema)
     except (jsonschema.SchemaError, RecursionError, TypeError, ValueError) as error:
         message = error.message if isinstance(error, jsonschema.SchemaError) else str(error)
-        raise InputError(f"{place} must be a JSON schema; {message[:200]}") from error
+        raise InputError(f"{place} must be a JSON schema; got {schema!r:.80}: {message[:200]}") from error
     for name in [*schema.get("properties", ()), *schema.get("required", ())]:
         if not re.fullmatch(NAME_PATTERN, name):
             raise InputError(f"{place} must have names of letters, digits and . _ -; got {name[:80]!r}")

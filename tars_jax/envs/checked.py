@@ -16,9 +16,11 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any, cast
 
 from tars_jax import InputError
+from tars_jax.agent.functions import check_space
 from tars_jax.environment import ActionSpace, Environment, EnvironmentFailure, Observation, Task, Transition
 from tars_jax.envs import checks
 from tars_jax.envs.own_thread import Outcome, OwnLoop, OwnThread, awaited
+from tars_jax.plugins import raised
 from tars_jax.sandbox.browser import PageError, SandboxFailure
 
 DEFAULT_TIME_LIMIT_S = 60.0
@@ -71,6 +73,7 @@ class CheckedEnvironment:
         self._thread: OwnThread | None = None
         self._loop: OwnLoop | None = None
         self._described: tuple[ActionSpace, str] | None = None
+        self._sound: ActionSpace | None = None  # the last one that was checked
         self._playing = False
         self._failure: EnvironmentFailure | None = None
         self._closing: set[asyncio.Task[None]] = set()
@@ -173,7 +176,7 @@ class CheckedEnvironment:
         if isinstance(error, EnvironmentFailure) or (may_refuse and isinstance(error, InputError)):
             raise error
         kind = error.kind if isinstance(error, SandboxFailure | PageError) else "exception"
-        said = f"{type(error).__name__}: {error}" if kind == "exception" else str(error)
+        said = raised(error) if kind == "exception" else str(error)
         raise EnvironmentFailure(kind, f"{what} of {self._name} raised {said}"[:_LONGEST_MESSAGE]) from error
 
     @contextlib.contextmanager
@@ -242,6 +245,13 @@ class CheckedEnvironment:
             if not isinstance(value, kind):
                 message = f"{name} of {self._name} must be of type {kind.__name__}; got {type(value).__name__}"
                 raise EnvironmentFailure("protocol", message)
+        if (space := self._described[0]) != self._sound:
+            try:
+                check_space(space)
+            except InputError as error:
+                self._described = None
+                raise InputError(f"action_space of {self._name}: {error}") from error
+            self._sound = space
 
 
 def _describe(environment: Environment) -> tuple[ActionSpace, str]:

@@ -24,7 +24,7 @@ def words_html(text: str, kind: str) -> str:
     beginning = html.escape(_beginning(text))
     size = f"{len(text):,} characters"
     return (
-        f'<details class="{kind} folded"><summary><span class="beginning" dir="auto">{beginning}…</span> '
+        f'<details class="{kind} folded"><summary><bdi class="beginning" dir="auto">{beginning}…</bdi> '
         f'<span class="more">{size}</span></summary><div class="whole" dir="auto">{html.escape(_bounded(text))}</div>'
         "</details>"
     )

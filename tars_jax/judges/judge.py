@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from tars_jax import InputError
 from tars_jax.environment import Task
+from tars_jax.plugins import raised
 from tars_jax.trajectory import Outcome, Step, Trajectory
 
 ATTEMPTS = 3
@@ -128,7 +129,7 @@ async def asked(
             kind, failure = JudgeUnavailable, f"took more than {time_limit:g} s"
         except Exception as error:
             kind = type(error) if isinstance(error, JudgeFailure) else JudgeUnavailable
-            failure = f"raised {type(error).__name__}: {error}"
+            failure = f"raised {raised(error)}"
     raise kind(f"{who} {failure}, the last of {attempts} times"[:500])
 
 

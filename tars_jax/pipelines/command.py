@@ -79,7 +79,8 @@ def main(arguments: list[str], root: pathlib.Path = ROOT) -> int:
             return module.run(config) or 0
         with contextlib.ExitStack() as stack:
             run_directory = stack.enter_context(_run_directory(name, config, root, module))
-            resume = resume_command(name, run_directory.path, root)
+            if getattr(module, "RESUMES", True):
+                resume = resume_command(name, run_directory.path, root)
             if not run_directory.is_main_process:
                 output = stack.enter_context(open(run_directory.own / "output.log", "a", buffering=1, encoding="utf-8"))
                 stack.enter_context(contextlib.redirect_stdout(output))

@@ -35,7 +35,7 @@ EVEN = 8  # steps of an episode in which all texts have one length, so that a lo
 TELLING = 10  # episodes by chance that say how many earn something
 EARNING = 3  # episodes of a batch that earn something, where few do
 MOST_TURNS = 10  # of a dialog that a window holds
-SHORT = 8  # steps of an episode of texts that a window holds whole
+SHORT, WHOLE = 8, 2048  # steps of an episode of texts, and their tokens, that a window holds whole
 
 
 @dataclasses.dataclass(frozen=True)
@@ -163,7 +163,8 @@ def choices(
         Choice("agent.thought", thought, beginning),
         Choice("agent.list_actions", has_weights, f"{beginning}: a list of calls {'tells' if has_weights else 'says'} "
                f"{'it what there is' if has_weights else 'nothing to it'}"),
-        Choice("agent.max_steps", *_earlier_steps(config.agent.min_steps, limit, said, pictures)),
+        Choice("agent.max_steps",
+               *_earlier_steps(config.agent.min_steps, limit, said, pictures, min(MOST_TEXT, text) + answer)),
         Choice("agent.max_observation_tokens",
                _multiple(min(MOST_TEXT, max(text + 2 if even else text * 1.5, not pictures)), 4),
                f"{'each' if even else 'the longest'} text that was seen has {text} tokens"),
@@ -187,13 +188,17 @@ def choices(
     ]  # fmt: skip
 
 
-def _earlier_steps(least: int, limit: int, said: bool, pictures: bool) -> tuple[int, str]:
-    """That stand in a window before the one under way."""
+def _earlier_steps(least: int, limit: int, said: bool, pictures: bool, of_step: int) -> tuple[int, str]:
+    """That stand in a window before the one under way. `of_step`: the most tokens of text and answer that were seen."""
     if said:
         return max(least, min(limit, MOST_TURNS) - 1), "earlier turns of a dialog stand in a window"
-    if limit <= SHORT and not pictures:
-        return max(least, limit - 1), f"a window holds the whole of at most {limit} step{'s' * (limit != 1)}"
-    return least, f"a window for each of at most {limit} steps: what is shown must tell what to do"
+    at_most = f"an episode has at most {limit} step{'s' * (limit != 1)}"
+    if limit == 1:
+        return least, at_most
+    if limit <= SHORT and not pictures and limit * of_step <= WHOLE:
+        return max(least, limit - 1), f"{at_most}: all are seen"
+    why = "of pictures" if pictures else "too many to see all" if limit > SHORT else f"of up to {of_step} tokens"
+    return least, f"{at_most}, {why}: where earlier ones must be remembered, this flag is how many are seen"
 
 
 def _discount(config: Any, rewarded: float, limit: int, decisions: Callable[[], int]) -> tuple[float, str]:

@@ -277,7 +277,10 @@ class RunContext(RunSpec):
                 f"{stage}: {len(dropped)} tasks are left out, which their judge cannot tell: {', '.join(dropped[:5])}"
             )
         if tasks and not played:
-            raise InputError(f"All episodes of the stage {stage} were lost to sandbox or judge; see {folder}.")
+            raise InputError(
+                f"All {len(tasks) * samples} episodes of the stage {stage} were lost; see {folder}. "
+                f"The last one: {self.rollouts.last_loss:.1000}"
+            )
         return played
 
     def record(self, stage: str, result: Mapping[str, Any]) -> None:

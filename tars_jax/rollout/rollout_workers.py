@@ -60,6 +60,7 @@ class RolloutWorkers(abc.ABC):
         self._thread = threading.Thread(target=self._loop.run_forever, name="rollouts", daemon=True)
         self.runners_lost = 0
         self.unjudged = Unjudged()  # of what is streamed, or was played last
+        self.last_loss = ""  # why an episode was lost, of those that were played last
 
     @abc.abstractmethod
     async def _open(self) -> Sequence[EpisodeRunner]:
@@ -103,6 +104,7 @@ class RolloutWorkers(abc.ABC):
         with self._working(source, player) as running:
             running.result()
         self.unjudged = Unjudged.of(source.done.values())
+        self.last_loss = source.last_loss
         played = [trajectory for _, trajectory in sorted(source.done.items()) if trajectory.outcome.carries_reward]
         return [trajectory for trajectory in played if not self.unjudged.drops(trajectory.task)]
 

@@ -12,7 +12,7 @@ from tars_jax.environment import Task
 from tars_jax.rollout.ledger import trajectory_path
 from tars_jax.rollout.pool import RolloutPool
 from tars_jax.rollout.pool_config import WHOLE, Share
-from tars_jax.rollout.unjudged import Unjudged
+from tars_jax.rollout.unjudged import Unjudged, loss_of
 from tars_jax.trajectory import Outcome, Trajectory
 from tars_jax.trajectory.files import load_trajectory, save_trajectory
 
@@ -60,7 +60,8 @@ class ListSource:
     """A fixed list of tasks, each kept as a file when it is finished and not played again after a restart.
 
     Each task is played `samples` times: its episodes have numbers in a row and sample differently. Of several
-    processes that fill one folder each plays its `share` of the tasks.
+    processes that fill one folder each plays its `share` of the tasks. Where the first MOST_LOST episodes have
+    all failed, so would the others: `claim` raises InputError that says why the last one did.
     """
 
     def __init__(
@@ -80,10 +81,20 @@ class ListSource:
                 self.done[index] = load_trajectory(trajectory_path(folder, index))
         self._open = [index for index in reversed(own) if index not in self.done]
         self._in_flight: set[int] = set()
+        self._lost = 0  # in this process
+        self._told = any(each.outcome.carries_reward or each.cannot_say for each in self.done.values())
+
+    @property
+    def last_loss(self) -> str:
+        """Why the last episode failed that did; empty: none has."""
+        return next(filter(None, map(loss_of, reversed(self.done.values()))), "")
 
     def claim(self) -> Assignment | None:
         if not self._open:
             return None
+        if self._lost >= MOST_LOST and not self._told:
+            about = f"All of the first {self._lost} episodes were lost; see {self.folder}."
+            raise InputError(f"{about} The last one: {self.last_loss:.1000}")
         index = self._open.pop()
         self._in_flight.add(index)
         return Assignment(index, self._tasks[index // self.group_size], index % self.group_size)
@@ -94,6 +105,10 @@ class ListSource:
     def finish(self, index: int, trajectory: Trajectory) -> None:
         save_trajectory(trajectory_path(self.folder, index), trajectory)
         self.done[index] = trajectory
+        if trajectory.outcome.carries_reward or trajectory.cannot_say:
+            self._told = True
+        else:
+            self._lost += 1
         self._on_finish(len(self.done), trajectory)
         self._in_flight.remove(index)
 
@@ -130,7 +145,7 @@ class PoolSource:
     def claim(self) -> Assignment | None:
         if self._lost >= self.most_lost:
             raise InputError(
-                f"The last {self._lost} episodes in a row were lost to the sandbox; see {self.pool.folder}. "
+                f"The last {self._lost} episodes in a row were lost; see {self.pool.folder}. "
                 f"The last one: {self._reason:.1000}"
             )
         self.unjudged.require_admitted()
@@ -159,7 +174,7 @@ class PoolSource:
             return
         if trajectory.outcome is Outcome.FAILED:
             self._lost += 1
-            self._reason = "; ".join(trajectory.metadata.get("infrastructure_failures", [])[-1:])
+            self._reason = loss_of(trajectory)
         else:
             self._lost = 0
 

@@ -68,6 +68,13 @@ class Unjudged:
             )
 
 
+def loss_of(trajectory: Trajectory) -> str:
+    """Why an episode has failed, by the last attempt at it; empty: it has not."""
+    if trajectory.outcome.carries_reward:
+        return ""
+    return trajectory.cannot_say or "; ".join(trajectory.metadata.get("infrastructure_failures", [])[-1:])
+
+
 def judged_of(tally: Tally) -> dict[str, Any]:
     """What a stage's record says; nothing where no judge was asked."""
     judged = {judge: counts for judge, counts in tally.items() if judge}

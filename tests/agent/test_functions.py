@@ -246,7 +246,7 @@ def test_deep_and_long_arguments_are_errors() -> None:
         (ActionSpace("game", (), (Function("f", "", {}),)), "function f: .* of type object"),
         (
             ActionSpace("game", (), (Function("f", "", {"type": "object", "properties": {"a": {"type": "text"}}}),)),
-            "function f: parameters must be a JSON schema; 'text'",
+            "function f: parameters must be a JSON schema; got .*: 'text'",
         ),
         (
             ActionSpace("game", (), (Function("f", "", {"type": "object", "properties": {"a b": {}}}),)),

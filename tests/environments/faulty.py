@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import random
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -157,3 +158,35 @@ class Mute(Sound):
 
     def step(self, actions: Sequence[Any]) -> Transition:
         return Transition(self.seen())
+
+
+class Coin(Sound):
+    """Tosses a coin of its own, twenty times."""
+
+    def step(self, actions: Sequence[Any]) -> Transition:
+        transition = super().step(actions)
+        return dataclasses.replace(transition, reward=float(random.getrandbits(20)))
+
+
+class OutOfSteps(Sound):
+    """Takes three steps, of which it has two."""
+
+    max_steps = 2
+
+    def step(self, actions: Sequence[Any]) -> Transition:
+        transition = super().step(actions)
+        return dataclasses.replace(transition, success=bool(transition.success))
+
+
+class BadSchema(Sound):
+    """What can be called is not to be described so."""
+
+    action_space = ActionSpace("tools", functions=(Function("say", "Says.", {"type": "objekt"}),))
+
+
+class Turning(Sound):
+    """Its text has a mark that turns the direction of all behind it, and one that colors a terminal."""
+
+    def reset(self, task: Task) -> Observation:
+        super().reset(task)
+        return Observation(text=f"seed\u202e {task.seed} \x1b[31m")

@@ -166,7 +166,7 @@ def test_none_is_a_verdict_that_masks_the_episode() -> None:
 
 @pytest.mark.parametrize(
     ("name", "kind", "message"),
-    [("raising", JudgeUnavailable, "raising raised OSError: gone, the last of 3"),
+    [("raising", JudgeUnavailable, "raising raised OSError: gone .tests/judges/test_rewards.py:[0-9]+., the last of 3"),
      ("not_a_number", UnreadableVerdict, "not_a_number raised UnreadableVerdict: it returned nan")],
 )  # fmt: skip
 def test_what_fails_is_asked_again_and_is_infrastructure(

@@ -75,6 +75,14 @@ class Rare(Long):
         return Transition(transition.observation, float(transition.terminated and self.earns), transition.terminated)
 
 
+class Wordy(Long):
+    """Of more text than a window should hold twice."""
+
+    def reset(self, task: Any) -> Observation:
+        super().reset(task)
+        return Observation(text="many words " * 800)
+
+
 def brief(observation: Observation, rng: Any, skill: float) -> Any:
     """A player of one's own."""
     from tars_jax.tasks.games.moves import Move
@@ -130,7 +138,10 @@ def test_from_random_weights_nothing_is_thought_and_budgets_follow_from_an_episo
 def test_a_window_holds_a_short_episode_whole() -> None:
     kept = {limit: values_of("Long", f"task.max_steps={limit}")["agent.max_steps"] for limit in (1, 2, 8, 9)}
     assert {limit: choice.value for limit, choice in kept.items()} == {1: 0, 2: 1, 8: 7, 9: 0}
-    assert "the whole of at most 2 steps" in kept[2].reason and "at most 9 steps" in kept[9].reason
+    assert kept[2].reason == "an episode has at most 2 steps: all are seen"
+    assert kept[9].reason.startswith("an episode has at most 9 steps, too many to see all: where earlier ones must be")
+    wordy = values_of("Wordy", "task.max_steps=2")["agent.max_steps"]
+    assert wordy.value == 0 and "at most 2 steps, of up to 1" in wordy.reason
 
 
 def test_the_reason_of_a_limit_is_true() -> None:

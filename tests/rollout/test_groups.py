@@ -121,7 +121,10 @@ def test_a_group_that_cannot_be_judged_has_failed_and_carries_no_reward(
     assert play(tmp_path, tasks(1, rewards={f"{HERE}away": 1.0}), 1) == []
     lost = [load_trajectory(path) for path in sorted(tmp_path.glob("*.trajectory"))]
     assert [each.outcome for each in lost] == [Outcome.FAILED] * 4
-    assert all("away raised OSError: gone" in each.metadata["infrastructure_failures"][0] for each in lost)
+    assert all(
+        "away raised OSError: gone (tests/rollout/test_groups.py:" in each.metadata["infrastructure_failures"][0]
+        for each in lost
+    )
 
 
 def test_a_member_that_failed_holds_nobody_up(tmp_path: Path) -> None:

@@ -71,12 +71,25 @@ def player(*_: Any) -> Any:
     raise AssertionError("nobody is asked")
 
 
+def test_a_stage_whose_every_episode_is_lost_knows_why(tmp_path: Path) -> None:
+    with Played(lost) as crew:
+        assert crew.play(TASKS[:1], player, tmp_path) == [] and "no maze of size 6" in crew.last_loss
+
+
+def test_a_list_whose_first_episodes_are_all_lost_is_not_played_to_its_end(tmp_path: Path) -> None:
+    with Played(lost) as crew, pytest.raises(ExceptionGroup) as error:
+        crew.play(TASKS[:1] * 200, player, tmp_path)
+    sentence = error.value.exceptions[0]
+    assert isinstance(sentence, InputError) and "no maze of size 6" in str(sentence)
+    assert 64 <= len(list(tmp_path.glob("*.trajectory"))) < 70
+
+
 def test_a_stream_whose_every_episode_is_lost_ends_and_says_why(tmp_path: Path) -> None:
     pool = RolloutPool(tmp_path, PoolConfig(min_batch=2, max_staleness=0))
     with Played(lost) as crew, crew.streaming(pool, lambda group: TASKS[0], player, lambda: 0) as running:
         error = running.exception(30)
     assert isinstance(error, ExceptionGroup) and error.subgroup(InputError)
-    assert "64 episodes in a row were lost to the sandbox" in str(error.exceptions[0])
+    assert "64 episodes in a row were lost;" in str(error.exceptions[0])
     assert "page: no maze of size 6" in str(error.exceptions[0])
     assert pool.counts() == {"requeued": 0, "in_flight": 0, "ready": 0, "consumed": 0, "filtered": 0, "failed": 64}
 

@@ -7,15 +7,16 @@ import dataclasses
 import time
 from collections.abc import Callable, Sequence
 
+from tars_jax.agent.grammar_plain import PLAIN
 from tars_jax.environment import EnvironmentFailure, Observation, Task
 from tars_jax.envs.checked import CheckedEnvironment
 from tars_jax.evaluation.trial import findings
 from tars_jax.evaluation.trial.calls import Call, calls_of, unknown_call
 from tars_jax.evaluation.trial.findings import LOOK, OK, WRONG, Finding, counted, quoted
-from tars_jax.evaluation.trial.played import Played, Subject, begin, play, repeat
+from tars_jax.evaluation.trial.played import Played, Subject, begin, play, repeat, step
 from tars_jax.rollout.players import Player, random_player, reference_player
 
-REPEATED = 64  # turns of an episode that are played again
+AGAIN = 2  # times that an episode is played again where it was played, besides once anew
 CLOSING_S = 10.0  # at least
 MOST_SENTENCES = 3  # of calls that failed
 PARTS = ("played", "played again", "more seeds", "other calls", "closed")  # of a trial, in order
@@ -27,6 +28,7 @@ class Limits:
 
     says_limit: bool = True  # the environment says its step limit itself, or the user does
     observation_tokens: int = 0  # of a text, in a window; 0: as many as it takes
+    trained_tokens: int = 1024  # of a text, in a window of `train`, unless it is told another number
     image_tokens: Callable[[int, int], int] = lambda height, width: 1  # of a picture in a window
     preset: str = "nano"  # whose tokens these are
     episodes: int = 8  # that are played, the first one included
@@ -67,13 +69,14 @@ async def try_environment(
         on_played(played)
         on_part(1)
         end = time.monotonic() + limits.seconds
-        found += await _again(environment, other, played)
+        found += await _again(environment, other, played, end)
         on_part(2)
-        more, unbegun = await _more(subject, other, task, limits, end)
-        found += unbegun
-        found += await _by_reference(subject, other, task) if subject.spec.reference is not None else []
+        differs = any(finding.level != OK for finding in found)
+        more, of_more = await _more(subject, other, task, limits, end, compares=not differs)
+        found += of_more
+        found += await _by_reference(subject, other, played) if subject.spec.reference is not None else []
         on_part(3)
-        found += await _called(other, played, end)
+        found += await _called(other, played, subject.agent.grammar, end)
         on_part(4)
     finally:
         closed = [await _closed(each, patience) for each in (environment, other)]
@@ -92,58 +95,66 @@ def _told(played: Sequence[Played], subject: Subject, limits: Limits) -> list[Fi
     return [
         *findings.of_failures(played),
         *findings.of_threshold(first, subject.spec),
-        *findings.of_success(played),
+        *findings.of_judge(played),
+        *findings.of_success(played, subject.spec.reference is not None),
         *findings.of_pictures(played),
-        *findings.of_text(texts, limits.observation_tokens),
+        *findings.of_text(texts, limits.observation_tokens, limits.trained_tokens),
         *findings.of_instruction(played),
         *findings.of_reading(played),
         *findings.of_effect(first),
         *findings.of_limit(played, limits.says_limit),
-        *findings.of_seeds(played),
+        *(findings.of_seeds(played) if subject.spec.levels is None else findings.of_records(subject.spec.levels)),
         *findings.of_time(played, tokens, limits.preset),
     ]
 
 
-async def _again(environment: CheckedEnvironment, other: CheckedEnvironment, played: Played) -> list[Finding]:
-    done = played.done[:REPEATED]
+async def _again(
+    environment: CheckedEnvironment, other: CheckedEnvironment, played: Played, end: float
+) -> list[Finding]:
+    done, times = played.done, 0 if played.failure else AGAIN
     try:
-        again = None if played.failure else await repeat(environment, played.task, done)
-        return findings.same_by_seed(played, again, await repeat(other, played.task, done))
+        again = [await repeat(environment, played.task, done, end) for _ in range(times)]
+        return findings.same_by_seed(played, again, await repeat(other, played.task, done, end))
     except EnvironmentFailure as failure:
         return [Finding(WRONG, "reset", f"It cannot begin the same task again: {failure}.")]
 
 
 async def _more(
-    subject: Subject, environment: CheckedEnvironment, task: Task, limits: Limits, end: float
+    subject: Subject, environment: CheckedEnvironment, task: Task, limits: Limits, end: float, compares: bool
 ) -> tuple[list[Played], list[Finding]]:
     """Episodes by chance of further seeds (even ones where that of the task is, as training has them), and what is to
-    be said of those that did not begin."""
-    player, more, unbegun = random_player(subject.writer, subject.agent.grammar), list[Played](), list[Finding]()
+    be said of those that did not begin, or, with `compares`, went elsewhere when they were played again."""
+    player, more, found = random_player(subject.writer, subject.agent.grammar), list[Played](), list[Finding]()
     for number in range(1, limits.episodes):
-        if time.monotonic() > end:
+        if time.monotonic() > end or any(each.unjudged for each in more):
             break
         other = dataclasses.replace(task, seed=task.seed + 2 * number, id=f"{task.id}-{number}")
         try:
             more.append(await play(subject, environment, other, player))
+            if compares and not found and not more[-1].failure:
+                found = findings.same_in_turn(more[-1], await repeat(environment, other, more[-1].done, end))
         except EnvironmentFailure as failure:
-            unbegun = [Finding(WRONG, "reset", f"Seed {other.seed} cannot begin: {failure}.")]
-    return more, unbegun
+            found = [Finding(WRONG, "reset", f"Seed {other.seed} cannot begin: {failure}.")]
+    return more, found
 
 
-async def _by_reference(subject: Subject, environment: CheckedEnvironment, task: Task) -> list[Finding]:
-    player = reference_player(subject.writer, subject.agent.grammar, 1.0)
+async def _by_reference(subject: Subject, environment: CheckedEnvironment, first: Played) -> list[Finding]:
+    player, task = reference_player(subject.writer, subject.agent.grammar, 1.0), first.task
     try:
         played = await play(subject, environment, task, player)
     except EnvironmentFailure as failure:
         return [Finding(WRONG, "reference", f"Its reference player cannot begin seed {task.seed}: {failure}.")]
-    return findings.of_reference(played.success, task)
+    return findings.of_reference(played) if subject.judge is None else findings.of_judged(played, first)
 
 
-async def _called(environment: CheckedEnvironment, played: Played, end: float) -> list[Finding]:
+async def _called(environment: CheckedEnvironment, played: Played, grammar: str, end: float) -> list[Finding]:
     calls = calls_of(played.space)
     refused = [call for call in calls if call.refused]
-    found = [Finding(OK, "calls", f"An unknown call changes nothing, and is answered: {unknown_call(played.space)}.")]
-    if refused:
+    found = list[Finding]()
+    if grammar != PLAIN:  # in which whatever is said is the answer
+        unknown = f"An unknown call changes nothing, and is answered: {unknown_call(played.space)}."
+        found.append(Finding(OK, "calls", unknown))
+    if refused and grammar != PLAIN:
         words = f"{counted(len(refused), 'malformed call')} did not come through its schema"
         found.append(Finding(OK, "calls", f"{words}, such as {quoted(refused[0].written)}: {refused[0].refused}."))
     through = [call for call in calls if not call.refused]
@@ -174,7 +185,7 @@ async def _carried_out(
         try:
             if not running:
                 await begin(environment, task)
-            transition = await environment.step([call.action])
+            transition = await step(environment, [call.action])
             running = not (transition.terminated or transition.truncated)
         except EnvironmentFailure as failure:
             failures.append((call, str(failure)))

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tars_jax.environment import Observation, Task, Transition
-from tars_jax.envs.spec import EnvironmentSpec
+from tars_jax.environment import Observation, Transition
+from tars_jax.envs.spec import EnvironmentSpec, Levels
 from tars_jax.evaluation.trial.played import Played
 
 OK, LOOK, WRONG = "ok", "look", "wrong"  # as it should be; for somebody to think about; to be mended
@@ -73,7 +73,7 @@ def parted(one: Played, other: Played) -> tuple[int, str]:
     return 0, ""
 
 
-def same_by_seed(played: Played, again: Played | None, anew: Played) -> list[Finding]:
+def same_by_seed(played: Played, again: Sequence[Played], anew: Played) -> list[Finding]:
     """`again`: the same task and actions in the environment that has played before; `anew`: in a new one."""
     seed = played.task.seed
     if said := difference(played.first, anew.first):
@@ -81,25 +81,33 @@ def same_by_seed(played: Played, again: Played | None, anew: Played) -> list[Fin
     if played.instruction != anew.instruction:
         both = f"{quoted(played.instruction)} and {quoted(anew.instruction)}"
         return [Finding(WRONG, "seed", f"The task of seed {seed} has two instructions, {both}.")]
-    if again is not None and (said := difference(played.first, again.first)):
+    if said := next(filter(None, (difference(played.first, each.first) for each in again)), ""):
         return [Finding(WRONG, "reset", f"A reset does not clean: after an episode, seed {seed} begins with {said}.")]
-    times = 2 if again is None else 3
+    times = 2 + len(again)
     found = [Finding(OK, "seed", f"Seed {seed} begins the same {times} times, byte for byte, as seen and as asked.")]
     if played.first.screenshot != anew.first.screenshot:
         found = [Finding(OK, "seed", f"Seed {seed} begins with the same pixels {times} times, in other bytes.")]
     step, said = parted(played, anew)
     if step:
         words = f"The same actions lead elsewhere in a new environment, from step {step} on: {said}."
-        return [*found, Finding(LOOK, "seed", words)]
-    if again is not None:
-        step, said = parted(played, again)
+        return [*found, Finding(LOOK, "seed", f"{words} Is all that is drawn drawn from the task's seed?")]
+    for each in again:
+        step, said = parted(played, each)
         if step:
-            words = f"A reset does not clean: after an episode, the same actions lead elsewhere from step {step} on: "
+            words = "A reset does not clean, or something is drawn without the task's seed: after an episode, the same "
+            words += f"actions lead elsewhere from step {step} on: "
             return [*found, Finding(WRONG, "reset", f"{words}{said}.")]
     if anew.transitions:
         steps = counted(len(anew.transitions), "step")
-        found.append(Finding(OK, "seed", f"The same actions lead to the same, {steps} long."))
+        found.append(Finding(OK, "seed", f"The same actions lead to the same {times} times, {steps} long."))
     return found
+
+
+def same_in_turn(played: Played, again: Played) -> list[Finding]:
+    """The same actions again of a further seed, in the same environment."""
+    step, said = parted(played, again)
+    words = f"Seed {played.task.seed}: the same actions lead elsewhere from step {step} on: {said}."
+    return [Finding(WRONG, "seed", f"{words} Is all that is drawn drawn from the task's seed?")] if step else []
 
 
 def of_seeds(played: Sequence[Played]) -> list[Finding]:
@@ -110,6 +118,13 @@ def of_seeds(played: Sequence[Played]) -> list[Finding]:
     if len(begun) == 1:
         return [Finding(LOOK, "seeds", f"All of {len(played)} seeds begin alike: is the task's seed used?")]
     return [Finding(OK, "seeds", f"{len(played)} seeds begin in {len(begun)} ways.")]
+
+
+def of_records(levels: Levels) -> list[Finding]:
+    """How many tasks there are, where they are counted."""
+    train, held_out = (levels.count(split) for split in ("train", "eval"))
+    said = f"{counted(train, 'record')} to train on, {held_out} held out for evaluation."
+    return [Finding(OK if train > 1 and held_out else LOOK, "records", said)]
 
 
 def of_failures(played: Sequence[Played]) -> list[Finding]:
@@ -130,9 +145,10 @@ def of_pictures(played: Sequence[Played]) -> list[Finding]:
     return []
 
 
-def of_text(tokens: Sequence[Sequence[int]], bound: int) -> list[Finding]:
+def of_text(tokens: Sequence[Sequence[int]], bound: int, most: int) -> list[Finding]:
     """`tokens`: of the text of each observation, by episode. `bound`: what a window holds of each; 0: as much as it
-    takes. A task whose first text is cut cannot be read; what programs say without end may well be cut."""
+    takes, but at most `most` unless told. A task whose first text is cut cannot be read; what programs say without end
+    may well be cut."""
     every = [count for episode in tokens for count in episode]
     longest = max(every, default=0)
     if not longest:
@@ -143,14 +159,25 @@ def of_text(tokens: Sequence[Sequence[int]], bound: int) -> list[Finding]:
         level = WRONG if any(episode[0] > bound for episode in tokens) else LOOK
         words = f"A window cuts the text of {over} of {observations} to {bound} tokens; the longest takes {longest}"
         return [Finding(level, "text", f"{words}: --config.agent.max_observation_tokens={longest}.")]
+    if not bound and longest > most:
+        words = f"The longest text of {observations} takes {longest:,} tokens: `train` cuts it to {most:,}, and with "
+        words += (
+            f"--config.agent.max_observation_tokens={longest} the policy computes {longest / most:.1f} times as many"
+        )
+        return [Finding(LOOK, "text", f"{words}, in each step that shows it.")]
     return [Finding(OK, "text", f"The longest text of {observations} takes {longest} tokens.")]
 
 
-def of_success(played: Sequence[Played]) -> list[Finding]:
-    """Whether success is told, and goes with the rewards."""
+def of_success(played: Sequence[Played], has_reference: bool) -> list[Finding]:
+    """Whether success is told, can be had, and goes with the rewards."""
     ended = [each for each in played if each.trajectory is not None]
     told = [each for each in ended if each.success is not None]
     if ended and not told:
+        judged = [each.trajectory for each in ended if each.trajectory and "judge" in each.trajectory.metadata]
+        if judged:
+            if all(each.cannot_say for each in judged):
+                return []
+            return [Finding(OK, "success", "Its reward functions give no verdict: rewards alone tell.")]
         by = ended[0].task.verification.by
         if by == "judge":
             return [Finding(OK, "success", "A judge says what success is.")]
@@ -160,8 +187,12 @@ def of_success(played: Sequence[Played]) -> list[Finding]:
     if solved and failed and max(failed) > min(solved):
         words = f"an episode that failed has a return of {max(failed):g}, one that succeeded {min(solved):g}"
         return [Finding(WRONG, "success", f"Success contradicts the rewards: {words}.")]
-    if solved and not any(transition.reward > 0 for each in told for transition in each.transitions):
+    if solved and not any(step.reward > 0 for each in told if each.trajectory for step in each.trajectory.steps):
         return [Finding(LOOK, "success", f"It says success at a return of {max(solved):g}: no reward was above 0.")]
+    if told and not solved and not has_reference:
+        limit = counted(played[0].task.max_steps, "step")
+        words = f"None of {counted(len(told), 'episode')} ended with success, within {limit}"
+        return [Finding(LOOK, "success", f"{words}: nobody has shown that it can be had.")]
     if told:
         return [Finding(OK, "success", f"{len(solved)} of {counted(len(told), 'episode')} ended with success.")]
     return []
@@ -207,14 +238,52 @@ def of_reading(played: Sequence[Played]) -> list[Finding]:
         return []
     turns = sum(len(each.turns) for each in played)
     answer, why = quoted(refused[0].response.strip()), refused[0].refused
+    if all(turn.refused for turn in played[0].turns):
+        words = (
+            f"None of {counted(len(played[0].turns), 'answer')} of the player could be read, such as {answer}: {why}"
+        )
+        return [Finding(WRONG, "answers", f"{words}.")]
     return [Finding(LOOK, "answers", f"{len(refused)} of {turns} answers could not be read, such as {answer}: {why}.")]
 
 
-def of_reference(solved: bool | None, task: Task) -> list[Finding]:
-    if solved:
-        return [Finding(OK, "reference", f"Its reference player solves seed {task.seed}.")]
-    said = "fails" if solved is False else "is not said to solve"
-    return [Finding(WRONG, "reference", f"Its reference player {said} seed {task.seed}.")]
+def of_reference(played: Played) -> list[Finding]:
+    seed = played.task.seed
+    if played.success:
+        return [Finding(OK, "reference", f"Its reference player solves seed {seed}.")]
+    said = "fails" if played.success is False else "is not said to solve"
+    return [Finding(WRONG, "reference", f"Its reference player {said} seed {seed}.")]
+
+
+def of_judged(shown: Played, played: Played) -> list[Finding]:
+    """What a judge says of the reference player's episode, such as a record's own answer, and of the one that was shown
+    of the same task."""
+    found = of_judge([shown])
+    if shown.trajectory is None or found:
+        return found or of_failures([shown])
+    earned = _earned(shown)
+    by_other = f" The episode that is shown earns {_earned(played)}." if played.trajectory else ""
+    told = {True: ", with success", False: ", without success", None: ""}[shown.success]
+    sentence = f"Its reference player earns {earned} of seed {shown.task.seed}{told}.{by_other}"
+    less = played.trajectory is not None and not played.unjudged and shown.total < played.total
+    return [Finding(LOOK if shown.success is False or less else OK, "reference", sentence)]
+
+
+def of_judge(played: Sequence[Played]) -> list[Finding]:
+    """Whether its judge says something of its episodes."""
+    found, of = list[Finding](), counted(len(played), "episode")
+    if failed := [each.unjudged for each in played if each.unjudged]:
+        found.append(Finding(WRONG, "judge", f"{len(failed)} of {of} could not be judged: {failed[0]}."))
+    if untold := [each.trajectory.cannot_say for each in played if each.trajectory and each.trajectory.cannot_say]:
+        words = f"Of {len(untold)} of {of} its judge cannot say, and they count nowhere: {untold[0]}."
+        found.append(Finding(LOOK, "judge", words))
+    return found
+
+
+def _earned(played: Played) -> str:
+    """The return, and the value of each reward function of it."""
+    values = {} if played.trajectory is None else played.trajectory.metadata.get("rewards", {})
+    listed = ", ".join(f"{name} {value:.3g}" for name, value in values.items())
+    return f"{played.total:.3g}{f' ({listed})' * bool(listed)}"
 
 
 def of_time(played: Sequence[Played], tokens: Sequence[tuple[int, int]], preset: str) -> list[Finding]:

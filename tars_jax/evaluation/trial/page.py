@@ -24,7 +24,7 @@ def render_trial(title: str, subtitle: str, trial: Trial) -> str:
         episode = f"<pre>{html.escape(transcript(played))}</pre>"
     parts = (
         f'<section class="headline {kind}"><p class="verdict">{html.escape(verdict)}</p></section>',
-        f'<section class="parts"><h2>What was found</h2><table>{_rows(trial.findings)}</table></section>',
+        f'<section class="parts findings"><h2>What was found</h2><table>{_rows(trial.findings)}</table></section>',
         '<section class="replays"><h2>One episode</h2>'
         f'<p class="note">{html.escape(ending(played))}</p>{episode}</section>',
     )
@@ -44,6 +44,6 @@ def verdict_of(trial: Trial) -> tuple[str, str]:
 def _rows(findings: Sequence[Finding]) -> str:
     return "".join(
         f'<tr class="{_KIND[finding.level]}"><td style="white-space: nowrap">{html.escape(finding.about)}</td>'
-        f"<td>{html.escape(finding.sentence)}</td><td>{finding.level}</td></tr>"
+        f'<td><bdi>{html.escape(finding.sentence)}</bdi></td><td style="white-space: nowrap">{finding.level}</td></tr>'
         for finding in findings
     )

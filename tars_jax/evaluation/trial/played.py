@@ -9,14 +9,20 @@ from typing import Any
 
 import numpy as np
 
+from tars_jax.agent.grammar_text import format_call
 from tars_jax.agent.loop import AgentConfig, PolicySession, play_episode
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.agent.window import Sampled
 from tars_jax.environment import ActionSpace, EnvironmentFailure, Observation, Task, Transition
 from tars_jax.envs.checked import CheckedEnvironment
 from tars_jax.envs.registry import EnvironmentResources, EnvironmentSpec
+from tars_jax.judges import Judge, JudgeFailure
+from tars_jax.judges.rewards import judged_together
 from tars_jax.rollout.players import Player, PrivilegedEnvironment
+from tars_jax.training.progress import working
 from tars_jax.trajectory import Trajectory
+
+REPEATED = 64  # turns of an episode that are played again, whatever time they take
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,6 +33,7 @@ class Subject:
     resources: EnvironmentResources
     writer: PromptWriter
     agent: AgentConfig
+    judge: Judge | None = None  # of whole episodes, such as a rubric; None: the environment tells itself
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,6 +60,7 @@ class Played:
     turns: tuple[Turn, ...]
     trajectory: Trajectory | None  # None where the environment failed
     failure: str = ""  # how
+    unjudged: str = ""  # how its judge failed
 
     @property
     def observations(self) -> list[Observation]:
@@ -70,7 +78,9 @@ class Played:
 
     @property
     def total(self) -> float:
-        """The return."""
+        """The return; a judge's, where there is one."""
+        if self.trajectory is not None:
+            return self.trajectory.reward
         return sum(transition.reward for transition in self.transitions)
 
     @property
@@ -100,7 +110,7 @@ class _Witness:
     async def step(self, actions: Sequence[Any]) -> Transition:
         self.turns[-1] = turn = dataclasses.replace(self.turns[-1], actions=tuple(actions))
         start = time.perf_counter()
-        transition = await self._environment.step(actions)
+        transition = await step(self._environment, actions)
         took = time.perf_counter() - start
         self.turns[-1] = dataclasses.replace(turn, transition=transition, seconds=took)
         self._seen = transition.observation
@@ -115,8 +125,15 @@ class _Witness:
 async def begin(environment: CheckedEnvironment, task: Task) -> tuple[Observation, float]:
     """The first observation, and the seconds that it took. Raises EnvironmentFailure, InputError."""
     start = time.perf_counter()
-    first = await environment.reset(task)
+    with working(f"waiting for its reset, seed {task.seed}:"):
+        first = await environment.reset(task)
     return first, time.perf_counter() - start
+
+
+async def step(environment: CheckedEnvironment, actions: Sequence[Any]) -> Transition:
+    """As the environment's own; one that takes long is said to be waited for."""
+    with working(f"waiting for its step {', '.join(map(format_call, actions))[:80]}:"):
+        return await environment.step(actions)
 
 
 async def play(subject: Subject, environment: CheckedEnvironment, task: Task, player: Player) -> Played:
@@ -125,7 +142,7 @@ async def play(subject: Subject, environment: CheckedEnvironment, task: Task, pl
     witness = _Witness(environment, first, subject.writer)
     privileged = PrivilegedEnvironment(witness, first, environment.action_space)
     played = Played(task, environment.instruction or task.instruction, environment.action_space, first, took, (), None)
-    trajectory, failure = None, ""
+    trajectory, failure, unjudged = None, "", ""
     try:
         async with player(privileged, task) as policy:
             trajectory = await play_episode(
@@ -140,19 +157,27 @@ async def play(subject: Subject, environment: CheckedEnvironment, task: Task, pl
                 space=played.space,
                 refused=witness.refuse,
             )
+        if subject.judge is not None:
+            with working(f"waiting for the judge {subject.judge.name}:"):
+                (trajectory,) = await judged_together([await subject.judge.judged(trajectory, task)])
     except EnvironmentFailure as error:
         failure = str(error)
-    return dataclasses.replace(played, turns=tuple(witness.turns), trajectory=trajectory, failure=failure)
+    except JudgeFailure as error:
+        unjudged = str(error)
+    turns = tuple(witness.turns)
+    return dataclasses.replace(played, turns=turns, trajectory=trajectory, failure=failure, unjudged=unjudged)
 
 
-async def repeat(environment: CheckedEnvironment, task: Task, done: Sequence[Sequence[Any]]) -> Played:
-    """The same actions again, until the episode ends. Raises as `play`."""
+async def repeat(environment: CheckedEnvironment, task: Task, done: Sequence[Sequence[Any]], end: float) -> Played:
+    """The same actions again, until the episode ends; of many, those for which there is time. Raises as `play`."""
     first, took = await begin(environment, task)
     turns, seen, failure = list[Turn](), first, ""
-    for actions in done:
+    for number, actions in enumerate(done):
+        if number >= REPEATED and time.monotonic() > end:
+            break
         start = time.perf_counter()
         try:
-            transition = await environment.step(actions)
+            transition = await step(environment, actions)
         except EnvironmentFailure as error:
             failure = str(error)
             break

@@ -12,6 +12,7 @@ from tars_jax.evaluation.trial.played import Played, Turn
 WIDTH = 118
 FIRST_TURNS, LAST_TURNS = 12, 4  # shown of a longer episode
 MOST_LINES, MOST_CHARACTERS = 12, 1_500  # of a text; the page has all of it
+_JOINERS = "\t\u200c\u200d"  # of letters and emoji
 MARKS = {OK: "  ok    ", LOOK: "  look  ", WRONG: "  WRONG "}
 
 
@@ -73,9 +74,14 @@ def _shown(observation: Observation) -> str:
     return "\n".join(parts)
 
 
+def _printable(line: str) -> str:
+    """What a terminal would obey, such as a color or a mark that turns the direction of all behind it, is spelled."""
+    return "".join(each if each.isprintable() or each in _JOINERS else ascii(each)[1:-1] for each in line)
+
+
 def _labelled(label: str, text: str) -> Iterator[str]:
     """The text behind its label, lines under each other; one that is long is cut."""
-    lines = text[:MOST_CHARACTERS].splitlines() or [""]
+    lines = [*map(_printable, text[:MOST_CHARACTERS].splitlines())] or [""]
     cut = len(text) > MOST_CHARACTERS or len(lines) > MOST_LINES
     wrapped = [part for line in lines[:MOST_LINES] for part in textwrap.wrap(line, WIDTH - 15) or [""]]
     shown = [*wrapped, f"[... {counted(len(text), 'character')} in all]"] if cut else wrapped

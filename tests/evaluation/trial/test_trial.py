@@ -1,10 +1,12 @@
 """What `try` says of an environment: nothing wrong of a sound one, and of each faulty one its fault, with the value."""
 
 import asyncio
+import dataclasses
 
 import numpy as np
 import pytest
 
+from tars_jax import InputError
 from tars_jax.agent.loop import AgentConfig
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.environment import ActionSpace, EnvironmentFailure, Function, Observation, Task
@@ -38,8 +40,8 @@ def test_of_a_sound_environment_nothing_is_wrong() -> None:
     trial = tried("Sound")
     assert sentences(trial, WRONG) == sentences(trial, LOOK) == []
     said = sentences(trial, OK)
-    assert "Seed 0 begins the same 3 times, byte for byte, as seen and as asked." in said
-    assert "The same actions lead to the same, 3 steps long." in said
+    assert "Seed 0 begins the same 4 times, byte for byte, as seen and as asked." in said
+    assert "The same actions lead to the same 4 times, 3 steps long." in said
     assert "4 of 4 episodes ended with success." in said
     assert "4 seeds begin in 4 ways." in said
     assert any(each.startswith("A reset takes ") and "(medians of 4 and 12)" in each for each in said)
@@ -57,8 +59,8 @@ def test_of_a_sound_environment_nothing_is_wrong() -> None:
         ),
         (
             "LeakyReward",
-            "A reset does not clean: after an episode, the same actions lead elsewhere from step 3 on: "
-            "reward 1.0 and 0.0.",
+            "A reset does not clean, or something is drawn without the task's seed: after an episode, the same actions "
+            "lead elsewhere from step 3 on: reward 1.0 and 0.0.",
         ),
         (
             "OutOfReach",
@@ -70,7 +72,7 @@ def test_of_a_sound_environment_nothing_is_wrong() -> None:
         ("Infinite", "reward that a step of tests.environments.faulty:Infinite gives must be a finite number; got inf"),
         ("Contrary", "an episode that failed has a return of 4, one that succeeded 1."),
         ("Unguarded", "\"say(word='')\" fits its schema, and fails: step of tests.environments.faulty:Unguarded raised "
-                      "IndexError: string index out of range."),
+                      "IndexError: string index out of range (tests/environments/faulty.py:"),
         ("Hanging", "`close` fails: close of tests.environments.faulty:Hanging took more than 0.2 s."),
     ],
 )  # fmt: skip
@@ -88,6 +90,38 @@ def test_what_somebody_has_to_think_about() -> None:
         "No episode ended by itself: all 4 ran into a limit, 5 steps at most.",
         "All of 4 seeds begin alike: is the task's seed used?",
     ]
+
+
+def test_a_coin_that_no_seed_tosses_is_found() -> None:
+    assert any("same actions lead elsewhere" in finding.sentence for finding in tried("Coin").findings)
+
+
+def test_a_success_that_nobody_has_had_is_looked_at() -> None:
+    trial = tried("OutOfSteps")
+    assert sentences(trial, WRONG) == []
+    assert "None of 4 episodes ended with success, within 2 steps: nobody has shown that it can be had." in sentences(
+        trial, LOOK
+    )
+
+
+def test_a_text_that_training_cuts_says_what_it_costs() -> None:
+    trial = tried("LongAnswer", dataclasses.replace(LIMITS, observation_tokens=0, trained_tokens=100))
+    (said,) = sentences(trial, LOOK)
+    assert "`train` cuts it to 100, and with --config.agent.max_observation_tokens=" in said
+    assert (
+        sentences(tried("LongAnswer", dataclasses.replace(LIMITS, observation_tokens=0, trained_tokens=2000)), LOOK)
+        == []
+    )
+
+
+def test_a_schema_that_is_none_is_refused() -> None:
+    with pytest.raises(InputError, match="function say: parameters must be a JSON schema of type object; got "):
+        tried("BadSchema")
+
+
+def test_what_a_terminal_would_obey_is_spelled() -> None:
+    trial = tried("Turning")
+    assert "seed\\u202e 0 \\x1b[31m" in transcript(trial.played) and "\u202e" not in transcript(trial.played)
 
 
 def test_a_long_text_that_is_no_task_may_be_cut() -> None:

@@ -57,7 +57,7 @@ def test_a_finding_that_is_wrong_is_the_exit_code(tmp_path: Path, capsys: pytest
     assert f"{SOUND}, seed 0, at most 5 steps, played by chance\n" in said and "\nNothing was found wrong.\n" in said
     assert tried(tmp_path / "b", name="tests.environments.faulty:LeakyReward") == 1
     said = capsys.readouterr().out
-    assert "\n  WRONG A reset does not clean: " in said and "\n1 to be mended, 0 to be looked at.\n" in said
+    assert "\n  WRONG A reset does not clean, or " in said and "\n1 to be mended, 0 to be looked at.\n" in said
     result = json.loads((tmp_path / "b" / "result.json").read_text())
     assert result["wrong"] == 1 and result["findings"][0]["about"] == "reset"
     assert "1 to be mended" in (tmp_path / "b" / "report.html").read_text()
@@ -71,10 +71,11 @@ def test_an_endpoint_plays_and_is_told_how(tmp_path: Path, capsys: pytest.Captur
     assert "The episode is over (finished) after 3 turns, with success; its return is 1." in said
     assert len(asked) == 3 and "say(word=" in asked[0] and "Say it three times." in asked[0]
     with endpoint("I would rather not.") as (address, asked):
-        assert tried(tmp_path / "b", f"player={address}", "model=somebody") == 0
+        assert tried(tmp_path / "b", f"player={address}", "model=somebody") == 1
     said = " ".join(capsys.readouterr().out.split())
-    assert "2 of 2 answers could not be read" not in said  # those of chance count, too
-    assert "2 of 5 answers could not be read, such as 'I would rather not.': there is no 'Action:'." in said
+    assert (
+        "None of 2 answers of the player could be read, such as 'I would rather not.': there is no 'Action:'." in said
+    )
     assert "The episode is over (rejected) after 2 turns, without success" in said
 
 
@@ -95,3 +96,48 @@ def test_what_cannot_be_tried_is_a_sentence(
     assert tried(tmp_path / "run", *flags) == 2
     assert capsys.readouterr().err.startswith(sentence)
     assert not (tmp_path / "run").exists()
+
+
+def records() -> list[dict[str, str]]:
+    return [{"prompt": f"{number} + 1 =", "answer": str(number + 1)} for number in range(40)]
+
+
+def exact(completion: str, answer: str) -> bool:
+    return completion.strip() == answer
+
+
+def rarest(completions: list[str]) -> list[float]:
+    return [0.5 for _ in completions]
+
+
+def raising(completion: str) -> float:
+    return float(completion[10_000])
+
+
+def asks_for_more(completion: str, explanation: str) -> float:
+    return 0.0
+
+
+def of_records(run: Path, *functions: str) -> int:
+    rewards = {f"{__name__}:{name}": 1.0 for name in functions}
+    options = {"data": f"{__name__}:records", **({"rewards": rewards} if rewards else {})}
+    return tried(run, f"environment_options={json.dumps(options)}", name="prompts")
+
+
+def test_a_rubric_is_asked_about_the_records_own_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert of_records(tmp_path / "rubric", "exact", "rarest") == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "says Action" not in said and "Nothing was found wrong." in said
+    assert "Its reference player earns 1.5 (exact 1, rarest 0.5) of seed 0, with success." in said
+    assert "The episode that is shown earns 0.5 (exact 0, rarest 0.5)." in said
+    assert of_records(tmp_path / "reference") == 0
+    assert "Its reference player earns 1 of seed 0, with success." in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_rubric_that_cannot_judge_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert of_records(tmp_path / "a", "raising") == 1
+    assert "could not be judged: reward function raising raised IndexError" in " ".join(capsys.readouterr().out.split())
+    assert of_records(tmp_path / "b", "asks_for_more") == 2
+    assert "got the parameter 'explanation'" in capsys.readouterr().err
+    assert of_records(tmp_path / "c", "nobody") == 2
+    assert "'nobody' must be an attribute of" in capsys.readouterr().err
