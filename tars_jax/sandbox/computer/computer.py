@@ -101,6 +101,8 @@ class Computer:
         computers = self._of_computers()
         if not way:
             way = computers.forks if (await self.machine.client.call("running"))[0]["programs"] else "files"
+        if way == "live" and computers.forks != "live" and (why := await computers.isolation().why_not_live()):
+            raise InputError(f"way of a fork must be one that works here; got live: {why}")
         record = computers.forks == "replay"
         work = save(computers.isolation(), self.guest, way, self._begun_from, record=record, at=at)
         return await done_or_undone(work, lambda saved: saved.remove())

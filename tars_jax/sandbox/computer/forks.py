@@ -9,6 +9,7 @@ import itertools
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
+from tars_jax import InputError
 from tars_jax.sandbox.computer.checkpoints import Checkpoint
 from tars_jax.sandbox.computer.contained_guest import ContainedGuest
 from tars_jax.sandbox.computer.container import Isolation, Snapshot
@@ -40,7 +41,7 @@ async def save(
     isolation: Isolation, guest: ContainedGuest, way: str, begun_from: Snapshot | None, *, record: bool,
     at: Callable[[], None] = lambda: None,
 ) -> Saved:  # fmt: skip
-    """Raises SandboxFailure; Broken for files that cannot be read or copied.
+    """Raises SandboxFailure; Broken for files that cannot be read or copied; InputError for a way it has not.
 
     Args:
         begun_from: the files that the guest's record begins with; None: those of a new computer.
@@ -56,7 +57,9 @@ async def save(
         return SavedFiles(isolation, spec, snapshot, record=record)
     recording = guest.machine.client.recording
     if recording is None:
-        raise SandboxFailure("container", "a session must be recorded to be replayed; got one of forks=live or files")
+        raise InputError(
+            "way of a fork must not be replay where the session is not recorded; got one of forks=live or files"
+        )
     await guest.container.pause()
     try:
         at()

@@ -291,6 +291,8 @@ class Desktop:
             attachment = self._attachment
             if self._lost and not self._closed:
                 raise Broken(self._lost)
+            if attachment is None and not self._closed:
+                await self._raise_if_lost()
             if self._closed or attachment is None:
                 raise SandboxFailure("desktop", "it is closed" if self._closed else "the X server is gone")
             running = asyncio.get_running_loop().run_in_executor(self._thread, work, attachment)
@@ -302,7 +304,10 @@ class Desktop:
                 await self._raise_if_lost()
                 raise SandboxFailure("desktop", f"the X server has not answered within {CALL_S:g} s") from late
             except GONE as gone:
-                await self._raise_if_lost()
-                raise SandboxFailure("desktop", f"the X server is gone: {gone}") from gone
+                if self._closed:
+                    raise SandboxFailure("desktop", "it is closed") from gone
+                await self._raise_if_lost()  # by a signal that it catches it ends late, or not at all
+                self._lost = f"the X server was ended inside, as its connection says: {gone}"
+                raise Broken(self._lost) from gone
             except error.XError as refused:
                 raise SandboxFailure("desktop", f"the X server refused a request: {refused}") from refused

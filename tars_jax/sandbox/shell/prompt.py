@@ -41,8 +41,9 @@ RUN = (
 # Behind a line of its own: after some mistakes in a command, bash takes no { at the beginning of the next line.
 ASIDE = (
     "\n { __tars_aside+=$({ builtin trap -p RETURN DEBUG >&9; } 9>&1 >/dev/null); builtin trap - RETURN DEBUG; } "
-    "9>&1 >/dev/null 2>&1; "
+    ">/dev/null 2>&1; "
 )
+# By stdin, without which there is no shell, where there is no /dev/tty: a command may have closed stdout.
 PROMPTED = (
     "{ __tars_status=${__tars_kept:-$?} __tars_kept= __tars_options=$-; builtin set +xv; "
     "case $__tars_options in *x*) __tars_aside='builtin set -x; ';; esac; "
@@ -50,7 +51,7 @@ PROMPTED = (
     '__tars_said="$__tars_secret:${__tars_number-0}:$BASHPID:${__tars_ready-0}:$__tars_status:$PWD"; '
     "command printf '\\036%s\\036' \"$__tars_said\" >/dev/tty || command printf '\\036%s\\036' \"$__tars_said\" >&9; "
     "builtin trap -p RETURN DEBUG >/dev/tty || builtin trap -p RETURN DEBUG >&9; "
-    "command printf '\\036' >/dev/tty || command printf '\\036' >&9; PS0= PS1= PS2=; } 9>&1 >/dev/null 2>&1"
+    "command printf '\\036' >/dev/tty || command printf '\\036' >&9; PS0= PS1= PS2=; } 9>&0 >/dev/null 2>&1"
 )
 TOLD = f"{PROMPTED}\n".encode()  # what bash says of it where a command has set -v
 

@@ -17,6 +17,8 @@ needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="needs node
 
 
 def test_streams_are_apart_and_the_session_remembers(sandbox: Any) -> None:
+    left = sandbox.bash.exec(command="echo out; echo err >&2; exit 4").data
+    assert (left.stdout, left.stderr, left.exit_code) == ("out\n", "err\n", 4)
     first = sandbox.bash.exec(command="cd /tmp; X='ü b'\necho out; echo err >&2; f() { echo $1; }").data
     assert (first.stdout, first.stderr, first.status, first.exit_code) == ("out\n", "err\n", "completed", 0)
     again = sandbox.bash.exec(command='f "$X"; pwd; false', session_id=first.session_id).data

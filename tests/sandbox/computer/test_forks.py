@@ -141,12 +141,16 @@ def test_what_is_not_there_for_a_live_copy_is_said(tmp_path: Path, monkeypatch: 
             await computer.fork(0)
         with pytest.raises(InputError, match="way of a fork must be one of"):
             await computer.fork(1, "magic")
+        with pytest.raises(InputError, match="must not be replay where the session is not recorded"):
+            await computer.fork(1, "replay")
 
     with_computers(work, tmp_path, "live")
     monkeypatch.setenv("TARS_JAX_CRIU", "/bin/false")
 
     async def without(computers: Computers) -> None:
         assert computers.forks == "replay" and "CRIU does not work here" in computers.why_not_live
+        with pytest.raises(InputError, match="way of a fork must be one that works here; got live: CRIU does not"):
+            await (await computers.open()).fork(1, "live")
 
     with_computers(without, tmp_path, "auto")
 

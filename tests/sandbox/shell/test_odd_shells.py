@@ -157,6 +157,15 @@ def test_what_makes_bash_tell_all_tells_nothing_of_ours(tmp_path: Path, telling:
     with_shell(tmp_path, work)
 
 
+@pytest.mark.parametrize("closed", ["1>&-", "2>&-", "1>&- 2>&-"])
+def test_a_shell_whose_output_is_closed_comes_to_its_prompt(tmp_path: Path, closed: str) -> None:
+    async def work(shell: Shell, _: LocalGuest) -> None:
+        assert (await shell.run(f"exec {closed}; (exit 3)", PATIENCE_S)).exit_code == 3
+        assert (await shell.run("exec >/dev/tty 2>&1; echo heard", PATIENCE_S)).output == "heard\n"
+
+    with_shell(tmp_path, work)
+
+
 def test_options_of_a_command_are_there_for_the_next_and_for_shells_inside(tmp_path: Path) -> None:
     async def work(shell: Shell, _: LocalGuest) -> None:
         await shell.run("set -x")

@@ -23,6 +23,7 @@ LARGEST_READ = 2 << 20  # bytes of one answer
 MOST_COMMANDS = 50  # that a session remembers
 SLICE_S = 0.5
 CHANGES_IN_S = 5.0
+PARTING = b"exit\n"  # what bash says to stderr when it is left
 
 
 @dataclasses.dataclass
@@ -49,6 +50,7 @@ class BashSession:
         self._files, self._shell = Files(machine), Shell(machine, folder=folder)
         self._kept = f"/tmp/.bash-{secrets.token_hex(8)}"  # and .out, .err
         self._limit: asyncio.Task[None] | None = None
+        self._left = False  # whether the last command ended the shell by exit
 
     async def open(self) -> None:
         for ending in ("out", "err"):
@@ -132,7 +134,8 @@ class BashSession:
             data = await self._files.read(f"{self._kept}.{ending}", begin, LARGEST_READ)
             if self.running or len(data) == LARGEST_READ:
                 data = data[: len(data) - unfinished(data, commands=False)]  # the rest of a character comes with more
-            found.append((data.decode(errors="replace"), begin + len(data)))
+            told = data.removesuffix(PARTING) if ending == "err" and self._left else data
+            found.append((told.decode(errors="replace"), begin + len(data)))
         return found[0], found[1]
 
     async def _killed_after(self, command: Command, hard_s: float) -> None:
@@ -145,6 +148,7 @@ class BashSession:
         command = self.running
         if command is not None and (result.ended or result.exit_code is not None):
             command.status, command.exit_code = command.ends_as, result.exit_code
+            self._left = result.ended and (result.exit_code or 0) >= 0
             if self._limit is not None and self._limit is not asyncio.current_task():
                 self._limit.cancel()
 

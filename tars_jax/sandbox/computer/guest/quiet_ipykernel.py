@@ -59,6 +59,7 @@ def main() -> None:
         for name, stream in streams.items():
             setattr(sys, name, stream)
 
+    application.shell.events.register("pre_run_cell", restore)  # a thread or a callback may have set them since
     application.shell.events.register("post_run_cell", restore)
     application.start()
 
