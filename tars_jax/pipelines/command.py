@@ -28,6 +28,7 @@ import signal
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from types import ModuleType
 from typing import NoReturn
@@ -91,6 +92,7 @@ def main(arguments: list[str], root: pathlib.Path = ROOT) -> int:
             return module.run(config, run_directory) or 0
     except BaseException as error:
         if _is_interrupt(error):
+            _let_go_quietly()
             print(f"\nInterrupted. Resume with: {resume}" if resume else "\nInterrupted.", file=sys.stderr)
             return INTERRUPTED
         if not isinstance(error, Exception):
@@ -170,6 +172,12 @@ def _let_signals_interrupt() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     sys.unraisablehook = _interrupt_again
+
+
+def _let_go_quietly() -> None:
+    """What an interrupt left half made, such as a coroutine or an event loop, would say so behind the last line."""
+    sys.unraisablehook = lambda _: None
+    warnings.simplefilter("ignore", RuntimeWarning)
 
 
 def _interrupt_again(unraisable: sys.UnraisableHookArgs) -> None:

@@ -27,7 +27,7 @@ def get_config():
     })
 """
 EXPERIMENT = """
-import atexit, ctypes, errno, os, time
+import asyncio, atexit, ctypes, errno, os, time
 from tars_jax.rules import at_least
 from tars_jax import GaveUp, InputError
 from tars_jax.training.extension import Extension
@@ -67,6 +67,10 @@ def run(config, run_directory):
         Waits()
         time.sleep(60)
     if config.error == "wait in a library":
+        class HalfMade:
+            def __del__(self):
+                self.socket
+        left = HalfMade(), asyncio.sleep(1)
         try:
             print("waiting", flush=True)
             time.sleep(60)

@@ -217,7 +217,8 @@ def test_a_server_that_a_program_keeps_to_itself_is_the_doing_of_who_is_inside(
         finally:
             grabber.kill()
             grabber.wait()
-            grabber.stdout.close()
+            if grabber.stdout is not None:
+                grabber.stdout.close()
         await desktop.close()
         await machine.close()
 
