@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import flax.struct
 import jax
+import jax.numpy as jnp
 import numpy as np
 import outlines_core
 
@@ -37,7 +38,7 @@ class Constraints:
 
     def allowed(self, state: jax.Array, budget: jax.Array) -> jax.Array:
         """[V] bool: the tokens that leave an answer which can be completed; `budget` counts the token itself."""
-        return self.classes(state, budget)[self.token_class]
+        return self.classes(state, jnp.asarray(budget))[self.token_class]
 
     def classes(self, state: Any, budget: Any) -> Any:
         """[..., C] bool: the classes of these tokens, of states and budgets [...]; arrays of NumPy's or of jax's."""

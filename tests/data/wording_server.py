@@ -25,7 +25,7 @@ def written(mode: str, prompt: str) -> str:
     statements = said.splitlines()
     if mode == "forgetful":
         del statements[max(place for place, each in enumerate(statements) if " has " in each)]
-    text = " | ".join(statements)
+    text = " | ".join(statements).replace("asked for: the", "What is the")
     text += {"inventing": " | 7777 of them", "gossiping": " | unlike Land1"}.get(mode, "")
     if mode == "twisting":
         text = text.replace("population", "altitude").replace("area", "population").replace("altitude", "area")
@@ -46,7 +46,7 @@ def read_back(mode: str, prompt: str) -> str:
             entities[-1]["conditions"] = []
         elif found := re.match(r"[A-J] has (.*)", statement):
             entities[-1]["conditions"].append(condition(found[1]))
-        elif found := re.match(r"asked for: the (.*) of [A-J], as", statement):
+        elif found := re.match(r"What is the (.*) of [A-J], as", statement):
             asked = found[1]
     hops = [{key: value for key, value in each.items() if key != "kind"} for each in entities[1:]]
     first = entities[0]
