@@ -1,5 +1,6 @@
-"""Questions over an encyclopedia, played in Chromium by the reference player and by chance: what chance solves is no
-measure of a policy.
+"""Questions over an encyclopedia, played in Chromium by the reference player and by chance.
+
+What chance solves is no measure of a policy.
 
 Command:  ./launch/local.sh play_questions --config.questions=RUN/questions.jsonl
 
