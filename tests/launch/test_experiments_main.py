@@ -293,7 +293,7 @@ class Slow:
 
 
 if __name__ == "__main__":
-    sys.exit(main(["try", "mine:Slow", "--config.run=a run"]))
+    sys.exit(main(["train", "--config.environment=mine:Slow", "--config.run=a run"]))
 """
 
 
@@ -323,7 +323,11 @@ def test_what_an_interrupted_script_elsewhere_says_can_be_pasted(tmp_path: pathl
             os.killpg(begun.pid, signal.SIGKILL)
             begun.wait()
         command = said.strip().splitlines()[-1].removeprefix("Interrupted. Resume with: ")
-        assert command.startswith(f"PYTHONPATH='my own:{ROOT}' {launcher} try "), said
-    done = start(["sh", "-c", command.replace(launcher, started)])
-    said, complaints = done.communicate(timeout=PATIENCE_S)
-    assert done.returncode == 0 and "try: resuming a run" in said and "report: a run" in said, complaints
+        assert command.startswith(f"PYTHONPATH='my own:{ROOT}' {launcher} train "), said
+    again = start(["sh", "-c", f"exec {command.replace(launcher, started).replace('PYTHONPATH=', 'env PYTHONPATH=')}"])
+    assert again.stdout is not None
+    try:
+        assert any("train: resuming a run" in line for line in iter(again.stdout.readline, ""))
+    finally:
+        again.kill()
+        again.communicate()
