@@ -20,6 +20,8 @@ from tars_jax.judges.requirements import asks_for_a_state, clauses_of, demanded,
 from tars_jax.judges.statements import Sentence, sentences_of, tokens_of
 from tars_jax.judges.verbs import is_error, tells_a_change
 
+_ORDERED = frozenset(("placed", "confirmed", "received", "complete", "completed"))
+
 
 class RuleModel:
     """Judges by what the last page states; earlier ones raise doubts alone. Methods raise CannotSay."""
@@ -93,7 +95,7 @@ class _Episode:
             is_same_list = sentence in self._first and self._page[:1] == self._pages[0][:1]
             if (
                 sentence.is_empty_list
-                and (is_same_list or "cart" in sentence.tokens)
+                and (is_same_list or ("cart" in sentence.tokens and not self._is_ordered))
                 and demand.is_missing_from(sentence.tokens)
             ):
                 return True
@@ -104,6 +106,12 @@ class _Episode:
             if is_error(sentence.tokens) and sentence not in self._first:
                 return not self._own.could_hold(sentence)
         return False
+
+    @property
+    def _is_ordered(self) -> bool:
+        """Whether the page says that an order went out, behind which a cart is empty."""
+        said = (set(map(str.casefold, each.tokens)) for each in self._page if each not in self._first)
+        return any("order" in words and not words.isdisjoint(_ORDERED) for words in said)
 
     def _doubts(self, demands: Sequence[Demand], known: Sequence[Demand]) -> list[str]:
         """The first that is not empty tells why the page does not show all of it."""

@@ -354,3 +354,17 @@ def test_nobody_says_that_it_was_made(judge: str, asked: tuple[str, str], shown:
 )
 def test_what_the_right_act_made_is_taken(asked: tuple[str, str], shown: list[str]) -> None:
     assert verdict("webjudge", asked, shown) is True
+
+
+@pytest.mark.parametrize("judge", JUDGES)
+@pytest.mark.parametrize(
+    ("last", "expected"), [("The order has been placed.", None), ("The order was canceled.", False)]
+)
+def test_a_cart_is_empty_behind_an_order(judge: str, last: str, expected: bool | None) -> None:
+    asked = (
+        "Order the tea pot: add it to the cart and place the order",
+        "The tea pot was added to the cart\nThe order was placed",
+    )
+    shop, in_cart = "[button] Add tea pot", "tea pot added to the cart.\nYour cart: tea pot\n[button] Place order"
+    shown = [shop, push("Add tea pot"), in_cart, push("Place order"), f"Shop\n\n{last}\n\nYour cart is empty."]
+    assert verdict(judge, asked, shown) is expected
