@@ -361,6 +361,8 @@ def test_servers_of_node_by_stdio_and_http(tmp_path: Path) -> None:
         assert process is not None
         await server._machine.kill(process)
         assert (await tools.call("web_echo", {"message": "x"})).failed
-        assert (await tools.call("web_echo", {"message": "x"})).text.endswith("]\nEcho: x")
+        # Beside load, its end may be heard of by two calls: of the connection, and of the process.
+        answers = [await tools.call("web_echo", {"message": "x"}) for _ in range(2)]
+        assert any(answer.text.endswith("]\nEcho: x") for answer in answers)
 
     with_tools(tmp_path, servers, work)
