@@ -21,6 +21,7 @@ _TAG = re.compile(r"</?[a-z][^<>\n]{0,80}>", re.IGNORECASE)
 _APART = re.compile(r"(?<![^\W_])[^\W\d_](?:[\s.·_–-]{1,3}[^\W\d_](?![^\W_])){2,}")
 _NO = r"(?:un|in|not|non|no|never)"
 _SIGNS = r"(?:[^\w\n]|_)*"
+_BEGINS = rf"(?:^{_SIGNS}|[\"'{{,](?:[^\w\n]|_){{0,80}})"  # a line, or a field; bounded, as quotes may stand in rows
 _IS = r"[\"'`*\\\s]*(?:[:=]|->|=>)[\"'`*\\\s]*"
 _TRUTHS = {
     **dict.fromkeys(("true", "yes", "1", "1.0"), True),
@@ -156,7 +157,7 @@ def _verdict_alone(text: str, words: _Words) -> Iterator[tuple[str, bool | None]
     bare = "".join(sign for sign in text if sign.isalnum())
     forms = (
         (rf"verdicts?(?:is|was)?(?:an?|of)?{value}", bare),
-        (rf"(?:^|[\"'{{,]){_SIGNS}(?:final |overall )?{_NAMES}{_IS}{value}[a-z]*[^\w\n]*?(?:$|[.,;}}])", text),
+        (rf"{_BEGINS}(?:final |overall )?{_NAMES}{_IS}{value}[a-z]*[^\w\n]*?(?:$|[.,;}}])", text),
         (rf"^{_SIGNS}{value}[a-z]{{0,4}}{_SIGNS}$", text),
     )
     for form, where in forms:

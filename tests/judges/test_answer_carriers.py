@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from tars_jax.judges import CannotSay
-from tars_jax.judges.answers import says_the_same
+from tests.judges.saying import verdict
 
 LAKE = ("What is the nearest city to the lake?", "Geneva")
 OLDER = ("Who is older than Anna?", "Bob")
@@ -168,13 +167,6 @@ RIGHT = [
     (("How large is the installer of the desktop version?", "1.5 GB"), "The desktop installer is 1.5 GB."),
     (("What does the factory make today?", "glass bottles"), "Today the factory makes glass bottles."),
 ]
-
-
-def verdict(answer: str, reference: str, question: str) -> bool | None:
-    try:
-        return says_the_same(answer, reference, question)
-    except CannotSay:
-        return None
 
 
 @pytest.mark.parametrize("kind", WRONG)

@@ -10,20 +10,12 @@ from typing import Any
 
 import pytest
 
-from tars_jax.judges import CannotSay
-from tars_jax.judges.answers import says_the_same
+from tests.judges.saying import verdict
 
 FORMS = [
     json.loads(line)
     for line in (pathlib.Path(__file__).parent / "answer_forms.jsonl").read_text(encoding="utf-8").splitlines()
 ]
-
-
-def verdict(answer: str, reference: str, question: str) -> bool | None:
-    try:
-        return says_the_same(answer, reference, question)
-    except CannotSay:
-        return None
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form["question"])

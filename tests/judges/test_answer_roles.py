@@ -6,8 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from tars_jax.judges import CannotSay
-from tars_jax.judges.answers import says_the_same
+from tests.judges.saying import verdict
 
 SNAKE = ("Which bird does the snake eat?", "the wren")
 LIONS = ("Which plants can lions eat?", "ferns")
@@ -190,13 +189,6 @@ NOT_REFUSED = [
     (START, "1400 UTC"),
     (START, "16:00 CEST"),
 ]
-
-
-def verdict(answer: str, reference: str, question: str) -> bool | None:
-    try:
-        return says_the_same(answer, reference, question)
-    except CannotSay:
-        return None
 
 
 @pytest.mark.parametrize("kind", WRONG)

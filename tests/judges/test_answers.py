@@ -11,6 +11,7 @@ from tars_jax.data.question_synthesis.synthesis import SynthesisConfig, synthesi
 from tars_jax.judges import CannotSay
 from tars_jax.judges.answers import says_the_same
 from tests.data.test_question_synthesis import source
+from tests.judges.saying import verdict
 
 SAME = [
     ("1234", "1,234"), ("1.5 million", "1,500,000"), ("547,030 km²", "547,030 km²"), ("547030 sq km", "547,030 km²"),
@@ -43,14 +44,6 @@ UNSURE = [
 ]  # fmt: skip
 
 
-def is_right(answer: str, reference: str, question: str = "") -> bool | None:
-    """None: nobody can say."""
-    try:
-        return says_the_same(answer, reference, question)
-    except CannotSay:
-        return None
-
-
 @pytest.mark.parametrize(("answer", "reference"), SAME)
 def test_the_same_in_other_words(answer: str, reference: str) -> None:
     assert says_the_same(answer, reference)
@@ -58,7 +51,7 @@ def test_the_same_in_other_words(answer: str, reference: str) -> None:
 
 @pytest.mark.parametrize(("answer", "reference"), OTHER)
 def test_another_answer(answer: str, reference: str) -> None:
-    assert not is_right(answer, reference)
+    assert not verdict(answer, reference)
 
 
 @pytest.mark.parametrize(("answer", "reference"), UNSURE)
@@ -117,7 +110,7 @@ def test_what_has_to_be_known_is_not_guessed(answer: str, reference: str) -> Non
     ],
 )
 def test_sentences_about_the_question(answer: str, reference: str, question: str, right: bool | None) -> None:
-    assert is_right(answer, reference, question) is right
+    assert verdict(answer, reference, question) is right
 
 
 OWN = (
@@ -130,7 +123,7 @@ OWN = (
 
 @pytest.mark.parametrize("question", ["", "Which is it?", "How many are there?", "When was it?", "Is it so?"])
 def test_a_reference_is_its_own_answer_whatever_it_is(question: str) -> None:
-    refused = [each for each in OWN for said in (each, f" {each}. ") if is_right(said, each, question) is not True]
+    refused = [each for each in OWN for said in (each, f" {each}. ") if verdict(said, each, question) is not True]
     assert refused == []
 
 
@@ -145,8 +138,8 @@ def test_a_reference_is_its_own_answer_whatever_it_is(question: str) -> None:
 )  # fmt: skip
 def test_what_is_left_over_is_never_passed_over(said: str) -> None:
     for question in ("Which city is it?", "What is the capital of Peru?"):
-        assert is_right(said, "Lima", question) is None
-        assert not is_right(said.replace("Lima", "52"), "52", "How many are there?")
+        assert verdict(said, "Lima", question) is None
+        assert not verdict(said.replace("Lima", "52"), "52", "How many are there?")
 
 
 def test_odd_answers_are_wrong_or_nobody_can_say() -> None:
@@ -166,7 +159,7 @@ def test_odd_answers_are_wrong_or_nobody_can_say() -> None:
     )
     for answer in odd:
         for reference in ("Paris", "7,737,002", "14 July 1789", "copper and zinc", "1963", "C++", "yes"):
-            assert not is_right(answer, reference, "Which?"), (answer[:20], reference)
+            assert not verdict(answer, reference, "Which?"), (answer[:20], reference)
 
 
 def test_ten_forms_of_speech_for_every_synthesized_question() -> None:
@@ -180,5 +173,5 @@ def test_ten_forms_of_speech_for_every_synthesized_question() -> None:
             assert says_the_same(answer, question.reference, question.text), (answer, question.text, question.reference)
         for answer in wrong_answers(question, encyclopedia):
             wrong += 1
-            assert not is_right(answer, question.reference, question.text), (answer, question.text, question.reference)
+            assert not verdict(answer, question.reference, question.text), (answer, question.text, question.reference)
     assert len({question.proof["asked"]["name"] for question in questions}) >= 2 and wrong > 300

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -203,6 +204,14 @@ def test_a_server_that_a_program_keeps_to_itself_is_the_doing_of_who_is_inside(
 
     async def live() -> None:
         machine = ThisMachine(tmp_path)
+        desktop = await Desktop.start(machine)
+        monkeypatch.setattr("tars_jax.sandbox.desktop.desktop.CALL_S", 0.5)
+        desktop._thread.submit(time.sleep, 2)  # it is us who are late
+        with pytest.raises(SandboxFailure, match="has not answered within"):
+            await desktop.windows()
+        await desktop.close()
+
+        monkeypatch.setattr("tars_jax.sandbox.desktop.desktop.CALL_S", PATIENCE_S)
         desktop = await Desktop.start(machine)
         grabber = subprocess.Popen(
             [sys.executable, "-c", GRABS, desktop.env["DISPLAY"]],

@@ -23,6 +23,7 @@ from tars_jax.sandbox.compat.aio.browser import BUTTONS, KEYS, STEP_MS, Acts
 from tars_jax.sandbox.compat.serving import LONGEST_S, read_fields
 from tars_jax.web.protocol import Fields
 
+PLACE = "({ url: location.href, title: document.title })"
 LOADS_MS = 300.0  # of virtual time after an address was opened
 SCROLLS_PX = 100.0  # a notch of the wheel
 DEFAULT_WAIT_S = 30.0
@@ -260,7 +261,7 @@ class PageRoutes:
     async def _place(self, advance_ms: float) -> Any:
         """Where the page is once its time has gone on."""
         await self._shown.act([], advance_ms=advance_ms)
-        return await self._shown.evaluate("({ url: location.href, title: document.title })")
+        return await self._shown.evaluate(PLACE)
 
     async def _told(self, work: str, *values: Any) -> Any:
         return await self._shown.evaluate(_asked(work, *values))

@@ -10,11 +10,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from tars_jax.sandbox.compat.aio.answers import Failed, absent, answer, answering
-from tars_jax.sandbox.compat.aio.browser_page import Shows
+from tars_jax.sandbox.compat.aio.browser_page import PLACE, Shows
 from tars_jax.sandbox.compat.serving import read_fields
 
 BLANK = "about:blank"
-PLACE = "({ url: location.href, title: document.title })"
 
 
 @dataclasses.dataclass(frozen=True)
