@@ -61,11 +61,8 @@ class DesktopBrowser:
         return Seen(await asyncio.to_thread(_part, png, (int(x), int(y), int(x + width), int(y + height))))
 
     async def navigate(self, url: str) -> None:
-        tools, shown = await self._shown()
-        answer = await tools.call("Page.navigate", await tools.session(shown), url=url)
-        if words := answer.get("errorText"):
+        if words := await self._opened(*await self._shown(), url):
             raise PageError(f"{url[:200]}: {words}")
-        await self._loaded(tools, shown)
 
     async def evaluate(self, expression: str) -> Any:
         tools, shown = await self._shown()
@@ -80,8 +77,9 @@ class DesktopBrowser:
 
     async def create(self, url: str) -> int:
         tools = await self._connected()
-        created = (await tools.call("Target.createTarget", url=url))["targetId"]
-        await self._loaded(tools, created)
+        created = (await tools.call("Target.createTarget", url=BLANK))["targetId"]
+        if url != BLANK:
+            await self._opened(tools, created, url)
         await tools.call("Target.activateTarget", targetId=created)
         _, targets = await self._targets()
         return [each["targetId"] for each in targets].index(created)
@@ -123,6 +121,12 @@ class DesktopBrowser:
         states = await asyncio.gather(*map(state, ids))
         found = [ids[states.index(wanted)] for wanted in ("visible", "mute") if wanted in states]
         return (found or ids)[0]
+
+    async def _opened(self, tools: DevTools, target: str, url: str) -> str:
+        """Why the page is one of the browser's about an error; empty: it is the address's."""
+        answer = await tools.call("Page.navigate", await tools.session(target), url=url)
+        await self._loaded(tools, target)
+        return str(answer.get("errorText", ""))
 
     async def _loaded(self, tools: DevTools, target: str) -> None:
         end = asyncio.get_running_loop().time() + LOADS_S
