@@ -84,19 +84,20 @@ def make_score_fn(model: ModelConfig, automaton: Automaton | None = None) -> Cal
 class Advantages(NamedTuple):
     """What each action token is worth to the policy, and what the value model is to say there."""
 
-    advantages: jax.Array  # [N, A], whitened over the batch where the config says so
+    advantages: jax.Array  # [N, A], whitened where the config says so
     targets: jax.Array  # [N, A]
     deviation: jax.Array  # scalar: the advantages' standard deviation, before they are whitened
     returns: jax.Array  # [N, A], Monte-Carlo: what values are judged by, whatever lambda_critic makes of the targets;
     # without values the targets, which are 0
 
 
-def advantage_fn(config: PPOConfig) -> Callable[..., Advantages]:
-    """(rewards, values, valid[, steps[, groups]]) to advantages and value targets. Pure, to be traced.
+def advantage_fn(config: PPOConfig, num_parts: int = 1) -> Callable[..., Advantages]:
+    """(rewards, values, valid[, steps[, groups[, parts]]]) to advantages and value targets. Pure, to be traced.
 
     Rewards, values and valid are [N, A]. "turn" reads `steps` [N, A], the step of each action token, from 0 on.
     "group" reads `groups` [N], equal for trajectories of one task, and no values, which may be None: a trajectory's
     outcome is the sum of its rewards, its tokens share one advantage, and value targets are 0.
+    `normalize_over="part"` reads `parts` [N], numbers below `num_parts`: the part of a mixture of each trajectory.
 
     Nothing is bootstrapped: an episode that a limit cut off is worth what it brought until then. Remaining steps stand
     in the prompt, so the limit is a part of the task.
@@ -104,20 +105,28 @@ def advantage_fn(config: PPOConfig) -> Callable[..., Advantages]:
     estimate = _estimate_fn(config)
     returns_of = return_fn(config) if config.uses_values else None
 
-    def of_batch(rewards: Any, values: Any, valid: Any, steps: Any = None, groups: Any = None) -> Advantages:
+    def whitened(advantages: jax.Array, valid: Any, parts: Any) -> jax.Array:
+        if config.normalize_over == "batch":
+            return whiten(advantages, valid)
+        masks = valid & (jnp.arange(num_parts)[:, None] == jnp.asarray(parts))[..., None]
+        return jax.vmap(whiten, (None, 0))(advantages, masks).sum(0)
+
+    def of_batch(
+        rewards: Any, values: Any, valid: Any, steps: Any = None, groups: Any = None, parts: Any = None
+    ) -> Advantages:
         advantages, targets = estimate(rewards, values, valid, steps, groups)
         deviation = token_std(advantages, valid)
         if config.uses_values and config.normalize_advantages:
-            advantages = whiten(advantages, valid)
+            advantages = whitened(advantages, valid, parts)
         returns = targets if returns_of is None else returns_of(rewards, valid, steps)
         return Advantages(advantages, targets, deviation, returns)
 
     return of_batch
 
 
-def make_advantage_fn(config: PPOConfig) -> Callable[..., Advantages]:
+def make_advantage_fn(config: PPOConfig, num_parts: int = 1) -> Callable[..., Advantages]:
     """`advantage_fn`, jitted."""
-    return jax.jit(advantage_fn(config))
+    return jax.jit(advantage_fn(config, num_parts))
 
 
 def return_fn(config: PPOConfig) -> Callable[[Any, Any, Any], jax.Array]:

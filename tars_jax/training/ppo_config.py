@@ -12,6 +12,8 @@ from tars_jax.rules import Rule, at_least, between, check_fields, more_than, one
 
 ADVANTAGES = ("gae", "turn", "group")
 AGGREGATIONS = ("token", "sequence")
+SCOPES = ("batch", "part")  # of a mixture: all of it, or each of its parts by itself
+VALUE_MODELS = ("shared", "part")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,6 +30,7 @@ class PPOConfig:
     alpha: float = 1.5
     lambda_critic: float = 1.0
     normalize_advantages: bool = True  # over the batch's tokens; not those of groups
+    normalize_over: str = "batch"  # or "part": by the mean and deviation of its own part of a mixture
     group_std: bool = True  # advantages of groups are divided by the group's standard deviation; without, Dr. GRPO
     aggregation: str = "token"  # every token weighs the same; "sequence": every trajectory, in policy loss and KL
     clip_low: float = 0.2
@@ -40,6 +43,7 @@ class PPOConfig:
     positive_weight: float = 0.0  # VAPO's imitation of successful episodes
     entropy_bonus: float = 0.0
     router_aux_loss_weight: float = 0.01  # the routers' load-balancing loss
+    value_models: str = "shared"  # by all of a mixture; "part": one for each of its parts
     value_weight: float = 0.5  # of the value loss when policy and value share their trunk
     replay_routes: bool = False  # the policy's tokens go to the experts that sampled them (R3, arXiv 2510.11370)
     freeze_vision: bool = False  # the vision encoders stay as they are: each screenshot is encoded once
@@ -49,6 +53,8 @@ class PPOConfig:
     RULES: ClassVar[Mapping[str, Rule]] = {
         "advantages": one_of(*ADVANTAGES),
         "aggregation": one_of(*AGGREGATIONS),
+        "normalize_over": one_of(*SCOPES),
+        "value_models": one_of(*VALUE_MODELS),
         **dict.fromkeys(("gamma", "lambda_policy", "lambda_critic", "clip_low"), between(0, 1)),
         **dict.fromkeys(("alpha", "clip_high", "value_clip", "max_importance"), more_than(0)),
         **dict.fromkeys(("kl_weight", "positive_weight", "entropy_bonus", "value_weight"), at_least(0)),

@@ -104,6 +104,21 @@ def test_advantages_run_over_whole_trajectories(
     np.testing.assert_allclose(metrics["explained_variance"], expected, rtol=1e-4)
 
 
+def test_parts_of_a_mixture_are_normalized_by_themselves() -> None:
+    """One part's rewards are a hundred times the other's: over the batch it outweighs it, part by part it does not."""
+    rewards = np.array([[0, 1.0], [0, 0], [0, 100], [0, 0]], np.float32)
+    zeros, valid, parts = np.zeros_like(rewards), np.ones(rewards.shape, bool), np.array([0, 0, 1, 1])
+    by_part = PPOConfig(lambda_policy=1.0, normalize_over="part")
+    alone = make_advantage_fn(PPOConfig(lambda_policy=1.0))(rewards[:2], zeros[:2], valid[:2]).advantages
+    found = make_advantage_fn(by_part, 2)(rewards, zeros, valid, None, None, parts).advantages
+    np.testing.assert_allclose(found[:2], alone, atol=1e-6)
+    np.testing.assert_allclose(found, [[1, 1], [-1, -1], [1, 1], [-1, -1]], atol=1e-4)
+    over_all = make_advantage_fn(PPOConfig(lambda_policy=1.0))(rewards, zeros, valid).advantages
+    assert abs(over_all[0, 0] - over_all[1, 0]) < 0.03
+    one = make_advantage_fn(by_part, 1)(rewards, zeros, valid, None, None, 0 * parts).advantages
+    np.testing.assert_allclose(one, over_all, atol=1e-6)
+
+
 def test_normalized_advantages(tiny_model: ModelConfig, episode: Episode) -> None:
     trajectories, config = ragged(episode), PPOConfig()
     packed = Packer(tiny_model, PackingConfig(40, 1), image=5).pack(trajectories, 2)
