@@ -65,6 +65,12 @@ def get_config() -> ml_collections.ConfigDict:
             "options": (),  # of the game, as name=number
         }
     )
+    config.mixture = ml_collections.ConfigDict(
+        {
+            "parts": (),  # each has further options of the game, such as interface=gui, and its share of every batch
+            "weights": (),  # of the parts; empty: equal ones
+        }
+    )
     config.rollout = ml_collections.ConfigDict(
         {
             "episodes": 128,  # of a PPO update
@@ -108,7 +114,9 @@ def get_config() -> ml_collections.ConfigDict:
             "group_size": 1,  # episodes of one level
             "group_std": True,
             "dynamic_sampling": False,  # groups whose members all did equally well are left out, and not replaced
-            "normalize_advantages": True,  # over the batch; not those of groups
+            "normalize_advantages": True,  # to mean 0 and deviation 1; not those of groups
+            "normalize_over": "batch",  # or part: each part of a mixture by itself
+            "value_models": "shared",  # or part: each part of a mixture has its own
             "gamma": 1.0,
             "length_adaptive": True,
             "alpha": 1.5,

@@ -175,7 +175,9 @@ def get_config() -> ml_collections.ConfigDict:
             "group_start": "reset",  # or fork: a group begins from copies of one session, where its environment can
             "group_std": True,  # a group's advantages are divided by its standard deviation
             "dynamic_sampling": False,  # groups whose members all did equally well are kept out of batches
-            "normalize_advantages": True,  # over the batch; not those of groups
+            "normalize_advantages": True,  # to mean 0 and deviation 1; not those of groups
+            "normalize_over": "batch",  # or part: each part of a mixture by itself
+            "value_models": "shared",  # or part: each part of a mixture has its own
             "gamma": 1.0,  # discount of a token, of those that a constraint left a choice of
             "length_adaptive": True,  # the policy's lambda depends on the length of the episode, by alpha
             "alpha": 1.5,

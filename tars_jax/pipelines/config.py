@@ -63,6 +63,8 @@ ADDED: Mapping[str, Any] = {
     "loggers": (),
     "agent.max_observation_tokens": 0,
     "ppo.group_start": "reset",
+    "ppo.normalize_over": "batch",
+    "ppo.value_models": "shared",
     "task.judge": "",
     "task.judge_options": "{}",
     "demonstrations.player": "",

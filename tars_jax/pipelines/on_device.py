@@ -32,7 +32,7 @@ from tars_jax.model.policy import Parameters
 from tars_jax.model.presets import preset
 from tars_jax.model.tokenizer import load_tokenizer
 from tars_jax.pipelines import on_device_programs as programs
-from tars_jax.pipelines.on_device_programs import Actors, Design, Floats, without
+from tars_jax.pipelines.on_device_programs import Actors, Design, Floats, MixturePart, without
 from tars_jax.pipelines.rules import check_update, ppo_config
 from tars_jax.pipelines.sections import decaying, rewards_of, run_as
 from tars_jax.rollout.device_action_parser import compile_action_parser
@@ -68,7 +68,7 @@ EVALUATE = Stage(programs.evaluate, shared=2)
 class Pretrained(NamedTuple):
     """Value models, and how good they were on episodes that they had not seen."""
 
-    parameters: Parameters  # stacked
+    parameters: tuple[Parameters, ...]  # stacked; one, or one for each part of a mixture
     curves: Curves
     explained_variance: np.ndarray  # [seeds], over the last updates
     correlation: np.ndarray  # [seeds], of value and return, over the last updates
@@ -81,27 +81,32 @@ class OnDevice:
         check_update(config.ppo, config.rollout.episodes, "rollout.episodes")
         self._config = config
         tokenizer = load_tokenizer()
-        self.game = make_game(config.game.name, game_options(config.game.options))
+        own, parts = config.game.options, config.mixture.parts or ("",)
+        self._games = [make_game(config.game.name, game_options((*own, *part.split()))) for part in parts]
+        if len({game.size for game in self._games}) > 1:
+            raise InputError(f"mixture.parts must have screens of one size; got {[g.size for g in self._games]}")
         self.model = run_as(preset(config.model.preset, tokenizer.vocabulary), config.model)
-        self._grid = self.model.vision.token_grid(*self.game.size)
+        self._grid = self.model.vision.token_grid(*self._games[0].size)
         self._writer = PromptWriter(tokenizer, math.prod(self._grid), config.rollout.show_budget)
         self._image = tokenizer.image
-        self._sayings = make_sayings(self._writer, self.game)
-        self._parser = compile_action_parser(self.game.functions, self.game.keys, tokenizer.token_bytes())
+        self._sayings = [make_sayings(self._writer, game) for game in self._games]
+        as_bytes = tokenizer.token_bytes()
+        self._parsers = [compile_action_parser(game.space, game.choices, as_bytes) for game in self._games]
         self._stop = tokenizer.end
-        self._scene = self._scene_of(PlayConfig(config.game.steps, config.rollout.max_new_tokens))
+        self._play = PlayConfig(config.game.steps, config.rollout.max_new_tokens)
+        self._scenes = self._scenes_of(self._play)
         self.design, self._floats = _split(config, self.model)
 
     @property
     def steps(self) -> int:
         """The step budget of an episode."""
-        return self._scene.config.steps
+        return self._play.steps
 
-    def shapes(self, seeds: Sequence[int]) -> tuple[Parameters, Parameters]:
-        """Stacked policy and value parameters without the arrays."""
+    def shapes(self, seeds: Sequence[int]) -> tuple[Parameters, tuple[Parameters, ...]]:
+        """Stacked parameters of the policy and of the value models, without the arrays."""
         policy = jax.eval_shape(self._program(START_SUPERVISED), _array(seeds)).parameters
-        value = jax.eval_shape(self._program(START_VALUE), policy, _array(seeds)).parameters
-        return policy, value
+        values = jax.eval_shape(self._program(START_VALUE), policy, _array(seeds))
+        return policy, tuple(value.parameters for value in values)
 
     def supervised(self, seeds: Sequence[int], on_part: OnPart | None = None) -> Parameters:
         """Policies from scratch on the expert's episodes: stacked parameters."""
@@ -122,10 +127,11 @@ class OnDevice:
     def pretrain_value(self, start: Parameters, seeds: Sequence[int], on_part: OnPart | None = None) -> Pretrained:
         """Value models of the fixed policies `start`."""
         config = self._config.value
-        state = self._program(START_VALUE)(start, _array(seeds))
-        state, curves = self._run(PRETRAIN_VALUE, state, (start,), seeds, config.updates, config.part, on_part)
+        states = self._program(START_VALUE)(start, _array(seeds))
+        states, curves = self._run(PRETRAIN_VALUE, states, (start,), seeds, config.updates, config.part, on_part)
         last = {name: curve[:, -LAST:].mean(1) for name, curve in curves.items()}
-        return Pretrained(state.parameters, curves, last["heldout_explained_variance"], last["heldout_correlation"])
+        values = tuple(state.parameters for state in states)
+        return Pretrained(values, curves, last["heldout_explained_variance"], last["heldout_correlation"])
 
     def train(
         self, start: Parameters, value: Pretrained | None, seeds: Sequence[int], on_part: OnPart | None = None
@@ -138,10 +144,10 @@ class OnDevice:
         actors, curves = self.improve(self.actors(start, values, seeds), seeds, on_part)
         return curves, actors.policy.parameters
 
-    def actors(self, start: Parameters, values: Parameters | None, seeds: Sequence[int]) -> Actors:
+    def actors(self, start: Parameters, values: tuple[Parameters, ...] | None, seeds: Sequence[int]) -> Actors:
         """What `improve` begins with."""
         if values is None:
-            values = self._program(START_VALUE)(start, _array(seeds)).parameters
+            values = tuple(state.parameters for state in self._program(START_VALUE)(start, _array(seeds)))
         return self._program(START_TRAINING)(start, values)
 
     def improve(
@@ -164,13 +170,13 @@ class OnDevice:
         `max_steps` is another step budget than the config's; `weights` "w4a8" quantizes the policy.
         """
         steps = self.steps if max_steps is None else max_steps
-        scene = self._scene_of(dataclasses.replace(self._scene.config, steps=steps, quantized=weights == "w4a8"))
-        return jax.device_get(self._program(EVALUATE, episodes)(policy, _array(seeds), scene, self._floats))
+        scenes = self._scenes_of(dataclasses.replace(self._play, steps=steps, quantized=weights == "w4a8"))
+        return jax.device_get(self._program(EVALUATE, episodes)(policy, _array(seeds), scenes, self._floats))
 
     def reference(self, episodes: int) -> float:
         """Success of the player that demonstrations are made with, without its mistakes, on held-out levels."""
-        play = jax.jit(functools.partial(programs.reference, episodes))
-        return float(play(self._scene).mean())
+        play = jax.jit(functools.partial(programs.reference, self.design, episodes))
+        return float(play(self._scenes).mean())
 
     def _run(
         self,
@@ -188,7 +194,7 @@ class OnDevice:
         while done < updates:
             size = min(part or updates, updates - done)
             program = self._program(stage, size)
-            state, metrics = program(state, *fixed, _array(seeds), jnp.int32(done), self._scene, self._floats)
+            state, metrics = program(state, *fixed, _array(seeds), jnp.int32(done), self._scenes, self._floats)
             parts.append(jax.device_get(metrics))
             done += size
             if on_part is not None:
@@ -199,22 +205,39 @@ class OnDevice:
     def _program(self, stage: Stage, *sizes: int) -> Any:
         return program_of(self.design, self._config.seeds_by, stage, *sizes)
 
-    def _scene_of(self, play: PlayConfig) -> Scene:
-        prompts = make_prompts(self._writer, self.game.instruction, play.steps, image=self._image, grid=self._grid)
-        scene = Scene(self.game, play, self._stop, prompts, self._sayings, self._parser)
-        return jax.tree.map(jnp.asarray, scene)
+    def _scenes_of(self, play: PlayConfig) -> tuple[Scene, ...]:
+        """One for each part, their prompts padded to one length."""
+        prompts = functools.partial(make_prompts, self._writer, steps=play.steps, image=self._image, grid=self._grid)
+        longest = max(prompts(game.instruction).tokens.shape[1] for game in self._games)
+        of_parts = zip(self._games, self._sayings, self._parsers, strict=True)
+        scenes = [
+            Scene(game, play, self._stop, prompts(game.instruction, at_least=longest), sayings, parser)
+            for game, sayings, parser in of_parts
+        ]
+        return jax.tree.map(jnp.asarray, tuple(scenes))
 
 
 def game_options(written: Sequence[str]) -> dict[str, Any]:
-    """("side=6", "skill=.5") as options; raises InputError for anything else."""
-    options = {}
+    """("side=6", "interface=gui") as options; raises InputError for anything else."""
+    options: dict[str, Any] = {}
     for each in written:
-        name, _, value = each.partition("=")
+        name, equals, value = each.partition("=")
+        if not (equals and name.isidentifier() and value):
+            raise InputError(f"game.options must be name=value; got {each!r}")
         try:
             options[name] = ast.literal_eval(value)
         except (ValueError, SyntaxError):
-            raise InputError(f"game.options must be name=number; got {each!r}") from None
+            options[name] = value
     return options
+
+
+def _parts(mixture: Any) -> tuple[MixturePart, ...]:
+    """Raises InputError for weights that are not one for each part."""
+    names = tuple(mixture.parts) or ("",)
+    weights = tuple(mixture.weights) or (1.0,) * len(names)
+    if len(weights) != len(names):
+        raise InputError(f"mixture.weights must be {len(names)}, one for each of mixture.parts; got {len(weights)}")
+    return tuple(map(MixturePart, names, weights))
 
 
 def _array(seeds: Sequence[int]) -> jax.Array:
@@ -256,6 +279,7 @@ def _split(config: Any, model: ModelConfig) -> tuple[Design, Floats]:
         dynamic_sampling=config.ppo.dynamic_sampling,
         ppo=ppo,
         reward=reward,
+        parts=_parts(config.mixture),
         **optimizers,
     )
     return design, jax.tree.map(jnp.float32, numbers)

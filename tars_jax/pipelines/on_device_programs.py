@@ -1,26 +1,32 @@
 """The stages of an agent on the device, each for one seed, pure and traceable: whole loops become one program.
 
-Axes: E episodes of an update, S steps, R = E * S rows, U updates of a call.
+Axes: E episodes of an update, S steps, R = E * S rows, U updates of a call, K parts of a mixture.
 
 Every update draws from keys of its own (stage, seed, number), so a call for updates 3 and 4 gives what these would have
 been in one call for all. Levels are keys, too: each stage has its own, and those of the evaluation are the same for all
 seeds. Every update plays fresh episodes; only demonstrations come again, when all `demonstrations` levels were shown.
+
+A mixture has several scenes. Their episodes stand one part behind the other, by the parts' weights, in every stage.
 """
 
 from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
+from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from tars_jax.episodes import Episodes
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters, init_parameters
 from tars_jax.model.quantization import quantize
 from tars_jax.rl import correlation, explained_variance, token_mean
+from tars_jax.rollout.mixture import shares
 from tars_jax.rollout.on_device import Scene, demonstrate, rollout
 from tars_jax.training.on_device import (
     informative,
@@ -45,6 +51,14 @@ from tars_jax.training.value import value_fn, value_model, value_update
 SUPERVISED, VALUE, TRAINING, HELD_OUT = range(4)
 Config = TypeVar("Config")
 Floats = dict[str, dict[str, jax.Array]]  # section -> field -> value
+Scenes = tuple[Scene, ...]  # [K]
+
+
+class MixturePart(NamedTuple):
+    """One scene's share of every batch."""
+
+    name: str  # of its metrics
+    weight: float
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,13 +83,23 @@ class Design:
     policy_optimizer: OptimizerConfig
     value_optimizer: OptimizerConfig
     reward: RewardConfig
+    parts: tuple[MixturePart, ...]
+
+    def parts_of(self, total: int, group_size: int = 1) -> np.ndarray:
+        """int32 [total], rising: the part of each of so many episodes, in whole groups."""
+        groups = shares(total // group_size, [part.weight for part in self.parts])
+        return np.repeat(np.arange(len(groups), dtype=np.int32), group_size * np.array(groups))
+
+    @property
+    def value_models(self) -> int:
+        return len(self.parts) if self.ppo.value_models == "part" else 1
 
 
 class Actors(NamedTuple):
     """What PPO trains, and the policy that it began with."""
 
     policy: TrainState
-    value: TrainState  # stays as it is where advantages come from groups
+    values: tuple[TrainState, ...]  # one, or one for each part; as they are where advantages come from groups
     reference: Parameters
     earlier: Parameters | None  # before each of the last `lag` updates [lag, ...]; the oldest plays. None without a lag
 
@@ -115,67 +139,72 @@ def _start(parameters: Parameters, config: OptimizerConfig) -> TrainState:
 
 
 def supervise(
-    design: Design, updates: int, state: TrainState, seed: jax.Array, first: jax.Array, scene: Scene, floats: Floats
+    design: Design, updates: int, state: TrainState, seed: jax.Array, first: jax.Array, scenes: Scenes, floats: Floats
 ) -> tuple[TrainState, Metrics]:
     """Updates `first`, `first` + 1, ... on the expert's episodes; metrics [U]."""
     update = supervised_update(design.model, make_optimizer(design.supervised), design.router_aux_loss_weight)
+    parts = design.parts_of(design.supervised_episodes)
 
     def one(state: TrainState, number: jax.Array) -> tuple[TrainState, Metrics]:
         levels = (number * design.supervised_episodes + jnp.arange(design.supervised_episodes)) % design.demonstrations
         key = keys_of(SUPERVISED, seed, number[None] + design.demonstrations)[0]
-        episodes = demonstrate(scene, keys_of(SUPERVISED, seed, levels), floats["demonstrations"]["skill"])
+        episodes = _demonstrated(scenes, keys_of(SUPERVISED, seed, levels), parts, floats["demonstrations"]["skill"])
         order, _ = played_first(episodes, key)
         return update(state, take_rows(rows_of(episodes), order[: design.supervised_rows]))
 
     return jax.lax.scan(one, state, first + jnp.arange(updates))
 
 
-def start_value(design: Design, policy: Parameters, seed: jax.Array) -> TrainState:
-    """A value model on the policy's trunk."""
+def start_value(design: Design, policy: Parameters, seed: jax.Array) -> tuple[TrainState, ...]:
+    """Value models on the policy's trunk, all with one head."""
     fresh = init_parameters(value_model(design.model), keys_of(VALUE, seed, jnp.array([-1]))[0])
-    return _start(value_parameters(policy, fresh), design.value)
+    return tuple(_start(value_parameters(policy, fresh), design.value) for _ in range(design.value_models))
 
 
 def pretrain_value(
     design: Design,
     updates: int,
-    state: TrainState,
+    states: tuple[TrainState, ...],
     policy: Parameters,
     seed: jax.Array,
     first: jax.Array,
-    scene: Scene,
+    scenes: Scenes,
     floats: Floats,
-) -> tuple[TrainState, Metrics]:
+) -> tuple[tuple[TrainState, ...], Metrics]:
     """Updates on the fixed policy's returns; metrics [U].
 
     The episodes of each update are new: what is said of them is said before they are learned from, so it is held out.
     """
     config, ppo = _with(design.value, floats["value"]), _with(design.ppo, floats["ppo"])
     update = value_update(design.model, make_optimizer(config), None)
-    levels = jnp.arange(design.value_episodes)
+    levels, parts = jnp.arange(design.value_episodes), design.parts_of(design.value_episodes)
 
-    def one(state: TrainState, number: jax.Array) -> tuple[TrainState, Metrics]:
-        episodes, _, rewards, key = _episodes(design, VALUE, policy, seed, number, levels, scene, floats)
+    def one(states: tuple[TrainState, ...], number: jax.Array) -> tuple[tuple[TrainState, ...], Metrics]:
+        episodes, _, rewards, key = _episodes(design, VALUE, policy, seed, number, levels, parts, scenes, floats)
         batch = return_batch(episodes, rewards, ppo)
-        values = _values(design, state.parameters, episodes, design.value_rows)
+        values = _values(design, states, episodes, parts, design.value_rows)
         mask = batch.rows.action_mask
         found = {
             "heldout_explained_variance": explained_variance(batch.targets, values, mask),
             "heldout_correlation": correlation(batch.targets, values, mask),
             "heldout_loss": 0.5 * token_mean(jnp.square(values - batch.targets), mask),
         }
-        played = episodes.played.ravel()
-        state, metrics = over_minibatches(update, state, batch, played, design.value_rows, design.value_epochs, key)
-        return state, found | {"value_loss": metrics["value_loss"], "reward": rewards.sum(1).mean()}
+        learned, losses = [], []
+        for state, own in zip(states, _own_rows(design, episodes, parts), strict=True):
+            state, metrics = over_minibatches(update, state, batch, own, design.value_rows, design.value_epochs, key)
+            learned.append(state)
+            losses.append(metrics["value_loss"])
+        return tuple(learned), found | {"value_loss": sum(losses) / len(losses), "reward": rewards.sum(1).mean()}
 
-    return jax.lax.scan(one, state, first + jnp.arange(updates))
+    return jax.lax.scan(one, states, first + jnp.arange(updates))
 
 
-def start_training(design: Design, policy: Parameters, value: Parameters) -> Actors:
+def start_training(design: Design, policy: Parameters, values: tuple[Parameters, ...]) -> Actors:
     earlier = None
     if design.lag:
         earlier = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (design.lag, *leaf.shape)), policy)
-    return Actors(_start(policy, design.policy_optimizer), _start(value, design.value_optimizer), policy, earlier)
+    critics = tuple(_start(value, design.value_optimizer) for value in values)
+    return Actors(_start(policy, design.policy_optimizer), critics, policy, earlier)
 
 
 def _players(actors: Actors) -> Parameters:
@@ -193,7 +222,7 @@ def _aged(actors: Actors, before: Parameters) -> Parameters | None:
 
 
 def train(
-    design: Design, updates: int, actors: Actors, seed: jax.Array, first: jax.Array, scene: Scene, floats: Floats
+    design: Design, updates: int, actors: Actors, seed: jax.Array, first: jax.Array, scenes: Scenes, floats: Floats
 ) -> tuple[Actors, Metrics]:
     """PPO updates `first`, `first` + 1, ...; metrics [U]."""
     ppo = _with(design.ppo, floats["ppo"])
@@ -205,46 +234,63 @@ def train(
     update_value = value_update(design.model, optimizers[1], ppo.value_clip)
 
     score, groups = score_fn(design.model), jnp.arange(design.episodes) // design.group_size
+    parts = design.parts_of(design.episodes, design.group_size)
+    named = list(enumerate(design.parts)) if len(design.parts) > 1 else []
 
     def update(actors: Actors, batch: PPOBatch) -> tuple[Actors, Metrics]:
         policy, metrics = update_policy(actors.policy, batch)
-        if not ppo.uses_values:
+        if not ppo.uses_values or design.value_models > 1:
             return actors._replace(policy=policy), metrics
-        value, value_metrics = update_value(actors.value, value_batch(batch))
-        return actors._replace(policy=policy, value=value), metrics | {"value_loss": value_metrics["value_loss"]}
+        value, value_metrics = update_value(actors.values[0], value_batch(batch))
+        return actors._replace(policy=policy, values=(value,)), metrics | {"value_loss": value_metrics["value_loss"]}
+
+    def learn_apart(actors: Actors, batch: PPOBatch, episodes: Episodes, taken: jax.Array, key: jax.Array) -> Any:
+        """Every part's value model from the part's rows."""
+        learned, losses = [], []
+        for state, own in zip(actors.values, _own_rows(design, episodes, parts), strict=True):
+            rows, epochs = ppo.minibatch_rows, ppo.epochs
+            state, metrics = over_minibatches(update_value, state, value_batch(batch), own & taken, rows, epochs, key)
+            learned.append(state)
+            losses.append(metrics["value_loss"])
+        return actors._replace(values=tuple(learned)), sum(losses) / len(losses)
 
     def one(actors: Actors, number: jax.Array) -> tuple[Actors, Metrics]:
         episodes, verdicts, rewards, key = _episodes(
-            design, TRAINING, _players(actors), seed, number, groups, scene, floats
+            design, TRAINING, _players(actors), seed, number, groups, parts, scenes, floats
         )
-        before = actors.policy.parameters
+        before, played = actors.policy.parameters, episodes.played.ravel()
         rows, values, reference, proximal = rows_of(episodes), jnp.zeros(episodes.log_probs.shape), None, None
         values = values.reshape(rows.action_mask.shape)
         if ppo.uses_values:
-            values = _values(design, actors.value.parameters, episodes, ppo.minibatch_rows)
+            values = _values(design, actors.values, episodes, parts, ppo.minibatch_rows)
         if ppo.uses_reference:
-            reference = on_played(lambda some: score(actors.reference, some), rows, episodes, ppo.minibatch_rows)
+            reference = on_played(lambda some: score(actors.reference, some), rows, played, ppo.minibatch_rows)
         if ppo.decoupled:
-            proximal = on_played(lambda some: score(before, some), rows, episodes, ppo.minibatch_rows)
-        batch, prepared = ppo_batch(episodes, verdicts, rewards, values, ppo, groups, reference, proximal)
+            proximal = on_played(lambda some: score(before, some), rows, played, ppo.minibatch_rows)
+        batch, prepared = ppo_batch(episodes, verdicts, rewards, values, ppo, groups, reference, proximal, parts)
         taken = episodes.played
         if design.dynamic_sampling:
             taken &= informative(verdicts, groups)[:, None]
         actors, learned = over_minibatches(update, actors, batch, taken.ravel(), ppo.minibatch_rows, ppo.epochs, key)
+        if ppo.uses_values and design.value_models > 1:
+            actors, learned["value_loss"] = learn_apart(actors, batch, episodes, taken.ravel(), key)
         actors = actors._replace(earlier=_aged(actors, before))
-        return actors, describe(episodes) | {"reward": rewards.sum(1).mean()} | prepared | learned
+        of_parts = {f"{part.name}/success": episodes.succeeded[parts == number].mean() for number, part in named}
+        described = describe(episodes) | of_parts | {"reward": rewards.sum(1).mean()}
+        return actors, described | prepared | learned
 
     return jax.lax.scan(one, actors, first + jnp.arange(updates))
 
 
 def evaluate(
-    design: Design, count: int, policy: Parameters, seed: jax.Array, scene: Scene, floats: Floats
+    design: Design, count: int, policy: Parameters, seed: jax.Array, scenes: Scenes, floats: Floats
 ) -> dict[str, jax.Array]:
-    """The policy on `count` held-out levels; every field [count]."""
-    if scene.config.quantized:
+    """The policy on `count` held-out levels, of the parts by their weights; every field [count]."""
+    if scenes[0].config.quantized:
         policy = quantize(design.model, policy)
     key = keys_of(HELD_OUT, seed, jnp.array([-1]))[0]
-    episodes = _rollout(design, policy, keys_of(HELD_OUT, 0, jnp.arange(count)), key, scene, floats)
+    levels, parts = keys_of(HELD_OUT, 0, jnp.arange(count)), design.parts_of(count)
+    episodes = _rollout(design, policy, levels, key, parts, scenes, floats)
     played = episodes.played
     return {
         "success": episodes.succeeded,
@@ -255,9 +301,9 @@ def evaluate(
     }
 
 
-def reference(count: int, scene: Scene) -> jax.Array:
+def reference(design: Design, count: int, scenes: Scenes) -> jax.Array:
     """Whether the expert, without its mistakes, succeeds on each of the held-out levels [count]."""
-    return demonstrate(scene, keys_of(HELD_OUT, 0, jnp.arange(count)), 1.0).succeeded
+    return _demonstrated(scenes, keys_of(HELD_OUT, 0, jnp.arange(count)), design.parts_of(count), 1.0).succeeded
 
 
 def describe(episodes: Episodes) -> Metrics:
@@ -280,27 +326,67 @@ def _episodes(
     seed: jax.Array,
     number: jax.Array,
     groups: jax.Array,
-    scene: Scene,
+    parts: np.ndarray,
+    scenes: Scenes,
     floats: Floats,
 ) -> tuple[Episodes, jax.Array, jax.Array, jax.Array]:
     """The episodes of an update, their verdicts [E, S], the rewards shaped from these, and a key for what follows.
 
-    `groups` [E] are numbers below E: episodes with equal ones play the same level.
+    `groups` [E] are numbers below E: episodes with equal ones play the same level. `parts` [E] are the episodes' parts.
     """
     own = keys_of(stage, seed, -2 - number[None])[0]
     play_key, verdict_key, key = jax.random.split(own, 3)
     levels = keys_of(stage, seed, number * groups.size + groups)
-    episodes = _rollout(design, policy, levels, play_key, scene, floats)
+    episodes = _rollout(design, policy, levels, play_key, parts, scenes, floats)
     verdicts = judged(episodes, verdict_key, **floats["verifier"])
     return episodes, verdicts, shaped(episodes, verdicts, _with(design.reward, floats["reward"])), key
 
 
-def _rollout(
-    design: Design, policy: Parameters, levels: jax.Array, key: jax.Array, scene: Scene, floats: Floats
+def _each_part(
+    play: Callable[[int, Scene, jax.Array], Episodes], scenes: Scenes, levels: jax.Array, parts: np.ndarray
 ) -> Episodes:
-    return rollout(scene, design.model, policy, levels, key, floats["sampling"]["temperature"])
+    """`play` of every part's number, scene and levels, one behind the other; levels' keys and `parts` are [E]."""
+    found = [play(number, scene, levels[parts == number]) for number, scene in enumerate(scenes)]
+    return found[0] if len(found) == 1 else jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *found)
 
 
-def _values(design: Design, parameters: Parameters, episodes: Episodes, rows: int) -> jax.Array:
-    values = value_fn(design.model)
-    return on_played(lambda some: values(parameters, some), rows_of(episodes), episodes, rows)
+def _demonstrated(scenes: Scenes, levels: jax.Array, parts: np.ndarray, skill: jax.Array | float) -> Episodes:
+    return _each_part(lambda _, scene, own: demonstrate(scene, own, skill), scenes, levels, parts)
+
+
+def _rollout(
+    design: Design,
+    policy: Parameters,
+    levels: jax.Array,
+    key: jax.Array,
+    parts: np.ndarray,
+    scenes: Scenes,
+    floats: Floats,
+) -> Episodes:
+    def play(number: int, scene: Scene, own: jax.Array) -> Episodes:
+        own_key = jax.random.fold_in(key, number) if number else key
+        return rollout(scene, design.model, policy, own, own_key, floats["sampling"]["temperature"])
+
+    return _each_part(play, scenes, levels, parts)
+
+
+def _own_rows(design: Design, episodes: Episodes, parts: np.ndarray) -> list[jax.Array]:
+    """bool [R] for every value model: the played rows that are its own."""
+    played = episodes.played.ravel()
+    if design.value_models == 1:
+        return [played]
+    of_rows = np.repeat(parts, episodes.played.shape[1])
+    return [played & (of_rows == number) for number in range(design.value_models)]
+
+
+def _values(
+    design: Design, states: tuple[TrainState, ...], episodes: Episodes, parts: np.ndarray, at_a_time: int
+) -> jax.Array:
+    """[R, T]: every row by its own value model."""
+    value, rows = value_fn(design.model), rows_of(episodes)
+
+    def of_one(state: TrainState, own: jax.Array) -> jax.Array:
+        return on_played(lambda some: value(state.parameters, some), rows, own, at_a_time)
+
+    found = [of_one(*each) for each in zip(states, _own_rows(design, episodes, parts), strict=True)]
+    return functools.reduce(jnp.add, found)

@@ -1,15 +1,15 @@
-"""An action parser inside a compiled program: sampled tokens to one GUI call.
+"""An action parser inside a compiled program: sampled tokens to one call.
 
 Axes: A automata, Q byte states of all automata, V vocabulary, C classes of tokens that do the same from every state,
 N tokens of an answer.
 
 The automata are those of `outlines_core`, over bytes. The first is that of `response_pattern`: an answer that it
-accepts is well-formed. One for each function and one for each key say what the last line calls; they stop at nothing
+accepts is well-formed. One for each function and one for each choice say what the last line calls; they stop at nothing
 else, since the first has judged the rest. A token moves an automaton by all of its bytes at once, and changes the two
 numbers of a point in its way: x becomes a x + b.
 
 Read are answers that `parse_response` reads to the same action. Those in other spellings that it reads, too (no space
-after a colon, double quotes, further calls, functions that the game does not understand), are rejected here.
+after a colon, double quotes, further calls, calls that the game does not understand), are rejected here.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from tars_jax import InputError
-from tars_jax.agent.actions import FUNCTIONS, Hotkey
+from tars_jax.agent.actions import FUNCTIONS, Action
 from tars_jax.agent.grammar_text import format_call
 from tars_jax.agent.pattern import response_pattern
 from tars_jax.environment import ActionSpace
@@ -49,7 +49,7 @@ class ParsedAnswer:
 
 @flax.struct.dataclass
 class DeviceActionParser:
-    """Tables for one vocabulary, one set of functions and one set of keys; row Q is where rejected answers are."""
+    """Tables for one vocabulary, one action space and its choices; row Q is where rejected answers are."""
 
     token_class: Any  # [V] int32
     following: Any  # [Q + 1, C] int32: byte state behind a token
@@ -57,7 +57,7 @@ class DeviceActionParser:
     summand: Any  # [Q + 1, C, 2] int32
     accepts: Any  # [Q + 1] bool
     thinks: Any  # [Q + 1] bool: inside a thought
-    start: Any  # [A] int32: well-formed, then functions, then keys
+    start: Any  # [A] int32: well-formed, then functions, then choices
     functions: int = flax.struct.field(pytree_node=False)
 
     def __call__(self, tokens: jax.Array) -> ParsedAnswer:
@@ -86,7 +86,7 @@ class DeviceActionParser:
         act = Act(
             function=function,
             point=jnp.where(function >= 0, numbers[1 + function], NOTHING),
-            key=_which(accepted[1 + self.functions :], valid),
+            choice=_which(accepted[1 + self.functions :], valid),
         )
         return ParsedAnswer(act, valid, jnp.where(valid, thought, 0))
 
@@ -99,26 +99,27 @@ def _which(accepted: jax.Array, valid: jax.Array) -> jax.Array:
 
 
 def compile_action_parser(
-    functions: Sequence[str], keys: Sequence[str], tokens: Mapping[int, bytes]
+    space: ActionSpace, choices: Sequence[Action], tokens: Mapping[int, bytes]
 ) -> DeviceActionParser:
     """Tables for answers in the text grammar.
 
     Args:
-      functions: hotkey, or such as take one point.
-      keys: what is told apart of a hotkey; others are NOTHING.
+      space: functions of an SDK, hotkey and finished, and GUI actions that take one point.
+      choices: what is told apart of calls without a point; others are NOTHING.
       tokens: the bytes that each token stands for.
 
-    Raises InputError for another function.
+    Raises InputError for another GUI action.
     """
+    for name in space.actions:
+        if _fields(name) not in (["keys"], ["point"], ["content"]):
+            raise InputError(f"GUI actions on the device must be hotkey, finished or calls of one point; got {name!r}")
+    functions = (*space.actions, *(function.name for function in space.functions))
+    pointing = [name for name in space.actions if _fields(name) == ["point"]]
+    patterns = {WELL_FORMED: response_pattern("text", space=space)}
     for name in functions:
-        fields = [field.name for field in dataclasses.fields(FUNCTIONS[name])] if name in FUNCTIONS else []
-        if fields not in (["keys"], ["point"]):
-            raise InputError(f"functions on the device must be hotkey or calls of one point; got {name!r}")
-    patterns = {WELL_FORMED: response_pattern("text", space=ActionSpace(actions=tuple(functions)))}
-    for name in functions:
-        patterns[f"function {name}"] = EARLIER_LINES + name + (r"\(key='[^\n]*'\)" if name == "hotkey" else POINT)
-    for key in keys:
-        patterns[f"key {key}"] = EARLIER_LINES + re.escape(format_call(Hotkey((key,))))
+        patterns[f"function {name}"] = EARLIER_LINES + name + (POINT if name in pointing else r"\([^\n]*\)")
+    for choice in choices:
+        patterns[format_call(choice)] = EARLIER_LINES + re.escape(format_call(choice))
     each_byte = {byte: bytes([byte]) for byte in range(END)}
     bytewise = compile_constraints(patterns, each_byte, stop=END, vocabulary=END + 1)
     rejected = len(bytewise.next_state)
@@ -127,18 +128,18 @@ def compile_action_parser(
     table[0] = rejected  # where constraints are free
 
     place = np.zeros(rejected + 1, np.int32)  # 1 and 2 behind digits of x and of y, 3 where a point begins
-    for name in functions:
-        if name != "hotkey":
-            first = _run(table, bytewise.start[f"function {name}"], f"Action: {name}(point='<point>".encode())
-            second = _run(table, first, b"0 ")
-            place[first], place[_run(table, first, b"0")], place[_run(table, second, b"0")] = 3, 1, 2
+    for name in pointing:
+        first = _run(table, bytewise.start[f"function {name}"], f"Action: {name}(point='<point>".encode())
+        second = _run(table, first, b"0 ")
+        place[first], place[_run(table, first, b"0")], place[_run(table, second, b"0")] = 3, 1, 2
     columns = np.zeros((max(tokens) + 1, rejected + 1, 5), np.int32)  # state behind, two factors, two summands
     columns[:, :, 0] = rejected
     for token, written in tokens.items():
         columns[token] = _moved(table, place, written)
     classes, token_class = np.unique(columns, axis=0, return_inverse=True)
     effects = np.moveaxis(classes, 0, 1)
-    action = b"\nAction: " + (b"hotkey(key='a')" if "hotkey" in functions else _click(functions[0]))
+    call = f"{pointing[0]}(point='<point>0 0</point>')" if pointing else format_call(choices[0])
+    action = f"\nAction: {call}".encode()
     accepts = table[:, END] != rejected
     thinks = np.array([accepts[_run(table, state, action)] for state in range(rejected + 1)])
     start = np.array([bytewise.start[name] for name in patterns], np.int32)
@@ -154,8 +155,8 @@ def compile_action_parser(
     )
 
 
-def _click(name: str) -> bytes:
-    return f"{name}(point='<point>0 0</point>')".encode()
+def _fields(action: str) -> list[str]:
+    return [field.name for field in dataclasses.fields(FUNCTIONS[action])] if action in FUNCTIONS else []
 
 
 def _run(table: np.ndarray, state: int, written: bytes) -> int:

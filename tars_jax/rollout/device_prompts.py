@@ -41,12 +41,15 @@ class Prompts:
     next_position: Any  # [B] int32: rotary position of the answer's first token
 
 
-def make_prompts(writer: PromptWriter, instruction: str, steps: int, *, image: int, grid: tuple[int, int]) -> Prompts:
-    """The prompts of an episode of so many steps; `image` is the image token, `grid` its rows and columns."""
+def make_prompts(
+    writer: PromptWriter, instruction: str, steps: int, *, image: int, grid: tuple[int, int], at_least: int = 0
+) -> Prompts:
+    """The prompts of an episode of so many steps, of `at_least` tokens with their padding; `image` is the image token,
+    `grid` its rows and columns."""
     head = writer.preamble(instruction, "")
     shown = Shown(image_tokens=math.prod(grid))
     rows = [head + writer.observation(left, first=True, shown=shown) for left in range(1, steps + 1)]
-    width = max(map(len, rows))
+    width = max(at_least, *map(len, rows))
     shape = (steps, width)
     tokens, segments = np.zeros(shape, np.int32), np.zeros(shape, np.int32)
     image_tokens = np.full(shape, EMPTY, np.int32)

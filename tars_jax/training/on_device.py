@@ -14,6 +14,7 @@ from typing import TypeVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from tars_jax.episodes import Episodes
 from tars_jax.model.policy import Inputs
@@ -92,16 +93,20 @@ def ppo_batch(
     groups: jax.Array,
     reference_log_probs: jax.Array | None = None,
     proximal_log_probs: jax.Array | None = None,
+    parts: np.ndarray | None = None,
 ) -> tuple[PPOBatch, Metrics]:
     """Verdicts and shaped rewards [E, S] and values [R, T] to a batch for `policy_update`, and what it looks like.
 
     Which episodes succeeded the verdicts say alone, as everywhere; advantages come from the shaped rewards.
     Without `proximal_log_probs` [R, T] the policy that sampled is the proximal policy: nothing is stale, and nothing is
     scored a second time. `groups` [E] are equal for episodes of one level. Values are 0 where there is no value model.
+    `parts` [E]: the part of a mixture that each episode is of, known when this is traced.
     """
     rows, valid = rows_of(episodes), action_tokens(episodes)
     by_episode = values.reshape(valid.shape)
-    found = advantage_fn(config)(token_rewards(episodes, rewards), by_episode, valid, _steps(episodes), groups)
+    parts = np.zeros(valid.shape[0], np.int32) if parts is None else parts
+    estimate = advantage_fn(config, int(parts.max()) + 1)
+    found = estimate(token_rewards(episodes, rewards), by_episode, valid, _steps(episodes), groups, parts)
     metrics = {"advantage_std": found.deviation}
     if config.uses_values:
         returns = jnp.broadcast_to(jax.vmap(_to_go)(rewards)[..., None], episodes.action_mask.shape)
@@ -161,9 +166,8 @@ def played_first(episodes: Episodes, key: jax.Array) -> tuple[jax.Array, jax.Arr
     return jnp.argsort(jnp.where(played, jax.random.uniform(key, played.shape), 2.0)), played.sum()
 
 
-def on_played(function: Callable[[Rows], jax.Array], rows: Rows, episodes: Episodes, at_a_time: int) -> jax.Array:
-    """`function(rows)` [R, T] where steps were played, 0 elsewhere; some rows at a time, and none for the others."""
-    played = episodes.played.ravel()
+def on_played(function: Callable[[Rows], jax.Array], rows: Rows, played: jax.Array, at_a_time: int) -> jax.Array:
+    """`function(rows)` [R, T] where `played` [R], 0 elsewhere; some rows at a time, and none for the others."""
     order, count = jnp.argsort(~played, stable=True), played.sum()
     order = jnp.pad(order, (0, -played.size % at_a_time), constant_values=played.size)
 

@@ -28,7 +28,6 @@ import numpy as np
 
 from configs.quickstart import get_config
 from tars_jax.agent.pattern import response_pattern
-from tars_jax.environment import ActionSpace
 from tars_jax.envs.on_device import Act, make_game
 from tars_jax.episodes import Episodes
 from tars_jax.inference.constraint import Constraints, compile_constraints
@@ -57,9 +56,9 @@ def device_ways(context: RunContext, episodes: int) -> dict[str, Callable[[], in
     config = PlayConfig(STEPS, context.config.engine.max_new_tokens)
     grid = context.model.vision.token_grid(*game.size)
     prompts = make_prompts(context.writer, game.instruction, STEPS, image=tokenizer.image, grid=grid)
-    reading = compile_action_parser(game.functions, game.keys, tokenizer.token_bytes())
+    reading = compile_action_parser(game.space, game.choices, tokenizer.token_bytes())
     constraints = compile_constraints(
-        {"text": response_pattern("text", space=ActionSpace(actions=tuple(game.functions)))},
+        {"text": response_pattern("text", space=game.space)},
         tokenizer.token_bytes(),
         stop=tokenizer.end,
         vocabulary=tokenizer.vocabulary,

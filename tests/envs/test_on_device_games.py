@@ -172,7 +172,7 @@ def test_experts_solve_what_can_be_solved(name: str) -> None:
         def step(carry: Any, key: jax.Array) -> tuple[Any, None]:
             state, alive = carry
             plan = game.expert(state, key, jnp.float32(1.0))
-            after, _, done = game.step(state, press(0).replace(key=plan.call))  # type: ignore[attr-defined]
+            after, _, done = game.step(state, press(0).replace(choice=plan.call))  # type: ignore[attr-defined]
             return (jax.tree.map(lambda new, old: jnp.where(alive, new, old), after, state), alive & ~done), None
 
         (last, _), _ = jax.lax.scan(step, (start, jnp.bool_(True)), jax.random.split(key, 12))
@@ -186,7 +186,7 @@ def test_experts_solve_what_can_be_solved(name: str) -> None:
 def test_games_by_name() -> None:
     assert all(hash(make_game(name, {})) == hash(make_game(name, {})) for name in GAMES)
     assert make_game("maze", {"side": 8}).size == (128, 128)
-    with pytest.raises(InputError, match="game.name must be one of 2048, checklist, maze, snake, sokoban; got 'chess'"):
+    with pytest.raises(InputError, match="game.name must be one of 2048, .*, sokoban; got 'chess'"):
         make_game("chess", {})
     with pytest.raises(InputError, match="an option of game maze must be .*; got 'depth'"):
         make_game("maze", {"depth": 1})

@@ -19,7 +19,8 @@ from tars_jax.training.ppo_config import PPOConfig
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 OTHER: dict[str, Any] = {
     "advantages": "turn", "gamma": 0.5, "lambda_policy": 0.6, "alpha": 0.7, "lambda_critic": 0.8,
-    "normalize_advantages": False, "group_std": False, "aggregation": "sequence", "clip_low": 0.1, "clip_high": 0.3,
+    "normalize_advantages": False, "normalize_over": "part", "value_models": "part",
+    "group_std": False, "aggregation": "sequence", "clip_low": 0.1, "clip_high": 0.3,
     "dual_clip": 3.0, "value_clip": 0.4, "decoupled": False, "max_importance": 1.5, "kl_weight": 0.01,
     "positive_weight": 0.2, "entropy_bonus": 0.03, "router_aux_loss_weight": 0.04, "value_weight": 0.05,
     "replay_routes": True,

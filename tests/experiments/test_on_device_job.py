@@ -82,7 +82,7 @@ def test_groups_need_members() -> None:
 
 def test_options_of_a_game() -> None:
     assert game_options(("side=6", "long_thoughts=.5")) == {"side": 6, "long_thoughts": 0.5}
-    with pytest.raises(InputError, match="game.options must be name=number; got 'side'"):
+    with pytest.raises(InputError, match="game.options must be name=value; got 'side'"):
         game_options(("side",))
 
 

@@ -9,13 +9,15 @@ from hypothesis import strategies as st
 
 from tars_jax import InputError
 from tars_jax.agent import ParseError, parse_response
-from tars_jax.agent.actions import Click, Hotkey
+from tars_jax.agent.actions import Click, Finished, Hotkey, ToolCall
+from tars_jax.environment import ActionSpace, Function
 from tars_jax.model.tokenizer import load_tokenizer
 from tars_jax.rollout.device_action_parser import ParsedAnswer, compile_action_parser
 
 TOKENIZER = load_tokenizer()
 KEYS = ("up", "right")
-PARSER = compile_action_parser(("click", "hotkey"), KEYS, TOKENIZER.token_bytes())
+CHOICES = tuple(Hotkey((key,)) for key in KEYS)
+PARSER = compile_action_parser(ActionSpace(actions=("click", "hotkey")), CHOICES, TOKENIZER.token_bytes())
 LENGTH = 48
 READ = jax.jit(PARSER.__call__)
 
@@ -51,19 +53,19 @@ def test_what_is_accepted_is_parsed_to_the_same_action(text: str) -> None:
         return
     found, parsed = read(tokens), parse_response(text)
     if not found.valid:
-        assert int(found.act.function) == int(found.act.key) == -1
+        assert int(found.act.function) == int(found.act.choice) == -1
         return
     assert not isinstance(parsed, ParseError)
     (action,) = parsed.actions
     if isinstance(action, Click):
         assert int(found.act.function) == 0
         assert tuple(map(float, found.act.point)) == (action.point.x, action.point.y)
-        assert int(found.act.key) == -1
+        assert int(found.act.choice) == -1
     else:
         assert isinstance(action, Hotkey)
         assert int(found.act.function) == 1
         combination = " ".join(action.keys)
-        assert int(found.act.key) == (KEYS.index(combination) if combination in KEYS else -1)
+        assert int(found.act.choice) == (KEYS.index(combination) if combination in KEYS else -1)
 
 
 @pytest.mark.parametrize(
@@ -99,4 +101,26 @@ def test_think_tokens_are_those_of_the_thought() -> None:
 
 def test_functions_that_cannot_be_read_are_named() -> None:
     with pytest.raises(InputError, match="got 'drag'"):
-        compile_action_parser(("drag",), (), {0: b"a"})
+        compile_action_parser(ActionSpace(actions=("drag",)), (), {0: b"a"})
+
+
+def test_calls_of_an_sdk_and_answers_are_told_apart() -> None:
+    text = {"query": {"type": "string"}}
+    search = Function("Search", "", {"type": "object", "properties": text, "required": ["query"]})
+    choices = (ToolCall("Search", {"query": "12"}), Finished("12"), Finished("it's"))
+    space = ActionSpace(actions=("finished",), functions=(search,))
+    parser = jax.jit(compile_action_parser(space, choices, TOKENIZER.token_bytes()).__call__)
+    said = {
+        "Action: Search(query='12')": (True, 1, 0),
+        "Thought: 1 2\nAction: finished(content='12')": (True, 0, 1),
+        r"Action: finished(content='it\'s')": (True, 0, 2),
+        "Action: Search(query='123')": (True, 1, -1),
+        "Action: finished(content='')": (True, 0, -1),
+        "Action: Search(content='12')": (False, -1, -1),
+        "Action: click(point='<point>1 2</point>')": (False, -1, -1),
+    }
+    for text, expected in said.items():
+        tokens = TOKENIZER.encode(text)
+        found = parser(jnp.array([*tokens, *[-1] * (LENGTH - len(tokens))], jnp.int32))
+        assert (bool(found.valid), int(found.act.function), int(found.act.choice)) == expected, text
+        assert found.valid == (not isinstance(parse_response(text, space=space), ParseError)), text

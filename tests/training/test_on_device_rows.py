@@ -140,9 +140,9 @@ def test_minibatches_hold_every_played_row_once_an_epoch(episodes: Episodes) -> 
 
 
 def test_a_function_of_rows_sees_those_that_were_played(episodes: Episodes) -> None:
-    found = on_played(lambda rows: rows.inputs.tokens * 1.0, rows_of(episodes), episodes, 2)
+    found = on_played(lambda rows: rows.inputs.tokens * 1.0, rows_of(episodes), episodes.played.ravel(), 2)
     np.testing.assert_array_equal(found[:3], np.arange(12).reshape(3, 4))
-    alone = on_played(lambda rows: rows.inputs.tokens * 1.0, rows_of(episodes), episodes, 3)
+    alone = on_played(lambda rows: rows.inputs.tokens * 1.0, rows_of(episodes), episodes.played.ravel(), 3)
     np.testing.assert_array_equal(alone, np.where(np.arange(4)[:, None] < 3, np.arange(16).reshape(4, 4), 0))
 
 

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from tars_jax.agent.actions import Action
+from tars_jax.environment import ActionSpace
 from tars_jax.envs.on_device.game import NOTHING, Act, Plan
 from tars_jax.envs.on_device.grids import ARROWS, DIRECTIONS, any_of
 
@@ -23,8 +24,8 @@ class ArrowGame:
 
     side: int = 6
 
-    functions: tuple[str, ...] = dataclasses.field(default=("hotkey",), init=False)
-    keys: tuple[str, ...] = dataclasses.field(default=DIRECTIONS, init=False)
+    space: ActionSpace = dataclasses.field(default=ActionSpace(actions=("hotkey",)), init=False)
+    choices: tuple[Action, ...] = dataclasses.field(default=ARROWS, init=False)
     calls: tuple[Action, ...] = dataclasses.field(default=ARROWS, init=False)
 
     @property
@@ -45,7 +46,7 @@ def unchecked(make: Callable[[], Rules]) -> Rules:
 
 def moved(after: Any, before: Any, act: Act) -> Any:
     """The state after a key; `before` where none of the game's keys was pressed."""
-    return jax.tree.map(lambda new, old: jnp.where(act.key == NOTHING, old, new), after, before)
+    return jax.tree.map(lambda new, old: jnp.where(act.choice == NOTHING, old, new), after, before)
 
 
 def move_of(

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from tars_jax.agent.actions import Action
+from tars_jax.environment import ActionSpace
 from tars_jax.envs.on_device.game import NOTHING, Act, Plan
 from tars_jax.envs.on_device.grids import any_of, cell_at, cell_clicks, disc, paint, square
 
@@ -39,8 +40,8 @@ class Checklist:
     long_thoughts: float = 0.5  # share of the expert's thoughts that name all the open boxes, not the next alone
 
     instruction: str = dataclasses.field(default="Click all", init=False)
-    functions: tuple[str, ...] = dataclasses.field(default=("click",), init=False)
-    keys: tuple[str, ...] = dataclasses.field(default=(), init=False)
+    space: ActionSpace = dataclasses.field(default=ActionSpace(actions=("click",)), init=False)
+    choices: tuple[Action, ...] = dataclasses.field(default=(), init=False)
 
     @property
     def size(self) -> tuple[int, int]:

@@ -3,7 +3,7 @@
 Axes: H, W pixels of a screenshot, N words of a thought.
 
 A state is any pytree of arrays. Everything here is for one episode; callers vmap. The policy sees `draw` alone, and
-acts by the GUI calls of `tars_jax.agent`; what a game does not understand changes nothing and takes a step all the
+acts by the calls of `tars_jax.agent`; what a game does not understand changes nothing and takes a step all the
 same.
 """
 
@@ -16,18 +16,19 @@ import jax
 import jax.numpy as jnp
 
 from tars_jax.agent.actions import Action
+from tars_jax.environment import ActionSpace
 
 State = Any
-NOTHING = -1  # no function, key or word
+NOTHING = -1  # no function, choice or word
 
 
 @flax.struct.dataclass
 class Act:
-    """One GUI call as numbers; all NOTHING where there is no call."""
+    """One call as numbers; all NOTHING where there is no call."""
 
-    function: jax.Array  # [] int32: index into the game's `functions`
+    function: jax.Array  # [] int32: index into the names of the game's `space`
     point: jax.Array  # [2] int32: x and y of 0..1000, of a call with a point
-    key: jax.Array  # [] int32: index into the game's `keys`, of a hotkey; NOTHING for any other key
+    choice: jax.Array  # [] int32: index into the game's `choices`; NOTHING for any other call
 
     @staticmethod
     def nothing() -> Act:
@@ -47,8 +48,8 @@ class Game(Protocol):
 
     instruction: str
     size: tuple[int, int]  # H, W
-    functions: tuple[str, ...]  # the GUI calls that do something: click, hotkey
-    keys: tuple[str, ...]  # what hotkey may press, as `parse_response` spells it
+    space: ActionSpace  # the calls that do something: click, hotkey, finished, functions of an SDK
+    choices: tuple[Action, ...]  # those without a point that are told apart: hotkey(key='up')
     words: tuple[str, ...]  # of the expert's thoughts, each with the space before it
     calls: tuple[Action, ...]  # what the expert may do
 

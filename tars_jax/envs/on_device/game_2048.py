@@ -16,6 +16,7 @@ from jumanji.environments.logic.game_2048.env import Game2048 as Rules
 from jumanji.environments.logic.game_2048.utils import move
 
 from tars_jax.agent.actions import Action
+from tars_jax.environment import ActionSpace
 from tars_jax.envs.on_device.arrows import CELL, move_of, moved, plan, unchecked
 from tars_jax.envs.on_device.game import NOTHING, Act, Plan
 from tars_jax.envs.on_device.grids import ARROWS, DIRECTIONS, any_of, paint, square
@@ -53,8 +54,8 @@ class Game2048:
 
     instruction: str = dataclasses.field(default="merge", init=False)
     size: tuple[int, int] = dataclasses.field(default=(SIDE * CELL, SIDE * CELL), init=False)
-    functions: tuple[str, ...] = dataclasses.field(default=("hotkey",), init=False)
-    keys: tuple[str, ...] = dataclasses.field(default=DIRECTIONS, init=False)
+    space: ActionSpace = dataclasses.field(default=ActionSpace(actions=("hotkey",)), init=False)
+    choices: tuple[Action, ...] = dataclasses.field(default=ARROWS, init=False)
     calls: tuple[Action, ...] = dataclasses.field(default=ARROWS, init=False)
     words: tuple[str, ...] = dataclasses.field(default=(*(f" {word}" for word in DIRECTIONS), ",", " no"), init=False)
 
@@ -72,7 +73,7 @@ class Game2048:
         return state.replace(score=jnp.zeros_like(state.score), step_count=jnp.zeros_like(state.step_count))
 
     def step(self, state: Any, act: Act) -> tuple[Any, jax.Array, jax.Array]:
-        after = moved(_rules().step(state, jnp.maximum(act.key, 0))[0], state, act)
+        after = moved(_rules().step(state, jnp.maximum(act.choice, 0))[0], state, act)
         return after, ((after.score - state.score) / self.unit).astype(jnp.float32), ~after.action_mask.any()
 
     def draw(self, state: Any) -> jax.Array:

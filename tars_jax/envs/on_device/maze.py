@@ -57,7 +57,7 @@ class Maze(ArrowGame):
         return state.replace(agent_position=start, action_mask=mask)
 
     def step(self, state: Any, act: Act) -> tuple[Any, jax.Array, jax.Array]:
-        after = moved(_rules(self.side).step(state, jnp.maximum(act.key, 0))[0], state, act)
+        after = moved(_rules(self.side).step(state, jnp.maximum(act.choice, 0))[0], state, act)
         reached = self.succeeded(after)
         return after, reached.astype(jnp.float32), reached
 

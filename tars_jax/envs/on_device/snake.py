@@ -43,9 +43,9 @@ class Snake(ArrowGame):
         return _rules(self.side).reset(key)[0]
 
     def step(self, state: Any, act: Act) -> tuple[Any, jax.Array, jax.Array]:
-        stepped, timestep = _rules(self.side).step(state, jnp.maximum(act.key, 0))
+        stepped, timestep = _rules(self.side).step(state, jnp.maximum(act.choice, 0))
         after = moved(stepped, state, act)
-        died = timestep.last() & (act.key != NOTHING)
+        died = timestep.last() & (act.choice != NOTHING)
         reward = (after.length - state.length) / self.fruits
         return after, reward.astype(jnp.float32), died | self.succeeded(after)
 

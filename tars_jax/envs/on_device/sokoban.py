@@ -112,8 +112,8 @@ class Sokoban(ArrowGame):
         )
 
     def step(self, state: Level, act: Act) -> tuple[Level, jax.Array, jax.Array]:
-        after, _ = _rules().step(state, jnp.maximum(act.key, 0))
-        pressed = act.key != NOTHING
+        after, _ = _rules().step(state, jnp.maximum(act.choice, 0))
+        pressed = act.choice != NOTHING
         after = after.replace(
             key=state.key,
             variable_grid=jnp.where(pressed, after.variable_grid, state.variable_grid),

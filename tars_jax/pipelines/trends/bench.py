@@ -98,9 +98,11 @@ class Bench:
         discount = discount if "ppo.gamma" in discount else {}
 
         def make() -> dict[str, Any]:
-            return self.setup(game, discount).pretrain_value(self.start(game, seeds), seeds)._asdict()
+            found = self.setup(game, discount).pretrain_value(self.start(game, seeds), seeds)
+            return {**found._asdict(), "parameters": {str(part): each for part, each in enumerate(found.parameters)}}
 
-        return Pretrained(**self._once("value", game, discount, seeds, make))
+        found = Pretrained(**self._once("value", game, discount, seeds, make))
+        return found._replace(parameters=tuple(found.parameters[part] for part in sorted(found.parameters)))
 
     def train(
         self,

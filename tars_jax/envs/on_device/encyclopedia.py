@@ -1,0 +1,297 @@
+"""Encyclopedia: a question of two facts, answered by clicking through pages, by searching, or by both.
+
+Axes: N entities, R relations, C columns and rows of the screen (6 x 6), K cards.
+
+Every entity has a page: a card with the entity it leads to by each relation. "A, r1, r2" asks for the entity that r2
+leads to from where r1 leads from A. All entities are colored shapes, named by two digits, color and shape.
+
+Row 0 of the screen shows the question, row 1 the page that was opened and the one before it, rows 2 to 4 cards or an
+index of pages in an order of its own. `gui`: the index is turned by its button, tiles and links are clicked. `sdk`:
+Search shows the card of the entity that it names among those of two that look like it. Either way the answer is
+`finished`, an episode has the same steps, and the screen is all that is seen.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+
+import flax.struct
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from tars_jax import InputError
+from tars_jax.agent.actions import Action, Finished, ToolCall
+from tars_jax.environment import ActionSpace, Function
+from tars_jax.envs.on_device.game import NOTHING, Act, Plan
+from tars_jax.envs.on_device.grids import Color, any_of, cell_at, cell_clicks, paint, square
+
+INTERFACES = ("gui", "sdk", "both")
+INSTRUCTIONS = {"gui": "Click to find it", "sdk": "Search to find it", "both": "Click or search to find it"}
+SIDE, CELL, SHELF, CARDS, RELATIONS = 6, 16, 9, 3, 3
+BUTTON = (1, 5)  # row and column: turns the index, and leads back to it from a page
+PAPER: Color = (245, 245, 245)
+COLORS: tuple[Color, ...] = ((214, 39, 40), (31, 119, 180), (44, 160, 44), (20, 20, 20), (255, 170, 20))
+SHAPES = 5
+SEARCH = Function(
+    "Search",
+    "Shows the page of an entity, and some of its like.",
+    {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]},
+)
+
+
+def _shape(number: int) -> np.ndarray:
+    """bool [S, S]: a square, a disc, a cross, a ring, or a triangle."""
+    x, y = np.meshgrid(np.arange(CELL) - 7.5, np.arange(CELL) - 7.5)
+    radius = np.hypot(x, y)
+    return (
+        np.maximum(abs(x), abs(y)) < 6,
+        radius < 6.5,
+        (np.minimum(abs(x), abs(y)) < 2) & (np.maximum(abs(x), abs(y)) < 7),
+        (radius < 7) & (radius > 4),
+        (abs(x) < (y + 7) / 2) & (y < 6),
+    )[number]
+
+
+def _colored(mask: np.ndarray, color: Color) -> np.ndarray:
+    return np.where(mask[..., None], np.array(color, np.uint8), np.array(PAPER, np.uint8))
+
+
+def _relation(number: int) -> np.ndarray:
+    """Stripes of a gray frame: they run across, down, or both ways."""
+    sprite = square(CELL, (150, 150, 150), PAPER, 1)
+    if number != 1:
+        sprite[3:13:4, 2:14] = 255
+    if number != 0:
+        sprite[2:14, 3:13:4] = 255
+    return sprite
+
+
+def _arrow(turned: bool) -> np.ndarray:
+    sprite = _colored(_shape(4), (120, 60, 160))
+    return sprite.swapaxes(0, 1) if turned else sprite
+
+
+@flax.struct.dataclass
+class Reading:
+    """What there is, what is asked, and what is on the screen."""
+
+    links: jax.Array  # [N, R] int32: where each relation leads
+    shelf: jax.Array  # [N] int32: the entities in the order of the index
+    columns: jax.Array  # [R] int32: the relation in each column of a card
+    asked: jax.Array  # [3] int32: an entity and two relations
+    alike: jax.Array  # [N, K] int32: the cards that a search shows
+    turned: jax.Array  # [] int32: page of the index
+    opened: jax.Array  # [] int32: the entity whose page was opened or searched for; NOTHING: the index is there
+    before: jax.Array  # [] int32: the one before
+    cards: jax.Array  # [K] int32
+    answer: jax.Array  # [] int32: NOTHING until one is given, and for one that names no entity
+
+
+@dataclasses.dataclass(frozen=True)
+class Encyclopedia:
+    """`both` is shown by clicks on half of the levels, by searches on the others. A wrong answer ends the episode."""
+
+    interface: str = "gui"
+    colors: int = 5
+    shapes: int = 5
+
+    def __post_init__(self) -> None:
+        if self.interface not in INTERFACES:
+            raise InputError(f"interface must be one of {', '.join(INTERFACES)}; got {self.interface!r}")
+        for name, most in (("colors", len(COLORS)), ("shapes", SHAPES)):
+            if not 2 <= getattr(self, name) <= most:
+                raise InputError(f"{name} must be 2 to {most}; got {getattr(self, name)!r}")
+
+    @property
+    def entities(self) -> int:
+        return self.colors * self.shapes
+
+    @property
+    def instruction(self) -> str:
+        return INSTRUCTIONS[self.interface]
+
+    @property
+    def size(self) -> tuple[int, int]:
+        return SIDE * CELL, SIDE * CELL
+
+    @property
+    def space(self) -> ActionSpace:
+        actions = ("finished",) if self.interface == "sdk" else ("click", "finished")
+        return ActionSpace(actions=actions, functions=() if self.interface == "gui" else (SEARCH,))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(f"{color}{shape}" for color in range(self.colors) for shape in range(self.shapes))
+
+    @property
+    def choices(self) -> tuple[Action, ...]:
+        """Answers, then searches."""
+        searches = () if self.interface == "gui" else tuple(ToolCall("Search", {"query": name}) for name in self.names)
+        return (*map(Finished, self.names), *searches)
+
+    @property
+    def calls(self) -> tuple[Action, ...]:
+        """The choices, then clicks."""
+        return (*self.choices, *(() if self.interface == "sdk" else cell_clicks(SIDE)))
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        return tuple(f" {digit}" for digit in range(max(self.colors, self.shapes)))
+
+    def reset(self, key: jax.Array) -> Reading:
+        count = self.entities
+        offsets, shelf, columns, first, relations, alike, places = jax.random.split(key, 7)
+        links = (jnp.arange(count)[:, None] + jax.random.randint(offsets, (count, RELATIONS), 1, count)) % count
+        asked = jnp.stack([jax.random.randint(first, (), 0, count), *jax.random.randint(relations, (2,), 0, RELATIONS)])
+        color, shape = jnp.divmod(jnp.arange(count), self.shapes)
+        near = (color[:, None] == color) ^ (shape[:, None] == shape)  # of the same color or shape, not itself
+        others = jax.random.uniform(alike, (count, count)) + near
+        cards = jnp.concatenate([jnp.arange(count)[:, None], jax.lax.top_k(others, CARDS - 1)[1]], 1)
+        nothing = jnp.int32(NOTHING)
+        return Reading(
+            links=links.astype(jnp.int32),
+            shelf=jax.random.permutation(shelf, count).astype(jnp.int32),
+            columns=jax.random.permutation(columns, RELATIONS).astype(jnp.int32),
+            asked=asked.astype(jnp.int32),
+            alike=jax.random.permutation(places, cards, axis=1, independent=True).astype(jnp.int32),
+            turned=jnp.int32(0),
+            opened=nothing,
+            before=nothing,
+            cards=jnp.full(CARDS, NOTHING, jnp.int32),
+            answer=nothing,
+        )
+
+    def step(self, state: Reading, act: Act) -> tuple[Reading, jax.Array, jax.Array]:
+        names = (*self.space.actions, SEARCH.name)
+        answers = act.function == names.index("finished")
+        searched = jnp.where(act.function == names.index(SEARCH.name), act.choice - self.entities, NOTHING)
+        searched = jnp.where(act.choice == NOTHING, NOTHING, searched)
+        after = self._opened(state, searched, state.alike[searched], searched != NOTHING)
+        if "click" in names:
+            after = self._clicked(after, cell_at(act.point, SIDE), act.function == names.index("click"))
+        after = after.replace(answer=jnp.where(answers, act.choice, NOTHING))
+        return after, self.succeeded(after).astype(jnp.float32), answers
+
+    def _clicked(self, state: Reading, cell: jax.Array, clicks: jax.Array) -> Reading:
+        row, column = cell
+        kind = self._board(state)[row, column]
+        pressed = clicks & (row == BUTTON[0]) & (column == BUTTON[1])
+        on_index = state.opened == NOTHING
+        pages = -(-self.entities // SHELF)
+        turned = jnp.where(pressed & on_index, (state.turned + 1) % pages, state.turned)
+        back = pressed & ~on_index
+        state = state.replace(
+            turned=turned,
+            opened=jnp.where(back, NOTHING, state.opened),
+            before=jnp.where(back, NOTHING, state.before),
+            cards=jnp.where(back, NOTHING, state.cards),
+        )
+        entity = kind - 1
+        is_link = clicks & (row >= 2) & (entity >= 0) & (entity < self.entities)
+        only = jnp.full(CARDS, NOTHING, jnp.int32).at[0].set(entity)
+        return self._opened(state, entity, only, is_link)
+
+    def _opened(self, state: Reading, entity: jax.Array, cards: jax.Array, if_so: jax.Array) -> Reading:
+        return state.replace(
+            opened=jnp.where(if_so, entity, state.opened),
+            before=jnp.where(if_so, state.opened, state.before),
+            cards=jnp.where(if_so, cards, state.cards),
+        )
+
+    @functools.cached_property
+    def _sprites(self) -> np.ndarray:
+        """Nothing, entities, relations, the button of the index and that of a page."""
+        entities = [_colored(_shape(s), COLORS[c]) for c in range(self.colors) for s in range(self.shapes)]
+        relations = [_relation(number) for number in range(RELATIONS)]
+        return np.stack([square(CELL, PAPER, PAPER), *entities, *relations, _arrow(True), _arrow(False)])
+
+    def _board(self, state: Reading) -> jax.Array:
+        """int32 [C, C]: sprites."""
+        relation, button = 1 + self.entities, 1 + self.entities + RELATIONS
+        on_index = state.opened == NOTHING
+        board = jnp.zeros((SIDE, SIDE), jnp.int32)
+        board = board.at[0, :3].set(state.asked + jnp.array([1, relation, relation]))
+        board = board.at[1, 0].set(1 + state.opened).at[1, 4].set(1 + state.before)
+        board = board.at[1, 1:4].set(jnp.where(on_index, 0, relation + state.columns))
+        linked = jnp.where(state.cards[:, None] == NOTHING, NOTHING, state.links[state.cards][:, state.columns])
+        cards = jnp.concatenate([state.cards[:, None], linked], 1)
+        tiles = jnp.full((CARDS, 1 + RELATIONS), NOTHING, jnp.int32)
+        if self.interface != "sdk":
+            board = board.at[BUTTON].set(jnp.where(on_index, button, button + 1))
+            places = state.turned * SHELF + jnp.arange(SHELF)
+            there = jnp.where(places < self.entities, state.shelf[places % self.entities], NOTHING)
+            tiles = tiles.at[:, :3].set(there.reshape(3, 3))
+        return board.at[2:5, :4].set(1 + jnp.where(on_index, tiles, cards))
+
+    def draw(self, state: Reading) -> jax.Array:
+        return paint(self._board(state), self._sprites)
+
+    def truth(self, state: Reading) -> jax.Array:
+        """[] int32: the entity that is asked for."""
+        entity, first, second = state.asked
+        return state.links[state.links[entity, first], second]
+
+    def succeeded(self, state: Reading) -> jax.Array:
+        return state.answer == self.truth(state)
+
+    def known(self, state: Reading) -> jax.Array:
+        """Steps that the shortest way takes from here."""
+        at_first, at_second = self._place(state)
+        if self.interface == "gui":
+            turns = (self._index_page(state) - state.turned) % -(-self.entities // SHELF)
+            start = jnp.where(state.opened == NOTHING, 3 + turns, 4 + turns)
+        else:
+            start = jnp.int32(3)
+        return jnp.where(at_second, 1, jnp.where(at_first, 2, start))
+
+    def _place(self, state: Reading) -> tuple[jax.Array, jax.Array]:
+        """Whether the page of the question's entity is there, and whether the next one is, by what the screen says."""
+        at_first = state.opened == state.asked[0]
+        return at_first, ~at_first & (state.before == state.asked[0]) & (state.opened != NOTHING)
+
+    def _index_page(self, state: Reading) -> jax.Array:
+        return jnp.argmax(state.shelf == state.asked[0]) // SHELF
+
+    def expert(self, state: Reading, key: jax.Array, skill: jax.Array) -> Plan:
+        """Says the name of the entity that it looks for, or answers with."""
+        skill_key, any_key, name_key = jax.random.split(key, 3)
+        entity, first, second = state.asked
+        at_first, at_second = self._place(state)
+        following = state.links[entity, first]
+        found = state.links[state.opened, second]
+        sought = jnp.where(at_second, found, jnp.where(at_first, following, entity))
+        clicks, search = jnp.int32(len(self.choices)), jnp.int32(self.entities) + sought
+        if self.interface == "sdk":
+            act = search
+        else:
+            tiles = self._board(state)[2:5]
+            row, column = jnp.divmod(jnp.argmax(tiles == 1 + entity), SIDE)
+            link_row = jnp.argmax(state.cards == entity)
+            row = jnp.where(at_first, link_row, row)
+            column = jnp.where(at_first, 1 + jnp.argmax(state.columns == first), column)
+            there = at_first | ((state.opened == NOTHING) & (tiles == 1 + entity).any())
+            act = clicks + jnp.where(there, (2 + row) * SIDE + column, BUTTON[0] * SIDE + BUTTON[1])
+            if self.interface == "both":
+                act = jnp.where(state.shelf[0] % 2 == 0, act, search)
+        best = jnp.where(at_second, sought, act)
+        # A mistake is any call: an answer one time in eight, so that most wrong ways go on.
+        legal = jnp.arange(len(self.calls)) >= self.entities
+        wrong = jnp.where(
+            jax.random.uniform(name_key) < 1 / 8,
+            any_of(any_key, ~legal),
+            any_of(any_key, legal & self._shown(state)),
+        )
+        call = jnp.where(jax.random.uniform(skill_key) < skill, best, wrong)
+        named = jnp.where(call < clicks, call % self.entities, self._board(state).ravel()[call - clicks] - 1)
+        named = jnp.where((named < 0) | (named >= self.entities), entity, named)
+        return Plan(jnp.stack(jnp.divmod(named, self.shapes)).astype(jnp.int32), call.astype(jnp.int32))
+
+    def _shown(self, state: Reading) -> jax.Array:
+        """bool [calls]: a click on something, and all that is no click."""
+        everything = jnp.ones(len(self.choices), bool)
+        if self.interface == "sdk":
+            return everything
+        board = self._board(state)
+        return jnp.concatenate([everything, ((board > 0) & (jnp.arange(SIDE)[:, None] > 0)).ravel()])
