@@ -194,7 +194,7 @@ def pretrain_value(
             state, metrics = over_minibatches(update, state, batch, own, design.value_rows, design.value_epochs, key)
             learned.append(state)
             losses.append(metrics["value_loss"])
-        return tuple(learned), found | {"value_loss": sum(losses) / len(losses), "reward": rewards.sum(1).mean()}
+        return tuple(learned), found | {"value_loss": jnp.stack(losses).mean(), "reward": rewards.sum(1).mean()}
 
     return jax.lax.scan(one, states, first + jnp.arange(updates))
 
@@ -252,7 +252,7 @@ def train(
             state, metrics = over_minibatches(update_value, state, value_batch(batch), own & taken, rows, epochs, key)
             learned.append(state)
             losses.append(metrics["value_loss"])
-        return actors._replace(values=tuple(learned)), sum(losses) / len(losses)
+        return actors._replace(values=tuple(learned)), jnp.stack(losses).mean()
 
     def one(actors: Actors, number: jax.Array) -> tuple[Actors, Metrics]:
         episodes, verdicts, rewards, key = _episodes(

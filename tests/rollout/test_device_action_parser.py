@@ -105,8 +105,8 @@ def test_functions_that_cannot_be_read_are_named() -> None:
 
 
 def test_calls_of_an_sdk_and_answers_are_told_apart() -> None:
-    text = {"query": {"type": "string"}}
-    search = Function("Search", "", {"type": "object", "properties": text, "required": ["query"]})
+    query = {"query": {"type": "string"}}
+    search = Function("Search", "", {"type": "object", "properties": query, "required": ["query"]})
     choices = (ToolCall("Search", {"query": "12"}), Finished("12"), Finished("it's"))
     space = ActionSpace(actions=("finished",), functions=(search,))
     parser = jax.jit(compile_action_parser(space, choices, TOKENIZER.token_bytes()).__call__)

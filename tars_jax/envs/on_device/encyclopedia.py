@@ -171,7 +171,7 @@ class Encyclopedia:
         after = self._opened(state, searched, state.alike[searched], searched != NOTHING)
         if "click" in names:
             after = self._clicked(after, cell_at(act.point, SIDE), act.function == names.index("click"))
-        after = after.replace(answer=jnp.where(answers, act.choice, NOTHING))
+        after = dataclasses.replace(after, answer=jnp.where(answers, act.choice, NOTHING))
         return after, self.succeeded(after).astype(jnp.float32), answers
 
     def _clicked(self, state: Reading, cell: jax.Array, clicks: jax.Array) -> Reading:
@@ -182,7 +182,8 @@ class Encyclopedia:
         pages = -(-self.entities // SHELF)
         turned = jnp.where(pressed & on_index, (state.turned + 1) % pages, state.turned)
         back = pressed & ~on_index
-        state = state.replace(
+        state = dataclasses.replace(
+            state,
             turned=turned,
             opened=jnp.where(back, NOTHING, state.opened),
             before=jnp.where(back, NOTHING, state.before),
@@ -194,7 +195,8 @@ class Encyclopedia:
         return self._opened(state, entity, only, is_link)
 
     def _opened(self, state: Reading, entity: jax.Array, cards: jax.Array, if_so: jax.Array) -> Reading:
-        return state.replace(
+        return dataclasses.replace(
+            state,
             opened=jnp.where(if_so, entity, state.opened),
             before=jnp.where(if_so, state.opened, state.before),
             cards=jnp.where(if_so, cards, state.cards),

@@ -101,8 +101,9 @@ class Bench:
             found = self.setup(game, discount).pretrain_value(self.start(game, seeds), seeds)
             return {**found._asdict(), "parameters": {str(part): each for part, each in enumerate(found.parameters)}}
 
-        found = Pretrained(**self._once("value", game, discount, seeds, make))
-        return found._replace(parameters=tuple(found.parameters[part] for part in sorted(found.parameters)))
+        found = self._once("value", game, discount, seeds, make)
+        parameters = tuple(found["parameters"][part] for part in sorted(found["parameters"]))
+        return Pretrained(**{**found, "parameters": parameters})
 
     def train(
         self,
