@@ -28,6 +28,8 @@ trained before, some 40 of two processes. Trends share trainings, and the minute
 trend that came first.
 """
 
+from typing import Any
+
 import ml_collections
 
 from configs import on_device
@@ -57,6 +59,21 @@ def get_config() -> ml_collections.ConfigDict:
             "maze": {"game": {"name": "maze", "steps": 6}},
             "game_2048": {"game": {"name": "2048", "steps": 10}},
             "snake": {"game": {"name": "snake", "steps": 10}},
+            "encyclopedia": reading(parts=("interface=gui", "interface=sdk")),
+            "encyclopedia_gui": reading(options=("interface=gui",)),
+            "encyclopedia_sdk": reading(options=("interface=sdk",)),
         }
     )
+    # Specialists begin as the hybrid agent does, with demonstrations of both kinds.
+    config.starts = ml_collections.ConfigDict(dict.fromkeys(("encyclopedia_gui", "encyclopedia_sdk"), "encyclopedia"))
     return config
+
+
+def reading(options: tuple[str, ...] = (), parts: tuple[str, ...] = ()) -> dict[str, Any]:
+    """What the encyclopedia's agents take, by one interface or both."""
+    return {
+        "game": {"name": "encyclopedia", "steps": 6, "options": options},
+        "mixture": {"parts": parts},
+        "rollout": {"max_new_tokens": 22},
+        "supervised": {"updates": 600, "part": 100, "episodes": 32, "batch_rows": 128},
+    }

@@ -63,6 +63,7 @@ def bench_of(config: Any, folder: Path, say: Callable[[str], None]) -> Bench:
         {"ppo.learning_rate": config.learning_rates},
         folder,
         say,
+        config.starts,
     )
 
 

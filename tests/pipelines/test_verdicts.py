@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tars_jax.pipelines.trends.verdicts import Test as Claim
-from tars_jax.pipelines.trends.verdicts import Verdict, judge, late_minus_early, overall, rise, volatility
+from tars_jax.pipelines.trends.verdicts import Verdict, detectable, judge, late_minus_early, overall, rise, volatility
 
 CLAIM = Claim("the score rises", above=0.5)
 
@@ -32,6 +32,16 @@ def test_the_interval_is_students() -> None:
 )
 def test_the_verdict_is_where_the_interval_lies(effects: list[float], verdict: Verdict) -> None:
     assert judge(CLAIM, effects).verdict is verdict
+
+
+def test_what_so_many_seeds_could_have_seen() -> None:
+    """Where the truth lies that far from the bound, four of five such experiments hold."""
+    effects = [-1.0, -0.5, 0.0, 0.5, 1.0]
+    rng = np.random.default_rng(0)
+    drawn = rng.normal(detectable(effects), np.std(effects, ddof=1), (4000, 5))
+    held = np.mean([judge(Claim("", above=0.0), row).verdict is Verdict.HOLDS for row in drawn.tolist()])
+    assert held == pytest.approx(0.8, abs=0.03)
+    assert detectable([1.0, 1.0]) == 0
 
 
 def test_a_claim_of_several_tests_takes_all_of_them() -> None:

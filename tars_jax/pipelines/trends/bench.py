@@ -23,7 +23,8 @@ from tars_jax.pipelines.trends.kept import load, store
 from tars_jax.pipelines.trends.verdicts import Judgement, Test, judge, late
 from tars_jax.training.progress import working
 
-DISCOUNT = ("ppo.gamma", "ppo.advantages")  # which returns a value model learns: those of tokens or of turns
+# Which returns a value model learns, those of tokens or of turns; and how many there are.
+OF_VALUES = ("ppo.gamma", "ppo.advantages", "ppo.value_models")
 Settings = Mapping[str, Any]  # dotted field of configs/on_device.py -> value
 
 
@@ -65,6 +66,7 @@ class Bench:
       seeds: of what counts.
       tuning_seeds: of the search, none of which counts.
       search: field -> values; every combination is tried for every side.
+      starts: game -> the game whose supervised policies its agents begin with.
       folder: where trainings are kept.
       say: gets a line for everything that was made.
     """
@@ -78,30 +80,36 @@ class Bench:
         search: Mapping[str, Sequence[Any]],
         folder: Path,
         say: Callable[[str], None] = lambda line: None,
+        starts: Mapping[str, str] | None = None,
     ) -> None:
         self._base, self._games, self._search, self._folder, self._say = flatten(base), games, search, folder, say
+        self._starts = dict(starts or {})
         self.seeds, self.tuning_seeds = tuple(seeds), tuple(tuning_seeds)
 
     def setup(self, game: str, settings: Settings | None = None) -> OnDevice:
         """The agent of a game under further settings."""
         return OnDevice(unflatten(self._all(game, settings)))
 
+    def updates(self, game: str) -> int:
+        """PPO's, of a training."""
+        return int(self._all(game, None)["ppo.updates"])
+
     def start(self, game: str, seeds: Sequence[int] | None = None) -> Parameters:
         """Supervised policies: what every side begins with."""
-        seeds = self._seeds(seeds)
-        return self._once("start", game, None, seeds, lambda: self.setup(game).supervised(seeds))
+        seeds, first = self._seeds(seeds), self._starts.get(game, game)
+        return self._once("start", first, None, seeds, lambda: self.setup(first).supervised(seeds))
 
     def value(self, game: str, seeds: Sequence[int] | None = None, settings: Settings | None = None) -> Pretrained:
-        """Value models of these policies; of all `settings` those count that say how returns are discounted."""
+        """Value models of these policies; of all `settings` those count that say what they learn."""
         seeds = self._seeds(seeds)
-        discount = {name: each for name, each in (settings or {}).items() if name in DISCOUNT}
-        discount = discount if "ppo.gamma" in discount else {}
+        own = {name: each for name, each in (settings or {}).items() if name in OF_VALUES}
+        own = own if {"ppo.gamma", "ppo.value_models"} & set(own) else {}
 
         def make() -> dict[str, Any]:
-            found = self.setup(game, discount).pretrain_value(self.start(game, seeds), seeds)
+            found = self.setup(game, own).pretrain_value(self.start(game, seeds), seeds)
             return {**found._asdict(), "parameters": {str(part): each for part, each in enumerate(found.parameters)}}
 
-        found = self._once("value", game, discount, seeds, make)
+        found = self._once("value", game, own, seeds, make)
         parameters = tuple(found["parameters"][part] for part in sorted(found["parameters"]))
         return Pretrained(**{**found, "parameters": parameters})
 

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
+from scipy import optimize, stats
 
 
 class MeanEffect(NamedTuple):
@@ -76,6 +76,20 @@ def judge(test: Test, effects: Sequence[float], confidence: float = 0.95) -> Jud
     elif estimate.high < test.above:
         verdict = Verdict.DOES_NOT_HOLD
     return Judgement(test, tuple(values.tolist()), estimate, verdict)
+
+
+def detectable(effects: Sequence[float], confidence: float = 0.95, power: float = 0.8) -> float:
+    """How far from a test's bound the mean effect must truly be for this many seeds to decide with probability `power`.
+
+    Of a noncentral t: normal effects of the deviation that was seen, [N] of them, at least two. 0 where all are equal.
+    """
+    count, deviation = len(effects), float(np.std(effects, ddof=1))
+    bound = stats.t.ppf((1 + confidence) / 2, count - 1)
+
+    def misses(distance: float) -> float:
+        return float(stats.nct.cdf(bound, count - 1, distance * math.sqrt(count))) - (1 - power)
+
+    return deviation * float(optimize.brentq(misses, 0.0, 100.0))
 
 
 def overall(judgements: Sequence[Judgement]) -> Verdict:
