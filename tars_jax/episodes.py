@@ -28,5 +28,6 @@ class Episodes:
     played: jax.Array  # [E, S] bool
     valid: jax.Array  # [E, S] bool: the answer could be read
     think_tokens: jax.Array  # [E, S] int32
+    calls: jax.Array  # [E, S] int32: of an answer
     known: jax.Array  # [E, S] int32: the simulator's measure of how far there is to go, before the step
     succeeded: jax.Array  # [E] bool

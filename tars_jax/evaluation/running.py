@@ -16,6 +16,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
+import numpy as np
+
 from tars_jax.evaluation.curves import DEFAULT_CURVES, Curve, curve_sections, supervised_curves
 from tars_jax.evaluation.replays import replays_html
 from tars_jax.evaluation.report import REPORT_FILE, page_html, replays_section
@@ -156,7 +158,8 @@ def _stages(results: Mapping[str, Mapping[str, Any]]) -> str:
         return ""
     rows = []
     for name, result in results.items():
-        success = f"{100 * result['success']:.1f}%" if "success" in result else ""
+        # On the device one number for each seed.
+        success = f"{100 * np.mean(result['success']):.1f}%" if "success" in result else ""
         rows.append((name, duration(result.get("seconds", 0.0)), result.get("episodes", ""), success))
     return Table("Stages that are done", ("", "took", "episodes", "success"), rows).to_html()
 

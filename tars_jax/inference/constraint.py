@@ -154,14 +154,16 @@ def _rows(name: str, pattern: str, spelling: Spelling, first: int) -> tuple[list
     """Of all states, numbered from `first` on, with the end as last one; and the state that an answer begins in."""
     stop, beginning = spelling.stop, spelling.vocabulary
     try:
-        index = outlines_core.Index(rf"\x00(?:{pattern})", spelling.known)
+        # The same byte ends a match: without one, outlines_core loses what goes on behind a shorter match.
+        index = outlines_core.Index(rf"\x00(?:{pattern})\x00", spelling.known)
     except ValueError as error:
         raise InputError(f"constraint {name}: {error}") from error
     transitions = index.get_transitions()
     start = transitions.pop(index.get_initial_state())[beginning]
-    final, apart = set(index.get_final_states()), (stop, beginning)
-    targets = {target for row in transitions.values() for target in row.values()}
-    states = sorted({start, *final, *transitions, *targets})
+    ends, apart = set(index.get_final_states()), (stop, beginning)
+    final = {state for state, row in transitions.items() if row.get(beginning) in ends}
+    targets = {target for row in transitions.values() for token, target in row.items() if token not in apart}
+    states = sorted({start, *targets})
     number = {state: place for place, state in enumerate(states)}
     found: list[Row] = []
     for state in states:

@@ -90,8 +90,10 @@ class OnDevice:
         self._writer = PromptWriter(tokenizer, math.prod(self._grid), config.rollout.show_budget)
         self._image = tokenizer.image
         self._sayings = [make_sayings(self._writer, game) for game in self._games]
-        as_bytes = tokenizer.token_bytes()
-        self._parsers = [compile_action_parser(game.space, game.choices, as_bytes) for game in self._games]
+        self._parsers = [
+            compile_action_parser(game.space, game.choices, tokenizer.token_bytes(), game.most_calls)
+            for game in self._games
+        ]
         self._stop = tokenizer.end
         self._play = PlayConfig(config.game.steps, config.rollout.max_new_tokens)
         self._scenes = self._scenes_of(self._play)

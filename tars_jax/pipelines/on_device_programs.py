@@ -315,6 +315,7 @@ def describe(episodes: Episodes) -> Metrics:
         "episode_steps": played.sum(1).mean(),
         "think_tokens": token_mean(episodes.think_tokens, played),
         "valid": token_mean(episodes.valid, played),
+        "several_calls": token_mean(episodes.calls > 1, played),
         "action_tokens": token_mean(episodes.action_mask.sum(-1), played),
     }
 

@@ -1,20 +1,21 @@
-"""An action parser inside a compiled program: sampled tokens to one call.
+"""An action parser inside a compiled program: sampled tokens to calls.
 
 Axes: A automata, Q byte states of all automata, V vocabulary, C classes of tokens that do the same from every state,
-N tokens of an answer.
+N tokens of an answer, M calls of an answer at most.
 
 The automata are those of `outlines_core`, over bytes. The first is that of `response_pattern`: an answer that it
-accepts is well-formed. One for each function and one for each choice say what the last line calls; they stop at nothing
-else, since the first has judged the rest. A token moves an automaton by all of its bytes at once, and changes the two
-numbers of a point in its way: x becomes a x + b.
+accepts is well-formed. For each place that a call may have, one for each function and one for each choice say what is
+called there; they stop at nothing else, since the first has judged the rest. A token moves an automaton by all of its
+bytes at once, and changes the two numbers of a point in its way: x becomes a x + b.
 
 Read are answers that `parse_response` reads to the same action. Those in other spellings that it reads, too (no space
-after a colon, double quotes, further calls, calls that the game does not understand), are rejected here.
+after a colon, double quotes, more calls than may be, calls that the game does not understand), are rejected here.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -42,7 +43,7 @@ END = 256  # stands for the end of the text among bytes
 class ParsedAnswer:
     """One answer."""
 
-    act: Act
+    acts: Act  # [M, ...]; nothing behind the last call
     valid: jax.Array  # [] bool: well-formed
     think_tokens: jax.Array  # [] int32: of its thought
 
@@ -57,8 +58,9 @@ class DeviceActionParser:
     summand: Any  # [Q + 1, C, 2] int32
     accepts: Any  # [Q + 1] bool
     thinks: Any  # [Q + 1] bool: inside a thought
-    start: Any  # [A] int32: well-formed, then functions, then choices
+    start: Any  # [A] int32: well-formed, then for each place of a call functions and choices
     functions: int = flax.struct.field(pytree_node=False)
+    most_calls: int = flax.struct.field(pytree_node=False)
 
     def __call__(self, tokens: jax.Array) -> ParsedAnswer:
         """Reads tokens [N] int32, without the one that ends an answer; negative ones are not there."""
@@ -82,13 +84,14 @@ class DeviceActionParser:
         (state, numbers, thought), _ = jax.lax.scan(read_one, (tables.start, nothing_read, jnp.int32(0)), tokens)
         accepted = tables.accepts[state]
         valid = accepted[0]
-        function = _which(accepted[1 : 1 + self.functions], valid)
-        act = Act(
-            function=function,
-            point=jnp.where(function >= 0, numbers[1 + function], NOTHING),
-            choice=_which(accepted[1 + self.functions :], valid),
-        )
-        return ParsedAnswer(act, valid, jnp.where(valid, thought, 0))
+        accepted, numbers = accepted[1:].reshape(self.most_calls, -1), numbers[1:].reshape(self.most_calls, -1, 2)
+
+        def called(accepted: jax.Array, numbers: jax.Array) -> Act:
+            function = _which(accepted[: self.functions], valid)
+            point = jnp.where(function >= 0, numbers[function], NOTHING)
+            return Act(function, point, _which(accepted[self.functions :], valid))
+
+        return ParsedAnswer(jax.vmap(called)(accepted, numbers), valid, jnp.where(valid, thought, 0))
 
 
 def _which(accepted: jax.Array, valid: jax.Array) -> jax.Array:
@@ -99,7 +102,7 @@ def _which(accepted: jax.Array, valid: jax.Array) -> jax.Array:
 
 
 def compile_action_parser(
-    space: ActionSpace, choices: Sequence[Action], tokens: Mapping[int, bytes]
+    space: ActionSpace, choices: Sequence[Action], tokens: Mapping[int, bytes], most_calls: int = 1
 ) -> DeviceActionParser:
     """Tables for answers in the text grammar.
 
@@ -107,6 +110,7 @@ def compile_action_parser(
       space: functions of an SDK, hotkey and finished, and GUI actions that take one point.
       choices: what is told apart of calls without a point; others are NOTHING.
       tokens: the bytes that each token stands for.
+      most_calls: M.
 
     Raises InputError for another GUI action.
     """
@@ -115,11 +119,15 @@ def compile_action_parser(
             raise InputError(f"GUI actions on the device must be hotkey, finished or calls of one point; got {name!r}")
     functions = (*space.actions, *(function.name for function in space.functions))
     pointing = [name for name in space.actions if _fields(name) == ["point"]]
-    patterns = {WELL_FORMED: response_pattern("text", space=space)}
-    for name in functions:
-        patterns[f"function {name}"] = EARLIER_LINES + name + (POINT if name in pointing else r"\([^\n]*\)")
-    for choice in choices:
-        patterns[format_call(choice)] = EARLIER_LINES + re.escape(format_call(choice))
+    patterns = {WELL_FORMED: response_pattern("text", space=space, most_calls=most_calls)}
+    for number in range(most_calls):
+        before = EARLIER_LINES + rf"(?:[^\n]+\n\n){{{number}}}"
+        behind = rf"(?:\n\n[^\n]+){{0,{most_calls - 1 - number}}}"
+        for name in functions:
+            arguments = POINT if name in pointing else r"\([^\n]*\)"
+            patterns[f"{number} {name}"] = before + name + arguments + behind
+        for choice in choices:
+            patterns[f"{number} {format_call(choice)}"] = before + re.escape(format_call(choice)) + behind
     each_byte = {byte: bytes([byte]) for byte in range(END)}
     bytewise = compile_constraints(patterns, each_byte, stop=END, vocabulary=END + 1)
     rejected = len(bytewise.next_state)
@@ -128,8 +136,9 @@ def compile_action_parser(
     table[0] = rejected  # where constraints are free
 
     place = np.zeros(rejected + 1, np.int32)  # 1 and 2 behind digits of x and of y, 3 where a point begins
-    for name in pointing:
-        first = _run(table, bytewise.start[f"function {name}"], f"Action: {name}(point='<point>".encode())
+    for number, name in itertools.product(range(most_calls), pointing):
+        head = "Action: " + "-\n\n" * number + f"{name}(point='<point>"
+        first = _run(table, bytewise.start[f"{number} {name}"], head.encode())
         second = _run(table, first, b"0 ")
         place[first], place[_run(table, first, b"0")], place[_run(table, second, b"0")] = 3, 1, 2
     columns = np.zeros((max(tokens) + 1, rejected + 1, 5), np.int32)  # state behind, two factors, two summands
@@ -152,6 +161,7 @@ def compile_action_parser(
         thinks,
         start,
         len(functions),
+        most_calls,
     )
 
 

@@ -1,7 +1,7 @@
 """Prompts as tables for a compiled program: one for every number of remaining steps, and the players' answers.
 
-Axes: B budgets (row b: b + 1 steps are left), P tokens of the longest prompt, W words, C calls, K tokens of the
-longest entry, N tokens of an answer.
+Axes: B budgets (row b: b + 1 steps are left), P tokens of the longest prompt, W words, C calls that there are, K tokens
+of the longest entry, N tokens of an answer.
 
 Made on the host by the writer that the agent loop has, so that both paths read the same tokens.
 """
@@ -19,6 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from tars_jax import InputError
+from tars_jax.agent.actions import Action
 from tars_jax.agent.grammar import format_response
 from tars_jax.agent.observations import Shown
 from tars_jax.agent.prompts import PromptWriter
@@ -70,12 +71,17 @@ class Sayings:
 
     opening: Any  # [1, K] int32: what begins a thought
     words: Any  # [W, K] int32
-    calls: Any  # [C, K] int32: with the line break before and the end of the turn behind
+    first: Any  # [C, K] int32: calls that follow a thought
+    further: Any  # [C, K] int32: calls that follow another
+    end: Any  # [1, K] int32: of the turn
 
     def __call__(self, plan: Plan, length: int) -> jax.Array:
         """The tokens [N] int32 of an answer, EMPTY behind its end; what does not fit is cut off."""
         said = jnp.where(plan.words[:, None] >= 0, jnp.asarray(self.words)[jnp.maximum(plan.words, 0)], EMPTY)
-        pieces = [jnp.asarray(self.opening), said, jnp.asarray(self.calls)[plan.call][None]]
+        behind = plan.calls[1:]
+        more = jnp.where(behind[:, None] >= 0, jnp.asarray(self.further)[jnp.maximum(behind, 0)], EMPTY)
+        first = jnp.asarray(self.first)[plan.calls[:1]]
+        pieces = [jnp.asarray(self.opening), said, first, more, jnp.asarray(self.end)]
         written = jnp.concatenate([piece.ravel() for piece in pieces])
         there = written != EMPTY
         place = jnp.where(there, jnp.cumsum(there) - 1, length)
@@ -88,20 +94,24 @@ def make_sayings(writer: PromptWriter, game: Game) -> Sayings:
     Raises InputError when the tokenizer does not cut there.
     """
     parts = [writer.codec.encode(word) for word in game.words]
-    opening = writer.codec.encode("Thought:")
-    calls = [_after_thought(writer, game.words[0], call) for call in game.calls]
-    every = Response("".join(game.words), (game.calls[0],))
-    if writer.response(format_response(every)) != [*opening, *itertools.chain(*parts), *calls[0]]:
+    opening, end = writer.codec.encode("Thought:"), writer.response("")
+    first = [_between(writer, f"Thought:{game.words[0]}", (call,)) for call in game.calls]
+    before = format_response(Response(game.words[0], (game.calls[0],)))
+    further = [_between(writer, before, (game.calls[0], call)) for call in game.calls]
+    every = Response("".join(game.words), (game.calls[0],) * game.most_calls)
+    expected = [*opening, *itertools.chain(*parts), *first[0], *further[0] * (game.most_calls - 1), *end]
+    if writer.response(format_response(every)) != expected:
         raise InputError(f"words must be such that the tokenizer joins none; got {game.words!r}")
-    width = max(map(len, (*parts, *calls, opening)))
+    width = max(map(len, (*parts, *first, *further, opening, end)))
 
     def table(rows: Sequence[Sequence[int]]) -> np.ndarray:
         return np.array([[*row, *[EMPTY] * (width - len(row))] for row in rows], np.int32)
 
-    return Sayings(table([opening]), table(parts), table(calls))
+    return Sayings(table([opening]), table(parts), table(first), table(further), table([end]))
 
 
-def _after_thought(writer: PromptWriter, word: str, call: Any) -> list[int]:
-    """What follows a thought's last token."""
-    whole = writer.response(format_response(Response(word, (call,))))
-    return whole[len(writer.codec.encode(f"Thought:{word}")) :]
+def _between(writer: PromptWriter, before: str, calls: Sequence[Action]) -> list[int]:
+    """What an answer of these calls has behind `before`, without its end: `before` holds the first game word."""
+    word = before.removeprefix("Thought:").partition("\n")[0]
+    whole = writer.codec.encode(format_response(Response(word, tuple(calls))))
+    return whole[len(writer.codec.encode(before)) :]

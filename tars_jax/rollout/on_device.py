@@ -17,7 +17,7 @@ import flax.struct
 import jax
 import jax.numpy as jnp
 
-from tars_jax.envs.on_device.game import Game, State
+from tars_jax.envs.on_device.game import NOTHING, Act, Game, State
 from tars_jax.episodes import Episodes
 from tars_jax.inference.constraint import FREE, Constraints
 from tars_jax.inference.sampling_state import SamplingState
@@ -77,7 +77,19 @@ def play(scene: Scene, level_keys: jax.Array, memory: Memory, respond: Respond) 
     if len(prompts.tokens) != config.steps:
         raise ValueError(f"prompts must be {config.steps}, one for each step; got {len(prompts.tokens)}")
     num_episodes = level_keys.shape[0]
-    each_step = jax.vmap(game.step)
+
+    def turn(state: State, acts: Act) -> tuple[State, jax.Array, jax.Array]:
+        """The calls of one answer, in their order, until one of them ends the episode."""
+        first, *others = [jax.tree.map(lambda leaf, at=at: leaf[at], acts) for at in range(game.most_calls)]
+        state, reward, done = game.step(state, first)
+        for act in others:
+            after, gained, ends = game.step(state, act)
+            goes_on = ~done & (act.function != NOTHING)
+            state = jax.tree.map(lambda new, old, goes_on=goes_on: _where(goes_on, new, old), after, state)
+            reward, done = reward + jnp.where(goes_on, gained, 0.0), done | (goes_on & ends)
+        return state, reward, done
+
+    each_turn = jax.vmap(turn)
 
     class Carry(NamedTuple):
         states: State
@@ -111,7 +123,7 @@ def play(scene: Scene, level_keys: jax.Array, memory: Memory, respond: Respond) 
         memory, tokens, log_probs = respond(carry.memory, turn)
         tokens = jnp.where(carry.alive[:, None], tokens, EMPTY)
         read = jax.vmap(scene.parser)(jnp.where(tokens == scene.stop, EMPTY, tokens))
-        states, rewards, done = each_step(carry.states, read.act)
+        states, rewards, done = each_turn(carry.states, read.acts)
         acts = carry.alive & read.valid
         states = jax.tree.map(lambda new, old: _where(acts, new, old), states, carry.states)
         malformed = jnp.where(read.valid, 0, carry.malformed + 1)
@@ -135,6 +147,7 @@ def play(scene: Scene, level_keys: jax.Array, memory: Memory, respond: Respond) 
             "played": carry.alive,
             "valid": acts,
             "think_tokens": jnp.where(acts, read.think_tokens, 0),
+            "calls": jnp.where(acts, (read.acts.function != NOTHING).sum(1), 0),
             "known": jax.vmap(game.known)(carry.states),
         }
         return Carry(states, goes_on, malformed, jax.vmap(game.succeeded)(states), memory), record
@@ -148,11 +161,11 @@ def play(scene: Scene, level_keys: jax.Array, memory: Memory, respond: Respond) 
 
 
 def _where(chosen: jax.Array, new: jax.Array, old: jax.Array) -> jax.Array:
-    """[E, ...] with the new leaf where `chosen` [E]; keys are leaves, too."""
+    """[..., X] with the new leaf where `chosen` [...]; keys are leaves, too."""
     if jnp.issubdtype(new.dtype, jax.dtypes.prng_key):
         data = _where(chosen, jax.random.key_data(new), jax.random.key_data(old))
         return jax.random.wrap_key_data(data, impl=jax.random.key_impl(new))
-    return jnp.where(chosen.reshape(-1, *[1] * (new.ndim - 1)), new, old)
+    return jnp.where(chosen.reshape(*chosen.shape, *[1] * (new.ndim - chosen.ndim)), new, old)
 
 
 def rollout(

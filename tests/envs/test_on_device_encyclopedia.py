@@ -38,7 +38,7 @@ def play(game: Encyclopedia, skill: float, count: int, at_random: bool = False) 
         def step(carry: Any, key: jax.Array) -> tuple[Any, None]:
             state, alive, steps = carry
             drawn = jax.random.randint(key, (), 0, len(game.calls))
-            call = drawn if at_random else game.expert(state, key, jnp.float32(skill)).call
+            call = drawn if at_random else game.expert(state, key, jnp.float32(skill)).calls[0]
             after, _, done = game.step(state, act_of(game, call))
             kept = jax.tree.map(lambda new, old: jnp.where(alive, new, old), after, state)
             return (kept, alive & ~done, steps + alive), None

@@ -172,7 +172,7 @@ def test_experts_solve_what_can_be_solved(name: str) -> None:
         def step(carry: Any, key: jax.Array) -> tuple[Any, None]:
             state, alive = carry
             plan = game.expert(state, key, jnp.float32(1.0))
-            after, _, done = game.step(state, press(0).replace(choice=plan.call))  # type: ignore[attr-defined]
+            after, _, done = game.step(state, press(0).replace(choice=plan.calls[0]))  # type: ignore[attr-defined]
             return (jax.tree.map(lambda new, old: jnp.where(alive, new, old), after, state), alive & ~done), None
 
         (last, _), _ = jax.lax.scan(step, (start, jnp.bool_(True)), jax.random.split(key, 12))

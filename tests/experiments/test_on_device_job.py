@@ -1,6 +1,8 @@
 """The loop on the device: the same again, and a seed learns the same beside others as alone."""
 
 import functools
+import json
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -8,8 +10,10 @@ import numpy as np
 import pytest
 
 from configs.on_device import get_config
+from experiments import on_device
 from tars_jax import InputError
 from tars_jax.pipelines.on_device import SIDE_BY_SIDE, START_SUPERVISED, OnDevice, game_options, program_of
+from tars_jax.training.run_directory import RunDirectory
 
 
 def small() -> Any:
@@ -27,6 +31,39 @@ def setup() -> OnDevice:
 @pytest.fixture(scope="module")
 def start(setup: OnDevice) -> Any:
     return jax.tree.map(lambda leaf: jax.random.normal(jax.random.key(leaf.size), leaf.shape), setup.shapes([3, 4])[0])
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("value_models", ["shared", "part"])
+def test_a_job_of_two_interfaces_to_its_report(tmp_path: Path, value_models: str) -> None:
+    config = small()
+    config.seeds, config.game.name, config.game.steps, config.rollout.max_new_tokens = 1, "encyclopedia", 3, 22
+    config.mixture.update({"parts": ("interface=gui", "interface=sdk"), "weights": (2.0, 1.0)})
+    config.ppo.value_models, config.ppo.normalize_over = value_models, "part"
+    config.supervised.update({"updates": 2, "part": 0, "episodes": 3, "batch_rows": 4})
+    config.value.update({"updates": 2, "part": 0, "episodes": 3, "minibatch_rows": 4})
+    config.evaluation.episodes = 6
+    with RunDirectory.create(tmp_path / "run", config.to_dict(), "on_device") as run:
+        on_device.run(config, run)
+        on_device.run(config, run)  # finished: nothing is made again
+    lines = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    learned = [line for line in lines if line["stage"] == "ppo"]
+    assert len(learned) == 2 and {"interface=gui/success", "interface=sdk/success", "value_loss"} <= set(learned[0])
+    assert "On the device: encyclopedia" in (tmp_path / "run" / "report.html").read_text()
+
+
+def test_parts_have_their_shares_of_whole_groups() -> None:
+    config = small()
+    config.mixture.parts, config.mixture.weights = ("most=1", "most=2", "most=3"), (3.0, 2.0, 1.0)
+    design = OnDevice(config).design
+    np.testing.assert_array_equal(design.parts_of(6), [0, 0, 0, 1, 1, 2])
+    np.testing.assert_array_equal(design.parts_of(12, group_size=4), [0] * 8 + [1] * 4)
+    config.mixture.weights = (1.0,)
+    with pytest.raises(InputError, match="mixture.weights must be 3, one for each of mixture.parts; got 1"):
+        OnDevice(config)
+    config.mixture.parts, config.mixture.weights = ("side=4", "side=6"), ()
+    with pytest.raises(InputError, match="mixture.parts must have screens of one size"):
+        OnDevice(config)
 
 
 @pytest.mark.full

@@ -53,6 +53,14 @@ def test_tokens_of_a_small_pattern() -> None:
     assert after(constraints, start, A, B) == after(constraints, start, AB) == after(constraints, start, A, AB, B)
 
 
+def test_an_answer_goes_on_behind_a_shorter_one() -> None:
+    constraints = jax.tree.map(jnp.asarray, compile_constraints({"x": "a(bba)?"}, TOKENS, stop=STOP, vocabulary=6))
+    whole = after(constraints, constraints.start["x"], A)
+    assert allowed(constraints, whole, 9) == {STOP, B}
+    assert allowed(constraints, after(constraints, whole, B), 9) == {B}
+    assert allowed(constraints, after(constraints, whole, B, B, A), 9) == {STOP}
+
+
 def test_a_table_grows_behind_what_it_has() -> None:
     """States keep their numbers and what they allow, with room or without; and so does freedom."""
     spelling = Spelling.of(TOKENS, STOP, 6)

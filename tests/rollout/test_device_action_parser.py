@@ -53,19 +53,19 @@ def test_what_is_accepted_is_parsed_to_the_same_action(text: str) -> None:
         return
     found, parsed = read(tokens), parse_response(text)
     if not found.valid:
-        assert int(found.act.function) == int(found.act.choice) == -1
+        assert int(found.acts.function[0]) == int(found.acts.choice[0]) == -1
         return
     assert not isinstance(parsed, ParseError)
     (action,) = parsed.actions
     if isinstance(action, Click):
-        assert int(found.act.function) == 0
-        assert tuple(map(float, found.act.point)) == (action.point.x, action.point.y)
-        assert int(found.act.choice) == -1
+        assert int(found.acts.function[0]) == 0
+        assert tuple(map(float, found.acts.point[0])) == (action.point.x, action.point.y)
+        assert int(found.acts.choice[0]) == -1
     else:
         assert isinstance(action, Hotkey)
-        assert int(found.act.function) == 1
+        assert int(found.acts.function[0]) == 1
         combination = " ".join(action.keys)
-        assert int(found.act.choice) == (KEYS.index(combination) if combination in KEYS else -1)
+        assert int(found.acts.choice[0]) == (KEYS.index(combination) if combination in KEYS else -1)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_the_spelling_in_tokens_does_not_matter() -> None:
     for tokens in (TOKENIZER.encode(text), [by_byte[bytes([byte])] for byte in text.encode()]):
         found = jax.jit(PARSER.__call__)(jnp.array(tokens))
         assert found.valid
-        np.testing.assert_array_equal(found.act.point, [125, 7])
+        np.testing.assert_array_equal(found.acts.point, [[125, 7]])
 
 
 def test_think_tokens_are_those_of_the_thought() -> None:
@@ -122,5 +122,22 @@ def test_calls_of_an_sdk_and_answers_are_told_apart() -> None:
     for text, expected in said.items():
         tokens = TOKENIZER.encode(text)
         found = parser(jnp.array([*tokens, *[-1] * (LENGTH - len(tokens))], jnp.int32))
-        assert (bool(found.valid), int(found.act.function), int(found.act.choice)) == expected, text
+        assert (bool(found.valid), int(found.acts.function[0]), int(found.acts.choice[0])) == expected, text
         assert found.valid == (not isinstance(parse_response(text, space=space), ParseError)), text
+
+
+def test_several_calls_stand_in_their_order() -> None:
+    space = ActionSpace(actions=("click", "hotkey"))
+    parser = jax.jit(compile_action_parser(space, CHOICES, TOKENIZER.token_bytes(), most_calls=2).__call__)
+
+    def read_two(text: str) -> tuple[bool, list[int], list[list[int]], list[int]]:
+        tokens = TOKENIZER.encode(text)
+        found = parser(jnp.array([*tokens, *[-1] * (LENGTH - len(tokens))], jnp.int32))
+        return bool(found.valid), found.acts.function.tolist(), found.acts.point.tolist(), found.acts.choice.tolist()
+
+    nothing, first, second = [-1, -1], "click(point='<point>12 345</point>')", "click(point='<point>6 78</point>')"
+    assert read_two(f"Thought: 1\nAction: {first}\n\n{second}") == (True, [0, 0], [[12, 345], [6, 78]], [-1, -1])
+    assert read_two(f"Action: {first}\n\nhotkey(key='up')") == (True, [0, 1], [[12, 345], [0, 0]], [-1, 0])
+    assert read_two(f"Action: hotkey(key='right')\n\n{first}") == (True, [1, 0], [[0, 0], [12, 345]], [1, -1])
+    assert read_two(f"Action: {second}") == (True, [0, -1], [[6, 78], nothing], [-1, -1])
+    assert read_two("\n\n".join((f"Action: {first}", second, second))) == (False, [-1, -1], [nothing] * 2, [-1, -1])

@@ -68,7 +68,7 @@ def test_prompts_are_the_agent_loops() -> None:
 def test_an_answer_is_what_the_writer_would_write() -> None:
     said = [[0, 1, 4], [], [3, 5, 2]]
     for words, call in zip(said, (0, 5, 15), strict=True):
-        plan = Plan(jnp.array([*words, *[-1] * (3 - len(words))], jnp.int32), jnp.int32(call))
+        plan = Plan(jnp.array([*words, *[-1] * (3 - len(words))], jnp.int32), jnp.array([call], jnp.int32))
         thought = "".join(GAME.words[word] for word in words)
         tokens = np.asarray(SAYINGS(plan, 24))
         text = WRITER.read(tokens[tokens >= 0].tolist())
@@ -78,7 +78,7 @@ def test_an_answer_is_what_the_writer_would_write() -> None:
 
 def test_words_that_the_tokenizer_joins_are_refused() -> None:
     class Joined:
-        words, calls = ("1", "2"), GAME.calls
+        words, calls, most_calls = ("1", "2"), GAME.calls, 1
 
     with pytest.raises(InputError, match="words must be such that the tokenizer joins none"):
         make_sayings(WRITER, Joined())  # type: ignore[arg-type]

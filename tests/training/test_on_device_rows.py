@@ -44,6 +44,7 @@ def episodes() -> Episodes:
         played=jnp.array([[True, True], [True, False]]),
         valid=jnp.array([[True, True], [False, False]]),
         think_tokens=jnp.zeros((2, 2), jnp.int32),
+        calls=jnp.ones((2, 2), jnp.int32),
         known=jnp.zeros((2, 2), jnp.int32),
         succeeded=jnp.array([True, False]),
     )

@@ -27,6 +27,7 @@ class ArrowGame:
     space: ActionSpace = dataclasses.field(default=ActionSpace(actions=("hotkey",)), init=False)
     choices: tuple[Action, ...] = dataclasses.field(default=ARROWS, init=False)
     calls: tuple[Action, ...] = dataclasses.field(default=ARROWS, init=False)
+    most_calls: int = dataclasses.field(default=1, init=False)
 
     @property
     def size(self) -> tuple[int, int]:
@@ -58,4 +59,4 @@ def move_of(
 
 def plan(words: list[Any], move: jax.Array) -> Plan:
     """Words are whole numbers, traced or not."""
-    return Plan(jnp.stack([jnp.asarray(word, jnp.int32) for word in words]), move)
+    return Plan(jnp.stack([jnp.asarray(word, jnp.int32) for word in words]), move[None])

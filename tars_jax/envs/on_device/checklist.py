@@ -38,6 +38,8 @@ class Checklist:
     most: int = 3
     ticked: int = 2
     long_thoughts: float = 0.5  # share of the expert's thoughts that name all the open boxes, not the next alone
+    most_calls: int = 1
+    several: float = 0.1  # share of the expert's turns with `most_calls` clicks, where it may be more than one
 
     instruction: str = dataclasses.field(default="Click all", init=False)
     space: ActionSpace = dataclasses.field(default=ActionSpace(actions=("click",)), init=False)
@@ -83,8 +85,9 @@ class Checklist:
         return jnp.minimum((state.cells == OPEN).sum(), 31)
 
     def expert(self, state: Page, key: jax.Array, skill: jax.Array) -> Plan:
-        """The open boxes in reading order, all or only the next; then the cell that is clicked."""
-        long_key, skill_key, any_key = jax.random.split(key, 3)
+        """The open boxes in reading order, all or only the next; then the cell that is clicked first. Further clicks
+        are the next of its plan."""
+        long_key, skill_key, any_key, several_key = jax.random.split(key, 4)
         cells = state.cells.ravel()
         is_open = cells == OPEN
         best = jnp.where(is_open.any(), jnp.argmax(is_open), jnp.argmax(cells == SUBMIT))
@@ -100,4 +103,7 @@ class Checklist:
 
         words = [word for cell, said in zip(order, listed, strict=True) for word in named(cell, said, comma)]
         words += [jnp.where(listed.any(), to, NOTHING), *named(chosen, jnp.bool_(True), NOTHING)[:2]]
-        return Plan(jnp.stack(words).astype(jnp.int32), chosen.astype(jnp.int32))
+        along = jnp.argsort(jnp.where(is_open, 0, jnp.where(cells == SUBMIT, 1, 2)), stable=True)[1 : self.most_calls]
+        further = (jax.random.uniform(several_key) < self.several) & (jnp.arange(1, self.most_calls) <= is_open.sum())
+        calls = jnp.concatenate([chosen[None], jnp.where(further, along, NOTHING)])
+        return Plan(jnp.stack(words).astype(jnp.int32), calls.astype(jnp.int32))

@@ -97,6 +97,8 @@ class Encyclopedia:
     colors: int = 5
     shapes: int = 5
 
+    most_calls: int = dataclasses.field(default=1, init=False)
+
     def __post_init__(self) -> None:
         if self.interface not in INTERFACES:
             raise InputError(f"interface must be one of {', '.join(INTERFACES)}; got {self.interface!r}")
@@ -288,7 +290,7 @@ class Encyclopedia:
         call = jnp.where(jax.random.uniform(skill_key) < skill, best, wrong)
         named = jnp.where(call < clicks, call % self.entities, self._board(state).ravel()[call - clicks] - 1)
         named = jnp.where((named < 0) | (named >= self.entities), entity, named)
-        return Plan(jnp.stack(jnp.divmod(named, self.shapes)).astype(jnp.int32), call.astype(jnp.int32))
+        return Plan(jnp.stack(jnp.divmod(named, self.shapes)).astype(jnp.int32), call.astype(jnp.int32)[None])
 
     def _shown(self, state: Reading) -> jax.Array:
         """bool [calls]: a click on something, and all that is no click."""

@@ -1,6 +1,6 @@
 """A game as pure functions: what the loop on the device asks of it.
 
-Axes: H, W pixels of a screenshot, N words of a thought.
+Axes: H, W pixels of a screenshot, N words of a thought, C calls of an answer at most.
 
 A state is any pytree of arrays. Everything here is for one episode; callers vmap. The policy sees `draw` alone, and
 acts by the calls of `tars_jax.agent`; what a game does not understand changes nothing and takes a step all the
@@ -40,7 +40,7 @@ class Plan:
     """What an expert says and does."""
 
     words: jax.Array  # [N] int32: indices into the game's `words`; NOTHING is skipped
-    call: jax.Array  # [] int32: index into the game's `calls`
+    calls: jax.Array  # [C] int32: indices into the game's `calls`, one after the other; NOTHING behind the last
 
 
 class Game(Protocol):
@@ -52,6 +52,7 @@ class Game(Protocol):
     choices: tuple[Action, ...]  # those without a point that are told apart: hotkey(key='up')
     words: tuple[str, ...]  # of the expert's thoughts, each with the space before it
     calls: tuple[Action, ...]  # what the expert may do
+    most_calls: int  # C
 
     def reset(self, key: jax.Array) -> State:
         """The first state of the level that the key stands for."""

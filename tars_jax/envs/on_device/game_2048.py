@@ -57,6 +57,7 @@ class Game2048:
     space: ActionSpace = dataclasses.field(default=ActionSpace(actions=("hotkey",)), init=False)
     choices: tuple[Action, ...] = dataclasses.field(default=ARROWS, init=False)
     calls: tuple[Action, ...] = dataclasses.field(default=ARROWS, init=False)
+    most_calls: int = dataclasses.field(default=1, init=False)
     words: tuple[str, ...] = dataclasses.field(default=(*(f" {word}" for word in DIRECTIONS), ",", " no"), init=False)
 
     def reset(self, key: jax.Array) -> Any:
