@@ -59,6 +59,10 @@ def get_config() -> ml_collections.ConfigDict:
             "maze": {"game": {"name": "maze", "steps": 6}},
             "game_2048": {"game": {"name": "2048", "steps": 10}},
             "snake": {"game": {"name": "snake", "steps": 10}},
+            "checklist_several": {
+                "game": {"name": "checklist", "steps": 4, "options": ("most_calls=3",)},
+                "rollout": {"max_new_tokens": 42},
+            },
             "encyclopedia": reading(parts=("interface=gui", "interface=sdk")),
             "encyclopedia_gui": reading(options=("interface=gui",)),
             "encyclopedia_sdk": reading(options=("interface=sdk",)),
