@@ -3,7 +3,7 @@
 Axes: N entities, R relations, C columns and rows of the screen (6 x 6), K cards.
 
 Every entity has a page: a card with the entity it leads to by each relation. "A, r1, r2" asks for the entity that r2
-leads to from where r1 leads from A. All entities are colored shapes, named by two digits, color and shape.
+leads to from where r1 leads from A. All entities are flags of two colors, named by the digits of these, left and right.
 
 Row 0 of the screen shows the question, row 1 the page that was opened and the one before it, rows 2 to 4 cards or an
 index of pages in an order of its own. `gui`: the index is turned by its button, tiles and links are clicked. `sdk`:
@@ -33,7 +33,7 @@ SIDE, CELL, SHELF, CARDS, RELATIONS = 6, 16, 9, 3, 3
 BUTTON = (1, 5)  # row and column: turns the index, and leads back to it from a page
 PAPER: Color = (245, 245, 245)
 COLORS: tuple[Color, ...] = ((214, 39, 40), (31, 119, 180), (44, 160, 44), (20, 20, 20), (255, 170, 20))
-SHAPES = 5
+VIOLET: Color = (120, 60, 160)
 SEARCH = Function(
     "Search",
     "Shows the page of an entity, and some of its like.",
@@ -41,21 +41,11 @@ SEARCH = Function(
 )
 
 
-def _shape(number: int) -> np.ndarray:
-    """bool [S, S]: a square, a disc, a cross, a ring, or a triangle."""
-    x, y = np.meshgrid(np.arange(CELL) - 7.5, np.arange(CELL) - 7.5)
-    radius = np.hypot(x, y)
-    return (
-        np.maximum(abs(x), abs(y)) < 6,
-        radius < 6.5,
-        (np.minimum(abs(x), abs(y)) < 2) & (np.maximum(abs(x), abs(y)) < 7),
-        (radius < 7) & (radius > 4),
-        (abs(x) < (y + 7) / 2) & (y < 6),
-    )[number]
-
-
-def _colored(mask: np.ndarray, color: Color) -> np.ndarray:
-    return np.where(mask[..., None], np.array(color, np.uint8), np.array(PAPER, np.uint8))
+def _flag(left: Color, right: Color) -> np.ndarray:
+    """uint8 [S, S, 3]: two halves with a rim of paper, each as wide as a patch."""
+    sprite = square(CELL, left, PAPER, 1)
+    sprite[1:-1, CELL // 2 : -1] = right
+    return sprite
 
 
 def _relation(number: int) -> np.ndarray:
@@ -68,9 +58,12 @@ def _relation(number: int) -> np.ndarray:
     return sprite
 
 
-def _arrow(turned: bool) -> np.ndarray:
-    sprite = _colored(_shape(4), (120, 60, 160))
-    return sprite.swapaxes(0, 1) if turned else sprite
+def _arrow(up: bool) -> np.ndarray:
+    """A triangle that points up, or to the left."""
+    x, y = np.meshgrid(np.arange(CELL) - 7.5, np.arange(CELL) - 7.5)
+    inside = (abs(x) < (y + 7) / 2) & (y < 6)
+    sprite = np.where(inside[..., None], np.array(VIOLET, np.uint8), np.array(PAPER, np.uint8))
+    return sprite if up else sprite.swapaxes(0, 1)
 
 
 @flax.struct.dataclass
@@ -79,7 +72,6 @@ class Reading:
 
     links: jax.Array  # [N, R] int32: where each relation leads
     shelf: jax.Array  # [N] int32: the entities in the order of the index
-    columns: jax.Array  # [R] int32: the relation in each column of a card
     asked: jax.Array  # [3] int32: an entity and two relations
     alike: jax.Array  # [N, K] int32: the cards that a search shows
     turned: jax.Array  # [] int32: page of the index
@@ -95,20 +87,18 @@ class Encyclopedia:
 
     interface: str = "gui"
     colors: int = 5
-    shapes: int = 5
 
     most_calls: int = dataclasses.field(default=1, init=False)
 
     def __post_init__(self) -> None:
         if self.interface not in INTERFACES:
             raise InputError(f"interface must be one of {', '.join(INTERFACES)}; got {self.interface!r}")
-        for name, most in (("colors", len(COLORS)), ("shapes", SHAPES)):
-            if not 2 <= getattr(self, name) <= most:
-                raise InputError(f"{name} must be 2 to {most}; got {getattr(self, name)!r}")
+        if not 3 <= self.colors <= len(COLORS):
+            raise InputError(f"colors must be 3 to {len(COLORS)}; got {self.colors!r}")
 
     @property
     def entities(self) -> int:
-        return self.colors * self.shapes
+        return self.colors**2
 
     @property
     def instruction(self) -> str:
@@ -125,7 +115,7 @@ class Encyclopedia:
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(f"{color}{shape}" for color in range(self.colors) for shape in range(self.shapes))
+        return tuple(f"{left}{right}" for left in range(self.colors) for right in range(self.colors))
 
     @property
     def choices(self) -> tuple[Action, ...]:
@@ -140,22 +130,21 @@ class Encyclopedia:
 
     @property
     def words(self) -> tuple[str, ...]:
-        return tuple(f" {digit}" for digit in range(max(self.colors, self.shapes)))
+        return tuple(f" {digit}" for digit in range(max(self.colors, SIDE)))
 
     def reset(self, key: jax.Array) -> Reading:
         count = self.entities
-        offsets, shelf, columns, first, relations, alike, places = jax.random.split(key, 7)
+        offsets, shelf, first, relations, alike, places = jax.random.split(key, 6)
         links = (jnp.arange(count)[:, None] + jax.random.randint(offsets, (count, RELATIONS), 1, count)) % count
         asked = jnp.stack([jax.random.randint(first, (), 0, count), *jax.random.randint(relations, (2,), 0, RELATIONS)])
-        color, shape = jnp.divmod(jnp.arange(count), self.shapes)
-        near = (color[:, None] == color) ^ (shape[:, None] == shape)  # of the same color or shape, not itself
+        left, right = jnp.divmod(jnp.arange(count), self.colors)
+        near = (left[:, None] == left) ^ (right[:, None] == right)  # one color in the same place, not itself
         others = jax.random.uniform(alike, (count, count)) + near
         cards = jnp.concatenate([jnp.arange(count)[:, None], jax.lax.top_k(others, CARDS - 1)[1]], 1)
         nothing = jnp.int32(NOTHING)
         return Reading(
             links=links.astype(jnp.int32),
             shelf=jax.random.permutation(shelf, count).astype(jnp.int32),
-            columns=jax.random.permutation(columns, RELATIONS).astype(jnp.int32),
             asked=asked.astype(jnp.int32),
             alike=jax.random.permutation(places, cards, axis=1, independent=True).astype(jnp.int32),
             turned=jnp.int32(0),
@@ -207,9 +196,10 @@ class Encyclopedia:
     @functools.cached_property
     def _sprites(self) -> np.ndarray:
         """Nothing, entities, relations, the button of the index and that of a page."""
-        entities = [_colored(_shape(s), COLORS[c]) for c in range(self.colors) for s in range(self.shapes)]
+        colors = COLORS[: self.colors]
+        entities = [_flag(left, right) for left in colors for right in colors]
         relations = [_relation(number) for number in range(RELATIONS)]
-        return np.stack([square(CELL, PAPER, PAPER), *entities, *relations, _arrow(True), _arrow(False)])
+        return np.stack([square(CELL, PAPER, PAPER), *entities, *relations, _arrow(False), _arrow(True)])
 
     def _board(self, state: Reading) -> jax.Array:
         """int32 [C, C]: sprites."""
@@ -218,8 +208,8 @@ class Encyclopedia:
         board = jnp.zeros((SIDE, SIDE), jnp.int32)
         board = board.at[0, :3].set(state.asked + jnp.array([1, relation, relation]))
         board = board.at[1, 0].set(1 + state.opened).at[1, 4].set(1 + state.before)
-        board = board.at[1, 1:4].set(jnp.where(on_index, 0, relation + state.columns))
-        linked = jnp.where(state.cards[:, None] == NOTHING, NOTHING, state.links[state.cards][:, state.columns])
+        board = board.at[1, 1:4].set(jnp.where(on_index, 0, relation + jnp.arange(RELATIONS)))
+        linked = jnp.where(state.cards[:, None] == NOTHING, NOTHING, state.links[state.cards])
         cards = jnp.concatenate([state.cards[:, None], linked], 1)
         tiles = jnp.full((CARDS, 1 + RELATIONS), NOTHING, jnp.int32)
         if self.interface != "sdk":
@@ -259,38 +249,35 @@ class Encyclopedia:
         return jnp.argmax(state.shelf == state.asked[0]) // SHELF
 
     def expert(self, state: Reading, key: jax.Array, skill: jax.Array) -> Plan:
-        """Says the name of the entity that it looks for, or answers with."""
-        skill_key, any_key, name_key = jax.random.split(key, 3)
+        """Names the entity that it looks at or for, the cell of what it needs there, and where a link leads."""
+        skill_key, any_key, answer_key = jax.random.split(key, 3)
         entity, first, second = state.asked
         at_first, at_second = self._place(state)
-        following = state.links[entity, first]
-        found = state.links[state.opened, second]
-        sought = jnp.where(at_second, found, jnp.where(at_first, following, entity))
-        clicks, search = jnp.int32(len(self.choices)), jnp.int32(self.entities) + sought
-        if self.interface == "sdk":
-            act = search
-        else:
-            tiles = self._board(state)[2:5]
-            row, column = jnp.divmod(jnp.argmax(tiles == 1 + entity), SIDE)
-            link_row = jnp.argmax(state.cards == entity)
-            row = jnp.where(at_first, link_row, row)
-            column = jnp.where(at_first, 1 + jnp.argmax(state.columns == first), column)
-            there = at_first | ((state.opened == NOTHING) & (tiles == 1 + entity).any())
-            act = clicks + jnp.where(there, (2 + row) * SIDE + column, BUTTON[0] * SIDE + BUTTON[1])
-            if self.interface == "both":
-                act = jnp.where(state.shelf[0] % 2 == 0, act, search)
-        best = jnp.where(at_second, sought, act)
+        reads = at_first | at_second
+        relation = jnp.where(at_first, first, second)
+        following = jnp.where(reads, state.links[state.opened, relation], entity)
+        tiles = jnp.where(state.opened == NOTHING, self._board(state)[2:5], NOTHING) == 1 + entity
+        tile = jnp.where(tiles.any(), 2 * SIDE + jnp.argmax(tiles), BUTTON[0] * SIDE + BUTTON[1])
+        link = (2 + jnp.argmax(state.cards == state.opened)) * SIDE + 1 + relation
+        cell = jnp.where(reads, link, tile)
+        clicks, search = len(self.choices), self.entities + following
+        # Of both interfaces a level's own order of the index decides.
+        by_clicks = {"gui": True, "sdk": False, "both": state.shelf[0] % 2 == 0}[self.interface]
+        best = jnp.where(at_second, following, jnp.where(by_clicks, clicks + cell, search))
         # A mistake is any call: an answer one time in eight, so that most wrong ways go on.
-        legal = jnp.arange(len(self.calls)) >= self.entities
-        wrong = jnp.where(
-            jax.random.uniform(name_key) < 1 / 8,
-            any_of(any_key, ~legal),
-            any_of(any_key, legal & self._shown(state)),
-        )
+        answers = jnp.arange(len(self.calls)) < self.entities
+        too_early = jax.random.uniform(answer_key) < 1 / 8
+        wrong = any_of(any_key, jnp.where(too_early, answers, ~answers & self._shown(state)))
         call = jnp.where(jax.random.uniform(skill_key) < skill, best, wrong)
-        named = jnp.where(call < clicks, call % self.entities, self._board(state).ravel()[call - clicks] - 1)
-        named = jnp.where((named < 0) | (named >= self.entities), entity, named)
-        return Plan(jnp.stack(jnp.divmod(named, self.shapes)).astype(jnp.int32), call.astype(jnp.int32)[None])
+        is_click = call >= clicks
+        cell = jnp.where(is_click, call - clicks, cell)
+        following = jnp.where(is_click, following, call % self.entities)
+        words = [
+            *jnp.divmod(jnp.where(reads, state.opened, entity), self.colors),
+            *jnp.where(reads | by_clicks | is_click, jnp.stack(jnp.divmod(cell, SIDE)), NOTHING),
+            *jnp.where(reads | ~is_click, jnp.stack(jnp.divmod(following, self.colors)), NOTHING),
+        ]
+        return Plan(jnp.stack(words).astype(jnp.int32), call.astype(jnp.int32)[None])
 
     def _shown(self, state: Reading) -> jax.Array:
         """bool [calls]: a click on something, and all that is no click."""
