@@ -73,9 +73,8 @@ def test_two_facts_by_clicks() -> None:
     for page in range(3):  # the index has 25 tiles on three pages, and begins again
         shown = np.asarray(game.draw(state))
         assert int(state.turned) == page and int(state.opened) == -1
-        tiles = list(map(int, state.shelf[9 * page : 9 * page + 9]))
-        if entity in tiles:
-            place = divmod(tiles.index(entity), 3)
+        if entity // 9 == page:
+            place = divmod(entity % 9, 3)
             opened = click(game, state, 2 + place[0], place[1])
         state = click(game, state, *BUTTON)
     assert int(state.turned) == 0
@@ -95,19 +94,19 @@ def test_two_facts_by_clicks() -> None:
         jax.tree.map(np.testing.assert_array_equal, click(game, linked, row, column), linked)
 
 
-def test_a_search_shows_what_is_alike_in_any_order() -> None:
+def test_a_search_shows_a_page_and_its_like() -> None:
     game: Any = make_game("encyclopedia", {"interface": "sdk"})
-    places = []
+    beside = set()
     for seed in range(40):
         state = game.reset(jax.random.key(seed))
         found, reward, done = game.step(state, act_of(game, 25 + 7))
         cards = list(map(int, found.cards))
-        assert 7 in cards and len(set(cards)) == 3 and (float(reward), bool(done)) == (0, False)
-        assert all(card == 7 or (card // 5 == 1) != (card % 5 == 2) for card in cards)  # one color in its place
-        places.append(cards.index(7))
+        assert cards[0] == 7 and len(set(cards)) == 3 and (float(reward), bool(done)) == (0, False)
+        assert all((card // 5 == 1) != (card % 5 == 2) for card in cards[1:])  # one color in its place
+        beside.add(tuple(cards[1:]))
         unknown = Act(jnp.int32(1), jnp.full(2, -1), jnp.int32(-1))  # Search(query='x')
         jax.tree.map(np.testing.assert_array_equal, game.step(state, unknown)[0], state)
-    assert set(places) == {0, 1, 2}
+    assert len(beside) > 10
 
 
 def test_an_interface_has_its_calls_alone() -> None:

@@ -6,9 +6,9 @@ Every entity has a page: a card with the entity it leads to by each relation. "A
 leads to from where r1 leads from A. All entities are flags of two colors, named by the digits of these, left and right.
 
 Row 0 of the screen shows the question, row 1 the page that was opened and the one before it, rows 2 to 4 cards or an
-index of pages in an order of its own. `gui`: the index is turned by its button, tiles and links are clicked. `sdk`:
-Search shows the card of the entity that it names among those of two that look like it. Either way the answer is
-`finished`, an episode has the same steps, and the screen is all that is seen.
+sorted index of pages. `gui`: the index is turned by its button, tiles and links are clicked. `sdk`: Search shows the
+card of the entity that it names, and under it those of two that look like it. Either way the answer is `finished`, an
+episode has the same steps, and the screen is all that is seen.
 """
 
 from __future__ import annotations
@@ -71,7 +71,6 @@ class Reading:
     """What there is, what is asked, and what is on the screen."""
 
     links: jax.Array  # [N, R] int32: where each relation leads
-    shelf: jax.Array  # [N] int32: the entities in the order of the index
     asked: jax.Array  # [3] int32: an entity and two relations
     alike: jax.Array  # [N, K] int32: the cards that a search shows
     turned: jax.Array  # [] int32: page of the index
@@ -134,7 +133,7 @@ class Encyclopedia:
 
     def reset(self, key: jax.Array) -> Reading:
         count = self.entities
-        offsets, shelf, first, relations, alike, places = jax.random.split(key, 6)
+        offsets, first, relations, alike = jax.random.split(key, 4)
         links = (jnp.arange(count)[:, None] + jax.random.randint(offsets, (count, RELATIONS), 1, count)) % count
         asked = jnp.stack([jax.random.randint(first, (), 0, count), *jax.random.randint(relations, (2,), 0, RELATIONS)])
         left, right = jnp.divmod(jnp.arange(count), self.colors)
@@ -144,9 +143,8 @@ class Encyclopedia:
         nothing = jnp.int32(NOTHING)
         return Reading(
             links=links.astype(jnp.int32),
-            shelf=jax.random.permutation(shelf, count).astype(jnp.int32),
             asked=asked.astype(jnp.int32),
-            alike=jax.random.permutation(places, cards, axis=1, independent=True).astype(jnp.int32),
+            alike=cards.astype(jnp.int32),
             turned=jnp.int32(0),
             opened=nothing,
             before=nothing,
@@ -215,7 +213,7 @@ class Encyclopedia:
         if self.interface != "sdk":
             board = board.at[BUTTON].set(jnp.where(on_index, button, button + 1))
             places = state.turned * SHELF + jnp.arange(SHELF)
-            there = jnp.where(places < self.entities, state.shelf[places % self.entities], NOTHING)
+            there = jnp.where(places < self.entities, places, NOTHING)
             tiles = tiles.at[:, :3].set(there.reshape(3, 3))
         return board.at[2:5, :4].set(1 + jnp.where(on_index, tiles, cards))
 
@@ -246,7 +244,7 @@ class Encyclopedia:
         return at_first, ~at_first & (state.before == state.asked[0]) & (state.opened != NOTHING)
 
     def _index_page(self, state: Reading) -> jax.Array:
-        return jnp.argmax(state.shelf == state.asked[0]) // SHELF
+        return state.asked[0] // SHELF
 
     def expert(self, state: Reading, key: jax.Array, skill: jax.Array) -> Plan:
         """Names the entity that it looks at or for, the cell of what it needs there, and where a link leads."""
@@ -261,8 +259,8 @@ class Encyclopedia:
         link = (2 + jnp.argmax(state.cards == state.opened)) * SIDE + 1 + relation
         cell = jnp.where(reads, link, tile)
         clicks, search = len(self.choices), self.entities + following
-        # Of both interfaces a level's own order of the index decides.
-        by_clicks = {"gui": True, "sdk": False, "both": state.shelf[0] % 2 == 0}[self.interface]
+        # Of both interfaces something of the level decides that does not change.
+        by_clicks = {"gui": True, "sdk": False, "both": state.links[0, 0] % 2 == 0}[self.interface]
         best = jnp.where(at_second, following, jnp.where(by_clicks, clicks + cell, search))
         # A mistake is any call: an answer one time in eight, so that most wrong ways go on.
         answers = jnp.arange(len(self.calls)) < self.entities
