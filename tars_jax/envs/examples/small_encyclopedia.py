@@ -60,14 +60,14 @@ class SmallEncyclopedia(BrowsingEnvironment):
             color = state["answer"] if rng.random() < skill else rng.choice(COLORS)
             return Move(color, "finished", {"content": color})
         animal = state["target"] if rng.random() < skill else rng.choice(ANIMALS)
-        ways = dict(state["links"]) if state["by"] == GUI else dict.fromkeys(state["named"])
         path = article_url(animal)
-        if path not in ways:  # a page does not lead to itself
+        links = dict(state["links"]) if state["by"] == GUI else {}
+        if path not in (links or state["named"]):  # a page does not lead to itself
             path = article_url(state["target"])
         if state["by"] == SDK:
             return Move(animal, "LinkReader", {"url": path})
         width, height = state["view"]
-        x, y = ways[path]
+        x, y = links[path]
         return Move(animal, "click", {"point": (round(1000 * x / width), round(1000 * y / height))})
 
 
