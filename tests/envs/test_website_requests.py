@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import http.server
 import json
 import os
 import random
 import re
+import threading
+import time
 from typing import Any
 from urllib.parse import urlencode
 
@@ -19,6 +23,7 @@ from tars_jax.environment import Task
 from tars_jax.envs.website_app import WebsiteAppEnvironment, read_tasks
 from tars_jax.tasks.websites.catalog import load_website
 from tars_jax.tasks.websites.installation import is_installed
+from tars_jax.tasks.websites.programs.keeper.visitor import Visitor
 from tars_jax.tasks.websites.task import SYNTHESIZED
 
 SITES = ("ihatemoney", "fava")
@@ -142,6 +147,29 @@ def test_where_there_are_both_a_page_and_requests_change_one_site() -> None:
         await played.environment.close()
 
     asyncio.run(play())
+
+
+def test_what_sends_forever_is_told_and_is_no_failure_of_the_site() -> None:
+    class Events(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            with contextlib.suppress(OSError):
+                while True:
+                    self.wfile.write(b"event\n")
+                    time.sleep(0.01)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Events) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        visitor = Visitor(server.server_address[1])
+        try:
+            status, said, _ = visitor.request("GET", "/events", "", {}, 0.05)
+        finally:
+            server.shutdown()
+    assert (status, said) == (0, "it did not end within 0.05 s")
 
 
 def test_an_interface_and_recorded_requests_are_checked() -> None:

@@ -160,7 +160,7 @@ class WebsiteSession:
         """
         headers = {**self.site.api_headers, "Content-Type": kind}
         asked = {"method": method, "path": path, "body": body, "headers": headers, "answer_s": _ANSWER_S}
-        status, text, location = await self.keeper.call("request", timeout_s=_ANSWER_S + 5, **asked)
+        status, text, location = await self.keeper.call("request", timeout_s=4 * _ANSWER_S, **asked)
         return status, text, location
 
     async def submit(self, path: str, fields: Mapping[str, str], action: str = "") -> tuple[int, str]:

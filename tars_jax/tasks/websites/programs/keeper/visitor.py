@@ -72,10 +72,10 @@ class Visitor:
         request = urllib.request.Request(url, body.encode() if body else None, headers, method=method)
         try:
             with browser.open(request, timeout=answer_s) as answer:
-                return answer.status, answer.read(LARGEST).decode(errors="replace"), ""
+                return answer.status, text_of(answer, answer_s), ""
         except urllib.error.HTTPError as error:
-            text = error.read(LARGEST).decode(errors="replace")
-            return error.code, text, error.headers.get("Location", "") if error.code < 400 else ""
+            with error:
+                return error.code, text_of(error, answer_s), error.headers.get("Location") or ""
 
     def submit(self, path: str, fields: Mapping[str, str], action: str, anew: bool) -> dict[str, Any]:
         """Sends the form of a page that has these fields, with what else it holds; status, text, cookies after it.
@@ -104,6 +104,17 @@ class Visitor:
         last = time.monotonic() + ANSWERED_S
         while unheard(self.port) and time.monotonic() < last:
             time.sleep(0.01)
+
+
+def text_of(answer: Any, within_s: float) -> str:
+    """Raises TimeoutError for one that does not end: some sites send events for as long as somebody listens."""
+    pieces, size, last = [], 0, time.monotonic() + within_s
+    while size < LARGEST and (piece := answer.read1(1 << 16)):
+        pieces.append(piece)
+        size += len(piece)
+        if time.monotonic() > last:
+            raise TimeoutError(f"it did not end within {within_s:g} s")
+    return b"".join(pieces)[:LARGEST].decode(errors="replace")
 
 
 def opener(
