@@ -75,7 +75,7 @@ def test_an_interface_to_files_is_the_same_task_with_another_action_space() -> N
         ({"interface": "sdk", "parts": ("shell",)}, "parts must be left out where interface says them; got shell"),
     ):
         with pytest.raises(InputError, match=said):
-            ComputerEnvironment(**options)  # type: ignore[arg-type]
+            ComputerEnvironment(**options)
 
 
 def bash(command: str) -> Call:
