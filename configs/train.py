@@ -126,6 +126,7 @@ def get_config() -> ml_collections.ConfigDict:
     config.agent.max_steps = placeholder(int)
     config.agent.constrained = True
     config.agent.thought = placeholder(str)  # with constrained: optional, required or never
+    config.agent.most_calls = 1  # with constrained: of one answer
     config.agent.list_actions = placeholder(bool)  # the prompt says what can be called
     config.agent.max_observation_tokens = placeholder(int)
     config.packing.row_length, config.packing.images_per_row = 0, 0  # what windows take

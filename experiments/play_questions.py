@@ -1,4 +1,4 @@
-"""Questions over an encyclopedia, played in Chromium by who knows their proofs and by chance: what each one solves.
+"""Questions over an encyclopedia, played by who knows their proofs and by chance: what each one solves by an interface.
 
 Episodes are kept one by one: a run that was killed plays only those that it lacks.
 """
@@ -16,13 +16,14 @@ from tars_jax.agent.loop import AgentConfig, PolicySession
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.environment import Observation, Task
 from tars_jax.envs.browsing_players import random_move
+from tars_jax.envs.interfaces import INTERFACES, SDK
 from tars_jax.envs.registry import load_environment
 from tars_jax.evaluation.statistics import wilson_interval
 from tars_jax.model.tokenizer import load_tokenizer
 from tars_jax.rollout.episode_runner import Rollouts
 from tars_jax.rollout.players import DemonstratorSession, Player, PrivilegedEnvironment, reference_player
 from tars_jax.rollout.unjudged import CANNOT_SAY
-from tars_jax.rules import Rule, at_least
+from tars_jax.rules import Rule, at_least, between
 from tars_jax.sandbox.browser import BrowserConfig
 from tars_jax.tasks.browsing.question import read_questions
 from tars_jax.tasks.games.moves import Move
@@ -32,24 +33,28 @@ from tars_jax.trajectory import Trajectory
 
 RULES = {
     "questions": Rule(bool, "a file of questions, such as RUN/questions.jsonl of synthesize_questions"),
+    "interface": Rule(INTERFACES.__contains__, f"one of {', '.join(INTERFACES)}"),
     "reference_episodes": at_least(0),
+    "skill": between(0, 1),
     "random_episodes": at_least(0),
     "max_steps": at_least(1),
     "pages": at_least(1),
     "seed": at_least(0),
 }
 ENVIRONMENT = "browsing"
+TEXT_TOKENS = 1024  # of what calls say, in the trajectories
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:
-    writer = PromptWriter(load_tokenizer(), image_tokens=1)
-    players = {"reference": reference_player(writer, "text", 1.0), "random": random_player(writer)}
+    writer = PromptWriter(load_tokenizer(), image_tokens=1, max_observation_tokens=TEXT_TOKENS)
+    players = {"reference": reference_player(writer, "text", config.skill), "random": random_player(writer)}
     asked = list(read_questions(config.questions))
     random.Random(f"played {config.seed}").shuffle(asked)
-    result: dict[str, Any] = {"questions": len(asked), "seed": config.seed}
+    result: dict[str, Any] = {"questions": len(asked), "seed": config.seed, "interface": config.interface}
     browser = BrowserConfig(browsers=1, pages_per_browser=config.pages + 1, width=640, height=480)
+    needed = None if config.interface == SDK else browser
     # By the embedded judge of answers, with the questions' references.
-    with Rollouts(browser, writer, AgentConfig(), workers=config.pages) as rollouts:
+    with Rollouts(needed, writer, AgentConfig(), workers=config.pages) as rollouts:
         for name, player in players.items():
             wanted = config[f"{name}_episodes"]
             tasks = [task_of(config, number, asked[number % len(asked)].id) for number in range(wanted)]
@@ -78,7 +83,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
 
 
 def task_of(config: Any, number: int, question: str) -> Task:
-    options = {"questions": config.questions, "question": question}
+    options = {"questions": config.questions, "question": question, "interface": config.interface}
     seed = config.seed * 1_000_003 + number
     task = Task(f"{question}-{number}", ENVIRONMENT, seed, options, config.max_steps)
     return dataclasses.replace(task, verification=load_environment(ENVIRONMENT, options).verification(task))

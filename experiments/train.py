@@ -30,6 +30,7 @@ RULES = (
         "task.success_threshold": Rule(lambda text: not text or is_number(text), "a number, or nothing"),
         "demonstrations.episodes": at_least(0),
         "agent.thought": one_of("optional", "required", "never"),
+        "agent.most_calls": at_least(1),
         "agent.max_observation_tokens": at_least(0),
         "engine.max_new_tokens": at_least(1),
     }

@@ -109,6 +109,7 @@ def _introduction(space: ActionSpace, actions: list[Action], pixels: bool) -> st
         words = "You act by calling functions, and read what they return."
     else:
         words = f"{_PLACES[space.platform]} that you see as a screenshot after every action."
+        words += " You may also call functions, and read what they return." if space.functions else ""
     if any(action_point(action) for action in actions):
         scale = "in pixels" if pixels else "on a grid from 0 to 1000 over the width and the height"
         words += f" Points are x y {scale} of the screenshot."

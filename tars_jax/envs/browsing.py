@@ -1,8 +1,10 @@
-"""Questions over an encyclopedia in the browser: a policy sees screenshots alone, and answers with `finished`.
+"""Questions over an encyclopedia: by screenshots of its pages, by calls that read them, or both; `finished` answers.
 
     train --config.environment=browsing --config.environment_options='{"questions": "RUN/questions.jsonl"}'
+    train --config.environment=browsing \\
+        --config.environment_options='{"questions": "RUN/questions.jsonl", "interface": "sdk"}'
 
-With `tools` it may also call Search and LinkReader, which read the same encyclopedia as text.
+Questions, judge and budget of steps are the same for every interface.
 """
 
 from __future__ import annotations
@@ -14,21 +16,23 @@ from urllib.parse import unquote, urlsplit
 
 from tars_jax import InputError
 from tars_jax.agent.actions import Action, CallUser, Finished, Navigate, NavigateBack, ToolCall
-from tars_jax.environment import ActionSpace, Function, Observation, Task, Transition, Verification
+from tars_jax.environment import Function, Observation, Task, Transition, Verification
 from tars_jax.envs.browsing_players import reference_move
 from tars_jax.envs.gui import PAGE_ACTIONS
+from tars_jax.envs.interfaces import BOTH, GUI, SDK, check_interface, space_of
 from tars_jax.envs.spec import EnvironmentResources
 from tars_jax.envs.website import Website
 from tars_jax.sandbox.tools.forms import FUNCTIONS
+from tars_jax.tasks.browsing import calls
 from tars_jax.tasks.browsing.catalog import load_encyclopedia
-from tars_jax.tasks.browsing.encyclopedia import Encyclopedia, body_of
-from tars_jax.tasks.browsing.pages import RESULTS, article_url
+from tars_jax.tasks.browsing.encyclopedia import Encyclopedia
+from tars_jax.tasks.browsing.pages import article_url
 from tars_jax.tasks.browsing.question import Question, read_questions
 from tars_jax.tasks.browsing.site import EncyclopediaSite
 
 SIZE = (640, 480)
-TOOLS: tuple[Function, ...] = (FUNCTIONS["Search"], FUNCTIONS["LinkReader"])
-_LONGEST = 8000  # characters of an answer of LinkReader
+ACTIONS = (*PAGE_ACTIONS.actions, Navigate.name, NavigateBack.name)
+CALLS: tuple[Function, ...] = (FUNCTIONS["Search"], FUNCTIONS["LinkReader"])
 # For reference and random players: where links are, and what could be an answer. No policy sees it.
 _READ = """(() => {
   const at = (e) => { const r = e.getClientRects()[0]; return r ? [r.x + r.width / 2, r.y + r.height / 2] : null; };
@@ -48,7 +52,8 @@ class BrowsingEnvironment(Website):
       questions: a file of questions (`tars_jax.tasks.browsing.question`), or the questions themselves as JSON objects;
         it has to be given.
       question: the id of one of them; empty: the seed draws one.
-      tools: whether Search and LinkReader may be called beside the browser.
+      interface: gui: the pages in a browser, by screenshots alone; sdk: Search and LinkReader, which say what stands on
+        them, without a browser; both: the policy chooses at each step.
       size: (width, height) of the page in pixels.
 
     Raises InputError for options that it cannot have, and for an encyclopedia that is not installed.
@@ -58,20 +63,25 @@ class BrowsingEnvironment(Website):
 
     def __init__(
         self, resources: EnvironmentResources, questions: str | Sequence[Mapping[str, Any]] = "", question: str = "",
-        tools: bool = False, size: Sequence[int] = SIZE,
+        interface: str = GUI, size: Sequence[int] = SIZE,
     ) -> None:  # fmt: skip
         self._questions = chosen(questions, question)
+        self._interface = check_interface(interface)
         self._encyclopedia: Encyclopedia | None = None
         self._question: Question | None = None
         self._visited: set[str] = set()
+        self._said = calls.Said("")  # by the last call
+        self._seed = 0
         self._size = (int(size[0]), int(size[1]))
-        self._opens = resources.pages("browsing")
+        if interface != SDK:
+            self._opens = resources.pages("browsing")
         self._read = _READ
         self._episode = None
-        functions = TOOLS if tools else ()
-        self.action_space = ActionSpace(
-            "browser", (*PAGE_ACTIONS.actions, Navigate.name, NavigateBack.name), functions
-        )  # fmt: skip
+        self.action_space = space_of(interface, "browser", ACTIONS, CALLS)
+
+    @staticmethod
+    def needs_browser(options: Mapping[str, Any]) -> bool:  # type: ignore[override]
+        return check_interface(options.get("interface", GUI)) != SDK
 
     @staticmethod
     def verification(task: Task) -> Verification:
@@ -83,46 +93,67 @@ class BrowsingEnvironment(Website):
         return self._question.text if self._question else ""
 
     async def reset(self, task: Task) -> Observation:
-        self._question = asked = drawn(self._questions, task)
-        self._encyclopedia = encyclopedia = load_encyclopedia(asked.source, asked.names_seed)
-        self._site = EncyclopediaSite.of(encyclopedia, f"{asked.source} {asked.names_seed}")
-        self._visited = set()
-        return self._with_plan(await super().reset(task))
+        asked = drawn(self._questions, task)
+        encyclopedia = load_encyclopedia(asked.source, asked.names_seed)
+        return await self.begin(task, asked, encyclopedia, f"{asked.source} {asked.names_seed}")
+
+    async def begin(self, task: Task, asked: Question, encyclopedia: Encyclopedia, name: str) -> Observation:
+        """The first observation of an episode that asks this over an encyclopedia of that name."""
+        self._question, self._encyclopedia, self._seed = asked, encyclopedia, task.seed
+        self._site = EncyclopediaSite.of(encyclopedia, name)
+        self._visited, self._said = set(), calls.home(encyclopedia)
+        return self._with_plan(self._said_alone() if self._interface == SDK else await super().reset(task))
 
     async def step(self, actions: Sequence[Action]) -> Transition:
-        episode = self._episode
-        assert episode is not None  # the guard resets before it steps
         said, ended = [], False
         for action in actions:
             if ended := isinstance(action, Finished | CallUser):
                 break
-            said.append(self._called(action) if isinstance(action, ToolCall) else await self._do(episode, action))
-        shown = episode.shown
+            said.append(await self._done(action))
         text = "\n".join(filter(None, said))
+        if self._episode is None:
+            return Transition(self._with_plan(self._said_alone(text or "finished")), 0.0, ended)
+        shown = self._episode.shown
         observed = Observation.decoded(shown.png, shown.pixels, text, {"state": dict(shown.data)})
         return Transition(self._with_plan(observed), 0.0, ended)
 
+    async def _done(self, action: Action) -> str:
+        """Carries out one action; what is to be said of it."""
+        if isinstance(action, ToolCall):
+            return self._called(action)
+        if self._episode is None:
+            return f"{action.name}: there is no screen"
+        return await self._do(self._episode, action)
+
     def _called(self, call: ToolCall) -> str:
-        encyclopedia = self._encyclopedia
-        assert encyclopedia is not None
+        given, encyclopedia = call.parameters, self._encyclopedia
+        assert encyclopedia is not None  # the guard resets before it steps
         if call.name == "Search":
-            found, count = encyclopedia.search(str(call.parameters.get("query", "")), 0, RESULTS)
-            lines = [f"{article_url(each.title)} {each.title}: {each.snippet}" for each in found]
-            return "\n".join((f"{count} results", *lines))
-        address = str(call.parameters.get("url", ""))
-        article = encyclopedia.find(unquote(urlsplit(address).path.rpartition("/wiki/")[2]) or address)
-        if article is None:
-            return f"LinkReader: there is no page {address[:200]!r}"
-        return f"{article.title}\n{body_of(article)}"[:_LONGEST]
+            self._said = calls.search(encyclopedia, str(given.get("query", "")))
+        else:
+            self._said = calls.read(encyclopedia, str(given.get("url", "")), str(given.get("description", "")))
+        self._visited.add(self._said.page)
+        return self._said.text
+
+    def _said_alone(self, text: str = "") -> Observation:
+        return Observation(text=text or self._said.text, info={"state": {}})
 
     def _with_plan(self, observed: Observation) -> Observation:
-        """Adds what the reference player goes by."""
-        assert self._question is not None
+        """Adds what scripted players go by."""
+        question = self._question
+        assert question is not None
         state = observed.info["state"]
-        page = unquote(urlsplit(state["url"]).path.removeprefix("/wiki/"))
-        self._visited.add(page)
-        left = [title for title in self._question.plan if title not in self._visited]
-        state |= {"target": left[0] if left else "", "answer": self._question.answers[0]}
+        if "url" in state:
+            self._visited.add(unquote(urlsplit(state["url"]).path.removeprefix("/wiki/")))
+        left = [title for title in question.plan if title not in self._visited]
+        fact = str(question.proof.get("asked", {}).get("name", ""))  # of the last page
+        by = random.Random(f"interface {self._seed} {len(left)}").choice((GUI, SDK))
+        state |= {
+            "target": left[0] if left else "", "answer": question.answers[0], "asked": question.text,
+            "wanted": "" if left != [*question.plan[-1:]] or fact == "name" else fact,
+            "named": list(map(article_url, self._said.titles)), "heard": [*self._said.titles, *self._said.values],
+            "by": by if self._interface == BOTH else self._interface,
+        }  # fmt: skip
         return observed
 
     reference_player = staticmethod(reference_move)

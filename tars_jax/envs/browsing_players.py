@@ -1,4 +1,8 @@
-"""Scripted players of questions over an encyclopedia: one who knows the proof, and one who knows nothing."""
+"""Scripted players of questions over an encyclopedia: one who knows the proof, and one who knows nothing.
+
+Both act through the interface that `state["by"]` names: the page, or the calls. Where there are both, it may be another
+for each page of the proof.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +11,34 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from tars_jax.envs.interfaces import SDK
 from tars_jax.tasks.browsing.pages import article_url
 from tars_jax.tasks.games.moves import Move
 
 
 def reference_move(state: Mapping[str, Any], rng: random.Random, skill: float = 1.0) -> Move:
     """Goes through the pages of the question's proof, by links and the search, and gives the answer."""
-    target = state["target"]
-    if not target:
+    if not state["target"]:
         answer = state["answer"] if rng.random() < skill else "unknown"
         return Move("All of the proof has been seen.", "finished", {"content": answer})
+    return _next_call(state) if state["by"] == SDK else _next_act(state)
+
+
+def random_move(state: Mapping[str, Any], rng: random.Random, skill: float = 0.0) -> Move:
+    """Follows links and searches at random, and answers with something that was shown or said."""
+    return _any_call(state, rng) if state["by"] == SDK else _any_act(state, rng)
+
+
+def _next_call(state: Mapping[str, Any]) -> Move:
+    target = state["target"]
+    if (path := article_url(target)) in state["named"]:
+        about = {"description": state["wanted"]} if state["wanted"] else {}
+        return Move(f"I read {target}.", "LinkReader", {"url": path, **about})
+    return Move(f"I look for {target}.", "Search", {"query": target})
+
+
+def _next_act(state: Mapping[str, Any]) -> Move:
+    target = state["target"]
     width, height = state["view"]
     path = article_url(target)
     for link, (x, y) in state["links"]:
@@ -35,8 +57,21 @@ def reference_move(state: Mapping[str, Any], rng: random.Random, skill: float = 
     return _click("The search box.", x, y, state)
 
 
-def random_move(state: Mapping[str, Any], rng: random.Random, skill: float = 0.0) -> Move:
-    """Follows links, scrolls and searches at random, and answers with something that stands on the page."""
+def _any_call(state: Mapping[str, Any], rng: random.Random) -> Move:
+    """A search is for something that was said, or for a few words of the question that follow each other."""
+    heard = [" ".join(each.split())[:200] for each in state["heard"]] or ["unknown"]
+    what = rng.choices(("answer", "read", "search"), (1, 5, 4))[0]
+    if what == "answer":
+        return Move("Why not this?", "finished", {"content": rng.choice(heard)})
+    if what == "read" and state["named"]:
+        return Move("Somewhere.", "LinkReader", {"url": rng.choice(state["named"])})
+    words = state["asked"].split()
+    first = rng.randrange(len(words))
+    part = " ".join(words[first : first + rng.randint(1, 4)])
+    return Move("Something.", "Search", {"query": rng.choice((part, rng.choice(heard)))})
+
+
+def _any_act(state: Mapping[str, Any], rng: random.Random) -> Move:
     said = [" ".join(each.split())[:200] for each in state["said"]] or ["unknown"]
     width, height = state["view"]
     seen = [(x, y) for _, (x, y) in state["links"] if 0 <= x < width and 40 <= y < height]

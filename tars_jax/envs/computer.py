@@ -2,6 +2,7 @@
 
 train --config.environment=computer --config.environment_options='{"task": "find_word", "level": 1}'
 train --config.environment=computer --config.environment_options='{"task": "download_and_sum"}'
+train --config.environment=computer --config.environment_options='{"task": "move_in_files", "interface": "both"}'
 train --config.environment=computer \\
   --config.environment_options='{"task": "download_and_sum", "parts": ["shell", "browser"], "size": [320, 240]}'
 """
@@ -9,6 +10,7 @@ train --config.environment=computer \\
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -19,6 +21,7 @@ from tars_jax.environment import ActionSpace, Observation, Task, Transition
 from tars_jax.envs import shared_computers
 from tars_jax.envs.computer_episode import Episode, prepared
 from tars_jax.envs.computer_screen import CHOOSE_FILES, PageScreen
+from tars_jax.envs.interfaces import BOTH, GUI, SDK, check_interface
 from tars_jax.sandbox.computer.parts import ComputerSpec, check_parts
 from tars_jax.sandbox.desktop import DesktopConfig
 from tars_jax.sandbox.failures import Broken, SandboxFailure
@@ -28,6 +31,7 @@ from tars_jax.tasks.computer import catalog
 
 TOOLS = ("execute_bash",)
 STEPS, SCREEN_STEPS = 8, 32
+PARTS = {GUI: ("desktop",), SDK: ("shell",), BOTH: ("shell", "desktop")}
 TURN_S = 40.0  # after that, no further action of a turn begins: several long ones are no failure of the environment
 
 
@@ -49,6 +53,8 @@ class ComputerEnvironment:
       images: without a desktop, the last image that a function of the turn gave is the observation's screenshot.
       parts: of `sandbox/computer/parts.py`: shell, desktop, browser; empty: those that the task needs, or a shell.
         Without a desktop, the browser is a page on a virtual clock, which reaches the computer's ports and files.
+      interface: for tasks of files, in place of parts: gui: a file manager; sdk: `tools`, without a screen;
+        both: the policy chooses at each step. Empty: as the parts say.
       size: (width, height) of the desktop's screen, or of the page, in pixels.
 
     Raises InputError for options that it cannot have.
@@ -60,7 +66,7 @@ class ComputerEnvironment:
     def __init__(
         self, task: str = "", level: int = 1, tools: Sequence[str] = TOOLS, isolation: str = "auto",
         mcp: Sequence[Mapping[str, Any]] = (), images: bool = False, parts: Sequence[str] = (),
-        size: Sequence[int] = (1280, 720),
+        size: Sequence[int] = (1280, 720), interface: str = "",
     ) -> None:  # fmt: skip
         catalog.check_level(task, level)
         if unknown := [name for name in tools if name not in FUNCTIONS]:
@@ -69,7 +75,7 @@ class ComputerEnvironment:
         if self._servers:
             check_library()
         self._task, self._level, self._tools, self._kind = task, level, tuple(tools), isolation
-        self._parts, self._shows_images = _parts(task, parts), images
+        self._parts, self._shows_images, self._interface = _parts(task, parts, interface), images, interface
         self._spec = ComputerSpec(
             self._parts, self._tools, desktop=DesktopConfig(size[0], size[1]),
             binds={inside: path for server in self._servers for inside, path in server.binds.items()},
@@ -79,8 +85,9 @@ class ComputerEnvironment:
 
     @staticmethod
     def max_steps(options: Mapping[str, Any]) -> int:
-        parts = _parts(options.get("task", ""), options.get("parts", ()))
-        return SCREEN_STEPS if "desktop" in parts or "browser" in parts else STEPS
+        interface = options.get("interface", "")
+        parts = _parts(options.get("task", ""), options.get("parts", ()), interface)
+        return SCREEN_STEPS if interface or "desktop" in parts or "browser" in parts else STEPS
 
     @property
     def action_space(self) -> ActionSpace:
@@ -100,6 +107,11 @@ class ComputerEnvironment:
 
     def draw(self, seed: int) -> catalog.Level:
         """The task of a seed: always the same. It must be one that the parts of the computer can have."""
+        if self._interface:
+            rng = random.Random(f"files {seed}")
+            level = catalog.draw_level(self._task or rng.choice(catalog.EITHER_WAY), self._level, seed)
+            by = rng.choice((GUI, SDK)) if self._interface == BOTH else self._interface
+            return level.by_shell() if by == SDK else level
         return catalog.draw_level(self._task, self._level, seed, self._parts)
 
     async def reset(self, task: Task) -> Observation:
@@ -193,8 +205,15 @@ class ComputerEnvironment:
         return Observation.decoded(png, pixels, "\n".join(filter(None, (text, more))), info)
 
 
-def _parts(task: Any, parts: Sequence[str]) -> tuple[str, ...]:
-    """Raises InputError for parts that a task cannot do without, and for those that there are not."""
+def _parts(task: Any, parts: Sequence[str], interface: str) -> tuple[str, ...]:
+    """Raises InputError for parts that a task cannot do without, and for those that there are not; for an interface to
+    a task that has but one."""
+    if interface:
+        if parts:
+            raise InputError(f"parts must be left out where interface says them; got {', '.join(parts)}")
+        if task not in ("", *catalog.EITHER_WAY):
+            raise InputError(f"task must be one of {', '.join(catalog.EITHER_WAY)} with an interface; got {task!r}")
+        return PARTS[check_interface(interface)]
     needed = catalog.NEEDS.get(task, ("shell",))
     if not parts:
         return needed

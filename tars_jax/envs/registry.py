@@ -69,7 +69,7 @@ def load_environment(name: str, options: Mapping[str, Any]) -> EnvironmentSpec:
     that are its parameters (and with the `EnvironmentResources`, where it has a parameter `resources`); the others must
     be for `reset`, as its `check_options` says. Further attributes of it are the spec's: `max_steps` (a number or a
     function of the options), `reference_player`, `verification` (a function of the task), `time_limit`,
-    `needs_browser`.
+    `needs_browser` (a truth or a function of the options).
 
     Raises:
       InputError: there is no such environment, what it needs is not installed, or it does not take the options.

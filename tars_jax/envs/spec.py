@@ -177,7 +177,7 @@ def spec_of(name: str, made_by: Any, options: Mapping[str, Any]) -> EnvironmentS
     return EnvironmentSpec(
         name=name,
         make=make,
-        needs_browser=bool(getattr(made_by, "needs_browser", False)),
+        needs_browser=bool(needs(options) if callable(needs := getattr(made_by, "needs_browser", False)) else needs),
         check_options=check_options,
         default_max_steps=functools.partial(_own_steps, name, getattr(made_by, "max_steps", DEFAULT_MAX_STEPS)),
         says_max_steps=hasattr(made_by, "max_steps"),

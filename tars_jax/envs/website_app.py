@@ -1,9 +1,11 @@
-"""A real web application as an environment: a policy acts in the browser, and success is read from the site's state.
+"""A real web application as an environment: a policy acts in the browser, or sends requests to the site's own API, and
+success is read from the site's state.
 
 ./launch/websites.sh fossil trac
 train --config.environment=website_app                      # the sample tasks of the sites that are installed
 train --config.environment=website_app --config.environment_options='{"tasks": "tasks.jsonl", "sites": ["trac"]}'
 train --config.environment=website_app --config.environment_options='{"tasks": "tasks.jsonl", "task": "trac-17"}'
+train --config.environment=website_app --config.environment_options='{"sites": ["fava"], "interface": "both"}'
 train --config=website_small                                # a family of tasks that a nano policy can learn
 """
 
@@ -24,13 +26,15 @@ from PIL import Image
 
 from tars_jax import InputError
 from tars_jax.agent import Response, parse_response
-from tars_jax.agent.actions import Action, CallUser, Finished, Navigate, Point
+from tars_jax.agent.actions import Action, CallUser, Finished, Navigate, Point, ToolCall
 from tars_jax.agent.calls import call_of
 from tars_jax.agent.platforms import PLATFORM_ACTIONS
-from tars_jax.environment import ActionSpace, Observation, Task, Transition
+from tars_jax.environment import Observation, Task, Transition
 from tars_jax.envs import shared_websites
 from tars_jax.envs.computer_screen import PageScreen
+from tars_jax.envs.interfaces import BOTH, GUI, INTERFACES, SDK, check_interface, space_of
 from tars_jax.envs.website_players import CONTROLS, reference_move
+from tars_jax.envs.website_requests import REQUEST, answered, introduction
 from tars_jax.plugins import Plugins
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.tasks.sampling import split_of_seed
@@ -44,7 +48,7 @@ from tars_jax.tasks.websites.tables import Tables
 from tars_jax.tasks.websites.task import WebsiteTask, read_website_tasks, together
 
 SIZE = (1280, 720)
-SPACE = ActionSpace("browser", PLATFORM_ACTIONS["browser"])
+SPACES = {each: space_of(each, "browser", PLATFORM_ACTIONS["browser"], (REQUEST,)) for each in INTERFACES}
 FAMILIES = Plugins("tasks", "tars_jax.website_tasks")
 
 
@@ -60,6 +64,8 @@ class WebsiteAppEnvironment:
       task: the id of one of them; empty: the seed draws one, of those that are of its split where tasks say theirs.
       sites: only tasks of these sites; (): of all.
       size: (width, height) of the page in pixels.
+      interface: gui: the pages in a browser; sdk: requests to the site, without a browser; both: the policy chooses at
+        each step.
       shown: (width, height) that screenshots are shrunk to, for small policies; (): as the page is.
       isolation: a kind of `sandbox/computer/isolation.py`; auto: the first that works here.
 
@@ -67,12 +73,14 @@ class WebsiteAppEnvironment:
     """
 
     time_limit = 300.0
-    action_space = SPACE
+    action_space = SPACES[GUI]
 
     def __init__(
         self, tasks: str | Sequence[Mapping[str, Any]] = "", task: str = "", size: Sequence[int] = SIZE,
-        isolation: str = "auto", sites: Sequence[str] = (), shown: Sequence[int] = (),
+        isolation: str = "auto", sites: Sequence[str] = (), shown: Sequence[int] = (), interface: str = GUI,
     ) -> None:  # fmt: skip
+        self._interface = check_interface(interface)
+        self.action_space = SPACES[interface]
         self._tasks = chosen(tasks, task, sites)
         self._sites: dict[str, Website] = {name: load_website(name) for name in {each.site for each in self._tasks}}
         for each in self._tasks:
@@ -116,23 +124,25 @@ class WebsiteAppEnvironment:
                 if (status := (await session.submit(path, fields))[0]) >= 400:
                     raise SandboxFailure("website", f"{asked.id}: the form at {path} was answered with {status}")
             self._before, self._begun = await steady_tables(session), _today()
-            page = await session.open_page(await websites.browsers(), self._size)
-            try:
-                self._screen = await PageScreen.open(page, task.seed, site.origin + (asked.start or site.first_page))
-            except BaseException:
-                await page.close()
-                raise
+            first_page = asked.start or site.first_page
+            if self._interface != SDK:
+                page = await session.open_page(await websites.browsers(), self._size)
+                try:
+                    self._screen = await PageScreen.open(page, task.seed, site.origin + first_page)
+                except BaseException:
+                    await page.close()
+                    raise
         except SandboxFailure:
             websites.discard()
             raise
         wrong = asked.wrong(self._before, self._before, None)
-        self._left = list(map(on_grid, solution_of(asked)))
+        self._left = list(map(on_grid, solution_of(asked, self._interface)))
         self._whole = True
-        return await self._observed("", wrong)
+        return await self._observed("" if self._screen else introduction(site, first_page), wrong)
 
     async def step(self, actions: Sequence[Action]) -> Transition:
-        session, screen, task = self._session, self._screen, self._task
-        assert session is not None and screen is not None and task is not None  # the guard resets before it steps
+        session, task = self._session, self._task
+        assert session is not None and task is not None  # the guard resets before it steps
         said: list[str] = []
         answer: str | None = None
         ended = self._whole = False
@@ -142,7 +152,7 @@ class WebsiteAppEnvironment:
             if isinstance(action, Finished | CallUser):
                 ended, answer = True, getattr(action, "content", "")
                 break
-            said.append(await self._do(screen, action, session.site))
+            said.append(await self._do(session, action))
         now = await steady_tables(session)
         wrong = task.wrong(self._before, now, answer, (self._begun, _today()))
         self._whole = True
@@ -167,7 +177,12 @@ class WebsiteAppEnvironment:
             if session is not None and self._websites is not None:
                 await self._websites.give_back(session, whole=whole)
 
-    async def _do(self, screen: PageScreen, action: Action, site: Website) -> str:
+    async def _do(self, session: WebsiteSession, action: Action) -> str:
+        screen, site = self._screen, session.site
+        if isinstance(action, ToolCall):
+            return await answered(session, action.parameters)
+        if screen is None:
+            return f"{action.name}: there is no screen"
         if isinstance(action, Navigate):
             address = f"http://{action.content}" if action.content.startswith("localhost") else action.content
             url = urljoin(screen.seen.data["url"], address)
@@ -177,13 +192,15 @@ class WebsiteAppEnvironment:
         return await screen.act(action)
 
     async def _observed(self, text: str, wrong: str) -> Observation:
-        assert self._screen is not None and self._task is not None
-        png, pixels, more = await self._screen.shown()
+        assert self._task is not None
         site, task = self._sites[self._task.site], self._task
-        info = {
-            "task": task.id, "site": task.site, "wrong": wrong, "url": self._screen.seen.data["url"],
-            "solution": list(map(call_of, self._left)),
+        info: dict[str, Any] = {
+            "task": task.id, "site": task.site, "wrong": wrong, "solution": list(map(call_of, self._left)),
         }  # fmt: skip
+        if self._screen is None:
+            return Observation(text=text, info={"state": info})
+        png, pixels, more = await self._screen.shown()
+        info["url"] = self._screen.seen.data["url"]
         if form := task.about.get("form"):
             info |= {"form": form, "start": task.start or site.first_page}
             info["controls"] = await self._screen.page.page.evaluate(CONTROLS)
@@ -218,14 +235,16 @@ def drawn(tasks: Sequence[WebsiteTask], seed: int) -> WebsiteTask:
     return random.Random(f"website_app {seed}").choice(side or tasks)
 
 
-def solution_of(task: WebsiteTask) -> list[Action]:
-    """The recorded actions that solve it, as `about` has them; none: []. Raises InputError for what is no action."""
+def solution_of(task: WebsiteTask, interface: str = GUI) -> list[Action]:
+    """The recorded actions that solve it, as `about` has them: `solution` in the browser, `requests` to the site; where
+    there are both, by the task's id. None: []. Raises InputError for what is no action."""
+    known = [name for name, by in (("solution", SDK), ("requests", GUI)) if by != interface and task.about.get(name)]
     found: list[Action] = []
-    for call in task.about.get("solution", ()):
-        response = parse_response(f"Action: {call}", space=SPACE)
+    for call in task.about[random.Random(task.id).choice(known)] if known else ():
+        response = parse_response(f"Action: {call}", space=SPACES[BOTH])
         if not isinstance(response, Response):
             raise InputError(
-                f"solution of task {task.id!r} must be calls of a browser; got {call!r}: {response.message}"
+                f"solution of task {task.id!r} must be actions or requests; got {call!r}: {response.message}"
             )
         found += response.actions
     return found
@@ -274,4 +293,5 @@ def _check_task(task: WebsiteTask, site: Website) -> None:
         if reader not in site.readers:
             known = ", ".join(site.readers)
             raise InputError(f"task {task.id!r}: a reader of {site.name} must be one of {known}; got {reader!r}")
-    solution_of(task)
+    for interface in (GUI, SDK):
+        solution_of(task, interface)

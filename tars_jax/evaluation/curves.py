@@ -43,6 +43,7 @@ class Curve:
     floor: float = -math.inf  # lower values are cut off
     bound: str = ""  # a number of the run's result that is drawn as a line
     bound_label: str = ""
+    varies: bool = False  # left out, too, where the first series has one value throughout
     compared: int = 1  # series that a comparison of runs draws, the later ones dashed
 
 
@@ -84,6 +85,22 @@ DEFAULT_CURVES = (
         whole=True,
     ),
     Curve(IMPROVEMENT, "Steps per episode", (Series("ppo", "episode_steps"),), "actions until it ends"),
+    Curve(
+        IMPROVEMENT,
+        "Interfaces",
+        (Series("ppo", "calls_share", "calls of functions"), Series("ppo", "gui_share", "acts on the screen")),
+        "steps that go through each",
+        percent=True,
+        varies=True,
+    ),
+    Curve(
+        IMPROVEMENT,
+        "Several calls",
+        (Series("ppo", "several_calls"),),
+        "steps that do two things or more",
+        percent=True,
+        varies=True,
+    ),
     Curve(IMPROVEMENT, "Entropy", (Series("ppo", "entropy"),), "nats per action token"),
     Curve(IMPROVEMENT, "Think length", (Series("ppo", "think_tokens"),), "tokens of thought per step"),
     Curve(IMPROVEMENT, "Well-formed answers", (Series("ppo", "valid"),), "that follow the grammar", percent=True),
@@ -154,7 +171,7 @@ def curve_sections(
     for index, curve in enumerate(each for one in curves for each in spread(one, rows)):
         points = [(series, *points_of(rows, series)) for series in curve.series]
         drawn = tuple((series, tuple(x.tolist()), tuple(y.tolist())) for series, x, y in points if len(x))
-        if drawn:
+        if drawn and not (curve.varies and len(set(drawn[0][2])) < 2):
             sections.setdefault(curve.section, []).append(_figure_html(curve, drawn, result.get(curve.bound), index))
     return [
         f'<section class="curves"><h2>{html.escape(section)}</h2>{_note(notes.get(section, ""))}'

@@ -62,6 +62,9 @@ RENAMED_VALUES = {
 ADDED: Mapping[str, Any] = {
     "loggers": (),
     "agent.max_observation_tokens": 0,
+    "agent.most_calls": 1,
+    "interface": "gui",
+    "skill": 1.0,
     "ppo.group_start": "reset",
     "ppo.normalize_over": "batch",
     "ppo.value_models": "shared",

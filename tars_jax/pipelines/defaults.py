@@ -82,7 +82,8 @@ def chosen(config: Any) -> tuple[list[Choice], list[TaskShape] | None]:
     shapes = probe(config, writer, probes(config), chance=True)
 
     def constraints(thought: str) -> Constraints | None:
-        return well_formed([config.agent.grammar], tokenizer, model.vocabulary, shapes[0].space, thought)
+        of_agent = shapes[0].space, thought, config.agent.most_calls
+        return well_formed([config.agent.grammar], tokenizer, model.vocabulary, *of_agent)
 
     found = choices(config, shapes, tasks.has_reference, parent is not None, constraints)
     return [*forms, *(choice for choice in found if choice.field in unset)], shapes

@@ -97,7 +97,8 @@ class RunSpec:
         if any(space != spaces[0] for space in spaces):
             raise InputError("agent.constrained must be False where kinds of tasks have other actions; got True")
         thought, longest = agent.get("thought", "optional"), self.config.engine.max_new_tokens
-        found = well_formed([agent.grammar], self.tokenizer, self.model.vocabulary, spaces[0], thought)
+        of_agent = spaces[0], thought, agent.get("most_calls", 1)
+        found = well_formed([agent.grammar], self.tokenizer, self.model.vocabulary, *of_agent)
         if found is not None and (shortest := found.shortest(agent.grammar)) > longest:
             raise InputError(
                 f"engine.max_new_tokens must be at least {shortest}, which the shortest answer takes that can be read "

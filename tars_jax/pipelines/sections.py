@@ -44,13 +44,16 @@ def well_formed(
     vocabulary: int,
     space: ActionSpace | None = None,
     thought: str = "optional",
+    most_calls: int = 1,
 ) -> Constraints | None:
     """For each grammar a constraint of its name, under which only responses that can be read are sampled.
 
     `vocabulary` is the model's, which may be larger than the tokenizer's: open models are padded. With a `space`, what
     it has can be called; without one, every GUI action.
     """
-    patterns = {grammar: response_pattern(grammar, space=space, thought=thought) for grammar in grammars}
+    patterns = {
+        grammar: response_pattern(grammar, space=space, thought=thought, most_calls=most_calls) for grammar in grammars
+    }
     if not patterns:
         return None
     tokens, stop = tokenizer.token_bytes(), tokenizer.end

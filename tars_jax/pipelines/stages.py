@@ -15,6 +15,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from tars_jax.evaluation.interface_shares import interface_metrics
 from tars_jax.evaluation.judge_metrics import hidden_metrics
 from tars_jax.evaluation.reward_parts import reward_metrics
 from tars_jax.evaluation.scores import summary
@@ -264,6 +265,7 @@ def improve(context: RunContext, provider: TaskProvider, start_at: Path, value_a
             metrics |= {
                 **hidden_metrics(batch.trajectories),
                 **reward_metrics(batch.trajectories),
+                **interface_metrics(batch.trajectories),
                 **metrics_of(tally()),
             }
             metrics |= {"update_seconds": time.monotonic() - updating}

@@ -1,11 +1,13 @@
-"""Questions over an encyclopedia in Chromium: the reference player answers by clicks and the search, from screens that
-are byte-equal by seed."""
+"""Questions over an encyclopedia: the reference player answers by clicks in Chromium, from screens that are byte-equal
+by seed, by calls without any browser, and by both."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import random
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +16,17 @@ import pytest
 from experiments.__main__ import main
 from tars_jax import InputError
 from tars_jax.agent import Response, action_from_call, parse_response
-from tars_jax.agent.actions import Finished, ToolCall
-from tars_jax.environment import Task, Verification
-from tars_jax.envs.browsing import BrowsingEnvironment
+from tars_jax.agent.actions import Click, Finished, Point, ToolCall
+from tars_jax.agent.guide import action_guide
+from tars_jax.environment import ActionSpace, Task, Verification
+from tars_jax.envs.browsing import CALLS, BrowsingEnvironment
 from tars_jax.envs.browsing_players import random_move
 from tars_jax.envs.examples.small_encyclopedia import SmallEncyclopedia
 from tars_jax.envs.registry import EnvironmentResources, load_environment
 from tars_jax.rollout.episode_runner import page_resources
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager
+from tars_jax.tasks.browsing import calls
+from tars_jax.tasks.browsing.catalog import load_encyclopedia
 
 DUMP = "<mediawiki>{}</mediawiki>"
 PAGE = "<page><title>{}</title><ns>0</ns><revision><text>{}</text></revision></page>"
@@ -42,20 +47,22 @@ def questions(folder: Path, **changes: Any) -> list[dict[str, Any]]:
     return [asked]
 
 
-async def played(options: dict[str, Any], episodes: int = 1) -> list[list[Any]]:
+async def played(options: dict[str, Any], seeds: Sequence[int]) -> list[list[Any]]:
     settings = BrowserConfig(width=320, height=240, browsers=1, pages_per_browser=2)
-    async with BrowserManager(settings) as manager:
-        spec = load_environment("browsing", options)
-        environment = spec.checked(page_resources(manager, settings, 1))
+    async with contextlib.AsyncExitStack() as stack:
+        spec, resources = load_environment("browsing", options), EnvironmentResources()
+        if spec.needs_browser:
+            resources = page_resources(await stack.enter_async_context(BrowserManager(settings)), settings, 1)
+        environment = spec.checked(resources)
         found: list[list[Any]] = []
-        for _ in range(episodes):
+        for seed in seeds:
             rng = random.Random(0)
             seen: list[Any] = []
-            observation = await environment.reset(Task("t", "browsing", 7, options, 30))
+            observation = await environment.reset(Task("t", "browsing", seed, options, 30))
             for _ in range(20):
                 move = BrowsingEnvironment.reference_player(observation.info["state"], rng)
                 written = ", ".join(f"{name}={value!r}" for name, value in move.parameters.items())
-                action = read(f"{move.function}({written})")
+                action = read(f"{move.function}({written})", environment.action_space)
                 seen.append((observation.screenshot, move.function))
                 if isinstance(action, Finished):
                     seen.append(action.content)
@@ -66,8 +73,8 @@ async def played(options: dict[str, Any], episodes: int = 1) -> list[list[Any]]:
         return found
 
 
-def read(call: str) -> Any:
-    parsed = parse_response(f"Action: {call}", space=BrowsingEnvironment.action_space)
+def read(call: str, space: ActionSpace = BrowsingEnvironment.action_space) -> Any:
+    parsed = parse_response(f"Action: {call}", space=space)
     assert isinstance(parsed, Response), parsed
     return parsed.actions[0]
 
@@ -75,7 +82,7 @@ def read(call: str) -> Any:
 @pytest.mark.browser
 def test_the_reference_player_answers_and_screens_are_equal(tmp_path: Path) -> None:
     options = {"questions": questions(tmp_path), "size": [320, 240]}
-    first, again = asyncio.run(played(options, 2))
+    first, again = asyncio.run(played(options, (7, 7)))
     assert first[-1] == "nine" and first == again
     assert {"click", "type"} <= {kind for _, kind in first[:-1]}
     verification = load_environment("browsing", options).verification(Task("t", "browsing", 7, options, 30))
@@ -119,28 +126,133 @@ def test_small_pages_are_answered_in_two_steps() -> None:
     assert len(set(asyncio.run(play()))) > 1
 
 
-@pytest.mark.browser
-def test_tools_read_the_same_encyclopedia(tmp_path: Path) -> None:
-    async def said() -> list[str]:
-        options = {"questions": questions(tmp_path), "tools": True}
-        async with BrowserManager(BrowserConfig(width=320, height=240, browsers=1, pages_per_browser=1)) as manager:
-            environment = BrowsingEnvironment(page_resources(manager, BrowserConfig(), 1), **options)  # type: ignore[arg-type]
-            await environment.reset(Task("t", "browsing", 0, options, 9))
-            calls = [ToolCall("Search", {"query": "masts"}), ToolCall("LinkReader", {"url": "/wiki/Tall%20ship"})]
-            calls.append(ToolCall("LinkReader", {"url": "/wiki/Nowhere"}))
-            texts = [(await environment.step([call])).observation.text for call in calls]
-            await environment.close()
-            return texts
+def test_the_reference_player_answers_by_calls_without_a_browser(tmp_path: Path) -> None:
+    (episode,) = asyncio.run(played({"questions": questions(tmp_path), "interface": "sdk"}, (7,)))
+    assert [kind for _, kind in episode[:-1]] == ["LinkReader", "LinkReader", "finished"] and episode[-1] == "nine"
+    assert not any(screenshot for screenshot, _ in episode[:-1])
+    asked = questions(tmp_path, plan=["Tall ship", "Ship"])  # a page to which none that was seen leads
+    (episode,) = asyncio.run(played({"questions": asked, "interface": "sdk"}, (7,)))
+    assert [kind for _, kind in episode[:-1]] == ["LinkReader", "Search", "LinkReader", "finished"]
 
-    search, page, missing = asyncio.run(said())
-    assert search.startswith("1 results\n/wiki/Tall%20ship Tall ship: ") and "nine masts" in page
-    assert "there is no page" in missing
+
+@pytest.mark.browser
+def test_the_reference_player_takes_either_where_there_are_both(tmp_path: Path) -> None:
+    episodes = asyncio.run(
+        played({"questions": questions(tmp_path), "size": [320, 240], "interface": "both"}, range(6))
+    )
+    assert {episode[-1] for episode in episodes} == {"nine"} and all(shot for each in episodes for shot, _ in each[:-1])
+    kinds = [{kind for _, kind in episode[:-1]} for episode in episodes]
+    called = ["LinkReader" in each for each in kinds]
+    clicked = ["click" in each for each in kinds]
+    assert any(called) and any(clicked) and all(map(max, called, clicked))
+    assert any(map(min, called, clicked))  # in one episode
+
+
+def test_calls_read_the_same_encyclopedia(tmp_path: Path) -> None:
+    async def said() -> list[str]:
+        environment = BrowsingEnvironment(EnvironmentResources(), questions(tmp_path), interface="sdk")
+        first = await environment.reset(Task("t", "browsing", 0, {}, 9))
+        turns: list[list[Any]] = [
+            [ToolCall("Search", {"query": "masts"})],
+            [ToolCall("Search", {"query": "ship"})],
+            [ToolCall("LinkReader", {"url": "/wiki/Tall%20ship"}), ToolCall("LinkReader", {"url": "ship"})],
+            [ToolCall("LinkReader", {"url": "Harbor", "description": "what line 17 says"})],
+            [ToolCall("LinkReader", {"url": "/wiki/Nowhere"}), Click(Point(1, 1))],
+            [Finished("nine")],
+        ]
+        found = [(await environment.step(turn)).observation for turn in turns]
+        assert first.pixels is None and not any(each.screenshot for each in found)
+        await environment.close()
+        return [first.text, *(each.text for each in found)]
+
+    home, masts, ships, pages, part, missing, ended = asyncio.run(said())
+    assert home == "3 articles. Some of them: Harbor, Tall ship, Ship"
+    assert masts == "1 result\n/wiki/Tall%20ship Tall ship (article)"  # and not how many masts
+    assert ships.startswith("3 results\n/wiki/Ship Ship (article)\n") and "nine" not in ships
+    assert pages == "Tall ship\nA ship with nine masts.\nShip\nFloats."
+    assert part == "Harbor (41 further lines)\nLine 17 of many."
+    assert missing == "LinkReader: there is no page '/wiki/Nowhere'\nclick: there is no screen"
+    assert ended == "finished"
+
+
+def test_a_link_by_other_words_can_be_read(tmp_path: Path) -> None:
+    page = PAGE.format("Port", "Has [[Tall ship|many vessels]], [[Ship]]s and [[Nothing|no thing]].")
+    (tmp_path / "port.xml").write_text(
+        DUMP.format(page + PAGE.format("Tall ship", "Sails.") + PAGE.format("Ship", "Floats."))
+    )
+    said = calls.read(load_encyclopedia(str(tmp_path / "port.xml")), "Port")
+    assert said.text == "Port\nHas many vessels (/wiki/Tall%20ship), Ships and no thing."
+    assert (said.page, said.titles) == ("Port", ("Tall ship", "Ship"))
+
+
+def test_an_interface_says_what_can_be_done(tmp_path: Path) -> None:
+    def space(interface: str) -> ActionSpace:
+        def no_page() -> Any:
+            return None
+
+        options = {"questions": questions(tmp_path), "interface": interface}
+        return load_environment("browsing", options).make(EnvironmentResources(no_page)).action_space
+
+    gui, sdk, both = map(space, ("gui", "sdk", "both"))
+    assert not gui.functions and {"click", "type", "navigate", "finished"} <= {*gui.actions}
+    assert sdk.actions == ("finished",) and [each.name for each in sdk.functions] == ["Search", "LinkReader"]
+    assert (both.actions, both.functions) == (gui.actions, sdk.functions)
+    told = {name: action_guide("text", each) for name, each in (("gui", gui), ("sdk", sdk), ("both", both))}
+    assert [name for name, words in told.items() if "Search(query=" in words] == ["sdk", "both"]
+    assert [name for name, words in told.items() if "click(point=" in words] == ["gui", "both"]
+    assert "also call functions" in told["both"] and "screenshot" not in told["sdk"]
+
+
+@pytest.mark.parametrize("interface", ["GUI", "", None, True])
+def test_an_interface_is_one_of_three(interface: Any, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=f"interface must be one of gui, sdk, both; got {interface!r}"):
+        load_environment("browsing", {"questions": questions(tmp_path), "interface": interface})
+
+
+def test_an_unknown_option_is_named() -> None:
+    with pytest.raises(InputError, match="an option must be one of questions, question, interface, size; got 'tools'"):
+        load_environment("browsing", {"tools": True})
+
+
+def test_small_pages_are_answered_in_two_calls() -> None:
+    async def play(seed: int) -> str:
+        environment = SmallEncyclopedia(EnvironmentResources(), interface="sdk")
+        task = Task("t", "small", seed, {}, 4)
+        first = await environment.reset(task)
+        assert first.text == "4 articles. Some of them: Bee, Fox, Owl, Yak"
+        move = environment.reference_player(first.info["state"], random.Random(0))
+        turn = await environment.step([ToolCall(move.function, move.parameters)])
+        move = environment.reference_player(turn.observation.info["state"], random.Random(0))
+        assert turn.observation.text.splitlines()[:2] == [environment.instruction[:-1], " ".join([move.thought] * 4)]
+        assert f"{move.parameters['content']} ||" == environment.verification(task).reference
+        return move.thought
+
+    assert len({asyncio.run(play(seed)) for seed in range(4)}) > 1
+
+
+def test_chance_calls_what_was_said_and_ends() -> None:
+    space = ActionSpace("tools", ("finished",), CALLS)
+    rng = random.Random(0)
+    state = {"by": "sdk", "named": ["/wiki/Harbor"], "heard": ["Harbor", "nine"], "asked": "How many masts?"}
+    moves = [random_move(state, rng) for _ in range(200)]
+    assert all(action_from_call(move.function, move.parameters, space=space) for move in moves)
+    assert {move.function for move in moves} == {"finished", "LinkReader", "Search"}
+    searched = {move.parameters["query"] for move in moves if move.function == "Search"}
+    assert {"Harbor", "nine", "masts?", "How many"} <= searched
+    bare = {"by": "sdk", "named": [], "heard": [], "asked": "Who?"}
+    assert {random_move(bare, rng).function for _ in range(50)} == {"finished", "Search"}
 
 
 def test_chance_acts_on_what_is_there_and_ends() -> None:
     space = BrowsingEnvironment.action_space
     rng = random.Random(0)
-    state = {"said": ["Harbor"], "top": 0, "view": [320, 240], "links": [["/wiki/a", [20, 60]], ["/wiki/b", [20, 900]]]}
+    state = {
+        "by": "gui",
+        "said": ["Harbor"],
+        "top": 0,
+        "view": [320, 240],
+        "links": [["/wiki/a", [20, 60]], ["/wiki/b", [20, 900]]],
+    }
     moves = [random_move({**state, "box": [9, 9], "typed": None}, rng) for _ in range(200)]
     kinds = {move.function for move in moves}
     assert kinds == {"finished", "click", "scroll"}
@@ -149,17 +261,19 @@ def test_chance_acts_on_what_is_there_and_ends() -> None:
     assert clicked == {(62, 250), (28, 38)}  # the link in view, the search box
     scrolled = {**state, "top": 900, "box": [9, -891], "typed": None, "links": []}
     assert {random_move(scrolled, rng).function for _ in range(50)} == {"finished", "scroll", "hotkey"}
-    bare = {"said": [], "top": 0, "view": [320, 240], "links": [], "box": None, "typed": None}
+    bare = {"by": "gui", "said": [], "top": 0, "view": [320, 240], "links": [], "box": None, "typed": None}
     for _ in range(50):
         move = random_move(bare, rng)
         assert action_from_call(move.function, move.parameters, space=space)
 
 
 @pytest.mark.browser
-def test_players_of_a_file_of_questions(tmp_path: Path) -> None:
+@pytest.mark.parametrize("interface", ["gui", "sdk"])
+def test_players_of_a_file_of_questions(interface: str, tmp_path: Path) -> None:
     file = tmp_path / "q.jsonl"
     file.write_text("".join(json.dumps(each) + "\n" for each in questions(tmp_path)))
     flags = [f"--config.questions={file}", "--config.reference_episodes=1", "--config.random_episodes=1"]
+    flags.append(f"--config.interface={interface}")
     assert main(["play_questions", *flags, "--config.max_steps=12", f"--config.run={tmp_path / 'run'}"]) == 0
     result = json.loads((tmp_path / "run" / "result.json").read_text())
     assert result["reference"]["solved"] == 1 == result["reference"]["episodes"]

@@ -8,8 +8,11 @@ import shutil
 
 import pytest
 
+from tars_jax import InputError
+from tars_jax.environment import ActionSpace
 from tars_jax.envs.computer import ComputerEnvironment
-from tars_jax.tasks.computer.catalog import NEEDS, TASKS, tasks_for
+from tars_jax.tasks.computer.catalog import EITHER_WAY, NEEDS, TASKS, tasks_for
+from tars_jax.tasks.computer.steps import Gui
 from tests.envs.computer_player import Call, play
 
 pytestmark = [
@@ -38,6 +41,41 @@ def test_the_reference_player_does_it(name: str) -> None:
     turn, seen = asyncio.run(play(name))
     assert turn.success and turn.reward == 1, (seen.info["wrong"], seen.text, seen.info["state"]["windows"])
     assert seen.pixels is not None and seen.pixels.shape == (720, 1280, 3)
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(each, marks=pytest.mark.full) for each in EITHER_WAY[1:]] + [EITHER_WAY[0]]
+)
+@pytest.mark.parametrize("interface", ["gui", "sdk", "both"])
+@pytest.mark.first(2)
+def test_files_are_moved_by_a_file_manager_or_a_shell(name: str, interface: str) -> None:
+    require(name)
+    turn, seen = asyncio.run(play(name, interface=interface))
+    assert turn.success and turn.reward == 1, (seen.info["wrong"], seen.text)
+    assert (seen.pixels is None) == (interface == "sdk")
+
+
+def test_an_interface_to_files_is_the_same_task_with_another_action_space() -> None:
+    made = {each: ComputerEnvironment(interface=each) for each in ("gui", "sdk", "both")}
+    levels = [{made[each].draw(seed).scene.instruction for each in made} for seed in range(8)]
+    assert all(len(each) == 1 for each in levels) and len(set.union(*levels)) == 8
+    assert {made["gui"].draw(seed).name for seed in range(40)} == {*EITHER_WAY}
+    kinds = [{type(step) for step in made["both"].draw(seed).scene.solution} for seed in range(40)]
+    assert {str} in kinds and {Gui} in kinds
+    spaces = {each: made[each].action_space for each in made}
+    assert spaces["sdk"].platform == "tools" and spaces["sdk"].actions == ("finished",)
+    assert spaces["both"] == ActionSpace("computer", spaces["gui"].actions, spaces["sdk"].functions)
+    assert len({ComputerEnvironment.max_steps({"interface": each}) for each in made}) == 1
+    for options, said in (
+        ({"interface": "shell"}, "interface must be one of gui, sdk, both; got 'shell'"),
+        (
+            {"interface": "sdk", "task": "calculate"},
+            "task must be one of rename_in_files, .* with an interface; got 'calc",
+        ),
+        ({"interface": "sdk", "parts": ("shell",)}, "parts must be left out where interface says them; got shell"),
+    ):
+        with pytest.raises(InputError, match=said):
+            ComputerEnvironment(**options)
 
 
 def bash(command: str) -> Call:

@@ -14,7 +14,7 @@ from tars_jax.agent.actions import Drag, Point, Type
 from tars_jax.agent.calls import action_from_call
 from tars_jax.agent.grammar_text import format_call
 from tars_jax.environment import Task
-from tars_jax.envs.website_app import SPACE, WebsiteAppEnvironment, chosen, on_grid, solution_of
+from tars_jax.envs.website_app import SPACES, WebsiteAppEnvironment, chosen, on_grid, solution_of
 from tars_jax.tasks.websites.catalog import OURS, load_website
 from tars_jax.tasks.websites.installation import FOLDER_VARIABLE, is_installed
 from tars_jax.tasks.websites.samples import FILE
@@ -53,7 +53,7 @@ def test_a_careless_player_waits_and_one_without_a_solution_gives_up() -> None:
     assert player(state, random.Random(0), 0.0).function == "wait"
     assert player({"solution": []}, random.Random(0)).function == "finished"
     broken = WebsiteTask.from_json({**TASKS[0].to_json(), "about": {"solution": ["fly(to='moon')"]}})
-    with pytest.raises(InputError, match=r"solution of task .* must be calls of a browser; got \"fly"):
+    with pytest.raises(InputError, match=r"solution of task .* must be actions or requests; got \"fly"):
         solution_of(broken)
 
 
@@ -83,7 +83,7 @@ def test_the_recorded_solution_solves_it(task: WebsiteTask) -> None:
             seen = await environment.reset(Task("x", "website_app", 1, {}, task.max_steps))
             for _ in range(task.max_steps):
                 move = environment.reference_player(seen.info["state"], random.Random(0))
-                turn = await environment.step([action_from_call(move.function, move.parameters, space=SPACE)])
+                turn = await environment.step([action_from_call(move.function, move.parameters, space=SPACES["gui"])])
                 seen = turn.observation
                 if turn.terminated:
                     break

@@ -111,6 +111,7 @@ def test_a_killed_run_resumes_and_uses_every_trajectory_once(moments: tuple[str,
         assert min(row.values[name] for row in rows) >= 0 and max(row.values[name] for row in rows) > 0
     for row in rows:
         assert row.values["engine_utilization"] <= 1
+        assert row.values["calls_share"] == 0 <= row.values["gui_share"] <= 1  # of a game, which has no functions
         assert sum(row.values[f"stale_{age}"] for age in range(3)) == pytest.approx(1)
     spans = {(event["pid"], event["name"]) for event in read_timeline(run / "timeline.json") if event["ph"] == "X"}
     assert {(Part.LEARNER, name) for name in ("update", "log_probs", "values", "minibatches", "weights")} <= spans

@@ -146,6 +146,17 @@ def test_an_answer_that_is_too_long_is_said_before_anything_is_played(environmen
         _ = spec.constraints
 
 
+@pytest.mark.parametrize("most_calls", [1, 2])
+def test_an_answer_holds_as_many_calls_as_it_may(most_calls: int) -> None:
+    spec = RunSpec(config_of(f"agent.most_calls={most_calls}", "agent.thought=never", "engine.max_new_tokens=40"))
+    constraints, tokens = spec.constraints, spec.writer.response("Action: say(word='red')\n\nsay(word='red')")
+    assert constraints is not None
+    state = int(constraints.start["text"])
+    while tokens and state >= 0:
+        state = int(constraints.next_state[state, constraints.token_class[tokens.pop(0)]])
+    assert (state >= 0) == (most_calls == 2) and bool(tokens) == (most_calls == 1)
+
+
 def test_a_reference_player_that_calls_what_there_is_not_is_said() -> None:
     with pytest.raises(InputError, match="reference player of .*TextEcho must call .*; got 'say'"):
         RunSpec(config_of('environment_options={"typed": true}'))

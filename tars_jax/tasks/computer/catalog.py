@@ -29,6 +29,8 @@ TASKS: Mapping[str, MakeScene] = {name: make for _, tasks in _BY_PARTS for name,
 NEEDS: Mapping[str, tuple[str, ...]] = {name: parts for parts, tasks in _BY_PARTS for name in tasks}
 # Where the desktop does nothing but show a browser, which may be one without a desktop.
 WITHOUT_DESKTOP = {*BROWSER_TASKS, *BROWSER_AND_SHELL_TASKS} - {"show_page"}  # which shows a file of the computer
+# Files are moved by a file manager or by a shell: scenes that have `commands`.
+EITHER_WAY = ("rename_in_files", "delete_in_files", "make_folder", "move_in_files")
 HARDEST = 3  # level
 MOST_WAITS = 12  # of a player in a row, for what comes late
 WAIT_S = 0.5
@@ -46,6 +48,10 @@ class Level:
         if self.scene.answer is not None and seen.answer is None:
             return "there is no answer yet"
         return self.scene.goal(seen)
+
+    def by_shell(self) -> Level:
+        """The same, solved by commands."""
+        return dataclasses.replace(self, scene=dataclasses.replace(self.scene, solution=self.scene.commands))
 
     def state(self, turn: int, wrong: str = "", waited: int = 0) -> dict[str, Any]:
         """What `reference_player` plays from, before the agent's turn of this number, from 0; those in which it waited

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shlex
 
 from tars_jax.sandbox.computer.home import File
 from tars_jax.tasks.computer.scene import MakeScene, Outcome, Scene, expect, same_text
@@ -123,7 +124,7 @@ def rename_in_files(rng: random.Random, level: int) -> Scene:
     return Scene(
         f"Rename {name} to {fruit}.txt.", files, lambda seen: expect(seen, wanted),
         (*_select(name), keys("f2"), keys("ctrl", "a", window="Rename"), write(f"{fruit}.txt\n", "Rename")),
-        opens=(("files", HOME),),
+        opens=(("files", HOME),), commands=(f"mv {name} {fruit}.txt",),
     )  # fmt: skip
 
 
@@ -135,6 +136,7 @@ def delete_in_files(rng: random.Random, level: int) -> Scene:
     return Scene(
         f"Delete {name} for good.", files, lambda seen: expect(seen, wanted),
         (*_select(name), keys("shift", "delete"), keys("enter", window="Confirm")), opens=(("files", HOME),),
+        commands=(f"rm {name}",),
     )  # fmt: skip
 
 
@@ -146,7 +148,10 @@ def make_folder(rng: random.Random, level: int) -> Scene:
         return expect(seen, files) or ("" if name in seen.folders else f"there is no folder {name}")
 
     new = (keys("ctrl", "shift", "n"), keys("ctrl", "a", window="Creating"), write(f"{name}\n", "Creating"))
-    return Scene(f"Make a new folder called {name!r}.", files, goal, new, opens=(("files", HOME),))
+    return Scene(
+        f"Make a new folder called {name!r}.", files, goal, new, opens=(("files", HOME),),
+        commands=(f"mkdir {shlex.quote(name)}",),
+    )  # fmt: skip
 
 
 def move_in_files(rng: random.Random, level: int) -> Scene:
@@ -158,7 +163,7 @@ def move_in_files(rng: random.Random, level: int) -> Scene:
         f"Move {name} into {folder}.", files, lambda seen: expect(seen, wanted),
         (*_select(name), keys("ctrl", "x"), keys("ctrl", "l"), write(f"{HOME}/{folder}\n"),
          keys("ctrl", "v", window=folder)),
-        (folder,), opens=(("files", HOME),),
+        (folder,), opens=(("files", HOME),), commands=(f"mv {name} {folder}/",),
     )  # fmt: skip
 
 

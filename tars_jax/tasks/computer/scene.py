@@ -52,13 +52,14 @@ class Scene:
     """A level: what is there at first, what is asked for, and how both are judged.
 
     `solution` holds the steps that do it from the home folder, for reference players and tests; `answer` is what is
-    said after them, where something is asked.
+    said after them, where something is asked. `commands` do what the steps on a screen do, where a shell can.
     """
 
     instruction: str
     files: Tree
     goal: Goal
     solution: tuple[Step, ...]
+    commands: tuple[str, ...] = dataclasses.field(default=(), kw_only=True)
     folders: tuple[str, ...] = ()  # further ones, empty
     answer: str | None = None
     programs: tuple[tuple[str, ...], ...] = ()  # that run in the background

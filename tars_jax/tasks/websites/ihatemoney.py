@@ -47,6 +47,7 @@ SITE = Website(
     first_page="/trip/",
     health="/authenticate?project_id=trip",
     login=Login("/authenticate?project_id=trip", {"id": "trip", "password": "trip"}),
+    api_headers={"Authorization": "Basic dHJpcDp0cmlw"},  # trip:trip
     readers={
         "bills": Sql(_DATABASE, _BILLS),
         "members": Sql(_DATABASE, "SELECT name, weight, activated FROM person ORDER BY name"),

@@ -153,6 +153,16 @@ class WebsiteSession:
     async def http(self, method: str, path: str, body: str = "", kind: str = "") -> tuple[int, str]:
         return await self.keeper.http(method, path, body, kind, _ANSWER_S)
 
+    async def request(self, method: str, path: str, body: str = "", kind: str = "") -> tuple[int, str, str]:
+        """Status, text and where a redirect leads, which is not followed: what an agent asks of the site itself.
+
+        It is logged in as the user, with cookies of its own until `reset`. Status 0: there was no answer, and why.
+        """
+        headers = {**self.site.api_headers, "Content-Type": kind}
+        asked = {"method": method, "path": path, "body": body, "headers": headers, "answer_s": _ANSWER_S}
+        status, text, location = await self.keeper.call("request", timeout_s=4 * _ANSWER_S, **asked)
+        return status, text, location
+
     async def submit(self, path: str, fields: Mapping[str, str], action: str = "") -> tuple[int, str]:
         """Sends the form of the page at a path that has these fields, with what else it holds; status and text.
 

@@ -175,6 +175,8 @@ class Website:
     health: str = "/"  # a GET of this answers below 400 when the site is up
     environment: Mapping[str, str] = dataclasses.field(default_factory=dict)
     login: Login | None = None
+    # Of an agent's own requests: who is logged in, where an API has it from these and not from a cookie.
+    api_headers: Mapping[str, str] = dataclasses.field(default_factory=dict)
     transient: tuple[str, ...] = ()  # patterns of files that are no state: logs, sessions, caches
     restarts: bool = False  # it keeps state in memory: a reset starts it anew
     reload: tuple[tuple[str, str, str], ...] = ()  # (method, path, body): makes it read what a reset has put back

@@ -32,7 +32,7 @@ ASIDE = ("-journal", "-wal", "-shm")  # of SQLite: they come and go
 # Of a SQLite file's header what every transaction counts up; the rest of the file is its content.
 COUNTERS = ((18, 20), (24, 28), (40, 44), (92, 100))
 MOST_ROWS = 5000
-PAGES = ("http", "submit")  # calls for the visitor
+PAGES = ("http", "request", "submit")  # calls for the visitor
 
 
 class Keeper:
@@ -103,6 +103,7 @@ class Keeper:
         """Puts the saved state back, and checks that all of it is there and nothing else."""
         begun = time.perf_counter()
         self.visitor.await_answers()
+        self.visitor.agent = None
         copy, now = self.saved / "state", self.all_digests()
         changed = [path for path in {*now, *self.digests} if now.get(path) != self.digests.get(path)]
         for path in sorted(changed, reverse=True):  # what is in a folder before it

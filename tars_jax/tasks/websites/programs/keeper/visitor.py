@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import html.parser
 import http.client
 import http.cookiejar
@@ -23,28 +24,58 @@ class Wrong(Exception):
     """Said to the host."""
 
 
+class Stays(urllib.request.HTTPRedirectHandler):
+    """Goes nowhere else: who is redirected is told so."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
 class Visitor:
     def __init__(self, port: int) -> None:
         self.port = port
         self.cookies = http.cookiejar.CookieJar()
-        self.browser = urllib.request.build_opener(
-            urllib.request.ProxyHandler({}), urllib.request.HTTPCookieProcessor(self.cookies)
-        )
+        self.browser = opener(self.cookies)
+        self.agent: urllib.request.OpenerDirector | None = None  # whom the host sends requests for, since the reset
 
     def http(self, method: str, path: str, body: str, kind: str, answer_s: float) -> tuple[int, str]:
+        try:
+            return self.asked(self.browser, method, path, body, {"Content-Type": kind}, answer_s)[:2]
+        except (OSError, http.client.HTTPException) as error:
+            raise Wrong(f"{method} {path}: {error}") from error
+
+    def request(
+        self, method: str, path: str, body: str, headers: Mapping[str, str], answer_s: float
+    ) -> tuple[int, str, str]:  # fmt: skip
+        """Status, text and where a redirect leads; for an agent, which begins with the visitor's cookies and has its
+        own from then on. Status 0: there is no answer, and why."""
+        if self.agent is None:
+            cookies = http.cookiejar.CookieJar()
+            for cookie in self.cookies:
+                cookies.set_cookie(copy.copy(cookie))
+            self.agent = opener(cookies, Stays())
+        try:
+            return self.asked(self.agent, method, path, body, headers, answer_s)
+        except (OSError, ValueError, http.client.HTTPException) as error:
+            return 0, f"{error or type(error).__name__}", ""
+
+    def asked(
+        self, browser: urllib.request.OpenerDirector, method: str, path: str, body: str, more: Mapping[str, str],
+        answer_s: float,
+    ) -> tuple[int, str, str]:  # fmt: skip
         url = f"http://127.0.0.1:{self.port}{urllib.parse.quote(path, safe='/?&=%:+,;@!$()*~[]#')}"
         host = f"localhost:{self.port}"
-        headers = {"Host": host, "Content-Type": kind or "application/json", "Accept": "*/*"}
+        headers = {"Host": host, "Accept": "*/*", **{name: value for name, value in more.items() if value}}
+        headers.setdefault("Content-Type", "application/json")
         if method == "POST":  # some take a form from their own pages alone
             headers["Referer"] = f"http://{host}/"
         request = urllib.request.Request(url, body.encode() if body else None, headers, method=method)
         try:
-            with self.browser.open(request, timeout=answer_s) as answer:
-                return answer.status, answer.read(LARGEST).decode(errors="replace")
+            with browser.open(request, timeout=answer_s) as answer:
+                return answer.status, text_of(answer, answer_s), ""
         except urllib.error.HTTPError as error:
-            return error.code, error.read(LARGEST).decode(errors="replace")
-        except (OSError, http.client.HTTPException) as error:
-            raise Wrong(f"{method} {path}: {error}") from error
+            with error:
+                return error.code, text_of(error, answer_s), error.headers.get("Location") or ""
 
     def submit(self, path: str, fields: Mapping[str, str], action: str, anew: bool) -> dict[str, Any]:
         """Sends the form of a page that has these fields, with what else it holds; status, text, cookies after it.
@@ -73,6 +104,24 @@ class Visitor:
         last = time.monotonic() + ANSWERED_S
         while unheard(self.port) and time.monotonic() < last:
             time.sleep(0.01)
+
+
+def text_of(answer: Any, within_s: float) -> str:
+    """Raises TimeoutError for one that does not end: some sites send events for as long as somebody listens."""
+    pieces, size, last = [], 0, time.monotonic() + within_s
+    while size < LARGEST and (piece := answer.read1(1 << 16)):
+        pieces.append(piece)
+        size += len(piece)
+        if time.monotonic() > last:
+            raise TimeoutError(f"it did not end within {within_s:g} s")
+    return b"".join(pieces)[:LARGEST].decode(errors="replace")
+
+
+def opener(
+    cookies: http.cookiejar.CookieJar, *more: urllib.request.BaseHandler
+) -> urllib.request.OpenerDirector:  # fmt: skip
+    without_proxies = urllib.request.ProxyHandler({})
+    return urllib.request.build_opener(without_proxies, urllib.request.HTTPCookieProcessor(cookies), *more)
 
 
 class Form(html.parser.HTMLParser):
