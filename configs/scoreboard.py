@@ -79,5 +79,6 @@ def reading(options: tuple[str, ...] = (), parts: tuple[str, ...] = ()) -> dict[
         "game": {"name": "encyclopedia", "steps": 6, "options": options},
         "mixture": {"parts": parts},
         "rollout": {"max_new_tokens": 26},
-        "supervised": {"updates": 600, "part": 100, "episodes": 32, "batch_rows": 128},
+        "demonstrations": {"skill": 0.6},
+        "supervised": {"updates": 600, "part": 100, "episodes": 32, "batch_rows": 96},
     }
