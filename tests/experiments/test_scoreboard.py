@@ -42,7 +42,8 @@ class Agent:
 
     def pretrain_value(self, start: Any, seeds: Sequence[int]) -> Pretrained:
         made.append(("value", tuple(seeds)))
-        return Pretrained(start, {"heldout_loss": np.zeros((len(seeds), 2))}, np.zeros(len(seeds)), np.ones(len(seeds)))
+        curves = {"heldout_loss": np.zeros((len(seeds), 2))}
+        return Pretrained((start,), curves, np.zeros(len(seeds)), np.ones(len(seeds)))
 
     def train(self, start: Any, value: Pretrained | None, seeds: Sequence[int]) -> Any:
         made.append(("train" if value else "without", tuple(seeds)))
@@ -71,6 +72,18 @@ def test_what_was_trained_is_read_back_and_never_of_other_settings(tmp_path: Pat
     bench_in(tmp_path).train("checklist", {"ppo.learning_rate": 0.02})
     bench_in(tmp_path).train("checklist", pretrained=False)
     assert [name for name, _ in made[3:]] == ["train", "without"]
+
+
+def test_agents_of_one_interface_begin_as_the_hybrid_one(tmp_path: Path) -> None:
+    own = bench_in(tmp_path)
+    for game in ("encyclopedia", "encyclopedia_gui", "encyclopedia_sdk"):
+        own.train(game)
+    assert [name for name, _ in made] == ["start", *["value", "train"] * 3]
+    own.value("encyclopedia")
+    own.value("encyclopedia", settings={"ppo.learning_rate": 0.5})
+    assert len(made) == 7
+    own.value("encyclopedia", settings={"ppo.value_models": "part"})
+    assert [name for name, _ in made[7:]] == ["value"]
 
 
 def test_the_search_takes_what_ends_best_on_seeds_that_do_not_count(tmp_path: Path) -> None:

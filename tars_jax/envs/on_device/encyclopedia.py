@@ -260,7 +260,7 @@ class Encyclopedia:
         cell = jnp.where(reads, link, tile)
         clicks, search = len(self.choices), self.entities + following
         # Of both interfaces something of the level decides that does not change.
-        by_clicks = {"gui": True, "sdk": False, "both": state.links[0, 0] % 2 == 0}[self.interface]
+        by_clicks = jnp.asarray({"gui": True, "sdk": False, "both": state.links[0, 0] % 2 == 0}[self.interface])
         best = jnp.where(at_second, following, jnp.where(by_clicks, clicks + cell, search))
         # A mistake is any call: an answer one time in eight, so that most wrong ways go on.
         answers = jnp.arange(len(self.calls)) < self.entities

@@ -97,7 +97,7 @@ class Bench:
     def start(self, game: str, seeds: Sequence[int] | None = None) -> Parameters:
         """Supervised policies: what every side begins with."""
         seeds, first = self._seeds(seeds), self._starts.get(game, game)
-        return self._once("start", first, None, seeds, lambda: self.setup(first).supervised(seeds))
+        return self._once("start", first, None, seeds, (), lambda: self.setup(first).supervised(seeds))
 
     def value(self, game: str, seeds: Sequence[int] | None = None, settings: Settings | None = None) -> Pretrained:
         """Value models of these policies; of all `settings` those count that say what they learn."""
@@ -105,11 +105,11 @@ class Bench:
         own = {name: each for name, each in (settings or {}).items() if name in OF_VALUES}
         own = own if {"ppo.gamma", "ppo.value_models"} & set(own) else {}
 
-        def make() -> dict[str, Any]:
-            found = self.setup(game, own).pretrain_value(self.start(game, seeds), seeds)
+        def make(start: Parameters) -> dict[str, Any]:
+            found = self.setup(game, own).pretrain_value(start, seeds)
             return {**found._asdict(), "parameters": {str(part): each for part, each in enumerate(found.parameters)}}
 
-        found = self._once("value", game, own, seeds, make)
+        found = self._once("value", game, own, seeds, (lambda: self.start(game, seeds),), make)
         parameters = tuple(found["parameters"][part] for part in sorted(found["parameters"]))
         return Pretrained(**{**found, "parameters": parameters})
 
@@ -124,12 +124,16 @@ class Bench:
         """Reinforcement learning under `settings`; without `pretrained`, from a fresh value head."""
         seeds = self._seeds(seeds)
 
-        def make() -> dict[str, Any]:
-            value = self.value(game, seeds, settings) if pretrained else None
-            curves, policy = self.setup(game, settings).train(self.start(game, seeds), value, seeds)
+        def make(start: Parameters, value: Pretrained | None) -> dict[str, Any]:
+            curves, policy = self.setup(game, settings).train(start, value, seeds)
             return {"curves": curves, "policy": policy}
 
-        return Trained(**self._once("train" if pretrained else "train without value", game, settings, seeds, make))
+        what = "train" if pretrained else "train without value"
+        needs = (
+            lambda: self.start(game, seeds),
+            lambda: self.value(game, seeds, settings) if pretrained else None,
+        )
+        return Trained(**self._once(what, game, settings, seeds, needs, make))
 
     def tune(self, game: str, settings: Settings | None = None, *, pretrained: bool = True) -> Settings:
         """`settings` with those values of the search that end best: mean success of the last fifth, tuning seeds."""
@@ -158,15 +162,22 @@ class Bench:
         return self.seeds if seeds is None else tuple(seeds)
 
     def _once(
-        self, what: str, game: str, settings: Settings | None, seeds: Sequence[int], make: Callable[[], Any]
+        self,
+        what: str,
+        game: str,
+        settings: Settings | None,
+        seeds: Sequence[int],
+        needs: Sequence[Callable[[], Any]],
+        make: Callable[..., Any],
     ) -> Any:
+        """What `make` makes of what it needs, or what it made before."""
         made_of = json.dumps([what, self._all(game, settings), list(seeds)], sort_keys=True)
         path = self._folder / f"{hashlib.sha256(made_of.encode()).hexdigest()[:16]}.npz"
         if not path.exists():
-            began = time.monotonic()
+            given, began = [need() for need in needs], time.monotonic()
             words = [what, game, *(f"{field}={value}" for field, value in (settings or {}).items())]
             with working(f"  {' '.join(words)}"):
-                store(path, make())
+                store(path, make(*given))
             self._say(f"{' '.join(words)}: seeds {', '.join(map(str, seeds))}, {time.monotonic() - began:.0f} s")
         return load(path)
 
