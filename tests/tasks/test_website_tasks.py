@@ -26,7 +26,6 @@ from tars_jax.tasks.websites.sqlite_web import Added, Definitions
 from tars_jax.tasks.websites.steady import MOST_READS, steady_tables
 from tars_jax.tasks.websites.tables import to_tables
 from tars_jax.tasks.websites.task import WebsiteTask, read_website_tasks
-from tars_jax.tasks.websites.tiddlywiki import Settings
 
 ROWS = [{"id": 1, "summary": "Door lock beeps ", "status": "new"}, {"id": 2, "summary": "x\r\ny", "status": None}]
 TASK = {
@@ -224,51 +223,12 @@ def test_what_no_other_reader_tells_is_compared(done: str, told: list[tuple[str,
     assert sorted({(row["what"], row["name"]) for row in different}) == told
 
 
-def test_settings_of_a_notebook_are_read_by_their_names() -> None:
-    class Notebook:
-        async def http(self, method: str, path: str, body: str = "", kind: str = "") -> tuple[int, str]:
-            found = path == "/recipes/default/tiddlers/%24%3A%2FSiteTitle"
-            return (200, '{"title": "$:/SiteTitle", "text": "Mine"}') if found else (404, "")
-
-    rows = asyncio.run(Settings(("$:/SiteTitle", "$:/theme")).rows(Notebook()))  # type: ignore[arg-type]
-    assert rows == [{"name": "$:/SiteTitle", "text": "Mine"}]
-
-
 @pytest.mark.parametrize("name", website_names())
 def test_rows_of_logs_are_rows_of_readers(name: str) -> None:
     site = load_website(name)
     assert {*site.logs} <= {*site.readers}
     with pytest.raises(InputError, match="logs of .* must be among its readers; got 'nothing'"):
         dataclasses.replace(site, logs=("nothing",))
-
-
-def test_a_ledger_is_read_whole_line_by_line() -> None:
-    """What stands in no transaction is a row, too, so that nothing of the file can be spoiled unseen."""
-    text = """option "title" "Ledger"
-2025-01-01 open Assets:Bank EUR
-2025-01-02 * "Harbor Cafe" "Salary" #pay
-  Assets:Bank    2,400.00 EUR
-  Income:Salary
-2025-01-03 ! "Only a narration"
-
-; a remark
-2025-02-01 price EUR 1.10 USD
-"""
-    readers = load_website("fava").readers
-    rows = {
-        name: list(reader.parse("ledger.beancount", text))
-        for name, reader in readers.items()
-        if isinstance(reader, Files)
-    }
-    assert rows["transactions"] == [
-        {"date": "2025-01-02", "flag": "*", "payee": "Harbor Cafe", "narration": "Salary", "more": "#pay",
-         "postings": "Assets:Bank 2400.00 EUR\nIncome:Salary"},
-        {"date": "2025-01-03", "flag": "!", "payee": "", "narration": "Only a narration", "more": "", "postings": ""},
-    ]  # fmt: skip
-    assert rows["accounts"] == [{"account": "Assets:Bank", "date": "2025-01-01", "directive": "open"}]
-    assert [row["line"] for row in rows["lines"]] == [
-        'option "title" "Ledger"', "; a remark", "2025-02-01 price EUR 1.10 USD",
-    ]  # fmt: skip
 
 
 def test_a_task_goes_through_json_and_says_what_is_wrong_with_it() -> None:

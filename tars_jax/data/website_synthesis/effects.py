@@ -1,7 +1,8 @@
 """From what a solution did to a site's state, several times, to the effect that a task is verified by.
 
 All that came, changed or went is in it. Open is only what cannot be told: what came out another way the second time,
-a moment of the clock, a number that counts up. A field that holds the day on which it was done has to hold that day.
+a moment of the clock, a number that counts up, a day that a form offers and nobody named. A field that holds the day
+on which it was done has to hold that day.
 What was asked for must be seen: every text that was typed stands in a row that came or changed.
 """
 
@@ -255,7 +256,8 @@ def _change(
             )
         )  # fmt: skip
         asked = any(way_of(value, move) == "is" for move in inputs)
-        told = asked or value in _known(rows, name) or not tells_time(value, done)
+        is_offered = first.before is None and _is_day(value)
+        told = asked or (not is_offered and (value in _known(rows, name) or not tells_time(value, done)))
         if len(set(values)) == 1 and told and (asked or not _counts_up(first, name, all_of_it, rows)):
             is_[name] = value
         elif texts:
@@ -274,6 +276,19 @@ def _form_of_day(values: Sequence[str | None], done: Sequence[Done]) -> str:
         if all(value in days for value, days in zip(values, told, strict=True)):
             return form
     return ""
+
+
+def _is_day(text: str) -> bool:
+    """Whether it is a day, whenever that is."""
+    return not text.isdigit() and any(_is_written(text, form) for form in _DATES)
+
+
+def _is_written(text: str, form: str) -> bool:
+    try:
+        datetime.datetime.strptime(text, form)
+    except ValueError:
+        return False
+    return True
 
 
 def _known(rows: Sequence[Row], name: str) -> set[str]:

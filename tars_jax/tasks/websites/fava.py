@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import random
-import re
-from collections.abc import Iterator
 
 from tars_jax.tasks.websites import words
-from tars_jax.tasks.websites.site import Content, Files, Row, Untold, Website
+from tars_jax.tasks.websites.site import Command, Content, Untold, Website
 
 _EXPENSES = ("Food", "Rent", "Travel", "Books", "Health", "Gifts")
-_HEAD = re.compile(r'^(\d{4}-\d{2}-\d{2})\s+([*!])\s+(?:"([^"]*)"\s+)?"([^"]*)"(.*)$')
-_OPEN = re.compile(r"^(\d{4}-\d{2}-\d{2})\s+(open|close)\s+(\S+)")
+_LEDGER = "ledger.beancount"
 
 
 def _content(rng: random.Random) -> Content:
@@ -32,46 +29,6 @@ def _content(rng: random.Random) -> Content:
     return {"title": "Ledger", "entries": entries}
 
 
-def _entries(text: str) -> Iterator[tuple[Row | None, str]]:
-    """Each transaction, and each line that belongs to none, in their order."""
-    head: dict[str, str] | None = None
-    for line in text.splitlines():
-        if match := _HEAD.match(line):
-            if head is not None:
-                yield head, ""
-            date, flag, payee, narration, more = match.groups()
-            head = {"date": date, "flag": flag, "payee": payee or "", "narration": narration, "more": more.strip()}
-            head["postings"] = ""
-        elif head is not None and line.startswith((" ", "\t")) and line.strip():
-            head["postings"] = "\n".join(filter(None, (head["postings"], " ".join(line.replace(",", "").split()))))
-        else:
-            if head is not None:
-                yield head, ""
-            head = None
-            yield None, line
-    if head is not None:
-        yield head, ""
-
-
-def _transactions(path: str, text: str) -> list[Row]:
-    """Date, flag, payee, narration, what else its first line has, and its postings, one a line."""
-    return [transaction for transaction, _ in _entries(text) if transaction is not None]
-
-
-def _accounts(path: str, text: str) -> list[Row]:
-    return [
-        {"account": match[3], "date": match[1], "directive": match[2]}
-        for match in map(_OPEN.match, text.splitlines())
-        if match
-    ]
-
-
-def _other_lines(path: str, text: str) -> list[Row]:
-    """All that is neither a transaction nor an account that is opened or closed."""
-    lines = [line for transaction, line in _entries(text) if transaction is None]
-    return [{"line": line} for line in lines if line.strip() and not _OPEN.match(line)]
-
-
 SITE = Website(
     "fava",
     version="1.30.16",
@@ -85,10 +42,8 @@ SITE = Website(
     first_page="/ledger/income_statement/",
     health="/ledger/api/changed",
     readers={
-        "transactions": Files("ledger.beancount", _transactions),
-        "accounts": Files("ledger.beancount", _accounts),
-        "lines": Files("ledger.beancount", _other_lines),
-        "untold": Untold(files=("ledger.beancount",)),
+        "entries": Command(("{python}", "-S", "{programs}/fava_ledger.py", _LEDGER)),
+        "untold": Untold(files=(_LEDGER,)),
     },
     transient=("*.picklecache", ".*.picklecache"),
 )

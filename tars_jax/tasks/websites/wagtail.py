@@ -9,9 +9,14 @@ from tars_jax.tasks.websites import words
 from tars_jax.tasks.websites.site import Content, Login, Row, Sql, Untold, Website
 
 _BLOCK_KEY = re.compile(r' data-block-key="[^"]*"')
+_EMPTY_ENDS = re.compile(r"^(?:\s*<p>(?:\s|<br/?>)*</p>)+|(?:<p>(?:\s|<br/?>)*</p>\s*)+$")
+_BLANK_ENDS = re.compile(r"(?<=^<p>)\s+|\s+(?=</p>$)")
 _DATABASE = "site.sqlite3"
 _PAGES = """SELECT p.title, p.slug, up.title AS parent, t.intro, t.body, p.live, p.show_in_menus AS in_menus,
-  p.seo_title, p.search_description, p.has_unpublished_changes AS unpublished
+  p.seo_title, p.search_description, p.has_unpublished_changes AS unpublished,
+  -- In place of the days of the first and the last time, which are other ones in each making of the site.
+  EXISTS (SELECT 1 FROM wagtailcore_pagelogentry l WHERE l.page_id = p.id AND l.user_id IS NOT NULL
+    AND (l.action LIKE 'wagtail.publish%' OR l.action LIKE 'wagtail.unpublish%')) AS published_since
   FROM wagtailcore_page p JOIN pages_textpage t ON t.page_ptr_id = p.id
   LEFT JOIN wagtailcore_page up ON up.path = substr(p.path, 1, length(p.path) - 4) ORDER BY p.path"""
 # What was saved and not published stands in the last revision alone.
@@ -21,6 +26,10 @@ _DRAFTS = """SELECT json_extract(r.content, '$.title') AS title, json_extract(r.
   json_extract(r.content, '$.search_description') AS search_description
   FROM wagtailcore_page p JOIN wagtailcore_revision r ON r.id = p.latest_revision_id
   WHERE p.has_unpublished_changes ORDER BY p.path"""
+# The order in which a menu lists the pages below one.
+_ORDERS = """SELECT up.title AS parent, group_concat(p.id, ' ') AS pages
+  FROM (SELECT id, path FROM wagtailcore_page ORDER BY path) p
+  JOIN wagtailcore_page up ON up.path = substr(p.path, 1, length(p.path) - 4) GROUP BY up.path ORDER BY up.path"""
 # What can be done beside a task and no other reader shows: few rows at first.
 _BESIDE = """SELECT 'locked' AS what, slug AS name, '' AS value FROM wagtailcore_page WHERE locked
   UNION ALL SELECT 'schedule', p.slug, coalesce(json_extract(r.content, '$.go_live_at'), '') || ' to ' ||
@@ -31,6 +40,8 @@ _BESIDE = """SELECT 'locked' AS what, slug AS name, '' AS value FROM wagtailcore
     JOIN wagtailcore_page p ON p.id = v.page_id
   UNION ALL SELECT 'comment', c.contentpath, c.text || ' ' || (c.resolved_at IS NOT NULL) FROM wagtailcore_comment c
   UNION ALL SELECT 'reply', '', text FROM wagtailcore_commentreply
+  UNION ALL SELECT 'subscription', p.slug, u.username FROM wagtailcore_pagesubscription s
+    JOIN wagtailcore_page p ON p.id = s.page_id JOIN auth_user u ON u.id = s.user_id WHERE s.comment_notifications
   UNION ALL SELECT 'workflow', object_id, status FROM wagtailcore_workflowstate
   UNION ALL SELECT 'group', name, '' FROM auth_group
   UNION ALL SELECT 'image', title, '' FROM wagtailimages_image
@@ -44,8 +55,8 @@ _TOLD = (
     "wagtailcore_page", "pages_textpage", "wagtailcore_revision", "wagtailcore_comment", "wagtailcore_commentreply",
     "wagtailcore_pageviewrestriction", "wagtailcore_workflowstate", "auth_group", "auth_user", "wagtailimages_image",
     "wagtaildocs_document", "wagtailcore_site", "wagtailusers_userprofile", "wagtailredirects_redirect",
-    "wagtailcore_collection",  # by readers
-    "wagtailcore_*logentry", "wagtailcore_referenceindex", "wagtailcore_taskstate", "wagtailcore_pagesubscription",
+    "wagtailcore_collection", "wagtailcore_pagesubscription",  # by readers
+    "wagtailcore_*logentry", "wagtailcore_referenceindex", "wagtailcore_taskstate",
     "wagtailsearch_*", "wagtailadmin_formstate",  # follow from these
 )  # fmt: skip
 # Who is logged in and has an editor open, and pictures in the size in which they were shown.
@@ -55,8 +66,8 @@ _REDIRECTS = """SELECT r.old_path, p.title AS page, r.redirect_link AS link, r.i
 
 
 def _plain(row: Row) -> Row:
-    """Without the keys that the editor draws by chance for each block of a text."""
-    return {**row, "body": _BLOCK_KEY.sub("", row["body"] or "")}
+    """Without the keys that the editor draws by chance for each block of a text, and what is empty at a text's ends."""
+    return {**row, "body": _BLANK_ENDS.sub("", _EMPTY_ENDS.sub("", _BLOCK_KEY.sub("", row["body"] or "")))}
 
 
 def _content(rng: random.Random) -> Content:
@@ -95,6 +106,7 @@ SITE = Website(
     readers={
         "pages": Sql(_DATABASE, _PAGES, _plain),
         "drafts": Sql(_DATABASE, _DRAFTS, _plain),
+        "orders": Sql(_DATABASE, _ORDERS),
         "beside": Sql(_DATABASE, _BESIDE),
         "untold": Untold(_DATABASE, _TOLD, _PASSED),
         "redirects": Sql(_DATABASE, _REDIRECTS),

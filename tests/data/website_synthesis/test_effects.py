@@ -93,6 +93,16 @@ def test_only_what_comes_out_otherwise_counts_or_dates_is_open() -> None:
     assert change.is_ == {"text": "hello there", "size": "5"} and set(change.open) == {"id", "color", "made"}
 
 
+@pytest.mark.parametrize("put_in", [False, True])
+def test_a_day_that_a_form_offers_is_open_unless_it_was_put_in(put_in: bool) -> None:
+    before = {"entries": [{"payee": "Bakery", "date": "2025-01-01", "number": "20250101"}]}
+    new = {"payee": "Dora", "date": "2025-01-01", "number": "20250101"}
+    ends = [{"entries": [*before["entries"], new]}] * 2
+    inputs = [fill("Payee", "Dora"), *([fill("Date", "2025-01-01")] if put_in else [])]
+    (change,) = effect_of(*ends, inputs=inputs, before=before).changes
+    assert change.open == (() if put_in else ("date",)) and change.is_["number"] == "20250101"
+
+
 def test_all_texts_of_one_field_are_kept() -> None:
     """The last of several texts once was the only one."""
     before = {"lines": [{"text": "begun"}]}
