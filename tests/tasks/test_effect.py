@@ -12,7 +12,7 @@ import pytest
 
 from tars_jax import InputError
 from tars_jax.tasks.websites.effect import Change, Effect, unpaired
-from tars_jax.tasks.websites.tables import differences, fingerprint, plain, to_tables
+from tars_jax.tasks.websites.tables import differences, fingerprint, plain, seen, to_tables
 
 BEFORE: dict[str, list[dict[str, Any]]] = {
     "tickets": [
@@ -50,7 +50,7 @@ def test_the_effect_alone_is_right() -> None:
     assert not wrong(state(tickets=tickets(LAMP, DONE_DESK, RUG)), CLOSED)
     assert not wrong(state(tickets=tickets(RUG, DONE_DESK, LAMP)), CLOSED), "rows have no order"
     assert not wrong(state(tickets=tickets(LAMP, DONE_DESK, DOOR)), CLOSED, NEW, GONE)
-    assert not wrong(state(tickets=tickets((1.0, "Lamp\r\n", "open", ""), DESK)), GONE), "values are texts"
+    assert not wrong(state(tickets=tickets((1.0, "Lamp", "open", ""), DESK)), GONE), "values are texts"
     assert not wrong(state()), "where nothing is to change"
 
 
@@ -127,6 +127,22 @@ def test_a_date_that_a_form_fills_in_is_the_day_on_which_it_is_done() -> None:
     assert effect.on(friday).changes[0].is_ == {"title": "Door", "owner": "2031-02-28"}
 
 
+def test_empty_lines_at_the_ends_are_open_for_what_is_asked_for_and_for_nothing_else() -> None:
+    begun = {**BEFORE, "notes": [{"name": "Home\n", "text": "Hello.\n\n"}, {"name": "Rules", "text": "None."}]}
+    effect = Effect.from_json({"changes": [{"read": "notes", "where": {"name": "Home"}, "is": {"text": "Bye.\nBo"}}]})
+
+    def judged(name: str, text: str, other: str) -> str:
+        notes = [{"name": name, "text": text}, {"name": "Rules", "text": other}]
+        return effect.wrong(to_tables(begun), to_tables({**begun, "notes": notes}))
+
+    for text in ("Bye.\nBo", "Bye. \r\nBo\r\n", "\nBye.\nBo\n\n"):
+        assert not judged("Home\n", text, "None."), text
+    assert judged("Home", "Bye.\nBo", "None."), "a field beside it"
+    for other in ("None.\n", "\nNone.", "None. ", "None.\r\n"):
+        assert judged("Home\n", "Bye.\nBo", other), other
+    assert judged("Home\n", "Bye.\n\nBo", "None.") and judged("Home\n", " Bye.\nBo", "None.")
+
+
 @pytest.mark.parametrize("where", [{"owner": "ada"}, {"title": "Sofa"}])
 def test_a_row_that_is_not_told_from_the_others_is_refused(where: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=r"where of tickets must find one row of its own; got [02] for"):
@@ -174,8 +190,10 @@ def test_any_json_becomes_tables() -> None:
     assert fingerprint(to_tables({"a": [1, 2]})) == fingerprint(to_tables({"a": [2, 1]}))
     assert fingerprint(to_tables({"a": [1, 2]})) != fingerprint(to_tables({"a": [1, 2, 2]}))
     assert plain("x " * 30_000 + "y") != plain("x " * 30_000 + "z"), "long texts are compared to their end"
-    assert plain(True) == plain(1.0) == plain("1\r\n") == "1" and plain(None) == ""
-    assert plain("a  \r\nb\n\n") == "a\nb" and plain("    a\nb") == "    a\nb", "blanks in front are seen"
+    assert plain(True) == plain(1.0) == plain("1") == "1" and plain(None) == ""
+    assert plain("1\r\n2") == "1\n2" and plain("1\n") == "1\n" != plain("1") and plain("\na") == "\na"
+    assert seen("a  \nb\n\n") == "a\nb" and seen("    a\nb") == "    a\nb", "blanks in front are seen"
+    assert seen("\nLamp\n") == "Lamp" and seen("Lamp ") == "Lamp "
     assert plain("Lamp ") == "Lamp " != plain("Lamp") != plain(" Lamp")
 
 

@@ -250,6 +250,33 @@ def test_a_task_goes_through_json_and_says_what_is_wrong_with_it() -> None:
             WebsiteTask.from_json({**TASK, **change})
 
 
+@pytest.mark.parametrize(
+    ("answer", "said", "is_right"),
+    [
+        ("Door Lock", '"Door Lock"', True),
+        ("Door Lock", "\u201cdoor lock.\u201d", True),
+        ("Door Lock", "'Door Lock'.", True),
+        ("Door Lock", "\u00abDoor Lock\u00bb", True),
+        ('"Door Lock"', "Door Lock", True),
+        ("Door Lock", '"Door" Lock', False),
+        ("Door Lock", '"Door" or "Lock"', False),
+        ("Door Lock", '"Door Lock" or "Window"', False),
+        ("it's 'Door'", "it's 'Door'", True),
+        ("ada at ...", "Ada at \u2026", True),
+        ("ada at ...", '"ada at ..."', True),
+        ("ada at ...", "ada at", False),
+        ("ada at ...", "ada at .", False),
+        ("ada at", "ada at ...", False),
+        ("ada at", "ada at.", True),
+    ],
+)
+def test_one_answer_may_stand_in_quotation_marks_and_only_the_period_of_a_sentence_is_dropped(
+    answer: str, said: str, is_right: bool
+) -> None:
+    task = WebsiteTask.from_json({**TASK, "effect": None, "answer": answer})
+    assert (task.wrong({}, {}, said) == "") is is_right
+
+
 def test_an_answer_is_compared_without_case_white_space_and_period() -> None:
     task = WebsiteTask.from_json({**TASK, "effect": None, "answer": "Door Lock"})
     state = to_tables({"tickets": ROWS})

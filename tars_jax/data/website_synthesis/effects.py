@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from tars_jax.data.website_synthesis.moves import Move
 from tars_jax.data.website_synthesis.wording import QUOTED
 from tars_jax.tasks.websites.effect import ALL, Change, Effect
-from tars_jax.tasks.websites.tables import Difference, Row, Tables, differences, likeness
+from tars_jax.tasks.websites.tables import Difference, Row, Tables, differences, likeness, seen
 
 IDENTITY = ("key", "id", "uuid", "name", "title", "path", "page", "slug", "summary", "what", "subject")
 COUNTED = ("id", "key", "rid", "rowid")  # a number of these names goes on from those before, and others look like it
@@ -117,7 +117,7 @@ def way_of(value: str, move: Move) -> str | None:
     wanted = {"on": ("true", "1", "on", "yes"), "off": ("false", "0", "off", "no", "")}
     if move.kind == "toggle":
         return "is" if value.lower() in wanted[move.value] else None
-    said = move.label if move.kind == "mark" else move.value.strip()
+    said, value = move.label if move.kind == "mark" else move.value.strip(), seen(value)
     if value == said or (move.kind != "fill" and value.lower() == said.lower()):
         return "is"
     if _is_number(value) and _is_number(said) and float(value) == float(said):

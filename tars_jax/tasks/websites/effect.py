@@ -7,9 +7,11 @@
  "open": {"users": ["last_seen"], "log": ["*"]}}
 
 A row that changes or goes is told by `where`, which one row alone has at first. What comes has the fields that are
-named and no others; what changes keeps the fields that are not named. `today` are fields that hold the day on which it
-is done, such as a date that a form fills in by itself, and how that is written: {"today": {"date": "%Y-%m-%d"}}. `open`
-are fields, or all rows of a reader, that may be anything. No code of a task is ever run.
+named and no others; what changes keeps the fields that are not named. Of the texts that are named, empty lines at the
+ends and blanks at the ends of lines do not count, as sites put and drop some; all else is compared whole. `today` are
+fields that hold the day on which it is done, such as a date that a form fills in by itself, and how that is written:
+{"today": {"date": "%Y-%m-%d"}}. `open` are fields, or all rows of a reader, that may be anything. No code of a task is
+ever run.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.json_fields import Fields, shown
-from tars_jax.tasks.websites.tables import Row, Tables, plain, unmatched
+from tars_jax.tasks.websites.tables import Row, Tables, plain, seen, unmatched
 
 ALL = "*"
 
@@ -68,7 +70,7 @@ class Change:
 
     def finds(self, row: Row) -> bool:
         """Whether `where` tells this row."""
-        return all(row.get(name) == value for name, value in self.where.items())
+        return all(name in row and seen(row[name]) == seen(value) for name, value in self.where.items())
 
     def fits(self, old: Row | None, new: Row) -> bool:
         """Whether a row is as it is to be. `old`: what it was; None: it is new."""
@@ -80,9 +82,9 @@ class Change:
         if found is None:
             return False
         if name in self.is_:
-            return found == self.is_[name]
+            return seen(found) == seen(self.is_[name])
         if name in self.contains:
-            return all(text in found for text in self.contains[name])
+            return all(seen(text) in seen(found) for text in self.contains[name])
         return name in self.open or (old is not None and found == old.get(name))
 
     def to_json(self) -> dict[str, Any]:

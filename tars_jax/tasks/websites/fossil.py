@@ -18,9 +18,11 @@ _COMMENTS = """SELECT t.title, c.icomment AS text FROM ticketchng c JOIN ticket 
   WHERE c.icomment != '' ORDER BY c.tkt_rid"""
 # What can be done beside a task and no other reader shows. At first there are passwords and counts alone.
 _BESIDE = """SELECT 'contact' AS what, title AS name, private_contact AS value FROM ticket WHERE private_contact != ''
-  UNION ALL SELECT 'remark in another form or name', t.title, c.mimetype || ' ' || coalesce(c.username, '')
+  UNION ALL SELECT 'remark in another name', t.title, c.username
     FROM ticketchng c JOIN ticket t ON t.tkt_id = c.tkt_id
-    WHERE c.icomment != '' AND (c.mimetype = 'text/html' OR coalesce(c.username, 'admin') NOT IN ('', 'admin'))
+    WHERE c.icomment != '' AND coalesce(c.username, 'admin') NOT IN ('', 'admin')
+  UNION ALL SELECT 'what came after something else', pid, cid FROM plink WHERE NOT EXISTS (SELECT 1 FROM tagxref a
+    JOIN tagxref b USING (tagid) JOIN tag USING (tagid) WHERE a.rid = pid AND b.rid = cid AND tagname GLOB 'wiki-*')
   UNION ALL SELECT 'attachment', target || ' ' || filename, comment FROM attachment
   UNION ALL SELECT 'password', login, pw FROM user
   UNION ALL SELECT 'post or tag', type, coalesce(ecomment, comment) FROM event WHERE type IN ('f', 'g', 'ci')
@@ -39,6 +41,7 @@ _REPORTS = """SELECT title, owner, cols, sqlcode, coalesce(json_extract(jx, '$.d
 _TOLD = (
     "user", "config", "shun", "reportfmt", "attachment", "ticket", "ticketchng", "event",  # by readers
     "blob", "delta", "rcvfrom", "unclustered", "unsent", "tag", "tagxref", "backlink", "admin_log",  # follow from these
+    "plink",  # which version of a wiki page came after which
 )  # fmt: skip
 _PASSED = ("accesslog", "sqlite_stat*")  # who has logged in; what it counts for itself as it closes a database
 _SETTINGS = """SELECT name, value FROM config WHERE typeof(value) != 'blob' AND name NOT GLOB '*-code'
@@ -82,7 +85,7 @@ def _pages(answer: Any) -> list[dict[str, str]]:
         rest = row["text"].partition("\nW ")[2]
         size, _, text = rest.partition("\n")
         kept = text.encode()[: int(size)].decode(errors="replace") if size else ""
-        pages.append({"name": row["name"], "text": kept.strip()})
+        pages.append({"name": row["name"], "text": kept})
     return pages
 
 

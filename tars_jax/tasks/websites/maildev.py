@@ -1,4 +1,4 @@
-"""MailDev: a mailbox whose mails are files. What it keeps of them in memory it reads again after a reset."""
+"""MailDev: a mailbox whose mails are files. What it has in memory is another copy: a reset starts it anew."""
 
 from __future__ import annotations
 
@@ -40,11 +40,13 @@ def _mails(answer: Any) -> list[Row]:
             "subject": mail["subject"],
             "sender": _address(mail["from"]),
             "receiver": _address(mail["to"]),
-            "text": (mail.get("text") or "").strip(),
+            "text": mail.get("text") or "",
+            "id": mail["id"],  # a mail that is sent again is another one
+            "time": mail.get("time") or "",
         }
         for mail in answer
     ]
-    return sorted(rows, key=lambda row: (row["subject"], row["sender"]))
+    return sorted(rows, key=lambda row: (row["subject"], row["sender"], row["id"]))
 
 
 SITE = Website(
@@ -62,5 +64,5 @@ SITE = Website(
     content=_content,
     health="/api/healthz",
     readers={"mails": Rest("/api/email", _mails)},
-    reload=(("GET", "/api/reloadMailsFromDirectory", ""),),
+    restarts=True,
 )  # fmt: skip

@@ -21,7 +21,7 @@ def _content(rng: random.Random) -> Content:
 
 
 def _page(path: str, text: str) -> list[Row]:
-    return [{"page": path.removeprefix("wiki/").removesuffix(".md"), "text": text.strip()}]
+    return [{"page": path.removeprefix("wiki/").removesuffix(".md"), "text": text}]
 
 
 def _commits(path: str, text: str) -> list[Row]:

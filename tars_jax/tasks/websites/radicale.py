@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 import random
+import re
+from collections.abc import Sequence
 
 from tars_jax.tasks.websites import words
 from tars_jax.tasks.websites.site import Content, Files, Row, Untold, Website
 
 _COLORS = ("#cc3333", "#33aa55", "#3355cc", "#ddaa22", "#8844aa", "#22aaaa")
 _KINDS = {"VCALENDAR": "calendar", "VADDRESSBOOK": "addressbook"}
-
-_TOLD = (
-    "tag", "D:displayname", "C:supported-calendar-component-set", "C:calendar-description",
-    "CR:addressbook-description", "ICAL:calendar-color", "{http://inf-it.com/ns/ab/}addressbook-color",
-)  # fmt: skip
+_BOOK_COLOR = "{http://inf-it.com/ns/ab/}addressbook-color"
+_TEXTS = {  # of each kind, where its description and its color are
+    "VCALENDAR": ("C:calendar-description", "ICAL:calendar-color"),
+    "VADDRESSBOOK": ("CR:addressbook-description", _BOOK_COLOR),
+}
+_TOLD = ("tag", "D:displayname", "C:supported-calendar-component-set")
+_OPAQUE = re.compile("#[0-9a-f]{6}ff")
 _FILES = ("*/anna/*/.Radicale.props", "*/anna/*/*.ics", "*/anna/*/*.vcf")  # by readers
 
 
@@ -53,41 +57,65 @@ def _content(rng: random.Random) -> Content:
 
 def _collection(path: str, text: str) -> list[Row]:
     held = json.loads(text)
-    if held.get("tag") not in _KINDS:
-        return []
-    description = held.get("C:calendar-description") or held.get("CR:addressbook-description") or ""
-    color = held.get("ICAL:calendar-color") or held.get("{http://inf-it.com/ns/ab/}addressbook-color") or ""
-    title = held.get("D:displayname", "")
+    tag = held.get("tag", "")
+    description, color = (str(held.get(name, "")) for name in _TEXTS.get(tag, ("", "")))
+    color = color.lower()
     holds = ",".join(sorted(held.get("C:supported-calendar-component-set", "").split(",")))
-    row = {"title": title, "kind": _KINDS[held["tag"]], "holds": holds, "description": description}
-    return [{**row, "color": color[:7].lower()}]
+    row = {"title": held.get("D:displayname", ""), "kind": _KINDS.get(tag, tag), "holds": holds}
+    return [{**row, "description": description, "color": color[:7] if _OPAQUE.fullmatch(color) else color}]
 
 
 def _properties(path: str, text: str) -> list[Row]:
-    """Those that a collection has besides: at first none has any."""
+    """Those that a collection has besides, such as the description of another kind: at first none has any."""
     held = json.loads(text)
-    title = str(held.get("D:displayname", ""))
-    return [{"title": title, "name": name, "value": str(held[name])} for name in sorted(set(held) - set(_TOLD))]
+    besides = sorted(set(held) - {*_TOLD, *_TEXTS.get(held.get("tag", ""), ())})
+    return [{"collection": _folder(path), "name": name, "value": str(held[name])} for name in besides]
 
 
-def _lines(text: str) -> dict[str, str]:
-    """The first value of each property of an entry; a line that begins with a space goes on."""
-    found: dict[str, str] = {}
-    for line in text.replace("\r\n", "\n").replace("\n ", "").split("\n"):
+def _folder(path: str) -> str:
+    """The name of a collection in addresses, which it keeps with another title."""
+    return path.split("/")[-2]
+
+
+def _entry(path: str, text: str) -> tuple[dict[str, str], Row]:
+    """The first value of each property of an entry, and the row of all: where it is, and what it says in one order.
+
+    The program writes the properties of an entry that is given back to it in another order than they came in.
+    """
+    lines = text.replace("\r\n", "\n").replace("\n ", "").replace("\n\t", "").strip("\n").split("\n")
+    held: dict[str, str] = {}
+    for line in lines:
         name, _, value = line.partition(":")
-        found.setdefault(name.partition(";")[0].upper(), value)
-    return found
+        held.setdefault(name.partition(";")[0].upper(), value)
+    return held, {"collection": _folder(path), "text": "\n".join(_ordered(lines))}
+
+
+def _ordered(lines: Sequence[str]) -> list[str]:
+    """The properties of each component sorted, and after them its inner components, sorted, too."""
+    stack: list[tuple[list[str], list[list[str]]]] = [([], [])]
+    for line in lines:
+        if line.upper().startswith("BEGIN:"):
+            stack.append(([], []))
+        stack[-1][0].append(line)
+        if line.upper().startswith("END:") and len(stack) > 1:
+            component = _flat(*stack.pop())
+            stack[-1][1].append(component)
+    return [line for properties, inner in stack for line in _flat(properties, inner)]
+
+
+def _flat(properties: Sequence[str], inner: Sequence[Sequence[str]]) -> list[str]:
+    return [*sorted(properties), *(line for component in sorted(inner) for line in component)]
 
 
 def _event(path: str, text: str) -> list[Row]:
-    held = _lines(text)
+    held, row = _entry(path, text)
     told = {"summary": held.get("SUMMARY", ""), "start": held.get("DTSTART", ""), "location": held.get("LOCATION", "")}
-    return [{**told, "text": text}]
+    return [{**told, **row}]
 
 
 def _contact(path: str, text: str) -> list[Row]:
-    held = _lines(text)
-    return [{"name": held.get("FN", ""), "email": held.get("EMAIL", ""), "text": text}]
+    held, row = _entry(path, text)
+    return [{"name": held.get("FN", ""), "email": held.get("EMAIL", ""), **row}]
 
 
 SITE = Website(

@@ -14,6 +14,10 @@ _ISSUES = """SELECT i.id, i._title AS title, s._name AS status, p._name AS prior
   LEFT JOIN _user u ON u.id = i._assignedto WHERE i.__retired__ = 0 ORDER BY i.id"""
 _MESSAGES = """SELECT im.nodeid AS issue, u._username AS author, m._summary AS summary FROM issue_messages im
   JOIN _msg m ON m.id = im.linkid LEFT JOIN _user u ON u.id = m._author WHERE m.__retired__ = 0 ORDER BY m.id"""
+# Of all messages, linked to an issue or not.
+_MESSAGE_DETAILS = """SELECT m.id, m._date AS date, m.__retired__ AS retired, m._inreplyto AS reply_to, m._type AS type,
+  (SELECT group_concat(r._username, ' ') FROM (SELECT u._username FROM msg_recipients x JOIN _user u ON u.id = x.linkid
+   WHERE x.nodeid = m.id ORDER BY u._username) r) AS recipients FROM _msg m ORDER BY m.id"""
 
 _USER_DETAILS = """SELECT _username AS username, _address AS address, _alternate_addresses AS others,
   _organisation AS organisation, _timezone AS timezone, _roles AS roles, _password AS password
@@ -68,6 +72,7 @@ SITE = Website(
     readers={
         "issues": Sql(_DATABASE, _ISSUES),
         "messages": Sql(_DATABASE, _MESSAGES),
+        "message_details": Sql(_DATABASE, _MESSAGE_DETAILS),
         # Of which the table has the first sentence alone.
         "message_texts": Files("tracker/db/files/msg/*/*", lambda path, text: [{"text": text}]),
         "users": Sql(

@@ -45,17 +45,24 @@ def to_tables(state: Any) -> dict[str, list[Row]]:
 
 
 def plain(value: Any) -> str:
-    """The text that a value is compared as: 1, 1.0, True, "1" and "1\\r\\n" are one; null is the empty text.
+    """The text that a value is compared as: 1, 1.0, True and "1" are one, and so are null and the empty text.
 
-    A text of one line is kept whole; of others what nobody sees goes: blanks at the ends of lines, and empty lines at
-    the ends.
+    A text is kept whole, but that its lines end in one way: browsers send a box's lines in another than programs keep.
     """
     if value is None:
         return ""
     if isinstance(value, bool) or (isinstance(value, float) and value.is_integer()):
         value = int(value)
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
-    text = text.replace("\r\n", "\n").strip("\n")
+    return text.replace("\r\n", "\n")
+
+
+def seen(text: str) -> str:
+    """A text without what nobody sees of it: empty lines at its ends, and blanks at the ends of several lines.
+
+    That is what a text that is asked for is compared by; everything else is compared whole.
+    """
+    text = text.strip("\n")
     return "\n".join(line.rstrip() for line in text.split("\n")).strip("\n") if "\n" in text else text
 
 

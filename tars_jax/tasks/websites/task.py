@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -18,6 +19,9 @@ from tars_jax.tasks.websites.tables import Tables
 
 DEFAULT_MAX_STEPS = 30
 _SIGNS = dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2212"), "-")  # dashes, and the sign of a negative number
+_PERIOD = re.compile(r"(?<=[^.])\.$")  # of a sentence; three of them stand for what is left out, and belong to a text
+_MARKS = "[\"'`\u201c\u201d\u201e\u2018\u2019\u201a\u00ab\u00bb]"  # of quotation
+_QUOTED = re.compile(rf"^{_MARKS}\s*(.+?)\s*{_MARKS}$")
 SYNTHESIZED = Path(__file__).with_name("synthesized.jsonl")  # tasks of data/website_synthesis; docs/websites_tasks.md
 
 
@@ -33,7 +37,7 @@ class WebsiteTask:
     site: str  # a name that `load_website` takes
     instruction: str
     effect: Effect = NOTHING_CHANGES  # without changes: all stays as it was
-    answer: str | None = None  # compared without regard to case, white space and a period at the end
+    answer: str | None = None  # compared as `plain_answer` has it
     seed: int = 0  # of the site's content
     version: str = ""  # of the site that it was made for; another is refused; empty: any
     start: str = ""  # a path of the site that is shown first; empty: its first page
@@ -139,6 +143,8 @@ def together(tasks: Sequence[WebsiteTask], prefix: str = "") -> tuple[WebsiteTas
 
 
 def plain_answer(text: str) -> str:
-    """In the one form that answers are compared in."""
-    text = text.translate(_SIGNS)
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().split()).rstrip(".").strip()
+    """In the one form that answers are compared in: without a period at the end or marks of quotation around it."""
+    plain = " ".join(unicodedata.normalize("NFKC", text.translate(_SIGNS)).casefold().split())
+    while (bare := _QUOTED.sub(r"\1", _PERIOD.sub("", plain))) != plain:
+        plain = bare
+    return plain

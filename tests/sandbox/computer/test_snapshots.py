@@ -82,6 +82,30 @@ def test_forks_begin_with_the_files_of_their_snapshot_and_go_apart(
 
 
 @of_each_kind
+@pytest.mark.parametrize("disk", ["image", "memory"])
+@pytest.mark.first(2)
+def test_a_folder_that_was_there_before_is_renamed_in_one_step(
+    tmp_path: Path, disk: str, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As programs do that put a whole folder aside at once, and no copy of it will do for them."""
+    if disk == "memory":
+        monkeypatch.setattr(disks, "image_maker", lambda: None)
+    rename = "python3 -c \"import os; os.rename('deep', 'moved')\"; ls -R"
+
+    async def live() -> list[str]:
+        async with opened(tmp_path / "containers", kind) as isolation:
+            parent = await isolation.launch(SPEC, shell("mkdir -p deep/er; echo x > deep/er/x"))
+            await done(parent)
+            fork = await isolation.launch(SPEC, shell(rename), await parent.snapshot("prepared"))
+            await done(fork)
+            grandchild = await isolation.launch(SPEC, shell("cat moved/er/x; ls"), await fork.snapshot("renamed"))
+            await done(grandchild)
+            return [each.read("/run/agent/log").decode() for each in (fork, grandchild)]
+
+    assert asyncio.run(live()) == [".:\nmoved\n\n./moved:\ner\n\n./moved/er:\nx\n", "x\nmoved\n"]
+
+
+@of_each_kind
 @pytest.mark.first(1)
 def test_a_paused_container_stands_still_and_goes_on(tmp_path: Path, kind: str) -> None:
     async def live() -> None:

@@ -116,10 +116,15 @@ def _mount_layers(plan: dict[str, Any], folder: str, root: str) -> None:
     if mapped is not None:
         os.close(mapped)
     paths = f"lowerdir={':'.join(lowers)},upperdir={disk}/upper,workdir={disk}/work"
-    try:  # with an index, CRIU can tell which file an inotify watch is of
-        syscalls.mount("overlay", root, "overlay", MS_NOSUID | MS_NODEV, f"{paths},index=on,nfs_export=on")
-    except OSError:
-        syscalls.mount("overlay", root, "overlay", MS_NOSUID | MS_NODEV, paths)
+    # Redirections let a folder of the layers below be renamed; with an index, CRIU can tell which file an inotify watch
+    # is of. Not every kernel lets every root have them.
+    for options in (",redirect_dir=on,index=on,nfs_export=on", ",redirect_dir=on", ""):
+        try:
+            syscalls.mount("overlay", root, "overlay", MS_NOSUID | MS_NODEV, paths + options)
+            return
+        except OSError:
+            if not options:
+                raise
 
 
 def _empty(folder: str) -> None:
