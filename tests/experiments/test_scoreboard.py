@@ -135,6 +135,14 @@ def test_every_trend_of_the_issue_is_there_and_says_beforehand_what_it_takes() -
     assert all(trend.tests and trend.source for trend in TRENDS.values())
 
 
+def test_the_readme_counts_the_verdicts_that_are_committed() -> None:
+    root = Path(__file__).resolve().parents[2]
+    verdicts = [json.loads(file.read_text())["verdict"] for file in (root / "notebooks" / "trends").glob("T*.json")]
+    holds, falls, unclear = (verdicts.count(each) for each in ("holds", "does not hold", "undecided"))
+    said = f"of {len(verdicts)} measured over five seeds, {holds} hold, {falls} do not hold, {unclear} are undecided"
+    assert said in (root / "README.md").read_text()
+
+
 def test_games_differ_by_what_each_is_best_at() -> None:
     reaches = np.repeat([[0.2, 0.9, 1.0]], 2, axis=0).repeat(5, axis=1)  # five updates a third
     climbs = np.array([[0.0, 0.1, 0.6], [0.2, 0.3, 0.7]]).repeat(5, axis=1)  # with the second seed not from nothing
