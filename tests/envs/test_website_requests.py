@@ -33,7 +33,7 @@ API = "/api/projects/trip/bills"
 TICKED = "ihatemoney-6bf30f4e64"  # the bill of 2025-05-27 is for Liam, too
 ENTRY = {
     "id": "lunch", "site": "fava", "instruction": "Enter what lunch cost.",
-    "effect": {"changes": [{"read": "transactions", "is": {
+    "effect": {"changes": [{"read": "entries", "is": {
         "date": "2025-07-01", "flag": "*", "payee": "Inn", "narration": "Lunch", "more": "",
         "postings": "Expenses:Food 12.50 EUR\nAssets:Cash"}}]},
 }  # fmt: skip
