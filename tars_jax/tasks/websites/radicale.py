@@ -103,7 +103,7 @@ def _ordered(lines: Sequence[str]) -> list[str]:
     return [line for properties, inner in stack for line in _flat(properties, inner)]
 
 
-def _flat(properties: Sequence[str], inner: Sequence[Sequence[str]]) -> list[str]:
+def _flat(properties: list[str], inner: list[list[str]]) -> list[str]:
     return [*sorted(properties), *(line for component in sorted(inner) for line in component)]
 
 
