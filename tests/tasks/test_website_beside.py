@@ -103,6 +103,9 @@ def edit(statement: str) -> Done:
     return lambda session: session.run(("{python}", "-c", EDIT, session.site.database, statement))
 
 
+ALARM = "\r\n".join(
+    ("BEGIN:VALARM", "ACTION:DISPLAY", "TRIGGER:-PT5M", "DESCRIPTION:Up.", "END:VALARM")
+)  # of one more component in an event
 BOOK = patch(
     "/anna/neighbors/", displayname="Question: book fair", B_addressbook_description="More help for the fire drill."
 )
@@ -117,6 +120,7 @@ RADICALE: dict[str, tuple[bool, Done | None]] = {
     "an event of another calendar": (False, move("/anna/kitchen-rota/kitchen-rota-1.ics", "/anna/travel-rules/k.ics")),
     "another field of an event": (False, put_back("/anna/travel-rules/travel-rules-1.ics", "SUMMARY:", "SUMMARY:X")),
     "a longer location": (False, put_back("/anna/travel-rules/travel-rules-1.ics", "\r\nSUMMARY", "\\n\r\nSUMMARY")),
+    "an alarm": (False, put_back("/anna/travel-rules/travel-rules-1.ics", "END:VEVENT", f"{ALARM}\r\nEND:VEVENT")),
     "a calendar's text for a book": (False, patch("/anna/neighbors/", C_calendar_description="More help.")),
     "a book's text for a calendar": (False, patch("/anna/travel-rules/", B_addressbook_description="More help.")),
     "a book's color for a calendar": (False, patch("/anna/travel-rules/", A_addressbook_color="#000000ff")),

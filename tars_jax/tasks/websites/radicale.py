@@ -98,8 +98,8 @@ def _ordered(lines: Sequence[str]) -> list[str]:
             stack.append(([], []))
         stack[-1][0].append(line)
         if line.upper().startswith("END:") and len(stack) > 1:
-            component = _flat(*stack.pop())
-            stack[-1][1].append(component)
+            (begin, *properties, end), inner = stack.pop()
+            stack[-1][1].append([begin, *_flat(properties, inner), end])
     return [line for properties, inner in stack for line in _flat(properties, inner)]
 
 
