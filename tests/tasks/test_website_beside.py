@@ -38,7 +38,7 @@ with smtplib.SMTP("127.0.0.1", 8025) as server:
 EDIT = "import sqlite3, sys; db = sqlite3.connect(sys.argv[1]); db.executescript(sys.argv[2]); db.close()"
 NAMES = (
     'xmlns="DAV:" xmlns:C="urn:ietf:params:xml:ns:caldav" xmlns:B="urn:ietf:params:xml:ns:carddav" '
-    'xmlns:I="http://apple.com/ns/ical/" xmlns:A="http://inf-it.com/ns/ab/"'
+    'xmlns:I="http://apple.com/ns/ical/" xmlns:A="http://inf-it.com/ns/ab/" xmlns:S="http://calendarserver.org/ns/"'
 )
 Done = Callable[[WebsiteSession], Awaitable[object]]
 
@@ -103,6 +103,9 @@ def edit(statement: str) -> Done:
     return lambda session: session.run(("{python}", "-c", EDIT, session.site.database, statement))
 
 
+ALARM = "\r\n".join(
+    ("BEGIN:VALARM", "ACTION:DISPLAY", "TRIGGER:-PT5M", "DESCRIPTION:Up.", "END:VALARM")
+)  # of one more component in an event
 BOOK = patch(
     "/anna/neighbors/", displayname="Question: book fair", B_addressbook_description="More help for the fire drill."
 )
@@ -117,6 +120,7 @@ RADICALE: dict[str, tuple[bool, Done | None]] = {
     "an event of another calendar": (False, move("/anna/kitchen-rota/kitchen-rota-1.ics", "/anna/travel-rules/k.ics")),
     "another field of an event": (False, put_back("/anna/travel-rules/travel-rules-1.ics", "SUMMARY:", "SUMMARY:X")),
     "a longer location": (False, put_back("/anna/travel-rules/travel-rules-1.ics", "\r\nSUMMARY", "\\n\r\nSUMMARY")),
+    "an alarm": (False, put_back("/anna/travel-rules/travel-rules-1.ics", "END:VEVENT", f"{ALARM}\r\nEND:VEVENT")),
     "a calendar's text for a book": (False, patch("/anna/neighbors/", C_calendar_description="More help.")),
     "a book's text for a calendar": (False, patch("/anna/travel-rules/", B_addressbook_description="More help.")),
     "a book's color for a calendar": (False, patch("/anna/travel-rules/", A_addressbook_color="#000000ff")),
@@ -133,6 +137,30 @@ ROUNDUP: dict[str, tuple[bool, Done | None]] = {
     "another day of a message": (False, edit("UPDATE _msg SET _date = '20200101000000.000' WHERE id = 1")),
     "other receivers of a message": (False, edit("INSERT INTO msg_recipients (linkid, nodeid) VALUES (5, 1)")),
     "a title with an empty line": (False, edit("UPDATE _issue SET _title = _title || char(10) WHERE id = 8")),
+}
+
+
+def make(kind: str, title: str = "Budget: spare keys", **properties: str) -> Done:
+    told = "".join(f"<{_name(name)}>{value}</{_name(name)}>" for name, value in properties.items())
+    made = f"<resourcetype><collection/>{kind}</resourcetype><displayname>{title}</displayname>{told}"
+    body = f"<mkcol {NAMES}><set><prop>{made}</prop></set></mkcol>"
+    return lambda session: request(session, "MKCOL", "/anna/new/", body)
+
+
+async def do_edits(session: WebsiteSession) -> None:
+    await patch("/anna/glossary/", C_calendar_description="Check the bicycle repair soon.")(session)
+    holds = "".join(f'<C:comp name="{name}"/>' for name in ("VJOURNAL", "VTODO"))
+    await patch("/anna/kitchen-rota/", C_supported_calendar_component_set=holds)(session)
+
+
+# Its words: an addressbook or calendar with a title.
+ANY_TYPE: dict[str, tuple[bool, Done | None]] = {
+    "an address book": (True, make("<B:addressbook/>")),
+    "a calendar": (True, make("<C:calendar/>")),
+    "a subscription": (False, make("<S:subscribed/>", S_source="http://example.org/")),
+    "another title": (False, make("<C:calendar/>", "Budget")),
+    "a description": (False, make("<C:calendar/>", C_calendar_description="More.")),
+    "none": (False, None),
 }
 
 
@@ -156,10 +184,11 @@ async def verdicts(task: WebsiteTask, do: Done, besides: Sequence[Done | None]) 
     ("id", "do", "cases"),
     [
         ("radicale-c000484d9f", BOOK, RADICALE),
+        ("radicale-5367e60b2e", do_edits, ANY_TYPE),
         ("maildev-21be01fa40", do_mails, MAILDEV),
         ("roundup-e4e3f3d8e7", do_note, ROUNDUP),
     ],
-    ids=["radicale", "maildev", "roundup"],
+    ids=["radicale", "any-type", "maildev", "roundup"],
 )
 def test_what_is_done_beside_a_task_is_told_from_another_way_of_doing_it(
     id: str, do: Done, cases: dict[str, tuple[bool, Done | None]]

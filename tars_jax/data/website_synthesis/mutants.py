@@ -169,6 +169,7 @@ def _beside(end: End) -> Iterator[Tables]:
         yield _with(end.after, reader, None, row)
         for name in end.closed(reader, row):
             yield _with(end.after, reader, row, {**row, name: f"{row[name]} {OTHER}".strip()})
+            yield _with(end.after, reader, row, {**row, name: f"{row[name]}\n"})
     for reader in end.readers:
         names = next((tuple(row) for row in (*end.before.get(reader, ()), *end.after[reader])), ("name",))
         yield _with(end.after, reader, None, dict.fromkeys(names, OTHER))

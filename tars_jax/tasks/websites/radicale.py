@@ -98,12 +98,12 @@ def _ordered(lines: Sequence[str]) -> list[str]:
             stack.append(([], []))
         stack[-1][0].append(line)
         if line.upper().startswith("END:") and len(stack) > 1:
-            component = _flat(*stack.pop())
-            stack[-1][1].append(component)
+            (begin, *properties, end), inner = stack.pop()
+            stack[-1][1].append([begin, *_flat(properties, inner), end])
     return [line for properties, inner in stack for line in _flat(properties, inner)]
 
 
-def _flat(properties: Sequence[str], inner: Sequence[Sequence[str]]) -> list[str]:
+def _flat(properties: list[str], inner: list[list[str]]) -> list[str]:
     return [*sorted(properties), *(line for component in sorted(inner) for line in component)]
 
 

@@ -55,6 +55,7 @@ BY_HAND: list[tuple[str, End, Tables]] = [
     ("it is done twice", ADDED, ending(LAMP, DESK, RUG, DOOR, DOOR)),
     ("something is done beside it", EDITED, ending(LAMP, BELL)),
     ("something is done beside it", EDITED, ending(LAMP, BELL, {**RUG, "by": "ada something else"})),
+    ("something is done beside it", EDITED, ending(LAMP, BELL, {**RUG, "by": "ada\n"})),
     ("something is done beside it", DELETED, ending(LAMP, RUG, users=("ada", "bo", "something else"))),
     ("everything else is overwritten", DELETED, to_tables(
         {"things": [dict.fromkeys(LAMP, "something else")] * 2, "users": [{"login": "something else"}] * 2})),
