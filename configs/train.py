@@ -86,6 +86,9 @@ def get_config() -> ml_collections.ConfigDict:
     for section in ("model", "mesh", "agent", "browser", "fleet", "packing", "engine", "reward", "supervised", "value"):
         config[section] = base[section]
     config.loggers = base.loggers
+    # What an update's batch is mixed of: a weight for each environment, times each of its options, in their order;
+    # empty: kinds of tasks are picked by how uncertain their outcome is.
+    config.mixture = ml_collections.ConfigDict({"weights": ()})
     config.ppo = base.ppo
     config.task = ml_collections.ConfigDict(
         {
