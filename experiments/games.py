@@ -12,6 +12,7 @@ from typing import Any
 from tars_jax.evaluation import DEFAULT_CURVES, Curve, Series
 from tars_jax.pipelines.agent import Evaluated, finish, train_agent
 from tars_jax.pipelines.games import TRAINED_ON, Games, can_be_trained_on
+from tars_jax.pipelines.mixture import Mixture
 from tars_jax.pipelines.rules import JOB_RULES, MIXTURE_RULES, PPO_EXTENSIONS, check
 from tars_jax.pipelines.run_context import RunContext
 from tars_jax.rules import Rule, at_least, each
@@ -37,10 +38,12 @@ def run(config: Any, run_directory: RunDirectory) -> None:
         games = Games(context.config)
         evaluated = train_agent(context, games)
         if run_directory.is_main_process:
-            finish_games(context, games.names, evaluated)
+            finish_games(context, games.names, evaluated, games.mixture)
 
 
-def finish_games(context: RunContext, names: Sequence[str], evaluated: Evaluated) -> None:
+def finish_games(
+    context: RunContext, names: Sequence[str], evaluated: Evaluated, mixture: Mixture | None = None
+) -> None:
     """With a score and a curve for each game."""
     finish(
         context,
@@ -50,6 +53,7 @@ def finish_games(context: RunContext, names: Sequence[str], evaluated: Evaluated
         subtitle="A nano agent, trained from scratch on all of them together, in a real Chromium",
         parts={name: load_playable(name).title for name in names},
         curves=[*game_curves(names), *DEFAULT_CURVES],
+        mixture=mixture,
     )
 
 

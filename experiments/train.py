@@ -56,6 +56,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
                 title=config.environment,
                 subtitle="" if config.environment_options == "{}" else f"options {config.environment_options}",
                 parts={name: name for name in names} if len(names) > 1 else {},
+                mixture=tasks.mixture,
             )
             if all(episode.success is None for episode in evaluated.after):
                 print(f"{config.environment} says nothing of success, and task.success_threshold is not set")
