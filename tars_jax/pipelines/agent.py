@@ -126,17 +126,17 @@ def finish(
 ) -> None:
     """The end of the job that `experiment` names: result.json, report.html and the verdict.
 
-    `parts`: what environments with a score of their own are called, by the names that tasks have for them; the parts of
-    a `mixture` have one in any case.
+    `parts`: what environments with a score of their own are called, by the names that tasks have for them. The parts of
+    a `mixture` have one, too; environments beside them only where a part holds several.
     """
     sides = (evaluated.before, evaluated.after)
     scores = [] if mixture is None else scores_of_parts(mixture, evaluated)
-    curves = curves if mixture is None else [*part_curves(mixture.names), *curves]
-    known = {score.name for score in scores}
+    if mixture is not None:
+        curves = [*part_curves(mixture.names), *curves]
+        parts = parts if len(parts) > len(mixture.names) else {}
     scores += [
         Score.of_episodes(called, *([each for each in side if each.task["environment"] == name] for side in sides))
         for name, called in parts.items()
-        if called not in known
     ]
     if truth := judged_beside_true(evaluated).get("true_score"):
         scores += [

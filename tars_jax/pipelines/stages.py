@@ -153,8 +153,9 @@ def pretrain(context: RunContext, provider: TaskProvider, start_at: Path) -> Non
     training = provider.value_episodes(config.episodes)
     episodes = context.play("value_episodes", training, context.policy_player())
     model = value_model(context.model)
+    fit = _ValueFit(context, provider, policy)
     if context.config.ppo.value_models == "shared":
-        result = _fit_value(context, provider, "value", policy, episodes)
+        result = fit.fitted("value", episodes)
         save_parameters(context.path / "value", result.parameters, parent=start_at, model=model)
         context.record("value", _described(result))
         return
@@ -169,8 +170,7 @@ def pretrain(context: RunContext, provider: TaskProvider, start_at: Path) -> Non
                 f"value.episodes must give each part {FEWEST_OF_PART} or more with ppo.value_models=part; got "
                 f"{config.episodes}, of which {len(own)} are of {name}"
             )
-        print(f"value: of {name}, {len(own)} episodes")
-        results.append(_fit_value(context, provider, f"value.{part}", policy, own, name))
+        results.append(fit.fitted(f"value.{part}", own, name))
     weights = {str(part): result.parameters for part, result in enumerate(results)}
     save_parameters(context.path / "value", weights, parent=start_at, model=model)
     found = dict(zip(mixture.names, map(_described, results), strict=True))
@@ -179,58 +179,60 @@ def pretrain(context: RunContext, provider: TaskProvider, start_at: Path) -> Non
     context.record("value", {**means, "parts": found})
 
 
-def _fit_value(
-    context: RunContext,
-    provider: TaskProvider,
-    stage: str,
-    policy: Parameters,
-    episodes: Sequence[Trajectory],
-    of: str = "",
-) -> ValuePretrainingResult:
-    """A value model on episodes of the policy. `stage`: of its checkpoints; `of`: the part that it is of."""
-    config = context.config.value
-    model = value_model(context.model)
-    fresh = fresh_parameters(model, jax.random.key(context.config.seed + 1), context.mesh)
-    optimizer = make_optimizer(decaying(config, config.max_updates))
-    if context.model.scalar_head:
-        optimizer = only_value_head(optimizer)
-    checkpoints = Checkpoints(context.path / "checkpoints" / stage)
-    done = checkpoints.latest() or 0
-    written = f"value {of}" if of else "value"
-    context.metrics.truncate_after(written, done)
-    progress = context.progress(written, config.max_updates, "updates", done=done, compiles=True)
+class _ValueFit:
+    """How value models of one policy are fitted; compiled once for all of them."""
 
-    def on_evaluation(updates: int, values: dict[str, float]) -> None:
-        context.metrics.write(written, updates, values)
-        progress.update(updates, train=values["explained_variance"], held_out=values["heldout_explained_variance"])
+    def __init__(self, context: RunContext, provider: TaskProvider, policy: Parameters) -> None:
+        self._context, self._provider, config = context, provider, context.config
+        self._optimizer = make_optimizer(decaying(config.value, config.value.max_updates))
+        if context.model.scalar_head:
+            self._optimizer = only_value_head(self._optimizer)
+        model = value_model(context.model)
+        fresh = fresh_parameters(model, jax.random.key(config.seed + 1), context.mesh)
+        self._start = value_parameters(policy, fresh)
+        self._update, self._value_fn = make_value_update(model, self._optimizer, None), make_value_fn(model)
 
-    result = pretrain_value(
-        init_train_state(value_parameters(policy, fresh), optimizer),
-        make_value_update(model, optimizer, None),
-        make_value_fn(model),
-        episodes,
-        context.packer,
-        context.rewards,
-        PPOConfig(advantages=context.config.ppo.advantages, gamma=context.config.ppo.gamma),
-        ValuePretrainingConfig(
-            max_updates=config.max_updates,
-            batch_rows=config.batch_rows,
-            evaluate_every=config.evaluate_every,
-            patience=config.patience,
-        ),
-        checkpoints,
-        constraint=context.answer_constraint,
-        known=provider.known,
-        seed=context.config.seed,
-        on_evaluation=on_evaluation,
-    )
-    best = result.best
-    print(
-        f"{written}: explains {best.explained_variance:.2f} of the variance of held-out returns; "
-        f"the simulator's state and the remaining steps explain {result.simulator_explained_variance:.2f}; "
-        f"correlation of value and return {best.correlation:.2f}, at the first token {best.correlation_at_start:.2f}"
-    )
-    return result
+    def fitted(self, name: str, episodes: Sequence[Trajectory], part: str = "") -> ValuePretrainingResult:
+        """To episodes of the policy. `name`: of its checkpoints; `part`: of which it is, where it is not of all."""
+        context, config = self._context, self._context.config.value
+        checkpoints = Checkpoints(context.path / "checkpoints" / name)
+        done = checkpoints.latest() or 0
+        stage = f"value {part}" if part else "value"
+        context.metrics.truncate_after(stage, done)
+        progress = context.progress(stage, config.max_updates, "updates", done=done, compiles=True)
+
+        def on_evaluation(updates: int, values: dict[str, float]) -> None:
+            context.metrics.write(stage, updates, values)
+            progress.update(updates, train=values["explained_variance"], held_out=values["heldout_explained_variance"])
+
+        result = pretrain_value(
+            init_train_state(self._start, self._optimizer),
+            self._update,
+            self._value_fn,
+            episodes,
+            context.packer,
+            context.rewards,
+            PPOConfig(advantages=context.config.ppo.advantages, gamma=context.config.ppo.gamma),
+            ValuePretrainingConfig(
+                max_updates=config.max_updates,
+                batch_rows=config.batch_rows,
+                evaluate_every=config.evaluate_every,
+                patience=config.patience,
+            ),
+            checkpoints,
+            constraint=context.answer_constraint,
+            known=self._provider.known,
+            seed=context.config.seed,
+            on_evaluation=on_evaluation,
+        )
+        best = result.best
+        print(
+            f"{stage}: explains {best.explained_variance:.2f} of the variance of held-out returns; "
+            f"the simulator's state and the remaining steps explain {result.simulator_explained_variance:.2f}; "
+            f"correlation of value and return {best.correlation:.2f}, "
+            f"at the first token {best.correlation_at_start:.2f}"
+        )
+        return result
 
 
 def _described(result: ValuePretrainingResult) -> dict[str, Any]:

@@ -62,7 +62,8 @@ class PPOLearner:
         self._update_policy = make_policy_update(model, self._policy_optimizer, config, automaton, len(parts))
         self._update_value = make_value_update(model, self._value_optimizer, config.value_clip)
         self._values = make_value_fn(model)
-        self._parts, self._critics = tuple(parts), self._part_critics()
+        self._parts = tuple(parts)
+        self._critics = self._part_critics()
         self._reference: Parameters | None = None
         self._policy_gallery, self._value_gallery = FrozenImageFeatures(model), FrozenImageFeatures(model)
 
