@@ -25,8 +25,9 @@ from tars_jax.pipelines.infrastructure import together
 from tars_jax.pipelines.mixture import Mixture
 from tars_jax.pipelines.rules import ppo_config
 from tars_jax.pipelines.run_context import RunContext
-from tars_jax.pipelines.stages import collect, evaluate, improve, initial_policy, pretrain, supervise
+from tars_jax.pipelines.stages import collect, evaluate, improve, initial_policy, supervise
 from tars_jax.pipelines.task_provider import TaskProvider
+from tars_jax.pipelines.value_stage import pretrain
 from tars_jax.trajectory import Trajectory
 
 STAGES = ("demonstrations", "supervised", "before", "value", "ppo", "after")
