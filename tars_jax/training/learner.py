@@ -70,11 +70,9 @@ class PPOLearner:
     def _part_critics(self) -> PartCritics:
         return PartCritics(self._model, self._values, self._update_value, self._parts, self._config.minibatch_rows)
 
-    def init_states(
-        self, policy: Parameters, value: Parameters | Sequence[Parameters] | None
-    ) -> tuple[TrainState, Any]:
-        """States of policy and value model before the first update; the parameters are copied. `value`: one for each
-        part with `value_models=part`, as are the states then, in a tuple.
+    def init_states(self, policy: Parameters, value: Any) -> tuple[TrainState, Any]:
+        """States of policy and value model before the first update; the parameters are copied. `value`: parameters; of
+        each part with `value_models=part`, as are the states then, in a tuple.
 
         Without a value model, where advantages come from groups, both sides of it are None. Where the config has a
         `kl_weight`, `policy` is what the KL goes to in all updates: a resumed run starts here, too.
@@ -129,7 +127,7 @@ class PPOLearner:
         )
         if self._constraint is not None:
             packed = self._constraint.followed(packed)
-        row_parts = token_parts(packed, parts).max(1) if apart else None
+        row_parts = token_parts(packed, parts).max(1) if apart and parts is not None else None
         shown, images = packed.rows, packed.rows.inputs.images
         encoded_once = config.freeze_vision and bool(images)  # a batch may be all text
         with watch("log_probs"):

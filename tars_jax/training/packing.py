@@ -151,7 +151,7 @@ class Packer:
         rows_multiple: int,
         *,
         routes: bool = False,
-        parts: Sequence[int] | None = None,
+        parts: Sequence[int] | np.ndarray | None = None,
     ) -> PackedBatch:
         """First-fit decreasing over (tokens, images), with no more windows in a row than the model's attention takes.
 

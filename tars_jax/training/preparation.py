@@ -57,7 +57,7 @@ def prepare(
         metrics["explained_variance"] = float(explained_variance(found.returns, action_values, valid))
         metrics["value_mean"] = float(token_mean(action_values, valid))
         for part, name in enumerate(part_names):
-            if (own := valid & (parts == part)[:, None]).any():
+            if (own := valid & np.equal(parts, part)[:, None]).any():
                 explained = explained_variance(found.returns, action_values, own)
                 metrics[f"{name}/explained_variance"] = float(explained)
     else:

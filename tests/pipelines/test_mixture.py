@@ -49,9 +49,8 @@ def names_of(provider: Any) -> tuple[str, ...]:
 
 def test_parts_are_environments_as_written_times_their_options() -> None:
     both = EnvironmentTasks(config_of("mixture.weights=2,1", ROUNDS))
-    assert (names_of(both), dict(both.mixture.weights)) == (("TextEcho.rounds1", "TextEcho.rounds3"),) * 1 + (
-        {"TextEcho.rounds1": 2, "TextEcho.rounds3": 1},
-    )
+    assert both.mixture is not None and names_of(both) == ("TextEcho.rounds1", "TextEcho.rounds3")
+    assert both.mixture.weights == {"TextEcho.rounds1": 2, "TextEcho.rounds3": 1}
     several = EnvironmentTasks(config_of("mixture.weights=1,1,1", environment=f"lmgame,{ECHO},{GAME}"))
     assert names_of(several) == ("lmgame", "TextEcho", GAME) and len(several.kinds) > 3
     assert EnvironmentTasks(config_of(ROUNDS)).mixture is None
@@ -171,6 +170,7 @@ def test_a_text_environment_and_a_game_share_batches(tmp_path: pathlib.Path) -> 
     """In a real Chromium, by a player that does anything."""
     tasks = EnvironmentTasks(config_of("mixture.weights=3,1", "task.max_steps=2", environment=f"{ECHO},{GAME}"))
     writer = PromptWriter(load_tokenizer(), lambda height, width: 1, max_observation_tokens=32)
+    assert tasks.mixture is not None
     pool = MixedPool(tmp_path, PoolConfig(8, 0, 2), None, tasks.mixture.weights)
     stream = tasks.training(None)
     with (

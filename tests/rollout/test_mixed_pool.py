@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import json
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -154,7 +154,7 @@ def nobody(*_: Any) -> Any:
     raise AssertionError("nobody is asked")
 
 
-def batches(pool: MixedPool, crew: Crew, version: list[int]) -> Iterator[dict[int, int]]:
+def batches(pool: MixedPool, crew: Crew, version: list[int]) -> Generator[dict[int, int]]:
     """What batches are made of, while a learner takes one after the other."""
     with (
         crew,
