@@ -23,6 +23,7 @@ from tars_jax.tasks.splits import EVAL
 from tars_jax.trajectory import Step, Trajectory
 
 Options = dict[str, Any]
+ADDRESSEE = "environment"  # among options: the one of several environments that they are for
 
 
 def options_of(config: Any) -> list[Options]:
@@ -36,6 +37,30 @@ def options_of(config: Any) -> list[Options]:
     if not kinds or not all(isinstance(kind, dict) for kind in kinds):
         raise InputError(f"config.environment_options must be a JSON object or a list of some; got {text!r:.80}")
     return kinds
+
+
+def written_kinds(config: Any) -> list[tuple[str, Options]]:
+    """All options in their order, each with those of `config.environment`, as they are written, that it is for: the one
+    that it names as `environment`, or all. Raises InputError where one of them has none."""
+    written = written_environments(config.environment)
+    found = [
+        (name, {key: value for key, value in options.items() if (key, value) != (ADDRESSEE, name)})
+        for options in options_of(config)
+        for name in written
+        if options.get(ADDRESSEE) not in written or options[ADDRESSEE] == name
+    ]
+    if without := [name for name in written if name not in {each for each, _ in found}]:
+        raise InputError(
+            f"config.environment_options must have some for {without[0]}, or some that name no environment; "
+            f"got {config.environment_options!r:.80}"
+        )
+    return found
+
+
+def written_parts(config: Any) -> list[tuple[str, Options]]:
+    """The same by environment: the parts of a mixture."""
+    written = written_environments(config.environment)
+    return sorted(written_kinds(config), key=lambda kind: written.index(kind[0]))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,6 +81,10 @@ def kind_of(task: Mapping[str, Any]) -> dict[str, Any]:
     return {name: task[name] for name in ("environment", "options")}
 
 
+def _kinds(written: Sequence[tuple[str, Options]]) -> list[Kind]:
+    return [Kind(each, options, load_environment(each, options)) for name, options in written for each in members(name)]
+
+
 def _key(record: Mapping[str, Any]) -> str:
     return json.dumps(record, sort_keys=True)
 
@@ -70,27 +99,20 @@ class EnvironmentTasks(EvenSets):
 
     def __init__(self, config: Any) -> None:
         self._config = config
-        names = environments_in(config.environment)  # each once
-        kinds = {
-            number: {name: Kind(name, options, load_environment(name, options)) for name in names}
-            for number, options in enumerate(options_of(config))
-        }
-        self.kinds = [kind for of_options in kinds.values() for kind in of_options.values()]
-        written = written_environments(config.environment)
-        parts = [[kinds[number][name] for name in members(each)] for each in written for number in kinds]
-        self.mixture = None
+        environments_in(config.environment)  # each once
+        self.kinds = _kinds(written_kinds(config))
+        self.mixture, self._parts = None, [self.kinds]
         if not config.get("tasks", ""):  # of what a file or a source of one's own holds, that one knows the parts
-            called = part_names(written, options_of(config))
+            written = written_parts(config)
+            parts = [_kinds([pair]) for pair in written]
             places = {_key(kind.record): number for number, part in enumerate(parts) for kind in part}
-            self.mixture = mixture_of(config, called, lambda task: places[_key(kind_of(task))])
-        if self.mixture is None:
-            parts = [self.kinds]
-        elif len(places) < len(self.kinds):
-            raise InputError(
-                "config.environment_options must be different ones with mixture.weights, each with its own weight; "
-                f"got {config.environment_options!r:.80}"
-            )
-        self._parts = parts
+            self.mixture = mixture_of(config, part_names(written), lambda task: places[_key(kind_of(task))])
+            if self.mixture is not None and len(places) < len(self.kinds):
+                raise InputError(
+                    "config.environment_options must be different ones with mixture.weights, each with its own weight; "
+                    f"got {config.environment_options!r:.80}"
+                )
+            self._parts = [self.kinds] if self.mixture is None else parts
         for kind in self.kinds:
             if kind.spec.judge is not None and not config.task.get("judge", ""):
                 load_judge(*kind.spec.judge)  # what it cannot have is said before anything is played

@@ -58,7 +58,9 @@ class Games(EvenSets):
         self._config, self.names = config, game_members(config.games)
         parts = [members(name) for name in config.games]
         places = {name: number for number, part in enumerate(parts) for name in part}
-        self.mixture = mixture_of(config, part_names(config.games, [{}]), lambda task: places[task["environment"]])
+        self.mixture = mixture_of(
+            config, part_names([(name, {}) for name in config.games]), lambda task: places[task["environment"]]
+        )
         self._parts = [self.names] if self.mixture is None else parts
 
     @property

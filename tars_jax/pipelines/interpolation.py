@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tars_jax.envs.registry import written_environments
 from tars_jax.evaluation.specialists import against_specialists, mean_success, sentences, table_lines
 from tars_jax.pipelines.defaults import choose
-from tars_jax.pipelines.environments import EnvironmentTasks, options_of
+from tars_jax.pipelines.environments import EnvironmentTasks, written_parts
 from tars_jax.pipelines.probing import TaskShape
 from tars_jax.pipelines.rules import ppo_config
 from tars_jax.pipelines.run_context import RunContext, RunSpec
@@ -28,13 +27,8 @@ def part_configs(config: Any) -> dict[str, Any]:
     `EnvironmentTasks` does."""
     mixture = EnvironmentTasks(config).mixture
     assert mixture is not None  # the experiment's rules
-    pairs = [
-        (environment, options)
-        for environment in written_environments(config.environment)
-        for options in options_of(config)
-    ]
     found = {}
-    for name, (environment, options) in zip(mixture.names, pairs, strict=True):
+    for name, (environment, options) in zip(mixture.names, written_parts(config), strict=True):
         found[name] = alone = config.copy_and_resolve_references()
         with alone.unlocked():
             alone.environment, alone.environment_options = environment, json.dumps(options)

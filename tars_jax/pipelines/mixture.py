@@ -19,6 +19,8 @@ from tars_jax.pipelines.task_provider import TaskProvider, TaskStream
 from tars_jax.training import processes
 from tars_jax.trajectory import Trajectory
 
+LONGEST_WORD = 24  # of an option's value in the name of a part
+
 
 @dataclasses.dataclass(frozen=True)
 class Mixture:
@@ -76,29 +78,30 @@ def _require_groups(groups: int, names: Sequence[str], weights: Sequence[float])
         )
 
 
-def part_names(environments: Sequence[str], options: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Of each environment with each of the options: what they are called in metrics and tables.
+def part_names(written: Sequence[tuple[str, Mapping[str, Any]]]) -> list[str]:
+    """Of environments, each with options: what they are called in metrics and tables.
 
-    An environment without the package that it is of, where that tells it from the others; of options those that are
-    not the same in all.
+    An environment without the package that it is of, where that tells it from the others; of its options those that are
+    not the same in all that it has.
     """
-    short = [Path(name).name if Path(name, "game.json").is_file() else name.rpartition(":")[2] for name in environments]
+    names = list(dict.fromkeys(name for name, _ in written))
+    short = [Path(name).name if Path(name, "game.json").is_file() else name.rpartition(":")[2] for name in names]
     if len(set(short)) < len(short):
-        short = list(environments)
-    telling = [name for name in dict.fromkeys(key for each in options for key in each) if _differs(name, options)]
-    marks = ["".join(f".{_word(name, each[name])}" for name in telling if name in each) for each in options]
-    if len(set(marks)) < len(marks):
-        marks = [f".{number}" for number in range(1, len(options) + 1)]
-    if len(options) == 1:
-        marks = [""]
-    return [f"{name}{mark}" for name in short for mark in marks]
+        short = names
+    found = []
+    for name, called in zip(names, short, strict=True):
+        found += [f"{called}{mark}" for mark in _marks([options for each, options in written if each == name])]
+    return found
 
 
-def _differs(name: str, options: Sequence[Mapping[str, Any]]) -> bool:
-    return any((name in each, each.get(name)) != (name in options[0], options[0].get(name)) for each in options)
-
-
-LONGEST_WORD = 24
+def _marks(every: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What tells options of one environment apart, or their numbers."""
+    if len(every) == 1:
+        return [""]
+    keys = dict.fromkeys(key for options in every for key in options)
+    telling = [key for key in keys if any(options.get(key) != every[0].get(key) for options in every)]
+    marks = ["".join(f".{_word(key, options[key])}" for key in telling if key in options) for options in every]
+    return marks if len(set(marks)) == len(marks) and all(marks) else [f".{n}" for n in range(1, len(marks) + 1)]
 
 
 def _word(name: str, value: Any) -> str:

@@ -54,10 +54,27 @@ def test_parts_are_environments_as_written_times_their_options() -> None:
     several = EnvironmentTasks(config_of("mixture.weights=1,1,1", environment=f"lmgame,{ECHO},{GAME}"))
     assert names_of(several) == ("lmgame", "TextEcho", GAME) and len(several.kinds) > 3
     assert EnvironmentTasks(config_of(ROUNDS)).mixture is None
+    with pytest.raises(InputError, match="one for each of TextEcho.1, TextEcho.2, "):
+        EnvironmentTasks(config_of("mixture.weights=1,1", 'environment_options=[{}, {"rounds": 1}, {"rounds": 3}]'))
     interfaces = [{"interface": "gui", "level": 1}, {"interface": "sdk", "level": 1}]
-    assert part_names(["browsing"], interfaces) == ["browsing.gui", "browsing.sdk"]
-    assert part_names(["a:Same", "b:Same"], [{}]) == ["a:Same", "b:Same"]
-    assert part_names(["browsing"], [{"x": "a/b"}, {"x": "a b"}]) == ["browsing.1", "browsing.2"]
+    assert part_names([("browsing", each) for each in interfaces]) == ["browsing.gui", "browsing.sdk"]
+    assert part_names([("a:Same", {}), ("b:Same", {})]) == ["a:Same", "b:Same"]
+    assert part_names([("browsing", {"x": "a/b"}), ("browsing", {"x": "a b"})]) == ["browsing.1", "browsing.2"]
+
+
+def test_options_may_be_those_of_one_of_several_environments() -> None:
+    options = [
+        {"environment": ECHO, "rounds": 1},
+        {"environment": ECHO, "rounds": 3},
+        {"environment": GAME, "distance": [1, 2]},
+    ]
+    flags = (f"environment_options={json.dumps(options)}", "mixture.weights=1,1,2")
+    tasks = EnvironmentTasks(config_of(*flags, environment=f"{ECHO},{GAME}"))
+    assert [kind.environment for kind in tasks.kinds] == [ECHO, ECHO, GAME]
+    assert names_of(tasks) == ("TextEcho.rounds1", "TextEcho.rounds3", GAME)
+    assert [task.options for task in tasks.held_out(3)] == [{"rounds": 1}, {"rounds": 3}, {"distance": [1, 2]}]
+    with pytest.raises(InputError, match=f"environment_options must have some for {GAME}, or some that name no"):
+        EnvironmentTasks(config_of(f"environment_options={json.dumps(options[:2])}", environment=f"{ECHO},{GAME}"))
 
 
 def test_each_part_has_tasks_and_a_curriculum_of_its_own_that_resumes() -> None:
