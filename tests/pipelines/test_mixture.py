@@ -7,6 +7,7 @@ import json
 import pathlib
 from typing import Any
 
+import numpy as np
 import pytest
 
 from experiments.__main__ import main
@@ -14,7 +15,8 @@ from experiments.train import RULES
 from tars_jax import InputError
 from tars_jax.agent.loop import AgentConfig
 from tars_jax.agent.prompts import PromptWriter
-from tars_jax.environment import Task
+from tars_jax.environment import Observation, Task
+from tars_jax.envs.examples.text_echo import TextEcho
 from tars_jax.model.tokenizer import load_tokenizer
 from tars_jax.pipelines.config import load_config
 from tars_jax.pipelines.cycle_tasks import CycleTasks
@@ -180,6 +182,48 @@ def test_impossible_mixtures_are_a_sentence(flags: tuple[str, ...], words: str) 
 def test_options_that_are_alike_are_no_two_parts() -> None:
     with pytest.raises(InputError, match=r"environment_options must be different ones with mixture\.weights"):
         EnvironmentTasks(config_of("mixture.weights=1,1", "environment_options=[{}, {}]"))
+
+
+class Away(TextEcho):
+    """Does not begin where its file is not."""
+
+    def __init__(self, file: str = "") -> None:
+        super().__init__(rounds=1)
+        self._file = pathlib.Path(file)
+
+    def reset(self, task: Task) -> Observation:
+        if not self._file.exists():
+            raise OSError("no server answers")
+        return super().reset(task)
+
+
+def test_an_environment_that_does_not_start_holds_up_no_other(tmp_path: pathlib.Path) -> None:
+    """Nor does it end the run; once it starts, it is there again."""
+    server, told, version = tmp_path / "server", list[str](), [0]
+    options = [{"rounds": 1, "environment": ECHO}, {"file": str(server), "environment": f"{__name__}:Away"}]
+    flags = (f"environment_options={json.dumps(options)}", "mixture.weights=1,1")
+    tasks = EnvironmentTasks(config_of(*flags, environment=f"{ECHO},{__name__}:Away"))
+    assert tasks.mixture is not None
+    pool = MixedPool(tmp_path / "pool", PoolConfig(8, 1), None, tasks.mixture.weights, told.append)
+    stream, writer = tasks.training(None), PromptWriter(load_tokenizer(), 1, max_observation_tokens=32)
+    made = []
+    with (
+        Rollouts(None, writer, AgentConfig(), 2) as rollouts,
+        rollouts.streaming(pool, stream.task, random_player(writer, "text"), lambda: version[0]) as running,
+    ):
+        while (not made or made[-1] != [4, 4]) and version[0] < 200:
+            pool.wait(1)
+            assert not running.done()
+            if (batch := pool.take()) is not None:
+                made.append(np.bincount(tasks.mixture.parts_of(batch), minlength=2).tolist())
+                version[0] += 1
+            if made == [[8, 0]] * 3:
+                server.touch()
+    assert made[:3] == [[8, 0]] * 3 and made[-1] == [4, 4]
+    away, back = told
+    assert away.startswith("Away is away, as 8 of its episodes in a row were lost, the last one: exception: ")
+    assert "no server answers" in away and away.endswith("a batch holds TextEcho 100%, Away 0%")
+    assert back == "Away is back; a batch holds TextEcho 50%, Away 50%"
 
 
 @pytest.mark.browser
