@@ -61,9 +61,8 @@ def test_all_agents_stand_in_one_table(tmp_path: pathlib.Path, capsys: pytest.Ca
     result = json.loads((run / "result.json").read_text())
     parts = ["TextEcho.rounds1", "TextEcho.rounds3"]
     agents = ["start", *parts, "hybrid", "merged_0.5"]
-    assert sorted(result["successes"]) == sorted(agents) and all(
-        list(each) == parts for each in result["successes"].values()
-    )
+    assert sorted(result["successes"]) == sorted(agents)
+    assert all(list(scores) == parts for scores in result["successes"].values())
     assert [result["ppo_episodes"][agent] for agent in agents] == [0, 8, 8, 16, 16]
     trained = {name: len(list((run / "agents" / name / "trajectories" / "ppo").glob("*.trajectory"))) for name in parts}
     assert all(count >= 8 for count in trained.values())

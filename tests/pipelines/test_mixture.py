@@ -191,10 +191,10 @@ class Away(TextEcho):
         super().__init__(rounds=1)
         self._file = pathlib.Path(file)
 
-    def reset(self, task: Task) -> Observation:
+    async def reset(self, task: Task) -> Observation:
         if not self._file.exists():
             raise OSError("no server answers")
-        return super().reset(task)
+        return await super().reset(task)
 
 
 def test_an_environment_that_does_not_start_holds_up_no_other(tmp_path: pathlib.Path) -> None:
@@ -246,37 +246,47 @@ def test_a_text_environment_and_a_game_share_batches(tmp_path: pathlib.Path) -> 
     assert tasks.mixture.parts_of(batch).tolist() == [0] * 6 + [1] * 2
 
 
-@pytest.mark.slow
-def test_a_mixture_is_trained_on_with_a_value_model_for_each_part(
-    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """From flags alone, then on for an update more: batches, metrics, weights and the table are those of parts."""
-    run = tmp_path / "run"
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    """A run of the first command that docs/commands.md shows for mixtures, at its smallest; then on for an update more,
+    so that half of it is made by a process that has resumed."""
+    run = tmp_path_factory.mktemp("mixture") / "run"
     small = (
         ROUNDS, "mixture.weights=2,1", "ppo.value_models=part", "ppo.normalize_over=part", "value.max_updates=2",
         "value.batch_rows=8", "ppo.updates=1", "ppo.min_batch=12", "ppo.minibatch_rows=8", "task.evaluation_episodes=8",
-        "browser.pages=4", "demonstrations.episodes=24", "supervised.updates=4", "supervised.batch_rows=8",
-        "value.episodes=12", "agent.list_actions=False", "agent.max_observation_tokens=16", "engine.max_new_tokens=16",
+        "browser.pages=4", "demonstrations.episodes=0", "value.episodes=12", "agent.list_actions=False",
+        "agent.max_observation_tokens=16", "engine.max_new_tokens=16",
     )  # fmt: skip
-    flags = [f"--config.{flag}" for flag in small]
-    assert main(["train", f"--config.environment={ECHO}", f"--config.run={run}", *flags]) == 0
-    resumed = [f"--config={run / 'config.json'}", f"--config.run={run}", "--config.ppo.updates=2"]
-    assert main(["train", *resumed]) == 0
-    rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-    first, last = [row["values"] for row in rows if row["stage"] == "ppo"]
+    flags = [f"--config.{flag}" for flag in (f"environment={ECHO}", *small)]
+    assert main(["train", f"--config.run={run}", *flags]) == 0
+    assert main(["train", f"--config={run / 'config.json'}", f"--config.run={run}", "--config.ppo.updates=2"]) == 0
+    return run
+
+
+@pytest.mark.slow
+def test_a_mixture_is_trained_on_with_a_value_model_for_each_part(trained: pathlib.Path) -> None:
+    """Batches, metrics, weights and the table are those of parts."""
+    rows = [json.loads(line) for line in (trained / "metrics.jsonl").read_text().splitlines()]
+    updates = [row["values"] for row in rows if row["stage"] == "ppo"]
+    assert len(updates) == 2
     for name, weight in (("TextEcho.rounds1", 2 / 3), ("TextEcho.rounds3", 1 / 3)):
         told = ("success", "return", "entropy", "think_tokens", "episode_steps", "explained_variance", "staleness")
-        assert {f"{name}/{metric}" for metric in told} <= first.keys() & last.keys()
-        assert first[f"{name}/weight"] == last[f"{name}/weight"] == pytest.approx(weight)
+        assert all({f"{name}/{metric}" for metric in told} <= values.keys() for values in updates)
+        assert [values[f"{name}/weight"] for values in updates] == pytest.approx([weight] * 2)
         assert any(row["stage"] == f"value {name}" for row in rows)
-    result = json.loads((run / "result.json").read_text())
-    assert {score["name"] if isinstance(score, dict) else score for score in result["parts"]} == {
-        "TextEcho.rounds1", "TextEcho.rounds3",
-    }  # fmt: skip
-    played = [load_trajectory(path) for path in sorted((run / "trajectories" / "after").glob("*.trajectory"))]
+    parts = json.loads((trained / "result.json").read_text())["parts"]
+    assert set(parts) == {"TextEcho.rounds1", "TextEcho.rounds3"}
+    played = [load_trajectory(path) for path in sorted((trained / "trajectories" / "after").glob("*.trajectory"))]
     assert [each.task["options"]["rounds"] for each in played] == [1, 3] * 4
-    assert "Each part while PPO trains" in (run / "report.html").read_text()
-    digests = json.loads((run / "updates.json").read_text())["digests"]
+    assert "Each part while PPO trains" in (trained / "report.html").read_text()
+    digests = json.loads((trained / "updates.json").read_text())["digests"]
     assert len(digests) == 3 and len({each["value"] for each in digests}) == 3
-    assert main(["replay", str(run), f"--config.run={tmp_path / 'again'}"]) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.full
+def test_a_mixtures_updates_can_be_made_again(
+    trained: pathlib.Path, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["replay", str(trained), f"--config.run={tmp_path / 'again'}"]) == 0
     assert "All 2 updates gave the recorded weights, bit for bit." in capsys.readouterr().out
