@@ -39,10 +39,9 @@ def section_rules(section: str, fields: Iterable[str], rules: Mapping[str, Rule]
     return {f"{section}.{name}": rules[name] for name in fields}
 
 
-OF_JOBS = ("normalize_over", "value_models", "value_weight")  # switches that an experiment on the device has not
 # Of the update, wherever episodes are played. A clip of 0 is off.
 UPDATE_RULES: dict[str, Rule] = {
-    **section_rules("ppo", [name for name in PPOConfig.RULES if name not in OF_JOBS], PPOConfig.RULES),
+    **section_rules("ppo", [name for name in PPOConfig.RULES if name != "value_weight"], PPOConfig.RULES),
     **{f"ppo.{name}": zero_or(PPOConfig.RULES[name]) for name in ("dual_clip", "value_clip")},
     "ppo.group_size": PoolConfig.RULES["group_size"],
     **{f"ppo.{name}": OptimizerConfig.RULES["learning_rate"] for name in ("learning_rate", "value_learning_rate")},
@@ -102,7 +101,7 @@ JOB_RULES: dict[str, Rule] = {
     **fit_rules("value"),
     "ppo.updates": at_least(0),
     **section_rules("ppo", ("min_batch", "max_staleness", "batch_steps"), PoolConfig.RULES),
-    **section_rules("ppo", OF_JOBS, PPOConfig.RULES),
+    **section_rules("ppo", ("value_weight",), PPOConfig.RULES),
 }
 
 
