@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +63,7 @@ def _agent_run(config: Any, run: RunDirectory, name: str) -> RunDirectory:
     return RunDirectory.create(run.path / "agents" / name.replace("/", "_"), config.to_dict(), "merge_hybrid")
 
 
-def _start(config: Any, run: RunDirectory, shapes: list[TaskShape]) -> Path:
+def _start(config: Any, run: RunDirectory, shapes: Sequence[TaskShape]) -> Path:
     with _agent_run(config, run, START) as own, RunContext(config, own, shapes=shapes, page_at=run.path) as context:
         tasks = EnvironmentTasks(context.config)
         if not (tasks.has_reference and context.config.demonstrations.episodes):
@@ -72,7 +72,7 @@ def _start(config: Any, run: RunDirectory, shapes: list[TaskShape]) -> Path:
         return own.path / "supervised"
 
 
-def _trained(config: Any, run: RunDirectory, name: str, start: Path, shapes: list[TaskShape]) -> Path:
+def _trained(config: Any, run: RunDirectory, name: str, start: Path, shapes: Sequence[TaskShape]) -> Path:
     """By value pretraining and PPO; windows are those of all parts, so that all agents are of one form."""
     with _agent_run(config, run, name) as own, RunContext(config, own, shapes=shapes, page_at=run.path) as context:
         tasks = EnvironmentTasks(context.config)

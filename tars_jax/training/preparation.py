@@ -56,10 +56,13 @@ def prepare(
     if config.uses_values:
         metrics["explained_variance"] = float(explained_variance(found.returns, action_values, valid))
         metrics["value_mean"] = float(token_mean(action_values, valid))
-        for part, name in enumerate(part_names):
-            if (own := valid & np.equal(parts, part)[:, None]).any():
-                explained = explained_variance(found.returns, action_values, own)
-                metrics[f"{name}/explained_variance"] = float(explained)
+        if parts is not None:
+            owned = {name: valid & (parts == part)[:, None] for part, name in enumerate(part_names)}
+            metrics |= {
+                f"{name}/explained_variance": float(explained_variance(found.returns, action_values, own))
+                for name, own in owned.items()
+                if own.any()
+            }
     else:
         metrics["informative_groups"] = _informative_share(token_reward.sum(1), groups)
     succeeded = np.array([trajectory.succeeded for trajectory in trajectories])

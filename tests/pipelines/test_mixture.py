@@ -206,7 +206,7 @@ def test_an_environment_that_does_not_start_holds_up_no_other(tmp_path: pathlib.
     assert tasks.mixture is not None
     pool = MixedPool(tmp_path / "pool", PoolConfig(8, 1), None, tasks.mixture.weights, told.append)
     stream, writer = tasks.training(None), PromptWriter(load_tokenizer(), 1, max_observation_tokens=32)
-    made = []
+    made: list[list[int]] = []
     with (
         Rollouts(None, writer, AgentConfig(), 2) as rollouts,
         rollouts.streaming(pool, stream.task, random_player(writer, "text"), lambda: version[0]) as running,
