@@ -44,6 +44,9 @@ def get_config() -> ml_collections.ConfigDict:
     # browsing) or of websites (website_app); or package.module:attribute.
     config.tasks = ""
     config.solution_steps = 0  # tasks of websites whose recorded solution takes more are left out; 0: none
+    # What a batch of PPO is mixed of: a weight for each environment, times each of its options; of a file of tasks for
+    # each website or environment that it trains on, by their names in order. Empty: as they come.
+    config.mixture = base.mixture
     for section in ("loggers", "model", "mesh", "agent", "browser", "fleet", "packing", "engine", "reward", "task"):
         config[section] = base[section]
     config.agent.grammar, config.agent.show_budget, config.agent.max_steps = "text", True, 0

@@ -34,6 +34,9 @@ def get_config() -> ml_collections.ConfigDict:
     config.run = ""  # run directory; empty: a new one under runs/
     config.games = ("maze_path_of_light", "infinity_loop", "game_2048", "tiles_master")
     config.levels = (1,)
+    # What an update's batch is mixed of: a weight for each of `games`, of which a collection is one; empty: games take
+    # turns.
+    config.mixture = ml_collections.ConfigDict({"weights": ()})
     for section in ("loggers", "model", "mesh", "agent", "browser", "fleet", "reward"):
         config[section] = base[section]
     config.task = ml_collections.ConfigDict(

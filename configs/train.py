@@ -82,10 +82,14 @@ def get_config() -> ml_collections.ConfigDict:
     config.seed = 0  # of weights, tasks and sampling
     config.run = ""  # run directory; empty: a new one under runs/
     config.environment = ""  # which one is to be learned, or which ones, separated by commas
-    config.environment_options = "{}"  # its options as JSON
+    # Its options as JSON; a list is several kinds. Of several environments `environment` among options says whose.
+    config.environment_options = "{}"
     for section in ("model", "mesh", "agent", "browser", "fleet", "packing", "engine", "reward", "supervised", "value"):
         config[section] = base[section]
     config.loggers = base.loggers
+    # What an update's batch is mixed of: a weight for each environment, times each of its options, in their order;
+    # empty: kinds of tasks are picked by how uncertain their outcome is.
+    config.mixture = ml_collections.ConfigDict({"weights": ()})
     config.ppo = base.ppo
     config.task = ml_collections.ConfigDict(
         {

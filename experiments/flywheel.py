@@ -14,7 +14,7 @@ from tars_jax.evaluation.report import ReportData
 from tars_jax.evaluation.report_tables import Table
 from tars_jax.pipelines.config import command_of
 from tars_jax.pipelines.flywheel import CONTROLS, KEEP, Cycle, FlywheelResult, cycle_folder, turn
-from tars_jax.pipelines.rules import JOB_RULES, check, imitation_rules
+from tars_jax.pipelines.rules import JOB_RULES, MIXTURE_RULES, check, imitation_rules
 from tars_jax.pipelines.training_sets import READERS
 from tars_jax.rules import Rule, at_least, between, more_than, one_of
 from tars_jax.training.extension import Extension
@@ -22,7 +22,7 @@ from tars_jax.training.metrics import MetricsWriter
 from tars_jax.training.run_directory import RunDirectory
 
 EXTENSIONS = {"cycles": Extension("report")}
-RULES = JOB_RULES | {
+RULES = JOB_RULES | MIXTURE_RULES | {
     "environment": Rule(bool, "an environment, or several, separated by commas"),
     "cycles": at_least(1),
     "control": one_of(*CONTROLS),

@@ -12,7 +12,8 @@ from typing import Any
 from tars_jax.evaluation import DEFAULT_CURVES, Curve, Series
 from tars_jax.pipelines.agent import Evaluated, finish, train_agent
 from tars_jax.pipelines.games import TRAINED_ON, Games, can_be_trained_on
-from tars_jax.pipelines.rules import JOB_RULES, PPO_EXTENSIONS, check
+from tars_jax.pipelines.mixture import Mixture
+from tars_jax.pipelines.rules import JOB_RULES, MIXTURE_RULES, PPO_EXTENSIONS, check
 from tars_jax.pipelines.run_context import RunContext
 from tars_jax.rules import Rule, at_least, each
 from tars_jax.tasks.library import load_playable
@@ -20,11 +21,15 @@ from tars_jax.training.run_directory import RunDirectory
 
 PROCESSES = "many"
 EXTENSIONS = PPO_EXTENSIONS
-RULES = JOB_RULES | {
-    "games": Rule(lambda names: names and can_be_trained_on(names), TRAINED_ON),
-    "levels": each(at_least(1)),
-    "task.max_steps": at_least(1),
-}
+RULES = (
+    JOB_RULES
+    | MIXTURE_RULES
+    | {
+        "games": Rule(lambda names: names and can_be_trained_on(names), TRAINED_ON),
+        "levels": each(at_least(1)),
+        "task.max_steps": at_least(1),
+    }
+)
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:
@@ -33,10 +38,12 @@ def run(config: Any, run_directory: RunDirectory) -> None:
         games = Games(context.config)
         evaluated = train_agent(context, games)
         if run_directory.is_main_process:
-            finish_games(context, games.names, evaluated)
+            finish_games(context, games.names, evaluated, games.mixture)
 
 
-def finish_games(context: RunContext, names: Sequence[str], evaluated: Evaluated) -> None:
+def finish_games(
+    context: RunContext, names: Sequence[str], evaluated: Evaluated, mixture: Mixture | None = None
+) -> None:
     """With a score and a curve for each game."""
     finish(
         context,
@@ -46,6 +53,7 @@ def finish_games(context: RunContext, names: Sequence[str], evaluated: Evaluated
         subtitle="A nano agent, trained from scratch on all of them together, in a real Chromium",
         parts={name: load_playable(name).title for name in names},
         curves=[*game_curves(names), *DEFAULT_CURVES],
+        mixture=mixture,
     )
 
 

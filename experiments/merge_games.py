@@ -12,12 +12,17 @@ Every stage goes on where a killed run stopped.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 from tars_jax import InputError
 from tars_jax.environment import Task
-from tars_jax.evaluation import success_difference, wilson_interval
+from tars_jax.evaluation.specialists import (
+    Successes,
+    against_specialists,
+    mean_success,
+    sentences,
+    table_lines,
+)
 from tars_jax.pipelines.rules import FLEET_RULES, LOGGER_RULE
 from tars_jax.pipelines.run_context import RunContext
 from tars_jax.pipelines.stages import supervise
@@ -46,8 +51,6 @@ RULES = {
     "browser.pages": at_least(1),
 }
 STREAMS = {"start": 0, "evaluation": 1, "specialist": 2}  # no two share a level
-
-Successes = dict[str, dict[str, tuple[int, int]]]  # agent -> game -> successes, episodes
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:
@@ -107,28 +110,14 @@ def evaluate(context: RunContext, agent: str, game: str) -> tuple[int, int]:
 
 def finish(context: RunContext, successes: Successes) -> None:
     """The table, on the terminal and in result.json, and how each merge compares to each game's specialist."""
-    games = tuple(context.config.games)
-    print(f"{'agent':24}" + "".join(f"{game:>30}" for game in games) + f"{'mean':>8}")
-    for agent, scores in successes.items():
-        columns = "".join(f"{_shown(scores[game]):>30}" for game in games)
-        print(f"{agent:24}{columns}{_mean(scores):8.1%}")
-    differences = {
-        agent: {game: success_difference(successes[game][game], successes[agent][game]) for game in games}
-        for agent in successes
-        if agent.startswith("merged_")
-    }
-    for agent, over in differences.items():
-        said = ", ".join(
-            f"{100 * each.value:+.1f} points [{100 * each.low:.0f}, {100 * each.high:.0f}] on {game}"
-            for game, each in over.items()
-        )
-        print(f"{agent} against the specialist of each game: {said}")
+    over = against_specialists(successes, [agent for agent in successes if agent.startswith("merged_")])
+    print("\n".join([*table_lines(successes), *sentences(over, "game")]))
     stages = [context.run.finished(stage) or {} for stage in _stages(context, successes)]
     result = {
         "successes": successes,
-        "mean": {agent: _mean(scores) for agent, scores in successes.items()},
+        "mean": {agent: mean_success(scores) for agent, scores in successes.items()},
         "against_specialist": {
-            agent: {game: each._asdict() for game, each in over.items()} for agent, over in differences.items()
+            agent: {game: each._asdict() for game, each in found.items()} for agent, found in over.items()
         },
         "minutes": sum(stage.get("seconds", 0.0) for stage in stages) / 60,
         "seed": context.config.seed,
@@ -142,12 +131,3 @@ def _stages(context: RunContext, successes: Successes) -> list[str]:
     played = [f"{agent}_on_{game}" for agent in successes for game in games]
     shown = [f"demonstrations_{stream}_{game}" for stream in ("start", "specialist") for game in games]
     return [*shown, *successes, *played]
-
-
-def _shown(score: tuple[int, int]) -> str:
-    low, high = wilson_interval(*score)
-    return f"{score[0] / score[1]:.1%} [{100 * low:.0f}, {100 * high:.0f}]"
-
-
-def _mean(scores: Mapping[str, tuple[int, int]]) -> float:
-    return sum(successes / episodes for successes, episodes in scores.values()) / len(scores)

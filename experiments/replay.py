@@ -39,6 +39,7 @@ from tars_jax.training.recorded_updates import (
     remake,
 )
 from tars_jax.training.run_directory import RunDirectory, environment, write_json
+from tars_jax.trajectory import Trajectory
 from tars_jax.trajectory.files import load_trajectory
 
 POSITIONAL = ("source",)
@@ -110,15 +111,21 @@ def train(source: Path, limit: int) -> dict[str, Any]:
         require(source, str(trajectory_path(folder, index).relative_to(source)), "an episode of an update", "updates")
     spec = RunSpec(config)
     with jax.set_mesh(spec.mesh):
-        learner, policy, value = learner_at_start(spec, source / recorded.starts.policy, value_at)
+        parts = tuple(map(str, range(len(config.get("mixture", {}).get("weights", ())))))
+        learner, policy, value = learner_at_start(spec, source / recorded.starts.policy, value_at, parts)
         found, expected = Digests.of(policy, value), recorded.digests[0]
         if found != expected:
             raise InputError(f"{source}: its weights are not those that the updates began with ({found.policy[:16]}).")
         made = [dataclasses.asdict(found)]
         chosen = dataclasses.replace(recorded, episodes=episodes)
-        for each in remake(
-            learner, policy, value, chosen, lambda i: load_trajectory(trajectory_path(folder, i)), config.seed
-        ):
+
+        def load(index: int) -> Trajectory:
+            return load_trajectory(trajectory_path(folder, index))
+
+        def part_of(index: int) -> int:
+            return index // config.ppo.group_size % len(parts)
+
+        for each in remake(learner, policy, value, chosen, load, config.seed, part_of if parts else None):
             made.append(dataclasses.asdict(each.digests))
             expected = recorded.digests[each.number]
             same = each.digests == expected
@@ -150,9 +157,16 @@ def first_difference(source: Path, made: Remade, expected: Digests) -> dict[str,
     if (folder / f"{made.number:08d}").exists():
         states = made.policy, made.value
         kept, _ = Checkpoints(folder).restore(made.number, states)
-        weights = ([state.parameters for state in pair if state is not None] for pair in (states, kept))
+        weights = (_parameters(pair) for pair in (states, kept))
         found["leaves"] = differing_leaves(*weights)
     return found
+
+
+def _parameters(states: Any) -> list[Any]:
+    """Of policy and value model, or of all value models."""
+    policy, value = states
+    values = value if isinstance(value, tuple) else () if value is None else (value,)
+    return [state.parameters for state in (policy, *values)]
 
 
 def rollout(source: Path, stage: str, limit: int, run_directory: RunDirectory) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from tars_jax.pipelines.datasets import recorded_for
 from tars_jax.pipelines.defaults import choose
 from tars_jax.pipelines.environments import EnvironmentTasks
 from tars_jax.pipelines.rollout_server import SERVER_RULES
-from tars_jax.pipelines.rules import JOB_RULES, PPO_EXTENSIONS, check, is_number
+from tars_jax.pipelines.rules import JOB_RULES, MIXTURE_RULES, PPO_EXTENSIONS, check, is_number
 from tars_jax.pipelines.run_context import RunContext, RunSpec
 from tars_jax.pipelines.windows import holding
 from tars_jax.rules import Rule, at_least, one_of
@@ -19,6 +19,7 @@ PROCESSES = "many"
 EXTENSIONS = PPO_EXTENSIONS
 RULES = (
     JOB_RULES
+    | MIXTURE_RULES
     | SERVER_RULES
     | {
         "environment": Rule(
@@ -55,6 +56,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
                 title=config.environment,
                 subtitle="" if config.environment_options == "{}" else f"options {config.environment_options}",
                 parts={name: name for name in names} if len(names) > 1 else {},
+                mixture=tasks.mixture,
             )
             if all(episode.success is None for episode in evaluated.after):
                 print(f"{config.environment} says nothing of success, and task.success_threshold is not set")

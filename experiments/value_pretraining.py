@@ -12,7 +12,7 @@ from typing import Any
 from tars_jax.pipelines.rules import JOB_RULES
 from tars_jax.pipelines.run_context import RunContext
 from tars_jax.pipelines.single_stage import WEIGHTS, rules_of, work_of
-from tars_jax.pipelines.stages import pretrain
+from tars_jax.pipelines.value_stage import pretrain
 from tars_jax.rules import one_of
 from tars_jax.training.run_directory import RunDirectory, write_json
 

@@ -33,6 +33,7 @@ __all__ = [
     "known_environments",
     "load_environment",
     "register_environment",
+    "written_environments",
 ]
 
 _PLUGINS = Plugins("environment", "tars_jax.environments")
@@ -84,11 +85,15 @@ def environments_in(names: str) -> tuple[str, ...]:
 
     Raises InputError where one of them is named twice.
     """
-    asked = (names,) if Path(names, "game.json").is_file() else tuple(name.strip() for name in names.split(","))
-    found = tuple(each for name in asked for each in members(name))
+    found = tuple(each for name in written_environments(names) for each in members(name))
     if twice := [name for name in found if found.count(name) > 1]:
         raise InputError(f"environment must name each environment once; got {twice[0]!r} twice in {names!r:.80}")
     return found
+
+
+def written_environments(names: str) -> tuple[str, ...]:
+    """The same as they are written, a collection by its name."""
+    return (names,) if Path(names, "game.json").is_file() else tuple(name.strip() for name in names.split(","))
 
 
 def known_environments() -> tuple[str, ...]:

@@ -16,16 +16,18 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tars_jax.evaluation import DEFAULT_CURVES, Counted, Curve, ReportData, Score
+from tars_jax.evaluation import DEFAULT_CURVES, Counted, Curve, ReportData, Score, Series
 from tars_jax.evaluation.ending import compared, end_run
 from tars_jax.evaluation.judge_metrics import hidden_verdicts
 from tars_jax.evaluation.reward_parts import reward_means, reward_scores
 from tars_jax.pipelines.config import command_of
 from tars_jax.pipelines.infrastructure import together
+from tars_jax.pipelines.mixture import Mixture
 from tars_jax.pipelines.rules import ppo_config
 from tars_jax.pipelines.run_context import RunContext
-from tars_jax.pipelines.stages import collect, evaluate, improve, initial_policy, pretrain, supervise
+from tars_jax.pipelines.stages import collect, evaluate, improve, initial_policy, supervise
 from tars_jax.pipelines.task_provider import TaskProvider
+from tars_jax.pipelines.value_stage import pretrain
 from tars_jax.trajectory import Trajectory
 
 STAGES = ("demonstrations", "supervised", "before", "value", "ppo", "after")
@@ -87,6 +89,32 @@ def judged_beside_true(evaluated: Evaluated) -> dict[str, Any]:
     }
 
 
+def scores_of_parts(mixture: Mixture, evaluated: Evaluated) -> list[Score]:
+    """Of those of which something was held out."""
+    sides = [(side, mixture.parts_of(side)) for side in (evaluated.before, evaluated.after)]
+    of_parts = [
+        (name, [[each for each, its in zip(side, parts, strict=True) if its == part] for side, parts in sides])
+        for part, name in enumerate(mixture.names)
+    ]
+    return [Score.of_episodes(name, *own) for name, own in of_parts if all(own)]
+
+
+def part_curves(names: Sequence[str]) -> list[Curve]:
+    """Each part of a mixture over training."""
+
+    def curve(title: str, metric: str, note: str, percent: bool = False) -> Curve:
+        series = tuple(Series("ppo", f"{name}/{metric}", name) for name in names)
+        return Curve("Each part while PPO trains", title, series, note, percent=percent)
+
+    return [
+        curve("Success", "success", "of the part's episodes in a batch", percent=True),
+        curve("Share of the batch", "weight", "as its weight says, unless a part is away", percent=True),
+        curve("Entropy", "entropy", "nats per token"),
+        curve("Steps", "episode_steps", "of an episode"),
+        curve("Explained variance", "explained_variance", "of the part's returns, by its value model"),
+    ]
+
+
 def finish(
     context: RunContext,
     evaluated: Evaluated,
@@ -95,13 +123,19 @@ def finish(
     subtitle: str,
     parts: Mapping[str, str] = {},
     curves: Sequence[Curve] = DEFAULT_CURVES,
+    mixture: Mixture | None = None,
 ) -> None:
     """The end of the job that `experiment` names: result.json, report.html and the verdict.
 
-    `parts`: what environments with a score of their own are called, by the names that tasks have for them.
+    `parts`: what environments with a score of their own are called, by the names that tasks have for them. The parts of
+    a `mixture` have one, too; environments beside them only where a part holds several.
     """
     sides = (evaluated.before, evaluated.after)
-    scores = [
+    scores = [] if mixture is None else scores_of_parts(mixture, evaluated)
+    if mixture is not None:
+        curves = [*part_curves(mixture.names), *curves]
+        parts = parts if len(parts) > len(mixture.names) else {}
+    scores += [
         Score.of_episodes(called, *([each for each in side if each.task["environment"] == name] for side in sides))
         for name, called in parts.items()
     ]

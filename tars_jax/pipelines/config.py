@@ -68,6 +68,7 @@ ADDED: Mapping[str, Any] = {
     "ppo.group_start": "reset",
     "ppo.normalize_over": "batch",
     "ppo.value_models": "shared",
+    "mixture.weights": (),
     "task.judge": "",
     "task.judge_options": "{}",
     "demonstrations.player": "",

@@ -7,6 +7,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 from tars_jax.environment import Task
+from tars_jax.pipelines.mixture import Mixture, mixture_in
 from tars_jax.pipelines.task_provider import TaskProvider, TaskStream
 from tars_jax.trajectory import Step, Trajectory
 
@@ -20,6 +21,10 @@ class CycleTasks:
 
     def __init__(self, source: TaskProvider, cycle: int, held_out: Sequence[Task], reported: int) -> None:
         self._source, self._cycle, self._held_out, self._reported = source, cycle, held_out, reported
+
+    @property
+    def mixture(self) -> Mixture | None:
+        return mixture_in(self._source)
 
     @property
     def has_reference(self) -> bool:
@@ -39,7 +44,8 @@ class CycleTasks:
         return list(self._held_out[: self._reported])
 
     def training(self, state: Mapping[str, Any] | None) -> TaskStream:
-        return _Later(self._source.training(state), self._cycle * APART)
+        parts = 1 if self.mixture is None else len(self.mixture.names)
+        return _Later(self._source.training(state), self._cycle * APART * parts)  # of the same part as without
 
     def known(self, task: Mapping[str, Any], step: Step) -> Hashable:
         return self._source.known(task, step)

@@ -17,6 +17,7 @@ from tars_jax.envs.registry import load_environment
 from tars_jax.inference.constraint import Constraints
 from tars_jax.pipelines.config import flatten
 from tars_jax.pipelines.environments import EnvironmentTasks
+from tars_jax.pipelines.mixture import fewest_groups
 from tars_jax.pipelines.probing import TaskShape, probe, probes
 from tars_jax.pipelines.sections import chat_format, well_formed
 from tars_jax.pipelines.starts import starting_point
@@ -178,7 +179,7 @@ def choices(
         Choice("value.max_updates", 60 if pictures else 40, f"observations are {seen}"),
         Choice("reward.scale", 10.0**-digits, f"an episode was seen to earn {size:.3g}, whatever its sign"),
         Choice("ppo.updates", *_updates(scratch, gamma, beginning)),
-        Choice("ppo.min_batch", -(-batch // group) * group, of_batch),
+        Choice("ppo.min_batch", max(-(-batch // group), fewest_groups(config.mixture.weights)) * group, of_batch),
         Choice("ppo.batch_steps", BATCH_STEPS if shrinks else 0,
                "of longer episodes fewer are taken" if shrinks else "a batch is so many episodes, however long"),
         Choice("ppo.gamma", gamma, of_gamma),

@@ -11,15 +11,19 @@ import numpy as np
 
 from tars_jax import InputError
 from tars_jax.environment import Task
-from tars_jax.envs.registry import EnvironmentSpec, environments_in, load_environment
+from tars_jax.envs.registry import EnvironmentSpec, environments_in, load_environment, written_environments
 from tars_jax.judges import load_judge
-from tars_jax.pipelines.task_provider import TRAINING, EvenSets
+from tars_jax.pipelines.mixture import MixedTasks, mixture_of, part_names, states_of_parts
+from tars_jax.pipelines.task_provider import TRAINING, EvenSets, TaskStream
 from tars_jax.rollout.curriculum import UNCERTAIN, FrontierCurriculum
+from tars_jax.rollout.pool_config import WHOLE, Share
+from tars_jax.tasks.library import members
 from tars_jax.tasks.sampling import level_seed
 from tars_jax.tasks.splits import EVAL
 from tars_jax.trajectory import Step, Trajectory
 
 Options = dict[str, Any]
+ADDRESSEE = "environment"  # among options: the one of several environments that they are for
 
 
 def options_of(config: Any) -> list[Options]:
@@ -33,6 +37,30 @@ def options_of(config: Any) -> list[Options]:
     if not kinds or not all(isinstance(kind, dict) for kind in kinds):
         raise InputError(f"config.environment_options must be a JSON object or a list of some; got {text!r:.80}")
     return kinds
+
+
+def written_kinds(config: Any) -> list[tuple[str, Options]]:
+    """All options in their order, each with those of `config.environment`, as they are written, that it is for: the one
+    that it names as `environment`, or all. Raises InputError where one of them has none."""
+    written = written_environments(config.environment)
+    found = [
+        (name, {key: value for key, value in options.items() if (key, value) != (ADDRESSEE, name)})
+        for options in options_of(config)
+        for name in written
+        if options.get(ADDRESSEE) not in written or options[ADDRESSEE] == name
+    ]
+    if without := [name for name in written if name not in {each for each, _ in found}]:
+        raise InputError(
+            f"config.environment_options must have some for {without[0]}, or some that name no environment; "
+            f"got {config.environment_options!r:.80}"
+        )
+    return found
+
+
+def written_parts(config: Any) -> list[tuple[str, Options]]:
+    """The same by environment: the parts of a mixture."""
+    written = written_environments(config.environment)
+    return sorted(written_kinds(config), key=lambda kind: written.index(kind[0]))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,20 +81,38 @@ def kind_of(task: Mapping[str, Any]) -> dict[str, Any]:
     return {name: task[name] for name in ("environment", "options")}
 
 
+def _kinds(written: Sequence[tuple[str, Options]]) -> list[Kind]:
+    return [Kind(each, options, load_environment(each, options)) for name, options in written for each in members(name)]
+
+
+def _key(record: Mapping[str, Any]) -> str:
+    return json.dumps(record, sort_keys=True)
+
+
 class EnvironmentTasks(EvenSets):
     """Tasks of `config.environment`, or of several: seeds are drawn, and no two sets share one.
 
     Each environment under each of the options is a kind of task: all alike for demonstrations and evaluation, and while
-    PPO trains more often the less certain their outcome.
+    PPO trains more often the less certain their outcome. In a mixture each environment as it is written, under each of
+    the options, is a part, which may be a collection of kinds: parts are alike then, and in each part its kinds.
     """
 
     def __init__(self, config: Any) -> None:
         self._config = config
-        self.kinds = [
-            Kind(name, options, load_environment(name, options))
-            for options in options_of(config)
-            for name in environments_in(config.environment)
-        ]
+        environments_in(config.environment)  # each once
+        self.kinds = _kinds(written_kinds(config))
+        self.mixture, self._parts = None, [self.kinds]
+        if not config.get("tasks", ""):  # of what a file or a source of one's own holds, that one knows the parts
+            written = written_parts(config)
+            parts = [_kinds([pair]) for pair in written]
+            places = {_key(kind.record): number for number, part in enumerate(parts) for kind in part}
+            self.mixture = mixture_of(config, part_names(written), lambda task: places[_key(kind_of(task))])
+            if self.mixture is not None and len(places) < len(self.kinds):
+                raise InputError(
+                    "config.environment_options must be different ones with mixture.weights, each with its own weight; "
+                    f"got {config.environment_options!r:.80}"
+                )
+            self._parts = [self.kinds] if self.mixture is None else parts
         for kind in self.kinds:
             if kind.spec.judge is not None and not config.task.get("judge", ""):
                 load_judge(*kind.spec.judge)  # what it cannot have is said before anything is played
@@ -77,17 +123,25 @@ class EnvironmentTasks(EvenSets):
         own = bool(self._config.demonstrations.player)
         return own or all(kind.spec.reference is not None for kind in self.kinds)
 
-    def training(self, state: Mapping[str, Any] | None) -> FrontierTasks:
-        return FrontierTasks(self, self._config.seed, state)
+    def training(self, state: Mapping[str, Any] | None) -> TaskStream:
+        if self.mixture is None:
+            return FrontierTasks(self, self.kinds, self._config.seed, state)
+        states = states_of_parts(state, len(self._parts))
+        streams = [
+            FrontierTasks(self, kinds, self._config.seed, its, Share(part, len(self._parts)))
+            for part, (kinds, its) in enumerate(zip(self._parts, states, strict=True))
+        ]
+        return MixedTasks(self.mixture, streams)
 
     def known(self, task: Mapping[str, Any], step: Step) -> Hashable:
-        return json.dumps(kind_of(task), sort_keys=True)
+        return _key(kind_of(task))
 
-    def draw(self, split: str, stream: int, index: int, kind: Kind) -> Task:
-        """Task `index` of a stream, of one kind."""
+    def draw(self, split: str, stream: int, index: int, kind: Kind, turn: int | None = None) -> Task:
+        """Task `index` of a stream, of one kind. `turn`: of those that are this part's, where that is not all: of
+        tasks of which there are so many and no more, the next."""
         spec, stream_seed = kind.spec, 10 * self._config.seed + stream
         if spec.levels is not None:
-            seed = spec.levels.seed(split, index, stream_seed)
+            seed = spec.levels.seed(split, index if turn is None else turn, stream_seed)
         else:
             seed = level_seed(spec.name, split, index, stream_seed)
         return self.level(kind, f"{spec.name}-{split}-{stream_seed}-{index}", seed)
@@ -110,11 +164,17 @@ class EnvironmentTasks(EvenSets):
 
     def held_out(self, count: int) -> list[Task]:
         """As many as there are, where that is known and fewer."""
-        counts = [kind.spec.levels.count(EVAL) for kind in self.kinds if kind.spec.levels is not None]
-        return super().held_out(min([count, *(len(self.kinds) * each for each in counts)]))
+        limited = [(part, kind.spec.levels) for part in self._parts for kind in part if kind.spec.levels is not None]
+        most = [len(self._parts) * len(part) * levels.count(EVAL) for part, levels in limited]
+        return super().held_out(min([count, *most]))
 
     def _even(self, split: str, stream: int, count: int) -> list[Task]:
-        return [self.draw(split, stream, index, self.kinds[index % len(self.kinds)]) for index in range(count)]
+        def task(index: int) -> Task:
+            turn, number = divmod(index, len(self._parts))
+            part = self._parts[number]
+            return self.draw(split, stream, index, part[turn % len(part)], turn)
+
+        return [task(index) for index in range(count)]
 
 
 def _step_limit(asked: int | None, own: int) -> int:
@@ -122,19 +182,29 @@ def _step_limit(asked: int | None, own: int) -> int:
 
 
 class FrontierTasks:
-    """The training tasks of PPO."""
+    """The training tasks of PPO: of all kinds, or of those of one part, the `share` of the stream's numbers."""
 
-    def __init__(self, tasks: EnvironmentTasks, seed: int, state: Mapping[str, Any] | None) -> None:
-        self._tasks, self._kinds = tasks, [kind.record for kind in tasks.kinds]
-        self._curriculum = FrontierCurriculum(self._kinds, seed, state, kind_of=kind_of)
+    def __init__(
+        self,
+        tasks: EnvironmentTasks,
+        kinds: Sequence[Kind],
+        seed: int,
+        state: Mapping[str, Any] | None,
+        share: Share = WHOLE,
+    ) -> None:
+        self._tasks, self._kinds, self._share = tasks, kinds, share
+        self._curriculum = FrontierCurriculum([kind.record for kind in kinds], seed, state, kind_of=kind_of)
 
     @property
     def picks(self) -> str:
         return UNCERTAIN if len(self._kinds) > 1 else ""
 
     def task(self, index: int) -> Task:
-        kind = self._kinds.index(self._curriculum.options(index))
-        return self._tasks.draw("train", TRAINING, index, self._tasks.kinds[kind])
+        """The next of its own: number `index` of them."""
+        number = self._share.number + index * self._share.of
+        picked = self._curriculum.options(number)
+        kind = next(kind for kind in self._kinds if kind.record == picked)
+        return self._tasks.draw("train", TRAINING, number, kind, index)
 
     def update(self, trajectories: Sequence[Trajectory]) -> dict[str, float]:
         self._curriculum.update(trajectories)

@@ -37,10 +37,11 @@ from tars_jax.pipelines.cycle_tasks import CycleTasks
 from tars_jax.pipelines.datasets import recorded_for
 from tars_jax.pipelines.rules import ppo_config
 from tars_jax.pipelines.run_context import RunContext, RunSpec
-from tars_jax.pipelines.stages import collect, evaluate, improve, pretrain, supervise
+from tars_jax.pipelines.stages import collect, evaluate, improve, supervise
 from tars_jax.pipelines.starts import start_from
 from tars_jax.pipelines.task_sources import load_task_source, place_of, with_listed
 from tars_jax.pipelines.training_sets import draw, in_rows, learned_tokens, mixture
+from tars_jax.pipelines.value_stage import pretrain
 from tars_jax.pipelines.windows import holding
 from tars_jax.training.checkpoint import copy_export, lineage
 from tars_jax.training.merge_checkpoints import merge_checkpoints

@@ -14,8 +14,10 @@ import numpy as np
 
 from tars_jax.environment import Task
 from tars_jax.envs.registry import load_environment
-from tars_jax.pipelines.task_provider import TRAINING, VALUE, EvenSets
+from tars_jax.pipelines.mixture import MixedTasks, mixture_of, part_names, states_of_parts
+from tars_jax.pipelines.task_provider import TRAINING, VALUE, EvenSets, TaskStream
 from tars_jax.rollout.curriculum import UNCERTAIN, FrontierCurriculum
+from tars_jax.rollout.pool_config import WHOLE, Share
 from tars_jax.tasks.games.catalog import game_names
 from tars_jax.tasks.library import COLLECTIONS, SUITES, has_levels, load_playable, members, playable_names
 from tars_jax.tasks.sampling import sample_task
@@ -49,17 +51,31 @@ TRAINED_ON = (
 
 
 class Games(EvenSets):
-    """Several games, each with the same levels; tasks take turns between the games."""
+    """Several games, each with the same levels; tasks take turns between the games. In a mixture each of `config.games`
+    is a part, which may be a collection: tasks take turns between the parts, and in each between its games."""
 
     def __init__(self, config: Any) -> None:
         self._config, self.names = config, game_members(config.games)
+        parts = [members(name) for name in config.games]
+        places = {name: number for number, part in enumerate(parts) for name in part}
+        self.mixture = mixture_of(
+            config, part_names([(name, {}) for name in config.games]), lambda task: places[task["environment"]]
+        )
+        self._parts = [self.names] if self.mixture is None else parts
 
     @property
     def has_reference(self) -> bool:
         return all(load_environment(name, {}).reference is not None for name in self.names)
 
-    def training(self, state: Mapping[str, Any] | None) -> FrontierGames:
-        return FrontierGames(self._config, self.names, state)
+    def training(self, state: Mapping[str, Any] | None) -> TaskStream:
+        if self.mixture is None:
+            return FrontierGames(self._config, self.names, state)
+        states = states_of_parts(state, len(self._parts))
+        streams = [
+            FrontierGames(self._config, names, its, Share(part, len(self._parts)))
+            for part, (names, its) in enumerate(zip(self._parts, states, strict=True))
+        ]
+        return MixedTasks(self.mixture, streams)
 
     def known(self, task: Mapping[str, Any], step: Step) -> Hashable:
         return task["environment"], task["options"].get("level"), step.info["verdict"]["score"]
@@ -72,18 +88,22 @@ class Games(EvenSets):
     def _even(self, split: str, stream: int, count: int) -> list[Task]:
         config = self._config
         levels = np.random.default_rng((config.seed, stream)).choice(config.levels, count)
-        turns = [self.names[index % len(self.names)] for index in range(count)]
+        turns = (divmod(index, len(self._parts)) for index in range(count))
+        games = [self._parts[part][turn % len(self._parts[part])] for turn, part in turns]
         return [
             draw(config, game, split, stream, index, kinds_of(game, [int(level)])[0])
-            for index, (game, level) in enumerate(zip(turns, levels, strict=True))
+            for index, (game, level) in enumerate(zip(games, levels, strict=True))
         ]
 
 
 class FrontierGames:
-    """Games in turn; of each game more often the levels whose outcome is uncertain."""
+    """Games in turn; of each game more often the levels whose outcome is uncertain. Of the whole stream, or of one
+    part, which is the `share` of its numbers."""
 
-    def __init__(self, config: Any, names: Sequence[str], state: Mapping[str, Any] | None) -> None:
-        self._config, self._names = config, names
+    def __init__(
+        self, config: Any, names: Sequence[str], state: Mapping[str, Any] | None, share: Share = WHOLE
+    ) -> None:
+        self._config, self._names, self._share = config, names, share
         self._curricula = {
             game: FrontierCurriculum(kinds_of(game, config.levels), config.seed, state[game] if state else None)
             for game in names
@@ -95,8 +115,9 @@ class FrontierGames:
         return UNCERTAIN if choice else ""
 
     def task(self, index: int) -> Task:
-        game = self._names[index % len(self._names)]
-        return draw(self._config, game, "train", TRAINING, index, self._curricula[game].options(index))
+        """The next of its own: number `index` of them."""
+        game, number = self._names[index % len(self._names)], self._share.number + index * self._share.of
+        return draw(self._config, game, "train", TRAINING, number, self._curricula[game].options(number))
 
     def update(self, trajectories: Sequence[Trajectory]) -> dict[str, float]:
         """The success in each game, and the mean level of its next tasks."""

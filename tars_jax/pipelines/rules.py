@@ -105,6 +105,15 @@ JOB_RULES: dict[str, Rule] = {
 }
 
 
+def _are_weights(values: tuple[Any, ...]) -> bool:
+    numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+    return numbers and all(0 < value < math.inf for value in values)
+
+
+MIXTURE_RULES: dict[str, Rule] = {
+    "mixture.weights": Rule(_are_weights, "nothing, or a number above 0 for each part of a batch"),
+}
+
 # A finished run that is given more updates goes on, and is evaluated again.
 PPO_EXTENSIONS = {"ppo.updates": Extension("ppo", again=("after",))}
 
@@ -133,6 +142,20 @@ def check(config: Any) -> None:
         raise InputError(
             "model.shared_value must be False with ppo.advantages=group, which has no value model; got True"
         )
+    _check_parts(config)
+
+
+def _check_parts(config: Any) -> None:
+    """What is said of a mixture's parts takes a mixture, and a value model for each one that is not the policy."""
+    ppo, mixed = config.ppo, bool(config.get("mixture", {}).get("weights"))
+    for field, usual in (("normalize_over", "batch"), ("value_models", "shared")):
+        if ppo[field] != usual and not mixed:
+            raise InputError(f"ppo.{field} must be {usual} without mixture.weights; got {ppo[field]}")
+    if ppo.normalize_over == "part" and (ppo.advantages == "group" or not ppo.normalize_advantages):
+        raise InputError("ppo.normalize_over must be batch where advantages are not whitened; got part")
+    if ppo.value_models == "part" and (ppo.advantages == "group" or config.model.shared_value):
+        without = "ppo.advantages=group" if ppo.advantages == "group" else "model.shared_value"
+        raise InputError(f"ppo.value_models must be shared with {without}, which has no value model; got part")
 
 
 def ppo_config(config: Any) -> PPOConfig:

@@ -19,12 +19,14 @@ from tars_jax.evaluation.interface_shares import interface_metrics
 from tars_jax.evaluation.judge_metrics import hidden_metrics
 from tars_jax.evaluation.reward_parts import reward_metrics
 from tars_jax.evaluation.scores import summary
+from tars_jax.pipelines.mixture import mixture_in
 from tars_jax.pipelines.rules import ppo_config
 from tars_jax.pipelines.run_context import RunContext, RunSpec
 from tars_jax.pipelines.sections import decaying, num_pages
 from tars_jax.pipelines.starts import keep, start_from
 from tars_jax.pipelines.task_provider import TaskProvider
 from tars_jax.rollout import multihost_pool
+from tars_jax.rollout.mixed_pool import MixedPool
 from tars_jax.rollout.own_players import demonstrating_player
 from tars_jax.rollout.pool import RolloutPool
 from tars_jax.rollout.pool_config import PoolConfig
@@ -35,10 +37,9 @@ from tars_jax.training import processes
 from tars_jax.training.checkpoint import Checkpoints, load_parameters, save_parameters
 from tars_jax.training.learner import PPOLearner, update_or_skip
 from tars_jax.training.metrics import require_finite
-from tars_jax.training.optimizers import OptimizerConfig, make_optimizer, only_value_head
+from tars_jax.training.optimizers import OptimizerConfig, make_optimizer
 from tars_jax.training.packing import rows_of_update
 from tars_jax.training.placement import take_rows
-from tars_jax.training.ppo_config import PPOConfig
 from tars_jax.training.recorded_updates import UPDATES_FILE, Digests, Starts, write_updates
 from tars_jax.training.state import (
     TrainState,
@@ -48,8 +49,7 @@ from tars_jax.training.state import (
     value_parameters,
 )
 from tars_jax.training.supervised import make_supervised_update
-from tars_jax.training.value import make_value_fn, make_value_update, value_model
-from tars_jax.training.value_pretraining import ValuePretrainingConfig, pretrain_value
+from tars_jax.training.value import value_model
 from tars_jax.trajectory import Trajectory
 
 MOST_SHOWN = 8  # metrics of tasks in a progress line: a benchmark has more
@@ -137,68 +137,6 @@ def evaluate(context: RunContext, provider: TaskProvider, stage: str, weights: P
     return found
 
 
-def pretrain(context: RunContext, provider: TaskProvider, start_at: Path) -> None:
-    """The value model of the policy whose weights lie in `start_at`; exports RUN/value."""
-    if context.run.finished("value"):
-        return
-    config = context.config.value
-    policy = start_from(start_at, context.parameters)
-    context.sync_weights(policy, 0)
-    training = provider.value_episodes(config.episodes)
-    episodes = context.play("value_episodes", training, context.policy_player())
-    model = value_model(context.model)
-    fresh = fresh_parameters(model, jax.random.key(context.config.seed + 1), context.mesh)
-    optimizer = make_optimizer(decaying(config, config.max_updates))
-    if context.model.scalar_head:
-        optimizer = only_value_head(optimizer)
-    checkpoints = Checkpoints(context.path / "checkpoints" / "value")
-    done = checkpoints.latest() or 0
-    context.metrics.truncate_after("value", done)
-    progress = context.progress("value", config.max_updates, "updates", done=done, compiles=True)
-
-    def on_evaluation(updates: int, values: dict[str, float]) -> None:
-        context.metrics.write("value", updates, values)
-        progress.update(updates, train=values["explained_variance"], held_out=values["heldout_explained_variance"])
-
-    result = pretrain_value(
-        init_train_state(value_parameters(policy, fresh), optimizer),
-        make_value_update(model, optimizer, None),
-        make_value_fn(model),
-        episodes,
-        context.packer,
-        context.rewards,
-        PPOConfig(advantages=context.config.ppo.advantages, gamma=context.config.ppo.gamma),
-        ValuePretrainingConfig(
-            max_updates=config.max_updates,
-            batch_rows=config.batch_rows,
-            evaluate_every=config.evaluate_every,
-            patience=config.patience,
-        ),
-        checkpoints,
-        constraint=context.answer_constraint,
-        known=provider.known,
-        seed=context.config.seed,
-        on_evaluation=on_evaluation,
-    )
-    save_parameters(context.path / "value", result.parameters, parent=start_at, model=model)
-    best = result.best
-    print(
-        f"value: explains {best.explained_variance:.2f} of the variance of held-out returns; "
-        f"the simulator's state and the remaining steps explain {result.simulator_explained_variance:.2f}; "
-        f"correlation of value and return {best.correlation:.2f}, at the first token {best.correlation_at_start:.2f}"
-    )
-    context.record(
-        "value",
-        {
-            **dataclasses.asdict(best),
-            "simulator_explained_variance": result.simulator_explained_variance,
-            "updates": result.updates,
-            "best_at": best.updates,
-            "levelled_off": result.levelled_off,
-        },
-    )
-
-
 def improve(context: RunContext, provider: TaskProvider, start_at: Path, value_at: Path | None) -> None:
     """PPO from the policy in `start_at` with the value model in `value_at`; exports RUN/policy.
 
@@ -210,7 +148,9 @@ def improve(context: RunContext, provider: TaskProvider, start_at: Path, value_a
     algorithm = ppo_config(config)
     start_at = keep(context.path, start_at, "policy")
     value_at = keep(context.path, value_at, "value") if value_at is not None and algorithm.uses_values else None
-    learner, policy, value = learner_at_start(context, start_at, value_at)
+    mixture = mixture_in(provider)
+    names = () if mixture is None else mixture.names
+    learner, policy, value = learner_at_start(context, start_at, value_at, names)
     checkpoints = Checkpoints(context.path / "checkpoints" / "ppo")
     version = checkpoints.latest() or 0
     extra: dict[str, Any] = {}
@@ -231,7 +171,12 @@ def improve(context: RunContext, provider: TaskProvider, start_at: Path, value_a
         batch_steps=config.get("batch_steps", 0),
     )
     idle = int(extra.get("idle", 0))
-    pool = RolloutPool(context.path / "trajectories" / "ppo", asked, extra.get("ledger"))
+    folder = context.path / "trajectories" / "ppo"
+    pool: RolloutPool | MixedPool
+    if mixture is None:
+        pool = RolloutPool(folder, asked, extra.get("ledger"))
+    else:
+        pool = MixedPool(folder, asked, extra.get("ledger"), mixture.weights, functools.partial(print, flush=True))
     pool.resize(int(extra.get("groups", pool.groups)))
     context.sync_weights(policy.parameters, version)
     progress = context.progress("ppo", config.updates, "updates", done=version, min_seconds=0, compiles=True)
@@ -251,9 +196,10 @@ def improve(context: RunContext, provider: TaskProvider, start_at: Path, value_a
             if batch is None:
                 continue
             updating = time.monotonic()
+            parts = None if mixture is None else mixture.parts_of(batch.trajectories)
             with learning("update", version=version):
                 policy, value, metrics = update_or_skip(
-                    learner, policy, value, batch.trajectories, version, seed, idle, learning
+                    learner, policy, value, batch.trajectories, version, seed, idle, learning, parts
                 )
             idle = int(metrics.get("idle_updates", 0))
             version += 1
@@ -279,7 +225,17 @@ def improve(context: RunContext, provider: TaskProvider, start_at: Path, value_a
                 checkpoints.save(version, (policy, value), kept)
             learned_from = "explained_variance" if algorithm.uses_values else "informative_groups"
             of_tasks = tuple(picked)[:MOST_SHOWN]
-            shown = ("success", "entropy", "think_tokens", learned_from, "clip_fraction", "staleness", *of_tasks)
+            of_parts = tuple(f"{name}/success" for name in names)[:MOST_SHOWN]
+            shown = (
+                "success",
+                "entropy",
+                "think_tokens",
+                learned_from,
+                "clip_fraction",
+                "staleness",
+                *of_parts,
+                *of_tasks,
+            )
             progress.update(version, **{name: metrics[name] for name in shown if name in metrics})
     save_parameters(context.path / "policy", policy.parameters, parent=start_at)
     if len(digests) == version + 1:  # one process made every update
@@ -297,20 +253,28 @@ def _digests(policy: TrainState, value: TrainState | None) -> list[dict[str, Any
     return [dataclasses.asdict(Digests.of(policy, value))] if processes.count() == 1 else []
 
 
-def learner_at_start(spec: RunSpec, start_at: Path, value_at: Path | None) -> tuple[PPOLearner, TrainState, Any]:
-    """The learner, and the states of policy and value model before the first update, as `improve` takes them."""
+def learner_at_start(
+    spec: RunSpec, start_at: Path, value_at: Path | None, parts: Sequence[str] = ()
+) -> tuple[PPOLearner, TrainState, Any]:
+    """The learner, and the states of policy and value model before the first update, as `improve` takes them. `parts`:
+    the names of those of a mixture."""
     config, algorithm = spec.config.ppo, ppo_config(spec.config.ppo)
     optimizers = OptimizerConfig(config.learning_rate), OptimizerConfig(config.value_learning_rate)
-    learner = PPOLearner(spec.model, spec.packer, algorithm, spec.rewards, *optimizers, spec.answer_constraint)
-    critic = value_model(spec.model)
-    value = None
+    learner = PPOLearner(spec.model, spec.packer, algorithm, spec.rewards, *optimizers, spec.answer_constraint, parts)
+    critic, each_part = value_model(spec.model), algorithm.value_models == "part"
+    value: Any = None
     if value_at is not None:
         policy = start_from(start_at, abstract_parameters(spec.model, spec.mesh))
-        value = load_parameters(value_at, abstract_parameters(critic, spec.mesh))
+        template = abstract_parameters(critic, spec.mesh)
+        value = load_parameters(
+            value_at, {str(part): template for part in range(len(parts))} if each_part else template
+        )
+        value = [value[str(part)] for part in range(len(parts))] if each_part else value
     else:
         policy = start_from(start_at, spec.parameters)  # a head that it lacks begins fresh
         if algorithm.uses_values:
             value = value_parameters(policy, fresh_parameters(critic, jax.random.key(0), spec.mesh))
+            value = [value] * len(parts) if each_part else value
     if value is not None and spec.model.scalar_head:
         policy |= {"scalar_head": value["scalar_head"]}
     return learner, *learner.init_states(policy, value)

@@ -24,8 +24,17 @@ from tars_jax.environment import Task
 from tars_jax.envs.registry import environments_in, load_environment
 from tars_jax.json_fields import read_json_lines
 from tars_jax.pipelines.environments import EnvironmentTasks, options_of
+from tars_jax.pipelines.mixture import MixedTasks, mixture_in, mixture_of
 from tars_jax.pipelines.probing import MOST_PROBES
-from tars_jax.pipelines.task_provider import DEMONSTRATIONS, HELD_OUT, PRACTICE, TRAINING, VALUE, TaskProvider
+from tars_jax.pipelines.task_provider import (
+    DEMONSTRATIONS,
+    HELD_OUT,
+    PRACTICE,
+    TRAINING,
+    VALUE,
+    TaskProvider,
+    TaskStream,
+)
 from tars_jax.plugins import Plugins
 from tars_jax.tasks.splits import EVAL, FIELD, SPLITS, TRAIN, split_of, without_split
 from tars_jax.trajectory import Step, Trajectory
@@ -49,6 +58,10 @@ def load_task_source(name: str, config: Any) -> TaskProvider:
     if name.endswith(".jsonl"):
         return TasksOfFile(Path(name), config)
     provider: TaskProvider = SOURCES.load(name)(config)
+    if config.mixture.weights and not mixture_in(provider):
+        raise InputError(
+            f"mixture.weights must be () for tasks of {name}, which has no parts; got {config.mixture.weights}"
+        )
     return provider
 
 
@@ -179,6 +192,8 @@ class TasksOfFile:
             raise InputError(f"{file} must hold tasks to train on and tasks to hold out; got {counts}")
         for name, tasks in self._sets.items():
             np.random.default_rng((config.seed, len(name))).shuffle(tasks)
+        places = sorted({place_of(task.to_json()) for task in self._sets[TRAIN]})
+        self.mixture = mixture_of(config, places, lambda task: places.index(place_of(task)))
 
     def _task(self, record: dict[str, Any]) -> Task:
         """A line of a list becomes a task that holds it whole, so that it is the same wherever the file lies."""
@@ -219,8 +234,13 @@ class TasksOfFile:
             )
         return self._sets[EVAL][:count]
 
-    def training(self, state: Mapping[str, Any] | None) -> _InTurns:
-        return _InTurns(self._turns(TRAINING, len(self._sets[TRAIN])))
+    def training(self, state: Mapping[str, Any] | None) -> TaskStream:
+        tasks = self._turns(TRAINING, len(self._sets[TRAIN]))
+        if self.mixture is None:
+            return _InTurns(tasks)
+        parts = [self.mixture.part_of(task.to_json()) for task in tasks]
+        own = ([task for task, its in zip(tasks, parts, strict=True) if its == part] for part in sorted(set(parts)))
+        return MixedTasks(self.mixture, [_InTurns(each) for each in own])
 
     def known(self, task: Mapping[str, Any], step: Step) -> Hashable:
         return self._environment.known(task, step)

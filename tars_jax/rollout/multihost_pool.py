@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from tars_jax.rollout.ledger import trajectory_path
+from tars_jax.rollout.mixed_pool import MixedPool
 from tars_jax.rollout.pool import RolloutPool
 from tars_jax.trajectory import Trajectory
 from tars_jax.trajectory.files import load_trajectory
@@ -25,7 +26,7 @@ class Batch(NamedTuple):
     left_out: list[Trajectory]  # filtered while the batch filled up: nobody learns from them, a curriculum may
 
 
-def take(pool: RolloutPool, gather: Gather) -> Batch | None:
+def take(pool: RolloutPool | MixedPool, gather: Gather) -> Batch | None:
     """The next batch; None while this process has none. Who has one waits for the others.
 
     What others played is read from the folder, which all share. Raises InputError for a missing or damaged file.
@@ -45,7 +46,7 @@ def take(pool: RolloutPool, gather: Gather) -> Batch | None:
     return Batch(read(consumed), read(filtered))
 
 
-def ledger(pool: RolloutPool, gather: Gather) -> dict[str, Any]:
+def ledger(pool: RolloutPool | MixedPool, gather: Gather) -> dict[str, Any]:
     """What has been taken, by all processes, as `RolloutPool.ledger` has it for one."""
     every = gather(pool.ledger())
     batches = {
@@ -55,7 +56,7 @@ def ledger(pool: RolloutPool, gather: Gather) -> dict[str, Any]:
     return {**batches, "tasks": {group: task for each in every for group, task in each["tasks"].items()}}
 
 
-def counts(pool: RolloutPool, gather: Gather) -> dict[str, int]:
+def counts(pool: RolloutPool | MixedPool, gather: Gather) -> dict[str, int]:
     """How many numbers are in which place, of all processes."""
     total: collections.Counter[str] = collections.Counter()
     for each in gather(pool.counts()):

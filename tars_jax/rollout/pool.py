@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import itertools
 import pathlib
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -45,13 +46,21 @@ MOST_FILTERED = 9  # verl's max_num_gen_batches of 10 counts the batch itself
 class RolloutPool:
     """Thread-safe. `changed` is notified whenever an episode finishes, fails, is abandoned or is taken."""
 
-    def __init__(self, folder: pathlib.Path, config: PoolConfig, ledger: Mapping[str, Any] | None = None) -> None:
+    stride = 1  # between the numbers of two groups whose tasks are drawn alike
+
+    def __init__(
+        self,
+        folder: pathlib.Path,
+        config: PoolConfig,
+        ledger: Mapping[str, Any] | None = None,
+        changed: threading.Condition | None = None,
+    ) -> None:
         """The pool in `folder`, as of the checkpoint that kept `ledger` (None: there is none yet).
 
         Trajectories on disk that the ledger does not name are ready again, in the order in which they arrived; numbers
         that were in flight are claimed again first. The ledger may be that of several processes, also of another number
         of them. Raises InputError that names a trajectory file that is missing or damaged, or what is wrong with the
-        ledger.
+        ledger. `changed`: one that several pools share.
         """
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
@@ -59,7 +68,7 @@ class RolloutPool:
         share = config.share
         self._arrivals = folder / ("arrivals.txt" if share == WHOLE else f"arrivals-{share.number:04d}.txt")
         self.groups = config.groups  # of the next batch
-        self.changed = threading.Condition()
+        self.changed = changed or threading.Condition()
         self._next = share.number * config.group_size
         self._requeued: list[int] = []  # ascending
         self._in_flight: set[int] = set()
@@ -101,8 +110,9 @@ class RolloutPool:
 
     # The workers' side
 
-    def claim(self, version: int) -> int | None:
-        """The number of the next episode to play, or None while one more could become staler than allowed.
+    def claim(self, version: int, begins: bool | None = None) -> int | None:
+        """The number of the next episode to play, or None while one more could become staler than allowed. `begins`: a
+        new group may begin all the same, or none may; None: while there is room.
 
         `version` counts the updates made. As in AReaL (arXiv 2505.24298, section 5.1), an episode may start while
         started < (version + max_staleness + 1) * min_batch, counted in whole groups: a group that has started goes on.
@@ -116,7 +126,7 @@ class RolloutPool:
             if self.config.updates is not None:
                 batches = min(batches, self.config.updates)
             ahead = (batches - len(self._consumed)) * self.groups
-            room = len(self._started) - self._groups_taken < ahead
+            room = len(self._started) - self._groups_taken < ahead if begins is None else begins
             candidates = [*self._requeued, self._next]
             index = next((index for index in candidates if room or self.config.group(index) in self._started), None)
             if index is None:
@@ -178,10 +188,28 @@ class RolloutPool:
         with self.changed:
             return list(self._ready)
 
+    def has_batch(self) -> bool:
+        with self.changed:
+            return self._next_batch() is not None
+
+    def complete(self) -> int:
+        """How many groups a batch could take, whatever the size of one."""
+        with self.changed:
+            if not self.config.in_order:
+                return len(self._complete)
+            return sum(1 for _ in itertools.takewhile(self._complete.__contains__, self._in_order()))
+
+    def ahead(self) -> tuple[bool, float]:
+        """Whether no group lacks members that nobody plays yet; and how many have started that no batch has taken, for
+        each of a batch. Who has less of it is in greater need of episodes."""
+        with self.changed:
+            begun = any(self.config.group(index) in self._started for index in (*self._requeued, self._next))
+            return not begun, (len(self._started) - self._groups_taken) / max(self.groups, 1)
+
     def wait(self, timeout: float | None = None) -> bool:
         """Blocks until a batch can be taken, at most `timeout` seconds; whether it can."""
         with self.changed:
-            return self.changed.wait_for(self._has_batch, timeout)
+            return self.changed.wait_for(self.has_batch, timeout)
 
     def take(self) -> list[Trajectory] | None:
         """The `min_batch` trajectories of the groups that were complete first, or began first where the pool is
@@ -271,15 +299,14 @@ class RolloutPool:
         groups = len({self.config.group(member) for member in self._aside})
         return groups < MOST_FILTERED * self.groups
 
-    def _has_batch(self) -> bool:
-        return self._next_batch() is not None
-
     def _next_batch(self) -> list[int] | None:
         """The groups of the next batch, None while it has to wait."""
-        # What was cut off begins anew, under a later version than its number says.
-        begun = sorted(self._begun, key=lambda group: (self._begun[group], group))
-        chosen = (begun if self.config.in_order else list(self._complete))[: self.groups]
+        chosen = (self._in_order() if self.config.in_order else list(self._complete))[: self.groups]
         return chosen if len(chosen) == self.groups and all(group in self._complete for group in chosen) else None
+
+    def _in_order(self) -> list[int]:
+        """The groups that have begun. What was cut off begins anew, under a later version than its number says."""
+        return sorted(self._begun, key=lambda group: (self._begun[group], group))
 
     def _members(self, group: int) -> range:
         return range(group * self.config.group_size, (group + 1) * self.config.group_size)

@@ -75,6 +75,10 @@ class PoolConfig:
         episodes = max(self.batch_steps / steps / self.share.of, FEWEST / self.share.of)
         return max(1, min(self.groups, round(episodes / self.group_size)))
 
+    def of_part(self, groups: int, share: Share) -> PoolConfig:
+        """Of the pool of a part of a mixture, which has so many groups of a batch."""
+        return dataclasses.replace(self, min_batch=groups * self.group_size, share=share)
+
     def group(self, index: int) -> int:
         return index // self.group_size
 

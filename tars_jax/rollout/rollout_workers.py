@@ -20,6 +20,7 @@ from typing import Any, Protocol, Self, TypeVar
 from tars_jax.environment import Task
 from tars_jax.rollout.activity import Activity, now
 from tars_jax.rollout.groups import Groups
+from tars_jax.rollout.mixed_pool import MixedPool
 from tars_jax.rollout.players import EpisodeRunnerLost, Player
 from tars_jax.rollout.pool import RolloutPool
 from tars_jax.rollout.pool_config import WHOLE, Share
@@ -110,14 +111,14 @@ class RolloutWorkers(abc.ABC):
 
     @contextlib.contextmanager
     def streaming(
-        self, pool: RolloutPool, task_of: Callable[[int], Task], player: Player, version: Callable[[], int]
+        self, pool: RolloutPool | MixedPool, task_of: Callable[[int], Task], player: Player, version: Callable[[], int]
     ) -> Iterator[Future[None]]:
         """Keeps the pool filled while the block runs; `task_of` draws the task of a group, once for each.
 
         What was played before a resume counts in `unjudged`, too. The future ends early only with the workers' error,
         InputError where one episode after the other fails.
         """
-        most_lost = max(MOST_LOST, LOST_EACH * max(len(self._runners), pool.config.group_size))
+        most_lost = max(MOST_LOST, LOST_EACH * max(len(self._runners), pool.config.group_size)) * pool.stride
         self.unjudged = Unjudged.of(pool.outlines())
         with self._working(PoolSource(pool, task_of, version, most_lost, self.unjudged), player) as running:
             yield running

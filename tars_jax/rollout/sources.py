@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -10,6 +11,7 @@ from typing import Any, Protocol
 from tars_jax import InputError
 from tars_jax.environment import Task
 from tars_jax.rollout.ledger import trajectory_path
+from tars_jax.rollout.mixed_pool import MixedPool
 from tars_jax.rollout.pool import RolloutPool
 from tars_jax.rollout.pool_config import WHOLE, Share
 from tars_jax.rollout.unjudged import Unjudged, loss_of
@@ -126,7 +128,7 @@ class PoolSource:
     where the judge cannot say of too many. A task that it cannot tell is drawn no more: the next one is, in its place.
     """
 
-    pool: RolloutPool
+    pool: RolloutPool | MixedPool
     task_of: Callable[[int], Task]  # of the number of a group
     version: Callable[[], int]
     most_lost: int = MOST_LOST
@@ -182,7 +184,7 @@ class PoolSource:
         self.pool.abandon(index)
 
     def _drawn(self, group: int) -> dict[str, Any]:
-        for number in range(group, group + MOST_SKIPPED):
+        for number in itertools.islice(itertools.count(group, self.pool.stride), MOST_SKIPPED):
             if not self.unjudged.drops(task := self.task_of(number).to_json()):
                 return task
         raise InputError(f"task.judge must be able to tell the tasks; it can tell none of {MOST_SKIPPED} in a row")

@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from tars_jax.rollout.activity import Activity, now
+from tars_jax.rollout.mixed_pool import MixedPool
 from tars_jax.rollout.pool import RolloutPool, staleness
 from tars_jax.rollout.timeline import Part
 from tars_jax.trajectory import Trajectory
@@ -30,7 +31,9 @@ class EngineCounts(Protocol):
 class StreamMetrics:
     """The stream's metrics from one reading to the next. A span counts where it ends."""
 
-    def __init__(self, activity: Activity, pool: RolloutPool, engine: Callable[[], EngineCounts], workers: int) -> None:
+    def __init__(
+        self, activity: Activity, pool: RolloutPool | MixedPool, engine: Callable[[], EngineCounts], workers: int
+    ) -> None:
         self._activity, self._pool, self._engine, self._workers = activity, pool, engine, workers
         self._before = self._totals()
 

@@ -145,10 +145,18 @@ class Packer:
         read = [self.read(trajectory, routes=routes) for trajectory in trajectories]
         return self.pack_read(read, rows_multiple, routes=routes)
 
-    def pack_read(self, trajectories: Sequence[Readable], rows_multiple: int, *, routes: bool = False) -> PackedBatch:
+    def pack_read(
+        self,
+        trajectories: Sequence[Readable],
+        rows_multiple: int,
+        *,
+        routes: bool = False,
+        parts: Sequence[int] | np.ndarray | None = None,
+    ) -> PackedBatch:
         """First-fit decreasing over (tokens, images), with no more windows in a row than the model's attention takes.
 
-        The number of rows is a multiple of `rows_multiple`.
+        The number of rows is a multiple of `rows_multiple`. `parts`: one for each trajectory; those of two parts never
+        share a row.
 
         `routes`: tokens go to the experts that were recorded while they were sampled; `read` was told so, too.
         """
@@ -158,7 +166,8 @@ class Packer:
             for number, read in enumerate(trajectories)
             for index, window in enumerate(read.trajectory.windows)
         ]
-        placed = self._place([(window.tokens.size, len(window.images)) for *_, window in windows])
+        sizes = [(window.tokens.size, len(window.images)) for *_, window in windows]
+        placed = self._place(sizes, [0 if parts is None else parts[number] for number, *_ in windows])
         num_rows = 1 + max((row for row, _ in placed), default=0)
         num_rows = -(-num_rows // rows_multiple) * rows_multiple
         shown = [read.shown[index] for _, read, index, _ in windows]
@@ -210,18 +219,22 @@ class Packer:
                 f"(engine.record_routes records them); got {None if found is None else found.shape}"
             )
 
-    def _place(self, sizes: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Row and first token of windows of so many tokens and images."""
+    def _place(self, sizes: Sequence[tuple[int, int]], parts: Sequence[int]) -> list[tuple[int, int]]:
+        """Row and first token of windows of so many tokens and images, each of a part."""
         config = self._config
         windows = most_windows(self._model.execution.attention_backend, config.row_length)
-        free: list[list[int]] = []  # tokens, images, windows
+        free: list[list[int]] = []  # tokens, images, windows, and the part
         placed = [(0, 0)] * len(sizes)
         for number in sorted(range(len(sizes)), key=lambda number: -sizes[number][0]):
-            tokens, images = sizes[number]
-            fitting = (row for row, room in enumerate(free) if room[0] >= tokens and room[1] >= images and room[2])
+            (tokens, images), part = sizes[number], parts[number]
+            fitting = (
+                row
+                for row, room in enumerate(free)
+                if room[0] >= tokens and room[1] >= images and room[2] and room[3] == part
+            )
             row = next(fitting, len(free))
             if row == len(free):
-                free.append([config.row_length, config.images_per_row, windows])
+                free.append([config.row_length, config.images_per_row, windows, part])
             room = free[row]
             placed[number] = (row, config.row_length - room[0])
             room[0] -= tokens

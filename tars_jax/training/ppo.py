@@ -60,6 +60,7 @@ class PPOBatch:
     reference_log_probs: Array | None = None  # for a KL to the reference policy
     # [1 + F, R, I * Q, D]: the value model's `Inputs.image_features`, where the policy has its own.
     value_features: Array | None = None
+    parts: Array | None = None  # int32: the part of a mixture that an action token is of, -1 elsewhere
 
 
 def score_fn(model: ModelConfig, automaton: Automaton | None = None) -> Callable[[Parameters, Rows], jax.Array]:
@@ -191,9 +192,15 @@ def _estimate_fn(config: PPOConfig) -> Callable[..., tuple[jax.Array, jax.Array]
 
 
 def policy_update(
-    model: ModelConfig, optimizer: optax.GradientTransformation, config: PPOConfig, automaton: Automaton | None = None
+    model: ModelConfig,
+    optimizer: optax.GradientTransformation,
+    config: PPOConfig,
+    automaton: Automaton | None = None,
+    num_parts: int = 0,
 ) -> Callable[[TrainState, PPOBatch], tuple[TrainState, Metrics]]:
     """Step 4 for the policy: (state, minibatch) to (state, metrics). Pure, to be traced.
+
+    `num_parts`: of a mixture; its metrics have `entropy_sums` and `entropy_counts` [num_parts], over action tokens.
 
     `automaton` as for `score_fn`: ratios, entropy and imitation are then among what it allows. So a policy does not
     learn to write what a constraint writes for it.
@@ -242,6 +249,10 @@ def policy_update(
                 values, batch.value_targets, mask, batch.old_values
             )
             total = total + config.value_weight * token_mean(losses, mask)
+        if num_parts:
+            of_parts = mask & (_required(batch.parts, "parts") == jnp.arange(num_parts)[:, None, None])
+            metrics["entropy_sums"] = jnp.where(of_parts, read.entropies, 0).sum((1, 2))
+            metrics["entropy_counts"] = of_parts.sum((1, 2))
         return total, metrics | {
             "policy_loss": loss,
             "entropy": mean_entropy,
@@ -265,10 +276,14 @@ def _required(array: Array | None, what: str) -> Array:
 
 
 def make_policy_update(
-    model: ModelConfig, optimizer: optax.GradientTransformation, config: PPOConfig, automaton: Automaton | None = None
+    model: ModelConfig,
+    optimizer: optax.GradientTransformation,
+    config: PPOConfig,
+    automaton: Automaton | None = None,
+    num_parts: int = 0,
 ) -> Update[PPOBatch]:
     """`policy_update`, jitted; the state is donated."""
-    return Update(policy_update(model, optimizer, config, automaton))
+    return Update(policy_update(model, optimizer, config, automaton, num_parts))
 
 
 def value_batch(batch: PPOBatch) -> ValueBatch:

@@ -29,16 +29,20 @@ def prepare(
     rewards: RewardConfig,
     advantage_fn: Callable[..., Advantages],
     reference_log_probs: np.ndarray | None = None,
+    parts: np.ndarray | None = None,
+    part_names: Sequence[str] = (),
 ) -> tuple[PPOBatch, dict[str, float]]:
     """Scored rows [R, T] to a batch for `make_policy_update`, and what the batch looks like: `decisions` are the tokens
     of a step that the policy chose among several.
 
-    `values` is None where there is no value model, `reference_log_probs` where there is no KL to a reference.
+    `values` is None where there is no value model, `reference_log_probs` where there is no KL to a reference. `parts`
+    [N]: of a mixture, the part of each trajectory; metrics have its name before a slash.
     """
     token_reward = token_rewards(packed, trajectories, rewards)
     values = np.zeros_like(proximal_log_probs) if values is None else values
     action_values, valid, groups = gather_actions(packed, values), packed.action_valid, task_groups(trajectories)
-    found = advantage_fn(token_reward, action_values, valid, packed.action_step, groups)
+    of_parts = () if parts is None else (parts,)
+    found = advantage_fn(token_reward, action_values, valid, packed.action_step, groups, *of_parts)
     advantages, targets = np.asarray(found.advantages), np.asarray(found.targets)
     decided = valid.sum(1)
     metrics = {
@@ -52,6 +56,13 @@ def prepare(
     if config.uses_values:
         metrics["explained_variance"] = float(explained_variance(found.returns, action_values, valid))
         metrics["value_mean"] = float(token_mean(action_values, valid))
+        if parts is not None:
+            owned = {name: valid & (parts == part)[:, None] for part, name in enumerate(part_names)}
+            metrics |= {
+                f"{name}/explained_variance": float(explained_variance(found.returns, action_values, own))
+                for name, own in owned.items()
+                if own.any()
+            }
     else:
         metrics["informative_groups"] = _informative_share(token_reward.sum(1), groups)
     succeeded = np.array([trajectory.succeeded for trajectory in trajectories])
@@ -67,8 +78,15 @@ def prepare(
         old_values=values,
         weights=weights,
         reference_log_probs=reference_log_probs,
+        parts=None if parts is None else token_parts(packed, parts),
     )
     return batch, metrics
+
+
+def token_parts(packed: PackedBatch, parts: np.ndarray) -> np.ndarray:
+    """The parts [N] of trajectories at their action tokens, [R, T] int32; -1 elsewhere."""
+    numbers = np.broadcast_to(parts[:, None] + 1, packed.action_valid.shape)
+    return scatter_actions(packed, numbers).astype(np.int32) - 1
 
 
 def task_groups(trajectories: Sequence[Trajectory]) -> np.ndarray:

@@ -32,13 +32,15 @@ FORMAT = "tars_jax updates 1"
 
 @dataclasses.dataclass(frozen=True)
 class Digests:
-    """SHA-256 of the weights of policy and value model; None where there is no value model."""
+    """SHA-256 of the weights of policy and value model, or of all value models; None where there is none."""
 
     policy: str
     value: str | None
 
     @classmethod
-    def of(cls, policy: TrainState, value: TrainState | None) -> Digests:
+    def of(cls, policy: TrainState, value: TrainState | tuple[TrainState, ...] | None) -> Digests:
+        if isinstance(value, tuple):
+            return cls(digest(policy.parameters), digest([each.parameters for each in value]))
         return cls(digest(policy.parameters), None if value is None else digest(value.parameters))
 
 
@@ -69,7 +71,7 @@ class Remade:
 
     number: int  # from 1
     policy: TrainState
-    value: TrainState | None
+    value: TrainState | tuple[TrainState, ...] | None
     digests: Digests
     metrics: dict[str, float]  # the learner's own
 
@@ -87,18 +89,20 @@ def digest(tree: Any) -> str:
 def remake(
     learner: PPOLearner,
     policy: TrainState,
-    value: TrainState | None,
+    value: TrainState | tuple[TrainState, ...] | None,
     recorded: RecordedUpdates,
     load: Callable[[int], Trajectory],
     seed: int,
+    part_of: Callable[[int], int] | None = None,
 ) -> Iterator[Remade]:
-    """The recorded updates once more, from the weights before the first. What was yielded is donated to the next."""
+    """The recorded updates once more, from the weights before the first. What was yielded is donated to the next.
+    `part_of`: of a mixture, the part of an episode by its number."""
     metrics: dict[str, float] = {}
     for version, episodes in enumerate(recorded.episodes):
         trajectories = [load(index) for index in episodes]
-        policy, value, metrics = update_or_skip(
-            learner, policy, value, trajectories, version, seed, int(metrics.get("idle_updates", 0))
-        )
+        parts = None if part_of is None else np.array([part_of(index) for index in episodes])
+        idle = int(metrics.get("idle_updates", 0))
+        policy, value, metrics = update_or_skip(learner, policy, value, trajectories, version, seed, idle, parts=parts)
         yield Remade(version + 1, policy, value, Digests.of(policy, value), metrics)
 
 

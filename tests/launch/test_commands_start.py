@@ -166,6 +166,11 @@ STARTS = {
         ),
         progress("start"),
     ),
+    "merge_hybrid": Start(
+        f"{SMALL} environment=mine:Large,tars_jax.envs.examples.text_echo:TextEcho mixture.weights=1,1 "
+        "agent.constrained=False demonstrations.episodes=0 value.episodes=10",
+        progress("ppo"),
+    ),
     "synthesize_games": Start(
         "games=1 pages=2 inspection.seeds=1 inspection.levels=1", r"^synthesize +1/1 games .* game 0: ", ends=True
     ),

@@ -1,0 +1,43 @@
+"""Interpolation beside hybrid training, at equal cost in episodes: two ways to one agent for all parts of a mixture.
+
+1. start: a policy from the demonstrations of all parts, where these have reference players;
+2. a specialist of each part: the start, trained on by PPO on that part alone, `ppo.updates` updates;
+3. merges of the specialists (equation 5 of the UI-TARS-2 report);
+4. hybrid: the start, trained on by PPO on batches that hold all parts by their weights, for as many updates of as many
+   episodes as all specialists together;
+5. each of them on the same held-out tasks of every part; then result.json.
+
+Every stage goes on where a killed run stopped.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tars_jax.pipelines.interpolation import compare_with_hybrid
+from tars_jax.pipelines.rules import JOB_RULES, MIXTURE_RULES, check
+from tars_jax.rules import Rule, at_least, each, one_of
+from tars_jax.training.run_directory import RunDirectory
+
+RULES = (
+    JOB_RULES
+    | MIXTURE_RULES
+    | {
+        "environment": Rule(bool, "an environment, or several, separated by commas"),
+        "mixture.weights": Rule(
+            lambda values: len(values) > 1 and MIXTURE_RULES["mixture.weights"].accepts(values),
+            "a number above 0 for each of two parts or more",
+        ),
+        "merges": each(Rule(lambda weight: 0 < weight < 1, "a weight of the first specialist between 0 and 1")),
+        "task.max_steps": at_least(1),
+        "demonstrations.episodes": at_least(0),
+        "agent.thought": one_of("optional", "required", "never"),
+        "agent.max_observation_tokens": at_least(0),
+        "engine.max_new_tokens": at_least(1),
+    }
+)
+
+
+def run(config: Any, run_directory: RunDirectory) -> None:
+    check(config)
+    compare_with_hybrid(config, run_directory)
