@@ -26,7 +26,7 @@ from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters, init_parameters
 from tars_jax.model.quantization import quantize
 from tars_jax.rl import correlation, explained_variance, token_mean
-from tars_jax.rollout.mixture import shares
+from tars_jax.rollout.mixed_pool import shares
 from tars_jax.rollout.on_device import Scene, demonstrate, rollout
 from tars_jax.training.on_device import (
     informative,

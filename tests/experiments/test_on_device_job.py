@@ -57,7 +57,7 @@ def test_parts_have_their_shares_of_whole_groups() -> None:
     config.mixture.parts, config.mixture.weights = ("most=1", "most=2", "most=3"), (3.0, 2.0, 1.0)
     design = OnDevice(config).design
     np.testing.assert_array_equal(design.parts_of(6), [0, 0, 0, 1, 1, 2])
-    np.testing.assert_array_equal(design.parts_of(12, group_size=4), [0] * 8 + [1] * 4)
+    np.testing.assert_array_equal(design.parts_of(12, group_size=4), [0] * 4 + [1] * 4 + [2] * 4)
     config.mixture.weights = (1.0,)
     with pytest.raises(InputError, match="mixture.weights must be 3, one for each of mixture.parts; got 1"):
         OnDevice(config)
