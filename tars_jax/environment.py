@@ -119,6 +119,19 @@ class ActionSpace:
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise InputError(f"names of an action space must differ; got {twice[0]!r} twice")
 
+    @classmethod
+    def joined(cls, spaces: Sequence[ActionSpace]) -> ActionSpace:
+        """All that can be done in some of one or more, on the first one's platform.
+
+        Raises InputError where two have other functions of one name.
+        """
+        actions = dict.fromkeys(name for space in spaces for name in space.actions)
+        functions: dict[str, Function] = {}
+        for function in (function for space in spaces for function in space.functions):
+            if functions.setdefault(function.name, function).parameters != function.parameters:
+                raise InputError(f"functions of one name must have the same parameters; got two of {function.name!r}")
+        return cls(spaces[0].platform, tuple(actions), tuple(functions.values()))
+
     def function(self, name: str) -> Function | None:
         return next((function for function in self.functions if function.name == name), None)
 

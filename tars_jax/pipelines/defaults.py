@@ -18,7 +18,7 @@ from tars_jax.inference.constraint import Constraints
 from tars_jax.pipelines.config import flatten
 from tars_jax.pipelines.environments import EnvironmentTasks
 from tars_jax.pipelines.mixture import fewest_groups
-from tars_jax.pipelines.probing import TaskShape, probe, probes
+from tars_jax.pipelines.probing import TaskShape, callable_in, probe, probes
 from tars_jax.pipelines.sections import chat_format, well_formed
 from tars_jax.pipelines.starts import starting_point
 from tars_jax.training import processes
@@ -83,7 +83,7 @@ def chosen(config: Any) -> tuple[list[Choice], list[TaskShape] | None]:
     shapes = probe(config, writer, probes(config), chance=True)
 
     def constraints(thought: str) -> Constraints | None:
-        of_agent = shapes[0].space, thought, config.agent.most_calls
+        of_agent = callable_in(shapes), thought, config.agent.most_calls
         return well_formed([config.agent.grammar], tokenizer, model.vocabulary, *of_agent)
 
     found = choices(config, shapes, tasks.has_reference, parent is not None, constraints)

@@ -70,6 +70,12 @@ class TaskShape:
     says_max_steps: bool = True  # false: `max_steps` is ours, as the environment has none
 
 
+def callable_in(shapes: Sequence[TaskShape]) -> ActionSpace | None:
+    """What can be called in some of these tasks; None: every GUI action. Raises InputError as `ActionSpace.joined`."""
+    spaces = [shape.space for shape in shapes if shape.space is not None]
+    return ActionSpace.joined(spaces) if len(spaces) == len(shapes) else None
+
+
 def probe(config: Any, writer: PromptWriter, kinds: Sequence[Sequence[Task]], chance: bool = False) -> list[TaskShape]:
     """What the tasks of each kind look like: their episodes are begun, and where there is a reference player it plays
     some of them; with `chance`, a random one does, too.

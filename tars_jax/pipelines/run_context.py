@@ -28,7 +28,7 @@ from tars_jax.model.sharding import make_mesh
 from tars_jax.pipelines.fleet import open_fleet, open_policy
 from tars_jax.pipelines.infrastructure import since, together
 from tars_jax.pipelines.judges import open_judge
-from tars_jax.pipelines.probing import TaskShape
+from tars_jax.pipelines.probing import TaskShape, callable_in
 from tars_jax.pipelines.rollout_server import has_server, open_server, patient_player
 from tars_jax.pipelines.sections import (
     agent_config,
@@ -87,17 +87,16 @@ class RunSpec:
 
     @functools.cached_property
     def constraints(self) -> Constraints | None:
-        """Under which answers are sampled; None where any may be.
+        """Under which answers are sampled; None where any may be. Where kinds of tasks differ in what can be called,
+        any of it may be: which of it there is, prompts say.
 
-        Raises InputError where tasks differ in what can be called, or no answer is as short as it has to be.
+        Raises InputError where no answer is as short as it has to be.
         """
-        agent, spaces = self.config.agent, [shape.space for shape in self.shapes]
+        agent = self.config.agent
         if not agent.constrained:
             return None
-        if any(space != spaces[0] for space in spaces):
-            raise InputError("agent.constrained must be False where kinds of tasks have other actions; got True")
         thought, longest = agent.get("thought", "optional"), self.config.engine.max_new_tokens
-        of_agent = spaces[0], thought, agent.get("most_calls", 1)
+        of_agent = callable_in(self.shapes), thought, agent.get("most_calls", 1)
         found = well_formed([agent.grammar], self.tokenizer, self.model.vocabulary, *of_agent)
         if found is not None and (shortest := found.shortest(agent.grammar)) > longest:
             raise InputError(

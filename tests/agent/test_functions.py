@@ -281,3 +281,13 @@ def test_a_union_that_refers_to_any_part_of_the_schema(written: str) -> None:
     assert value == (json.loads(written) if written in ('{"x": 1}', '[{"f": {"x": 2}}]') else written)
     with pytest.raises(ActionError, match="f: its schema cannot be applied"):  # what jsonschema raises is an answer
         tool_call(function, {"h": Bare(written)})
+
+
+def test_what_can_be_done_in_one_of_several_spaces() -> None:
+    look = Function("look", "")
+    other = Function("look", "", {"type": "object", "properties": {"at": {"type": "string"}}})
+    page, calls = ActionSpace("browser", ("click", "finished")), ActionSpace("tools", ("finished",), (look,))
+    assert ActionSpace.joined([page, calls]) == ActionSpace("browser", ("click", "finished"), (look,))
+    assert ActionSpace.joined([calls]) == calls
+    with pytest.raises(InputError, match="functions of one name must have the same parameters; got two of 'look'"):
+        ActionSpace.joined([calls, ActionSpace("tools", (), (other,))])
