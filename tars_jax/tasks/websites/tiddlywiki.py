@@ -43,7 +43,7 @@ def _row(tiddler: Tiddler) -> Row:
     return {
         "title": tiddler["title"],
         "tags": " ".join(f"[[{tag}]]" if " " in tag else tag for tag in _tags(tiddler.get("tags", ""))),
-        "text": tiddler.get("text", "").strip(),
+        "text": tiddler.get("text", ""),
         "created": tiddler.get("created", ""),
         "creator": creator,
         "modifier": tiddler.get("modifier", creator),
