@@ -95,6 +95,14 @@ def test_all_texts_of_a_field_are_looked_for() -> None:
         assert (not wrong(now, change)) == is_right, owner
 
 
+def test_a_site_may_write_what_is_asked_for_in_its_own_way() -> None:
+    closed = {**CLOSED, "also": {"status": ["closed", "DONE"]}}
+    for said in ("done", "closed", "DONE"):
+        assert not wrong(state(tickets=tickets(LAMP, (2, "Desk", said, "ada"), RUG)), closed)
+    assert wrong(state(tickets=tickets(LAMP, (2, "Desk", "gone", "ada"), RUG)), closed)
+    assert wrong(state(tickets=tickets((1, "Lamp", "closed", None), DONE_DESK, RUG)), closed)
+
+
 def test_each_change_has_a_row_of_its_own() -> None:
     """One row fits both changes, the other only the first: a greedy match would go wrong."""
     any_door = {"read": "tickets", "contains": {"title": ["Door"]}, "open": ["id", "status", "owner"]}
@@ -167,6 +175,8 @@ def test_a_row_that_is_not_told_from_the_others_is_refused(where: dict[str, Any]
         ({"changes": [{"read": "t", "is": {"a": [1]}}]}, r"effect.changes\[0\].a must be a text or a number"),
         ({"changes": [{"read": "t", "contains": {"a": "b"}}]}, "contains.a must be an array of texts"),
         ({"changes": [{"read": "t", "contains": {"a": []}}]}, "contains.a must be an array of texts"),
+        ({"changes": [{"read": "t", "is": {"a": 1}, "also": {"a": "2"}}]}, "also.a must be an array of texts"),
+        ({"changes": [{"read": "t", "is": {"a": 1}, "also": {"b": ["2"]}}]}, "also must be of fields of is; got 'b'"),
         ({"changes": [{"read": "t", "today": {"a": 3}}]}, r"effect.changes\[0\].today.a must be a text; got 3"),
         ({"changes": [{"read": "t", "today": {"a": "%Y-%m"}}]}, "today must say how a day is written.*; got '%Y-%m'"),
         ({"changes": [{"read": "t", "is": {"a": 1}, "today": {"a": "%d"}}]}, "today and open; got 'a' in two"),

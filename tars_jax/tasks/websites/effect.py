@@ -10,8 +10,9 @@ A row that changes or goes is told by `where`, which one row alone has at first.
 named and no others; what changes keeps the fields that are not named. Of the texts that are named, empty lines at the
 ends and blanks at the ends of lines do not count, as sites put and drop some; all else is compared whole. `today` are
 fields that hold the day on which it is done, such as a date that a form fills in by itself, and how that is written:
-{"today": {"date": "%Y-%m-%d"}}. `open` are fields, or all rows of a reader, that may be anything. No code of a task is
-ever run.
+{"today": {"date": "%Y-%m-%d"}}. `also` are other texts of a field of `is` that mean the same, where a site writes what
+is asked for in its own way: {"is": {"type": "TEXT"}, "also": {"type": ["JSON"]}}. `open` are fields, or all rows of a
+reader, that may be anything. No code of a task is ever run.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ class Change:
     contains: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     open: tuple[str, ...] = ()
     today: Mapping[str, str] = dataclasses.field(default_factory=dict)  # as `datetime.strftime` writes it, in UTC
+    also: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)  # that `is` may be as well
 
     def __post_init__(self) -> None:
         named = self.fields
@@ -53,6 +55,8 @@ class Change:
             raise InputError(f"a row that is gone must have where, and no fields; got {shown(self.to_json())}")
         if not self.gone and not named:
             raise InputError(f"a change must say what a row is like then; got {shown(self.to_json())}")
+        if lost := sorted({*self.also} - {*self.is_}):
+            raise InputError(f"also must be of fields of is; got {lost[0]!r}")
         if any(not texts for texts in self.contains.values()):
             raise InputError(f"contains must have texts; got {shown(self.to_json())}")
 
@@ -82,17 +86,17 @@ class Change:
         if found is None:
             return False
         if name in self.is_:
-            return seen(found) == seen(self.is_[name])
+            return seen(found) in map(seen, (self.is_[name], *self.also.get(name, ())))
         if name in self.contains:
             return all(seen(text) in seen(found) for text in self.contains[name])
         return name in self.open or (old is not None and found == old.get(name))
 
     def to_json(self) -> dict[str, Any]:
         """Without what is left out."""
-        contains = {name: list(texts) for name, texts in self.contains.items()}
+        contains, also = ({name: list(texts) for name, texts in given.items()} for given in (self.contains, self.also))
         given = {
             "read": self.read, "where": dict(self.where), "gone": self.gone, "is": dict(self.is_),
-            "contains": contains, "today": dict(self.today), "open": list(self.open),
+            "contains": contains, "today": dict(self.today), "open": list(self.open), "also": also,
         }  # fmt: skip
         return {name: value for name, value in given.items() if value}
 
@@ -100,10 +104,14 @@ class Change:
     def from_json(cls, value: Any, prefix: str = "change.") -> Change:
         """Inverse of `to_json`. Raises InputError that names the field."""
         fields = _fields(value, prefix)
-        where, is_, contains, today = (_object(fields, name) for name in ("where", "is", "contains", "today"))
-        for name, texts in contains.items():
+        where, is_, contains, today, also = (
+            _object(fields, name) for name in ("where", "is", "contains", "today", "also")
+        )
+        for of, name, texts in (
+            (of, *each) for of, given in (("contains", contains), ("also", also)) for each in given.items()
+        ):
             if not isinstance(texts, list) or not texts:
-                raise InputError(f"{prefix}contains.{name} must be an array of texts; got {shown(texts)}")
+                raise InputError(f"{prefix}{of}.{name} must be an array of texts; got {shown(texts)}")
         for name, each in (*where.items(), *is_.items()):
             if isinstance(each, Mapping | list):
                 raise InputError(f"{prefix}{name} must be a text or a number; got {shown(each)}")
@@ -114,7 +122,7 @@ class Change:
             fields.text("read"), {name: plain(each) for name, each in where.items()}, fields.flag("gone"),
             {name: plain(each) for name, each in is_.items()},
             {name: tuple(map(plain, texts)) for name, texts in contains.items()}, _names(fields, "open"),
-            dict(today),
+            dict(today), {name: tuple(map(plain, texts)) for name, texts in also.items()},
         )  # fmt: skip
         _none_unread(fields, prefix)
         return change
