@@ -27,7 +27,7 @@ from tars_jax.model.config import ModelConfig, VisionConfig
 from tars_jax.model.execution import Execution
 from tars_jax.model.policy import init_parameters
 from tars_jax.model.tokenizer import load_tokenizer
-from tars_jax.pipelines import run_context, stages
+from tars_jax.pipelines import run_context, stages, value_stage
 from tars_jax.pipelines.agent import STAGES, Evaluated, summary
 from tars_jax.pipelines.config import load_config
 from tars_jax.pipelines.infrastructure import since
@@ -105,12 +105,12 @@ def nothing_is_learned(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def stop_learning(monkeypatch: pytest.MonkeyPatch) -> None:
     initial = functools.cache(lambda model, mesh: fresh_parameters(model, jax.random.key(0), mesh))
-    for module in (run_context, stages):
+    for module in (run_context, stages, value_stage):
         monkeypatch.setattr(module, "fresh_parameters", lambda model, key, mesh: initial(model, mesh))
     monkeypatch.setattr(run_context, "Engine", Saying)
     monkeypatch.setattr(stages, "make_supervised_update", unmoved)
-    monkeypatch.setattr(stages, "make_value_update", unmoved)
-    monkeypatch.setattr(stages, "make_value_fn", lambda model: lambda weights, rows: np.zeros(rows.log_probs.shape))
+    monkeypatch.setattr(value_stage, "make_value_update", unmoved)
+    monkeypatch.setattr(value_stage, "make_value_fn", lambda model: lambda _, rows: np.zeros(rows.log_probs.shape))
     monkeypatch.setattr(stages, "PPOLearner", Unmoved)
     monkeypatch.setattr(learner, "PPOLearner", Unmoved)
 

@@ -56,7 +56,13 @@ OF = {
         "UPDATE ticket SET title=title || char(10) WHERE tkt_id=1",
         "INSERT INTO plink (pid, cid, isprim) VALUES (3, 4, 1)",
     ),
-    "ihatemoney": ("DELETE FROM bill_version", "UPDATE bill SET what=what || char(10) WHERE id=1"),
+    "ihatemoney": (
+        "DELETE FROM bill_version",
+        "UPDATE bill SET what=what || char(10) WHERE id=1",
+        # As a bill that was deleted and made anew.
+        "UPDATE bill SET id=99 WHERE id=2; UPDATE billowers SET bill_id=99 WHERE bill_id=2; "
+        "UPDATE bill_version SET id=99 WHERE id=2",
+    ),
     "trac": (
         "UPDATE report SET description=description || char(10) WHERE id=1",
         "UPDATE ticket SET summary=summary || char(10) WHERE id=8",

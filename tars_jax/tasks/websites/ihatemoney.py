@@ -12,6 +12,7 @@ _BILLS = """SELECT b.what, b.amount, b.date, p.name AS payer, lower(b.bill_type)
   (SELECT group_concat(o.name, ', ') FROM (SELECT q.name FROM billowers w JOIN person q ON q.id = w.person_id
    WHERE w.bill_id = b.id ORDER BY q.name) o) AS owers FROM bill b JOIN person p ON p.id = b.payer_id ORDER BY b.id"""
 
+_FIRST = 7  # bills that there are at first
 # By readers, and the program's history of these.
 _TOLD = ("bill", "billowers", "person", "project", "*_version", "transaction")
 
@@ -28,7 +29,7 @@ def _content(rng: random.Random) -> Content:
                 "payer": rng.choice(people),
                 "owers": sorted(rng.sample(people, rng.randint(1, 4))),
             }
-            for shop in words.pick(rng, words.SHOPS, 7)
+            for shop in words.pick(rng, words.SHOPS, _FIRST)
         ],
     }
 
@@ -50,6 +51,8 @@ SITE = Website(
     api_headers={"Authorization": "Basic dHJpcDp0cmlw"},  # trip:trip
     readers={
         "bills": Sql(_DATABASE, _BILLS),
+        # A bill that is deleted and made anew is another one.
+        "first_bills": Sql(_DATABASE, f"SELECT id AS bill FROM bill WHERE id <= {_FIRST} ORDER BY id"),
         "members": Sql(_DATABASE, "SELECT name, weight, activated FROM person ORDER BY name"),
         "bill_details": Sql(
             _DATABASE, "SELECT what, external_link AS link, original_currency AS currency FROM bill ORDER BY id"
