@@ -79,6 +79,6 @@ def reading(options: tuple[str, ...] = (), parts: tuple[str, ...] = ()) -> dict[
         "game": {"name": "encyclopedia", "steps": 6, "options": options},
         "mixture": {"parts": parts},
         "rollout": {"max_new_tokens": 26},
-        "demonstrations": {"skill": 0.6},
-        "supervised": {"updates": 600, "part": 100, "episodes": 32, "batch_rows": 96},
+        "demonstrations": {"skill": 0.8},
+        "supervised": {"updates": 1000, "part": 200, "episodes": 32, "batch_rows": 96},
     }

@@ -6,9 +6,9 @@ Every entity has a page: a card with the entity it leads to by each relation. "A
 leads to from where r1 leads from A. All entities are flags of two colors, named by the digits of these, left and right.
 
 Row 0 of the screen shows the question, row 1 the page that was opened and the one before it, rows 2 to 4 cards or an
-sorted index of pages. `gui`: the index is turned by its button, tiles and links are clicked. `sdk`: Search shows the
-card of the entity that it names, and under it those of two that look like it. Either way the answer is `finished`, an
-episode has the same steps, and the screen is all that is seen.
+sorted index of pages. A page shows the card of its entity, and under it those of two that look like it. `gui`: the
+index is turned by its button, tiles and links are clicked. `sdk`: Search opens the page of the entity that it names.
+Either way the answer is `finished`, an episode has the same steps, and the screen is all that is seen.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Reading:
 
     links: jax.Array  # [N, R] int32: where each relation leads
     asked: jax.Array  # [3] int32: an entity and two relations
-    alike: jax.Array  # [N, K] int32: the cards that a search shows
+    alike: jax.Array  # [N, K] int32: the cards that a page shows, its own first
     turned: jax.Array  # [] int32: page of the index
     opened: jax.Array  # [] int32: the entity whose page was opened or searched for; NOTHING: the index is there
     before: jax.Array  # [] int32: the one before
@@ -157,7 +157,7 @@ class Encyclopedia:
         answers = act.function == names.index("finished")
         searched = jnp.where(act.function == names.index(SEARCH.name), act.choice - self.entities, NOTHING)
         searched = jnp.where(act.choice == NOTHING, NOTHING, searched)
-        after = self._opened(state, searched, state.alike[searched], searched != NOTHING)
+        after = self._opened(state, searched, searched != NOTHING)
         if "click" in names:
             after = self._clicked(after, cell_at(act.point, SIDE), act.function == names.index("click"))
         after = dataclasses.replace(after, answer=jnp.where(answers, act.choice, NOTHING))
@@ -180,15 +180,14 @@ class Encyclopedia:
         )
         entity = kind - 1
         is_link = clicks & (row >= 2) & (entity >= 0) & (entity < self.entities)
-        only = jnp.full(CARDS, NOTHING, jnp.int32).at[0].set(entity)
-        return self._opened(state, entity, only, is_link)
+        return self._opened(state, entity, is_link)
 
-    def _opened(self, state: Reading, entity: jax.Array, cards: jax.Array, if_so: jax.Array) -> Reading:
+    def _opened(self, state: Reading, entity: jax.Array, if_so: jax.Array) -> Reading:
         return dataclasses.replace(
             state,
             opened=jnp.where(if_so, entity, state.opened),
             before=jnp.where(if_so, state.opened, state.before),
-            cards=jnp.where(if_so, cards, state.cards),
+            cards=jnp.where(if_so, state.alike[entity], state.cards),
         )
 
     @functools.cached_property
