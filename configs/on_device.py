@@ -60,7 +60,7 @@ def get_config() -> ml_collections.ConfigDict:
     config.model.execution.head_chunk = 20  # an answer: the vocabulary head then sees one piece of each window
     config.game = ml_collections.ConfigDict(
         {
-            "name": "checklist",  # 2048, checklist, maze, snake, sokoban
+            "name": "checklist",  # 2048, checklist, encyclopedia, maze, snake, sokoban
             "steps": 6,  # the step budget of an episode
             "options": (),  # of the game, as name=number
         }

@@ -21,6 +21,8 @@ What came of it, with seeds 0 to 4 (95% intervals over seeds; all of it in noteb
 | T15 RL beats SFT out of domain | holds | more boxes +.46 [.30, .62], exits farther away +.20 [.17, .23] |
 | T17 erring verifier | holds | true success +.40 [.24, .56] |
 
+T3, T11, T12, T16 and T18 have not been run.
+
 Every side was tuned, by three learning rates on two seeds that do not count; nearly all chose the lowest, so a still
 lower one might be better. About an hour of two processes on two cores that other work shared: one took T1 to T9, the
 other T13 to T17. T5 is of later code, 18 minutes beside other jobs, and so is T10, whose minutes leave out what was

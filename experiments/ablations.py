@@ -28,7 +28,9 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     folder.mkdir(exist_ok=True)
     games = {game: flatten(fields) for game, fields in config.games.items()}
     seeds = range(config.seed, config.seed + config.seeds)
-    bench = Bench(config.agent, games, seeds, (), {}, folder, say=lambda line: print(f"  {line}", flush=True))
+    bench = Bench(
+        config.agent, games, seeds, (), {}, folder, lambda line: print(f"  {line}", flush=True), config.starts
+    )
     switches = {written: settings_of(written, flatten(config.agent)) for written in config.switches}
     default = bench.train(config.game).curves["success"]
     print(f"default: {late(default).mean():.3f} at the end, {default.mean():.3f} over all updates")

@@ -46,7 +46,7 @@ from tars_jax.training.ppo_config import PPOConfig
 from tars_jax.training.rewards import RewardConfig
 from tars_jax.training.state import Metrics, TrainState, value_parameters
 from tars_jax.training.supervised import supervised_update
-from tars_jax.training.value import value_fn, value_model, value_update
+from tars_jax.training.value import ValueBatch, value_fn, value_model, value_update
 
 SUPERVISED, VALUE, TRAINING, HELD_OUT = range(4)
 Config = TypeVar("Config")
@@ -189,12 +189,9 @@ def pretrain_value(
             "heldout_correlation": correlation(batch.targets, values, mask),
             "heldout_loss": 0.5 * token_mean(jnp.square(values - batch.targets), mask),
         }
-        learned, losses = [], []
-        for state, own in zip(states, _own_rows(design, episodes, parts), strict=True):
-            state, metrics = over_minibatches(update, state, batch, own, design.value_rows, design.value_epochs, key)
-            learned.append(state)
-            losses.append(metrics["value_loss"])
-        return tuple(learned), found | {"value_loss": jnp.stack(losses).mean(), "reward": rewards.sum(1).mean()}
+        own = _own_rows(design, episodes, parts)
+        states, loss = _learned(update, states, batch, own, design.value_rows, design.value_epochs, key)
+        return states, found | {"value_loss": loss, "reward": rewards.sum(1).mean()}
 
     return jax.lax.scan(one, states, first + jnp.arange(updates))
 
@@ -244,16 +241,6 @@ def train(
         value, value_metrics = update_value(actors.values[0], value_batch(batch))
         return actors._replace(policy=policy, values=(value,)), metrics | {"value_loss": value_metrics["value_loss"]}
 
-    def learn_apart(actors: Actors, batch: PPOBatch, episodes: Episodes, taken: jax.Array, key: jax.Array) -> Any:
-        """Every part's value model from the part's rows."""
-        learned, losses = [], []
-        for state, own in zip(actors.values, _own_rows(design, episodes, parts), strict=True):
-            rows, epochs = ppo.minibatch_rows, ppo.epochs
-            state, metrics = over_minibatches(update_value, state, value_batch(batch), own & taken, rows, epochs, key)
-            learned.append(state)
-            losses.append(metrics["value_loss"])
-        return actors._replace(values=tuple(learned)), jnp.stack(losses).mean()
-
     def one(actors: Actors, number: jax.Array) -> tuple[Actors, Metrics]:
         episodes, verdicts, rewards, key = _episodes(
             design, TRAINING, _players(actors), seed, number, groups, parts, scenes, floats
@@ -273,7 +260,11 @@ def train(
             taken &= informative(verdicts, groups)[:, None]
         actors, learned = over_minibatches(update, actors, batch, taken.ravel(), ppo.minibatch_rows, ppo.epochs, key)
         if ppo.uses_values and design.value_models > 1:
-            actors, learned["value_loss"] = learn_apart(actors, batch, episodes, taken.ravel(), key)
+            own = [rows & taken.ravel() for rows in _own_rows(design, episodes, parts)]
+            critics, learned["value_loss"] = _learned(
+                update_value, actors.values, value_batch(batch), own, ppo.minibatch_rows, ppo.epochs, key
+            )
+            actors = actors._replace(values=critics)
         actors = actors._replace(earlier=_aged(actors, before))
         of_parts = {f"{part.name}/success": episodes.succeeded[parts == number].mean() for number, part in named}
         described = describe(episodes) | of_parts | {"reward": rewards.sum(1).mean()}
@@ -369,6 +360,21 @@ def _rollout(
         return rollout(scene, design.model, policy, own, own_key, floats["sampling"]["temperature"])
 
     return _each_part(play, scenes, levels, parts)
+
+
+def _learned(
+    update: Callable[[TrainState, ValueBatch], tuple[TrainState, Metrics]],
+    states: tuple[TrainState, ...],
+    batch: ValueBatch,
+    own: list[jax.Array],
+    rows: int,
+    epochs: int,
+    key: jax.Array,
+) -> tuple[tuple[TrainState, ...], jax.Array]:
+    """Each value model after its own rows [R] of the batch, `rows` at a time; and their mean loss."""
+    each = zip(states, own, strict=True)
+    found = [over_minibatches(update, state, batch, mine, rows, epochs, key) for state, mine in each]
+    return tuple(state for state, _ in found), jnp.stack([metrics["value_loss"] for _, metrics in found]).mean()
 
 
 def _own_rows(design: Design, episodes: Episodes, parts: np.ndarray) -> list[jax.Array]:

@@ -95,9 +95,8 @@ def make_sayings(writer: PromptWriter, game: Game) -> Sayings:
     """
     parts = [writer.codec.encode(word) for word in game.words]
     opening, end = writer.codec.encode("Thought:"), writer.response("")
-    first = [_between(writer, f"Thought:{game.words[0]}", (call,)) for call in game.calls]
-    before = format_response(Response(game.words[0], (game.calls[0],)))
-    further = [_between(writer, before, (game.calls[0], call)) for call in game.calls]
+    first = [_last_call(writer, game.words[0], (call,)) for call in game.calls]
+    further = [_last_call(writer, game.words[0], (game.calls[0], call)) for call in game.calls]
     every = Response("".join(game.words), (game.calls[0],) * game.most_calls)
     expected = [*opening, *itertools.chain(*parts), *first[0], *further[0] * (game.most_calls - 1), *end]
     if writer.response(format_response(every)) != expected:
@@ -110,8 +109,7 @@ def make_sayings(writer: PromptWriter, game: Game) -> Sayings:
     return Sayings(table([opening]), table(parts), table(first), table(further), table([end]))
 
 
-def _between(writer: PromptWriter, before: str, calls: Sequence[Action]) -> list[int]:
-    """What an answer of these calls has behind `before`, without its end: `before` holds the first game word."""
-    word = before.removeprefix("Thought:").partition("\n")[0]
-    whole = writer.codec.encode(format_response(Response(word, tuple(calls))))
-    return whole[len(writer.codec.encode(before)) :]
+def _last_call(writer: PromptWriter, word: str, calls: tuple[Action, ...]) -> list[int]:
+    """Of an answer with this thought: the tokens of its last call, with what stands before that."""
+    before = format_response(Response(word, calls[:-1])) if calls[1:] else f"Thought:{word}"
+    return writer.codec.encode(format_response(Response(word, calls)))[len(writer.codec.encode(before)) :]

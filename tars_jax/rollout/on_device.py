@@ -78,7 +78,7 @@ def play(scene: Scene, level_keys: jax.Array, memory: Memory, respond: Respond) 
         raise ValueError(f"prompts must be {config.steps}, one for each step; got {len(prompts.tokens)}")
     num_episodes = level_keys.shape[0]
 
-    def turn(state: State, acts: Act) -> tuple[State, jax.Array, jax.Array]:
+    def act_in_turn(state: State, acts: Act) -> tuple[State, jax.Array, jax.Array]:
         """The calls of one answer, in their order, until one of them ends the episode."""
         first, *others = [jax.tree.map(lambda leaf, at=at: leaf[at], acts) for at in range(game.most_calls)]
         state, reward, done = game.step(state, first)
@@ -89,7 +89,7 @@ def play(scene: Scene, level_keys: jax.Array, memory: Memory, respond: Respond) 
             reward, done = reward + jnp.where(goes_on, gained, 0.0), done | (goes_on & ends)
         return state, reward, done
 
-    each_turn = jax.vmap(turn)
+    act_in_each = jax.vmap(act_in_turn)
 
     class Carry(NamedTuple):
         states: State
@@ -123,7 +123,7 @@ def play(scene: Scene, level_keys: jax.Array, memory: Memory, respond: Respond) 
         memory, tokens, log_probs = respond(carry.memory, turn)
         tokens = jnp.where(carry.alive[:, None], tokens, EMPTY)
         read = jax.vmap(scene.parser)(jnp.where(tokens == scene.stop, EMPTY, tokens))
-        states, rewards, done = each_turn(carry.states, read.acts)
+        states, rewards, done = act_in_each(carry.states, read.acts)
         acts = carry.alive & read.valid
         states = jax.tree.map(lambda new, old: _where(acts, new, old), states, carry.states)
         malformed = jnp.where(read.valid, 0, carry.malformed + 1)

@@ -79,7 +79,7 @@ def test_two_facts_by_clicks() -> None:
         state = click(game, state, *BUTTON)
     assert int(state.turned) == 0
     assert (np.asarray(game.draw(opened)) != shown).any()
-    assert int(opened.opened) == entity == int(opened.cards[0])
+    assert int(opened.opened) == entity == int(opened.alike[entity, 0])
     following = links[entity, first]
     linked = click(game, opened, 2, 1 + first)
     assert (int(linked.opened), int(linked.before)) == (following, entity)
@@ -100,7 +100,7 @@ def test_a_search_shows_a_page_and_its_like() -> None:
     for seed in range(40):
         state = game.reset(jax.random.key(seed))
         found, reward, done = game.step(state, act_of(game, 25 + 7))
-        cards = list(map(int, found.cards))
+        cards = list(map(int, found.alike[found.opened]))
         assert cards[0] == 7 and len(set(cards)) == 3 and (float(reward), bool(done)) == (0, False)
         assert all((card // 5 == 1) != (card % 5 == 2) for card in cards[1:])  # one color in its place
         beside.add(tuple(cards[1:]))

@@ -27,7 +27,7 @@ from tars_jax.pipelines.config import flatten, load_config
 EXPERIMENTS = experiment_names(ROOT)
 READERS = ("experiments", "tars_jax.pipelines")  # what is handed a whole config
 BY_COMMAND = {"seed", "run"}  # fields of tars_jax/pipelines/command.py
-# Which its game.json names, or games of the device.
+# Which its game.json names; and games, by their names in the config.
 OPTIONS_OF_A_GAME = {"merge_games": "games.", "scoreboard": "starts.", "ablations": "starts."}
 
 

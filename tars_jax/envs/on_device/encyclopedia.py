@@ -23,22 +23,19 @@ import numpy as np
 
 from tars_jax import InputError
 from tars_jax.agent.actions import Action, Finished, ToolCall
-from tars_jax.environment import ActionSpace, Function
+from tars_jax.environment import ActionSpace
+from tars_jax.envs.interfaces import BOTH, GUI, SDK, check_interface
 from tars_jax.envs.on_device.game import NOTHING, Act, Plan
 from tars_jax.envs.on_device.grids import Color, any_of, cell_at, cell_clicks, paint, square
+from tars_jax.sandbox.tools.forms import FUNCTIONS
 
-INTERFACES = ("gui", "sdk", "both")
-INSTRUCTIONS = {"gui": "Click to find it", "sdk": "Search to find it", "both": "Click or search to find it"}
+INSTRUCTIONS = {GUI: "Click to find it", SDK: "Search to find it", BOTH: "Click or search to find it"}
+SEARCH = FUNCTIONS["Search"]
 SIDE, CELL, SHELF, CARDS, RELATIONS = 6, 16, 9, 3, 3
 BUTTON = (1, 5)  # row and column: turns the index, and leads back to it from a page
 PAPER: Color = (245, 245, 245)
 COLORS: tuple[Color, ...] = ((214, 39, 40), (31, 119, 180), (44, 160, 44), (20, 20, 20), (255, 170, 20))
 VIOLET: Color = (120, 60, 160)
-SEARCH = Function(
-    "Search",
-    "Shows the page of an entity, and some of its like.",
-    {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]},
-)
 
 
 def _flag(left: Color, right: Color) -> np.ndarray:
@@ -76,7 +73,6 @@ class Reading:
     turned: jax.Array  # [] int32: page of the index
     opened: jax.Array  # [] int32: the entity whose page was opened or searched for; NOTHING: the index is there
     before: jax.Array  # [] int32: the one before
-    cards: jax.Array  # [K] int32
     answer: jax.Array  # [] int32: NOTHING until one is given, and for one that names no entity
 
 
@@ -84,14 +80,13 @@ class Reading:
 class Encyclopedia:
     """`both` is shown by clicks on half of the levels, by searches on the others. A wrong answer ends the episode."""
 
-    interface: str = "gui"
+    interface: str = GUI
     colors: int = 5
 
     most_calls: int = dataclasses.field(default=1, init=False)
 
     def __post_init__(self) -> None:
-        if self.interface not in INTERFACES:
-            raise InputError(f"interface must be one of {', '.join(INTERFACES)}; got {self.interface!r}")
+        check_interface(self.interface)
         if not 3 <= self.colors <= len(COLORS):
             raise InputError(f"colors must be 3 to {len(COLORS)}; got {self.colors!r}")
 
@@ -109,8 +104,8 @@ class Encyclopedia:
 
     @property
     def space(self) -> ActionSpace:
-        actions = ("finished",) if self.interface == "sdk" else ("click", "finished")
-        return ActionSpace(actions=actions, functions=() if self.interface == "gui" else (SEARCH,))
+        actions = ("finished",) if self.interface == SDK else ("click", "finished")
+        return ActionSpace(actions=actions, functions=() if self.interface == GUI else (SEARCH,))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -119,13 +114,13 @@ class Encyclopedia:
     @property
     def choices(self) -> tuple[Action, ...]:
         """Answers, then searches."""
-        searches = () if self.interface == "gui" else tuple(ToolCall("Search", {"query": name}) for name in self.names)
+        searches = () if self.interface == GUI else tuple(ToolCall("Search", {"query": name}) for name in self.names)
         return (*map(Finished, self.names), *searches)
 
     @property
     def calls(self) -> tuple[Action, ...]:
         """The choices, then clicks."""
-        return (*self.choices, *(() if self.interface == "sdk" else cell_clicks(SIDE)))
+        return (*self.choices, *(() if self.interface == SDK else cell_clicks(SIDE)))
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -148,16 +143,14 @@ class Encyclopedia:
             turned=jnp.int32(0),
             opened=nothing,
             before=nothing,
-            cards=jnp.full(CARDS, NOTHING, jnp.int32),
             answer=nothing,
         )
 
     def step(self, state: Reading, act: Act) -> tuple[Reading, jax.Array, jax.Array]:
         names = (*self.space.actions, SEARCH.name)
         answers = act.function == names.index("finished")
-        searched = jnp.where(act.function == names.index(SEARCH.name), act.choice - self.entities, NOTHING)
-        searched = jnp.where(act.choice == NOTHING, NOTHING, searched)
-        after = self._opened(state, searched, searched != NOTHING)
+        searches = (act.function == names.index(SEARCH.name)) & (act.choice != NOTHING)
+        after = self._opened(state, act.choice - self.entities, searches)
         if "click" in names:
             after = self._clicked(after, cell_at(act.point, SIDE), act.function == names.index("click"))
         after = dataclasses.replace(after, answer=jnp.where(answers, act.choice, NOTHING))
@@ -168,15 +161,12 @@ class Encyclopedia:
         kind = self._board(state)[row, column]
         pressed = clicks & (row == BUTTON[0]) & (column == BUTTON[1])
         on_index = state.opened == NOTHING
-        pages = -(-self.entities // SHELF)
-        turned = jnp.where(pressed & on_index, (state.turned + 1) % pages, state.turned)
         back = pressed & ~on_index
         state = dataclasses.replace(
             state,
-            turned=turned,
+            turned=jnp.where(pressed & on_index, (state.turned + 1) % self._index_pages, state.turned),
             opened=jnp.where(back, NOTHING, state.opened),
             before=jnp.where(back, NOTHING, state.before),
-            cards=jnp.where(back, NOTHING, state.cards),
         )
         entity = kind - 1
         is_link = clicks & (row >= 2) & (entity >= 0) & (entity < self.entities)
@@ -187,8 +177,11 @@ class Encyclopedia:
             state,
             opened=jnp.where(if_so, entity, state.opened),
             before=jnp.where(if_so, state.opened, state.before),
-            cards=jnp.where(if_so, state.alike[entity], state.cards),
         )
+
+    @property
+    def _index_pages(self) -> int:
+        return -(-self.entities // SHELF)
 
     @functools.cached_property
     def _sprites(self) -> np.ndarray:
@@ -206,10 +199,10 @@ class Encyclopedia:
         board = board.at[0, :3].set(state.asked + jnp.array([1, relation, relation]))
         board = board.at[1, 0].set(1 + state.opened).at[1, 4].set(1 + state.before)
         board = board.at[1, 1:4].set(jnp.where(on_index, 0, relation + jnp.arange(RELATIONS)))
-        linked = jnp.where(state.cards[:, None] == NOTHING, NOTHING, state.links[state.cards])
-        cards = jnp.concatenate([state.cards[:, None], linked], 1)
+        shown = state.alike[state.opened]
+        cards = jnp.concatenate([shown[:, None], state.links[shown]], 1)
         tiles = jnp.full((CARDS, 1 + RELATIONS), NOTHING, jnp.int32)
-        if self.interface != "sdk":
+        if self.interface != SDK:
             board = board.at[BUTTON].set(jnp.where(on_index, button, button + 1))
             places = state.turned * SHELF + jnp.arange(SHELF)
             there = jnp.where(places < self.entities, places, NOTHING)
@@ -230,8 +223,8 @@ class Encyclopedia:
     def known(self, state: Reading) -> jax.Array:
         """Steps that the shortest way takes from here."""
         at_first, at_second = self._place(state)
-        if self.interface == "gui":
-            turns = (self._index_page(state) - state.turned) % -(-self.entities // SHELF)
+        if self.interface == GUI:
+            turns = (state.asked[0] // SHELF - state.turned) % self._index_pages
             start = jnp.where(state.opened == NOTHING, 3 + turns, 4 + turns)
         else:
             start = jnp.int32(3)
@@ -241,9 +234,6 @@ class Encyclopedia:
         """Whether the page of the question's entity is there, and whether the next one is, by what the screen says."""
         at_first = state.opened == state.asked[0]
         return at_first, ~at_first & (state.before == state.asked[0]) & (state.opened != NOTHING)
-
-    def _index_page(self, state: Reading) -> jax.Array:
-        return state.asked[0] // SHELF
 
     def expert(self, state: Reading, key: jax.Array, skill: jax.Array) -> Plan:
         """Names the entity that it looks at or for, the cell of what it needs there, and where a link leads."""
@@ -255,11 +245,11 @@ class Encyclopedia:
         following = jnp.where(reads, state.links[state.opened, relation], entity)
         tiles = jnp.where(state.opened == NOTHING, self._board(state)[2:5], NOTHING) == 1 + entity
         tile = jnp.where(tiles.any(), 2 * SIDE + jnp.argmax(tiles), BUTTON[0] * SIDE + BUTTON[1])
-        link = (2 + jnp.argmax(state.cards == state.opened)) * SIDE + 1 + relation
+        link = 2 * SIDE + 1 + relation
         cell = jnp.where(reads, link, tile)
         clicks, search = len(self.choices), self.entities + following
         # Of both interfaces something of the level decides that does not change.
-        by_clicks = jnp.asarray({"gui": True, "sdk": False, "both": state.links[0, 0] % 2 == 0}[self.interface])
+        by_clicks = jnp.asarray({GUI: True, SDK: False, BOTH: state.links[0, 0] % 2 == 0}[self.interface])
         best = jnp.where(at_second, following, jnp.where(by_clicks, clicks + cell, search))
         # A mistake is any call: an answer one time in eight, so that most wrong ways go on.
         answers = jnp.arange(len(self.calls)) < self.entities
@@ -279,7 +269,7 @@ class Encyclopedia:
     def _shown(self, state: Reading) -> jax.Array:
         """bool [calls]: a click on something, and all that is no click."""
         everything = jnp.ones(len(self.choices), bool)
-        if self.interface == "sdk":
+        if self.interface == SDK:
             return everything
         board = self._board(state)
         return jnp.concatenate([everything, ((board > 0) & (jnp.arange(SIDE)[:, None] > 0)).ravel()])
