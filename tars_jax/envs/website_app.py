@@ -95,6 +95,7 @@ class WebsiteAppEnvironment:
         self._task: WebsiteTask | None = None
         self._before: Tables = {}
         self._begun = _today()
+        self._by = interface  # through which the reference player shows the task
         self._left: list[Action] = []  # of the task's recorded solution, as it is shown
         self._whole = True
 
@@ -136,7 +137,8 @@ class WebsiteAppEnvironment:
             websites.discard()
             raise
         wrong = asked.wrong(self._before, self._before, None)
-        self._left = list(map(on_grid, solution_of(asked, self._interface)))
+        self._by, solution = shown_by(asked, self._interface)
+        self._left = list(map(on_grid, solution))
         self._whole = True
         return await self._observed("" if self._screen else introduction(site, first_page), wrong)
 
@@ -196,13 +198,15 @@ class WebsiteAppEnvironment:
         site, task = self._sites[self._task.site], self._task
         info: dict[str, Any] = {
             "task": task.id, "site": task.site, "wrong": wrong, "solution": list(map(call_of, self._left)),
+            "by": self._by,
         }  # fmt: skip
+        if form := task.about.get("form"):
+            info |= {"form": form, "start": task.start or site.first_page}
         if self._screen is None:
             return Observation(text=text, info={"state": info})
         png, pixels, more = await self._screen.shown()
         info["url"] = self._screen.seen.data["url"]
-        if form := task.about.get("form"):
-            info |= {"form": form, "start": task.start or site.first_page}
+        if form:
             info["controls"] = await self._screen.page.page.evaluate(CONTROLS)
         words = "\n".join(filter(None, (text, more)))
         if self._shown is None:
@@ -235,13 +239,21 @@ def drawn(tasks: Sequence[WebsiteTask], seed: int) -> WebsiteTask:
     return random.Random(f"website_app {seed}").choice(side or tasks)
 
 
+def shown_by(task: WebsiteTask, interface: str) -> tuple[str, list[Action]]:
+    """Through which interface a task is shown where a policy has `interface`, and the recorded actions, [] where there
+    are none; of both by the task's id, where it can be shown by both."""
+    every = {GUI: solution_of(task, GUI), SDK: solution_of(task, SDK)}
+    ways = [by for by in (GUI, SDK) if interface in (by, BOTH) and (every[by] or "form" in task.about)]
+    by = random.Random(task.id).choice(ways) if ways else interface
+    return by, every.get(by, [])
+
+
 def solution_of(task: WebsiteTask, interface: str = GUI) -> list[Action]:
-    """The recorded actions that solve it, as `about` has them: `solution` in the browser, `requests` to the site; where
-    there are both, by the task's id. None: []. Raises InputError for what is no action."""
-    known = [name for name, by in (("solution", SDK), ("requests", GUI)) if by != interface and task.about.get(name)]
+    """The recorded actions that solve it, as `about` has them: `solution` in the browser, `requests` to the site. None:
+    []. Raises InputError for what is no action."""
     found: list[Action] = []
-    for call in task.about[random.Random(task.id).choice(known)] if known else ():
-        response = parse_response(f"Action: {call}", space=SPACES[BOTH])
+    for call in task.about.get("requests" if interface == SDK else "solution", ()):
+        response = parse_response(f"Action: {call}", space=SPACES[interface])
         if not isinstance(response, Response):
             raise InputError(
                 f"solution of task {task.id!r} must be actions or requests; got {call!r}: {response.message}"

@@ -5,7 +5,9 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlencode
 
+from tars_jax.envs.interfaces import SDK
 from tars_jax.tasks.games.moves import Move
 
 # The controls that are in view and have a name, with their centers on the 0..1000 grid. No policy sees it.
@@ -20,12 +22,13 @@ LONG_THOUGHTS = 0.5  # the share that names all boxes which are not as they shou
 
 
 def reference_move(state: Mapping[str, Any], rng: random.Random, skill: float = 1.0) -> Move:
-    """Of a task with a form, its form's; else the next call of its recorded solution, and without one it gives up.
+    """Of a task with a form, its form's, through the interface that `state["by"]` names; else the next call of its
+    recorded solution, and without one it gives up.
 
     A careless player waits between the calls of a recorded solution.
     """
     if state.get("form"):
-        return form_move(state, rng, skill)
+        return form_request(state, rng, skill) if state["by"] == SDK else form_move(state, rng, skill)
     if not state["solution"]:
         return Move("There is no more to do.", "finished", {"content": ""})
     if rng.random() >= skill:
@@ -51,3 +54,15 @@ def form_move(state: Mapping[str, Any], rng: random.Random, skill: float = 1.0) 
     if wrong and rng.random() < LONG_THOUGHTS:
         thought = f"{', '.join(words[name] for name in wrong)} to {thought}"
     return Move(thought, "click", {"point": tuple(at[chosen]["point"])})
+
+
+def form_request(state: Mapping[str, Any], rng: random.Random, skill: float = 1.0) -> Move:
+    """The whole form in one request; where it errs, with any of the boxes ticked. `state["form"]` has `hidden`, too:
+    what else the form sends, as it is for everybody."""
+    form = state["form"]
+    errs = rng.random() >= skill
+    ticked = [name for name, _, asked in form["boxes"] if (rng.random() < 0.5 if errs else asked)]
+    words = [word for name, word, _ in form["boxes"] if name in ticked]
+    fields = {**form["hidden"], form["button"][0]: "1", **dict.fromkeys(ticked, "1")}
+    sent = {"method": "POST", "path": state["start"], "body": urlencode(fields)}
+    return Move(", ".join(words) or "none", "request", {**sent, "content_type": "application/x-www-form-urlencoded"})

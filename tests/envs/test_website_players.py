@@ -7,14 +7,18 @@ from typing import Any
 
 from tars_jax.envs.website_players import reference_move
 
-FORM = {"boxes": [["a", "apple", True], ["b", "bread", False], ["c", "cake", True]], "button": ["send", "done"]}
+FORM = {
+    "boxes": [["a", "apple", True], ["b", "bread", False], ["c", "cake", True]],
+    "button": ["send", "done"],
+    "hidden": {"key": "x y"},
+}
 POINTS = {"send": [90, 50], "a": [10, 100], "b": [10, 200], "c": [10, 300]}
 
 
 def state(ticked: str, **more: Any) -> dict[str, Any]:
     controls = [{"name": name, "checked": name in ticked, "point": point} for name, point in POINTS.items()]
     controls.append({"name": "send", "checked": False, "point": [90, 900]})  # the same button, below
-    return {"form": FORM, "controls": controls, "start": "/form", "solution": [], **more}
+    return {"form": FORM, "controls": controls, "start": "/form", "solution": [], "by": "gui", **more}
 
 
 def moves(ticked: str, skill: float) -> list[tuple[str, Any]]:
@@ -41,6 +45,15 @@ def test_a_careless_player_says_what_it_does_and_does_anything() -> None:
 def test_where_the_form_is_not_in_view_it_is_opened() -> None:
     move = reference_move({**state(""), "controls": []}, random.Random(0), 1.0)
     assert (move.function, move.parameters) == ("navigate", {"content": "/form"})
+
+
+def test_without_a_page_the_form_is_one_request() -> None:
+    move = reference_move({**state(""), "by": "sdk"}, random.Random(0), 1.0)
+    assert (move.thought, move.function) == ("apple, cake", "request")
+    assert (move.parameters["method"], move.parameters["path"]) == ("POST", "/form")
+    assert move.parameters["body"] == "key=x+y&send=1&a=1&c=1"
+    careless = {reference_move({**state(""), "by": "sdk"}, random.Random(n), 0.0).thought for n in range(200)}
+    assert len(careless) == 8 and {"none", "apple, bread, cake"} < careless
 
 
 def test_without_a_form_the_recorded_calls_are_made() -> None:

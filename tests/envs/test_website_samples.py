@@ -14,7 +14,7 @@ from tars_jax.agent.actions import Drag, Point, Type
 from tars_jax.agent.calls import action_from_call
 from tars_jax.agent.grammar_text import format_call
 from tars_jax.environment import Task
-from tars_jax.envs.website_app import SPACES, WebsiteAppEnvironment, chosen, on_grid, solution_of
+from tars_jax.envs.website_app import WebsiteAppEnvironment, chosen, on_grid, solution_of
 from tars_jax.tasks.websites.catalog import OURS, load_website
 from tars_jax.tasks.websites.installation import FOLDER_VARIABLE, is_installed
 from tars_jax.tasks.websites.samples import FILE
@@ -31,6 +31,7 @@ def test_samples_are_tasks_of_the_declared_sites() -> None:
         assert task.site in OURS and task.version == site.version
         assert {*task.effect.readers} <= {*site.readers}
         assert 0 < len(solution) <= task.max_steps
+        assert len(solution_of(task, "sdk")) <= task.max_steps
         # What is asked for is in the words of the task; how it is done is not.
         assert not any(sign in task.instruction for sign in ("/", "navigate", "http"))
 
@@ -71,23 +72,31 @@ def test_a_recorded_solution_is_shown_in_whole_numbers() -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, or another kind of isolation")
 @pytest.mark.parametrize(
-    "task", [pytest.param(each, id=each.id, marks=[] if each.id in IN_CI else pytest.mark.full) for each in TASKS]
+    ("task", "interface"),
+    [
+        pytest.param(each, interface, id=f"{each.id}-{interface}", marks=[] if each.id in IN_CI else pytest.mark.full)
+        for each in TASKS
+        for interface in ("gui", "sdk")
+        if solution_of(each, interface)
+    ],
 )
-def test_the_recorded_solution_solves_it(task: WebsiteTask) -> None:
+def test_the_recorded_solution_solves_it(task: WebsiteTask, interface: str) -> None:
     if not is_installed(load_website(task.site)):
         pytest.skip(f"{task.site} is not installed: ./launch/websites.sh {task.site}")
 
     async def play() -> None:
-        environment = WebsiteAppEnvironment(task=task.id, size=(640, 480))
+        environment = WebsiteAppEnvironment(task=task.id, size=(640, 480), interface=interface)
         try:
             seen = await environment.reset(Task("x", "website_app", 1, {}, task.max_steps))
             for _ in range(task.max_steps):
                 move = environment.reference_player(seen.info["state"], random.Random(0))
-                turn = await environment.step([action_from_call(move.function, move.parameters, space=SPACES["gui"])])
-                seen = turn.observation
+                call = action_from_call(move.function, move.parameters, space=environment.action_space)
+                turn = await environment.step([call])
+                shown, seen = seen.text, turn.observation
                 if turn.terminated:
                     break
             assert turn.success and turn.reward == 1, seen.info["state"]
+            assert interface == "gui" or (task.answer or "") in shown, shown
         finally:
             await environment.close()
 

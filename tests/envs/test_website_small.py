@@ -70,3 +70,24 @@ def test_the_boxes_of_one_episode_are_its_own_and_only_what_was_asked_for_is_rew
             await other.close()
 
     asyncio.run(play())
+
+
+@pytest.mark.parametrize("interface", ["sdk", "both"])
+def test_the_form_is_shown_by_a_request_where_there_is_no_page_or_by_choice(interface: str) -> None:
+    """Of 240 tasks with both interfaces about half are shown by a request; TASK is."""
+
+    async def play() -> None:
+        played = WebsiteAppEnvironment(task=TASK, interface=interface, **OPTIONS)
+        try:
+            seen = await played.reset(Task("x", "website_app", 1, {}, 6))
+            assert seen.info["state"]["by"] == "sdk"
+            careless = random.Random(1)
+            move = played.reference_player(seen.info["state"], careless, 0.0)
+            turn = await played.step([action_from_call(move.function, move.parameters, space=played.action_space)])
+            assert turn.observation.text.startswith("200\n") and not turn.success
+            (turn,) = await solve(played, dict(turn.observation.info["state"]))  # all boxes at once
+            assert turn.reward == 1 and turn.success
+        finally:
+            await played.close()
+
+    asyncio.run(play())

@@ -22,6 +22,8 @@ BOXES = (
     ("ttb", "timeline-truncate-at-blank", "first"),
     ("thnl", "timeline-hard-newlines", "break"),
 )
+# What else the form sends: a key, the same for every visitor from the site's own machine, and a box that stays ticked.
+HIDDEN = {"csrf": "localhost", "utc": "1"}
 MAX_STEPS = 6  # four boxes and the button take five at most
 
 
@@ -49,7 +51,7 @@ def _task(first: tuple[bool, ...], last: tuple[bool, ...]) -> WebsiteTask:
         start=PAGE,
         max_steps=MAX_STEPS,
         sent_first=(_sent((True,) * len(BOXES)), _sent(first)),  # a box that was never ticked is no row of the settings
-        about={"by": "family", "form": {"boxes": boxes, "button": ["submit", "apply"]}},
+        about={"by": "family", "form": {"boxes": boxes, "button": ["submit", "apply"], "hidden": HIDDEN}},
     )
 
 
