@@ -1,12 +1,14 @@
-"""Specialists of two interfaces or environments, their interpolation, and an agent of both, at equal cost in episodes.
+"""Specialists of several environments or interfaces, their merges, and an agent of all, at equal cost in episodes.
 
 Command:  ./launch/local.sh merge_hybrid --config.environment=NAME --config.environment_options=JSON
-          --config.mixture.weights=1,1 [--config.seed=SEED]
+          --config.mixture.weights=1,1 [--config.composites=1+2] [--config.seed=SEED]
+          ./launch/local.sh merge_hybrid --config=verticals [--config.seed=SEED]
 
-Parts as `train` has them (docs/rl.md). A specialist makes `ppo.updates` updates of `ppo.min_batch` episodes, the hybrid
-as many as all specialists together, so that a merge and the hybrid have cost the same. What is printed is success on
-held-out tasks of each part, of the start, the specialists, the merges and the hybrid, and what the latter two are
-against the specialist of each part. No figures of it have been measured yet.
+Parts as `train` has them (docs/rl.md). All agents begin with one policy, from the demonstrations of all parts. A
+specialist makes `ppo.updates` updates of `ppo.min_batch` episodes, the hybrid as many as all specialists together, so
+that a merge and the hybrid have cost the same. What is printed is success on held-out tasks of each part, and of each
+composite, one episode that needs several of them; and for each part whether a merge and the hybrid are almost
+comparable to its specialist. No figures of it have been measured yet.
 """
 
 import ml_collections
@@ -17,5 +19,9 @@ from configs import train
 def get_config() -> ml_collections.ConfigDict:
     config = train.get_config()
     del config.server
-    config.merges = (0.5,)  # weights of the first part's specialist; the others share the rest
+    # Weights of the specialists, in the parts' order, such as 2:1:1; each is a merge. Empty: one, of equal weights.
+    config.merges = ()
+    config.hybrid = True  # beside the merges an agent that trains on all parts
+    config.composites = ()  # tasks that need several parts in one episode, by their numbers, such as 1+2
+    config.tolerance = 0.1  # what is at most so far below a specialist's success is almost comparable to it
     return config

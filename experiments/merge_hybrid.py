@@ -2,10 +2,10 @@
 
 1. start: a policy from the demonstrations of all parts, where these have reference players;
 2. a specialist of each part: the start, trained on by PPO on that part alone, `ppo.updates` updates;
-3. merges of the specialists (equation 5 of the UI-TARS-2 report);
-4. hybrid: the start, trained on by PPO on batches that hold all parts by their weights, for as many updates of as many
-   episodes as all specialists together;
-5. each of them on the same held-out tasks of every part; then result.json.
+3. merges of the specialists (equation 5 of the UI-TARS-2 report, section 2.6);
+4. by choice the hybrid: the start, trained on by PPO on batches that hold all parts by their weights, for as many
+   updates of as many episodes as all specialists together;
+5. each of them on the same held-out tasks of every part, and on tasks that need several; then result.json.
 
 Every stage goes on where a killed run stopped.
 """
@@ -16,7 +16,7 @@ from typing import Any
 
 from tars_jax.pipelines.interpolation import compare_with_hybrid
 from tars_jax.pipelines.rules import JOB_RULES, MIXTURE_RULES, check
-from tars_jax.rules import Rule, at_least, each, one_of
+from tars_jax.rules import Rule, at_least, between, one_of
 from tars_jax.training.run_directory import RunDirectory
 
 RULES = (
@@ -28,7 +28,7 @@ RULES = (
             lambda values: len(values) > 1 and MIXTURE_RULES["mixture.weights"].accepts(values),
             "a number above 0 for each of two parts or more",
         ),
-        "merges": each(Rule(lambda weight: 0 < weight < 1, "a weight of the first specialist between 0 and 1")),
+        "tolerance": between(0, 1),
         "task.max_steps": at_least(1),
         "demonstrations.episodes": at_least(0),
         "agent.thought": one_of("optional", "required", "never"),

@@ -32,6 +32,13 @@ def against_specialists(successes: Successes, agents: Sequence[str]) -> dict[str
     }
 
 
+def comparable(over: Estimate, tolerance: float) -> str:
+    """Whether a difference to a specialist's success is at most `tolerance` below 0: yes, no, or undecided."""
+    if over.low >= -tolerance:
+        return "yes"
+    return "no" if over.high < -tolerance else "undecided"
+
+
 def sentences(over: Mapping[str, Mapping[str, Estimate]], of: str) -> list[str]:
     """What `against_specialists` found, one for each agent; `of`: what a kind is called."""
     return [

@@ -48,12 +48,17 @@ class Choice:
     reason: str
 
 
-def choose(config: Any, run: RunDirectory) -> tuple[Any, list[TaskShape] | None]:
-    """As `chosen`, said on stdout; a run that is resumed has the values with which it began."""
+def choose(
+    config: Any, run: RunDirectory, played: Callable[[Any], Any] = lambda config: config
+) -> tuple[Any, list[TaskShape] | None]:
+    """As `chosen`, said on stdout; a run that is resumed has the values with which it began.
+
+    `played`: of a config, that of all tasks that will be played, where others are than those that are trained on.
+    """
     stored = flatten(run.config)
     unset = _unset(config)
     config = filled(config, {field: stored[field] for field in unset if stored.get(field) is not None})
-    found, shapes = chosen(config)
+    found, shapes = chosen(played(config))
     values = processes.gather({choice.field: choice.value for choice in found})[0]  # a clock may have its part in them
     for choice in found:
         print(f"train: config.{choice.field}={values[choice.field]}: {choice.reason}", flush=True)

@@ -1,15 +1,19 @@
-"""Specialists of a mixture's parts, their merges, and one agent of all parts that has cost as many episodes."""
+"""Specialists of a mixture's parts, their merges, and one agent of all parts that has cost as many episodes; on each
+part, and on tasks that need several parts in one episode."""
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tars_jax.evaluation.specialists import against_specialists, mean_success, sentences, table_lines
+from tars_jax import InputError
+from tars_jax.envs.composite import NAME as COMPOSITE
+from tars_jax.evaluation.specialists import against_specialists, comparable, mean_success, sentences, table_lines
 from tars_jax.pipelines.defaults import choose
-from tars_jax.pipelines.environments import EnvironmentTasks, written_parts
+from tars_jax.pipelines.environments import ADDRESSEE, EnvironmentTasks, written_parts
 from tars_jax.pipelines.probing import TaskShape
 from tars_jax.pipelines.rules import ppo_config
 from tars_jax.pipelines.run_context import RunContext, RunSpec
@@ -37,23 +41,79 @@ def part_configs(config: Any) -> dict[str, Any]:
     return found
 
 
+def composite_configs(config: Any) -> dict[str, Any]:
+    """For each of `config.composites`, by its name, the config of its tasks. Raises InputError for one that is none."""
+    written, names = written_parts(config), list(part_configs(config))
+    found = {}
+    for text in config.composites:
+        numbers = _numbers(text, "+")
+        if len(numbers) < 2 or not all(number in range(1, len(names) + 1) for number in numbers):
+            raise InputError(f"composites must be numbers of parts, 1 to {len(names)}, such as 1+2; got {text!r}")
+        chosen = [written[int(number) - 1] for number in numbers]
+        parts = [{"environment": environment, "options": options} for environment, options in chosen]
+        found["+".join(names[int(number) - 1] for number in numbers)] = own = config.copy_and_resolve_references()
+        with own.unlocked():
+            own.environment, own.environment_options = COMPOSITE, json.dumps({"parts": parts})
+            own.mixture.weights = ()
+    return found
+
+
+def merge_weights_of(config: Any, parts: int) -> dict[str, tuple[float, ...]]:
+    """The weights of each merge, by its name. Raises InputError for what is none."""
+    found = {}
+    for text in config.merges or (":".join("1" * parts),):
+        ratio = _numbers(text, ":")
+        if len(ratio) != parts or min(ratio) < 0 or not sum(ratio) > 0:
+            words = f"{parts} weights of 0 or more, such as {':'.join('1' * parts)}"
+            raise InputError(f"merges must be {words}; got {text!r}")
+        found["merged_" + str(text).replace(":", "_")] = tuple(weight / sum(ratio) for weight in ratio)
+    return found
+
+
+def _numbers(written: str | float, mark: str) -> list[float]:
+    """Those between the marks, of which a number alone has none; [] where one of them is no finite number."""
+    try:
+        found = [float(each) for each in str(written).split(mark)]
+    except ValueError:
+        return []
+    return found if all(map(math.isfinite, found)) else []
+
+
+def _with_composites(config: Any) -> Any:
+    """The config of an agent that plays all parts and all composites: what its windows must hold."""
+    composites = composite_configs(config).values()
+    if not composites:
+        return config
+    whole = config.copy_and_resolve_references()
+    kinds = [{**options, ADDRESSEE: environment} for environment, options in written_parts(config)]
+    kinds += [{**json.loads(own.environment_options), ADDRESSEE: COMPOSITE} for own in composites]
+    with whole.unlocked():
+        whole.environment = f"{config.environment},{COMPOSITE}"
+        whole.environment_options = json.dumps(kinds)
+        whole.mixture.weights = (*config.mixture.weights, *[min(config.mixture.weights)] * len(composites))
+    return whole
+
+
 def compare_with_hybrid(config: Any, run: RunDirectory) -> None:
     """RUN/agents holds a run for each agent that is trained, RUN/merged_W the merges, RUN/result.json the table."""
-    config, shapes = choose(config, run)
-    spec = RunSpec(config, shapes)
+    ratios = merge_weights_of(config, len(part_configs(config)))
+    composite_configs(config)  # what it cannot have is said before anything is played
+    config, shapes = choose(config, run, _with_composites)
+    shapes = RunSpec(_with_composites(config), shapes).shapes
     alone = part_configs(config)
-    hybrid = config.copy_and_resolve_references()
-    hybrid.ppo.updates = len(alone) * config.ppo.updates
-    start = _start(config, run, spec.shapes)
-    agents = {START: start}
-    for name, its in {**alone, HYBRID: hybrid}.items():
-        agents[name] = _trained(its, run, name, start, spec.shapes)
-    for weight in config.merges:
-        agents[f"merged_{weight:g}"] = _merged(run, [agents[name] for name in alone], weight)
-    with RunContext(config, run, shapes=spec.shapes) as context:
-        tasks = {part: EnvironmentTasks(its) for part, its in alone.items()}
+    agents = {START: _start(config, run, shapes)}
+    for name, its in alone.items():
+        agents[name] = _trained(its, run, name, agents[START], shapes)
+    for name, ratio in ratios.items():
+        agents[name] = _merged(run, [agents[part] for part in alone], name, ratio)
+    if config.hybrid:
+        hybrid = config.copy_and_resolve_references()
+        hybrid.ppo.updates = len(alone) * config.ppo.updates
+        agents[HYBRID] = _trained(hybrid, run, HYBRID, agents[START], shapes)
+    with RunContext(config, run, shapes=shapes) as context:
+        tasks = {name: EnvironmentTasks(its) for name, its in {**alone, **composite_configs(config)}.items()}
         successes = {
-            agent: {part: _success(context, agent, weights, part, tasks[part]) for part in alone}
+            agent: {name: _success(context, agent, weights, name, own) for name, own in tasks.items()}
             for agent, weights in agents.items()
         }
     _finish(config, run, successes, list(alone))
@@ -84,12 +144,10 @@ def _trained(config: Any, run: RunDirectory, name: str, start: Path, shapes: Seq
         return own.path / "policy"
 
 
-def _merged(run: RunDirectory, specialists: list[Path], weight: float) -> Path:
-    """`weight` of the first, the others alike."""
-    output = run.path / f"merged_{weight:g}"
+def _merged(run: RunDirectory, specialists: list[Path], name: str, weights: Sequence[float]) -> Path:
+    output = run.path / name
     if not output.exists():
-        others = len(specialists) - 1
-        merge_checkpoints(specialists, output, (weight, *([(1 - weight) / others] * others)))
+        merge_checkpoints(specialists, output, weights)
     return output
 
 
@@ -109,15 +167,25 @@ def _finish(
 ) -> None:
     """The table, on the terminal and in result.json, with the episodes that each agent was trained on by PPO."""
     compared = [agent for agent in successes if agent not in (START, *parts)]
-    over = against_specialists(successes, compared)
+    of_parts = {agent: {part: scores[part] for part in parts} for agent, scores in successes.items()}
+    over = against_specialists(of_parts, compared)
+    verdicts = {
+        agent: {part: comparable(each, config.tolerance) for part, each in found.items()}
+        for agent, found in over.items()
+    }
     print("\n".join([*table_lines(successes), *sentences(over, "part")]))
+    for agent, found in verdicts.items():
+        said = ", ".join(f"{verdict} on {part}" for part, verdict in found.items())
+        print(f"{agent} is almost comparable (at most {config.tolerance:.0%} below): {said}")
     of_one = config.ppo.updates * config.ppo.min_batch
     result = {
         "successes": successes,
-        "mean": {agent: mean_success(scores) for agent, scores in successes.items()},
+        "mean": {agent: mean_success(scores) for agent, scores in of_parts.items()},
         "against_specialist": {
             agent: {part: each._asdict() for part, each in found.items()} for agent, found in over.items()
         },
+        "tolerance": config.tolerance,
+        "almost_comparable": verdicts,
         "ppo_episodes": {
             agent: 0 if agent == START else of_one if agent in parts else len(parts) * of_one for agent in successes
         },
