@@ -16,13 +16,14 @@ end yet: it takes some hours on two cores.
 """
 
 import json
+from typing import Any
 
 import ml_collections
 
 from configs import merge_hybrid, website_small
 
 BROWSING = "tars_jax.envs.examples.small_encyclopedia:SmallEncyclopedia"
-OPTIONS = [
+OPTIONS: list[dict[str, Any]] = [
     {"environment": BROWSING},
     {"environment": "website_app", **website_small.OPTIONS},
     {"environment": "maze_path_of_light", "distance": (1, 4)},
@@ -32,7 +33,7 @@ OPTIONS = [
 
 def get_config() -> ml_collections.ConfigDict:
     config = merge_hybrid.get_config()
-    config.environment = ",".join(str(each["environment"]) for each in OPTIONS)
+    config.environment = ",".join(each["environment"] for each in OPTIONS)
     config.environment_options = json.dumps(OPTIONS)
     config.mixture.weights = (1.0,) * len(OPTIONS)
     config.hybrid = False

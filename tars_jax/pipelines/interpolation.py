@@ -98,8 +98,8 @@ def compare_with_hybrid(config: Any, run: RunDirectory) -> None:
     """RUN/agents holds a run for each agent that is trained, RUN/merged_W the merges, RUN/result.json the table."""
     ratios = merge_weights_of(config, len(part_configs(config)))
     composite_configs(config)  # what it cannot have is said before anything is played
-    config, shapes = choose(config, run, _with_composites)
-    shapes = RunSpec(_with_composites(config), shapes).shapes
+    config, seen = choose(config, run, _with_composites)
+    shapes = RunSpec(_with_composites(config), seen).shapes
     alone = part_configs(config)
     agents = {START: _start(config, run, shapes)}
     for name, its in alone.items():
