@@ -18,7 +18,7 @@ def get_config() -> ml_collections.ConfigDict:
     config = scoreboard.get_config()
     del config.trends, config.learning_rates, config.tuning_seeds
     config.game = "checklist"  # one of `games`
-    # What is changed, each by itself: field=value, several joined by a space.
+    # What is changed, each by itself: field=value, several joined by a space; recipe=NAME: all that it sets.
     config.switches = (
         "ppo.advantages=turn",
         "ppo.advantages=group ppo.group_size=8",
@@ -43,5 +43,6 @@ def get_config() -> ml_collections.ConfigDict:
         "ppo.lag=4",
         "ppo.lag=4 ppo.max_importance=1000.0",
         "ppo.lag=4 ppo.decoupled=False",
+        "recipe=report",
     )
     return config

@@ -54,9 +54,10 @@ def get_config() -> ml_collections.ConfigDict:
     # any number of seeds.
     config.seeds_by = "map"
     config.run = ""  # run directory; empty: a new one under runs/
+    base = quickstart.get_config()
+    config.recipe = base.recipe
     config.loggers = ()
-    base = quickstart.get_config().model
-    config.model = ml_collections.ConfigDict({"preset": "pico", "dtype": "", "execution": base.execution})
+    config.model = ml_collections.ConfigDict({"preset": "pico", "dtype": "", "execution": base.model.execution})
     config.model.execution.head_chunk = 20  # an answer: the vocabulary head then sees one piece of each window
     config.game = ml_collections.ConfigDict(
         {

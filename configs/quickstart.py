@@ -46,6 +46,8 @@ def get_config() -> ml_collections.ConfigDict:
     config = ml_collections.ConfigDict()
     config.seed = 0  # of weights, levels and sampling
     config.run = ""  # run directory; empty: a new one under runs/
+    # A paper's values where no flag says otherwise: report, UI-TARS-2's (docs/rl.md); empty: ours.
+    config.recipe = ""
     config.loggers = ()  # wandb, mlflow: metrics go there, too, offline in the run directory; extras of these names
     config.model = ml_collections.ConfigDict(
         {

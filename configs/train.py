@@ -81,6 +81,7 @@ def get_config() -> ml_collections.ConfigDict:
     config = ml_collections.ConfigDict()
     config.seed = 0  # of weights, tasks and sampling
     config.run = ""  # run directory; empty: a new one under runs/
+    config.recipe = base.recipe
     config.environment = ""  # which one is to be learned, or which ones, separated by commas
     # Its options as JSON; a list is several kinds. Of several environments `environment` among options says whose.
     config.environment_options = "{}"

@@ -14,8 +14,10 @@ from configs import chain, quickstart
 
 
 def get_config() -> ml_collections.ConfigDict:
+    base = quickstart.get_config()
     config = chain.farther()
-    config.value = quickstart.get_config().value
+    config.recipe = base.recipe
+    config.value = base.value
     config.value.episodes = 500
     config.value.max_updates = 120
     config.value.evaluate_every = 10

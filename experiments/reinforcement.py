@@ -18,7 +18,7 @@ from tars_jax.training.run_directory import RunDirectory
 PROCESSES = "many"
 EXTENSIONS = PPO_EXTENSIONS
 RULES = (
-    rules_of("ppo")
+    rules_of("recipe", "ppo")
     | CURRICULUM_RULES
     | {
         "model.preset": WEIGHTS,

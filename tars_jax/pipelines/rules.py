@@ -10,6 +10,7 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.agent.grammar import FORMS
 from tars_jax.inference import EngineConfig
+from tars_jax.pipelines.recipes import RECIPE_RULE
 from tars_jax.pipelines.starts import FROM_NANO
 from tars_jax.rollout.pool_config import PoolConfig, check_groups
 from tars_jax.rules import Rule, at_least, between, one_of, zero_or
@@ -41,6 +42,7 @@ def section_rules(section: str, fields: Iterable[str], rules: Mapping[str, Rule]
 
 # Of the update, wherever episodes are played. A clip of 0 is off.
 UPDATE_RULES: dict[str, Rule] = {
+    "recipe": RECIPE_RULE,
     **section_rules("ppo", [name for name in PPOConfig.RULES if name != "value_weight"], PPOConfig.RULES),
     **{f"ppo.{name}": zero_or(PPOConfig.RULES[name]) for name in ("dual_clip", "value_clip")},
     "ppo.group_size": PoolConfig.RULES["group_size"],
