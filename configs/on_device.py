@@ -139,7 +139,9 @@ def get_config() -> ml_collections.ConfigDict:
             "router_aux_loss_weight": 0.01,  # of the routers' load
         }
     )
-    config.reward = ml_collections.ConfigDict({"format_penalty": 0.1, "length_penalty": 0.0})
+    config.reward = base.reward
+    del config.reward.scale
+    config.reward.length_penalty = 0.0
     config.verifier = ml_collections.ConfigDict({"false_positive": 0.0, "false_negative": 0.0})
     config.evaluation = ml_collections.ConfigDict({"episodes": 256})
     return config

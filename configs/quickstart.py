@@ -208,6 +208,10 @@ def get_config() -> ml_collections.ConfigDict:
             "scale": 1.0,  # of the environment's rewards; the penalties are taken from what that makes of them
             "format_penalty": 0.1,  # for an answer that cannot be read
             "length_penalty": 0.1,  # for the longest answer; it begins at three quarters of engine.max_new_tokens
+            "early_penalty": 0.0,  # for an end at once and without success; it shrinks until early_share
+            "early_share": 0.5,  # of the steps that an episode may have
+            "endless_penalty": 0.0,  # for an episode without success that its budget cut off
+            "fewer_steps_reward": 0.0,  # for a success, times the share of its steps that it did not need
         }
     )
     config.curriculum = ml_collections.ConfigDict(

@@ -40,6 +40,14 @@ def section_rules(section: str, fields: Iterable[str], rules: Mapping[str, Rule]
     return {f"{section}.{name}": rules[name] for name in fields}
 
 
+SHAPING = (
+    "format_penalty",
+    "length_penalty",
+    "early_penalty",
+    "early_share",
+    "endless_penalty",
+    "fewer_steps_reward",
+)
 # Of the update, wherever episodes are played. A clip of 0 is off.
 UPDATE_RULES: dict[str, Rule] = {
     "recipe": RECIPE_RULE,
@@ -47,7 +55,7 @@ UPDATE_RULES: dict[str, Rule] = {
     **{f"ppo.{name}": zero_or(PPOConfig.RULES[name]) for name in ("dual_clip", "value_clip")},
     "ppo.group_size": PoolConfig.RULES["group_size"],
     **{f"ppo.{name}": OptimizerConfig.RULES["learning_rate"] for name in ("learning_rate", "value_learning_rate")},
-    **section_rules("reward", ("format_penalty", "length_penalty"), RewardConfig.RULES),
+    **section_rules("reward", SHAPING, RewardConfig.RULES),
 }
 
 

@@ -23,7 +23,7 @@ from tars_jax.training.packing import Rows
 from tars_jax.training.placement import take_rows
 from tars_jax.training.ppo import PPOBatch, advantage_fn, return_fn
 from tars_jax.training.ppo_config import PPOConfig
-from tars_jax.training.rewards import RewardConfig
+from tars_jax.training.rewards import RewardConfig, ending_rewards
 from tars_jax.training.state import Metrics
 from tars_jax.training.value import ValueBatch
 
@@ -57,19 +57,29 @@ def judged(
 ) -> jax.Array:
     """The rewards [E, S] under a verifier that errs: at an episode's last step, 1 more where a failure is taken for a
     success (a share `false_positive` of them), 1 less where a success is overlooked."""
-    played = episodes.played
-    last = played & ~jnp.pad(played[:, 1:], ((0, 0), (0, 1)))
     chance = jax.random.uniform(key, episodes.succeeded.shape)
     wrong = jnp.where(episodes.succeeded, -1.0 * (chance < false_negative), 1.0 * (chance < false_positive))
-    return episodes.rewards + last * wrong[:, None]
+    return episodes.rewards + _last(episodes.played) * wrong[:, None]
 
 
 def shaped(episodes: Episodes, rewards: jax.Array, config: RewardConfig) -> jax.Array:
-    """Rewards [E, S] with the format and length penalties of `tars_jax.training.rewards`."""
+    """Verdicts [E, S] to rewards, as `tars_jax.training.rewards` shapes them."""
+    played = episodes.played
     lengths = episodes.action_mask.sum(-1)
     overlong = soft_overlong_penalty(lengths, config.max_length, config.length_cache)
     shaping = config.length_penalty * overlong - config.format_penalty * ~episodes.valid
-    return jnp.where(episodes.played, rewards + shaping, 0.0)
+    ending = ending_rewards(played.sum(1), played.shape[1], succeeded_by(rewards), episodes.ended, config)
+    return jnp.where(played, rewards + shaping, 0.0) + _last(played) * ending[:, None]
+
+
+def succeeded_by(verdicts: jax.Array) -> jax.Array:
+    """Whether verdicts [E, S] say that an episode was solved."""
+    return verdicts.sum(1) > 0
+
+
+def _last(played: jax.Array) -> jax.Array:
+    """bool [E, S]: the last step of each episode."""
+    return played & ~jnp.pad(played[:, 1:], ((0, 0), (0, 1)))
 
 
 def token_rewards(episodes: Episodes, rewards: jax.Array) -> jax.Array:
@@ -119,7 +129,7 @@ def ppo_batch(
     def by_row(of_tokens: jax.Array) -> jax.Array:
         return jnp.where(valid, of_tokens, 0.0).reshape(rows.action_mask.shape)
 
-    positive = jnp.broadcast_to((verdicts.sum(1) > 0)[:, None], valid.shape).reshape(rows.action_mask.shape)
+    positive = jnp.broadcast_to(succeeded_by(verdicts)[:, None], valid.shape).reshape(rows.action_mask.shape)
     lengths = jnp.maximum(valid.sum(1, keepdims=True), 1)
     weights = by_row(jnp.broadcast_to(1 / lengths, valid.shape)) if config.aggregation == "sequence" else None
     batch = PPOBatch(

@@ -47,6 +47,7 @@ def episodes() -> Episodes:
         calls=jnp.ones((2, 2), jnp.int32),
         known=jnp.zeros((2, 2), jnp.int32),
         succeeded=jnp.array([True, False]),
+        ended=jnp.array([True, False]),
     )
 
 
@@ -58,6 +59,17 @@ def test_rewards_by_hand(episodes: Episodes) -> None:
     by_token = np.zeros((2, 8))
     by_token[0, 2], by_token[0, 7], by_token[1, 1] = -0.25, 0.5, -0.1
     np.testing.assert_allclose(token_rewards(episodes, found), by_token)
+
+
+def test_how_an_episode_ends(episodes: Episodes) -> None:
+    """Two steps of two, solved, and one of two, which nothing has ended; then two that have."""
+    ending = {"early_penalty": 0.4, "early_share": 1.0, "endless_penalty": 0.2, "fewer_steps_reward": 3.0}
+    config = RewardConfig(format_penalty=0, length_penalty=0, **ending)
+    np.testing.assert_allclose(shaped(episodes, episodes.rewards, config), [[0, 1], [-0.2, 0]])
+    ended = episodes.replace(ended=jnp.array([True, True]))
+    np.testing.assert_allclose(shaped(ended, episodes.rewards, config), [[0, 1], [-0.4 / 2, 0]])
+    verdicts = jnp.array([[0.0, 0.0], [1.0, 0.0]])  # of a verifier that errs: it is what training believes
+    np.testing.assert_allclose(shaped(ended, verdicts, config), [[0, 0], [1 + 3 / 2, 0]])
 
 
 def test_a_verifier_errs_at_the_end(episodes: Episodes) -> None:
