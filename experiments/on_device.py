@@ -65,7 +65,16 @@ RULES = UPDATE_RULES | {
     "verifier.false_negative": between(0, 1),
     "evaluation.episodes": at_least(1),
 }
-SHOWN = ("success", "reward", "entropy", "think_tokens", "explained_variance", "loss", "heldout_explained_variance")
+SHOWN = (
+    "success",
+    "reward",
+    "entropy",
+    "think_tokens",
+    "explained_variance",
+    "value_correlation",
+    "loss",
+    "heldout_explained_variance",
+)
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:

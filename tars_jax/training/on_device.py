@@ -9,7 +9,7 @@ minibatches take the others first, and are as many as these fill.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import jax
@@ -104,13 +104,15 @@ def ppo_batch(
     reference_log_probs: jax.Array | None = None,
     proximal_log_probs: jax.Array | None = None,
     parts: np.ndarray | None = None,
+    part_names: Sequence[str] = (),
 ) -> tuple[PPOBatch, Metrics]:
     """Verdicts and shaped rewards [E, S] and values [R, T] to a batch for `policy_update`, and what it looks like.
 
     Which episodes succeeded the verdicts say alone, as everywhere; advantages come from the shaped rewards.
     Without `proximal_log_probs` [R, T] the policy that sampled is the proximal policy: nothing is stale, and nothing is
     scored a second time. `groups` [E] are equal for episodes of one level. Values are 0 where there is no value model.
-    `parts` [E]: the part of a mixture that each episode is of, known when this is traced.
+    `parts` [E]: the part of a mixture that each episode is of, known when this is traced; where `part_names` are given,
+    metrics of values have them before a slash, too.
     """
     rows, valid = rows_of(episodes), action_tokens(episodes)
     by_episode = values.reshape(valid.shape)
@@ -119,9 +121,10 @@ def ppo_batch(
     found = estimate(token_rewards(episodes, rewards), by_episode, valid, _steps(episodes), groups, parts)
     metrics = {"advantage_std": found.deviation}
     if config.uses_values:
-        returns = jnp.broadcast_to(jax.vmap(_to_go)(rewards)[..., None], episodes.action_mask.shape)
-        metrics["explained_variance"] = explained_variance(found.returns, by_episode, valid)
-        metrics["value_correlation"] = correlation(returns.reshape(valid.shape), by_episode, valid)
+        owned = {f"{name}/": valid & (parts == part)[:, None] for part, name in enumerate(part_names)}
+        for of, own in {"": valid, **owned}.items():
+            metrics[f"{of}explained_variance"] = explained_variance(found.returns, by_episode, own)
+            metrics[f"{of}value_correlation"] = correlation(found.returns, by_episode, own)
         metrics["value_mean"] = token_mean(by_episode, valid)
     else:
         metrics["informative_groups"] = informative(rewards, groups).mean()
@@ -163,11 +166,6 @@ def _steps(episodes: Episodes) -> jax.Array:
     """[E, S * T]: the step of each token."""
     numbers = jnp.arange(episodes.played.shape[1])[None, :, None]
     return jnp.broadcast_to(numbers, episodes.action_mask.shape).reshape(episodes.played.shape[0], -1)
-
-
-def _to_go(rewards: jax.Array) -> jax.Array:
-    """[S] from each step on."""
-    return jnp.cumsum(rewards[::-1])[::-1]
 
 
 def played_first(episodes: Episodes, key: jax.Array) -> tuple[jax.Array, jax.Array]:

@@ -92,6 +92,20 @@ def test_advantages_run_over_the_whole_episode(episodes: Episodes) -> None:
     assert float(metrics["value_correlation"]) == 0  # the values are all equal
 
 
+def test_values_are_held_against_returns_part_by_part(episodes: Episodes) -> None:
+    """Returns are 1 at the five tokens of the first episode and 0 at the other's one; or halved at each token."""
+    values = jnp.where(MASK, jnp.array([[[0.3], [0.5]], [[0.9], [0]]]), 99.0).reshape(4, 4)
+    of = episodes, episodes.rewards, episodes.rewards
+    parts = np.array([0, 1], np.int32)
+    _, metrics = ppo_batch(*of, values, PPOConfig(), jnp.arange(2), parts=parts, part_names=["gui", "sdk"])
+    expected = np.corrcoef([1, 1, 1, 1, 1, 0], [0.3, 0.3, 0.5, 0.5, 0.5, 0.9])[0, 1]
+    np.testing.assert_allclose(metrics["value_correlation"], expected, atol=1e-5)
+    assert expected < 0 and float(metrics["gui/value_correlation"]) == float(metrics["sdk/value_correlation"]) == 0
+    _, metrics = ppo_batch(*of, values, PPOConfig(gamma=0.5), jnp.arange(2), parts=parts, part_names=["gui", "sdk"])
+    own = np.corrcoef([1 / 16, 1 / 8, 1 / 4, 1 / 2, 1], [0.3, 0.3, 0.5, 0.5, 0.5])[0, 1]
+    np.testing.assert_allclose(metrics["gui/value_correlation"], own, atol=1e-5)
+
+
 def test_groups_are_compared_and_turns_are_one(episodes: Episodes) -> None:
     values = jnp.where(MASK, 0.2, 99.0).reshape(4, 4)
     grouped = PPOConfig(advantages="group", group_std=False, aggregation="sequence")
