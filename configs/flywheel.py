@@ -95,6 +95,7 @@ def get_config() -> ml_collections.ConfigDict:
     config.sft.updates = 150
     config.value = base.value
     config.value.episodes = 160
+    config.value.max_episodes = 480
     config.value.max_updates = 60
     config.ppo = base.ppo
     config.reward.scale, config.ppo.gamma, config.ppo.batch_steps = 1.0, 1.0, 0

@@ -58,7 +58,7 @@ def get_config() -> ml_collections.ConfigDict:
     config.supervised.updates = 1500
     config.value = base.value
     config.ppo = base.ppo
-    config.value.episodes, config.value.max_updates = 2000, 400
+    config.value.episodes, config.value.max_episodes, config.value.max_updates = 1000, 2000, 400
     config.ppo.updates = 40
     config.ppo.min_batch = 240
     return config

@@ -80,6 +80,7 @@ ADDED: Mapping[str, Any] = {
     "reward.early_share": 0.5,
     "reward.endless_penalty": 0.0,
     "reward.fewer_steps_reward": 0.0,
+    "value.max_episodes": 0,
     "server.address": "",
     "server.form": "sglang",
     "server.model": "",

@@ -105,6 +105,7 @@ JOB_RULES: dict[str, Rule] = {
     "supervised.updates": at_least(1),
     **imitation_rules("supervised"),
     "value.episodes": at_least(10),
+    "value.max_episodes": at_least(0),
     "value.max_updates": at_least(1),
     "value.evaluate_every": at_least(1),
     "value.patience": at_least(1),
