@@ -18,7 +18,7 @@ def get_config() -> ml_collections.ConfigDict:
     config = scoreboard.get_config()
     del config.trends, config.learning_rates, config.tuning_seeds
     config.game = "checklist"  # one of `games`
-    # What is changed, each by itself: field=value, several joined by a space.
+    # What is changed, each by itself: field=value, several joined by a space; recipe=NAME: all that it sets.
     config.switches = (
         "ppo.advantages=turn",
         "ppo.advantages=group ppo.group_size=8",
@@ -39,9 +39,13 @@ def get_config() -> ml_collections.ConfigDict:
         "ppo.positive_weight=0.1",
         "ppo.entropy_bonus=0.01",
         "reward.length_penalty=0.1",
+        "reward.early_penalty=0.1",
+        "reward.endless_penalty=0.1",
+        "reward.fewer_steps_reward=0.1",
         "ppo.router_aux_loss_weight=0.0",
         "ppo.lag=4",
         "ppo.lag=4 ppo.max_importance=1000.0",
         "ppo.lag=4 ppo.decoupled=False",
+        "recipe=report",
     )
     return config

@@ -33,6 +33,7 @@ def get_config() -> ml_collections.ConfigDict:
     config = ml_collections.ConfigDict()
     config.seed = 0  # of weights, tasks and sampling
     config.run = ""  # run directory; empty: a new one under runs/
+    config.recipe = base.recipe
     config.cycles = 3  # after the cold start; a finished run goes on when it is resumed with more
     config.control = "none"  # first_cycle: data of the cold start and cycle 1 alone; no_routing: all into both sets
     config.environment = "maze_path_of_light"  # which one is to be learned, or which ones, separated by commas
@@ -94,6 +95,7 @@ def get_config() -> ml_collections.ConfigDict:
     config.sft.updates = 150
     config.value = base.value
     config.value.episodes = 160
+    config.value.max_episodes = 480
     config.value.max_updates = 60
     config.ppo = base.ppo
     config.reward.scale, config.ppo.gamma, config.ppo.batch_steps = 1.0, 1.0, 0

@@ -32,6 +32,7 @@ def get_config() -> ml_collections.ConfigDict:
     config = ml_collections.ConfigDict()
     config.seed = 0
     config.run = ""  # run directory; empty: a new one under runs/
+    config.recipe = base.recipe
     config.games = ("maze_path_of_light", "infinity_loop", "game_2048", "tiles_master")
     config.levels = (1,)
     # What an update's batch is mixed of: a weight for each of `games`, of which a collection is one; empty: games take
@@ -57,7 +58,7 @@ def get_config() -> ml_collections.ConfigDict:
     config.supervised.updates = 1500
     config.value = base.value
     config.ppo = base.ppo
-    config.value.episodes, config.value.max_updates = 2000, 400
+    config.value.episodes, config.value.max_episodes, config.value.max_updates = 1000, 2000, 400
     config.ppo.updates = 40
     config.ppo.min_batch = 240
     return config

@@ -54,9 +54,10 @@ def get_config() -> ml_collections.ConfigDict:
     # any number of seeds.
     config.seeds_by = "map"
     config.run = ""  # run directory; empty: a new one under runs/
+    base = quickstart.get_config()
+    config.recipe = base.recipe
     config.loggers = ()
-    base = quickstart.get_config().model
-    config.model = ml_collections.ConfigDict({"preset": "pico", "dtype": "", "execution": base.execution})
+    config.model = ml_collections.ConfigDict({"preset": "pico", "dtype": "", "execution": base.model.execution})
     config.model.execution.head_chunk = 20  # an answer: the vocabulary head then sees one piece of each window
     config.game = ml_collections.ConfigDict(
         {
@@ -138,7 +139,9 @@ def get_config() -> ml_collections.ConfigDict:
             "router_aux_loss_weight": 0.01,  # of the routers' load
         }
     )
-    config.reward = ml_collections.ConfigDict({"format_penalty": 0.1, "length_penalty": 0.0})
+    config.reward = base.reward
+    del config.reward.scale
+    config.reward.length_penalty = 0.0
     config.verifier = ml_collections.ConfigDict({"false_positive": 0.0, "false_negative": 0.0})
     config.evaluation = ml_collections.ConfigDict({"episodes": 256})
     return config

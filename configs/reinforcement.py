@@ -16,6 +16,7 @@ from configs import chain, quickstart
 def get_config() -> ml_collections.ConfigDict:
     base = quickstart.get_config()
     config = chain.farther()
+    config.recipe = base.recipe
     config.value = ml_collections.ConfigDict(
         {"checkpoint": ""}  # RUN/value of a value_pretraining; nothing: a fresh head on the policy's trunk
     )

@@ -48,7 +48,7 @@ def get_config() -> ml_collections.ConfigDict:
     config.learning_rates = (2.5e-4, 5e-4, 1e-3)
     # The agent that is trained, smaller than that of configs/on_device.py; `games` says what differs from game to game.
     agent = on_device.get_config()
-    del agent.loggers
+    del agent.loggers, agent.recipe
     agent.seeds_by = "turns"  # a program is compiled once for the search's seeds and those that count
     agent.rollout.episodes = 64
     agent.supervised.update({"updates": 300, "episodes": 16, "batch_rows": 64})

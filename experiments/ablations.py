@@ -10,6 +10,7 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.pipelines.config import flatten, parse, require_known
+from tars_jax.pipelines.recipes import RECIPES, recipe_fields
 from tars_jax.pipelines.trends.bench import Bench, Settings
 from tars_jax.pipelines.trends.verdicts import Test, judge, late
 from tars_jax.rules import at_least
@@ -48,10 +49,14 @@ def run(config: Any, run_directory: RunDirectory) -> None:
 
 
 def settings_of(written: str, known: Settings) -> dict[str, Any]:
-    """`field=value field=value`, read as flags are; raises InputError for other fields and types."""
-    settings = {}
+    """`field=value field=value`, read as flags are, of which `recipe=NAME` stands for all that a recipe sets; raises
+    InputError for other fields and types."""
+    settings: dict[str, Any] = {}
     for part in written.split():
         field, _, text = part.partition("=")
+        if field == "recipe" and text in RECIPES:
+            settings |= recipe_fields(text, "on_device")
+            continue
         require_known(field, known, where=" in config.switches")
         settings[field] = parse(text, known[field], field)
     return settings

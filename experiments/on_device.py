@@ -21,10 +21,12 @@ from tars_jax.envs.on_device import GAMES
 from tars_jax.evaluation import ReportData, Score
 from tars_jax.evaluation.ending import end_run
 from tars_jax.evaluation.running import RunningPage
+from tars_jax.evaluation.value_doubts import VALUE_DOUBT
 from tars_jax.model.presets import PRESETS
 from tars_jax.pipelines.config import command_of
 from tars_jax.pipelines.on_device import SIDE_BY_SIDE, Curves, OnDevice
 from tars_jax.pipelines.rules import LOGGER_RULE, UPDATE_RULES, section_rules
+from tars_jax.pipelines.value_stage import doubt_of_levels, doubt_of_value
 from tars_jax.rules import Rule, at_least, between, one_of
 from tars_jax.training.checkpoint import Checkpoints, load_parameters, save_parameters
 from tars_jax.training.metrics import MetricsWriter
@@ -65,7 +67,16 @@ RULES = UPDATE_RULES | {
     "verifier.false_negative": between(0, 1),
     "evaluation.episodes": at_least(1),
 }
-SHOWN = ("success", "reward", "entropy", "think_tokens", "explained_variance", "loss", "heldout_explained_variance")
+SHOWN = (
+    "success",
+    "reward",
+    "entropy",
+    "think_tokens",
+    "explained_variance",
+    "value_correlation",
+    "loss",
+    "heldout_explained_variance",
+)
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:
@@ -85,21 +96,22 @@ class Stages:
 
     def all(self) -> None:
         policy_shapes, value_shapes = self._setup.shapes(self._seeds)
-        start = self._stage("supervised", policy_shapes, self._supervise)
+        start = self._stage("supervised", policy_shapes, lambda: (self._supervise(), {}))
         before = self._evaluate("before", start)
         value = None
         if self._config.value.updates and self._config.ppo.advantages != "group":
             value = self._stage("value", value_shapes, lambda: self._pretrain(start))
-        policy = self._stage("policy", policy_shapes, lambda: self._improve(start, value))
+        doubt = self._doubt_of_value()
+        policy = self._stage("policy", policy_shapes, lambda: (self._improve(start, value), doubt))
         after = self._evaluate("after", policy)
         self._finish(before, after)
 
-    def _stage(self, name: str, like: Any, make: Callable[[], Any]) -> Any:
-        """The parameters that a stage ends with: made now, or read back."""
+    def _stage(self, name: str, like: Any, make: Callable[[], tuple[Any, Mapping[str, Any]]]) -> Any:
+        """The parameters that a stage ends with, made now, or read back. `make` also says what is recorded of it."""
         if self._run.finished(name) is None:
-            parameters = make()
+            parameters, result = make()
             save_parameters(self._path / name, parameters)
-            self._record(name, {})
+            self._record(name, result)
         return load_parameters(self._path / name, like)
 
     def _record(self, stage: str, result: Mapping[str, Any]) -> None:
@@ -112,9 +124,24 @@ class Stages:
     def _supervise(self) -> Any:
         return self._setup.supervised(self._seeds, self._shown("supervised", self._config.supervised.updates))
 
-    def _pretrain(self, start: Any) -> Any:
-        shown = self._shown("value", self._config.value.updates)
-        return self._setup.pretrain_value(start, self._seeds, shown).parameters
+    def _pretrain(self, start: Any) -> tuple[Any, dict[str, Any]]:
+        found = self._setup.pretrain_value(start, self._seeds, self._shown("value", self._config.value.updates))
+        explained, correlation = found.explained_variance.tolist(), found.correlation.tolist()
+        result = {"explained_variance": explained, "correlation": correlation, "levelled_off": list(found.levelled_off)}
+        return found.parameters, result
+
+    def _doubt_of_value(self) -> dict[str, str]:
+        """Says why PPO should not trust its value models, where it has such; and that, to be recorded."""
+        if self._config.ppo.advantages == "group":
+            return {}
+        doubt = doubt_of_value(None)
+        if (found := self._run.finished("value")) is not None:
+            of_seeds = zip(self._seeds, found.get("levelled_off", ()), strict=False)
+            doubt = doubt_of_levels({f"seed {seed}": flat for seed, flat in of_seeds})
+        if not doubt:
+            return {}
+        print(f"ppo: {doubt}", flush=True)
+        return {VALUE_DOUBT: doubt}
 
     def _improve(self, start: Any, value: Any) -> Any:
         actors = self._setup.actors(start, value, self._seeds)

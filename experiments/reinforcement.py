@@ -1,10 +1,15 @@
-"""Multi-turn reinforcement learning from any policy, with any value model of it or with none that was pretrained."""
+"""Multi-turn reinforcement learning from any policy, with any value model of it or with none that was pretrained.
+
+Without `value.checkpoint` the value model is the policy's trunk with a head that says 0, which PPO says on the terminal
+and in the report; a recipe of a paper demands one.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
+from tars_jax import InputError
 from tars_jax.evaluation import DEFAULT_CURVES
 from tars_jax.pipelines.mazes import CURRICULUM_RULES, curriculum_config
 from tars_jax.pipelines.rules import PPO_EXTENSIONS, check
@@ -18,7 +23,7 @@ from tars_jax.training.run_directory import RunDirectory
 PROCESSES = "many"
 EXTENSIONS = PPO_EXTENSIONS
 RULES = (
-    rules_of("ppo")
+    rules_of("recipe", "ppo")
     | CURRICULUM_RULES
     | {
         "model.preset": WEIGHTS,
@@ -33,6 +38,10 @@ RULES = (
 def run(config: Any, run_directory: RunDirectory) -> None:
     check(config)
     curriculum_config(config)
+    if config.recipe and not config.value.checkpoint:
+        raise InputError(
+            f"value.checkpoint must be RUN/value of a value_pretraining with recipe={config.recipe}; got ''"
+        )
 
     def stage(context: RunContext, provider: TaskProvider) -> dict[str, Any]:
         assert context.parent is not None  # RULES

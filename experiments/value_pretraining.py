@@ -17,7 +17,7 @@ from tars_jax.rules import one_of
 from tars_jax.training.run_directory import RunDirectory, write_json
 
 PROCESSES = "many"
-RULES = rules_of("value") | {
+RULES = rules_of("recipe", "value") | {
     "model.preset": WEIGHTS,
     "ppo.advantages": one_of("gae", "turn"),
     "ppo.gamma": JOB_RULES["ppo.gamma"],

@@ -31,3 +31,4 @@ class Episodes:
     calls: jax.Array  # [E, S] int32: of an answer
     known: jax.Array  # [E, S] int32: the simulator's measure of how far there is to go, before the step
     succeeded: jax.Array  # [E] bool
+    ended: jax.Array  # [E] bool: by the game or by unreadable answers; else the step budget ran out

@@ -111,6 +111,13 @@ DEFAULT_CURVES = (
         "of returns, by the value model on fresh episodes",
         floor=-1,
     ),
+    Curve(
+        IMPROVEMENT,
+        "Correlation of value and return",
+        (Series("ppo", "value_correlation"),),
+        "over action tokens of fresh episodes; below 0 the value model misleads",
+        floor=-1,
+    ),
     Curve(IMPROVEMENT, "Clip fraction", (Series("ppo", "clip_fraction"),), "tokens whose ratio left the clip range"),
     Curve(IMPROVEMENT, "Staleness", (Series("ppo", "staleness"),), "policy versions between sampling and update"),
     Curve(

@@ -22,6 +22,7 @@ from tars_jax.evaluation.replays import replays_html
 from tars_jax.evaluation.report_tables import Table
 from tars_jax.evaluation.scores import RETURN, SUCCESS, Score, percent, scores_html
 from tars_jax.evaluation.statistics import Estimate
+from tars_jax.evaluation.value_doubts import VALUE_DOUBT
 from tars_jax.files import write_atomic
 from tars_jax.training.metrics import MetricsRow
 from tars_jax.trajectory import Trajectory
@@ -85,7 +86,8 @@ def write_report(run_path: str | os.PathLike[str], data: ReportData) -> pathlib.
 
 def render_report(data: ReportData) -> str:
     """The page."""
-    curves = curve_sections(data.curves, data.metrics, data.result, {IMPROVEMENT: beside_the_curve(data)})
+    beside = " ".join(filter(None, [beside_the_curve(data), _of_value(data.result)]))
+    curves = curve_sections(data.curves, data.metrics, data.result, {IMPROVEMENT: beside})
     parts = [
         _headline_html(data),
         scores_html(data.scores),
@@ -172,6 +174,11 @@ def beside_the_curve(data: ReportData) -> str:
         f"Success in training ends near {100 * last:.0f}%, below the {percent(score.after.value)} of the headline, and "
         f"cannot be held against it: a curriculum picks {picks}; held-out levels are drawn evenly, and stay the same."
     )
+
+
+def _of_value(result: Mapping[str, Any]) -> str:
+    doubt = str(result.get(VALUE_DOUBT, ""))
+    return f"{doubt[:1].upper()}{doubt[1:]}." if doubt else ""
 
 
 def _headline_html(data: ReportData) -> str:

@@ -112,6 +112,7 @@ def part_curves(names: Sequence[str]) -> list[Curve]:
         curve("Entropy", "entropy", "nats per token"),
         curve("Steps", "episode_steps", "of an episode"),
         curve("Explained variance", "explained_variance", "of the part's returns, by its value model"),
+        curve("Correlation of value and return", "value_correlation", "of the part's episodes"),
     ]
 
 

@@ -40,7 +40,8 @@ from tars_jax.files import FULL_DISK
 from tars_jax.launcher import INSTALLED, POD, from_here, resume_command
 from tars_jax.pipelines.checkout import ROOT, make_importable
 from tars_jax.pipelines.command_help import list_experiments, list_fields
-from tars_jax.pipelines.config import load_config
+from tars_jax.pipelines.config import flatten, load_config
+from tars_jax.pipelines.recipes import recipe_lines
 from tars_jax.training.run_directory import RunDirectory
 
 # Of a file or folder that the user gave, or that lies where the user said: another place, or other rights, mend it.
@@ -89,6 +90,8 @@ def main(arguments: list[str], root: pathlib.Path = ROOT) -> int:
                 f"{name}: {'resuming' if run_directory.resumed else 'run directory'} {from_here(run_directory.path)}",
                 flush=True,
             )
+            if config.get("recipe"):
+                print("\n".join(recipe_lines(name, flatten(config))), flush=True)
             return module.run(config, run_directory) or 0
     except BaseException as error:
         if _is_interrupt(error):

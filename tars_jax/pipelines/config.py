@@ -2,6 +2,7 @@
 
     --config=FILE            a .py file with get_config(), a bare name for configs/NAME.py, or the config.json of a run
     --config.a.b=value       one field, read by the type that it has in the config
+    --config.recipe=NAME     the fields that a recipe sets, where no other flag does (`recipes.py`)
 
 An experiment's fields and their types are those of its default config, configs/EXPERIMENT.py; every other config of it
 has the same ones. Values are bool, int, float, str and tuples of these. A placeholder of ml_collections is a field that
@@ -29,6 +30,7 @@ from tars_jax import InputError
 from tars_jax.json_fields import read_json
 from tars_jax.launcher import LAUNCHER
 from tars_jax.pipelines.checkout import ROOT
+from tars_jax.pipelines.recipes import recipe_fields
 from tars_jax.rules import Rule
 
 AUTO = "auto"  # on the command line: chosen by the experiment
@@ -61,6 +63,7 @@ RENAMED_VALUES = {
 # Fields that came later, and what stands for them in the config of a run from before.
 ADDED: Mapping[str, Any] = {
     "loggers": (),
+    "recipe": "",
     "agent.max_observation_tokens": 0,
     "agent.most_calls": 1,
     "interface": "gui",
@@ -73,6 +76,11 @@ ADDED: Mapping[str, Any] = {
     "task.judge_options": "{}",
     "demonstrations.player": "",
     "demonstrations.datasets": (),
+    "reward.early_penalty": 0.0,
+    "reward.early_share": 0.5,
+    "reward.endless_penalty": 0.0,
+    "reward.fewer_steps_reward": 0.0,
+    "value.max_episodes": 0,
     "server.address": "",
     "server.form": "sglang",
     "server.model": "",
@@ -97,9 +105,11 @@ def load_config(
     if len(files) > 1:
         raise InputError(f"--config must be given once; got {', '.join(files)}")
     values = usual = flatten(schema)
+    resolved = ""  # the recipe whose values are there already
     if files:
         path = _find(files[0], root)
         given = _read_run(path, experiment) if path.suffix == ".json" else flatten(_read_python(path))
+        resolved = given.get("recipe", "") if path.suffix == ".json" else ""
         given = dict(up_to_date(field, value, values) for field, value in given.items())
         given = {field: value for field, value in ADDED.items() if field in values} | given
         for field in given:
@@ -110,15 +120,27 @@ def load_config(
                     f"{path}: field {field} must be {_type_name(value)}, for example {value!r}; got nothing"
                 )
         values = {field: _coerce(given[field], value, f"{field} in {path}") for field, value in values.items()}
+    flags: dict[str, Any] = {}
     for argument in arguments:
         if not argument.startswith("--config="):
             field, text = up_to_date(*_split_flag(argument), values)
             require_known(field, values, where="")
-            values = {**values, field: parse(text, usual[field], field)}
+            flags[field] = parse(text, usual[field], field)
+    recipe = flags.get("recipe", values.get("recipe", ""))
+    if resolved and recipe != resolved:
+        raise InputError(f"config.recipe must be {resolved!r}, whose values {path} has already; got {recipe!r}")
+    values = {**values, **({} if resolved else _of_recipe(recipe, experiment, usual)), **flags}
     for field, rule in rules.items():
         if not isinstance(values[field], Unset) and not rule.accepts(values[field]):
             raise InputError(f"{_flag(field)} must be {rule.allowed}; got {values[field]!r}")
     return unflatten(values)
+
+
+def _of_recipe(recipe: str, experiment: str, usual: Mapping[str, Any]) -> dict[str, Any]:
+    found = recipe_fields(recipe, experiment)
+    for field in found:
+        require_known(field, usual, where=f" of the recipe {recipe}")
+    return {field: _coerce(value, usual[field], field) for field, value in found.items()}
 
 
 def up_to_date(field: str, value: Any, values: Mapping[str, Any]) -> tuple[str, Any]:
@@ -135,8 +157,10 @@ def up_to_date(field: str, value: Any, values: Mapping[str, Any]) -> tuple[str, 
 
 
 def command_of(experiment: str, config: Mapping[str, Any], root: pathlib.Path = ROOT) -> str:
-    """The command that repeats a run of `config` in another clone: what differs from the defaults, and the seed."""
+    """The command that repeats a run of `config` in another clone: what differs from the defaults, or from those of its
+    recipe, and the seed."""
     usual = flatten(_read_python(root / "configs" / f"{experiment}.py"))
+    usual |= _of_recipe(config.get("recipe", ""), experiment, usual)
     given = {field: value for field, value in flatten(config).items() if field != "run"}
     flags = [f"--config.{field}={value}" for field, value in given.items() if field == "seed" or value != usual[field]]
     return shlex.join([LAUNCHER, experiment, *flags])

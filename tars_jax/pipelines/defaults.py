@@ -35,6 +35,7 @@ HORIZON = 100  # steps that a reward counts for, where they come along the way a
 EVEN = 8  # steps of an episode in which all texts have one length, so that a longer one is not expected
 TELLING = 10  # episodes by chance that say how many earn something
 EARNING = 3  # episodes of a batch that earn something, where few do
+ROUNDS = 3  # of episodes for the value model, if it takes as long to level off
 MOST_TURNS = 10  # of a dialog that a window holds
 SHORT, WHOLE = 8, 2048  # steps of an episode of texts, and their tokens, that a window holds whole
 
@@ -162,6 +163,7 @@ def choices(
         under = AnswerConstraint(found, found.start[config.agent.grammar], config.engine.max_new_tokens or longest)
         return max(1, under.decisions(spoken))
 
+    of_round = _episodes(1000, expected, 32, 200)
     gamma, of_gamma = _discount(config, rewarded, limit, decisions)
     return [
         Choice("task.max_steps", limit,
@@ -180,7 +182,8 @@ def choices(
         Choice("demonstrations.episodes",
                *_demonstrations(begins, f"one takes {begins:.0f} steps", has_player, said and has_weights)),
         Choice("supervised.updates", 700 if pictures else 300, f"observations are {seen}"),
-        Choice("value.episodes", _episodes(1000, expected, 32, 200), per_episode),
+        Choice("value.episodes", of_round, per_episode),
+        Choice("value.max_episodes", ROUNDS * (config.value.episodes or of_round), f"{ROUNDS} rounds of them"),
         Choice("value.max_updates", 60 if pictures else 40, f"observations are {seen}"),
         Choice("reward.scale", 10.0**-digits, f"an episode was seen to earn {size:.3g}, whatever its sign"),
         Choice("ppo.updates", *_updates(scratch, gamma, beginning)),

@@ -40,6 +40,7 @@ from tars_jax.rollout.device_prompts import make_prompts, make_sayings
 from tars_jax.rollout.on_device import PlayConfig, Scene
 from tars_jax.training.optimizers import OptimizerConfig
 from tars_jax.training.state import TrainState
+from tars_jax.training.value_pretraining import levelled
 
 Curves = dict[str, np.ndarray]  # name -> [seeds, updates]
 OnPart = Callable[[int, Any, Curves], None]  # updates done, the stage's state, the curves since the last call
@@ -72,6 +73,12 @@ class Pretrained(NamedTuple):
     curves: Curves
     explained_variance: np.ndarray  # [seeds], over the last updates
     correlation: np.ndarray  # [seeds], of value and return, over the last updates
+
+    @property
+    def levelled_off(self) -> tuple[bool, ...]:
+        """[seeds]: neither held-out loss nor explained variance was best in one of the last updates."""
+        better = zip(-self.curves["heldout_loss"], self.curves["heldout_explained_variance"], strict=True)
+        return tuple(all(levelled(scores.tolist(), LAST) for scores in each) for each in better)
 
 
 class OnDevice:

@@ -254,7 +254,8 @@ def train(
             reference = on_played(lambda some: score(actors.reference, some), rows, played, ppo.minibatch_rows)
         if ppo.decoupled:
             proximal = on_played(lambda some: score(before, some), rows, played, ppo.minibatch_rows)
-        batch, prepared = ppo_batch(episodes, verdicts, rewards, values, ppo, groups, reference, proximal, parts)
+        names = [part.name for _, part in named]
+        batch, prepared = ppo_batch(episodes, verdicts, rewards, values, ppo, groups, reference, proximal, parts, names)
         taken = episodes.played
         if design.dynamic_sampling:
             taken &= informative(verdicts, groups)[:, None]

@@ -10,6 +10,7 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.agent.grammar import FORMS
 from tars_jax.inference import EngineConfig
+from tars_jax.pipelines.recipes import RECIPE_RULE
 from tars_jax.pipelines.starts import FROM_NANO
 from tars_jax.rollout.pool_config import PoolConfig, check_groups
 from tars_jax.rules import Rule, at_least, between, one_of, zero_or
@@ -39,13 +40,22 @@ def section_rules(section: str, fields: Iterable[str], rules: Mapping[str, Rule]
     return {f"{section}.{name}": rules[name] for name in fields}
 
 
+SHAPING = (
+    "format_penalty",
+    "length_penalty",
+    "early_penalty",
+    "early_share",
+    "endless_penalty",
+    "fewer_steps_reward",
+)
 # Of the update, wherever episodes are played. A clip of 0 is off.
 UPDATE_RULES: dict[str, Rule] = {
+    "recipe": RECIPE_RULE,
     **section_rules("ppo", [name for name in PPOConfig.RULES if name != "value_weight"], PPOConfig.RULES),
     **{f"ppo.{name}": zero_or(PPOConfig.RULES[name]) for name in ("dual_clip", "value_clip")},
     "ppo.group_size": PoolConfig.RULES["group_size"],
     **{f"ppo.{name}": OptimizerConfig.RULES["learning_rate"] for name in ("learning_rate", "value_learning_rate")},
-    **section_rules("reward", ("format_penalty", "length_penalty"), RewardConfig.RULES),
+    **section_rules("reward", SHAPING, RewardConfig.RULES),
 }
 
 
@@ -95,6 +105,7 @@ JOB_RULES: dict[str, Rule] = {
     "supervised.updates": at_least(1),
     **imitation_rules("supervised"),
     "value.episodes": at_least(10),
+    "value.max_episodes": at_least(0),
     "value.max_updates": at_least(1),
     "value.evaluate_every": at_least(1),
     "value.patience": at_least(1),

@@ -19,12 +19,14 @@ from tars_jax.evaluation.interface_shares import interface_metrics
 from tars_jax.evaluation.judge_metrics import hidden_metrics
 from tars_jax.evaluation.reward_parts import reward_metrics
 from tars_jax.evaluation.scores import summary
+from tars_jax.evaluation.value_doubts import VALUE_DOUBT
 from tars_jax.pipelines.mixture import mixture_in
 from tars_jax.pipelines.rules import ppo_config
 from tars_jax.pipelines.run_context import RunContext, RunSpec
 from tars_jax.pipelines.sections import decaying, num_pages
 from tars_jax.pipelines.starts import keep, start_from
 from tars_jax.pipelines.task_provider import TaskProvider
+from tars_jax.pipelines.value_stage import doubt_of_value
 from tars_jax.rollout import multihost_pool
 from tars_jax.rollout.mixed_pool import MixedPool
 from tars_jax.rollout.own_players import demonstrating_player
@@ -148,6 +150,9 @@ def improve(context: RunContext, provider: TaskProvider, start_at: Path, value_a
     algorithm = ppo_config(config)
     start_at = keep(context.path, start_at, "policy")
     value_at = keep(context.path, value_at, "value") if value_at is not None and algorithm.uses_values else None
+    doubt = doubt_of_value(value_at) if algorithm.uses_values else ""
+    if doubt:
+        print(f"ppo: {doubt}", flush=True)
     mixture = mixture_in(provider)
     names = () if mixture is None else mixture.names
     learner, policy, value = learner_at_start(context, start_at, value_at, names)
@@ -245,6 +250,7 @@ def improve(context: RunContext, provider: TaskProvider, start_at: Path, value_a
     devices, counts = jax.devices(), multihost_pool.counts(pool, processes.gather)
     described = {"updates": version, "devices": f"{len(devices)} x {devices[0].device_kind}"}
     picked_by = {"curriculum": tasks.picks} if tasks.picks else {}
+    picked_by |= {VALUE_DOUBT: doubt} if doubt else {}
     context.record("ppo", {**described, **counts, **picked_by, **judged_of(tally())})
 
 

@@ -3,7 +3,7 @@
 from tars_jax.rl.advantages import decoupled_gae, length_adaptive_lambda, turn_level_gae
 from tars_jax.rl.groups import group_advantages, informative_group
 from tars_jax.rl.losses import PolicyLoss, positive_language_model_loss, ppo_policy_loss, reference_kl, value_loss
-from tars_jax.rl.shaping import soft_overlong_penalty
+from tars_jax.rl.shaping import early_ending_penalty, saved_steps, soft_overlong_penalty
 from tars_jax.rl.statistics import (
     correlation,
     entropy,
@@ -18,6 +18,7 @@ __all__ = [
     "PolicyLoss",
     "correlation",
     "decoupled_gae",
+    "early_ending_penalty",
     "entropy",
     "explained_variance",
     "group_advantages",
@@ -26,6 +27,7 @@ __all__ = [
     "positive_language_model_loss",
     "ppo_policy_loss",
     "reference_kl",
+    "saved_steps",
     "sequence_mean",
     "soft_overlong_penalty",
     "token_mean",

@@ -25,3 +25,44 @@ def soft_overlong_penalty(length: ArrayLike, max_length: int, cache: int) -> jax
       The same shape as `length`, in [-1, 0].
     """
     return jnp.clip(((max_length - cache) - jnp.asarray(length, jnp.float32)) / cache, -1.0, 0.0)
+
+
+def early_ending_penalty(steps: ArrayLike, budget: ArrayLike, share: ArrayLike) -> jax.Array:
+    """A penalty for an episode that ended early, which shrinks linearly until `share` of its budget is used.
+
+        (n - share B) / (share B)   for n <= share B
+        0                           beyond
+
+    Which endings it is for, the caller says: a success is never too early.
+    Source: UI-TARS-2, "Reward Shaping", has length penalties against "premature termination" and prints no formula:
+    this one is ours, the mirror image of `soft_overlong_penalty`.
+
+    Args:
+      steps: any shape, n, steps that were taken.
+      budget: B, the most that there might have been, at least 1; broadcast with `steps`.
+      share: of the budget, in (0, 1].
+
+    Returns:
+      In [-1, 0].
+    """
+    least = share * jnp.asarray(budget, jnp.float32)
+    return jnp.clip((jnp.asarray(steps, jnp.float32) - least) / least, -1.0, 0.0)
+
+
+def saved_steps(steps: ArrayLike, budget: ArrayLike) -> jax.Array:
+    """The share of a step budget that was not used.
+
+        (B - n) / B
+
+    Source: UI-TARS-2, "Number of Environment Interaction Rounds", proposes "incorporating step budgets into the reward
+    design" and prints no formula: this one is ours.
+
+    Args:
+      steps: any shape, n, steps that were taken.
+      budget: B, the most that there might have been, at least 1; broadcast with `steps`.
+
+    Returns:
+      In [0, 1]: 1 for an episode of no step, 0 for one that took all.
+    """
+    most = jnp.asarray(budget, jnp.float32)
+    return jnp.clip((most - jnp.asarray(steps, jnp.float32)) / most, 0.0, 1.0)

@@ -157,7 +157,7 @@ def play(scene: Scene, level_keys: jax.Array, memory: Memory, respond: Respond) 
     start = Carry(states, ~never, jnp.zeros(num_episodes, jnp.int32), never, memory)
     last, record = jax.lax.scan(step, start, jnp.arange(config.steps))
     record = {name: jnp.moveaxis(each, 0, 1) for name, each in record.items()}
-    return Episodes(**record, succeeded=last.succeeded)
+    return Episodes(**record, succeeded=last.succeeded, ended=~last.alive)
 
 
 def _where(chosen: jax.Array, new: jax.Array, old: jax.Array) -> jax.Array:

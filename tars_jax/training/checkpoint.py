@@ -43,7 +43,7 @@ from tars_jax.training.processes import broadcast, is_main_process, run_on_main_
 
 PIECE_BYTES = 16 * 2**20  # so that whoever goes through a checkpoint need never hold a tensor
 IN_FLIGHT_BYTES = 2**30  # of what a process writes or reads at a time, beside the tree itself
-_ANCESTORS, _MODEL = "ancestors", "model"
+_ANCESTORS, _MODEL, _NOTES = "ancestors", "model", "notes"
 
 
 class Checkpoints:
@@ -108,16 +108,25 @@ def save_parameters(
     *,
     parent: str | os.PathLike[str] | None = None,
     model: ModelConfig | None = None,
+    notes: Mapping[str, Any] = {},
 ) -> None:
     """Export weights as the folder `path`, whole or not at all; replaces what `save_parameters` wrote there before.
 
     `parent` is the export that they were trained from, whose model and files beside it they inherit; `model` says of
-    which model they are where that is another. Raises InputError if `parent` is no export or `path` is something else.
+    which model they are where that is another, `notes` what else is to be read of them (`recorded_notes`), in JSON.
+    Raises InputError if `parent` is no export or `path` is something else.
     """
     require_replaceable(pathlib.Path(path))
     extra = {} if parent is None else {**descent(ancestors_of_children(parent)), **inherited(parent)}
     extra |= {} if model is None else of_model(model)
+    extra |= {_NOTES: dict(notes)} if notes else {}
     _write(pathlib.Path(path), parameters, extra, () if parent is None else extra_files_of(parent))
+
+
+def recorded_notes(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The notes of exported weights, empty where they have none. Raises InputError where there is no export."""
+    notes: dict[str, Any] = read_manifest(pathlib.Path(path).absolute())["extra"].get(_NOTES, {})
+    return notes
 
 
 def recorded_model(path: str | os.PathLike[str]) -> ModelConfig:

@@ -9,7 +9,7 @@ minibatches take the others first, and are as many as these fill.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import jax
@@ -23,7 +23,7 @@ from tars_jax.training.packing import Rows
 from tars_jax.training.placement import take_rows
 from tars_jax.training.ppo import PPOBatch, advantage_fn, return_fn
 from tars_jax.training.ppo_config import PPOConfig
-from tars_jax.training.rewards import RewardConfig
+from tars_jax.training.rewards import RewardConfig, ending_rewards
 from tars_jax.training.state import Metrics
 from tars_jax.training.value import ValueBatch
 
@@ -57,19 +57,29 @@ def judged(
 ) -> jax.Array:
     """The rewards [E, S] under a verifier that errs: at an episode's last step, 1 more where a failure is taken for a
     success (a share `false_positive` of them), 1 less where a success is overlooked."""
-    played = episodes.played
-    last = played & ~jnp.pad(played[:, 1:], ((0, 0), (0, 1)))
     chance = jax.random.uniform(key, episodes.succeeded.shape)
     wrong = jnp.where(episodes.succeeded, -1.0 * (chance < false_negative), 1.0 * (chance < false_positive))
-    return episodes.rewards + last * wrong[:, None]
+    return episodes.rewards + _last(episodes.played) * wrong[:, None]
 
 
 def shaped(episodes: Episodes, rewards: jax.Array, config: RewardConfig) -> jax.Array:
-    """Rewards [E, S] with the format and length penalties of `tars_jax.training.rewards`."""
+    """Verdicts [E, S] to rewards, as `tars_jax.training.rewards` shapes them."""
+    played = episodes.played
     lengths = episodes.action_mask.sum(-1)
     overlong = soft_overlong_penalty(lengths, config.max_length, config.length_cache)
     shaping = config.length_penalty * overlong - config.format_penalty * ~episodes.valid
-    return jnp.where(episodes.played, rewards + shaping, 0.0)
+    ending = ending_rewards(played.sum(1), played.shape[1], succeeded_by(rewards), episodes.ended, config)
+    return jnp.where(played, rewards + shaping, 0.0) + _last(played) * ending[:, None]
+
+
+def succeeded_by(verdicts: jax.Array) -> jax.Array:
+    """Whether verdicts [E, S] say that an episode was solved."""
+    return verdicts.sum(1) > 0
+
+
+def _last(played: jax.Array) -> jax.Array:
+    """bool [E, S]: the last step of each episode."""
+    return played & ~jnp.pad(played[:, 1:], ((0, 0), (0, 1)))
 
 
 def token_rewards(episodes: Episodes, rewards: jax.Array) -> jax.Array:
@@ -94,13 +104,15 @@ def ppo_batch(
     reference_log_probs: jax.Array | None = None,
     proximal_log_probs: jax.Array | None = None,
     parts: np.ndarray | None = None,
+    part_names: Sequence[str] = (),
 ) -> tuple[PPOBatch, Metrics]:
     """Verdicts and shaped rewards [E, S] and values [R, T] to a batch for `policy_update`, and what it looks like.
 
     Which episodes succeeded the verdicts say alone, as everywhere; advantages come from the shaped rewards.
     Without `proximal_log_probs` [R, T] the policy that sampled is the proximal policy: nothing is stale, and nothing is
     scored a second time. `groups` [E] are equal for episodes of one level. Values are 0 where there is no value model.
-    `parts` [E]: the part of a mixture that each episode is of, known when this is traced.
+    `parts` [E]: the part of a mixture that each episode is of, known when this is traced; where `part_names` are given,
+    metrics of values have them before a slash, too.
     """
     rows, valid = rows_of(episodes), action_tokens(episodes)
     by_episode = values.reshape(valid.shape)
@@ -109,9 +121,10 @@ def ppo_batch(
     found = estimate(token_rewards(episodes, rewards), by_episode, valid, _steps(episodes), groups, parts)
     metrics = {"advantage_std": found.deviation}
     if config.uses_values:
-        returns = jnp.broadcast_to(jax.vmap(_to_go)(rewards)[..., None], episodes.action_mask.shape)
-        metrics["explained_variance"] = explained_variance(found.returns, by_episode, valid)
-        metrics["value_correlation"] = correlation(returns.reshape(valid.shape), by_episode, valid)
+        owned = {f"{name}/": valid & (parts == part)[:, None] for part, name in enumerate(part_names)}
+        for of, own in {"": valid, **owned}.items():
+            metrics[f"{of}explained_variance"] = explained_variance(found.returns, by_episode, own)
+            metrics[f"{of}value_correlation"] = correlation(found.returns, by_episode, own)
         metrics["value_mean"] = token_mean(by_episode, valid)
     else:
         metrics["informative_groups"] = informative(rewards, groups).mean()
@@ -119,7 +132,7 @@ def ppo_batch(
     def by_row(of_tokens: jax.Array) -> jax.Array:
         return jnp.where(valid, of_tokens, 0.0).reshape(rows.action_mask.shape)
 
-    positive = jnp.broadcast_to((verdicts.sum(1) > 0)[:, None], valid.shape).reshape(rows.action_mask.shape)
+    positive = jnp.broadcast_to(succeeded_by(verdicts)[:, None], valid.shape).reshape(rows.action_mask.shape)
     lengths = jnp.maximum(valid.sum(1, keepdims=True), 1)
     weights = by_row(jnp.broadcast_to(1 / lengths, valid.shape)) if config.aggregation == "sequence" else None
     batch = PPOBatch(
@@ -153,11 +166,6 @@ def _steps(episodes: Episodes) -> jax.Array:
     """[E, S * T]: the step of each token."""
     numbers = jnp.arange(episodes.played.shape[1])[None, :, None]
     return jnp.broadcast_to(numbers, episodes.action_mask.shape).reshape(episodes.played.shape[0], -1)
-
-
-def _to_go(rewards: jax.Array) -> jax.Array:
-    """[S] from each step on."""
-    return jnp.cumsum(rewards[::-1])[::-1]
 
 
 def played_first(episodes: Episodes, key: jax.Array) -> tuple[jax.Array, jax.Array]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 import jax
 import numpy as np
 
-from tars_jax.rl import explained_variance, informative_group, length_adaptive_lambda, token_mean
+from tars_jax.rl import correlation, explained_variance, informative_group, length_adaptive_lambda, token_mean
 from tars_jax.training.packing import PackedBatch
 from tars_jax.training.placement import take_rows
 from tars_jax.training.ppo import Advantages, PPOBatch, PPOConfig
@@ -54,15 +54,14 @@ def prepare(
         lengths = turns if config.advantages == "turn" else decided
         metrics["lambda_clamped"] = float(np.mean(np.asarray(length_adaptive_lambda(lengths, config.alpha)) == 0))
     if config.uses_values:
-        metrics["explained_variance"] = float(explained_variance(found.returns, action_values, valid))
         metrics["value_mean"] = float(token_mean(action_values, valid))
+        owned = {"": valid}
         if parts is not None:
-            owned = {name: valid & (parts == part)[:, None] for part, name in enumerate(part_names)}
-            metrics |= {
-                f"{name}/explained_variance": float(explained_variance(found.returns, action_values, own))
-                for name, own in owned.items()
-                if own.any()
-            }
+            owned |= {f"{name}/": valid & (parts == part)[:, None] for part, name in enumerate(part_names)}
+        for of, own in owned.items():
+            if own.any():
+                metrics[f"{of}explained_variance"] = float(explained_variance(found.returns, action_values, own))
+                metrics[f"{of}value_correlation"] = float(correlation(found.returns, action_values, own))
     else:
         metrics["informative_groups"] = _informative_share(token_reward.sum(1), groups)
     succeeded = np.array([trajectory.succeeded for trajectory in trajectories])

@@ -3,7 +3,7 @@
 Axes: S steps of a trajectory, N trajectories, A action tokens of a trajectory.
 
 The outcome decides (UI-TARS-2, 2.5.2); a format penalty for responses that do not parse and a soft penalty for
-overlong ones shape it (2.5.4, "Reward shaping").
+overlong ones shape it (2.5.4, "Reward shaping"), and by choice how soon the episode ended (`ending_rewards`).
 """
 
 from __future__ import annotations
@@ -12,19 +12,23 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 
 from tars_jax import InputError
-from tars_jax.rl import soft_overlong_penalty
+from tars_jax.rl import early_ending_penalty, saved_steps, soft_overlong_penalty
 from tars_jax.rules import Rule, at_least, check_fields, more_than
 from tars_jax.training.packing import PackedBatch
-from tars_jax.trajectory import Trajectory
+from tars_jax.trajectory import Outcome, Trajectory
 from tars_jax.trajectory.checks import check_answers
 
 
 @dataclasses.dataclass(frozen=True)
 class RewardConfig:
-    """Raises InputError for a `length_cache` below 1, for penalties below 0 and a `scale` of 0 or less."""
+    """Raises InputError for a `length_cache` below 1, for penalties below 0, a `scale` of 0 or less and an
+    `early_share` beyond (0, 1]."""
 
     scale: float = 1.0  # what the environment's rewards are multiplied by: a value model that begins at 0 learns small
     # numbers sooner
@@ -32,15 +36,37 @@ class RewardConfig:
     length_penalty: float = 0.1  # taken for a response of `max_length` tokens or more
     max_length: int = 24  # tokens of one response
     length_cache: int = 6  # the penalty begins this many tokens before `max_length`
+    early_penalty: float = 0.0  # taken for an end without success, the less the nearer it is to `early_share`
+    early_share: float = 0.5  # of the step budget: what ends later is not too early
+    endless_penalty: float = 0.0  # taken for an episode without success that a budget cut off
+    fewer_steps_reward: float = 0.0  # times the share of the step budget that a success did not need
 
     RULES: ClassVar[Mapping[str, Rule]] = {
         **dict.fromkeys(("format_penalty", "length_penalty"), at_least(0)),
+        **dict.fromkeys(("early_penalty", "endless_penalty", "fewer_steps_reward"), at_least(0)),
+        "early_share": Rule(lambda share: 0 < share <= 1, "a share above 0, up to 1"),
         "length_cache": at_least(1),
         "scale": more_than(0),
     }
 
     def __post_init__(self) -> None:
         check_fields(self, self.RULES, "reward")
+
+
+def ending_rewards(
+    steps: ArrayLike, budget: ArrayLike, succeeded: ArrayLike, ended: ArrayLike, config: RewardConfig
+) -> jax.Array:
+    """What the last step of an episode earns for when the episode ended, beside its verdict; float32.
+
+    Args:
+      steps: any shape, steps that were taken.
+      budget: the most that there might have been.
+      succeeded: bool, by the verdict that training believes.
+      ended: bool; false where a budget ran out before the agent or the environment came to an end.
+    """
+    early = config.early_penalty * early_ending_penalty(steps, budget, config.early_share)
+    failed = jnp.where(jnp.asarray(ended), early, -config.endless_penalty)
+    return jnp.where(jnp.asarray(succeeded), config.fewer_steps_reward * saved_steps(steps, budget), failed)
 
 
 def step_rewards(trajectory: Trajectory, config: RewardConfig) -> np.ndarray:
@@ -56,7 +82,12 @@ def step_rewards(trajectory: Trajectory, config: RewardConfig) -> np.ndarray:
         got = trajectory.steps[number].reward
         raise InputError(f"trajectory {trajectory.id}: steps[{number}].reward must be a number of float32; got {got}")
     malformed = np.array([not step.valid for step in trajectory.steps], np.float32)
-    return config.scale * verdicts - config.format_penalty * malformed + config.length_penalty * overlong
+    rewards = config.scale * verdicts - config.format_penalty * malformed + config.length_penalty * overlong
+    if taken := len(trajectory.steps):
+        budget = trajectory.task.get("max_steps", taken)  # a task without a budget took all of it
+        ended = trajectory.outcome is not Outcome.TRUNCATED
+        rewards[-1] += ending_rewards(taken, budget, trajectory.succeeded, ended, config)
+    return rewards
 
 
 def token_rewards(batch: PackedBatch, trajectories: Sequence[Trajectory], config: RewardConfig) -> np.ndarray:

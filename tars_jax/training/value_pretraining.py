@@ -2,9 +2,10 @@
 
 Axes: N trajectories, A action tokens of a trajectory, R rows, T tokens of a row.
 
-It is fitted to Monte-Carlo returns of many short episodes. Some are held out, since a value model memorizes the
-outcomes of its training episodes quickly: training ends when on these neither the value loss nor the explained variance
-gets better any more, and the parameters with the highest explained variance are kept.
+It is fitted to Monte-Carlo returns of many short episodes, of which the policy plays on while it learns. Some are held
+out, since a value model memorizes the outcomes of its training episodes quickly: training ends when on these neither
+the value loss nor the explained variance gets better any more, and the parameters with the highest explained variance
+are kept.
 """
 
 from __future__ import annotations
@@ -42,7 +43,9 @@ from tars_jax.trajectory import Trajectory
 class ValuePretrainingConfig:
     max_updates: int = 300
     batch_rows: int = 64
-    held_out: float = 0.2  # share of the episodes
+    episodes: int = 1200  # of a round: before the first update, and after each evaluation that another one follows
+    max_episodes: int = 0  # of all rounds; what is less than `episodes` leaves the first one
+    held_out: float = 0.2  # share of all that there may be, at most half of the first round, which they are of
     evaluate_every: int = 20  # updates
     patience: int = 4  # evaluations in which neither the held-out value loss nor the explained variance gets better
 
@@ -63,6 +66,7 @@ class ValuePretrainingResult:
     parameters: Parameters  # those of `best`
     best: ValueEvaluation
     updates: int  # made in all
+    episodes: int  # that were sampled for it
     levelled_off: bool  # or else the updates ran out
     simulator_explained_variance: float  # held out, of a table over what the simulator knows
 
@@ -71,7 +75,7 @@ def pretrain_value(
     state: TrainState,
     update: Callable[[TrainState, ValueBatch], tuple[TrainState, Metrics]],
     value_fn: Callable[[Parameters, Rows], jax.Array],
-    trajectories: Sequence[Trajectory],
+    sample: Callable[[int], Sequence[Trajectory]],
     packer: Packer,
     rewards: RewardConfig,
     ppo: PPOConfig,
@@ -85,11 +89,11 @@ def pretrain_value(
 ) -> ValuePretrainingResult:
     """Fits a fresh value state, or goes on from the newest of `checkpoints`, which keep every evaluation.
 
+    `sample(count)` gives the first so many episodes of the fixed policy, and plays those that are not there yet; what
+    was lost of them is missing. What is asked for grows by rounds, and a resumed run asks for the same.
     `ppo` says how returns are discounted, `constraint` what answers were sampled under. `on_evaluation(updates,
     metrics)` sees each evaluation that is made, `known` is the baseline's. Raises InputError if training diverges.
     """
-    readable, _ = packer.sort_out(trajectories)
-    num_held_out = max(1, round(config.held_out * len(readable)))
 
     def with_returns(episodes: Sequence[Readable]) -> tuple[PackedBatch, np.ndarray]:
         batch = packer.pack_read(episodes, config.batch_rows)
@@ -97,20 +101,24 @@ def pretrain_value(
         of_tokens = token_rewards(batch, [each.trajectory for each in episodes], rewards)
         return batch, np.asarray(return_fn(ppo)(of_tokens, batch.action_valid, batch.action_step))
 
-    batch, targets = with_returns(readable[num_held_out:])
-    check, check_targets = with_returns(readable[:num_held_out])
-    trajectories = [each.trajectory for each in readable]
-    training, held_out = trajectories[num_held_out:], trajectories[:num_held_out]
-    target_rows = scatter_actions(batch, targets)
-    baseline = StateBaseline(known, training, _at_steps(batch, targets, training))
-    bound = baseline.explained_variance(held_out, _at_steps(check, check_targets, held_out))
+    def first(count: int) -> list[Readable]:
+        return packer.sort_out(sample(count))[0]
 
     best_parameters = state.parameters
     history: list[ValueEvaluation] = []
+    episodes, held_out = config.episodes, frozenset[str]()
     updates = checkpoints.latest() or 0
     if updates:
         (state, best_parameters), extra = checkpoints.restore(updates, (state, best_parameters))
         history = [ValueEvaluation(**each) for each in extra["history"]]
+        episodes, held_out = extra["episodes"], frozenset(extra["held_out"])
+    readable = first(episodes)
+    held_out = held_out or _held_out(readable, config)
+    checked = [each for each in readable if each.trajectory.id in held_out]
+    learned = [each for each in readable if each.trajectory.id not in held_out]
+    check, check_targets = with_returns(checked)
+    batch, targets = with_returns(learned)
+    target_rows = scatter_actions(batch, targets)
     while updates < config.max_updates and not levelled_off(history, config.patience):
         chosen = rows_of_update(updates, target_rows.shape[0], config.batch_rows, seed)
         state, metrics = update(
@@ -136,18 +144,43 @@ def pretrain_value(
                 "correlation_at_start": found.correlation_at_start,
             },
         )
-        checkpoints.save(updates, (state, best_parameters), {"history": list(map(dataclasses.asdict, history))})
-    stopped = levelled_off(history, config.patience)
-    return ValuePretrainingResult(best_parameters, best_of(history), updates, stopped, bound)
+        goes_on = updates < config.max_updates and not levelled_off(history, config.patience)
+        more = min(episodes + config.episodes, config.max_episodes) if goes_on else 0
+        kept = {"history": list(map(dataclasses.asdict, history)), "held_out": sorted(held_out)}
+        checkpoints.save(updates, (state, best_parameters), {**kept, "episodes": max(episodes, more)})
+        if more > episodes:
+            episodes = more
+            learned = [each for each in first(episodes) if each.trajectory.id not in held_out]
+            batch, targets = with_returns(learned)
+            target_rows = scatter_actions(batch, targets)
+    training, others = ([each.trajectory for each in some] for some in (learned, checked))
+    baseline = StateBaseline(known, training, _at_steps(batch, targets, training))
+    return ValuePretrainingResult(
+        best_parameters,
+        best_of(history),
+        updates,
+        len(learned) + len(checked),
+        levelled_off(history, config.patience),
+        baseline.explained_variance(others, _at_steps(check, check_targets, others)),
+    )
+
+
+def _held_out(readable: Sequence[Readable], config: ValuePretrainingConfig) -> frozenset[str]:
+    """The ids of those of the first round that are never learned from."""
+    rounds = max(1.0, config.max_episodes / config.episodes)
+    count = min(round(config.held_out * rounds * len(readable)), len(readable) // 2)
+    return frozenset(each.trajectory.id for each in readable[: max(1, count)])
 
 
 def levelled_off(history: Sequence[ValueEvaluation], patience: int) -> bool:
     """Whether the last `patience` evaluations bettered neither the value loss nor the explained variance."""
-    losses = [-each.value_loss for each in history]
-    explained = [each.explained_variance for each in history]
-    return all(
-        len(scores) > patience and max(scores[-patience:]) <= max(scores[:-patience]) for scores in (losses, explained)
-    )
+    scores = ([-each.value_loss for each in history], [each.explained_variance for each in history])
+    return all(levelled(each, patience) for each in scores)
+
+
+def levelled(scores: Sequence[float], patience: int) -> bool:
+    """Whether none of the last `patience` scores is above all before them, of which there must be one."""
+    return len(scores) > patience and max(scores[-patience:]) <= max(scores[:-patience])
 
 
 def best_of(history: Sequence[ValueEvaluation]) -> ValueEvaluation:

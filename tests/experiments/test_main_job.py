@@ -28,6 +28,8 @@ TINY = (
     "--config.supervised.batch_rows=8",
     "--config.supervised.save_every=10",
     "--config.value.episodes=12",
+    "--config.value.max_episodes=30",
+    "--config.value.evaluate_every=4",
     "--config.value.max_updates=12",
     "--config.value.batch_rows=8",
     "--config.ppo.updates=4",
@@ -95,7 +97,7 @@ def _killed_and_resumed(moments: tuple[str, ...], folder: pathlib.Path) -> pathl
     "moments",
     [
         ("ppo/00000002",),
-        pytest.param(("supervised/00000010", "ppo/00000001", "ppo/00000002"), marks=pytest.mark.full),
+        pytest.param(("supervised/00000010", "value/00000004", "ppo/00000001", "ppo/00000002"), marks=pytest.mark.full),
     ],
 )
 def test_a_killed_run_resumes_and_uses_every_trajectory_once(moments: tuple[str, ...], tmp_path: pathlib.Path) -> None:
@@ -104,6 +106,9 @@ def test_a_killed_run_resumes_and_uses_every_trajectory_once(moments: tuple[str,
     stored = {int(path.stem) for path in (run / "trajectories" / "ppo").glob("*.trajectory")}
     assert len(set(used)) == len(used) == 4 * 6
     assert set(used) <= stored
+    valued = json.loads((run / "stages.json").read_text())["value"]
+    asked = sorted(path.stem for path in (run / "trajectories" / "value_episodes").glob("*.trajectory"))
+    assert asked == [f"{number:08d}" for number in range(30)] and valued["fitted_to"] == 30
     rows = [row for row in read_metrics(run / "metrics.jsonl") if row.stage == "ppo"]
     assert [row.step for row in rows] == [1, 2, 3, 4]
     # After a resume an update may find its batch there already, and nothing had to be played.

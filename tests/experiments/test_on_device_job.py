@@ -48,7 +48,7 @@ def test_a_job_of_two_interfaces_to_its_report(tmp_path: Path, value_models: str
         on_device.run(config, run)  # finished: nothing is made again
     lines = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
     learned = [line for line in lines if line["stage"] == "ppo"]
-    assert len(learned) == 2 and {"interface=gui/success", "interface=sdk/success", "value_loss"} <= set(
+    assert len(learned) == 2 and {"interface=gui/success", "interface=sdk/value_correlation", "value_loss"} <= set(
         learned[0]["values"]
     )
     assert "On the device: encyclopedia" in (tmp_path / "run" / "report.html").read_text()

@@ -158,10 +158,13 @@ def test_the_chain(
     value = ("--config.value.episodes=10", "--config.value.max_updates=4", "--config.value.evaluate_every=2")
     valued = go("value_pretraining", sampled / "policy", *PLAYED, *value, "--config.value.batch_rows=4")
     assert result_of(valued)["correlation"] == 0 and result_of(valued)["updates"] == 4
+    assert result_of(valued)["fitted_to"] == 20 and not result_of(valued)["levelled_off"]
     ppo = ("--config.ppo.updates=2", "--config.ppo.min_batch=4")
     checkpoint = f"--config.value.checkpoint={valued / 'value'}"
     trained = go("reinforcement", sampled / "policy", *PLAYED, *ppo, checkpoint)
     assert result_of(trained)["training_episodes"] == 8
+    assert "the value model had not levelled off" in result_of(trained)["value_doubt"]
+    assert "The value model had not levelled off" in (trained / "report.html").read_text()
     minutes = result_of(trained)["minutes"]
     # A finished run that is given more goes on; what it was stands beside what it is.
     assert go("reinforcement", sampled / "policy", *PLAYED, *ppo, checkpoint, "--config.ppo.updates=3") == trained

@@ -270,7 +270,7 @@ def test_a_mixture_is_trained_on_with_a_value_model_for_each_part(trained: pathl
     updates = [row["values"] for row in rows if row["stage"] == "ppo"]
     assert len(updates) == 2
     for name, weight in (("TextEcho.rounds1", 2 / 3), ("TextEcho.rounds3", 1 / 3)):
-        told = ("success", "return", "entropy", "think_tokens", "episode_steps", "explained_variance", "staleness")
+        told = ("success", "return", "entropy", "think_tokens", "episode_steps", "value_correlation", "staleness")
         assert all({f"{name}/{metric}" for metric in told} <= values.keys() for values in updates)
         assert [values[f"{name}/weight"] for values in updates] == pytest.approx([weight] * 2)
         assert any(row["stage"] == f"value {name}" for row in rows)

@@ -90,6 +90,9 @@ def test_demonstrations_read_as_they_were_meant(demonstrations: Episodes) -> Non
     ends = ~demonstrations.played[:, 1:] & demonstrations.played[:, :-1]
     assert (demonstrations.rewards.sum(1) == demonstrations.succeeded).all()
     assert (ends.sum(1) <= 1).all()
+    used_up = demonstrations.played.all(1) & ~demonstrations.succeeded
+    np.testing.assert_array_equal(demonstrations.ended, ~used_up)
+    assert used_up.any() and demonstrations.ended.any()
 
 
 @pytest.mark.slow
@@ -108,5 +111,5 @@ def test_two_unreadable_answers_in_a_row_end_an_episode(sampled: Episodes) -> No
     assert not sampled.valid.any()  # an untrained policy writes nothing that can be read
     np.testing.assert_array_equal(sampled.played, np.broadcast_to([True, True, False], (6, 3)))
     assert not np.asarray(sampled.action_mask)[:, 2].any()
-    assert not sampled.succeeded.any()
+    assert not sampled.succeeded.any() and sampled.ended.all()
     np.testing.assert_array_equal(sampled.images[:, 0], sampled.images[:, 2])  # nothing was done

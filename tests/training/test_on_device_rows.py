@@ -47,6 +47,7 @@ def episodes() -> Episodes:
         calls=jnp.ones((2, 2), jnp.int32),
         known=jnp.zeros((2, 2), jnp.int32),
         succeeded=jnp.array([True, False]),
+        ended=jnp.array([True, False]),
     )
 
 
@@ -58,6 +59,17 @@ def test_rewards_by_hand(episodes: Episodes) -> None:
     by_token = np.zeros((2, 8))
     by_token[0, 2], by_token[0, 7], by_token[1, 1] = -0.25, 0.5, -0.1
     np.testing.assert_allclose(token_rewards(episodes, found), by_token)
+
+
+def test_how_an_episode_ends(episodes: Episodes) -> None:
+    """Two steps of two, solved, and one of two, which nothing has ended; then two that have."""
+    ending = {"early_penalty": 0.4, "early_share": 1.0, "endless_penalty": 0.2, "fewer_steps_reward": 3.0}
+    config = RewardConfig(format_penalty=0, length_penalty=0, **ending)
+    np.testing.assert_allclose(shaped(episodes, episodes.rewards, config), [[0, 1], [-0.2, 0]])
+    ended = episodes.replace(ended=jnp.array([True, True]))
+    np.testing.assert_allclose(shaped(ended, episodes.rewards, config), [[0, 1], [-0.4 / 2, 0]])
+    verdicts = jnp.array([[0.0, 0.0], [1.0, 0.0]])  # of a verifier that errs: it is what training believes
+    np.testing.assert_allclose(shaped(ended, verdicts, config), [[0, 0], [1 + 3 / 2, 0]])
 
 
 def test_a_verifier_errs_at_the_end(episodes: Episodes) -> None:
@@ -78,6 +90,20 @@ def test_advantages_run_over_the_whole_episode(episodes: Episodes) -> None:
     np.testing.assert_allclose(batch.value_targets, np.where(MASK, [[[1.0]], [[0.0]]], 0).reshape(4, 4), atol=1e-6)
     np.testing.assert_array_equal(batch.positive[:, 0], [True, True, False, False])
     assert float(metrics["value_correlation"]) == 0  # the values are all equal
+
+
+def test_values_are_held_against_returns_part_by_part(episodes: Episodes) -> None:
+    """Returns are 1 at the five tokens of the first episode and 0 at the other's one; or halved at each token."""
+    values = jnp.where(MASK, jnp.array([[[0.3], [0.5]], [[0.9], [0]]]), 99.0).reshape(4, 4)
+    of = episodes, episodes.rewards, episodes.rewards
+    parts = np.array([0, 1], np.int32)
+    _, metrics = ppo_batch(*of, values, PPOConfig(), jnp.arange(2), parts=parts, part_names=["gui", "sdk"])
+    expected = np.corrcoef([1, 1, 1, 1, 1, 0], [0.3, 0.3, 0.5, 0.5, 0.5, 0.9])[0, 1]
+    np.testing.assert_allclose(metrics["value_correlation"], expected, atol=1e-5)
+    assert expected < 0 and float(metrics["gui/value_correlation"]) == float(metrics["sdk/value_correlation"]) == 0
+    _, metrics = ppo_batch(*of, values, PPOConfig(gamma=0.5), jnp.arange(2), parts=parts, part_names=["gui", "sdk"])
+    own = np.corrcoef([1 / 16, 1 / 8, 1 / 4, 1 / 2, 1], [0.3, 0.3, 0.5, 0.5, 0.5])[0, 1]
+    np.testing.assert_allclose(metrics["gui/value_correlation"], own, atol=1e-5)
 
 
 def test_groups_are_compared_and_turns_are_one(episodes: Episodes) -> None:

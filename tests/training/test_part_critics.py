@@ -76,7 +76,8 @@ def test_a_shared_value_model_learns_as_without_parts(
     tokens = {"gui": 6, "sdk": 9}
     mean = sum(count * metrics[f"{name}/entropy"] for name, count in tokens.items()) / 15
     assert mean == pytest.approx(metrics["entropy"], rel=0.02)  # a mean over minibatches
-    assert {f"{name}/explained_variance" for name in NAMES} <= metrics.keys()
+    told = ("explained_variance", "value_correlation")
+    assert {f"{name}/{metric}" for name in NAMES for metric in told} <= metrics.keys()
 
 
 @pytest.mark.slow
@@ -106,7 +107,7 @@ def test_values_of_a_row_are_those_of_its_own_model(
     one, shared = learner(tiny_model, NAMES, value_models="part"), learner(tiny_model, NAMES)
     both = updated(one, tiny_parameters, [values] * 2, played(episode))[2]
     single = updated(shared, tiny_parameters, values, played(episode))[2]
-    for name in ("explained_variance", "value_mean", "gui/explained_variance", "advantage_std"):
+    for name in ("explained_variance", "value_mean", "gui/explained_variance", "gui/value_correlation"):
         assert both[name] == pytest.approx(single[name], rel=1e-4, abs=1e-5), name
     _, critics, metrics = updated(one, tiny_parameters, [values] * 2, played(episode), np.zeros(5, np.int64))
     assert digest(critics[1].parameters) == digest(values) != digest(critics[0].parameters)

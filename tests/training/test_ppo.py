@@ -102,6 +102,8 @@ def test_advantages_run_over_whole_trajectories(
     assert not batch.advantages[read].any() and not batch.value_targets[read].any() and not batch.positive[read].any()
     expected = explained_variance(np.concatenate(all_returns), np.concatenate(all_values))
     np.testing.assert_allclose(metrics["explained_variance"], expected, rtol=1e-4)
+    agree = np.corrcoef(np.concatenate(all_returns), np.concatenate(all_values))[0, 1]
+    np.testing.assert_allclose(metrics["value_correlation"], agree, atol=1e-4)
 
 
 def test_parts_of_a_mixture_are_normalized_by_themselves() -> None:

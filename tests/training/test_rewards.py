@@ -1,4 +1,5 @@
-"""Rewards by hand: the verdict, an answer that does not parse, an answer that is too long."""
+"""Rewards by hand: the verdict, an answer that does not parse, one that is too long, an episode that ends early or not
+at all."""
 
 import dataclasses
 from collections.abc import Callable
@@ -9,8 +10,8 @@ import pytest
 from tars_jax import InputError
 from tars_jax.model.config import ModelConfig
 from tars_jax.training.packing import Packer, PackingConfig
-from tars_jax.training.rewards import RewardConfig, step_rewards, token_rewards
-from tars_jax.trajectory import Trajectory
+from tars_jax.training.rewards import RewardConfig, ending_rewards, step_rewards, token_rewards
+from tars_jax.trajectory import Outcome, Trajectory
 
 CONFIG = RewardConfig(format_penalty=0.25, length_penalty=0.5, max_length=6, length_cache=4)
 
@@ -28,6 +29,54 @@ def test_each_step(episode: Callable[..., Trajectory]) -> None:
     assert step_rewards(empty, CONFIG).shape == (0,)
     scaled = dataclasses.replace(CONFIG, scale=0.1)  # of the environment's rewards alone
     np.testing.assert_allclose(step_rewards(first, scaled), [0, -0.25 - 0.25, -0.5, 0.1], atol=1e-6)
+
+
+ENDING = RewardConfig(
+    scale=2.0, format_penalty=0, length_penalty=0, early_penalty=0.5, endless_penalty=0.25, fewer_steps_reward=0.3
+)
+
+
+@pytest.mark.parametrize(
+    ("rewards", "outcome", "expected"),
+    [  # of 9 steps; what ends before 4.5 is too early
+        ([0, 1], Outcome.FINISHED, 2 + 0.3 * 7 / 9),  # solved: it is never too early
+        ([0, 0], Outcome.FINISHED, -0.5 * (1 - 2 / 4.5)),
+        ([0, 0], Outcome.REJECTED, -0.5 * (1 - 2 / 4.5)),
+        ([0] * 6, Outcome.FINISHED, 0),
+        ([0] * 9, Outcome.TRUNCATED, -0.25),
+        ([0, 0], Outcome.TRUNCATED, -0.25),  # by a budget of tokens or time: nor did it end
+        ([0] * 8 + [1], Outcome.TRUNCATED, 2),  # a success is not penalized, and saved nothing
+    ],
+)
+def test_how_an_episode_ends(
+    episode: Callable[..., Trajectory], rewards: list[float], outcome: Outcome, expected: float
+) -> None:
+    made = episode([[(number, [7])] for number in range(len(rewards))], rewards)
+    found = step_rewards(dataclasses.replace(made, outcome=outcome), ENDING)
+    np.testing.assert_allclose(found, [0] * (len(rewards) - 1) + [expected], atol=1e-6)
+    assert np.array_equal(step_rewards(made, RewardConfig()), np.float32(rewards))  # all of it is off
+
+
+def test_a_task_without_a_budget_took_all_of_it(episode: Callable[..., Trajectory]) -> None:
+    made = dataclasses.replace(episode([[(0, [7])]], [1]), task={})
+    np.testing.assert_allclose(step_rewards(made, ENDING), [2])
+
+
+def test_each_ending_is_paid_by_its_own_switch() -> None:
+    """Ends of 2 steps of 8: solved, failed, cut off."""
+    cases = ([2, 2, 2], 8, [True, False, False], [True, True, False])
+    for switch, expected in (
+        ("fewer_steps_reward", [0.75, 0, 0]),
+        ("early_penalty", [0, -0.5, 0]),
+        ("endless_penalty", [0, 0, -1]),
+    ):
+        np.testing.assert_allclose(ending_rewards(*cases, RewardConfig(**{switch: 1.0})), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("share", [0.0, 1.5])
+def test_an_early_share_that_there_is_not(share: float) -> None:
+    with pytest.raises(InputError, match=f"early_share must be a share above 0, up to 1; got {share}"):
+        RewardConfig(early_share=share)
 
 
 def test_rewards_stand_at_the_last_token_of_their_step(

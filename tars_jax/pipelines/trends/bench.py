@@ -19,12 +19,13 @@ import numpy as np
 from tars_jax.model.policy import Parameters
 from tars_jax.pipelines.config import flatten, unflatten
 from tars_jax.pipelines.on_device import Curves, OnDevice, Pretrained
+from tars_jax.pipelines.rules import SHAPING
 from tars_jax.pipelines.trends.kept import load, store
 from tars_jax.pipelines.trends.verdicts import Judgement, Test, judge, late
 from tars_jax.training.progress import working
 
-# Which returns a value model learns, those of tokens or of turns; and how many there are.
-OF_VALUES = ("ppo.gamma", "ppo.advantages", "ppo.value_models")
+# Which returns a value model learns, those of tokens or of turns, of which rewards; and how many there are.
+OF_VALUES = ("ppo.gamma", "ppo.advantages", "ppo.value_models", *(f"reward.{name}" for name in SHAPING))
 Settings = Mapping[str, Any]  # dotted field of configs/on_device.py -> value
 
 
@@ -103,7 +104,7 @@ class Bench:
         """Value models of these policies; of all `settings` those count that say what they learn."""
         seeds = self._seeds(seeds)
         own = {name: each for name, each in (settings or {}).items() if name in OF_VALUES}
-        own = own if {"ppo.gamma", "ppo.value_models"} & set(own) else {}
+        own = {} if set(own) <= {"ppo.advantages"} else own  # at a discount of 1 a turn's returns are its tokens'
 
         def make(start: Parameters) -> dict[str, Any]:
             found = self.setup(game, own).pretrain_value(start, seeds)
