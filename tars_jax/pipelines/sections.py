@@ -54,8 +54,10 @@ def well_formed(
     patterns = {
         grammar: response_pattern(grammar, space=space, thought=thought, most_calls=most_calls) for grammar in grammars
     }
-    if not patterns:
-        return None
+    return compiled(patterns, tokenizer, vocabulary) if patterns else None
+
+
+def compiled(patterns: Mapping[str, str], tokenizer: Tokenizer, vocabulary: int) -> Constraints:
     tokens, stop = tokenizer.token_bytes(), tokenizer.end
     return compile_constraints(patterns, tokens, stop=stop, vocabulary=vocabulary, encode=tokenizer.encode)
 

@@ -85,7 +85,7 @@ def test_a_run_with_all_that_can_be_brought(form: str, tmp_path: Path, capsys: p
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        (("server.address=http://127.0.0.1:1",), "agent.constrained must be False with server.address"),
+        (("server.address=http://127.0.0.1:1",), "agent.constrained must be False with server.form=sglang"),
         (("server.address=http://127.0.0.1:1", "agent.constrained=False", "server.form=vllm"), "server.model must be"),
         (("task.judge=no.such:judge",), "judge 'no.such:judge': 'no.such' must be a module that can be imported"),
         (("task.judge=webjudge",), "task.judge must be able to tell these tasks; it could not say of 6 of 6, of "),
