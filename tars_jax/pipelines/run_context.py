@@ -33,7 +33,6 @@ from tars_jax.pipelines.probing import TaskShape, callable_in
 from tars_jax.pipelines.rollout_server import has_server, open_server, patient_player
 from tars_jax.pipelines.sections import (
     agent_config,
-    browser_config,
     chat_format,
     compiled,
     configured,
@@ -41,6 +40,7 @@ from tars_jax.pipelines.sections import (
     image_tokens,
     num_hosts,
     rewards_of,
+    run_browsers,
 )
 from tars_jax.pipelines.starts import starting_point
 from tars_jax.pipelines.task_sources import listed_tasks
@@ -177,9 +177,8 @@ class RunContext(RunSpec):
         self._timeline = Timeline(run.own)
         self.activity = Activity(self._timeline)
         engine = engine_config(config, constraint)
-        pages = -(-2 * config.browser.pages // config.browser.browsers)  # half of them between two episodes
         needs_browser = any(shape.needs_browser for shape in self.shapes)
-        browser = browser_config(config, config.browser.browsers, pages) if needs_browser else None
+        browser = run_browsers(config) if needs_browser else None
         loop = agent_config(agent, engine, vision=self.model.vision)
         self._judge = judge = open_judge(config)
         known = listed_tasks(config) or [task for shape in self.shapes for task in shape.begun]
