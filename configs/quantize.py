@@ -23,19 +23,28 @@ nothing to save; the vision encoder need not be.
 
 import ml_collections
 
-from configs import quickstart
+from configs import evaluate, quickstart
 
 
 def get_config() -> ml_collections.ConfigDict:
-    base = quickstart.get_config()
+    base, suites = quickstart.get_config(), evaluate.get_config()
     config = ml_collections.ConfigDict()
     config.checkpoint = ""  # the folder of exported weights
     config.output = ""  # "" for w4a8 in the run directory
     config.kept = ("/router$",)  # paths of parameters that stay in floating point
     config.seed = 0
     config.run = ""  # run directory; empty: a new one under runs/
-    for section in ("loggers", "model", "mesh", "task", "agent", "browser", "packing", "engine", "reward"):
+    config.suite = ""  # what both sides play, as `evaluate` has it: games15, miniwob or lmgame; empty: `task`
+    config.names = ()  # some of the suite's tasks; (): all
+    config.levels = (1, 2, 3)  # of games that have levels; they take turns
+    config.episodes = 6  # of each game or task of a suite
+    config.max_steps = 100  # step budget of an episode of a suite
+    config.screen = 0  # pixels on a side of a game; 0: as the checkpoint's run says, else 320
+    config.turns = 4  # in which both sides play by turns, so that a busy machine slows both
+    for section in ("model", "mesh", "task"):
         config[section] = base[section]
+    for section in ("agent", "browser", "engine"):
+        config[section] = suites[section]
     config.task.evaluation_episodes = 1000  # paired, they bound the loss to about 3 points
     config.rows = 256  # for the error: windows of the float policy's own episodes
     return config

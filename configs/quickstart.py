@@ -103,7 +103,9 @@ def get_config() -> ml_collections.ConfigDict:
     )
     config.browser = ml_collections.ConfigDict(
         {
-            "browsers": 2,
+            "browsers": 2,  # of this process, or of each host of the fleet
+            "max_browsers": 0,  # further ones start while all are full and end when idle; 0: none
+            "idle_browser_seconds": 30.0,  # after which pages and further browsers end that nobody asks for
             "pages": 8,  # that play at the same time, in all browsers
             "size": 96,  # pixels on a side of the screenshots
         }

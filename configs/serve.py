@@ -13,14 +13,17 @@ from ml_collections import ConfigDict
 def get_config() -> ConfigDict:
     return ConfigDict(
         {
-            "checkpoint": "",  # a folder of exported weights (RUN/policy, RUN/supervised, ...)
+            # A folder of exported weights (RUN/policy, RUN/supervised, ...), or a preset's name: random ones of that
+            # size, until a learner hands over its own.
+            "checkpoint": "",
             "name": "tars_jax",  # the model's name for clients
             "host": "127.0.0.1",  # another address takes an API key
             "port": 8000,  # 0: any that is free
             "api_key_file": "",  # a file that holds the key alone; "": none is asked for
             "certificate_file": "",  # for https: PEM files of the certificate's chain and its key; "": http
             "certificate_key_file": "",
-            "checkpoint_root": "",  # new weights may be loaded from below it; "": the folder that holds the checkpoint
+            # New weights may be loaded from below it; "": the folder that holds the checkpoint; of a preset, from none.
+            "checkpoint_root": "",
             "image": (),  # (height, width) of images in chat messages; (): as the run says, else each its own
             "constraints": ("text", "tool"),  # grammars that a request may name as its `constraint`
             "mesh": {"data": 1, "fsdp": 1, "expert": 1, "tensor": 1},
@@ -36,6 +39,7 @@ def get_config() -> ConfigDict:
                 "max_queue": 1024,
                 "weights": "float",
                 "layers": "auto",
+                "record_routes": False,  # the experts of each token come back with it, for ppo.replay_routes
                 "penalties": True,  # a request may ask for `frequency_penalty` and `presence_penalty`
                 "biases": 300,  # the most tokens that a request may name in `logit_bias`
                 "top_logprobs": 20,  # the most alternatives that a request may ask to be told beside each token

@@ -119,13 +119,16 @@ def get_config() -> ml_collections.ConfigDict:
     )
     config.server = ml_collections.ConfigDict(
         {
-            "address": "",  # of a vLLM or SGLang server that samples for this run; empty: the engine here does
-            "form": "sglang",  # or vllm: without screenshots
+            # Of a server that samples for this run; empty: the engine here does. With form=tars_jax one or more of ours
+            # (`serve`), separated by commas.
+            "address": "",
+            "form": "sglang",  # or vllm: without screenshots; or tars_jax
             "model": "",  # its name there; vLLM takes one
             "api_key_file": "",  # a file that holds the key alone
-            "weights_folder": "",  # where the server finds new weights, under the same path; empty: RUN/served
+            # Where servers find new weights, under the same path; empty: RUN/served, and to ours they go over HTTP.
+            "weights_folder": "",
             "answer_seconds": 120.0,  # that it may take for one answer, or to load weights
-            "patience": 3600.0,  # seconds that it may be away; then the run ends, to be resumed
+            "patience": 3600.0,  # seconds that all may be away; then the run ends, to be resumed
         }
     )
     config.agent.grammar = placeholder(str)

@@ -20,6 +20,7 @@ from tars_jax import InputError
 from tars_jax.agent.grammar import GRAMMARS
 from tars_jax.inference import Engine, EngineConfig
 from tars_jax.inference.server import Served, ServerConfig, make_app, serve
+from tars_jax.model.presets import PRESETS
 from tars_jax.model.sharding import make_mesh
 from tars_jax.pipelines.sections import well_formed
 from tars_jax.pipelines.serving import fit_to, read_certificate, read_key, screenshot_size, template
@@ -28,11 +29,11 @@ from tars_jax.rules import Rule, at_least, more_than
 from tars_jax.training.progress import counting, working
 from tars_jax.training.quantized import load_for_engine
 from tars_jax.training.run_directory import RunDirectory
-from tars_jax.training.state import abstract_parameters
+from tars_jax.training.state import abstract_parameters, fresh_parameters
 from tars_jax.web.running import listen
 
 RULES = {
-    "checkpoint": Rule(bool, "a folder of exported weights: --config.checkpoint=RUN/policy"),
+    "checkpoint": Rule(bool, "a folder of exported weights: --config.checkpoint=RUN/policy; or a preset's name"),
     "name": Rule(bool, "a name for the model"),
     "image": Rule(
         lambda size: len(size) in (0, 2) and all(type(side) is int and side > 0 for side in size),
@@ -45,10 +46,12 @@ RULES = {
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:
-    checkpoint = Path(config.checkpoint)
-    if not checkpoint.is_dir():
+    checkpoint = None if config.checkpoint in PRESETS else Path(config.checkpoint)
+    if checkpoint is not None and not checkpoint.is_dir():
         raise InputError(f"config.checkpoint must be a folder like RUN/policy; got {config.checkpoint!r}")
-    root = Path(config.checkpoint_root) if config.checkpoint_root else checkpoint.absolute().parent
+    root = Path(config.checkpoint_root) if config.checkpoint_root else None
+    if root is None and checkpoint is not None:
+        root = checkpoint.absolute().parent
     server = ServerConfig(
         host=config.host,
         port=config.port,
@@ -64,7 +67,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     )
     listen(server).close()  # an address that cannot be had is said now, not after all that follows
     model, tokenizer, _ = starting_point(config.checkpoint)
-    image_size = tuple(config.image) or screenshot_size(checkpoint)
+    image_size = tuple(config.image) or (screenshot_size(checkpoint) if checkpoint else None)
     model = dataclasses.replace(model, scalar_head=False)
     try:
         fit = fit_to(model, image_size)
@@ -76,10 +79,14 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     weights = abstract_parameters(model, mesh)
     load = functools.partial(load_for_engine, model=model, template=weights, weights=config.engine.weights)
     began = time.monotonic()
-    print(f"serve: reading the weights of {checkpoint} ...", flush=True)
     with jax.set_mesh(mesh), contextlib.ExitStack() as stack:
-        with working("serve: reading the weights"):
-            parameters = load(checkpoint)
+        if checkpoint is None:
+            print(f"serve: random weights of {config.checkpoint}, until a learner hands over its own", flush=True)
+            parameters = fresh_parameters(model, jax.random.key(config.seed), mesh)
+        else:
+            print(f"serve: reading the weights of {checkpoint} ...", flush=True)
+            with working("serve: reading the weights"):
+                parameters = load(checkpoint)
         if config.constraints:
             print(
                 f"serve: making tables of the constraints {', '.join(config.constraints)} over {model.vocabulary:,} "
@@ -110,7 +117,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
             stop=tokenizer.end,
             weights=weights,
             load=load,
-            agent=run_config(checkpoint).get("agent"),
+            agent=run_config(checkpoint).get("agent") if checkpoint else None,
             screenshot=image_size,
             token_bytes=tokenizer.token_bytes,
         )

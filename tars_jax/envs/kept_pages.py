@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import dataclasses
 import functools
 import math
+import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any
 
@@ -23,12 +26,14 @@ class KeptPages:
         opener: of the pages; what it raises passes through.
         most: pages open at once, those that wait included. Where one more is asked for, that which has waited longest
             is closed; with all of them in use it is the opener who makes the caller wait.
+        idle_seconds: a page that has waited so long is closed; None: it waits for ever.
     """
 
-    def __init__(self, opener: OpensPages, most: int) -> None:
-        self._opener, self._most = opener, most
-        self._waiting: list[tuple[_Kind, ActsOnPage]] = []  # the longest first
+    def __init__(self, opener: OpensPages, most: int, idle_seconds: float | None = None) -> None:
+        self._opener, self._most, self._idle_seconds = opener, most, idle_seconds
+        self._waiting: list[_Waiting] = []  # the longest first
         self._used = 0
+        self._closing: set[asyncio.Task[None]] = set()
 
     async def open_page(
         self, site: Site, *, single_canvas: bool = False, size: tuple[int, int] | None = None,
@@ -40,7 +45,7 @@ class KeptPages:
             page = self._take(kind)
             if page is None:
                 while self._waiting and self._used + len(self._waiting) > self._most:
-                    await self._waiting.pop(0)[1].close()
+                    await self._waiting.pop(0).page.close()
                 page = await self._opener.open_page(site, single_canvas=single_canvas, size=size, network=network)
         except BaseException:
             self._used -= 1
@@ -48,17 +53,34 @@ class KeptPages:
         return _KeptPage(page, functools.partial(self._back, kind, page))
 
     def _take(self, kind: _Kind) -> ActsOnPage | None:
-        place = next((place for place, (other, _) in enumerate(self._waiting) if other == kind), None)
-        return None if place is None else self._waiting.pop(place)[1]
+        place = next((place for place, each in enumerate(self._waiting) if each.kind == kind), None)
+        return None if place is None else self._waiting.pop(place).page
 
     async def _back(self, kind: _Kind, page: ActsOnPage, whole: bool) -> None:
         self._used -= 1
         if whole:
-            self._waiting.append((kind, page))
+            self._waiting.append(_Waiting(kind, page, time.monotonic()))
+            if self._idle_seconds is not None:
+                asyncio.get_running_loop().call_later(self._idle_seconds, self._expire, self._idle_seconds)
             return
-        broken, self._waiting = [page, *(each for _, each in self._waiting)], []
+        broken, self._waiting = [page, *(each.page for each in self._waiting)], []
         for each in broken:
             await each.close()
+
+    def _expire(self, idle_seconds: float) -> None:
+        """Lets those go that nobody has asked for since."""
+        last = time.monotonic() - idle_seconds
+        while self._waiting and self._waiting[0].since <= last:
+            closing = asyncio.ensure_future(self._waiting.pop(0).page.close())
+            self._closing.add(closing)
+            closing.add_done_callback(self._closing.discard)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Waiting:
+    kind: _Kind
+    page: ActsOnPage
+    since: float  # of the monotonic clock
 
 
 class _KeptPage:

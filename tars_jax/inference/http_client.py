@@ -15,6 +15,7 @@ import numpy as np
 from safetensors.flax import save
 
 from tars_jax import InputError
+from tars_jax.inference.answer_fields import read_answer
 from tars_jax.inference.chat_template import Message, Part, TurnFormat
 from tars_jax.inference.data_urls import encode_image
 from tars_jax.inference.http_connection import Connection, bearer, check_address, open_connection
@@ -51,6 +52,19 @@ async def open_http_client(
             yield EndpointClient(somewhere, turns, model, f"{place}/chat/completions")
 
 
+@contextlib.asynccontextmanager
+async def open_server_client(target: str, api_key: str, patience: float) -> AsyncIterator[ServerClient]:
+    """Our own server's client. Raises InputError where another server answers, PolicyUnavailable where none does."""
+    base = target.rstrip("/").removesuffix("/v1")
+    check_address(base)
+    async with Connections(base, bearer(api_key)) as connections:
+        connection = Connection(connections.request, base, patience)
+        policy = await connection.policy(ours=True)
+        if policy is None:
+            raise InputError(f"client.target must be a policy server (`serve`); got {target}, which is none")
+        yield ServerClient(connection, policy)
+
+
 class ServerClient:
     """Our policy server: tokens in, tokens out."""
 
@@ -60,11 +74,13 @@ class ServerClient:
         self._connection, self._model, self.policy_info = connection, policy["model"], policy
 
     @contextlib.asynccontextmanager
-    async def session(self, seed: int) -> AsyncIterator[ClientSession]:
-        opened = await self._connection.send("POST", "/v1/rl/sessions", {"seed": seed % 2**63})
+    async def session(self, seed: int, lease_seconds: float | None = None) -> AsyncIterator[ServerSession]:
+        """`lease_seconds`: that it lasts while nobody asks it anything; None: as the server has it."""
+        body = {"seed": seed % 2**63} | ({} if lease_seconds is None else {"lease_seconds": lease_seconds})
+        opened = await self._connection.send("POST", "/v1/rl/sessions", body)
         path = f"/v1/rl/sessions/{opened['id']}"
         try:
-            yield _ServerSession(self._connection, path)
+            yield ServerSession(self._connection, path, opened["weights"])
         finally:
             # A server that cannot be told any more closes the session when its lease runs out.
             with contextlib.suppress(PolicyUnavailable, InputError, TimeoutError):
@@ -79,22 +95,47 @@ class ServerClient:
         """Of the weights that the server samples from now."""
         return (await self._connection.send("GET", "/v1/rl/policy"))["version"]
 
-    async def load_weights(self, checkpoint: str, version: int) -> None:
-        """Loads exported weights from a folder below the server's root. Requests under way go on."""
-        body = {"checkpoint": checkpoint, "version": version}
+    async def weights(self) -> str:
+        """The word of those that it has (`push_weights`)."""
+        return str((await self._connection.send("GET", "/v1/rl/policy"))["weights"])
+
+    async def load_weights(self, checkpoint: str, version: int, word: str = "") -> None:
+        """Loads exported weights from a folder below the server's root. Requests under way go on.
+
+        `word`: by which these weights are known again; `policy_info`, sessions and answers state it as `weights`.
+        """
+        body = {"checkpoint": checkpoint, "version": version, "word": word}
         await self._connection.send("POST", "/v1/rl/weights", body)
 
-    async def push_weights(self, parameters: Parameters, version: int) -> None:
+    async def push_weights(self, parameters: Parameters, version: int, word: str = "") -> None:
         """Hands over weights that this process can read whole. Requests under way go on."""
-        leaves = jax.tree_util.tree_leaves_with_path(parameters)
-        body = await asyncio.to_thread(lambda: save({leaf_name(path): leaf for path, leaf in leaves}))
-        await self._connection.send("PUT", f"/v1/rl/weights?version={version}", body)
+        await self.push_packed(await asyncio.to_thread(packed, parameters), version, word)
+
+    async def push_packed(self, body: bytes, version: int, word: str = "") -> None:
+        """The same of what `packed` has made."""
+        await self._connection.send("PUT", f"/v1/rl/weights?version={version}&word={word}", body)
+
+    async def put_constraint(self, name: str, pattern: str) -> int:
+        """Hands over a pattern (Rust's `regex` syntax) that answers can be asked for by `Sampling.constraint`.
+
+        Returns the fewest tokens of such an answer.
+        """
+        found = await self._connection.send("PUT", f"/v1/rl/constraints/{name}", {"pattern": pattern})
+        return int(found["shortest"])
+
+
+def packed(parameters: Parameters) -> bytes:
+    """A safetensors file whose tensors have the leaves' names."""
+    return save({leaf_name(path): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(parameters)})
 
 
 @dataclasses.dataclass
-class _ServerSession:
+class ServerSession:
+    """A live context on our server. `weights`: the word of those that the server had when it last answered."""
+
     connection: Connection
     path: str
+    weights: str = ""
 
     async def respond(
         self, tokens: Sequence[int], images: Sequence[np.ndarray], *, restart: bool, sampling: Sampling | None = None
@@ -108,9 +149,9 @@ class _ServerSession:
         if sampling is not None:  # its default is not the server's, which is the engine's
             body["temperature"] = sampling.temperature
         answer = await self.connection.send("POST", f"{self.path}/respond", body)
-        return Sampled(
-            tuple(answer["tokens"]), tuple(answer["log_probs"]), tuple(answer["versions"]), finish=answer["finish"]
-        )
+        sampled = read_answer(answer)
+        self.weights = str(answer.get("weights", ""))
+        return sampled
 
 
 class EndpointClient:

@@ -16,8 +16,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
-import shutil
-import time
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -28,19 +26,11 @@ from tars_jax import GaveUp, InputError
 from tars_jax.inference.http_connection import bearer, open_connection
 from tars_jax.inference.policy_client import PolicyUnavailable
 from tars_jax.inference.sampling import Sampled
+from tars_jax.inference.served_counts import RequestCounts, ServedCounts
 from tars_jax.inference.token_server import TokenServer, TokenSession, open_token_server
+from tars_jax.inference.weight_folders import WeightFolders
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.huggingface.writing import export_checkpoint
-
-_LOADED = 2  # checkpoints that stay: the one in use, and the one before
-
-
-@dataclasses.dataclass(frozen=True)
-class ServedCounts:
-    """What the server has done for this run so far."""
-
-    busy_seconds: float  # in which it had a request of ours
-    tokens_sampled: int
 
 
 class ServerPolicy:
@@ -69,10 +59,12 @@ class ServerPolicy:
         self._options: dict[str, Any] = {"stop": stop, "max_new_tokens": max_new_tokens, "model": served_model}
         self._options |= {"api_key": api_key, "patience": patience, "processed": processed}
         self._options["forbidden"] = () if model.image_token is None else (model.image_token,)
-        self._model, self._folder, self._extra_files = model, folder.absolute(), extra_files
-        self._written: list[Path] = []
+        policy = dataclasses.replace(model, scalar_head=False)
+        self._folders = WeightFolders(
+            folder, lambda target, weights: export_checkpoint(target, policy, weights, extra_files=extra_files)
+        )
         self._open: set[TokenServer] = set()
-        self._waiting, self._busy, self._since, self._tokens = 0, 0.0, 0.0, 0
+        self._counts = RequestCounts()
 
     @property
     def sessions(self) -> Self:
@@ -86,7 +78,7 @@ class ServerPolicy:
             self._open.add(server)
             try:
                 async with server.session(seed) as session:
-                    yield _CountedSession(session, self)
+                    yield _CountedSession(session, self._counts)
             finally:
                 self._open.discard(server)
 
@@ -95,26 +87,18 @@ class ServerPolicy:
 
         Raises GaveUp where the server does not answer, InputError where it does not take them.
         """
-        number = 0 if not self._written else int(self._written[-1].name.rpartition("-")[2]) + 1
-        target = self._folder / f"weights-{number}"
-        shutil.rmtree(target, ignore_errors=True)
-        weights = {name: leaf for name, leaf in parameters.items() if name != "scalar_head"}
-        policy = dataclasses.replace(self._model, scalar_head=False)
-        export_checkpoint(target, policy, weights, extra_files=self._extra_files)
+        target = self._folders.written(parameters)
         try:
             asyncio.run(self._load(target, version))
         except PolicyUnavailable as error:
             raise GaveUp(f"The server of the policy, {self._address}, did not take new weights: {error}.") from error
         self.version = version
-        for server in self._open:
+        for server in list(self._open):  # which the rollouts' thread changes
             server.version = version
-        self._written.append(target)
-        while len(self._written) > _LOADED:
-            shutil.rmtree(self._written.pop(0), ignore_errors=True)
+        self._folders.forget()
 
     def statistics(self) -> ServedCounts:
-        running = time.monotonic() - self._since if self._waiting else 0.0
-        return ServedCounts(self._busy + running, self._tokens)
+        return self._counts.read()
 
     def __enter__(self) -> Self:
         return self
@@ -137,29 +121,11 @@ class ServerPolicy:
                     f"{self._address} must load the weights of {folder}; it says {found.get('message')!r:.300}"
                 )
 
-    def _begin(self) -> None:
-        if not self._waiting:
-            self._since = time.monotonic()
-        self._waiting += 1
-
-    def _end(self, tokens: int) -> None:
-        self._waiting -= 1
-        self._tokens += tokens
-        if not self._waiting:
-            self._busy += time.monotonic() - self._since
-
 
 @dataclasses.dataclass(frozen=True)
 class _CountedSession:
     session: TokenSession
-    policy: ServerPolicy
+    counts: RequestCounts
 
     async def respond(self, tokens: Sequence[int], images: Sequence[np.ndarray], *, restart: bool) -> Sampled:
-        self.policy._begin()
-        drawn = 0
-        try:
-            sampled = await self.session.respond(tokens, images, restart=restart)
-            drawn = len(sampled.tokens)
-            return sampled
-        finally:
-            self.policy._end(drawn)
+        return await self.counts.count(self.session.respond(tokens, images, restart=restart))

@@ -24,7 +24,7 @@ from tars_jax.inference.client import open_client
 from tars_jax.inference.http_client import ChatSession
 from tars_jax.inference.policy_client import PolicyClient, PolicyUnavailable
 from tars_jax.model.sharding import make_mesh
-from tars_jax.model.tokenizer import load_tokenizer
+from tars_jax.model.tokenizer import Tokenizer, load_tokenizer
 from tars_jax.pipelines.sections import agent_config, chat_format, engine_config
 from tars_jax.pipelines.serving import fit_to, read_key
 from tars_jax.pipelines.starts import run_config, starting_point
@@ -137,21 +137,26 @@ def remote(config: Any, field: str = "checkpoint") -> Contestant:
 def exported(folder: Path, config: Any) -> Iterator[Contestant]:
     """Exported weights in an engine, in the precision that they record; agent and screen are those of the run that they
     come from, where there is one. How the model runs (`Execution`) is this machine's affair."""
-    stored = run_config(folder)
-    sections = {name: stored.get(name) or {} for name in ("agent", "browser")}
     model, tokenizer, _ = starting_point(str(folder))
     model = dataclasses.replace(model, scalar_head=False)
-    agent = sections["agent"] or config.agent
-    screen = config.screen or sections["browser"].get("size") or SCREEN
-    rows, columns = model.vision.token_grid(screen, screen)
-    writer = PromptWriter(tokenizer, rows * columns, agent["show_budget"], chat_format(tokenizer))
     mesh = make_mesh(config.mesh.to_dict())
     with jax.set_mesh(mesh):
         parameters = load_for_engine(folder, model, abstract_parameters(model, mesh), config.engine.weights)
         with Engine(
             model, parameters, engine_config(config), image=tokenizer.image, stop=tokenizer.end, seed=config.seed
         ) as engine:
-            fit = fit_to(model, (screen, screen))  # a benchmark's pages have sizes of their own
-            player = resized_player(engine_player(engine, config.seed), lambda pixels: fit(Image.fromarray(pixels)))
-            loop = agent_config(agent, engine.config, lambda *_: (screen, screen))
-            yield Contestant(player, writer, loop, screen, compiles=True)
+            yield of_engine(engine, folder, config, tokenizer)
+
+
+def of_engine(engine: Engine, folder: Path, config: Any, tokenizer: Tokenizer) -> Contestant:
+    """What an engine samples, with agent and screen of the run that `folder` lies in, or else those of `config`."""
+    model, stored = engine.model, run_config(folder)
+    sections = {name: stored.get(name) or {} for name in ("agent", "browser")}
+    agent = sections["agent"] or config.agent
+    screen = config.screen or sections["browser"].get("size") or SCREEN
+    rows, columns = model.vision.token_grid(screen, screen)
+    writer = PromptWriter(tokenizer, rows * columns, agent["show_budget"], chat_format(tokenizer))
+    fit = fit_to(model, (screen, screen))  # a benchmark's pages have sizes of their own
+    player = resized_player(engine_player(engine, config.seed), lambda pixels: fit(Image.fromarray(pixels)))
+    loop = agent_config(agent, engine.config, lambda *_: (screen, screen))
+    return Contestant(player, writer, loop, screen, compiles=True)

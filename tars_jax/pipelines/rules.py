@@ -13,7 +13,7 @@ from tars_jax.inference import EngineConfig
 from tars_jax.pipelines.recipes import RECIPE_RULE
 from tars_jax.pipelines.starts import FROM_NANO
 from tars_jax.rollout.pool_config import PoolConfig, check_groups
-from tars_jax.rules import Rule, at_least, between, one_of, zero_or
+from tars_jax.rules import Rule, at_least, between, more_than, one_of, zero_or
 from tars_jax.training import processes
 from tars_jax.training.extension import Extension
 from tars_jax.training.loggers import LOGGERS
@@ -93,6 +93,8 @@ JOB_RULES: dict[str, Rule] = {
     "agent.max_steps": at_least(0),
     "agent.max_summaries": at_least(0),
     "browser.browsers": at_least(1),
+    "browser.max_browsers": at_least(0),
+    "browser.idle_browser_seconds": more_than(0),
     "browser.pages": at_least(1),
     "browser.size": at_least(32),
     "packing.row_length": fitting(32),

@@ -15,6 +15,7 @@ from flax.core import FrozenDict
 
 from tars_jax import InputError
 from tars_jax.agent.grammar_plain import PLAIN, require_text_call
+from tars_jax.agent.pattern import response_pattern
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.environment import Task
 from tars_jax.envs.registry import load_environment
@@ -32,14 +33,14 @@ from tars_jax.pipelines.probing import TaskShape, callable_in
 from tars_jax.pipelines.rollout_server import has_server, open_server, patient_player
 from tars_jax.pipelines.sections import (
     agent_config,
-    browser_config,
     chat_format,
+    compiled,
     configured,
     engine_config,
     image_tokens,
     num_hosts,
     rewards_of,
-    well_formed,
+    run_browsers,
 )
 from tars_jax.pipelines.starts import starting_point
 from tars_jax.pipelines.task_sources import listed_tasks
@@ -92,18 +93,25 @@ class RunSpec:
 
         Raises InputError where no answer is as short as it has to be.
         """
-        agent = self.config.agent
+        agent, longest = self.config.agent, self.config.engine.max_new_tokens
         if not agent.constrained:
             return None
-        thought, longest = agent.get("thought", "optional"), self.config.engine.max_new_tokens
-        of_agent = callable_in(self.shapes), thought, agent.get("most_calls", 1)
-        found = well_formed([agent.grammar], self.tokenizer, self.model.vocabulary, *of_agent)
-        if found is not None and (shortest := found.shortest(agent.grammar)) > longest:
+        found = compiled({agent.grammar: self.answer_pattern}, self.tokenizer, self.model.vocabulary)
+        if (shortest := found.shortest(agent.grammar)) > longest:
             raise InputError(
                 f"engine.max_new_tokens must be at least {shortest}, which the shortest answer takes that can be read "
                 f"(agent.constrained); got {longest}"
             )
         return found
+
+    @functools.cached_property
+    def answer_pattern(self) -> str:
+        """That of `constraints`; "" without."""
+        agent = self.config.agent
+        if not agent.constrained:
+            return ""
+        thought, most = agent.get("thought", "optional"), agent.get("most_calls", 1)
+        return response_pattern(agent.grammar, space=callable_in(self.shapes), thought=thought, most_calls=most)
 
     @property
     def answer_constraint(self) -> AnswerConstraint | None:
@@ -169,9 +177,8 @@ class RunContext(RunSpec):
         self._timeline = Timeline(run.own)
         self.activity = Activity(self._timeline)
         engine = engine_config(config, constraint)
-        pages = -(-2 * config.browser.pages // config.browser.browsers)  # half of them between two episodes
         needs_browser = any(shape.needs_browser for shape in self.shapes)
-        browser = browser_config(config, config.browser.browsers, pages) if needs_browser else None
+        browser = run_browsers(config) if needs_browser else None
         loop = agent_config(agent, engine, vision=self.model.vision)
         self._judge = judge = open_judge(config)
         known = listed_tasks(config) or [task for shape in self.shapes for task in shape.begun]
@@ -182,7 +189,7 @@ class RunContext(RunSpec):
         if has_server(config):
             if self.share != WHOLE or num_hosts(config):
                 raise InputError("server.address must be '' for a run of several processes or hosts, which each sample")
-            self.policy = open_server(config, self.model, tokenizer, self.parent, run.path)
+            self.policy = open_server(config, self.model, tokenizer, self.parent, run.path, self.answer_pattern)
             self.rollouts = Rollouts(browser, self.writer, loop, config.browser.pages, self.activity, judge)
         elif num_hosts(config):
             if self.share != WHOLE:

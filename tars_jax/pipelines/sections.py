@@ -54,8 +54,10 @@ def well_formed(
     patterns = {
         grammar: response_pattern(grammar, space=space, thought=thought, most_calls=most_calls) for grammar in grammars
     }
-    if not patterns:
-        return None
+    return compiled(patterns, tokenizer, vocabulary) if patterns else None
+
+
+def compiled(patterns: Mapping[str, str], tokenizer: Tokenizer, vocabulary: int) -> Constraints:
     tokens, stop = tokenizer.token_bytes(), tokenizer.end
     return compile_constraints(patterns, tokens, stop=stop, vocabulary=vocabulary, encode=tokenizer.encode)
 
@@ -133,3 +135,15 @@ def browser_config(config: Any, num_browsers: int, pages_per_browser: int) -> Br
     """Browsers whose pages are `config.browser.size` squared, where their environment asks for no size of its own."""
     side = config.browser.size
     return BrowserConfig(browsers=num_browsers, pages_per_browser=pages_per_browser, width=side, height=side)
+
+
+def run_browsers(config: Any) -> BrowserConfig:
+    """The browsers of a run, or of each of its hosts, with places for all that play and as many pages between two
+    episodes. With `config.browser.max_browsers` they come with the pages, whatever memory is left, as an episode that
+    waits for a place would hold up its batch; and go when idle."""
+    section = config.browser
+    most = max(section.browsers, section.max_browsers)
+    fixed = browser_config(config, section.browsers, -(-2 * section.pages // most))
+    return dataclasses.replace(
+        fixed, max_browsers=section.max_browsers, idle_browser_s=section.idle_browser_seconds, reserve_mb=0
+    )

@@ -152,10 +152,12 @@ def page_resources(
 
     Where these have more places than there are runners, pages of tasks that are not played just now are kept there:
     runners that change between games need not open one for every episode. A service's places are others' too: none is
-    kept.
+    kept. Where browsers come and go (`max_browsers`), a page that is not asked for goes, too, and its browser after it.
     """
+    places = max(browser.browsers, browser.max_browsers) * browser.pages_per_browser
     own = isinstance(manager, BrowserManager)
-    pages = KeptPages(manager, max(runners, browser.browsers * browser.pages_per_browser) if own else runners)
+    idle_seconds = browser.idle_browser_s if browser.max_browsers else None
+    pages = KeptPages(manager, max(runners, places) if own else runners, idle_seconds)
     return EnvironmentResources(lambda: pages)
 
 
@@ -186,6 +188,10 @@ class Rollouts(RolloutWorkers):
             resources = page_resources(self._manager, self._browser, self._workers)
         self._opened = [EnvironmentRunner(resources, *self._arguments) for _ in range(self._workers)]
         return self._opened
+
+    async def _rest(self) -> None:
+        if self._browser is not None and self._browser.max_browsers:
+            await asyncio.gather(*(runner.close() for runner in self._opened))
 
     async def _close(self) -> None:
         await asyncio.gather(*(runner.close() for runner in self._opened))

@@ -61,6 +61,7 @@ class _Host:
         self, browser: BrowserConfig | None, writer: PromptWriter, agent: AgentConfig, pages: int, judge: Judge | None
     ) -> None:
         self._manager, resources = None, EnvironmentResources()
+        self._elastic = browser is not None and bool(browser.max_browsers)
         if browser is not None:
             self._manager = browsers(browser)
             resources = page_resources(self._manager, browser, pages)
@@ -89,6 +90,11 @@ class _Host:
                 assignment, player, lambda name, start, end: spans.append((name, start, end))
             )
         return encode_trajectory(trajectory), spans
+
+    async def rest(self) -> None:
+        """Nothing is played for a while."""
+        if self._elastic:
+            await asyncio.gather(*(runner.close() for runner in self._runners))
 
     async def stop(self) -> None:
         await asyncio.gather(*(runner.close() for runner in self._runners))
@@ -197,6 +203,11 @@ class Fleet(RolloutWorkers):
             for host in self._hosts
             for number in range(self._config.pages)
         ]
+
+    async def _rest(self) -> None:
+        for host in self._hosts:
+            with contextlib.suppress(self._ray.exceptions.RayError):
+                await host.rest.remote()
 
     async def _close(self) -> None:
         for host in self._hosts:

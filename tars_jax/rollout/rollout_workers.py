@@ -71,6 +71,10 @@ class RolloutWorkers(abc.ABC):
     async def _close(self) -> None:
         """Ends all that `_open` has started, also when that has failed half-way."""
 
+    @abc.abstractmethod
+    async def _rest(self) -> None:
+        """Nothing is played for a while: what the runners hold may go where it can be had again."""
+
     def __enter__(self) -> Self:
         self._thread.start()
         try:
@@ -136,6 +140,7 @@ class RolloutWorkers(abc.ABC):
         async def end() -> None:
             task.cancel()
             await asyncio.wait([task])
+            await self._rest()
 
         task = self._call(begin())
         try:

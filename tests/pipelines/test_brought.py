@@ -85,8 +85,16 @@ def test_a_run_with_all_that_can_be_brought(form: str, tmp_path: Path, capsys: p
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        (("server.address=http://127.0.0.1:1",), "agent.constrained must be False with server.address"),
+        (("server.address=http://127.0.0.1:1",), "agent.constrained must be False with server.form=sglang"),
         (("server.address=http://127.0.0.1:1", "agent.constrained=False", "server.form=vllm"), "server.model must be"),
+        (
+            ("server.address=http://127.0.0.1:1,http://127.0.0.1:2", "agent.constrained=False"),
+            "server.address must be one address with server.form=sglang; got 2",
+        ),
+        (
+            ("server.address=http://127.0.0.1:1", "server.form=tars_jax"),
+            "server.address must be where policy servers answer; http://127.0.0.1:1 does not answer",
+        ),
         (("task.judge=no.such:judge",), "judge 'no.such:judge': 'no.such' must be a module that can be imported"),
         (("task.judge=webjudge",), "task.judge must be able to tell these tasks; it could not say of 6 of 6, of "),
         (("demonstrations.datasets=nowhere.jsonl,",), "dataset must be a folder of trajectories"),

@@ -140,6 +140,9 @@ class Crew(RolloutWorkers):
     async def _close(self) -> None:
         pass
 
+    async def _rest(self) -> None:
+        pass
+
     async def ready(self) -> None:
         pass
 

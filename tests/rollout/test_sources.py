@@ -60,6 +60,9 @@ class Played(RolloutWorkers):
     async def _close(self) -> None:
         pass
 
+    async def _rest(self) -> None:
+        pass
+
     async def ready(self) -> None:
         pass
 

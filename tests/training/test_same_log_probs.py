@@ -2,11 +2,14 @@
 
 Real episodes of the nano policy in an environment of random pictures: several at once, windows that grow and fold,
 answers of all lengths. What the engine computed token by token in a live cache, in whatever batch, the learner computes
-again on packed rows; images, M-RoPE positions, experts and slots all have to be right for the numbers to agree.
+again on packed rows; images, M-RoPE positions, experts and slots all have to be right for the numbers to agree. The
+same where the engine is behind a policy server, and what was sampled came over HTTP.
 """
 
 import asyncio
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -17,11 +20,16 @@ from tars_jax.agent.loop import AgentConfig, play_episode
 from tars_jax.agent.memory import MemoryConfig
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.environment import Observation, Task, Transition
-from tars_jax.inference import Engine, EngineConfig
+from tars_jax.inference import Engine, EngineConfig, Sampling
+from tars_jax.inference.chat_template import TurnFormat
+from tars_jax.inference.data_urls import exact
+from tars_jax.inference.policy_servers import Demands, PolicyServers
+from tars_jax.inference.server import Served, ServerConfig, make_app, serving
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters, forward, init_parameters
 from tars_jax.model.presets import preset
 from tars_jax.model.tokenizer import load_tokenizer
+from tars_jax.rollout.players import Sessions
 from tars_jax.training.packing import Packer, PackingConfig
 from tars_jax.training.ppo import make_score_fn
 from tars_jax.trajectory import Trajectory
@@ -79,15 +87,31 @@ def parameters(model: ModelConfig) -> Parameters:
     return fresh
 
 
-@pytest.fixture(scope="module")
-def trajectories(model: ModelConfig, parameters: Parameters) -> list[Trajectory]:
+@contextlib.contextmanager
+def served(engine: Engine, parameters: Parameters, folder: Path) -> Iterator[PolicyServers]:
+    """The engine over HTTP, which knows no weights until these are handed over."""
+    engine.set_weights(jax.tree.map(jnp.zeros_like, parameters), 7)
+    turns = TurnFormat(TOKENIZER, lambda height, width: height * width // 1024)
+    stands_behind = Served("nano", engine, TOKENIZER, turns, exact, TOKENIZER.end, parameters, lambda path: parameters)
+    config = ServerConfig(port=0, incoming=folder)
+    with serving(make_app(stands_behind, config), config) as address:
+        demands = Demands(TOKENIZER.vocabulary, TOKENIZER.end, TOKENIZER.image, ENGINE.max_length, routes=True)
+        servers = PolicyServers([address], demands, Sampling(max_new_tokens=ENGINE.max_new_tokens))
+        servers.set_weights(parameters, 0)
+        yield servers
+
+
+@pytest.fixture(scope="module", params=["engine", "server"])
+def trajectories(
+    model: ModelConfig, parameters: Parameters, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> list[Trajectory]:
     rows, columns = model.vision.token_grid(96, 96)
     writer = PromptWriter(Readable(), rows * columns)
     memories = [MemoryConfig(1, 3), MemoryConfig(2, 2), MemoryConfig(0, 0), MemoryConfig(0, 3), MemoryConfig(2, 3)]
 
-    async def episode(engine: Engine, number: int) -> Trajectory:
+    async def episode(policy: Sessions, number: int) -> Trajectory:
         environment = RandomPictures(number)
-        async with engine.session(number) as session:
+        async with policy.session(number) as session:
             return await play_episode(
                 environment,
                 environment.picture(),
@@ -99,11 +123,14 @@ def trajectories(model: ModelConfig, parameters: Parameters) -> list[Trajectory]
                 instruction=f"Task {number}: look around.",
             )
 
-    async def play(engine: Engine) -> list[Trajectory]:
-        return list(await asyncio.gather(*(episode(engine, number) for number in range(EPISODES))))
+    async def play(policy: Sessions) -> list[Trajectory]:
+        return list(await asyncio.gather(*(episode(policy, number) for number in range(EPISODES))))
 
     with Engine(model, parameters, ENGINE, image=TOKENIZER.image, stop=TOKENIZER.end, seed=0) as engine:
-        return asyncio.run(play(engine))
+        if request.param == "engine":
+            return asyncio.run(play(engine))
+        with served(engine, parameters, tmp_path_factory.mktemp("incoming")) as servers:
+            return asyncio.run(play(servers))
 
 
 @pytest.mark.slow

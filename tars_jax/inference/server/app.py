@@ -14,6 +14,7 @@ from starlette.types import ASGIApp
 
 from tars_jax.inference.server.chat import Chat
 from tars_jax.inference.server.config import Served, ServerConfig
+from tars_jax.inference.server.constraints import ServedConstraints
 from tars_jax.inference.server.metrics import CONTENT_TYPE, HttpMetrics, engine_families, session_families
 from tars_jax.inference.server.request_admission import WEIGHTS_PATH, RequestAdmission
 from tars_jax.inference.server.sessions import Sessions
@@ -24,7 +25,8 @@ from tars_jax.web.responses import JsonResponse, error_response, http_error, int
 
 def make_app(served: Served, config: ServerConfig) -> ASGIApp:
     """The application. The engine must run while it is served, and is not closed with it."""
-    chat, sessions, weights = Chat(served, config), Sessions(served, config), Weights(served, config)
+    constraints, weights = ServedConstraints(served), Weights(served, config)
+    chat, sessions = Chat(served, config, constraints), Sessions(served, config, weights)
 
     async def health(request: Request) -> Response:
         """503 once the engine has stopped: whoever watches may start the server again."""
@@ -53,6 +55,9 @@ def make_app(served: Served, config: ServerConfig) -> ASGIApp:
             {
                 "model": served.name,
                 "version": engine.version,
+                "weights": weights.word,
+                "precision": engine.config.weights,
+                "records_routes": engine.config.record_routes,
                 "vocabulary": engine.model.vocabulary,
                 "stop": served.stop,
                 "image": engine.model.image_token,
@@ -79,6 +84,7 @@ def make_app(served: Served, config: ServerConfig) -> ASGIApp:
         Route("/v1/rl/sessions/{id}", sessions.delete, methods=["DELETE"]),
         Route("/v1/rl/sessions/{id}/respond", sessions.respond, methods=["POST"]),
         Route("/v1/rl/sessions/{id}/fork", sessions.fork, methods=["POST"]),
+        Route("/v1/rl/constraints/{name}", constraints.put, methods=["PUT"]),
         Route(WEIGHTS_PATH, weights.show, methods=["GET"]),
         Route(WEIGHTS_PATH, weights.load, methods=["POST"]),
         Route(WEIGHTS_PATH, weights.push, methods=["PUT"]),

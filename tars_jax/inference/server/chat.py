@@ -31,8 +31,9 @@ from tars_jax.inference.chat_template import Prompt
 from tars_jax.inference.data_urls import decode_images
 from tars_jax.inference.sampling import Sampled, Sampling, Token
 from tars_jax.inference.server.config import Served, ServerConfig
+from tars_jax.inference.server.constraints import ServedConstraints
 from tars_jax.inference.server.generation import Ask, answers, engine_errors
-from tars_jax.inference.server.tool_choice import ToolChoices
+from tars_jax.inference.server.tool_choice import tool_constraint
 from tars_jax.inference.session import Session
 from tars_jax.inference.text_stream import StopText, TextStream
 from tars_jax.inference.tool_calls import CallStream
@@ -47,7 +48,7 @@ LONGEST_TOKEN = 256  # characters; those of open vocabularies, runs of blanks, h
 class Chat:
     """Each request is a session of its own: it reads all messages and ends with its answers."""
 
-    def __init__(self, served: Served, config: ServerConfig) -> None:
+    def __init__(self, served: Served, config: ServerConfig, constraints: ServedConstraints) -> None:
         self._served, self._config, self._engine = served, config, served.engine
         engine = served.engine.config
         self._limits = ChatLimits(
@@ -57,7 +58,7 @@ class Chat:
             top_logprobs=min(engine.top_logprobs, 20),
         )
         self._created = int(time.time())
-        self._choices = ToolChoices(served.engine, served.stop, served.token_bytes)
+        self._constraints = constraints
 
     async def complete(self, request: Request) -> Response:
         asked = parse_chat(await read_json(request), self._limits)
@@ -136,7 +137,7 @@ class Chat:
             return functools.partial(session.respond, tokens, images, restart=restart, sampling=sampling)
 
         async with contextlib.AsyncExitStack() as stack:
-            forced = await stack.enter_async_context(self._choices.constraint(asked.forced))
+            forced = await stack.enter_async_context(tool_constraint(self._constraints, asked.forced))
             base = dataclasses.replace(base, constraint=forced or asked.constraint)
             first = await stack.enter_async_context(self._engine.session(seed))
             sessions = [first]

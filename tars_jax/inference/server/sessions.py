@@ -19,11 +19,13 @@ import numpy as np
 from starlette.requests import Request
 from starlette.responses import Response
 
+from tars_jax.inference.answer_fields import answer_fields
 from tars_jax.inference.chat_protocol import logit_bias, stop_sequences
 from tars_jax.inference.data_urls import ImageUrl, decode_images
-from tars_jax.inference.sampling import Sampled, Sampling, until_text
+from tars_jax.inference.sampling import Sampling, until_text
 from tars_jax.inference.server.config import Served, ServerConfig
 from tars_jax.inference.server.generation import answers, engine_errors
+from tars_jax.inference.server.weights import Weights
 from tars_jax.inference.session import Session
 from tars_jax.json_fields import shown
 from tars_jax.web.protocol import Fields, RequestError
@@ -64,8 +66,8 @@ class _Ask:
 class Sessions:
     """All live sessions of a server. Use as an async context manager: they are closed with it."""
 
-    def __init__(self, served: Served, config: ServerConfig) -> None:
-        self._served, self._config, self._engine = served, config, served.engine
+    def __init__(self, served: Served, config: ServerConfig, weights: Weights) -> None:
+        self._served, self._config, self._weights, self._engine = served, config, weights, served.engine
         vision = served.engine.model.vision
         # A larger image has more tokens than a window holds.
         self._max_pixels = min(MAX_PIXELS, served.engine.config.max_length * (vision.patch * vision.merge) ** 2)
@@ -87,7 +89,7 @@ class Sessions:
             await self._close(id)
 
     async def create(self, request: Request) -> Response:
-        """{seed?, lease_seconds?} -> {id, lease_seconds, version}"""
+        """{seed?, lease_seconds?} -> {id, lease_seconds, version, weights}"""
         fields = Fields(await read_json(request))
         seed, lease = self._seed_and_lease(fields)
         closing = contextlib.AsyncExitStack()
@@ -115,7 +117,8 @@ class Sessions:
         return Response(status_code=204)
 
     async def respond(self, request: Request) -> Response:
-        """{tokens, images?, restart?, sampling...} -> {tokens, log_probs, versions, finish}, or the same in pieces."""
+        """{tokens, images?, restart?, sampling...} -> {tokens, log_probs, versions, finish, weights, routes?}, or the
+        first three in pieces."""
         body = await read_json(request)
         long = len(await request.body()) > INLINE_BYTES
         ask = await asyncio.to_thread(self._read, body) if long else self._read(body)
@@ -129,7 +132,7 @@ class Sessions:
                     sampled = await live.session.respond(ask.tokens, images, restart=ask.restart, sampling=ask.sampling)
         finally:
             self._rest(live)
-        return JsonResponse(_answer(sampled))
+        return JsonResponse(answer_fields(sampled, self._weights.word))
 
     def _rest(self, live: _Live) -> None:
         live.turn.release()
@@ -204,7 +207,8 @@ class Sessions:
     def _opened(self, session: Session, lease: float, closing: contextlib.AsyncExitStack) -> Response:
         id = secrets.token_urlsafe(16)
         self._live[id] = _Live(session, lease, closing, asyncio.get_running_loop().time())
-        return JsonResponse({"id": id, "lease_seconds": lease, "version": self._engine.version}, status_code=201)
+        said = {"id": id, "lease_seconds": lease, "version": self._engine.version, "weights": self._weights.word}
+        return JsonResponse(said, status_code=201)
 
     def _find(self, request: Request) -> _Live:
         live = self._live.get(request.path_params["id"])
@@ -246,12 +250,3 @@ class Sessions:
 def _optional_seed(fields: Fields) -> int | None:
     seed = fields.integer("seed", None, 0, MAX_SEED)
     return None if seed is None else seed % 2**32
-
-
-def _answer(sampled: Sampled) -> dict[str, Any]:
-    return {
-        "tokens": sampled.tokens,
-        "log_probs": sampled.log_probs,
-        "versions": sampled.versions,
-        "finish": sampled.finish,
-    }

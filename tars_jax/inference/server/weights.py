@@ -2,11 +2,15 @@
 
 POST {"checkpoint": "RUN/policy", "version": 7} loads a folder below the server's root; PUT ?version=7 takes them as the
 bytes of a safetensors file, whose tensors are named as a checkpoint's leaves (decoder/layers/experts/gate).
+
+Versions come again: of another run, and after a restart, which begins at 0. Whoever must know its weights again sends a
+word of its own with them (`word`); sessions and answers state that of the weights that the server has.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -26,6 +30,7 @@ from tars_jax.web.protocol import Fields, RequestError
 from tars_jax.web.responses import JsonResponse, read_json
 
 MAX_VERSION = 2**31 - 1
+WORD = re.compile(r"[\w-]{0,64}", re.ASCII)
 PIECE = 1 << 20  # bytes that are gathered before they are written
 SAFETENSORS_TYPES = {"F32": "float32", "BF16": "bfloat16", "F16": "float16"}
 
@@ -36,11 +41,12 @@ class Weights:
     def __init__(self, served: Served, config: ServerConfig) -> None:
         self._served, self._config = served, config
         self._updating = asyncio.Lock()
+        self.word = ""  # of those that it has; "": nobody gave any
 
     async def show(self, request: Request) -> Response:
-        """{version, leaves: {name: "float32[2,96]"}}"""
+        """{version, word, leaves: {name: "float32[2,96]"}}"""
         leaves = {name: _shown(leaf) for name, leaf in _leaves(self._served.weights).items()}
-        return JsonResponse({"version": self._served.engine.version, "leaves": leaves})
+        return JsonResponse({"version": self._served.engine.version, "word": self.word, "leaves": leaves})
 
     async def load(self, request: Request) -> Response:
         fields = Fields(await read_json(request))
@@ -48,14 +54,16 @@ class Weights:
         version = fields.integer("version", None, 0, MAX_VERSION)
         if version is None:
             raise fields.error("version", "the number that tokens will record")
+        word = _word(fields.text("word", ""))
         fields.done()
         path = self._below_root(name)
-        return await self._update(lambda: self._served.load(path), version, "checkpoint")
+        return await self._update(lambda: self._served.load(path), version, word, "checkpoint")
 
     async def push(self, request: Request) -> Response:
         text = request.query_params.get("version", "")
         if not (text.isascii() and text.isdecimal() and len(text) < 11 and int(text) <= MAX_VERSION):
             raise RequestError(f"version must be a whole number, as ?version=7; got {text[:20]!r}", "version")
+        word = _word(request.query_params.get("word", ""))
         if self._config.incoming is None:
             raise RequestError("this server accepts no pushed weights", status=403, code="weights_disabled")
         try:
@@ -64,16 +72,17 @@ class Weights:
             with tempfile.TemporaryFile(dir=self._config.incoming) as file:
                 await _receive(request, file)
                 path = Path(f"/dev/fd/{file.fileno()}")
-                return await self._update(lambda: read_tensors(path, self._served.weights), int(text), "body")
+                return await self._update(lambda: read_tensors(path, self._served.weights), int(text), word, "body")
         except ClientDisconnect as error:
             raise RequestError("the client left before its weights were complete", status=499) from error
         except OSError as error:  # of closing the file, too
             words = f"the server cannot keep the weights: {error.strerror}"
             raise RequestError(words, status=507, code="not_kept", headers={"Connection": "close"}) from error
 
-    async def _update(self, read: Callable[[], Parameters], version: int, param: str) -> Response:
+    async def _update(self, read: Callable[[], Parameters], version: int, word: str, param: str) -> Response:
         def update() -> None:
             self._served.engine.set_weights(read(), version)
+            self.word = word
 
         async with self._updating:
             working = asyncio.create_task(asyncio.to_thread(update))
@@ -98,6 +107,12 @@ class Weights:
         if not path.is_relative_to(root):
             raise RequestError(f"checkpoint must be a folder below the server's root; got {name!r}", "checkpoint")
         return path
+
+
+def _word(text: str) -> str:
+    if not WORD.fullmatch(text):
+        raise RequestError(f"word must be at most 64 of the characters A-Z a-z 0-9 _ -; got {text[:80]!r}", "word")
+    return text
 
 
 async def _receive(request: Request, file: IO[bytes]) -> None:

@@ -140,4 +140,5 @@ def test_the_policy_says_what_it_takes(http: httpx.Client) -> None:
     assert found == {
         "model": "tiny", "version": 0, "vocabulary": 32, "stop": 5, "image": 5, "max_length": 4096, "max_new_tokens": 8,
         "agent": {"grammar": "text"}, "screenshot": [8, 8],
+        "weights": "", "precision": "float", "records_routes": False,
     }  # fmt: skip
