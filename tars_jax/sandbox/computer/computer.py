@@ -23,6 +23,7 @@ from tars_jax.sandbox.computer.keeping import can_keep, leave, taken_over
 from tars_jax.sandbox.computer.processes import Process
 from tars_jax.sandbox.computer.recording import Recording
 from tars_jax.sandbox.computer.spec import ContainerSpec
+from tars_jax.sandbox.computer.told import ToldProgram
 from tars_jax.sandbox.computer.whole import done_or_undone
 from tars_jax.sandbox.failures import SandboxFailure
 
@@ -54,6 +55,14 @@ class Computer:
         )
         if done.status != 0:
             raise SandboxFailure("guest", f"the home folder could not be filled: {done.stderr[:200]!r}")
+
+    async def start(self, argv: Sequence[str]) -> None:
+        """A program in the background, which nobody hears. Raises InputError, SandboxFailure."""
+        await self.machine.start(argv)
+
+    async def tell(self, program: str, *arguments: str, stdin: bytes = b"") -> ToldProgram:
+        """Runs the text of a Python program, whose lines are kept out here. Raises InputError, SandboxFailure."""
+        return await ToldProgram.start(self.machine, program, *arguments, stdin=stdin)
 
     async def home(self, leaving_out: Collection[str] = ()) -> tuple[dict[str, File], frozenset[str]]:
         """The files and the folders below the home folder, as `read_home` finds them. Raises Unreadable."""

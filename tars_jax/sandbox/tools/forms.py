@@ -139,6 +139,15 @@ class Toolbox:
         other._editor = self._editor.copied(Files(machine, self._root))
         return other
 
+    def own(self) -> set[int]:
+        """Processes inside that are its shells and its kernel, and nothing that an agent has started."""
+        shells = {process for shell in self._shells.values() if (process := shell.first_process) is not None}
+        return shells | ({self._kernel.process} if self._kernel.process is not None else set())
+
+    async def detach(self) -> None:
+        """Nothing connects it with the inside until the next call. Raises InputError while a cell is running."""
+        await self._kernel.detach()
+
     async def __aenter__(self) -> Toolbox:
         return self
 
