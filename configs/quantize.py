@@ -34,7 +34,7 @@ def get_config() -> ml_collections.ConfigDict:
     config.kept = ("/router$",)  # paths of parameters that stay in floating point
     config.seed = 0
     config.run = ""  # run directory; empty: a new one under runs/
-    for section in ("loggers", "model", "mesh", "task", "agent", "browser", "packing", "engine", "reward"):
+    for section in ("loggers", "model", "mesh", "task", "agent", "browser", "sandbox", "packing", "engine", "reward"):
         config[section] = base[section]
     config.task.evaluation_episodes = 1000  # paired, they bound the loss to about 3 points
     config.rows = 256  # for the error: windows of the float policy's own episodes

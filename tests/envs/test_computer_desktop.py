@@ -33,10 +33,10 @@ def require(name: str) -> None:
             pytest.skip(f"{program} is not installed: launch/desktop.sh installs it")
 
 
+@pytest.mark.parametrize("place", ["near", "far"], indirect=True)
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=() if name in SAMPLE else pytest.mark.full) for name in WITH_DESKTOP]
 )
-@pytest.mark.parametrize("place", ["near", "far"], indirect=True)
 @pytest.mark.first(2)
 def test_the_reference_player_does_it(name: str, place: EnvironmentResources) -> None:
     require(name)
@@ -89,6 +89,7 @@ LATER: Call = ("wait", {"time": 1.0})
 QUIET = ">/dev/null 2>&1 &"
 
 
+@pytest.mark.parametrize("place", ["near", "far"], indirect=True)
 @pytest.mark.parametrize(
     ("name", "calls"),
     [
@@ -111,7 +112,6 @@ QUIET = ">/dev/null 2>&1 &"
     ],
     ids=["window", "editor", "download"],
 )
-@pytest.mark.parametrize("place", ["near", "far"], indirect=True)
 @pytest.mark.first(1)
 def test_a_short_cut_does_not_do_it(name: str, calls: list[Call], place: EnvironmentResources) -> None:
     require(name)
