@@ -1,7 +1,7 @@
 """The computers of this process's environments: those of one place are shared by all on an event loop.
 
-A place is a kind of isolation on this machine, or a sandbox service. The last environment that lets go ends it. A group
-of episodes of one task begins from one prepared computer (group_starts.py).
+A place is a kind of isolation on this machine, a sandbox service, or a pool of bare guests. The last environment that
+lets go ends it. A group of episodes of one task begins from one prepared computer (group_starts.py).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from tars_jax import InputError
 from tars_jax.envs.computer_episode import fill
 from tars_jax.envs.far_computers import FarComputers
 from tars_jax.envs.group_starts import GroupStarts
+from tars_jax.envs.guest_pool import GuestPool
 from tars_jax.sandbox.address import SandboxAddress
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager
 from tars_jax.sandbox.browser.on_demand import OnDemandBrowsers
@@ -115,7 +116,7 @@ async def _saved(computers: Computers, spec: ComputerSpec, scene: Scene) -> _Sav
 
 _Loop = asyncio.AbstractEventLoop
 _near: weakref.WeakKeyDictionary[_Loop, dict[str, NearComputers]] = weakref.WeakKeyDictionary()
-_far: weakref.WeakKeyDictionary[_Loop, dict[SandboxAddress, FarComputers]] = weakref.WeakKeyDictionary()
+_far: weakref.WeakKeyDictionary[_Loop, dict[SandboxAddress, FarComputers | GuestPool]] = weakref.WeakKeyDictionary()
 
 
 def acquire(kind: str, forks: str = "auto") -> NearComputers:
@@ -128,12 +129,13 @@ def acquire(kind: str, forks: str = "auto") -> NearComputers:
 
 def acquire_at(address: SandboxAddress | None, kind: str) -> OpensComputers:
     """The same, wherever they are. Raises InputError for a kind of isolation of a place that has its own."""
-    if address is None:
+    if address is None or not (address.service or address.guests):
         return acquire(kind)
     if kind != "auto":
-        raise InputError(f"isolation must be auto with sandbox.address, as the service has its own; got {kind!r}")
+        raise InputError(f"isolation must be auto with sandbox.address and sandbox.guests; got {kind!r}")
     of_loop = _far.setdefault(asyncio.get_running_loop(), {})
-    computers = of_loop.setdefault(address, FarComputers(address))
+    if (computers := of_loop.get(address)) is None:
+        computers = of_loop[address] = FarComputers(address) if address.service else GuestPool(address)
     computers.users += 1
     return computers
 

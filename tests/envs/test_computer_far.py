@@ -120,7 +120,7 @@ def test_a_service_without_what_a_task_needs_is_said(pages_alone: str) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"isolation": "gvisor"}, "isolation must be auto with sandbox.address"),
+        ({"isolation": "gvisor"}, "isolation must be auto with sandbox.address and sandbox.guests"),
         ({"mcp": [{"name": "x", "command": "x", "show": ["/tmp"]}]}, "mcp must leave show out"),
     ],
 )

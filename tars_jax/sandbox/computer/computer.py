@@ -15,9 +15,10 @@ from tars_jax import InputError
 from tars_jax.sandbox.computer.checkpoints import Checkpoint
 from tars_jax.sandbox.computer.contained_guest import ContainedGuest
 from tars_jax.sandbox.computer.container import Container, Isolation, Snapshot
+from tars_jax.sandbox.computer.filling import put
 from tars_jax.sandbox.computer.forks import FORKS, Saved, open_all, save
 from tars_jax.sandbox.computer.guest_client import GuestMachine
-from tars_jax.sandbox.computer.home import File, Given, Unreadable, packed, read_home
+from tars_jax.sandbox.computer.home import File, Given, Unreadable, read_home
 from tars_jax.sandbox.computer.isolation import open_isolation
 from tars_jax.sandbox.computer.keeping import can_keep, leave, taken_over
 from tars_jax.sandbox.computer.processes import Process
@@ -50,11 +51,7 @@ class Computer:
 
         Raises InputError for a path that does not lie there, SandboxFailure.
         """
-        done = await self.machine.run(
-            ["tar", "x", "--no-same-owner", "-p", "-C", self.machine.home], packed(files, tuple(folders)), timeout_s=60
-        )
-        if done.status != 0:
-            raise SandboxFailure("guest", f"the home folder could not be filled: {done.stderr[:200]!r}")
+        await put(self.machine, files, folders)
 
     async def start(self, argv: Sequence[str]) -> None:
         """A program in the background, which nobody hears. Raises InputError, SandboxFailure."""

@@ -20,6 +20,7 @@ from tars_jax.environment import Function
 from tars_jax.sandbox.browser.events import InputEvent
 from tars_jax.sandbox.browser.screenshots import Observation
 from tars_jax.sandbox.browser.sessions.calls import event_to_json
+from tars_jax.sandbox.computer.filling import UNPACK, UNPACKS_S, require_put
 from tars_jax.sandbox.computer.home import File, Given, Unreadable, packed
 from tars_jax.sandbox.computer.interface import Outside
 from tars_jax.sandbox.computer.parts import ComputerSpec
@@ -86,11 +87,10 @@ class FarComputer:
     async def put(self, files: Given, folders: Sequence[str] = ()) -> None:
         archive = packed(files, tuple(folders))
         ran = await self.remote.call(
-            "run_program", argv=["tar", "x", "--no-same-owner", "-p"],
-            stdin_base64=base64.b64encode(archive).decode(), timeout_s=60, asked_s=60,
+            "run_program", argv=list(UNPACK), stdin_base64=base64.b64encode(archive).decode(), timeout_s=UNPACKS_S,
+            asked_s=UNPACKS_S,
         )  # fmt: skip
-        if ran["status"] != 0:
-            raise SandboxFailure("guest", f"the home folder could not be filled: {_text(ran, 'stderr')[:200]!r}")
+        require_put(ran["status"], _data(ran, "stderr"))
 
     async def start(self, argv: Sequence[str]) -> None:
         await self.remote.call("start_program", argv=list(argv))
@@ -224,9 +224,6 @@ class FarPage:
         return Observation(base64.b64decode(told["png"]), told["data"])
 
 
-def _data(told: Mapping[str, Any]) -> bytes:
-    return told["data"].encode() if "data" in told else base64.b64decode(told["data_base64"])
-
-
-def _text(told: Mapping[str, Any], name: str) -> str:
-    return str(told.get(name, told.get(f"{name}_base64", "")))
+def _data(told: Mapping[str, Any], name: str = "data") -> bytes:
+    """The inverse of `as_json` (part.py)."""
+    return told[name].encode() if name in told else base64.b64decode(told[f"{name}_base64"])
