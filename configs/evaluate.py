@@ -21,6 +21,8 @@ Whole suites, on two cores with another job on one of them, 95% intervals in bra
 
 from ml_collections import ConfigDict
 
+from configs import quickstart
+
 
 def get_config() -> ConfigDict:
     return ConfigDict(
@@ -45,6 +47,7 @@ def get_config() -> ConfigDict:
             "run": "",
             "mesh": {"data": 1, "fsdp": 1, "expert": 1, "tensor": 1},
             "browser": {"browsers": 2, "pages": 4},
+            "sandbox": quickstart.get_config().sandbox,  # as of `train`
             "agent": {  # where no run of a checkpoint and no server of ours says it
                 "grammar": "text",
                 "coordinates": "grid",  # 0..1000; or pixels of the image as Qwen2.5-VL resizes it: UI-TARS-1.5, for one

@@ -38,7 +38,7 @@ def get_config() -> ml_collections.ConfigDict:
     # What an update's batch is mixed of: a weight for each of `games`, of which a collection is one; empty: games take
     # turns.
     config.mixture = ml_collections.ConfigDict({"weights": ()})
-    for section in ("loggers", "model", "mesh", "agent", "browser", "fleet", "reward"):
+    for section in ("loggers", "model", "mesh", "agent", "browser", "sandbox", "fleet", "reward"):
         config[section] = base[section]
     config.task = ml_collections.ConfigDict(
         {

@@ -30,7 +30,7 @@ def get_config() -> ml_collections.ConfigDict:
     config = ml_collections.ConfigDict()
     config.seed = 0
     config.run = ""  # run directory; empty: a new one under runs/
-    for section in ("loggers", "model", "mesh", "agent", "browser", "fleet", "packing", "engine", "reward"):
+    for section in ("loggers", "model", "mesh", "agent", "browser", "sandbox", "fleet", "packing", "engine", "reward"):
         config[section] = base[section]
     config.packing.row_length = 56  # the longest instruction, a screenshot and an answer
     # Options of each game as its game.json describes them, and the budget of steps. Games count in alphabetical order.

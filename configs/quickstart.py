@@ -110,6 +110,15 @@ def get_config() -> ml_collections.ConfigDict:
             "size": 96,  # pixels on a side of the screenshots
         }
     )
+    # Where environments have their sandboxes, when it is not this machine.
+    config.sandbox = ml_collections.ConfigDict(
+        {
+            "address": "",  # of a sandbox service, http://HOST:PORT: pages and computers are its
+            "guests": (),  # HOST:PORT of bare guests (launch/windows_guest.md): computers are these, one episode each
+            "phones": (),  # serials of devices and emulators that adb knows; none: stand-ins
+            "key_file": "",  # a file that holds the key alone: an owner's with the service, or the guests' token
+        }
+    )
     # Episodes on hosts of a Ray cluster, each with the browsers and pages above, and the engine in an actor of its own
     # (the extra "ray"); `cpus` are what Ray reserves for each of these. 0 hosts: all in this process.
     config.fleet = ml_collections.ConfigDict(

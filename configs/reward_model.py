@@ -27,7 +27,7 @@ def get_config() -> ml_collections.ConfigDict:
     config = ml_collections.ConfigDict()
     config.seed = 0
     config.run = ""  # run directory; empty: a new one under runs/
-    for section in ("loggers", "model", "mesh", "agent", "browser", "packing", "engine", "reward"):
+    for section in ("loggers", "model", "mesh", "agent", "browser", "sandbox", "packing", "engine", "reward"):
         config[section] = base[section]
     config.reward.length_penalty = 0.0  # a verdict has one length
     config.model.preset = ""  # RUN/policy of an earlier stage

@@ -37,6 +37,7 @@ def get_config() -> ConfigDict:
             "seconds": 20.0,  # for all behind the episode that is shown
             "preset": "nano",  # whose tokens are counted: a preset or a folder of exported weights
             "browser": {"size": usual.browser.size},  # pixels on a side of a game
+            "sandbox": usual.sandbox,  # as of `train`
             "agent": {
                 "grammar": placeholder(str),  # as `train` has it: plain where what is said is the answer, else text
                 "coordinates": "grid",

@@ -29,6 +29,7 @@ from tars_jax.evaluation.suites import suite_names, suite_tasks, unplayed_names
 from tars_jax.evaluation.tables import budget_table, games_table, lmgame_table, success_table
 from tars_jax.files import write_atomic
 from tars_jax.pipelines.contestants import Contestant, open_contestant, scripted
+from tars_jax.pipelines.sections import sandbox_of
 from tars_jax.rollout.episode_runner import Rollouts
 from tars_jax.rules import at_least, each, more_than, one_of
 from tars_jax.sandbox.browser import BrowserConfig
@@ -128,7 +129,9 @@ def play(
                 print(f"{stage}: episode {trajectory.id} is lost: {reason:.500}", flush=True)
             progress.update(before + done)
 
-        with Rollouts(browser, contestant.writer, contestant.agent, workers=pages) as rollouts:
+        with Rollouts(
+            browser, contestant.writer, contestant.agent, workers=pages, sandbox=sandbox_of(config)
+        ) as rollouts:
             for trajectory in rollouts.play(some, contestant.player, folder, on_finish):
                 played[trajectory.task["environment"]].append(trajectory)
         earlier += len(some)

@@ -26,7 +26,7 @@ from tars_jax.files import write_atomic
 from tars_jax.judges import judge_of
 from tars_jax.pipelines.defaults import MOST_TEXT, filled
 from tars_jax.pipelines.environments import options_of
-from tars_jax.pipelines.sections import agent_config, browser_config, chat_format, image_tokens
+from tars_jax.pipelines.sections import agent_config, browser_config, chat_format, image_tokens, sandbox_of
 from tars_jax.pipelines.starts import starting_point
 from tars_jax.rollout.episode_runner import page_resources
 from tars_jax.rollout.own_players import own_player
@@ -132,13 +132,14 @@ def player_of(config: Any, spec: EnvironmentSpec, writer: PromptWriter) -> tuple
 
 
 async def _resources(config: Any, spec: EnvironmentSpec, stack: contextlib.AsyncExitStack) -> EnvironmentResources:
+    sandbox = sandbox_of(config)
     if not spec.needs_browser:
-        return EnvironmentResources()
+        return EnvironmentResources(sandbox=sandbox)
     settings = browser_config(config, 1, PAGES)
-    browser = browsers(settings)
+    browser = browsers(settings, sandbox)
     stack.push_async_callback(browser.close)
     await browser.start()
-    return page_resources(browser, settings, PAGES)
+    return page_resources(browser, settings, PAGES, sandbox)
 
 
 def _show(played: Played) -> None:

@@ -1,12 +1,13 @@
 """The guest of a computer far away, as a single file for Windows (and any system with Python 3.9 or later):
 
     set TARS_GUEST_TOKEN=a long random word
-    py windows_guest.py --port 7321 [--bind ADDRESS] [--home FOLDER]
+    py windows_guest.py --port 7321 [--bind ADDRESS] [--home FOLDER [--episodes]]
 
 It speaks the protocol of tars_jax/sandbox/computer/guest (frames.py) over TCP: programs, files, streams to ports and
 programs, terminals (by pipes); and on Windows the screen and its mouse and keyboard. The first call of a connection
-must be hello with the token. It isolates nothing: whoever has the token can do what its user can. Python's own library
-alone. See windows_guest.md.
+must be hello with the token. It isolates nothing: whoever has the token can do what its user can. With --episodes it is
+leased to one learner at a time, and the folder is emptied between episodes. Python's own library alone. See
+windows_guest.md.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ import threading
 import time
 from pathlib import Path
 
-VERSION, PIECE, MOST = 1, 4 << 20, 8 << 20  # bytes of a piece of a file, of a frame's JSON and of its bytes
+VERSION, PIECE, MOST = 2, 4 << 20, 8 << 20  # bytes of a piece of a file, of a frame's JSON and of its bytes
 WINDOWS = sys.platform == "win32"
 
 
@@ -310,9 +311,10 @@ class Files:
         return parent
 
     @staticmethod
-    def facts(path):
-        found = path.stat()
+    def facts(path, follows=True):
+        found = path.stat() if follows else path.lstat()
         kind = "folder" if stat.S_ISDIR(found.st_mode) else "file" if stat.S_ISREG(found.st_mode) else "other"
+        kind = "link" if stat.S_ISLNK(found.st_mode) else kind
         return {
             "kind": kind, "size": found.st_size, "mode": stat.S_IMODE(found.st_mode), "modified": found.st_mtime,
             "user": found.st_uid, "version": f"{found.st_ino}.{found.st_size}.{found.st_mtime_ns}",
@@ -329,7 +331,7 @@ class Files:
                 if len(entries) >= limit:
                     return False
                 with contextlib.suppress(FileNotFoundError):
-                    entries.append({"path": prefix + each.name, **self.facts(each)})
+                    entries.append({"path": prefix + each.name, **self.facts(each, follows=False)})
                 deeper = depth > 1 and each.is_dir() and not each.is_symlink()
                 if deeper and not walk(each, prefix + each.name + "/", depth - 1):
                     return False
@@ -446,11 +448,151 @@ class Screen:
                 self.user.SendInput(1, struct.pack(form, 1, 0, unit, flags, 0, 0), struct.calcsize(form))
 
 
+class Runs:
+    """What programs and windows there are, as this system tells of them: those that were not there before the guest."""
+
+    def __init__(self):
+        self.before = {each["id"] for each in self.of_windows()} if WINDOWS else set()
+
+    def reset(self):
+        """Ends them."""
+        for process in self.processes():
+            with contextlib.suppress(OSError):
+                if WINDOWS:
+                    subprocess.run(["taskkill", "/F", "/T", "/PID", str(process["id"])], capture_output=True)
+                else:
+                    os.kill(process["id"], signal.SIGKILL)
+
+    def processes(self):
+        found = self.of_windows() if WINDOWS else self.of_linux()
+        return [each for each in found if each["id"] not in self.before and each["id"] != os.getpid()]
+
+    @staticmethod
+    def asked(script):
+        """What PowerShell says, as JSON."""
+        command = ["powershell", "-NoProfile", "-NonInteractive", "-Command", script + " | ConvertTo-Json -Compress"]
+        said = subprocess.run(command, capture_output=True, timeout=60).stdout.decode("utf-8", "replace").strip()
+        value = json.loads(said or "[]")
+        return value if isinstance(value, list) else [value]
+
+    def of_windows(self):
+        """Of this session of the system, as other sessions are not the agent's."""
+        own = "(Get-Process -Id $PID).SessionId"
+        script = "Get-CimInstance Win32_Process -Filter ('SessionId=' + " + own + ") | Where-Object ProcessId -ne $PID"
+        listed = self.asked(script + " | Select-Object ProcessId, Name, CommandLine")
+        return [
+            {"id": each["ProcessId"], "program": each["Name"], "argv": [each["CommandLine"] or each["Name"]]}
+            for each in listed
+        ]
+
+    def of_linux(self):
+        parents, found, waiting = {}, [], [os.getpid()]
+        for name in filter(str.isdigit, os.listdir("/proc")):
+            with contextlib.suppress(OSError, IndexError):
+                state, parent = Path("/proc", name, "stat").read_text(errors="replace").rpartition(") ")[2].split()[:2]
+                if state not in "ZX":
+                    parents.setdefault(int(parent), []).append(int(name))
+        while waiting:
+            for child in parents.get(waiting.pop(), []):
+                waiting.append(child)
+                with contextlib.suppress(OSError):
+                    words = Path("/proc", str(child), "cmdline").read_bytes().split(b"\0")[:-1]
+                    program = os.path.basename(os.readlink(f"/proc/{child}/exe"))
+                    found.append({"id": child, "program": program, "argv": [os.fsdecode(word) for word in words]})
+        return found
+
+    def ports(self, processes):
+        """That these listen at."""
+        ids = {process["id"] for process in processes}
+        if WINDOWS:
+            listed = self.asked("Get-NetTCPConnection -State Listen | Select-Object LocalPort, OwningProcess")
+            return sorted({each["LocalPort"] for each in listed if each["OwningProcess"] in ids})
+        held, ports = set(), set()
+        for process in ids:
+            with contextlib.suppress(OSError):
+                for name in os.listdir(f"/proc/{process}/fd"):
+                    with contextlib.suppress(OSError):
+                        held.add(os.readlink(f"/proc/{process}/fd/{name}"))
+        for table in ("tcp", "tcp6"):
+            with contextlib.suppress(OSError):
+                for line in Path("/proc/net", table).read_text().splitlines()[1:]:
+                    fields = line.split()
+                    if fields[3] == "0A" and f"socket:[{fields[9]}]" in held:
+                        ports.add(int(fields[1].rpartition(":")[2], 16))
+        return sorted(ports)
+
+    def windows(self):
+        if not WINDOWS:
+            return []
+        user, found = ctypes.windll.user32, []
+        front = user.GetForegroundWindow()
+
+        @ctypes.WINFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+        def each(handle, _):
+            handle = ctypes.c_void_p(handle)
+            title = ctypes.create_unicode_buffer(user.GetWindowTextLengthW(handle) + 1)
+            user.GetWindowTextW(handle, title, len(title))
+            if user.IsWindowVisible(handle) and title.value:
+                box, process = (ctypes.c_long * 4)(), ctypes.c_ulong()
+                user.GetWindowRect(handle, box)
+                user.GetWindowThreadProcessId(handle, ctypes.byref(process))
+                left, top, right, bottom = box
+                found.append({
+                    "title": title.value, "process": process.value, "active": handle.value == front, "x": left,
+                    "y": top, "width": right - left, "height": bottom - top,
+                })  # fmt: skip
+            return 1
+
+        user.EnumWindows(each, None)
+        return found
+
+    def call_look(self, given, data):
+        processes = self.processes()
+        return {"processes": processes, "ports": self.ports(processes), "windows": self.windows()}, b""
+
+
+LONGEST_LEASE_S = 3600.0
+
+
+class Lease:
+    """Of the whole guest, to whoever says its word: connections with another one are refused, and ended."""
+
+    def __init__(self):
+        self.word, self.until, self.changing = "", 0.0, threading.Lock()
+
+    @property
+    def left(self):
+        return self.until - time.monotonic() if self.word else 0.0
+
+    def require(self, word):
+        """Whether a connection may act. One that has a word may do so as long as that lease lives, and no longer."""
+        if word and (word != self.word or self.left <= 0):
+            raise CallError("lease", "the lease is over, and the guest may be another learner's")
+        if not word and self.left > 0:
+            raise CallError("lease", f"the guest is leased to a learner for {self.left:.0f} s more")
+
+    def take(self, word, seconds):
+        """Whether it is a new one. The same word renews."""
+        with self.changing:
+            if self.left > 0 and self.word != word:
+                raise CallError("lease", f"the guest is leased to a learner for {self.left:.0f} s more")
+            new = self.word != word or self.left <= 0
+            self.word, self.until = word, time.monotonic() + seconds
+            return new
+
+    def end(self, word):
+        with self.changing:
+            if self.word == word:
+                self.word = ""
+
+
 class Guest:
-    def __init__(self, listener, token, home, screen=Screen):
+    def __init__(self, listener, token, home, screen=Screen, episodes=False):
         self.listener, self.token, self.home, self.make_screen = listener, token, home, screen
-        self.programs, self.files, self.screen = Programs(home), Files(home), None
-        parts = (self, self.programs, self.files, Terminals(self.programs))
+        self.programs, self.files, self.screen, self.runs = Programs(home), Files(home), None, Runs()
+        self.leased, self.episodes, self.peers = Lease(), episodes, {}
+        self.terminals = Terminals(self.programs)
+        parts = (self, self.programs, self.files, self.terminals, self.runs)
         self.calls = {
             name[5:]: getattr(part, name) for part in parts for name in dir(part) if name.startswith("call_")
         }  # fmt: skip
@@ -475,7 +617,7 @@ class Guest:
 
         def work(message, data):
             try:
-                answer(message.get("id"), *self.do(message, data))
+                answer(message.get("id"), *self.do(message, data, peer))
             except CallError as failed:
                 answer(message.get("id"), error={"code": failed.code, "message": str(failed)})
             except OSError as failed:
@@ -494,10 +636,15 @@ class Guest:
                 wrong = {"code": "input", "message": "the first call must be hello, with the token"}
                 return answer(message.get("id"), error=wrong)
             peer.settimeout(None)
+            self.peers[peer] = str(message.get("lease") or "")
             work(message, b"")
             while True:
                 message, data = receive(peer)
                 if message.get("call") in ("connect", "pipe"):
+                    try:
+                        self.leased.require(self.peers.get(peer, ""))
+                    except CallError as failed:
+                        return answer(message.get("id"), error={"code": failed.code, "message": str(failed)})
                     is_stream = True
                     stream = self.stream if message["call"] == "connect" else self.pipe
                     return stream(peer, message, answer)
@@ -505,11 +652,17 @@ class Guest:
         except (OSError, ValueError):
             return None
         finally:
+            self.peers.pop(peer, None)
             if not is_stream:
                 peer.close()
 
-    def do(self, message, data):
-        call = self.calls.get(message.get("call"))
+    def do(self, message, data, peer):
+        name = message.get("call")
+        if name in ("lease", "release"):
+            return getattr(self, name)(message, peer), b""
+        if name != "hello" or self.peers.get(peer):
+            self.leased.require(self.peers.get(peer, ""))
+        call = self.calls.get(name)
         if call is None:
             known = ", ".join(sorted(self.calls))
             raise CallError("input", f"call must be one of {known}; got {message.get('call')!r:.80}")
@@ -565,6 +718,43 @@ class Guest:
         program.stdout.close()
         peer.close()
 
+    def lease(self, given, peer):
+        """{word, seconds}: this connection, and those whose hello has the word, are the only ones that may act."""
+        self.require_episodes()
+        word, seconds = given.get("word"), given.get("seconds")
+        if not isinstance(word, str) or len(word) < 8 or not isinstance(seconds, (int, float)):
+            raise CallError("input", "word must be a text of 8 characters or more, and seconds a number")
+        new = self.leased.take(word, min(max(float(seconds), 1.0), LONGEST_LEASE_S))
+        self.peers[peer] = word
+        if new:
+            for other, said in list(self.peers.items()):
+                if said != word and other is not peer:
+                    with contextlib.suppress(OSError):
+                        other.shutdown(socket.SHUT_RDWR)
+            self.call_reset({}, b"")
+        return {"new": new}
+
+    def release(self, given, peer):
+        self.leased.end(given.get("word"))
+        return {}
+
+    def call_reset(self, given, data):
+        """Nothing that was started or put into the home folder is there any more."""
+        self.require_episodes()
+        self.programs.call_kill_all({}, b"")
+        self.terminals.open.clear()
+        self.runs.reset()
+        for path in list(Path(self.home).iterdir()):
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+        return {}, b""
+
+    def require_episodes(self):
+        if not self.episodes:
+            raise CallError("input", "the guest must be started with --episodes, as its home folder would be emptied")
+
     def call_hello(self, given, data):
         return {
             "version": VERSION, "home": self.home, "pid": os.getpid(), "python": sys.executable,
@@ -599,17 +789,21 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--port", type=int, default=7321)
     parser.add_argument("--bind", default="127.0.0.1")
-    parser.add_argument("--home", default=str(Path.home()))
+    parser.add_argument("--home", default="")
+    parser.add_argument("--episodes", action="store_true", help="lent to learners; HOME is emptied between episodes")
     given = parser.parse_args()
+    if given.episodes and (not given.home or Path(given.home).resolve() in (Path.home(), *Path.home().parents)):
+        parser.error("--home must be a folder that may be emptied beside --episodes")
     token = os.environ.get("TARS_GUEST_TOKEN", "")
     if len(token) < 16:
         parser.error("TARS_GUEST_TOKEN must be a word of 16 characters or more")
     listener = socket.create_server((given.bind, given.port))
     if not WINDOWS:
+        ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # what outlives who started it is this process's child then (subreaper)
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
         signal.signal(signal.SIGINT, signal.default_int_handler)  # which a background job ignores, and its children
     print("listening at {}:{}".format(*listener.getsockname()[:2]), flush=True)
-    guest = Guest(listener, token, given.home)
+    guest = Guest(listener, token, given.home or str(Path.home()), episodes=given.episodes)
     try:
         guest.serve()
     finally:

@@ -10,12 +10,14 @@ import asyncio
 import os
 import threading
 from collections.abc import Coroutine
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
+from tars_jax.sandbox.address import SandboxAddress
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager
 from tars_jax.sandbox.browser.service import BrowserClient, browsers
 
 T = TypeVar("T")
+_Browsers: TypeAlias = tuple[BrowserConfig, SandboxAddress | None]  # None: of this process
 
 
 class Background:
@@ -25,8 +27,8 @@ class Background:
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
-        self._managers: dict[BrowserConfig, BrowserManager | BrowserClient] = {}
-        self._users: dict[BrowserConfig | None, int] = {}
+        self._managers: dict[_Browsers, BrowserManager | BrowserClient] = {}
+        self._users: dict[_Browsers | None, int] = {}
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Runs `work` on the background loop and waits for it; an interrupt of the waiting cancels it."""
@@ -44,32 +46,34 @@ class Background:
             self._start_loop()
             self._users[None] = self._users.get(None, 0) + 1
 
-    def acquire(self, config: BrowserConfig) -> BrowserManager | BrowserClient:
-        """The manager for `config`, started. Every `acquire` wants one `release`."""
+    def acquire(self, config: BrowserConfig, at: SandboxAddress | None = None) -> BrowserManager | BrowserClient:
+        """The manager for `config` of a service, or here, started. Every `acquire` wants one `release`."""
+        key = config, at
         with self._lock:
-            if config not in self._managers:
+            if key not in self._managers:
                 self._start_loop()
-                manager = browsers(config)
+                manager = browsers(config, at)
                 try:
                     self.run(manager.start())
                 except BaseException:
                     self._stop_loop_if_idle()
                     raise
-                self._managers[config] = manager
-            self._users[config] = self._users.get(config, 0) + 1
-            return self._managers[config]
+                self._managers[key] = manager
+            self._users[key] = self._users.get(key, 0) + 1
+            return self._managers[key]
 
-    def release(self, config: BrowserConfig | None) -> None:
+    def release(self, config: BrowserConfig | None, at: SandboxAddress | None = None) -> None:
+        key = None if config is None else (config, at)
         with self._lock:
-            self._users[config] -= 1
-            if not self._users[config]:
-                self._close_manager(config)
+            self._users[key] -= 1
+            if not self._users[key]:
+                self._close_manager(key)
 
-    def _close_manager(self, config: BrowserConfig | None) -> None:
-        del self._users[config]
+    def _close_manager(self, key: _Browsers | None) -> None:
+        del self._users[key]
         try:
-            if config is not None:
-                self.run(self._managers.pop(config).close())
+            if key is not None:
+                self.run(self._managers.pop(key).close())
         finally:
             self._stop_loop_if_idle()
 

@@ -15,16 +15,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tars_jax import InputError
+from tars_jax.agent.actions import FUNCTIONS as GUI_ACTIONS
 from tars_jax.agent.actions import Action, CallUser, Finished, ToolCall, Wait
 from tars_jax.agent.platforms import PLATFORM_ACTIONS
 from tars_jax.environment import ActionSpace, Observation, Task, Transition
 from tars_jax.envs import shared_computers
-from tars_jax.envs.computer_episode import Episode, prepared
+from tars_jax.envs.computer_episode import Episode
 from tars_jax.envs.computer_screen import CHOOSE_FILES, PageScreen
 from tars_jax.envs.interfaces import BOTH, GUI, SDK, check_interface
+from tars_jax.envs.spec import EnvironmentResources
 from tars_jax.sandbox.computer.parts import ComputerSpec, check_parts
 from tars_jax.sandbox.desktop import DesktopConfig
 from tars_jax.sandbox.failures import Broken, SandboxFailure
+from tars_jax.sandbox.tools.file_forms import FILE_FUNCTIONS
 from tars_jax.sandbox.tools.forms import FUNCTIONS, Answer
 from tars_jax.sandbox.tools.mcp.spec import check_library, read_specs
 from tars_jax.tasks.computer import catalog
@@ -66,21 +69,22 @@ class ComputerEnvironment:
     def __init__(
         self, task: str = "", level: int = 1, tools: Sequence[str] = TOOLS, isolation: str = "auto",
         mcp: Sequence[Mapping[str, Any]] = (), images: bool = False, parts: Sequence[str] = (),
-        size: Sequence[int] = (1280, 720), interface: str = "",
+        size: Sequence[int] = (1280, 720), interface: str = "", resources: EnvironmentResources | None = None,
     ) -> None:  # fmt: skip
         catalog.check_level(task, level)
         if unknown := [name for name in tools if name not in FUNCTIONS]:
             raise InputError(f"tools must be of {', '.join(FUNCTIONS)}; got {unknown[0]!r}")
-        self._servers = read_specs(mcp)
-        if self._servers:
+        servers = read_specs(mcp)
+        if servers:
             check_library()
+        self._at = None if resources is None else resources.sandbox
         self._task, self._level, self._tools, self._kind = task, level, tuple(tools), isolation
         self._parts, self._shows_images, self._interface = _parts(task, parts, interface), images, interface
         self._spec = ComputerSpec(
-            self._parts, self._tools, desktop=DesktopConfig(size[0], size[1]),
-            binds={inside: path for server in self._servers for inside, path in server.binds.items()},
+            (*self._parts, *(("mcp",) if servers else ())), self._tools, desktop=DesktopConfig(size[0], size[1]),
+            mcp=servers, taken=(*GUI_ACTIONS, *FUNCTIONS, *FILE_FUNCTIONS),
         )  # fmt: skip
-        self._computers: shared_computers.SharedComputers | None = None
+        self._computers: shared_computers.OpensComputers | None = None
         self._episode: Episode | None = None
 
     @staticmethod
@@ -93,8 +97,8 @@ class ComputerEnvironment:
     def action_space(self) -> ActionSpace:
         """Functions of MCP servers are among them from the first reset on."""
         functions = tuple(FUNCTIONS[name] for name in self._tools) if "shell" in self._parts else ()
-        if self._episode is not None and self._episode.foreign is not None:
-            functions = (*functions, *self._episode.foreign.functions)
+        if self._episode is not None:
+            functions = (*functions, *self._episode.computer.functions)
         if "desktop" in self._parts:
             return ActionSpace("computer", PLATFORM_ACTIONS["computer"], functions)
         if self._spec.has_page:
@@ -121,20 +125,16 @@ class ComputerEnvironment:
         """One of `size` episodes of the task: without a desktop they begin from copies of one prepared computer."""
         await self._end_episode()
         if self._computers is None:
-            self._computers = shared_computers.acquire(self._kind)
+            self._computers = shared_computers.acquire_at(self._at, self._kind)
         shared, spec = self._computers, self._spec
         level = self.draw(task.seed)
         try:
-            computers, computer = await shared.entered(), None
-            if size > 1 and "desktop" not in self._parts:
-                key = f"{task.id} {task.seed} {level.name} {self._level} {spec.room}"
-                computer = await shared.open_in_group(key, size, lambda: prepared(computers, spec, level.scene))
-            browsers = await shared.browsers() if spec.has_page else None
-            self._episode = episode = await Episode.begin(
-                computers, spec, level, self._servers, computer, browsers, task.seed
-            )
+            group = f"{task.id} {task.seed} {level.name} {self._level} {spec}"
+            computer = await shared.open(spec, level.scene, group, size)
+            self._episode = episode = await Episode.begin(computer, level, task.seed)
         except SandboxFailure:
-            shared_computers.discard(shared)
+            if shared.fails_whole:
+                shared_computers.discard(shared)
             raise
         scene = level.scene
         top = {
@@ -185,12 +185,10 @@ class ComputerEnvironment:
             await episode.close()
 
     async def _do(self, episode: Episode, action: Action) -> Answer:
-        equipped = episode.equipped
         if isinstance(action, ToolCall) and action.name == CHOOSE_FILES.name and isinstance(episode.screen, PageScreen):
             return Answer(await episode.screen.choose_files(action.parameters))
         if isinstance(action, ToolCall):
-            called = episode.foreign if episode.foreign and action.name in episode.foreign else equipped.toolbox
-            done = await called.call(action.name, action.parameters)
+            done = await episode.computer.call(action.name, action.parameters)
             return done if done.text else Answer("(no output)", done.images)
         if episode.screen is None:
             return Answer(f"{action.name}: there is no screen")

@@ -5,18 +5,15 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from tars_jax import InputError
 from tars_jax.agent.actions import Action, Navigate, NavigateBack, Type
 from tars_jax.environment import Function
 from tars_jax.envs.gui import Position, acts_on_page, mouse_after, to_events
-from tars_jax.sandbox.browser import InsertText, Observation
-from tars_jax.sandbox.computer.page import ComputerPage
+from tars_jax.sandbox.browser import InsertText
+from tars_jax.sandbox.computer.interface import ActsOnComputerPage, ActsOnDesktop, ShowsPage
 from tars_jax.sandbox.desktop import Settle
-
-if TYPE_CHECKING:
-    from tars_jax.sandbox.desktop import Desktop
 
 SETTLE = Settle(first_ms=300, quiet_ms=100, bound_ms=3000)  # of applications, which draw in several goes
 PAGE_SETTLE_MS = 300.0  # virtual; editors of websites note what was typed up to 250 ms later
@@ -52,7 +49,7 @@ class Screen(Protocol):
 
 
 class DesktopScreen:
-    def __init__(self, desktop: Desktop) -> None:
+    def __init__(self, desktop: ActsOnDesktop) -> None:
         self._desktop = desktop
         self._mouse: Position | None = None
 
@@ -85,12 +82,12 @@ class DesktopScreen:
 
 @dataclasses.dataclass
 class PageScreen:
-    page: ComputerPage
-    seen: Observation
+    page: ActsOnComputerPage
+    seen: ShowsPage
     mouse: Position | None = None
 
     @classmethod
-    async def open(cls, page: ComputerPage, seed: int, address: str = "") -> PageScreen:
+    async def open(cls, page: ActsOnComputerPage, seed: int, address: str = "") -> PageScreen:
         """The page at time 0, showing an address. Raises SandboxFailure."""
         screen = cls(page, await page.start(seed=seed))
         if address:

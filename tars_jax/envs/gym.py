@@ -16,6 +16,7 @@ from tars_jax.envs.action_space import action_space, space_to_action
 from tars_jax.envs.background import background
 from tars_jax.envs.browser_game import BrowserGame
 from tars_jax.envs.gym_info import facts_of
+from tars_jax.sandbox.address import read_address
 from tars_jax.sandbox.browser import BrowserConfig, SandboxFailure
 from tars_jax.tasks.library import load_playable
 
@@ -48,6 +49,7 @@ class GameEnv(gymnasium.Env[np.ndarray, Mapping[str, Any]]):
       level: the difficulty; options: further options of the game.
       level_seed: of every episode, instead of a drawn one.
       max_steps: the step budget; None takes the level's own.
+      sandbox: where its pages are, as `config.sandbox` says it: {"address": "http://HOST:PORT", "key_file": FILE}.
 
     A `SandboxFailure` (the browser died) passes through `step`, and through `reset` after one further attempt. After a
     `step` or a `reset` that fails there is no episode, and `step` raises ResetNeeded; a refused action changes nothing.
@@ -66,6 +68,7 @@ class GameEnv(gymnasium.Env[np.ndarray, Mapping[str, Any]]):
         level_seed: int | None = None,
         max_steps: int | None = None,
         render_mode: str | None = None,
+        sandbox: Mapping[str, Any] | None = None,
     ) -> None:
         self._name = os.fspath(game)
         self._game = load_playable(self._name)
@@ -84,7 +87,7 @@ class GameEnv(gymnasium.Env[np.ndarray, Mapping[str, Any]]):
         self.render_mode = render_mode
         self.observation_space = spaces.Box(0, 255, (height, width, 3), np.uint8)
         self.action_space = action_space()
-        self._config = browser_config(width, height)
+        self._browsers = browser_config(width, height), read_address(**(sandbox or {}))
         self._browser_game: BrowserGame | None = None
         self._observation: Observation | None = None
         self._given_seed = None if level_seed is None else _whole("level_seed", level_seed, 0)
@@ -105,7 +108,7 @@ class GameEnv(gymnasium.Env[np.ndarray, Mapping[str, Any]]):
         self._budget = self._max_steps or self._game.steps_of_level(merged.get("level", 1))
         task = Task(f"{self._game.name}-gym-{self._level_seed}", self._name, self._level_seed, merged, self._budget)
         if self._browser_game is None:
-            self._browser_game = BrowserGame(background().acquire(self._config))
+            self._browser_game = BrowserGame(background().acquire(*self._browsers))
         try:
             observation = background().run(self._browser_game.reset(task))
         except SandboxFailure:
@@ -143,7 +146,7 @@ class GameEnv(gymnasium.Env[np.ndarray, Mapping[str, Any]]):
             try:
                 background().run(browser_game.close())
             finally:
-                background().release(self._config)
+                background().release(*self._browsers)
 
     def _info(self, observation: Observation) -> dict[str, Any]:
         return {

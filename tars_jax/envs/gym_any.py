@@ -20,6 +20,7 @@ from tars_jax.envs.gym_info import facts_of
 from tars_jax.envs.registry import load_environment
 from tars_jax.envs.spec import EnvironmentResources
 from tars_jax.envs.text_space import AnyText
+from tars_jax.sandbox.address import read_address
 
 T = TypeVar("T")
 
@@ -39,6 +40,7 @@ class RegisteredEnv(gymnasium.Env[dict[str, Any], str]):
       options: of its tasks; `reset(options={...})` overrides them for one episode.
       max_steps: the step budget; None takes the environment's own.
       instruction: where the environment has none of its own.
+      sandbox: where its pages, computers and phones are, as `config.sandbox` says it.
 
     An `EnvironmentFailure` passes through `step`, and through `reset` after one further attempt. After it there is no
     episode, and `step` raises ResetNeeded.
@@ -53,6 +55,7 @@ class RegisteredEnv(gymnasium.Env[dict[str, Any], str]):
         max_steps: int | None = None,
         instruction: str = "",
         render_mode: str | None = None,
+        sandbox: Mapping[str, Any] | None = None,
     ) -> None:
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise InputError(f"render_mode must be rgb_array or None; got {render_mode!r}")
@@ -62,6 +65,7 @@ class RegisteredEnv(gymnasium.Env[dict[str, Any], str]):
         self._name, self._options, self._instruction = name, dict(options or {}), instruction
         self._spec = load_environment(name, self._options)
         self._max_steps = max_steps
+        self._sandbox = read_address(**(sandbox or {}))
         self._browser = browser_config(SIDE, SIDE) if self._spec.needs_browser else None
         self._environment: CheckedEnvironment | None = None
         self._observation: Observation | None = None
@@ -132,7 +136,7 @@ class RegisteredEnv(gymnasium.Env[dict[str, Any], str]):
             try:
                 background().run(environment.close())
             finally:
-                background().release(self._browser)
+                background().release(self._browser, self._sandbox)
 
     def _begin(self, seed: int, options: Mapping[str, Any]) -> Observation:
         spec = load_environment(self._name, options)
@@ -151,12 +155,12 @@ class RegisteredEnv(gymnasium.Env[dict[str, Any], str]):
 
     def _open(self) -> CheckedEnvironment:
         if self._environment is None:
-            resources = EnvironmentResources()
+            resources = EnvironmentResources(sandbox=self._sandbox)
             if self._browser is None:
                 background().hold()
             else:
-                manager = background().acquire(self._browser)
-                resources = EnvironmentResources(lambda: manager)
+                manager = background().acquire(self._browser, self._sandbox)
+                resources = EnvironmentResources(lambda: manager, self._sandbox)
 
             async def made() -> CheckedEnvironment:
                 return self._spec.checked(resources)

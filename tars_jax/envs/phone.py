@@ -1,16 +1,21 @@
-"""A phone as an environment: tasks over the settings and apps of the stand-in, by touch, through a real ADB server.
+"""A phone as an environment: tasks over settings and apps, by touch, through a real ADB server.
 
 train --config.environment=phone --config.environment_options='{"task": "flip_switches", "size": [180, 320]}'
+train --config.environment=phone --config.environment_options='{"task": "add_contact"}' \\
+  --config.sandbox.phones="('emulator-5554', '10.0.0.3:5555')"
 
-It needs adb (`apt-get install adb`) and the extra phone. Each environment has a phone of its own, and an episode a new
-one; its clock stands still between inputs, so that the same seed and actions show the same pixels.
+It needs adb (`apt-get install adb`) and the extra phone. Without `config.sandbox.phones` each environment has a
+stand-in of its own, and an episode a new one; its clock stands still between inputs, so that the same seed and actions
+show the same pixels. With them an episode has one of these devices, which the user's own ADB server reaches.
 """
 
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import io
-from collections.abc import Mapping, Sequence
+import random
+from collections.abc import Sequence
 
 from PIL import Image
 
@@ -32,6 +37,9 @@ from tars_jax.agent.actions import (
 )
 from tars_jax.agent.platforms import PLATFORM_ACTIONS
 from tars_jax.environment import ActionSpace, Observation, Task, Transition
+from tars_jax.envs.phone_devices import PACKAGES, LeasedPhone, lease
+from tars_jax.envs.phone_state import CALLS, COLUMNS, CONTACTS, Stored, read_stored
+from tars_jax.envs.spec import EnvironmentResources
 from tars_jax.sandbox.phone import Phone, PhoneConfig
 from tars_jax.sandbox.phone.adb import load_adbutils
 from tars_jax.sandbox.phone.adb_server import find_adb
@@ -40,16 +48,20 @@ from tars_jax.sandbox.phone.stand_in.device import Device
 from tars_jax.sandbox.phone.stand_in.server import StandIn
 from tars_jax.tasks.phone import catalog
 
+DEVICE_PROVIDERS = (CONTACTS, CALLS)  # what a device is judged by, beside settings
 DENSITY = 160  # dots to an inch of a phone 360 pixels wide; others show the same, smaller or larger
 
 
 class PhoneEnvironment:
     """Success is a verdict over what the phone has stored, and the answer; a task ends as soon as it is done.
 
+    For tasks of one's own, a class made of this one says in `draw` what a seed's task is.
+
     Args:
-      task: one of `tars_jax.tasks.phone.catalog.TASKS`; empty: the seed draws one.
+      task: one of `tars_jax.tasks.phone.catalog.TASKS`; empty: the seed draws one that the phone can have.
       level: from 1 to 3.
-      size: (width, height) of the screen in pixels.
+      size: (width, height) of the stand-in's screen in pixels; pictures of a device are made to fit into it.
+      packages: of a device, whose data is cleared before each episode; None: contacts, calls and their apps.
 
     Raises InputError for options that it cannot have, and where adb or adbutils is missing.
     """
@@ -58,15 +70,26 @@ class PhoneEnvironment:
     max_steps = 24
     reference_player = staticmethod(catalog.reference_player)
 
-    def __init__(self, task: str = "", level: int = 1, size: Sequence[int] = (360, 640)) -> None:
+    def __init__(
+        self, task: str = "", level: int = 1, size: Sequence[int] = (360, 640), packages: Sequence[str] | None = None,
+        resources: EnvironmentResources | None = None,
+    ) -> None:  # fmt: skip
         catalog.check_level(task, level)
         self._density = max(72, min(640, round(DENSITY * min(size) / 360)))
         Device.check_size(size[0], size[1], self._density)
         load_adbutils()
-        find_adb()
+        sandbox = None if resources is None else resources.sandbox
+        self._serials = () if sandbox is None else sandbox.phones
+        if self._serials and task not in ("", *catalog.DEVICE_TASKS):
+            raise InputError(
+                f"task must be one of {', '.join(catalog.DEVICE_TASKS)} with sandbox.phones, as others are for "
+                f"the stand-in; got {task!r}"
+            )
+        if not self._serials:
+            find_adb()
         self._task, self._level, self._size = task, level, (int(size[0]), int(size[1]))
-        self._stand_in: StandIn | None = None
-        self._phone: Phone | None = None
+        self._packages = PACKAGES if packages is None else tuple(packages)
+        self._held: StandInPhone | LeasedPhone | None = None
         self._scene: catalog.Scene | None = None
         self._done = self._scrolled = 0
 
@@ -74,21 +97,30 @@ class PhoneEnvironment:
     def instruction(self) -> str:
         return self._scene.instruction if self._scene else ""
 
+    def draw(self, seed: int, first: catalog.PhoneState) -> tuple[str, catalog.Scene]:
+        """A seed's task, by its name, on a phone as it is at first. Raises InputError for one that it cannot have."""
+        task = self._task
+        if self._serials and not task:
+            can_be = catalog.DEVICE_TASKS if first.contacts else catalog.DEVICE_TASKS[:2]
+            task = random.Random(f"task {seed}").choice(can_be)
+        return catalog.draw_scene(task, self._level, seed, first)
+
     async def reset(self, task: Task) -> Observation:
         await self.close()
-        self._stand_in = StandIn(Device(*self._size, self._density, seed=task.seed))
-        try:
-            port = await asyncio.to_thread(SHARED_SERVER.acquire)
-            self._phone = await Phone(PhoneConfig(serial=self._stand_in.serial, adb_port=port)).start()
-        except BaseException:
-            await self.close()
-            raise
-        self._name, self._scene = catalog.draw_scene(self._task, self._level, task.seed, self._state(None))
+        if self._serials:
+            self._held = await lease(self._serials, self._packages)
+        else:
+            self._held = await StandInPhone.start(Device(*self._size, self._density, seed=task.seed))
+        self._phone, self._screen = self._held.phone, await self._held.phone.size()
+        stored = await self._stored(None)
+        if stored.missing:
+            raise InputError(f"sandbox.phones must have {stored.missing[0]}; {self._phone.serial} has not")
+        self._name, self._scene = self.draw(task.seed, stored.state)
         self._done = self._scrolled = 0
-        return await self._observed("", self._scene.verdict(self._state(None)))
+        return await self._observed("", self._verdict(stored))
 
     async def step(self, actions: Sequence[Action]) -> Transition:
-        assert self._phone is not None and self._scene is not None  # the guard resets before it steps
+        assert self._held is not None and self._scene is not None  # the guard resets before it steps
         said: list[str] = []
         answer: str | None = None
         ended = False
@@ -101,22 +133,29 @@ class PhoneEnvironment:
                 await self._do(self._phone, action)
             except InputError as error:
                 said.append(f"{action.name}: {error}")
-        wrong = self._scene.verdict(self._state(answer))
+        if self._serials:
+            await self._phone.settle()
+        wrong = self._verdict(await self._stored(answer))
         observation = await self._observed("\n".join(said), wrong)
         return Transition(observation, float(not wrong), ended or not wrong, success=not wrong)
 
     async def close(self) -> None:
-        stand_in, self._stand_in = self._stand_in, None
-        phone, self._phone = self._phone, None
+        held, self._held = self._held, None
         self._scene = None
-        if stand_in is not None:
-            await asyncio.to_thread(stand_in.close)
-        if phone is not None:
-            await asyncio.to_thread(SHARED_SERVER.release)
+        if held is not None:
+            await asyncio.to_thread(held.close)
+
+    async def _stored(self, answer: str | None) -> Stored:
+        return await read_stored(self._phone, DEVICE_PROVIDERS if self._serials else tuple(COLUMNS), answer)
+
+    def _verdict(self, stored: Stored) -> str:
+        """What an agent has made unreadable is wrong."""
+        assert self._scene is not None
+        return f"{stored.missing[0]} does not answer" if stored.missing else self._scene.verdict(stored.state)
 
     async def _do(self, phone: Phone, action: Action) -> None:
         def place(point: Point | None) -> tuple[float, float]:
-            return point.pixels(*self._size) if point is not None else (self._size[0] / 2, self._size[1] / 2)
+            return point.pixels(*self._screen) if point is not None else (self._screen[0] / 2, self._screen[1] / 2)
 
         match action:
             case Click(point):
@@ -155,46 +194,52 @@ class PhoneEnvironment:
         if catalog.step_done(self._scene.solution[self._done], action.name, given, widget):
             self._done, self._scrolled = self._done + 1, 0
 
-    def _state(self, answer: str | None) -> catalog.PhoneState:
-        assert self._stand_in is not None
-        return self._stand_in.call(lambda device: _stored(device, answer))
-
     def _widgets(self) -> dict[str, tuple[int, int]]:
-        assert self._stand_in is not None
-        return self._stand_in.call(_places)
+        """Of the stand-in, for a reference player: of a device nobody tells them."""
+        return self._held.stand_in.call(_places) if isinstance(self._held, StandInPhone) else {}
 
     async def _observed(self, text: str, wrong: str) -> Observation:
-        assert self._phone is not None and self._scene is not None
+        assert self._scene is not None
         image = await self._phone.screenshot()
+        if self._serials:
+            image.thumbnail(self._size)
         state = self._scene.state(self._done, self._widgets(), self._scrolled)
         return Observation(_png(image), text, {"state": state, "task": self._name, "wrong": wrong})
+
+
+@dataclasses.dataclass(eq=False)
+class StandInPhone:
+    """A stand-in of this process, until `close`."""
+
+    stand_in: StandIn
+    phone: Phone
+
+    @classmethod
+    async def start(cls, device: Device) -> StandInPhone:
+        """Raises InputError without adb, SandboxFailure."""
+        stand_in = StandIn(device)
+        try:
+            port = await asyncio.to_thread(SHARED_SERVER.acquire)
+        except BaseException:
+            stand_in.close()
+            raise
+        held = cls(stand_in, Phone(PhoneConfig(serial=stand_in.serial, adb_port=port)))
+        try:
+            await held.phone.start()
+        except BaseException:
+            held.close()
+            raise
+        return held
+
+    def close(self) -> None:
+        self.stand_in.close()
+        SHARED_SERVER.release()
 
 
 def _png(image: Image.Image) -> bytes:
     buffer = io.BytesIO()
     image.save(buffer, "PNG", compress_level=1)
     return buffer.getvalue()
-
-
-def _rows(device: Device, package: str, table: str, *columns: str) -> list[tuple[str, ...]]:
-    app = device.find(package)
-    assert app is not None, package
-    return [tuple(str(row[column]) for column in columns) for row in app.rows(table)]
-
-
-def _stored(device: Device, answer: str | None) -> catalog.PhoneState:
-    settings: Mapping[str, str] = {
-        **{f"{table} {name}": device.setting(table, name) for table, name, *_ in catalog.SWITCHES.values()},
-        "system language": device.setting("system", "language"),
-    }
-    return catalog.PhoneState(
-        settings,
-        tuple((title, text) for title, text in _rows(device, "com.tarsjax.notes", "notes/notes", "title", "body")),
-        tuple(sorted((name, number) for name, number in _rows(
-            device, "com.android.contacts", "com.android.contacts/data/phones", "display_name", "data1"))),
-        tuple(number for (number,) in _rows(device, "com.android.dialer", "call_log/calls", "number")),
-        answer,
-    )  # fmt: skip
 
 
 def _places(device: Device) -> dict[str, tuple[int, int]]:

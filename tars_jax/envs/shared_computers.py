@@ -1,136 +1,158 @@
-"""The computers of this process's environments: one isolation of a kind for all on an event loop, and groups' starts.
+"""The computers of this process's environments: those of one place are shared by all on an event loop.
 
-The last environment that lets go ends the isolation. A group of episodes of one task begins from one prepared computer:
-the first asks for it to be prepared and saved, and each opens its own from there.
+A place is a kind of isolation on this machine, a sandbox service, or a pool of bare guests. The last environment that
+lets go ends it. A group of episodes of one task begins from one prepared computer (group_starts.py).
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import dataclasses
 import weakref
-from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from typing import Protocol
 
+from tars_jax import InputError
+from tars_jax.envs.computer_episode import fill
+from tars_jax.envs.far_computers import FarComputers
+from tars_jax.envs.group_starts import GroupStarts
+from tars_jax.envs.guest_pool import GuestPool
+from tars_jax.sandbox.address import SandboxAddress
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager
 from tars_jax.sandbox.browser.on_demand import OnDemandBrowsers
 from tars_jax.sandbox.computer.computer import Computer, Computers
 from tars_jax.sandbox.computer.forks import Saved
-from tars_jax.sandbox.failures import SandboxFailure
+from tars_jax.sandbox.computer.interface import ActsOnComputer
+from tars_jax.sandbox.computer.parts import ComputerSpec, EquippedComputer
+from tars_jax.tasks.computer.scene import Scene
 
-MOST_SAVED = 16  # prepared computers whose groups have not all begun
 # For pages upon computers: each such page has a browser of its own, as none is a single canvas.
 BROWSERS = BrowserConfig(browsers=16, pages_per_browser=4)
 
-_Prepare = Callable[[], Awaitable[Computer]]
+
+class OpensComputers(Protocol):
+    """A place where computers are opened, on the loop that it was asked for on."""
+
+    users: int
+    fails_whole: bool  # what fails in one computer is asked of another place, and not of this one again
+
+    async def open(self, spec: ComputerSpec, scene: Scene, group: str, size: int) -> ActsOnComputer:
+        """A computer with the files and programs of a scene; `size` that ask for the same `group` begin alike.
+
+        Raises InputError for what there is not, SandboxFailure.
+        """
+        ...
+
+    async def close(self) -> None: ...
 
 
-@dataclasses.dataclass(eq=False)
-class _Group:
-    """A prepared computer, saved, and how many of its group are to come."""
+class NearComputers:
+    """Those of one kind of isolation on this machine."""
 
-    saved: asyncio.Task[Saved]
-    left: int
-    opening: int = 0
+    fails_whole = True
 
-
-class SharedComputers:
-    """Computers of one kind of isolation, on the loop that they were asked for on."""
-
-    def __init__(self, kind: str, forks: str) -> None:
+    def __init__(self, kind: str, forks: str = "auto") -> None:
         self._computers = Computers(kind, forks)
         self._starting = asyncio.Lock()
         self._started = False
         self._browsers = OnDemandBrowsers(BROWSERS)
-        self._groups: OrderedDict[str, _Group] = OrderedDict()
+        self.groups = GroupStarts[Computer]()
         self.users = 0
-        self.prepared = 0  # computers that were prepared for groups
 
     async def entered(self) -> Computers:
         """Raises InputError where no isolation works."""
-        await self._start()
+        async with self._starting:
+            if not self._started:
+                await self._computers.__aenter__()
+                self._started = True
         return self._computers
 
     async def browsers(self) -> BrowserManager:
         """Raises InputError where there is no Chromium."""
         return await self._browsers.started()
 
-    async def open_in_group(self, key: str, size: int, prepare: _Prepare) -> Computer:
-        """A computer as `prepare` makes it, once for `size` that ask with the same key. Raises SandboxFailure, too."""
-        await self._start()
-        group = self._groups.get(key)
-        if group is None or not group.left:
-            group = self._groups[key] = _Group(asyncio.create_task(self._save(prepare)), size)
-            await self._forget_some()
-        group.left -= 1
-        group.opening += 1
-        try:
-            return await self._computers.open_saved(await asyncio.shield(group.saved))
-        except BaseException:
-            group.left = 0  # a new one is prepared for the next
-            raise
-        finally:
-            group.opening -= 1
-            if not group.left and not group.opening:
-                await self._forget(key, group)
-
-    async def _start(self) -> None:
-        async with self._starting:
-            if not self._started:
-                await self._computers.__aenter__()
-                self._started = True
-
-    async def _save(self, prepare: _Prepare) -> Saved:
-        computer = await prepare()
-        try:
-            self.prepared += 1
-            return await computer.save()
-        finally:
-            await computer.close()
-
-    async def _forget_some(self) -> None:
-        """The oldest of groups that were given up: more than are played at a time."""
-        for key, group in list(self._groups.items())[: max(0, len(self._groups) - MOST_SAVED)]:
-            group.left = 0
-            if not group.opening:
-                await self._forget(key, group)
-
-    async def _forget(self, key: str, group: _Group) -> None:
-        if self._groups.get(key) is group:
-            del self._groups[key]
-        with contextlib.suppress(SandboxFailure):
-            await (await asyncio.shield(group.saved)).remove()
+    async def open(self, spec: ComputerSpec, scene: Scene, group: str, size: int) -> EquippedComputer:
+        """Those with a desktop begin by themselves each."""
+        computers, begun = await self.entered(), None
+        if size > 1 and "desktop" not in spec.parts:
+            begun = await self.groups.open(group, size, lambda: _saved(computers, spec, scene))
+        browsers = await self.browsers() if spec.has_page else None
+        computer = await EquippedComputer.open(computers, spec, begun, browsers, servers_later=True)
+        if begun is None:
+            try:
+                await fill(computer, scene)
+            except BaseException:
+                await computer.close()
+                raise
+        return computer
 
     async def close(self) -> None:
-        for key, group in list(self._groups.items()):
-            with contextlib.suppress(Exception):
-                await self._forget(key, group)
+        await self.groups.close()
         await self._computers.__aexit__()
         await self._browsers.close()
 
 
+@dataclasses.dataclass(frozen=True)
+class _SavedComputer:
+    """A `Moment`."""
+
+    computers: Computers
+    saved: Saved
+
+    async def open(self) -> Computer:
+        return await self.computers.open_saved(self.saved)
+
+    async def remove(self) -> None:
+        await self.saved.remove()
+
+
+async def _saved(computers: Computers, spec: ComputerSpec, scene: Scene) -> _SavedComputer:
+    computer = await computers.open(spec.room)
+    try:
+        await fill(computer, scene)
+        return _SavedComputer(computers, await computer.save())
+    finally:
+        await computer.close()
+
+
 _Loop = asyncio.AbstractEventLoop
-_shared: weakref.WeakKeyDictionary[_Loop, dict[str, SharedComputers]] = weakref.WeakKeyDictionary()
+_near: weakref.WeakKeyDictionary[_Loop, dict[str, NearComputers]] = weakref.WeakKeyDictionary()
+_far: weakref.WeakKeyDictionary[_Loop, dict[SandboxAddress, FarComputers | GuestPool]] = weakref.WeakKeyDictionary()
 
 
-def acquire(kind: str, forks: str = "auto") -> SharedComputers:
+def acquire(kind: str, forks: str = "auto") -> NearComputers:
     """Those of the running loop; to be given back by `release` there."""
-    of_loop = _shared.setdefault(asyncio.get_running_loop(), {})
-    computers = of_loop.setdefault(kind, SharedComputers(kind, forks))
+    of_loop = _near.setdefault(asyncio.get_running_loop(), {})
+    computers = of_loop.setdefault(kind, NearComputers(kind, forks))
     computers.users += 1
     return computers
 
 
-def discard(computers: SharedComputers) -> None:
+def acquire_at(address: SandboxAddress | None, kind: str) -> OpensComputers:
+    """The same, wherever they are. Raises InputError for a kind of isolation of a place that has its own."""
+    if address is None or not (address.service or address.guests):
+        return acquire(kind)
+    if kind != "auto":
+        raise InputError(f"isolation must be auto with sandbox.address and sandbox.guests; got {kind!r}")
+    of_loop = _far.setdefault(asyncio.get_running_loop(), {})
+    if (computers := of_loop.get(address)) is None:
+        computers = of_loop[address] = FarComputers(address) if address.service else GuestPool(address)
+    computers.users += 1
+    return computers
+
+
+def discard(computers: OpensComputers) -> None:
     """They failed: whoever asks from now on gets others."""
-    of_loop = _shared.get(asyncio.get_running_loop(), {})
-    for kind, each in list(of_loop.items()):
-        if each is computers:
-            del of_loop[kind]
+    loop = asyncio.get_running_loop()
+    for of_loop in (_near.get(loop, {}), _far.get(loop, {})):
+        _forget(of_loop, computers)
 
 
-async def release(computers: SharedComputers) -> None:
+def _forget(of_loop: dict, computers: OpensComputers) -> None:  # type: ignore[type-arg]
+    for key in [key for key, each in of_loop.items() if each is computers]:
+        del of_loop[key]
+
+
+async def release(computers: OpensComputers) -> None:
     """The last user ends them."""
     computers.users -= 1
     if not computers.users:

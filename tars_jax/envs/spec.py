@@ -14,6 +14,7 @@ from tars_jax import InputError
 from tars_jax.environment import Environment, Task, Verification
 from tars_jax.envs.checked import DEFAULT_TIME_LIMIT_S, CheckedEnvironment
 from tars_jax.envs.pages_of_another_loop import PagesOfAnotherLoop
+from tars_jax.sandbox.address import SandboxAddress
 from tars_jax.sandbox.browser import OpensPages
 from tars_jax.tasks.games.catalog import ReferencePlayer
 
@@ -26,6 +27,7 @@ class EnvironmentResources:
     """What an environment may need from whoever runs it."""
 
     open_pages: Callable[[], OpensPages] | None = None  # access to browsers; None: there are none
+    sandbox: SandboxAddress | None = None  # where computers and phones are; None: on this machine
 
     def pages(self, name: str) -> OpensPages:
         """Raises InputError where there are no browsers."""
@@ -35,7 +37,7 @@ class EnvironmentResources:
 
     def of_another_loop(self, loop: asyncio.AbstractEventLoop) -> EnvironmentResources:
         """The same for whoever has an event loop of its own, while the browsers run on `loop`."""
-        return EnvironmentResources(lambda: PagesOfAnotherLoop(self.pages("an environment"), loop))
+        return dataclasses.replace(self, open_pages=lambda: PagesOfAnotherLoop(self.pages("an environment"), loop))
 
 
 class Levels(Protocol):

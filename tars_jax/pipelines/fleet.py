@@ -19,6 +19,7 @@ from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters, parameter_shapes
 from tars_jax.model.sharding import make_mesh, parameter_shardings
 from tars_jax.model.tokenizer import Tokenizer
+from tars_jax.pipelines.sections import sandbox_of
 from tars_jax.rollout.activity import Activity
 from tars_jax.rollout.fleet import Fleet, FleetConfig
 from tars_jax.rollout.ray_policy import RayPolicy
@@ -52,7 +53,7 @@ def open_fleet(
     """`config.fleet.hosts` hosts with `config.browser.pages` runners each; `browser` as `Fleet` takes it."""
     fleet = config.fleet
     hosts = FleetConfig(fleet.hosts, config.browser.pages, cpus=fleet.cpus, address=fleet.address or None)
-    return Fleet(browser, writer, agent, hosts, activity, judge)
+    return Fleet(browser, writer, agent, hosts, activity, judge, sandbox_of(config))
 
 
 def _make_engine(

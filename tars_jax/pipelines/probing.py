@@ -20,7 +20,7 @@ from tars_jax.environment import ActionSpace, EnvironmentFailure, Observation, T
 from tars_jax.envs.checked import CheckedEnvironment
 from tars_jax.envs.registry import EnvironmentResources, EnvironmentSpec, load_environment
 from tars_jax.pipelines.environments import EnvironmentTasks, Kind
-from tars_jax.pipelines.sections import browser_config
+from tars_jax.pipelines.sections import browser_config, sandbox_of
 from tars_jax.pipelines.task_provider import VALUE
 from tars_jax.rollout.episode_runner import ATTEMPTS, page_resources
 from tars_jax.rollout.own_players import demonstrating_player
@@ -112,13 +112,14 @@ async def _probed(config: Any, writer: PromptWriter, kinds: Sequence[Sequence[Ta
             return await _look(spec, tasks, spec.checked(resources), trial, chance)
 
     async with contextlib.AsyncExitStack() as stack:
-        resources = EnvironmentResources()
+        sandbox = sandbox_of(config)
+        resources = EnvironmentResources(sandbox=sandbox)
         if any(spec.needs_browser for spec in specs):
             settings = browser_config(config, 1, PROBED_AT_A_TIME)
-            browser = browsers(settings)
+            browser = browsers(settings, sandbox)
             stack.push_async_callback(browser.close)
             await browser.start()
-            resources = page_resources(browser, settings, PROBED_AT_A_TIME)
+            resources = page_resources(browser, settings, PROBED_AT_A_TIME, sandbox)
         apart = -(-len(kinds) // KINDS_BY_CHANCE)
         looking = [
             look(spec, tasks, resources, chance and number % apart == 0)

@@ -41,6 +41,7 @@ from tars_jax.pipelines.sections import (
     num_hosts,
     rewards_of,
     run_browsers,
+    sandbox_of,
 )
 from tars_jax.pipelines.starts import starting_point
 from tars_jax.pipelines.task_sources import listed_tasks
@@ -179,7 +180,7 @@ class RunContext(RunSpec):
         engine = engine_config(config, constraint)
         needs_browser = any(shape.needs_browser for shape in self.shapes)
         browser = run_browsers(config) if needs_browser else None
-        loop = agent_config(agent, engine, vision=self.model.vision)
+        loop, sandbox = agent_config(agent, engine, vision=self.model.vision), sandbox_of(config)
         self._judge = judge = open_judge(config)
         known = listed_tasks(config) or [task for shape in self.shapes for task in shape.begun]
         own = {task.id: load_environment(task.environment, task.options).judge for task in known}
@@ -190,7 +191,7 @@ class RunContext(RunSpec):
             if self.share != WHOLE or num_hosts(config):
                 raise InputError("server.address must be '' for a run of several processes or hosts, which each sample")
             self.policy = open_server(config, self.model, tokenizer, self.parent, run.path, self.answer_pattern)
-            self.rollouts = Rollouts(browser, self.writer, loop, config.browser.pages, self.activity, judge)
+            self.rollouts = Rollouts(browser, self.writer, loop, config.browser.pages, self.activity, judge, sandbox)
         elif num_hosts(config):
             if self.share != WHOLE:
                 raise InputError(
@@ -209,7 +210,7 @@ class RunContext(RunSpec):
                 seed=config.seed,
                 span=functools.partial(self.activity.span, Part.ENGINE, 0),
             )
-            self.rollouts = Rollouts(browser, self.writer, loop, config.browser.pages, self.activity, judge)
+            self.rollouts = Rollouts(browser, self.writer, loop, config.browser.pages, self.activity, judge, sandbox)
         self.metrics = MetricsWriter(run.own, config.loggers if run.is_main_process else ())
         self._open = contextlib.ExitStack()
         self.page = RunningPage(run, page_at)

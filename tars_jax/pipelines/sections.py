@@ -18,6 +18,7 @@ from tars_jax.model.chat_tokens import OUR_CHAT, QWEN_CHAT, ChatTokens
 from tars_jax.model.config import ModelConfig, VisionConfig
 from tars_jax.model.execution import Execution
 from tars_jax.model.tokenizer import Tokenizer
+from tars_jax.sandbox.address import SandboxAddress, read_address
 from tars_jax.sandbox.browser import BrowserConfig
 from tars_jax.training.optimizers import OptimizerConfig
 from tars_jax.training.rewards import RewardConfig
@@ -129,6 +130,13 @@ def num_hosts(config: Any) -> int:
 def num_pages(config: Any) -> int:
     """Pages that play at the same time, of this machine or of all hosts."""
     return int(config.browser.pages) * max(1, num_hosts(config))
+
+
+def sandbox_of(config: Any) -> SandboxAddress | None:
+    """Where sandboxes are; None, also without a section `sandbox`: on this machine. Raises InputError."""
+    if (given := config.get("sandbox")) is None:
+        return None
+    return read_address(given.address, given.guests, given.phones, given.key_file)
 
 
 def browser_config(config: Any, num_browsers: int, pages_per_browser: int) -> BrowserConfig:

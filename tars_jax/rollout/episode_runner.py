@@ -27,6 +27,7 @@ from tars_jax.rollout.activity import Activity, now
 from tars_jax.rollout.players import Player, PrivilegedEnvironment
 from tars_jax.rollout.rollout_workers import EpisodeRunner, Record, RolloutWorkers
 from tars_jax.rollout.sources import Assignment
+from tars_jax.sandbox.address import SandboxAddress
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager
 from tars_jax.sandbox.browser.service import BrowserClient, browsers
 from tars_jax.trajectory import Outcome, Trajectory
@@ -146,7 +147,7 @@ class EnvironmentRunner:
 
 
 def page_resources(
-    manager: BrowserManager | BrowserClient, browser: BrowserConfig, runners: int
+    manager: BrowserManager | BrowserClient, browser: BrowserConfig, runners: int, sandbox: SandboxAddress | None = None
 ) -> EnvironmentResources:
     """Pages in the browsers of `browser`, which `manager` has started, for so many runners.
 
@@ -158,7 +159,7 @@ def page_resources(
     own = isinstance(manager, BrowserManager)
     idle_seconds = browser.idle_browser_s if browser.max_browsers else None
     pages = KeptPages(manager, max(runners, places) if own else runners, idle_seconds)
-    return EnvironmentResources(lambda: pages)
+    return EnvironmentResources(lambda: pages, sandbox)
 
 
 class Rollouts(RolloutWorkers):
@@ -172,20 +173,25 @@ class Rollouts(RolloutWorkers):
         workers: int,
         activity: Activity | None = None,
         judge: Judge | None = None,
+        sandbox: SandboxAddress | None = None,
     ) -> None:
-        """`browser`: None where no environment needs one. `judge`: of every episode; None: as its task says."""
+        """`browser`: None where no environment needs one. `judge`: of every episode; None: as its task says.
+
+        `sandbox`: where pages, computers and phones are; None: on this machine.
+        """
         super().__init__(activity)
+        self._sandbox = sandbox
         self._browser, self._workers = browser, workers
         self._arguments = writer, agent, judge
         self._manager: BrowserManager | BrowserClient | None = None
         self._opened: list[EnvironmentRunner] = []
 
     async def _open(self) -> Sequence[EpisodeRunner]:
-        resources = EnvironmentResources()
+        resources = EnvironmentResources(sandbox=self._sandbox)
         if self._browser is not None:
-            self._manager = browsers(self._browser)
+            self._manager = browsers(self._browser, self._sandbox)
             await self._manager.start()
-            resources = page_resources(self._manager, self._browser, self._workers)
+            resources = page_resources(self._manager, self._browser, self._workers, self._sandbox)
         self._opened = [EnvironmentRunner(resources, *self._arguments) for _ in range(self._workers)]
         return self._opened
 

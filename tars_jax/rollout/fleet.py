@@ -32,6 +32,7 @@ from tars_jax.rollout.players import EpisodeRunnerLost, Player
 from tars_jax.rollout.ray_policy import connect, require_ray
 from tars_jax.rollout.rollout_workers import EpisodeRunner, Record, RolloutWorkers
 from tars_jax.rollout.sources import Assignment
+from tars_jax.sandbox.address import SandboxAddress
 from tars_jax.sandbox.browser import BrowserConfig, SandboxFailure
 from tars_jax.sandbox.browser.service import browsers
 from tars_jax.trajectory import Trajectory
@@ -58,13 +59,14 @@ class _Host:
     """The actor: runners, and a browser manager for their pages where they need any."""
 
     def __init__(
-        self, browser: BrowserConfig | None, writer: PromptWriter, agent: AgentConfig, pages: int, judge: Judge | None
-    ) -> None:
-        self._manager, resources = None, EnvironmentResources()
+        self, browser: BrowserConfig | None, writer: PromptWriter, agent: AgentConfig, pages: int, judge: Judge | None,
+        sandbox: SandboxAddress | None,
+    ) -> None:  # fmt: skip
+        self._manager, resources = None, EnvironmentResources(sandbox=sandbox)
         self._elastic = browser is not None and bool(browser.max_browsers)
         if browser is not None:
-            self._manager = browsers(browser)
-            resources = page_resources(self._manager, browser, pages)
+            self._manager = browsers(browser, sandbox)
+            resources = page_resources(self._manager, browser, pages, sandbox)
         self._runners = [EnvironmentRunner(resources, writer, agent, judge) for _ in range(pages)]
         self._free = [asyncio.Lock() for _ in range(pages)]
         self._starting = asyncio.Lock()
@@ -154,14 +156,15 @@ class Fleet(RolloutWorkers):
         config: FleetConfig,
         activity: Activity | None = None,
         judge: Judge | None = None,
+        sandbox: SandboxAddress | None = None,
     ) -> None:
-        """`browser` is of each host; None where no environment needs one. `judge` as `Rollouts` has it.
+        """`browser` is of each host; None where no environment needs one. `judge`, `sandbox` as `Rollouts` has them.
 
         Raises InputError where Ray is not installed.
         """
         self._ray = require_ray()
         super().__init__(activity)
-        self._arguments = browser, writer, agent, config.pages, judge
+        self._arguments = browser, writer, agent, config.pages, judge, sandbox
         self._config = config
         self._hosts: list[Any] = []
 

@@ -7,7 +7,7 @@ from tars_jax import InputError
 FAILURES = (
     "renderer", "browser", "driver", "timeout", "diverged", "restored", "storage", "disk", "service", "guest",
     "container", "desktop", "adb_server", "no_device", "several_devices", "offline", "unauthorized", "screen",
-    "node", "mcp", "website",
+    "node", "mcp", "website", "person", "held", "locked",
 )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from tars_jax.agent.actions import Action, Finished, ToolCall
 from tars_jax.environment import Task
 from tars_jax.envs.computer import ComputerEnvironment
 from tars_jax.envs.registry import load_environment
+from tars_jax.envs.spec import EnvironmentResources
 from tars_jax.sandbox.computer.gvisor import runsc_program
 from tars_jax.tasks.computer.catalog import NEEDS, TASKS, draw_level, reference_player
 from tests.envs.computer_player import play
@@ -32,23 +33,23 @@ def bash(command: str) -> list[Action]:
     return [ToolCall("execute_bash", {"command": command})]
 
 
-def test_a_group_begins_from_copies_of_one_prepared_computer() -> None:
+def test_a_group_begins_from_copies_of_one_prepared_computer(place: EnvironmentResources) -> None:
     async def live() -> None:
-        alone = ComputerEnvironment(task="find_word")
-        members = [ComputerEnvironment(task="find_word") for _ in range(4)]
+        alone = ComputerEnvironment(task="find_word", resources=place)
+        members = [ComputerEnvironment(task="find_word", resources=place) for _ in range(4)]
         first = await alone.reset(task(3))
         begun = await asyncio.gather(*(member.reset_in_group(task(3), 4) for member in members))
         assert [each.text for each in begun] == [first.text] * 4
         shared = {id(each._computers): each._computers for each in (alone, *members)}
-        assert len(shared) == 1 and next(iter(shared.values())).prepared == 1  # type: ignore[union-attr]
+        assert len(shared) == 1 and next(iter(shared.values())).groups.prepared == 1  # type: ignore[union-attr]
         for number, member in enumerate(members):
             await member.step(bash(f"echo {number} > own; touch own-{number}"))
         said = [(await member.step(bash("cat own; ls -1 own*"))).observation.text for member in members]
         assert said == [f"{number}\nown\nown-{number}" for number in range(4)]
         await members[0].reset_in_group(task(3), 4)  # the group is full: a new one
-        assert next(iter(shared.values())).prepared == 2  # type: ignore[union-attr]
+        assert next(iter(shared.values())).groups.prepared == 2  # type: ignore[union-attr]
         await asyncio.gather(*(member.close() for member in (alone, *members)))
-        again = ComputerEnvironment(task="find_word")  # the last one has ended what they shared
+        again = ComputerEnvironment(task="find_word", resources=place)  # the last one has ended what they shared
         assert (await again.reset(task(3))).text == first.text
         await again.close()
 
@@ -60,9 +61,9 @@ OTHERS = [name for name in TASKS if NEEDS[name] == ("shell",) and name not in SO
 
 
 @pytest.mark.parametrize("names", [SOME, pytest.param(OTHERS, marks=pytest.mark.full)], ids=["some", "all"])
-def test_the_reference_player_does_every_task(names: Sequence[str]) -> None:
+def test_the_reference_player_does_every_task(names: Sequence[str], place: EnvironmentResources) -> None:
     for name in names:
-        played, seen = asyncio.run(play(name))
+        played, seen = asyncio.run(play(name, resources=place))
         assert played.terminated and played.success and played.reward == 1, (name, seen)
 
 
@@ -75,9 +76,9 @@ def test_the_reference_player_does_a_task_in_gvisor(name: str) -> None:
     assert played.terminated and played.success and played.reward == 1, seen
 
 
-def test_an_episode_is_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_episode_is_its_own(place: EnvironmentResources) -> None:
     async def live() -> None:
-        one, two = ComputerEnvironment(task="move_file"), ComputerEnvironment(task="move_file")
+        one, two = (ComputerEnvironment(task="move_file", resources=place) for _ in range(2))
         try:
             first, again = await one.reset(task(5)), await two.reset(task(5))
             assert first.text == again.text and first.info == again.info
@@ -103,6 +104,7 @@ def test_an_episode_is_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     asyncio.run(live())
 
 
+@pytest.mark.parametrize("place", ["near", "far"], indirect=True)
 @pytest.mark.parametrize(
     "command",
     [
@@ -113,9 +115,9 @@ def test_an_episode_is_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 @pytest.mark.first(2)
-def test_what_is_not_the_task_is_no_success(command: str) -> None:
+def test_what_is_not_the_task_is_no_success(command: str, place: EnvironmentResources) -> None:
     async def live() -> None:
-        environment = ComputerEnvironment(task="count_lines")
+        environment = ComputerEnvironment(task="count_lines", resources=place)
         try:
             await environment.reset(task(1))
             turn = await environment.step(bash(command))

@@ -11,6 +11,7 @@ import pytest
 from tars_jax import InputError
 from tars_jax.environment import ActionSpace
 from tars_jax.envs.computer import ComputerEnvironment
+from tars_jax.envs.spec import EnvironmentResources
 from tars_jax.tasks.computer.catalog import EITHER_WAY, NEEDS, TASKS, tasks_for
 from tars_jax.tasks.computer.steps import Gui
 from tests.envs.computer_player import Call, play
@@ -32,13 +33,14 @@ def require(name: str) -> None:
             pytest.skip(f"{program} is not installed: launch/desktop.sh installs it")
 
 
+@pytest.mark.parametrize("place", ["near", "far"], indirect=True)
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=() if name in SAMPLE else pytest.mark.full) for name in WITH_DESKTOP]
 )
-@pytest.mark.first(1)
-def test_the_reference_player_does_it(name: str) -> None:
+@pytest.mark.first(2)
+def test_the_reference_player_does_it(name: str, place: EnvironmentResources) -> None:
     require(name)
-    turn, seen = asyncio.run(play(name))
+    turn, seen = asyncio.run(play(name, resources=place))
     assert turn.success and turn.reward == 1, (seen.info["wrong"], seen.text, seen.info["state"]["windows"])
     assert seen.pixels is not None and seen.pixels.shape == (720, 1280, 3)
 
@@ -87,6 +89,7 @@ LATER: Call = ("wait", {"time": 1.0})
 QUIET = ">/dev/null 2>&1 &"
 
 
+@pytest.mark.parametrize("place", ["near", "far"], indirect=True)
 @pytest.mark.parametrize(
     ("name", "calls"),
     [
@@ -110,16 +113,16 @@ QUIET = ">/dev/null 2>&1 &"
     ids=["window", "editor", "download"],
 )
 @pytest.mark.first(1)
-def test_a_short_cut_does_not_do_it(name: str, calls: list[Call]) -> None:
+def test_a_short_cut_does_not_do_it(name: str, calls: list[Call], place: EnvironmentResources) -> None:
     require(name)
-    turn, seen = asyncio.run(play(name, calls))
+    turn, seen = asyncio.run(play(name, calls, resources=place))
     assert turn.terminated and not turn.success and turn.reward == 0 and seen.info["wrong"]
 
 
-def test_who_ends_the_screen_has_lost_the_episode() -> None:
+def test_who_ends_the_screen_has_lost_the_episode(place: EnvironmentResources) -> None:
     """It is no failure of the machinery, which would be played again."""
     require("note_process")
-    turn, seen = asyncio.run(play("note_process", [bash("kill -9 $(pgrep Xvfb)"), FINISH]))
+    turn, seen = asyncio.run(play("note_process", [bash("kill -9 $(pgrep Xvfb)"), FINISH], resources=place))
     assert turn.terminated and turn.reward == 0 and turn.success is False
     assert seen.info["wrong"] == "the computer was broken inside: the X server was ended inside, by signal 9"
 

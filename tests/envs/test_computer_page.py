@@ -12,6 +12,7 @@ from tars_jax import InputError
 from tars_jax.agent.actions import Click, Navigate, Point, ToolCall
 from tars_jax.environment import Task
 from tars_jax.envs.computer import ComputerEnvironment
+from tars_jax.envs.spec import EnvironmentResources
 from tars_jax.tasks.computer.catalog import WITHOUT_DESKTOP
 from tests.envs.computer_player import Call, play
 
@@ -32,8 +33,8 @@ FINISH: Call = ("finished", {"content": ""})
         for name in sorted(WITHOUT_DESKTOP)
     ],
 )
-def test_the_reference_player_does_it(name: str) -> None:
-    turn, seen = asyncio.run(play(name, **PAGE))
+def test_the_reference_player_does_it(name: str, place: EnvironmentResources) -> None:
+    turn, seen = asyncio.run(play(name, **PAGE, resources=place))
     assert turn.success and turn.reward == 1, (seen.info["wrong"], seen.text, seen.info["state"]["windows"])
     assert seen.pixels is not None and seen.pixels.shape == (480, 640, 3)
 
@@ -48,11 +49,11 @@ def test_what_a_shell_fetches_was_not_downloaded_by_the_browser() -> None:
     assert turn.terminated and not turn.success and "has not asked" in seen.info["wrong"]
 
 
-def test_the_same_seed_shows_the_same_pixels_and_a_dialog_takes_files_of_the_computer() -> None:
+def test_near_and_far_show_the_same_pixels_and_a_dialog_takes_files_of_the_computer(far: EnvironmentResources) -> None:
     page = "<title>Send</title><form method=post><input type=file name=f style='font-size:40px'></form>"
 
-    async def shown() -> list[bytes]:
-        environment = ComputerEnvironment("submit_count", **PAGE)
+    async def shown(place: EnvironmentResources) -> list[bytes]:
+        environment = ComputerEnvironment("submit_count", **PAGE, resources=place)
         seen = [(await environment.reset(Task("one", "computer", 4, {}, 40))).screenshot]
         serve = f'echo "{page}" > index.html; python3 -m http.server 3000 >/dev/null 2>&1 & sleep 1'
         await environment.step([ToolCall("execute_bash", {"command": serve})])
@@ -70,7 +71,7 @@ def test_the_same_seed_shows_the_same_pixels_and_a_dialog_takes_files_of_the_com
         await environment.close()
         return seen
 
-    one, other = asyncio.run(shown()), asyncio.run(shown())
+    one, other = asyncio.run(shown(EnvironmentResources())), asyncio.run(shown(far))
     assert one == other and len({*one}) == 2
 
 

@@ -418,9 +418,9 @@ def test_a_client_stands_in_for_a_manager(laboratory: Any, address: str, folder:
     laboratory.run(live())
 
 
-def test_a_gymnasium_environment_plays_at_a_service(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def frames() -> list[np.ndarray]:
-        env = GameEnv("maze_path_of_light")
+def test_a_gymnasium_environment_plays_at_a_service(address: str, tmp_path: Path) -> None:
+    def frames(**sandbox: str) -> list[np.ndarray]:
+        env = GameEnv("maze_path_of_light", sandbox=sandbox)
         try:
             env.action_space.seed(3)
             return [env.reset(seed=1)[0], *(env.step(env.action_space.sample())[0] for _ in range(3))]
@@ -428,11 +428,13 @@ def test_a_gymnasium_environment_plays_at_a_service(address: str, monkeypatch: p
             env.close()
 
     here = frames()
-    monkeypatch.setenv("TARS_JAX_BROWSER_SERVICE", address)
-    with pytest.raises(InputError, match="TARS_JAX_BROWSER_KEY must be an owner's key"):
-        frames()
-    monkeypatch.setenv("TARS_JAX_BROWSER_KEY", BOB)
-    assert all(np.array_equal(one, other) for one, other in zip(here, frames(), strict=True))
+    with pytest.raises(InputError, match="sandbox.key_file must be a file with an owner's key"):
+        frames(address=address)
+    with pytest.raises(InputError, match="sandbox.key_file must be a file of the key alone; no such"):
+        frames(address=address, key_file="no such")
+    (tmp_path / "key").write_text(f"{BOB}\n")
+    there = frames(address=address, key_file=str(tmp_path / "key"))
+    assert all(np.array_equal(one, other) for one, other in zip(here, there, strict=True))
 
 
 def test_the_live_page_shows_sessions_and_hands_one_over(http: httpx.Client, address: str, folder: Path) -> None:

@@ -15,14 +15,16 @@ from tars_jax import InputError
 from tars_jax.sandbox.computer.checkpoints import Checkpoint
 from tars_jax.sandbox.computer.contained_guest import ContainedGuest
 from tars_jax.sandbox.computer.container import Container, Isolation, Snapshot
+from tars_jax.sandbox.computer.filling import put
 from tars_jax.sandbox.computer.forks import FORKS, Saved, open_all, save
 from tars_jax.sandbox.computer.guest_client import GuestMachine
-from tars_jax.sandbox.computer.home import File, Given, Unreadable, packed, read_home
+from tars_jax.sandbox.computer.home import File, Given, Unreadable, read_home
 from tars_jax.sandbox.computer.isolation import open_isolation
 from tars_jax.sandbox.computer.keeping import can_keep, leave, taken_over
 from tars_jax.sandbox.computer.processes import Process
 from tars_jax.sandbox.computer.recording import Recording
 from tars_jax.sandbox.computer.spec import ContainerSpec
+from tars_jax.sandbox.computer.told import ToldProgram
 from tars_jax.sandbox.computer.whole import done_or_undone
 from tars_jax.sandbox.failures import SandboxFailure
 
@@ -49,11 +51,15 @@ class Computer:
 
         Raises InputError for a path that does not lie there, SandboxFailure.
         """
-        done = await self.machine.run(
-            ["tar", "x", "--no-same-owner", "-p", "-C", self.machine.home], packed(files, tuple(folders)), timeout_s=60
-        )
-        if done.status != 0:
-            raise SandboxFailure("guest", f"the home folder could not be filled: {done.stderr[:200]!r}")
+        await put(self.machine, files, folders)
+
+    async def start(self, argv: Sequence[str]) -> None:
+        """A program in the background, which nobody hears. Raises InputError, SandboxFailure."""
+        await self.machine.start(argv)
+
+    async def tell(self, program: str, *arguments: str, stdin: bytes = b"") -> ToldProgram:
+        """Runs the text of a Python program, whose lines are kept out here. Raises InputError, SandboxFailure."""
+        return await ToldProgram.start(self.machine, program, *arguments, stdin=stdin)
 
     async def home(self, leaving_out: Collection[str] = ()) -> tuple[dict[str, File], frozenset[str]]:
         """The files and the folders below the home folder, as `read_home` finds them. Raises Unreadable."""

@@ -25,6 +25,7 @@ CALL_TIMEOUT_S = 30.0  # beyond what a call asks the guest to wait
 CONNECT_TIMEOUT_S = 20.0
 LONGEST_LINE = 1 << 16  # bytes
 LEAVES, LEAVES_S = 20, 0.02  # how often it is asked whether all connections have gone, and the pause between
+LEASE = "lease"  # the code of what a guest refuses because it is leased to another, or the lease is over
 POLL_S = 30.0  # the guest is asked again, so that one that is gone is noticed
 
 Connect = Callable[[], Awaitable[socket.socket]]
@@ -69,6 +70,7 @@ class GuestClient:
         """
         self._connect_socket, self._token, self._pid = connect, token, pid
         self.recording: Recording | None = None  # of what is called; None: nobody wants one
+        self.lease = ""  # the word of a lease that connections act by (remote.py); empty: there are none
         self.links = Links()
         self._writer: asyncio.StreamWriter | None = None
         self._reading: asyncio.Task[None] | None = None
@@ -159,7 +161,7 @@ class GuestClient:
             self._waiting.pop(number, None)
             answered.cancel()
         if error := message.get("error"):
-            raise GuestError(error["code"], error["message"])
+            raise _raised(error)
         return message["ok"], data
 
     async def _connect(self) -> None:
@@ -175,7 +177,8 @@ class GuestClient:
             raise ConnectionError("another program listens in its place")
         reader, writer = await asyncio.open_connection(sock=peer, limit=longest_line)
         try:
-            await _exchange(reader, writer, {"id": 0, "call": "hello", "token": self._token})
+            leased = {"lease": self.lease} if self.lease else {}
+            await _exchange(reader, writer, {"id": 0, "call": "hello", "token": self._token, **leased})
         except BaseException:
             writer.close()
             raise
@@ -364,5 +367,11 @@ async def _exchange(
     writer.write(frames.pack(message))
     answer, _ = await _received(reader)
     if error := answer.get("error"):
-        raise GuestError(error["code"], error["message"])
+        raise _raised(error)
     return answer["ok"]
+
+
+def _raised(error: Mapping[str, Any]) -> Exception:
+    if error["code"] == LEASE:
+        return SandboxFailure("held", error["message"])
+    return GuestError(error["code"], error["message"])

@@ -11,20 +11,24 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import secrets
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tars_jax import InputError
+from tars_jax.environment import Function
 from tars_jax.sandbox.browser.manager import BrowserManager
 from tars_jax.sandbox.computer.computer import Computer, Computers
+from tars_jax.sandbox.computer.home import Given
+from tars_jax.sandbox.computer.interface import Outside
 from tars_jax.sandbox.computer.page import ComputerPage
 from tars_jax.sandbox.computer.phone import ComputerPhone
 from tars_jax.sandbox.computer.spec import ContainerSpec
+from tars_jax.sandbox.computer.told import ToldProgram
 from tars_jax.sandbox.desktop import DesktopConfig
 from tars_jax.sandbox.desktop.applications import INSTALL
 from tars_jax.sandbox.phone import PhoneConfig
-from tars_jax.sandbox.tools.forms import Toolbox
+from tars_jax.sandbox.tools.forms import Answer, Toolbox
 from tars_jax.sandbox.tools.mcp.spec import ServerSpec, check_library, check_servers
 
 if TYPE_CHECKING:
@@ -55,6 +59,7 @@ class ComputerSpec:
     phone_size: tuple[int, int] = (360, 640)  # of the stand-in, pixels
     seed: int = 0  # of the stand-in's contacts and notes
     mcp: tuple[ServerSpec, ...] = ()  # started with the computer, all at once
+    taken: tuple[str, ...] = ()  # names that no tool of these may have, besides those of `tools`
 
     def __post_init__(self) -> None:
         check_parts(self.parts)
@@ -85,7 +90,7 @@ def check_parts(parts: tuple[str, ...]) -> None:
 
 @dataclasses.dataclass(eq=False)
 class EquippedComputer:
-    """What an agent acts on. Programs that shells start show their windows on the desktop."""
+    """What an agent acts on, an `ActsOnComputer`. Programs that shells start show their windows on the desktop."""
 
     computer: Computer
     desktop: Desktop | None  # None: it has no such part
@@ -93,13 +98,16 @@ class EquippedComputer:
     page: ComputerPage | None = None
     phone: ComputerPhone | None = None
     foreign: ForeignTools | None = None  # of MCP servers: `foreign.functions`, `foreign.call`
+    spec: ComputerSpec = dataclasses.field(default_factory=ComputerSpec)
 
     @classmethod
     async def open(
         cls, computers: Computers, spec: ComputerSpec, computer: Computer | None = None,
-        browsers: BrowserManager | None = None,
+        browsers: BrowserManager | None = None, *, servers_later: bool = False,
     ) -> EquippedComputer:  # fmt: skip
         """`computer`: one that is open and has the room; it ends with what is returned. `browsers`: for its page.
+
+        `servers_later`: those of MCP begin with `start_servers`, which whoever opens it calls.
 
         Raises InputError for a part whose programs are not installed, SandboxFailure.
         """
@@ -108,7 +116,7 @@ class EquippedComputer:
         if "desktop" in spec.parts:
             from tars_jax.sandbox.desktop import Desktop  # over X, whose library is an extra
         computer = computer or await computers.open(spec.room)
-        desktop = page = phone = foreign = None
+        desktop = page = phone = None
         try:
             if "desktop" in spec.parts:
                 folder = f"/tmp/.desktop-{secrets.token_hex(4)}"  # a home holds what the agent puts there
@@ -122,17 +130,56 @@ class EquippedComputer:
                 phone = await ComputerPhone.open(computer.machine, spec.phone_size, seed=spec.seed, config=spec.phone)
             tools = spec.tools if "shell" in spec.parts else ()
             toolbox = Toolbox(computer.machine, tools)
-            if spec.mcp:
-                check_library()
-                from tars_jax.sandbox.tools.mcp.functions import ForeignTools
-
-                foreign = await ForeignTools(computer.machine, spec.mcp, tools).__aenter__()
+            equipped = cls(computer, desktop, toolbox, page, phone, spec=spec)
+            if not servers_later:
+                await equipped.start_servers()
         except BaseException:
             for part in (desktop, page, phone, computer):
                 if part is not None:
                     await part.close()
             raise
-        return cls(computer, desktop, toolbox, page, phone, foreign)
+        return equipped
+
+    async def put(self, files: Given, folders: Sequence[str] = ()) -> None:
+        await self.computer.put(files, folders)
+
+    async def start(self, argv: Sequence[str]) -> None:
+        await self.computer.start(argv)
+
+    async def start_servers(self) -> None:
+        if self.spec.mcp:
+            check_library()
+            from tars_jax.sandbox.tools.mcp.functions import ForeignTools
+
+            taken = (*self.spec.taken, *self.spec.tools)
+            self.foreign = await ForeignTools(self.computer.machine, self.spec.mcp, taken).__aenter__()
+
+    @property
+    def functions(self) -> Sequence[Function]:
+        return () if self.foreign is None else self.foreign.functions
+
+    @property
+    def left_out(self) -> Sequence[str]:
+        return () if self.foreign is None else self.foreign.left_out
+
+    def leave_out(self, name: str, why: str) -> None:
+        if self.foreign is not None:
+            self.foreign.leave_out(name, why)
+
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> Answer:
+        called = self.foreign if self.foreign is not None and name in self.foreign else self.toolbox
+        return await called.call(name, arguments)
+
+    async def tell(self, program: str, *arguments: str, stdin: bytes = b"") -> ToldProgram:
+        return await self.computer.tell(program, *arguments, stdin=stdin)
+
+    async def outside(self, leaving_out: Collection[str] = ()) -> Outside:
+        files, folders = await self.computer.home(leaving_out)
+        windows = [] if self.desktop is None else await self.desktop.windows()
+        return Outside(
+            files, folders, tuple(await self.computer.processes()), await self.computer.ports(),
+            tuple((window.title, window.process) for window in windows),
+        )  # fmt: skip
 
     async def fork(self, count: int = 1) -> list[EquippedComputer]:
         """So many live copies, each with all programs, shells and windows as they are. They share nothing.
@@ -151,7 +198,9 @@ class EquippedComputer:
                     computer.machine.variables = desktop.env
                 toolbox = self.toolbox.copied(computer.machine)
                 foreign = self.foreign.copied(computer.machine) if self.foreign is not None else None
-                copies.append(EquippedComputer(computer, desktop, toolbox, phone=phone, foreign=foreign))
+                copies.append(
+                    EquippedComputer(computer, desktop, toolbox, phone=phone, foreign=foreign, spec=self.spec)
+                )
         except BaseException:
             for copied in copies:
                 await copied.close()

@@ -12,14 +12,14 @@ from tars_jax import InputError
 from tars_jax.sandbox.desktop.applications import APPLICATIONS
 from tars_jax.sandbox.desktop.config import DesktopConfig, Settle
 from tars_jax.sandbox.desktop.screenshot import Screenshot
+from tars_jax.sandbox.desktop.window import Window
 
 if TYPE_CHECKING:
     from tars_jax.sandbox.desktop.desktop import Desktop
-    from tars_jax.sandbox.desktop.windows import Window
 
 __all__ = ["APPLICATIONS", "Desktop", "DesktopConfig", "Screenshot", "Settle", "Window"]
 
-_OVER_X = {"Desktop": "desktop", "Window": "windows"}
+_OVER_X = {"Desktop": "desktop"}
 
 
 def __getattr__(name: str) -> Any:

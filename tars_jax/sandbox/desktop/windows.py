@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 from PIL import Image
@@ -11,22 +10,10 @@ from Xlib.protocol import event
 
 from tars_jax.sandbox.desktop.clients import Clients
 from tars_jax.sandbox.desktop.connection import Connection
+from tars_jax.sandbox.desktop.window import Window
 
 LARGEST_REQUEST = 200_000  # bytes of a picture in one request; the protocol's own limit is 262140
 BY_A_PAGER = 2  # who asks, of a message to the window manager
-
-
-@dataclasses.dataclass(frozen=True)
-class Window:
-    id: int
-    title: str
-    app: tuple[str, str]  # WM_CLASS: (name of the instance, name of the class)
-    process: int | None  # id inside, by the X server; None: another one made it
-    x: int  # of the content, in pixels of the screen
-    y: int
-    width: int
-    height: int
-    active: bool
 
 
 class Windows:

@@ -7,6 +7,7 @@ import contextlib
 import itertools
 import json
 import logging
+import math
 import time
 from types import TracebackType
 from typing import Any, Self
@@ -33,12 +34,15 @@ class ServiceClient:
         address: of the service, http://HOST:PORT.
         key: an owner's.
         lease_s: how long a session outlives a client that has died.
+        person_s: how long a call waits for a person who has taken the session over; SandboxFailure("person") then.
     """
 
     def __init__(
-        self, address: str, key: str, *, lease_s: float = 120.0, patience_s: float = 60.0, call_timeout_s: float = 120.0
-    ) -> None:
+        self, address: str, key: str, *, lease_s: float = 120.0, patience_s: float = 60.0,
+        call_timeout_s: float = 120.0, person_s: float = math.inf,
+    ) -> None:  # fmt: skip
         self.address, self.lease_s, self.patience_s = address.rstrip("/"), lease_s, patience_s
+        self._person_s = person_s
         self._connections = Connections(address, {"Authorization": f"Bearer {key}"})
         self._call_timeout_s = call_timeout_s
         self._leased: set[str] = set()  # ids of sessions
@@ -90,7 +94,7 @@ class ServiceClient:
     async def fetch(self, method: str, path: str, body: Any = None, *, asked_s: float = 0.0) -> bytes:
         """As `request`, the body as it is."""
         sent = None if body is None else to_json(body)
-        until = time.monotonic() + self.patience_s + asked_s
+        until, given_up = time.monotonic() + self.patience_s + asked_s, time.monotonic() + self._person_s
         for attempt in itertools.count():
             try:
                 async with asyncio.timeout(self._call_timeout_s + asked_s):
@@ -110,6 +114,8 @@ class ServiceClient:
             if received.status == FULL and time.monotonic() < until:  # nothing was done; there may be room in a moment
                 await asyncio.sleep(FULL_PAUSE_S)
                 continue
+            if code == HELD and time.monotonic() > given_up:
+                raise SandboxFailure("person", f"a person has held the session for {self._person_s:g} s")
             if code in (BUSY, HELD):  # another page's end, or a person's hand: as long as it takes
                 await asyncio.sleep(PAUSE_S)
                 until = time.monotonic() + self.patience_s + asked_s

@@ -104,8 +104,11 @@ class Toolbox:
     def __init__(
         self, machine: GuestMachine, names: Sequence[str], *, root: str = "/", pages: Pages | None = None,
         kernel: Kernel | None = None, longest_view: int = LIMIT, bash_timeout_s: float = BASH_TIMEOUT_S,
+        shell: Callable[[GuestMachine], Shell] = Shell,
     ) -> None:  # fmt: skip
         """`pages`: what Search and LinkReader know. `longest_view`: Anthropic's max_characters.
+
+        `shell`: what runs commands; another than bash on a terminal where the machine has none.
 
         Raises InputError for a name that is none of FUNCTIONS, and for functions of pages without any.
         """
@@ -116,7 +119,7 @@ class Toolbox:
                 raise InputError(f"pages must be given for {name}; got none")
         self.functions = tuple(FUNCTIONS[name] for name in names)
         self._pages, self._longest_view, self._bash_timeout_s = pages, longest_view, bash_timeout_s
-        self._shells = {name: Shell(machine) for name in names if name in ("execute_bash", "bash")}
+        self._shells = {name: shell(machine) for name in names if name in ("execute_bash", "bash")}
         self._turns = {name: asyncio.Lock() for name in (*self._shells, "JupyterCI")}
         self._kernel, self._root = kernel or Kernel(machine), root
         self._editor = Editor(Files(machine, root))  # one, so that each form sees the other's changes
@@ -138,6 +141,15 @@ class Toolbox:
         other._kernel = self._kernel.copied(machine)
         other._editor = self._editor.copied(Files(machine, self._root))
         return other
+
+    def own(self) -> set[int]:
+        """Processes inside that are its shells and its kernel, and nothing that an agent has started."""
+        shells = {process for shell in self._shells.values() if (process := shell.first_process) is not None}
+        return shells | ({self._kernel.process} if self._kernel.process is not None else set())
+
+    async def detach(self) -> None:
+        """Nothing connects it with the inside until the next call. Raises InputError while a cell is running."""
+        await self._kernel.detach()
 
     async def __aenter__(self) -> Toolbox:
         return self

@@ -5,7 +5,6 @@ Its program runs inside and holds the pages in memory alone: nothing of them lie
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import contextlib
 import dataclasses
@@ -13,19 +12,17 @@ import io
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 from urllib.parse import parse_qsl
 
 from PIL import Image, ImageDraw, ImageFont
 
-from tars_jax.sandbox.computer.guest_client import GuestMachine
+from tars_jax.sandbox.computer.interface import Told
 from tars_jax.sandbox.failures import SandboxFailure
 
 PORT = 8000
 ADDRESS = f"http://localhost:{PORT}/"
 _STARTS_IN_S = 30.0
-_LONGEST_LINE = 8 << 20  # bytes of one request, as the program tells it
-_MOST_REQUESTS = 2000
 PROGRAM = Path(__file__).with_name("site_program.py")
 
 
@@ -68,50 +65,45 @@ def picture(words: str) -> Page:
     return Page(buffer.getvalue(), "image/png")
 
 
-class RunningSite:
-    """The site's program in a machine."""
+class TellsPrograms(Protocol):
+    async def tell(self, program: str, *arguments: str, stdin: bytes = b"") -> Told:
+        """As of `ActsOnComputer`."""
+        ...
 
-    def __init__(self, process: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.process, self._writer = process, writer
-        self.requests: list[Request] = []
-        self._reading = asyncio.create_task(self._read(reader))
+
+class RunningSite:
+    """The site's program in a computer."""
+
+    def __init__(self, told: Told) -> None:
+        self._told = told
 
     @classmethod
-    async def start(cls, machine: GuestMachine, site: Site) -> RunningSite:
+    async def start(cls, computer: TellsPrograms, site: Site) -> RunningSite:
         """Ready to be asked. Raises SandboxFailure for one that does not come up."""
-        code = PROGRAM.read_text("utf-8")
-        process, (reader, writer) = await machine.pipe(
-            [machine.python, "-I", "-S", "-c", code, str(PORT)], longest_line=_LONGEST_LINE
-        )
         pages = {path: [page.kind, page.saved_as, base64.b64encode(page.data).decode()] for path, page in site.items()}
-        writer.write(json.dumps(pages).encode() + b"\n")
+        program = PROGRAM.read_text("utf-8")
+        told = await computer.tell(program, str(PORT), stdin=json.dumps(pages).encode() + b"\n")
         try:
-            async with asyncio.timeout(_STARTS_IN_S):
-                await writer.drain()
-                line = await reader.readline()
-        except (OSError, TimeoutError) as error:
-            raise SandboxFailure("guest", f"the local site did not come up: {error}") from error
-        if line != b"ready\n":
-            raise SandboxFailure("guest", f"the local site did not come up; it said {line[:200]!r}")
-        return cls(process, reader, writer)
+            said = await told.lines(timeout_s=_STARTS_IN_S)
+            if said[:1] != [b"ready\n"]:
+                raise SandboxFailure("guest", f"the local site did not come up; it said {said[:1]!r:.200}")
+        except BaseException:
+            await told.close()
+            raise
+        return cls(told)
 
-    async def _read(self, reader: asyncio.StreamReader) -> None:
-        """What an agent makes the program say is data: a line that is no request is left out."""
-        with contextlib.suppress(OSError, ValueError):
-            while line := await reader.readline():
-                with contextlib.suppress(ValueError, KeyError, TypeError):
-                    told = json.loads(line)
-                    body = base64.b64decode(told["body"])
-                    if len(self.requests) < _MOST_REQUESTS:
-                        self.requests.append(
-                            Request(
-                                str(told["method"]), str(told["path"]), body, str(told["kind"]),
-                                "Chrome/" in str(told["agent"]) and str(told["mode"]) == "navigate",
-                            )
-                        )  # fmt: skip
+    async def requests(self) -> tuple[Request, ...]:
+        """What it was asked, in order. What an agent makes the program say is data: a line that is no request is left
+        out. Raises SandboxFailure.
+        """
+        found = []
+        for line in await self._told.lines(1):
+            with contextlib.suppress(ValueError, KeyError, TypeError):
+                told = json.loads(line)
+                by_browser = "Chrome/" in str(told["agent"]) and str(told["mode"]) == "navigate"
+                body = base64.b64decode(told["body"])
+                found.append(Request(str(told["method"]), str(told["path"]), body, str(told["kind"]), by_browser))
+        return tuple(found)
 
     async def close(self) -> None:
-        self._reading.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self._reading
-        self._writer.close()
+        await self._told.close()

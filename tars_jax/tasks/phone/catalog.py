@@ -28,6 +28,9 @@ SWITCHES = {
     "Use 24-hour format": ("system", "time_12_24", "12", "24"),
     "Stay awake while charging": ("global", "stay_on_while_plugged_in", "0", "1"),
 }
+# Of a real phone: the others move further settings, or end the connection that it is reached by.
+DEVICE_SWITCHES = ("Bluetooth", "Mobile data", "Use 24-hour format")
+DEVICE_TASKS = ("flip_switches", "add_contact", "look_up_number", "call_contact")  # without the stand-in's own apps
 LANGUAGES = ("Deutsch", "Español", "Français", "Italiano", "Magyar", "Polski", "Suomi", "Svenska", "Türkçe")
 NAMES = ("Ines Brook", "Theo Marsh", "Ayla Demir", "Ravi Menon", "Olga Petrova", "Jun Ito")
 TITLES = ("Shopping", "Plan", "Address", "Recipe", "Gifts", "Packing")
@@ -43,6 +46,10 @@ class PhoneState:
     contacts: tuple[tuple[str, str], ...]  # (name, number)
     calls: tuple[str, ...]  # numbers, in order
     answer: str | None = None  # what the agent said with `finished`
+    switches: tuple[str, ...] = tuple(SWITCHES)  # that can be flipped by themselves
+
+    def setting(self, table: str, name: str) -> str:
+        return self.settings.get(f"{table} {name}", "null")
 
 
 Step: TypeAlias = tuple[str, str]  # ("tap", a widget's id), ("type", a text) or ("open_app", its name)
@@ -80,7 +87,11 @@ MakeScene: TypeAlias = Callable[[random.Random, int, PhoneState], Scene]
 
 def flip_switches(rng: random.Random, level: int, first: PhoneState) -> Scene:
     """Switches of the settings, as many as the level says."""
-    chosen = rng.sample(sorted(SWITCHES), level)
+    known = {title: SWITCHES[title] for title in first.switches}
+    there = sorted(title for title, (table, name, *values) in known.items() if first.setting(table, name) in values)
+    if len(there) < level:
+        raise InputError(f"level must be at most {len(there)} for flip_switches of this phone; got {level}")
+    chosen = rng.sample(there, level)
     settings, words = dict(first.settings), []
     for title in chosen:
         table, name, off, on = SWITCHES[title]
@@ -132,9 +143,16 @@ def add_contact(rng: random.Random, level: int, first: PhoneState) -> Scene:
     return Scene(f"Save a new contact {name} with the number {number}.", wanted, steps)
 
 
+def _contact(rng: random.Random, first: PhoneState) -> tuple[int, tuple[str, str]]:
+    """Raises InputError for a phone without any."""
+    if not first.contacts:
+        raise InputError("task must be one that needs no contacts, as the phone has none")
+    return rng.choice(list(enumerate(first.contacts)))
+
+
 def look_up_number(rng: random.Random, level: int, first: PhoneState) -> Scene:
     """What a contact's page says is the answer."""
-    index, (name, number) = rng.choice(list(enumerate(first.contacts)))
+    index, (name, number) = _contact(rng, first)
     steps = (("open_app", "Contacts"), ("tap", f"contact_{index + 1}"))
     wanted = dataclasses.replace(first, answer=number)
     return Scene(f"Which number does {name} have among the contacts? Answer with it.", wanted, steps)
@@ -142,7 +160,7 @@ def look_up_number(rng: random.Random, level: int, first: PhoneState) -> Scene:
 
 def call_contact(rng: random.Random, level: int, first: PhoneState) -> Scene:
     """A contact is called, and the call ended."""
-    index, (name, number) = rng.choice(list(enumerate(first.contacts)))
+    index, (name, number) = _contact(rng, first)
     wanted = dataclasses.replace(first, calls=(*first.calls, number))
     steps = (("open_app", "Contacts"), ("tap", f"contact_{index + 1}"), ("tap", "call"))
     return Scene(f"Call {name}, who is among the contacts.", wanted, steps)

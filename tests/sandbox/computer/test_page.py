@@ -35,7 +35,7 @@ async def opened(site: dict[str, Page]) -> AsyncIterator[tuple[Computer, Compute
     config = BrowserConfig(browsers=1, pages_per_browser=2)
     async with Computers() as computers, BrowserManager(config) as browsers:
         computer = await computers.open()
-        running = await RunningSite.start(computer.machine, site)
+        running = await RunningSite.start(computer, site)
         shown = await ComputerPage.open(browsers, computer.machine, (320, 240))
         await shown.start(seed=0)
         await shown.navigate("localhost:8000")
@@ -130,8 +130,8 @@ def test_a_dialog_gets_files_of_the_computer(kind: str, names: list[str]) -> Non
             await shown.page.evaluate("document.querySelector('form').submit()")
             seen = await shown.act([], advance_ms=100)
             assert seen.data["title"] == "Thanks" and not seen.data["dialog"]
-            assert running.requests[-1].body.count(b"first") == 1
-            assert running.requests[-1].body.count(b"second") == len(names) - 1
+            posted = (await running.requests())[-1].body
+            assert posted.count(b"first") == 1 and posted.count(b"second") == len(names) - 1
 
     asyncio.run(send())
 

@@ -19,8 +19,10 @@ import httpx
 import pytest
 
 from tars_jax import InputError
+from tars_jax.sandbox.computer.parts import ComputerSpec
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.service.computers.client import ComputerClient, RemoteComputer
+from tars_jax.sandbox.service.computers.far import open_far
 from tests.ports import free_port
 from tests.sandbox.service.conftest import require_containers
 from tests.waiting import PATIENCE_S, until
@@ -298,5 +300,29 @@ def test_a_page_and_a_phone_are_there_after_a_kill(tmp_path: Path) -> None:
             assert page["anew"] and page["data"]["title"] == "Here"
             phone = await computer.call("phone_screenshot")
             assert phone["png"] == shown["png"] and not phone["anew"]
+
+    killed.use(work)
+
+
+def test_what_an_episode_had_that_ended_with_the_service_is_a_failure(tmp_path: Path) -> None:
+    """Its files and programs are there; shells of functions, and what a program has said, are not, and it is said."""
+    killed = Killed(tmp_path / "run")
+
+    async def work() -> None:
+        async with killed.client() as client:
+            used, fresh = [await open_far(client, ComputerSpec()) for _ in range(2)]
+            await used.put({"a.txt": "plum\n"})
+            assert (await used.call("execute_bash", {"command": "cat a.txt; X=7"})).text == "plum"
+            told = await fresh.tell("print('said', flush=True); import time; time.sleep(600)")
+            assert await told.lines(timeout_s=PATIENCE_S) == [b"said\n"]
+            await killed.again()
+            assert set((await used.outside()).files) == {"a.txt"}
+            with pytest.raises(SandboxFailure, match="restored: the shells and kernels of the session's functions"):
+                await used.call("execute_bash", {"command": "echo $X"})
+            with pytest.raises(SandboxFailure, match="restored: what the program said was lost"):
+                await told.lines()
+            assert (await fresh.call("execute_bash", {"command": "echo new"})).text == "new"
+            await used.close()
+            await fresh.close()
 
     killed.use(work)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import base64
 import math
-import os
 import secrets
 from collections.abc import Sequence
 from typing import Any
 
-from tars_jax import InputError
+from tars_jax.sandbox.address import SandboxAddress
 from tars_jax.sandbox.browser.config import BrowserConfig
 from tars_jax.sandbox.browser.events import InputEvent, real_seconds
 from tars_jax.sandbox.browser.manager import BrowserManager, ManagerStats
@@ -20,22 +19,15 @@ from tars_jax.sandbox.failures import SandboxFailure, SessionEnded
 from tars_jax.sandbox.service.client import ServiceClient
 from tars_jax.sandbox.service.config import folder_name
 
-ADDRESS_VARIABLE, KEY_VARIABLE = "TARS_JAX_BROWSER_SERVICE", "TARS_JAX_BROWSER_KEY"
 
-
-def browsers(config: BrowserConfig) -> BrowserManager | BrowserClient:
+def browsers(config: BrowserConfig, at: SandboxAddress | None = None) -> BrowserManager | BrowserClient:
     """What opens the pages of `config`, not started yet: browsers of this process, or a service's where one is named.
 
-    $TARS_JAX_BROWSER_SERVICE is its address and $TARS_JAX_BROWSER_KEY an owner's key: where the browsers are is a
-    matter of the machines, as the place of Chromium is, and the pages are the same to the byte.
+    Where the browsers are is a matter of the machines: the pages are the same to the byte.
     """
-    address = os.environ.get(ADDRESS_VARIABLE)
-    if not address:
+    if at is None or not at.service:
         return BrowserManager(config)
-    key = os.environ.get(KEY_VARIABLE)
-    if not key:
-        raise InputError(f"{KEY_VARIABLE} must be an owner's key beside {ADDRESS_VARIABLE}={address}; got nothing")
-    return BrowserClient(address, key, width=config.width, height=config.height)
+    return BrowserClient(at.service, at.key, width=config.width, height=config.height)
 
 
 class BrowserClient(ServiceClient):

@@ -50,6 +50,7 @@ class Device:
         self._apps.append(self.home)
         self._tasks: list[App] = [self.home]  # the last one is in front
         self._recents = False
+        self.locked = False  # a secure lock of the screen, as `dumpsys window` tells
         self.awake = True  # the screen is on; while it is off, keys and fingers do nothing but wake it
         self._keyboard = keyboard.Keyboard(self.write, self._press_named)
 

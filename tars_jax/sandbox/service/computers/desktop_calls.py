@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tars_jax import InputError
 from tars_jax.sandbox.computer.guest_client import GuestMachine
-from tars_jax.sandbox.desktop import DesktopConfig
+from tars_jax.sandbox.desktop import DesktopConfig, Settle
 from tars_jax.sandbox.desktop.applications import INSTALL
 from tars_jax.sandbox.service.computers.part import Reader, read_act
 from tars_jax.web.protocol import Fields
@@ -85,11 +85,15 @@ class DesktopCalls:
         return await asyncio.to_thread(lambda: shown.png)
 
     def _act(self, fields: Fields) -> Work:
-        """{events, advance_ms?} -> {png, data: null}: as the call of a page; time is real, and goes on by itself"""
+        """{events, advance_ms?, settle?} -> {png, data: null}: as a page's call; time is real, and goes on by itself
+
+        `settle`: {first_ms?, quiet_ms?, bound_ms?}, how long the effect is waited for.
+        """
         events, wait_ms = read_act(fields, LONGEST_WAIT_MS, "a desktop evaluates nothing")
+        settle = _settle(fields)
 
         async def work() -> Any:
-            shown = await self.desktop.act(events)
+            shown = await self.desktop.act(events, settle=settle)
             if wait_ms:
                 await asyncio.sleep(wait_ms / 1000)
                 shown = await self.desktop.screenshot()
@@ -98,8 +102,11 @@ class DesktopCalls:
         return work
 
     def _screenshot(self, fields: Fields) -> Work:
+        """{settle?} -> {png, data: null}"""
+        settle = _settle(fields)
+
         async def work() -> Any:
-            return await _picture(await self.desktop.screenshot())
+            return await _picture(await self.desktop.screenshot(settle=settle))
 
         return work
 
@@ -121,6 +128,19 @@ class DesktopCalls:
             return {"process": process}
 
         return work
+
+
+def _settle(fields: Fields) -> Settle | None:
+    """Raises RequestError, InputError."""
+    if (value := fields.value("settle")) is None:
+        return None
+    given, usual = Fields(value, "settle"), Settle()
+    times = {
+        field.name: given.number(field.name, getattr(usual, field.name), 0.0, LONGEST_WAIT_MS)
+        for field in dataclasses.fields(Settle)
+    }
+    given.done()
+    return Settle(**times)
 
 
 async def _picture(shown: Any) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.service.computers.part import Reader, read_act
 from tars_jax.web.protocol import Fields
 
-SHOWS_MS = 100.0  # virtual, after an address was opened
+SHOWS_MS = 100.0  # virtual, after an address was opened, where the call says no other time
 MOST_FILES = 100  # of a dialog
 
 Work = Callable[[], Awaitable[Any]]
@@ -45,8 +45,8 @@ class PageCalls:
         self._closed = False
         self.kept: Callable[[], None] = lambda: None
         self.calls: Mapping[str, Reader] = {
-            "act": self._act, "screenshot": self._screenshot, "navigate": self._navigate, "back": self._back,
-            "choose_files": self._choose_files, "downloads": self._downloads,
+            "start": self._start, "act": self._act, "screenshot": self._screenshot, "navigate": self._navigate,
+            "back": self._back, "choose_files": self._choose_files, "downloads": self._downloads,
         }  # fmt: skip
 
     def own(self) -> set[int]:
@@ -130,6 +130,18 @@ class PageCalls:
         data = {**shown.data, "url": self._url or "about:blank"}
         return {"png": base64.b64encode(png).decode(), "data": data, "anew": anew}
 
+    def _start(self, fields: Fields) -> Work:
+        """{seed} -> as `act`: the page as it is, at time 0"""
+        seed = fields.integer("seed", 0, 0, 1 << 62) or 0
+
+        async def work() -> Any:
+            async with self._turn:
+                page = await self._opened()
+                self._shown = await self._safely(page.start(seed=seed))
+                return await self._answer(self._shown)
+
+        return work
+
     def _act(self, fields: Fields) -> Work:
         """{events, advance_ms} -> {png, data: {title, url, dialog}, anew}: as the call of a page"""
         events, advance_ms = read_act(
@@ -152,31 +164,34 @@ class PageCalls:
         return work
 
     def _navigate(self, fields: Fields) -> Work:
-        """{address} -> as `act`; an address of the computer, such as http://localhost:8000/"""
-        address = fields.text("address")
+        """{address, advance_ms?} -> as `act`; an address of the computer, such as http://localhost:8000/"""
+        address, shows_ms = fields.text("address"), _shows_ms(fields)
 
         async def work() -> Any:
             async with self._turn:
                 page = await self._opened()
                 await self._safely(page.navigate(address))
-                return await self._answer(await self._carried_out([], SHOWS_MS))
+                return await self._answer(await self._carried_out([], shows_ms))
 
         return work
 
     def _back(self, fields: Fields) -> Work:
+        """{advance_ms?} -> as `act`"""
+        shows_ms = _shows_ms(fields)
+
         async def work() -> Any:
             async with self._turn:
                 page = await self._opened()
                 await self._safely(page.back())
-                return await self._answer(await self._carried_out([], SHOWS_MS))
+                return await self._answer(await self._carried_out([], shows_ms))
 
         return work
 
     def _choose_files(self, fields: Fields) -> Work:
-        """{paths} -> as `act`: answers the page's dialog with files of the computer"""
-        paths = fields.array("paths", required=True)
-        if not all(isinstance(path, str) for path in paths) or not 0 < len(paths) <= MOST_FILES:
-            raise fields.error("paths", f"1 to {MOST_FILES} texts")
+        """{paths, advance_ms?} -> as `act`: answers the page's dialog with files of the computer"""
+        paths, shows_ms = fields.array("paths", required=True), _shows_ms(fields)
+        if not all(isinstance(path, str) for path in paths) or not len(paths) <= MOST_FILES:
+            raise fields.error("paths", f"at most {MOST_FILES} texts")
 
         async def work() -> Any:
             async with self._turn:
@@ -184,7 +199,7 @@ class PageCalls:
                 if self._anew:
                     raise InputError("a dialog must be open for files to be chosen; the page was opened anew")
                 await self._safely(page.choose_files(paths))
-                return await self._answer(await self._carried_out([], SHOWS_MS))
+                return await self._answer(await self._carried_out([], shows_ms))
 
         return work
 
@@ -198,3 +213,8 @@ class PageCalls:
                 return {"paths": list(page.downloads.values())}
 
         return work
+
+
+def _shows_ms(fields: Fields) -> float:
+    """Virtual milliseconds that pass behind what was done, so that it shows."""
+    return fields.number("advance_ms", SHOWS_MS, 0.0, LONGEST_ADVANCE_MS)

@@ -9,10 +9,12 @@ from tars_jax import InputError
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.service.computers.desktop_calls import resume_desktop, start_desktop
 from tars_jax.sandbox.service.computers.file_calls import FileCalls
+from tars_jax.sandbox.service.computers.function_calls import FunctionCalls
 from tars_jax.sandbox.service.computers.kernels import Kernels
 from tars_jax.sandbox.service.computers.page_calls import Browsers, PageCalls
 from tars_jax.sandbox.service.computers.part import Part
 from tars_jax.sandbox.service.computers.phone_calls import start_phone
+from tars_jax.sandbox.service.computers.programs import Programs
 from tars_jax.sandbox.service.computers.shells import Shells
 from tars_jax.sandbox.service.computers.spec import ComputerSpec
 from tars_jax.sandbox.service.computers.tool_calls import start_tools
@@ -66,9 +68,12 @@ async def _bring_up(
         parts["phone"] = phone = await start_phone(machine, *size, None if states is None else states["phone"])
         phone.screen = spec.screen == "phone"
     if "mcp" in spec.parts:  # the first of those that may fail when all else is well
-        parts["mcp"] = await start_tools(machine, spec.mcp, None if states is None else states["mcp"])
+        parts["mcp"] = await start_tools(machine, spec, None if states is None else states["mcp"])
     if "shell" in spec.parts:
         parts["shell"] = Shells(machine) if states is None else Shells.resumed(machine, states["shell"])
+        parts["programs"] = Programs(machine, None if states is None else states["programs"])
+    if "functions" in spec.parts:
+        parts["functions"] = FunctionCalls(machine, None if states is None else states["functions"])
     if "files" in spec.parts:
         parts["files"] = FileCalls(machine)
     if "jupyter" in spec.parts:

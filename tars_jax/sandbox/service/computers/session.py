@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import sys
 import zlib
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from tars_jax import InputError
+from tars_jax.sandbox.computer.home import Unreadable
 from tars_jax.sandbox.failures import SandboxFailure, SessionEnded
 from tars_jax.sandbox.service.computers.file_calls import FileCalls
 from tars_jax.sandbox.service.computers.life import ComputerLife
-from tars_jax.sandbox.service.computers.part import Reader
+from tars_jax.sandbox.service.computers.part import Reader, as_json
 from tars_jax.sandbox.service.computers.recording import Recording
 from tars_jax.sandbox.service.computers.spec import ComputerSpec
 from tars_jax.sandbox.service.computers.store import RECORDING, SessionFolder
@@ -19,7 +22,8 @@ from tars_jax.sandbox.sessions.leased import Lease, brief
 from tars_jax.web.protocol import Fields
 
 MOST_SHOWN = 4000  # characters: more than a picture has
-FORGOTTEN = ("read", "list", "search", "screenshot")  # calls that change nothing: they may be carried out again
+# Calls that change nothing: they may be carried out again.
+FORGOTTEN = ("read", "list", "search", "screenshot", "windows", "told", "outside")
 
 
 class ComputerSession(ComputerLife):
@@ -71,7 +75,35 @@ class ComputerSession(ComputerLife):
         return name, work
 
     def _readers(self) -> dict[str, Reader]:
-        return {name: reader for part in self.parts.values() for name, reader in part.calls.items()}
+        own: dict[str, Reader] = {"outside": self._outside}
+        return own | {name: reader for part in self.parts.values() for name, reader in part.calls.items()}
+
+    def _outside(self, fields: Fields) -> Callable[[], Awaitable[Any]]:
+        """{leaving_out?} -> what is there as nobody inside tells it: {files, folders, processes, ports, windows, hands}
+
+        `hands`: how often a person has taken the session over. A home that cannot be read is {unreadable: WHY, hands}.
+        """
+        leaving_out = fields.array("leaving_out")
+        if not all(isinstance(name, str) for name in leaving_out):
+            raise fields.error("leaving_out", "an array of texts")
+
+        async def work() -> Any:
+            computer = self.computer
+            try:
+                files, folders = await computer.home(leaving_out)
+            except Unreadable as error:
+                return {"unreadable": str(error), "hands": self.hands}
+            windows = [] if self.desktop is None else await self.desktop.desktop.windows()
+            return {
+                "files": {path: {**as_json("data", file.data), "executable": file.executable}
+                          for path, file in files.items()},
+                "folders": sorted(folders), "ports": sorted(await computer.ports()),
+                "processes": [dataclasses.asdict(process) for process in await computer.processes()],
+                "windows": [{"title": window.title, "process": window.process} for window in windows],
+                "hands": self.hands,
+            }  # fmt: skip
+
+        return work
 
     async def _carried_out(self, name: str, value: Any, work: Any) -> Any:
         with self.in_use():  # also when the caller has left

@@ -1,4 +1,4 @@
-"""Shells of a session by their names, and programs that run to their end."""
+"""Shells of a session by their names."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.sandbox.computer.guest_client import GuestMachine
-from tars_jax.sandbox.service.computers.part import NAME, Reader, as_json, data_of, seconds
+from tars_jax.sandbox.service.computers.part import NAME, Reader, data_of, seconds
+from tars_jax.sandbox.service.computers.programs import environment
 from tars_jax.sandbox.shell import Result, Shell
 from tars_jax.web.protocol import Fields, RequestError
 
 MOST_SHELLS = 64
 MAIN = "main"  # the shell that is there without being opened
 SEEN = 4000  # characters of what lists show
-LONGEST_OUTPUT = 8 << 20  # bytes of a program's
 
 Work = Callable[[], Awaitable[Any]]
 
@@ -33,7 +33,6 @@ class Shells:
         self.calls: Mapping[str, Reader] = {
             "open_shell": self._open, "close_shell": self._close, "shells": self._list, "run": self._run,
             "more": self._more, "type": self._type, "interrupt": self._interrupt, "kill": self._kill,
-            "run_program": self._run_program,
         }  # fmt: skip
 
     @classmethod
@@ -88,7 +87,7 @@ class Shells:
 
     def _open(self, fields: Fields) -> Work:
         """{shell, folder?, env?} -> {shell}: another shell, with a name of the caller's"""
-        name, folder, env = _name(fields), fields.optional_text("folder"), _environment(fields)
+        name, folder, env = _name(fields), fields.optional_text("folder"), environment(fields)
 
         async def work() -> Any:
             async with self._opening:
@@ -162,26 +161,6 @@ class Shells:
 
         return work
 
-    def _run_program(self, fields: Fields) -> Work:
-        """{argv, stdin?, env?, folder?, timeout_s?, limit?} -> {status, stdout, stderr, ...}: no shell"""
-        argv, env, folder = fields.array("argv", required=True), _environment(fields), fields.optional_text("folder")
-        if not argv or not all(isinstance(word, str) for word in argv):
-            raise fields.error("argv", "an array of texts, the program first")
-        given = fields.value("stdin") is not None or fields.value("stdin_base64") is not None
-        stdin = data_of(fields, "stdin") if given else b""
-        timeout_s = seconds(fields, 120.0)
-        limit = fields.integer("limit", 1 << 20, 2, LONGEST_OUTPUT) or 0
-
-        async def work() -> Any:
-            ran = await self._machine.run(argv, stdin, env=env, cwd=folder, timeout_s=timeout_s, limit=limit)
-            self._saw(f"$ {' '.join(argv)}\n{ran.stdout[-SEEN:].decode(errors='replace')}")
-            return {
-                "status": ran.status, **as_json("stdout", ran.stdout), **as_json("stderr", ran.stderr),
-                "stdout_cut": ran.stdout_cut, "stderr_cut": ran.stderr_cut, "timed_out": ran.timed_out,
-            }  # fmt: skip
-
-        return work
-
     def _told(self, result: Result) -> Any:
         self._saw(result.output)
         return dataclasses.asdict(result)
@@ -196,10 +175,3 @@ def _name(fields: Fields) -> str:
     if not 0 < len(name) <= NAME:
         raise RequestError(f"shell must be a name of 1 to {NAME} characters; got {name[:80]!r}", "shell")
     return name
-
-
-def _environment(fields: Fields) -> dict[str, str]:
-    env = fields.value("env") or {}
-    if not isinstance(env, dict) or not all(isinstance(value, str) for value in env.values()):
-        raise fields.error("env", "an object of texts")
-    return env

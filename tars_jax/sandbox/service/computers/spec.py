@@ -11,7 +11,7 @@ from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.tools.mcp.spec import ServerSpec, check_servers, read_specs
 from tars_jax.web.protocol import Fields
 
-PARTS = ("shell", "files", "jupyter", "desktop", "browser", "phone", "mcp")
+PARTS = ("shell", "functions", "files", "jupyter", "desktop", "browser", "phone", "mcp")
 SCREENS = ("desktop", "browser", "phone")
 DEFAULT_PARTS = ("shell", "files", "jupyter")
 MOST_MIB, MOST_PROCESSES = 1 << 20, 1 << 16
@@ -34,6 +34,7 @@ class ComputerSpec:
     slack_s: float = 0.0  # behind the end of the lease, for whoever looks at what was done
     job_s: float = 3600.0  # as long as programs run in the background, the session lives on for so long
     mcp: tuple[ServerSpec, ...] = ()  # servers of others that run inside
+    taken: tuple[str, ...] = ()  # names that no tool of these may have, besides the session's own functions
 
     def __post_init__(self) -> None:
         for part in self.parts:
@@ -67,7 +68,7 @@ class ComputerSpec:
             **container, "environment": dict(self.container.environment), "parts": list(self.parts),
             "width": self.width, "height": self.height, "phone_width": self.phone_width,
             "phone_height": self.phone_height, "slack_seconds": self.slack_s, "job_seconds": self.job_s,
-            "mcp": [dataclasses.asdict(spec) for spec in self.mcp] or None,
+            "mcp": [dataclasses.asdict(spec) for spec in self.mcp] or None, "taken": list(self.taken),
         }  # fmt: skip
 
 
@@ -85,7 +86,9 @@ def read_spec(fields: Fields) -> ComputerSpec:
         value = fields.integer(name, default, least, most)
         return default if value is None else value
 
-    servers = fields.value("mcp")
+    servers, taken = fields.value("mcp"), fields.array("taken")
+    if not all(isinstance(name, str) for name in taken):
+        raise fields.error("taken", "an array of texts")
     container = ContainerSpec(
         whole("memory_mib", DESKTOP_MIB + browser * BROWSER_MIB if desktop else usual.memory_mib, 16, MOST_MIB),
         whole(
@@ -106,5 +109,5 @@ def read_spec(fields: Fields) -> ComputerSpec:
         container, parts, whole("width", 1280, 64, 8192), whole("height", 720, 64, 8192),
         whole("phone_width", 360, 160, 4096), whole("phone_height", 640, 160, 4096),
         fields.number("slack_seconds", 0.0, 0.0, LONGEST_S), fields.number("job_seconds", 3600.0, 0.0, LONGEST_S),
-        () if servers is None else read_specs(servers),
+        () if servers is None else read_specs(servers), tuple(taken),
     )  # fmt: skip

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import base64
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tars_jax.sandbox.computer.guest_client import GuestMachine
+from tars_jax.sandbox.service.computers.function_calls import answer_to_json
 from tars_jax.sandbox.service.computers.part import Reader
+from tars_jax.sandbox.service.computers.spec import ComputerSpec
 from tars_jax.sandbox.tools.file_forms import FILE_FUNCTIONS
 from tars_jax.sandbox.tools.forms import FUNCTIONS
-from tars_jax.sandbox.tools.mcp.spec import ServerSpec, check_library
+from tars_jax.sandbox.tools.mcp.spec import check_library
 from tars_jax.web.protocol import Fields
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ TAKEN = (*FUNCTIONS, *FILE_FUNCTIONS)  # names at the session's own MCP address
 Work = Callable[[], Awaitable[Any]]
 
 
-async def start_tools(machine: GuestMachine, servers: Sequence[ServerSpec], state: Any = None) -> ToolCalls:
+async def start_tools(machine: GuestMachine, spec: ComputerSpec, state: Any = None) -> ToolCalls:
     """`state`: of the servers as another process has left them; None: all are started.
 
     Raises InputError for a server that cannot be started or without the extra `mcp`, SandboxFailure for one that does
@@ -31,9 +32,10 @@ async def start_tools(machine: GuestMachine, servers: Sequence[ServerSpec], stat
     check_library()
     from tars_jax.sandbox.tools.mcp.functions import ForeignTools
 
+    taken = (*TAKEN, *spec.taken)
     if state is not None:
-        return ToolCalls(ForeignTools.resumed(machine, servers, state, TAKEN))
-    return ToolCalls(await ForeignTools(machine, servers, TAKEN).__aenter__())
+        return ToolCalls(ForeignTools.resumed(machine, spec.mcp, state, taken))
+    return ToolCalls(await ForeignTools(machine, spec.mcp, taken).__aenter__())
 
 
 class ToolCalls:
@@ -94,7 +96,6 @@ class ToolCalls:
         async def work() -> Any:
             answer = await self.tools.call(name, arguments or {})
             self._seen = f"{self._seen}{name}\n{answer.text.rstrip()}\n"[-SEEN:]
-            images = [base64.b64encode(image).decode() for image in answer.images]
-            return {"text": answer.text, "images": images, "failed": answer.failed}
+            return answer_to_json(answer)
 
         return work

@@ -80,6 +80,9 @@ class Cluster:
         ]
         self.ids = [node.joined() for node in self.nodes]
 
+    def kill_node(self, id: str) -> None:
+        self.nodes[self.ids.index(id)].kill()
+
     def close(self) -> None:
         for node in self.nodes:
             if node.process.poll() is None:

@@ -14,6 +14,7 @@ def dumpsys(device: Device, args: list[str], given: bytes) -> Output:
         return said(
             f"  mCurrentFocus=Window{{1a2b3c4 u0 {front}}}\n"
             f"  mFocusedApp=ActivityRecord{{5d6e7f8 u0 {front} t1}}\n"
+            f"  mDreamingLockscreen={str(device.locked).lower()}\n"
             f"  init={width}x{height} {device.density}dpi cur={width}x{height} mRotation={device.rotation}"
         )
     if name == "activity":

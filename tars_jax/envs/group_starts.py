@@ -1,0 +1,82 @@
+"""Groups of episodes that begin alike: the first has a moment prepared and saved, and each opens its own from there."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from typing import Generic, Protocol, TypeVar
+
+from tars_jax.sandbox.failures import SandboxFailure
+
+MOST_SAVED = 16  # moments whose groups have not all begun
+T = TypeVar("T", covariant=True)
+
+
+class Moment(Protocol[T]):
+    """What was prepared; it lasts until `remove`, and what was opened from it lives on."""
+
+    async def open(self) -> T:
+        """Raises SandboxFailure."""
+        ...
+
+    async def remove(self) -> None:
+        """Twice is once."""
+        ...
+
+
+@dataclasses.dataclass(eq=False)
+class _Group(Generic[T]):
+    """A saved moment, and how many of its group are to come."""
+
+    saved: asyncio.Task[Moment[T]]
+    left: int
+    opening: int = 0
+
+
+class GroupStarts(Generic[T]):
+    def __init__(self) -> None:
+        self._groups: OrderedDict[str, _Group[T]] = OrderedDict()
+        self.prepared = 0  # moments
+
+    async def open(self, key: str, size: int, prepare: Callable[[], Awaitable[Moment[T]]]) -> T:
+        """What `prepare` has saved, once for `size` that ask with the same key. Raises what it raises, too."""
+        group = self._groups.get(key)
+        if group is None or not group.left:
+            group = self._groups[key] = _Group(asyncio.create_task(self._prepared(prepare)), size)
+            await self._forget_some()
+        group.left -= 1
+        group.opening += 1
+        try:
+            return await (await asyncio.shield(group.saved)).open()
+        except BaseException:
+            group.left = 0  # a new one is prepared for the next
+            raise
+        finally:
+            group.opening -= 1
+            if not group.left and not group.opening:
+                await self._forget(key, group)
+
+    async def close(self) -> None:
+        for key, group in list(self._groups.items()):
+            with contextlib.suppress(Exception):
+                await self._forget(key, group)
+
+    async def _prepared(self, prepare: Callable[[], Awaitable[Moment[T]]]) -> Moment[T]:
+        self.prepared += 1
+        return await prepare()
+
+    async def _forget_some(self) -> None:
+        """The oldest of groups that were given up: more than are played at a time."""
+        for key, group in list(self._groups.items())[: max(0, len(self._groups) - MOST_SAVED)]:
+            group.left = 0
+            if not group.opening:
+                await self._forget(key, group)
+
+    async def _forget(self, key: str, group: _Group[T]) -> None:
+        if self._groups.get(key) is group:
+            del self._groups[key]
+        with contextlib.suppress(SandboxFailure):
+            await (await asyncio.shield(group.saved)).remove()

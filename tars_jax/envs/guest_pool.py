@@ -1,0 +1,92 @@
+"""Bare guests for this process's environments: a pool, each leased to one episode at a time, empty as it begins."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from tars_jax import InputError
+from tars_jax.envs.computer_episode import fill
+from tars_jax.sandbox.address import SandboxAddress, host_and_port
+from tars_jax.sandbox.computer.bare import BareComputer, GuestLease
+from tars_jax.sandbox.computer.parts import ComputerSpec
+from tars_jax.sandbox.failures import SandboxFailure
+from tars_jax.tasks.computer.scene import Scene
+
+log = logging.getLogger(__name__)
+PATIENCE_S = 120.0  # for a guest that is free and well, within the time of a reset
+LOOK_S = 1.0  # between two looks at guests that others have, or that did not answer
+
+
+class GuestPool:
+    """An `OpensComputers`. Those that other learners have, and those that do not answer, are asked again."""
+
+    fails_whole = False
+
+    def __init__(self, address: SandboxAddress) -> None:
+        self._free, self._token = list(address.guests), address.key
+        self._given_back = asyncio.Event()
+        self.users = 0
+
+    async def open(self, spec: ComputerSpec, scene: Scene, group: str, size: int) -> BareComputer:
+        """Each episode begins by itself: a bare guest cannot be copied.
+
+        Raises InputError for a scene with applications or a site, and for a guest of another version.
+        """
+        if scene.site is not None or scene.opens:
+            raise InputError("task must be one without applications and a site of ours with sandbox.guests")
+        end = asyncio.get_running_loop().time() + PATIENCE_S
+        while True:
+            self._given_back.clear()
+            last: SandboxFailure | None = None
+            for name in list(self._free):
+                if name not in self._free:  # another episode has taken it meanwhile
+                    continue
+                self._free.remove(name)
+                try:
+                    return await self._begun(name, spec, scene)
+                except SandboxFailure as failure:
+                    last = failure
+                    log.info("guest %s is passed over: %s", name, failure)
+            if asyncio.get_running_loop().time() > end:
+                raise SandboxFailure("held", f"no guest was free for {PATIENCE_S:g} s; {last or 'all are in use here'}")
+            try:
+                async with asyncio.timeout(LOOK_S):
+                    await self._given_back.wait()
+            except TimeoutError:
+                pass
+
+    async def _begun(self, name: str, spec: ComputerSpec, scene: Scene) -> BareComputer:
+        lease = None
+        try:
+            lease = _PoolLease(await GuestLease.take(*host_and_port(name), self._token), self, name)
+            computer = await BareComputer.open(lease, spec)
+            await fill(computer, scene)
+            return computer
+        except BaseException:
+            if lease is not None:
+                await lease.close()
+            else:
+                self.give_back(name)
+            raise
+
+    def give_back(self, name: str) -> None:
+        """Behind the others: all have their turns."""
+        if name not in self._free:
+            self._free.append(name)
+        self._given_back.set()
+
+    async def close(self) -> None:
+        """Leases end with their episodes."""
+
+
+class _PoolLease(GuestLease):
+    """Its end gives the guest back to the pool."""
+
+    def __init__(self, lease: GuestLease, pool: GuestPool, name: str) -> None:
+        super().__init__(lease.remote, lease.name, lease.word, lease._renewing)
+        self._pool = pool
+
+    async def close(self) -> None:
+        await super().close()
+        self._pool.give_back(self.name)

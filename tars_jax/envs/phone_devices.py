@@ -1,0 +1,103 @@
+"""Real phones and emulators for this machine's environments: each one episode's at a time, set back before it."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import fcntl
+import os
+import re
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TextIO
+
+from tars_jax import InputError
+from tars_jax.sandbox.failures import SandboxFailure
+from tars_jax.sandbox.phone import Phone, PhoneConfig
+
+PATIENCE_S = 40.0  # for a phone that is free and well, within the time of a reset
+LOOK_S = 0.5
+LOCKED = re.compile(r"(mDreamingLockscreen|mShowingLockscreen|isKeyguardShowing|mIsShowing)=true")
+LANGUAGE = "en"  # of the tasks' words
+# Those whose data is cleared where the phone has them: an episode begins without contacts, calls and what was typed
+# (the stand-in's begin again with those that it had at first).
+PACKAGES = (
+    "com.android.contacts", "com.google.android.contacts", "com.android.providers.contacts", "com.android.dialer",
+    "com.google.android.dialer",
+)  # fmt: skip
+SETTINGS = "com.android.settings"
+
+
+@dataclasses.dataclass(eq=False)
+class LeasedPhone:
+    """Until `close`, no other environment of this machine has it."""
+
+    phone: Phone
+    _lock: TextIO
+
+    def close(self) -> None:
+        """Twice is once."""
+        self._lock.close()
+
+
+async def lease(serials: Sequence[str], packages: Sequence[str]) -> LeasedPhone:
+    """The first that nobody has and that can be set back.
+
+    Raises SandboxFailure: "held" where others have all of them, "locked", and why a phone does not answer; InputError
+    for a phone with another language.
+    """
+    end = asyncio.get_running_loop().time() + PATIENCE_S
+    while True:
+        last: SandboxFailure | None = None
+        for serial in serials:
+            if (lock := _lock(serial)) is None:
+                continue
+            try:
+                phone = await Phone(PhoneConfig(serial=serial)).start()
+                await set_back(phone, packages)
+                return LeasedPhone(phone, lock)
+            except SandboxFailure as failure:
+                lock.close()
+                last = failure
+            except BaseException:
+                lock.close()
+                raise
+        if asyncio.get_running_loop().time() > end:
+            raise last or SandboxFailure("held", f"no phone was free for {PATIENCE_S:g} s of {', '.join(serials)}")
+        await asyncio.sleep(LOOK_S)
+
+
+async def set_back(phone: Phone, packages: Sequence[str]) -> None:
+    """Awake, at home, its apps on their first pages, and those of `packages` without data. Raises as `lease`."""
+    locale = ""
+    for name in ("persist.sys.locale", "ro.product.locale"):
+        locale = locale or (await phone.shell("getprop", name)).text.strip()
+    if locale and not locale.startswith(LANGUAGE):
+        raise InputError(f"sandbox.phones must be in English, as tasks are; {phone.serial} is in {locale}")
+    await phone.key("WAKEUP")
+    await phone.shell("wm", "dismiss-keyguard")  # which a secure lock does not hear
+    if LOCKED.search((await phone.shell("dumpsys", "window")).text):
+        raise SandboxFailure("locked", f"{phone.serial} must be unlocked, with no lock of its screen")
+    listed = (await phone.shell("pm", "list", "packages")).text.split()
+    for package in {*packages, *PACKAGES, SETTINGS}:
+        if f"package:{package}" not in listed:
+            continue
+        await phone.close_app(package)  # which begins with its first page then
+        if package in packages and "Success" not in (await phone.shell("pm", "clear", package)).text:
+            raise SandboxFailure("storage", f"{phone.serial} did not clear {package}")
+    await phone.press_home()
+    await phone.settle()
+
+
+def _lock(serial: str) -> TextIO | None:
+    """None where another has it. A file of this machine, which whoever dies lets go of."""
+    folder = Path(tempfile.gettempdir(), f"tars_jax-phones-{os.geteuid()}")
+    folder.mkdir(mode=0o700, exist_ok=True)
+    lock = open(folder / re.sub(r"[^\w.-]", "_", serial), "w")  # noqa: SIM115 - held by whoever gets it
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        lock.close()
+        return None
+    return lock

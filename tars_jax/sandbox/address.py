@@ -1,0 +1,64 @@
+"""Where a learner's sandboxes are, when they are not its own process's: a sandbox service, or machines of one's own."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+
+from tars_jax import InputError
+
+LEAST_KEY = 8  # characters
+
+
+@dataclasses.dataclass(frozen=True)
+class SandboxAddress:
+    """`config.sandbox`, with the key itself, so that another process needs no file.
+
+    Raises InputError for what cannot be.
+    """
+
+    service: str = ""  # http://HOST:PORT of a sandbox service: pages and computers are its; empty: this machine's
+    guests: tuple[str, ...] = ()  # HOST:PORT of bare guests: computers are these, each one episode's at a time
+    phones: tuple[str, ...] = ()  # serials of devices and emulators that adb knows, each one episode's at a time
+    key: str = dataclasses.field(default="", repr=False)  # an owner's with the service, or the token of the guests
+
+    def __post_init__(self) -> None:
+        if self.service and not self.service.startswith(("http://", "https://")):
+            raise InputError(f"sandbox.address must be http://HOST:PORT of a sandbox service; got {self.service!r}")
+        if self.service and self.guests:
+            raise InputError("sandbox.address must be left out beside sandbox.guests: computers are in one place")
+        for guest in self.guests:
+            host_and_port(guest)
+        for name in ("guests", "phones"):
+            given = getattr(self, name)
+            if len(set(given)) < len(given):
+                raise InputError(f"sandbox.{name} must name each one once; got {', '.join(given)}")
+        if (self.service or self.guests) and len(self.key) < LEAST_KEY:
+            whose = "an owner's key beside sandbox.address" if self.service else "the guests' token"
+            raise InputError(f"sandbox.key_file must be a file with {whose}, of {LEAST_KEY} characters or more")
+
+
+def read_address(
+    address: str = "", guests: Sequence[str] = (), phones: Sequence[str] = (), key_file: str = ""
+) -> SandboxAddress | None:  # fmt: skip
+    """As the fields of `config.sandbox` say; None where they name no place. Raises InputError that names the field."""
+    key = ""
+    if key_file:
+        try:
+            key = Path(key_file).expanduser().read_text("ascii").strip()
+        except (OSError, ValueError) as error:
+            raise InputError(f"sandbox.key_file must be a file of the key alone; {key_file}: {error}") from error
+        if not (address or guests):
+            raise InputError(f"sandbox.key_file must be left out without sandbox.address or guests; got {key_file!r}")
+    if not (address or guests or phones):
+        return None
+    return SandboxAddress(address, tuple(guests), tuple(phones), key)
+
+
+def host_and_port(guest: str) -> tuple[str, int]:
+    """Raises InputError."""
+    host, _, port = guest.rpartition(":")
+    if not host or not port.isdigit() or not 0 < int(port) < 65536:
+        raise InputError(f"sandbox.guests must be HOST:PORT of guests; got {guest!r}")
+    return host.strip("[]"), int(port)
