@@ -142,9 +142,6 @@ def _playable_spec(name: str) -> EnvironmentSpec:
 
         return cast(Environment, BrowserGame(resources.pages(playable.name)))
 
-    def max_steps(options: Mapping[str, Any]) -> int:
-        return playable.steps_of_level(options.get("level", 1))
-
     try:
         reference = playable.reference
     except InputError:  # nobody wrote one
@@ -154,7 +151,7 @@ def _playable_spec(name: str) -> EnvironmentSpec:
         make=make,
         needs_browser=True,
         check_options=playable.check_options,
-        default_max_steps=max_steps,
+        default_max_steps=playable.steps_for,
         reference=reference,
         time_limit=math.inf,  # the browser bounds each of its calls, and a place in a shared one may be waited for
         on_callers_loop=True,

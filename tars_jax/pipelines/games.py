@@ -142,7 +142,7 @@ def kinds_of(game: str, levels: Sequence[int]) -> list[dict[str, Any]]:
 
 def draw(config: Any, game: str, split: str, stream: int, index: int, options: dict[str, Any]) -> Task:
     """A task whose budget is its level's, at most `config.task.max_steps`."""
-    steps = min(config.task.max_steps, load_playable(game).steps_of_level(options.get("level", 1)))
+    steps = min(config.task.max_steps, load_playable(game).steps_for(options))
     return sample_task(game, split, index, 10 * config.seed + stream, options, steps)
 
 

@@ -89,8 +89,11 @@ class LMGame:
             except jsonschema.ValidationError as error:
                 raise InputError(f"{self.name}: option {name}: {error.message}") from None
 
-    def steps_of_level(self, level: int) -> int:
+    def steps_for(self, options: Mapping[str, Any]) -> int:
         return self.max_steps
+
+    def succession(self, task: Task) -> None:
+        """Its pages go on by themselves."""
 
     def start_expression(self, task: Task) -> str:
         stream = {} if self.stream is None else {"stream": self.stream(task.seed)}
