@@ -29,17 +29,19 @@ def get_config() -> ConfigDict:
             # Some of the suite's tasks, as `python -m tars_jax.envs` lists them, and folders of games; (): all.
             "names": (),
             # What plays: a folder of exported weights, the address of our server or of an OpenAI-compatible endpoint,
-            # "reference" (scripted players of our games), or "random".
+            # "reference" (scripted players of our games), "person" (the same at a person's pace, with errors), or
+            # "random".
             "checkpoint": "reference",
             "model": "",  # the model's name at an endpoint that is not ours
             "api_key_file": "",  # a file that holds the key alone
             "answer_seconds": 120.0,  # that such a policy may take for one answer
             "patience": 3600.0,  # seconds that a policy behind an address may be away; then the run ends, to be resumed
             "guide": True,  # a policy behind an address is told how to act; one of our server may know already
-            "levels": (1, 2, 3),  # of games that have levels; they take turns
+            "next_levels": True,  # in games15 the next level follows a solved one; False: an episode is one level
+            "levels": (1,),  # of games that have levels, where an episode begins; they take turns
             "sokoban_levels": "",  # LMGame-Bench's levels.txt, to play its levels of Sokoban instead of ours
-            "episodes": 6,  # of each game or task
-            "max_steps": 100,  # step budget of an episode
+            "episodes": 0,  # of each game or task; 0: LMGame-Bench's 3 runs, else 6
+            "max_steps": 0,  # step budget of an episode; 0: a hundred in games15, else each game's or task's own
             "screen": 0,  # pixels on a side of a game; 0: as the checkpoint's run says, else 320
             "seed": 0,
             "run": "",

@@ -9,9 +9,13 @@ from pathlib import Path
 
 from tars_jax import InputError
 from tars_jax.environment import Task
+from tars_jax.tasks.games.catalog import Game
+from tars_jax.tasks.games.succession import NEXT_LEVELS, STEPS
 from tars_jax.tasks.library import SUITES, has_levels, load_playable, playable_names
-from tars_jax.tasks.lmgame.catalog import ROM_GAMES, LMGame
+from tars_jax.tasks.lmgame.catalog import ROM_GAMES, RUNS, LMGame
 from tars_jax.tasks.sampling import sample_task
+
+EPISODES = 6  # of each game or task, where nobody says how many
 
 
 def suite_names(suite: str, chosen: Sequence[str]) -> tuple[str, ...]:
@@ -38,18 +42,24 @@ def unplayed_names(suite: str) -> tuple[str, ...]:
     return tuple(ROM_GAMES) if suite == "lmgame" else ()
 
 
-def suite_tasks(name: str, episodes: int, levels: Sequence[int], seed: int, max_steps: int) -> list[Task]:
-    """`episodes` held-out tasks of one name; levels take turns where it has levels.
+def suite_tasks(
+    name: str, episodes: int, levels: Sequence[int], seed: int, max_steps: int, *, next_levels: bool = False
+) -> list[Task]:
+    """`episodes` held-out tasks of one name; levels take turns where it has levels, and are where an episode begins
+    that goes on with the next ones.
 
     Of LMGame-Bench they are the runs that it plays, from number `seed` on: where a seed deals, it deals the same there.
-    The budget is `max_steps` on every level: what a policy does with more steps is part of what is measured.
+    The budget is `max_steps` on every level: what a policy does with more steps is part of what is measured. 0 of
+    either: as many as the suite has (`EPISODES`, LMGame-Bench's `RUNS`; `STEPS`, its games' and its tasks' own).
     """
     playable = load_playable(name)
     if isinstance(playable, LMGame):
-        runs = (playable.benchmark_task(seed + index) for index in range(episodes))
-        return [dataclasses.replace(task, max_steps=max_steps) for task in runs]
+        runs = (playable.benchmark_task(seed + index) for index in range(episodes or RUNS))
+        return [dataclasses.replace(task, max_steps=max_steps or task.max_steps) for task in runs]
     turns = itertools.cycle([{"level": level} for level in levels] if has_levels(name) else [{}])
+    several = {NEXT_LEVELS: True} if next_levels and isinstance(playable, Game) else {}
+    steps = max_steps or (STEPS if isinstance(playable, Game) else None)
     return [
-        sample_task(name, "eval", index, seed, options, max_steps)
-        for index, options in zip(range(episodes), turns, strict=False)
+        sample_task(name, "eval", index, seed, {**options, **several}, steps)
+        for index, options in zip(range(episodes or EPISODES), turns, strict=False)
     ]

@@ -39,6 +39,7 @@ ROM_GAMES = {
     "lmgame/super_mario_bros": "import it into stable-retro with `python -m retro.import FOLDER`",
     "lmgame/ace_attorney": "put it into gamingagent/envs/retro_02_ace_attorney/AceAttorney-GbAdvance of LMGame-Bench",
 }
+RUNS = 3  # of each game, as the benchmark has it
 _DEALS = 4096  # far more than an episode of Candy Crush or Tetris uses
 
 
