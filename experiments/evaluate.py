@@ -23,11 +23,11 @@ import numpy as np
 from tars_jax import InputError
 from tars_jax.agent.grammar import FORMS
 from tars_jax.environment import Task
-from tars_jax.evaluation.budgets import draw_budgets, step_budgets
+from tars_jax.evaluation.budgets import SUCCESS, UNITS, draw_budgets, measured, step_budgets
 from tars_jax.evaluation.figures import save_figure
 from tars_jax.evaluation.lmgame import reported_score
 from tars_jax.evaluation.scoring import estimate_mean, normalize, score_within, solved_within
-from tars_jax.evaluation.statistics import Estimate, deviation, wilson_interval
+from tars_jax.evaluation.statistics import Estimate, deviation
 from tars_jax.evaluation.suites import suite_names, suite_tasks, unplayed_names
 from tars_jax.evaluation.tables import budget_table, games_table, lmgame_table, success_table
 from tars_jax.files import write_atomic
@@ -175,7 +175,7 @@ def finish(
                 {side: {name: estimate_mean(each) for name, each in its.items()} for side, its in whole.items()},
                 normal,
             )
-            unit = "mean normalized score"
+            unit = UNITS["games15"]
             by_person, to_person = normal["person"]
             result |= {"mean_normalized_score": mean._asdict()}
             result |= {"normalized": {name: each._asdict() for name, each in by_reference.items()}}
@@ -187,7 +187,7 @@ def finish(
                 }
             }
         case "lmgame":
-            curve = {budget: _mean_reported(played, budget) for budget in step_budgets(most)}
+            curve = {budget: measured(config.suite, played, {}, budget) for budget in step_budgets(most)}
             unplayed = () if config.names else unplayed_names(config.suite)
             reported = {
                 name: estimate_mean([reported_score(episode, most) for episode in episodes])
@@ -199,7 +199,7 @@ def finish(
                 name: deviation([reported_score(episode, most) for episode in episodes])
                 for name, episodes in played.items()
             }
-            table, unit = lmgame_table(reported, spread, raw, unplayed), "mean score"
+            table, unit = lmgame_table(reported, spread, raw, unplayed), UNITS["lmgame"]
             result |= {"deviations": spread}
             result |= {"reported": {name: each._asdict() for name, each in reported.items()}}
             if unplayed:
@@ -207,12 +207,13 @@ def finish(
         case _:
             rewards = {name: estimate_mean([each.reward for each in episodes]) for name, episodes in played.items()}
             table = success_table(rewards, {name: (solved[name], len(played[name])) for name in played})
-            curve = {budget: _success(played, budget) for budget in step_budgets(most)}
-            unit = "success, %"
+            curve = {budget: measured(config.suite, played, {}, budget) for budget in step_budgets(most)}
+            unit = SUCCESS
     result |= {"step_budgets": {str(budget): each._asdict() for budget, each in curve.items()}}
     write_json(run_directory.path / "result.json", result)
-    save_figure(draw_budgets(curve, unit, f"{config.suite}, {config.checkpoint}"), run_directory.path / "budget.svg")
-    steps = budget_table(curve, unit)
+    title = f"{config.suite}, {config.checkpoint}"
+    save_figure(draw_budgets({unit: curve}, unit, title), run_directory.path / "budget.svg")
+    steps = budget_table({unit: curve})
     if lost:
         whole = f", among them all of {', '.join(missing)}" if missing else ""
         note += f" {lost} of {wanted} episodes were lost to the infrastructure and count nowhere{whole}."
@@ -260,13 +261,3 @@ def normalized(
 
 def scores(episodes: Sequence[Trajectory], budget: int) -> list[float]:
     return [score_within(episode, budget) for episode in episodes]
-
-
-def _mean_reported(played: Episodes, budget: int) -> Estimate:
-    return estimate_mean([reported_score(episode, budget) for episodes in played.values() for episode in episodes])
-
-
-def _success(played: Episodes, budget: int) -> Estimate:
-    solved = [solved_within(episode, budget) for episodes in played.values() for episode in episodes]
-    low, high = wilson_interval(sum(solved), len(solved))
-    return Estimate(100 * sum(solved) / len(solved), 100 * low, 100 * high)

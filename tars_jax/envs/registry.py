@@ -110,7 +110,7 @@ def installed_environments() -> tuple[str, ...]:
 def _spec(name: str, options: Mapping[str, Any]) -> EnvironmentSpec:
     if name in _registered:
         return _registered[name]
-    if _is_playable(name):
+    if is_playable(name):
         return _playable_spec(name)
     if name in _CLASSES:
         return dataclasses.replace(spec_of(name, _PLUGINS.load(_CLASSES[name]), options), on_callers_loop=True)
@@ -128,7 +128,8 @@ def _spec(name: str, options: Mapping[str, Any]) -> EnvironmentSpec:
 # ---- ours
 
 
-def _is_playable(name: str) -> bool:
+def is_playable(name: str) -> bool:
+    """Whether it is a page: a game of ours or of a folder, or a task of a benchmark (`tasks/library.py`)."""
     collection, slash, _ = name.partition("/")
     return name in game_names() or (bool(slash) and collection in COLLECTIONS) or Path(name, "game.json").is_file()
 

@@ -73,9 +73,14 @@ def success_table(rewards: Mapping[str, Estimate], successes: Mapping[str, tuple
     return markdown(("Task", "reward", "success"), [*rows, ("All", f"{mean:.2f}", share(solved, played))])
 
 
-def budget_table(curve: Mapping[int, Estimate], unit: str) -> str:
-    """The score at each step budget: inference-time scaling (UI-TARS-2, figure 11)."""
-    return markdown(("steps", unit), [(str(budget), shown(estimate)) for budget, estimate in curve.items()])
+def budget_table(curves: Mapping[str, Mapping[int, Estimate]]) -> str:
+    """The score at each step budget, a column for each name: inference-time scaling (UI-TARS-2, figure 11)."""
+    budgets = sorted({budget for curve in curves.values() for budget in curve})
+    rows = [
+        (str(budget), *(shown(curve[budget]) if budget in curve else "-" for curve in curves.values()))
+        for budget in budgets
+    ]
+    return markdown(("steps", *curves), rows)
 
 
 def shown(estimate: Estimate, digits: int = 1) -> str:

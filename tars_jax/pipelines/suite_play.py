@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from tars_jax.environment import Task
+from tars_jax.envs.registry import is_playable
 from tars_jax.evaluation.scoring import score_within
 from tars_jax.pipelines.contestants import Contestant
 from tars_jax.rollout.episode_runner import Rollouts
@@ -29,8 +30,8 @@ def play_suite(
     """
     sizes: dict[tuple[int, int], list[Task]] = {}
     for name, some in tasks.items():
-        size = load_playable(name).page_size or (contestant.screen, contestant.screen)
-        sizes.setdefault(size, []).extend(some)
+        own = load_playable(name).page_size if is_playable(name) else None
+        sizes.setdefault(own or (contestant.screen, contestant.screen), []).extend(some)
     progress = Progress(stage, sum(map(len, sizes.values())), "episodes", compiles=contestant.compiles)
     played: dict[str, list[Trajectory]] = {name: [] for name in tasks}
     earlier = 0

@@ -14,7 +14,7 @@ from tars_jax.evaluation.lmgame import reported_score
 from tars_jax.evaluation.scoring import estimate_mean, normalize, score_within, solved_within
 from tars_jax.evaluation.statistics import Estimate, deviation
 from tars_jax.evaluation.suites import suite_names, suite_tasks, unplayed_names
-from tars_jax.evaluation.tables import games_table, lmgame_table, markdown, success_table
+from tars_jax.evaluation.tables import budget_table, games_table, lmgame_table, markdown, success_table
 from tars_jax.tasks.games.catalog import game_names
 from tars_jax.trajectory import Outcome, Step, Trajectory
 
@@ -140,9 +140,14 @@ def test_budgets_grow_by_ones_twos_and_fives() -> None:
     assert (
         step_budgets(1) == [1] and step_budgets(60) == [1, 2, 5, 10, 20, 50, 60] and step_budgets(100)[-2:] == [50, 100]
     )
-    figure = draw_budgets({1: Estimate(1, 0, 2), 5: Estimate(3, 2, 4)}, "score", "x")
-    [line] = figure.axes[0].get_lines()
-    np.testing.assert_array_equal(line.get_xydata(), [[1, 1], [5, 3]])
+    one, other = {1: Estimate(1, 0, 2), 5: Estimate(3, 2, 4)}, {5: Estimate(1, 0, 2)}
+    figure = draw_budgets({"one": one, "other": other}, "score", "x")
+    lines = {line.get_label(): line.get_xydata().tolist() for line in figure.axes[0].get_lines()}
+    assert lines == {"one": [[1, 1], [5, 3]], "other": [[5, 1]]}
+    assert [row.split("|")[2:4] for row in budget_table({"one": one, "other": other}).splitlines()[2:]] == [
+        [" 1.0 [0.0, 2.0] ", "              - "],
+        [" 3.0 [2.0, 4.0] ", " 1.0 [0.0, 2.0] "],
+    ]
 
 
 def test_a_suite_plays_held_out_levels_in_turn() -> None:
