@@ -118,7 +118,7 @@ class Game:
         return Succession(self.counts, bool(task.options.get(LEVEL_REWARDS)), "level" in self.options)
 
     def instruction_for(self, info: Mapping[str, Any]) -> str:
-        if "solved" not in info["verdict"]:
+        if "solved" not in info.get("verdict", {}):
             return self.instruction
         return self.counts.instruction or f"{self.instruction} {FOLLOWS}"
 
