@@ -102,6 +102,7 @@ def get_config() -> ml_collections.ConfigDict:
             "browsers": 2,
             "pages": 8,  # that play at the same time, in all browsers
             "size": 96,  # pixels on a side of the screenshots
+            "use_angle": "swiftshader",  # what draws WebGL, by software; with a GPU gl, gl-egl or vulkan
         }
     )
     # Episodes on hosts of a Ray cluster, each with the browsers and pages above, and the engine in an actor of its own

@@ -35,6 +35,7 @@ from tars_jax.pipelines.contestants import SCRIPTED, Contestant, open_contestant
 from tars_jax.pipelines.suite_play import Episodes, Tasks, in_common, play_suite, with_scale
 from tars_jax.rules import at_least, each, more_than, one_of
 from tars_jax.sandbox.browser import BrowserConfig
+from tars_jax.sandbox.browser.angle import ANGLE
 from tars_jax.tasks.games.catalog import Game
 from tars_jax.tasks.library import SUITES, load_playable
 from tars_jax.tasks.lmgame.catalog import sokoban_levels
@@ -54,6 +55,7 @@ RULES = {
     "agent.coordinates": one_of("grid", "pixels"),
     "browser.browsers": at_least(1),
     "browser.pages": at_least(1),
+    "browser.use_angle": one_of(*ANGLE),
 }
 NOTE = {
     "games15": "Columns marked (paper) are carried over from the UI-TARS-2 report, table 2, normalized to its human "
@@ -102,7 +104,7 @@ def run(config: Any, run_directory: RunDirectory) -> int:
 
 
 def play(config: Any, run_directory: RunDirectory, stage: str, contestant: Contestant, tasks: Tasks) -> Episodes:
-    browser = BrowserConfig(browsers=config.browser.browsers)
+    browser = BrowserConfig(browsers=config.browser.browsers, use_angle=config.browser.use_angle)
     return play_suite(
         run_directory.path / "trajectories", stage, contestant, tasks, browser, pages=config.browser.pages
     )

@@ -28,6 +28,7 @@ from tars_jax.pipelines.environments import evaluation_tasks, written_kinds
 from tars_jax.pipelines.suite_play import Episodes, Tasks, in_common, play_suite
 from tars_jax.rules import Rule, at_least, each, more_than, one_of
 from tars_jax.sandbox.browser import BrowserConfig
+from tars_jax.sandbox.browser.angle import ANGLE
 from tars_jax.tasks.library import SUITES
 from tars_jax.training.run_directory import RunDirectory, write_json
 
@@ -53,6 +54,7 @@ RULES = {
     "agent.coordinates": one_of("grid", "pixels"),
     "browser.browsers": at_least(1),
     "browser.pages": at_least(1),
+    "browser.use_angle": one_of(*ANGLE),
 }  # fmt: skip
 
 
@@ -64,14 +66,14 @@ def run(config: Any, run_directory: RunDirectory) -> None:
         one = ConfigDict({**config.to_dict(), "checkpoint": given})
         with open_contestant(one) as contestant:
             for budget in budgets:
-                browser = BrowserConfig(browsers=config.browser.browsers)
+                browser = BrowserConfig(browsers=config.browser.browsers, use_angle=config.browser.use_angle)
                 played[name][budget] = play_suite(
                     run_directory.path / "trajectories", f"{name}-{budget}", contestant, tasks_of(config, budget),
                     browser, config.browser.pages,
                 )  # fmt: skip
     scale: Episodes = {}
     if config.suite == "games15":
-        browser = BrowserConfig(browsers=config.browser.browsers)
+        browser = BrowserConfig(browsers=config.browser.browsers, use_angle=config.browser.use_angle)
         scale = play_suite(
             run_directory.path / "trajectories", "scale", scripted("reference", config),
             tasks_of(config, budgets[-1]), browser, config.browser.pages,

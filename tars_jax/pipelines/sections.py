@@ -132,4 +132,7 @@ def num_pages(config: Any) -> int:
 def browser_config(config: Any, num_browsers: int, pages_per_browser: int) -> BrowserConfig:
     """Browsers whose pages are `config.browser.size` squared, where their environment asks for no size of its own."""
     side = config.browser.size
-    return BrowserConfig(browsers=num_browsers, pages_per_browser=pages_per_browser, width=side, height=side)
+    return BrowserConfig(
+        browsers=num_browsers, pages_per_browser=pages_per_browser, width=side, height=side,
+        use_angle=config.browser.use_angle,
+    )  # fmt: skip
