@@ -39,6 +39,9 @@ def get_config() -> ConfigDict:
             "guide": True,  # a policy behind an address is told how to act; one of our server may know already
             "next_levels": True,  # in games15 the next level follows a solved one; False: an episode is one level
             "levels": (1,),  # of games that have levels, where an episode begins; they take turns
+            # Of LMGame-Bench, text beside the screenshots: none; text, the board and the last ten moves as we write
+            # them down; gamingagent, the benchmark's own modules, which need its package.
+            "harness": "none",
             "sokoban_levels": "",  # LMGame-Bench's levels.txt, to play its levels of Sokoban instead of ours
             "episodes": 0,  # of each game or task; 0: LMGame-Bench's 3 runs, else 6
             "max_steps": 0,  # step budget of an episode; 0: a hundred in games15, else each game's or task's own
@@ -55,6 +58,7 @@ def get_config() -> ConfigDict:
                 "grammar": "text",
                 "coordinates": "grid",  # 0..1000; or pixels of the image as Qwen2.5-VL resizes it: UI-TARS-1.5, for one
                 "show_budget": True,
+                "max_observation_tokens": 2048,  # of an observation's text; 0: it is not shown
                 "min_steps": 1,
                 "max_steps": 4,
                 "max_summaries": 8,

@@ -28,7 +28,7 @@ from tars_jax.evaluation.figures import save_figure
 from tars_jax.evaluation.lmgame import reported_score
 from tars_jax.evaluation.scoring import estimate_mean, normalize, score_within, solved_within
 from tars_jax.evaluation.statistics import Estimate, deviation
-from tars_jax.evaluation.suites import suite_names, suite_tasks, unplayed_names
+from tars_jax.evaluation.suites import HARNESSES, suite_names, suite_tasks, unplayed_names, with_harness
 from tars_jax.evaluation.tables import budget_table, games_table, lmgame_table, success_table
 from tars_jax.files import write_atomic
 from tars_jax.pipelines.contestants import SCRIPTED, Contestant, open_contestant, scripted
@@ -45,6 +45,7 @@ from tars_jax.trajectory import Trajectory
 RULES = {
     "suite": one_of(*SUITES),
     "levels": each(at_least(1)),
+    "harness": one_of(*HARNESSES),
     "episodes": at_least(0),
     "max_steps": at_least(0),
     "answer_seconds": more_than(0),
@@ -69,6 +70,11 @@ NOTE = {
     "Where a page measures how near an answer is, near enough is success.",
 }
 
+HARNESS_NOTES = {
+    "none": " Played from screenshots alone, without the benchmark's harness.",
+    "text": " Played with the board and the last ten moves as text beside the screenshots, as we write them down: no "
+    "model reflects on them, as one does in the benchmark's own harness.",
+}
 SOKOBAN = "lmgame/sokoban"
 SCALES = ("reference", "person")  # scripted players whose score is 100
 
@@ -90,10 +96,18 @@ def run(config: Any, run_directory: RunDirectory) -> int:
         levels = {"levels": sokoban_levels(Path(config.sokoban_levels))}
         tasks = {**tasks, SOKOBAN: [dataclasses.replace(task, options=levels) for task in tasks[SOKOBAN]]}
 
+    tasks = with_harness(tasks, config.suite, config.harness)
+
     def scale(side: str, stage: str, some: Tasks) -> Episodes:
         return play(config, run_directory, stage, scripted(side, config), some)
 
     with open_contestant(config) as contestant:
+        unread = config.checkpoint not in SCRIPTED and not contestant.writer.max_observation_tokens
+        if config.harness != "none" and unread:
+            raise InputError(
+                "config.harness must be none for a policy that is shown no text, as its agent.max_observation_tokens "
+                f"is 0; got {config.harness!r}"
+            )
         if config.suite != "games15":
             return finish(config, run_directory, tasks, play(config, run_directory, "played", contestant, tasks), {})
         tasks, scales = with_scale(tasks, SCALES, scale)
@@ -129,7 +143,8 @@ def finish(
     """`scales`: the episodes of those whose score is 100, on the same levels."""
     wanted = sum(map(len, tasks.values()))
     lost = wanted - sum(map(len, played.values()))
-    result: dict[str, Any] = {"suite": config.suite, "checkpoint": config.checkpoint, "seed": config.seed}
+    harness = {"harness": config.harness} if config.suite == "lmgame" else {}
+    result: dict[str, Any] = {**harness, "suite": config.suite, "checkpoint": config.checkpoint, "seed": config.seed}
     missing = [name for name, episodes in played.items() if not episodes]
     played = {name: episodes for name, episodes in played.items() if episodes}
     if not played:
@@ -204,6 +219,7 @@ def finish(
             table, unit = lmgame_table(reported, spread, raw, unplayed), UNITS["lmgame"]
             result |= {"deviations": spread}
             result |= {"reported": {name: each._asdict() for name, each in reported.items()}}
+            note += HARNESS_NOTES[config.harness]
             if unplayed:
                 note += f" Not played, as each needs a ROM that you own: {', '.join(unplayed)}."
         case _:

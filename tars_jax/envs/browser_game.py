@@ -18,12 +18,14 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.agent.actions import Action, CallUser, Finished
+from tars_jax.agent.grammar_text import format_call
 from tars_jax.environment import ActionSpace, Observation, Task, Transition
 from tars_jax.envs.gui import PAGE_ACTIONS, Position, acts_on_page, held_after, mouse_after, to_events
 from tars_jax.sandbox import browser
 from tars_jax.sandbox.browser import ActsOnPage, InputEvent, OpensPages, PageError, Site
 from tars_jax.tasks.games.succession import Succession
 from tars_jax.tasks.library import Playable, load_playable
+from tars_jax.tasks.lmgame.harness import Harness
 
 _REFUSED = re.compile(r": RangeError: option \w+ takes ")  # a game's words for a value that no level has
 _STACK = "\n    at "
@@ -43,6 +45,7 @@ class _Episode:
     observation: Observation
     begun: Any  # how the page names the level
     succession: Succession | None
+    harness: Harness | None
     terminated: bool = False
     mouse: Position | None = None
     held: dict[str, InputEvent] = dataclasses.field(default_factory=dict)
@@ -114,10 +117,11 @@ class BrowserGame:
         try:
             async with self._whole_or_closed():
                 shown = await page.start(game.start_expression(task), seed=task.seed, read=_READ)
-                observation = _observed(shown, succession)
+                harness = game.harness(task)
+                observation = _observed(shown, succession, harness)
         except PageError as error:
             raise PageError(f"task {task.id}: {game.name} cannot start with {task.options}: {error}") from None
-        return _Episode(task, observation, shown.data.get("begun"), succession)
+        return _Episode(task, observation, shown.data.get("begun"), succession, harness)
 
     async def step(self, actions: Sequence[Action]) -> Transition:
         """Carries out the actions of one turn in order, and stops where the episode ends.
@@ -150,7 +154,10 @@ class BrowserGame:
                 shown = await self._page.act(events, advance_ms=max(settle_ms, own_ms), read=_READ)
                 if (begun := shown.data.get("begun")) != episode.begun:
                     raise PageError(f"{self._game.name} began an episode that nobody asked for: {begun}")
-                before, episode.observation = episode.observation.info["verdict"], _observed(shown, episode.succession)
+                before = episode.observation.info
+                if episode.harness is not None:
+                    episode.harness.remember(format_call(action), before, shown.data)
+                episode.observation = _observed(shown, episode.succession, episode.harness)
             episode.mouse = mouse_after(events, episode.mouse)
             episode.held = held_after(events, episode.held)
             level, goes_on = shown.data["verdict"], False
@@ -159,9 +166,9 @@ class BrowserGame:
                     following = succession.next_task(episode.task)
                     episode = await self._begun(self._game, self._page, following, succession.after(level))
                     self._episode = episode
-                reward += succession.reward(before, episode.observation.info["verdict"])
+                reward += succession.reward(before["verdict"], episode.observation.info["verdict"])
             else:
-                reward += self._game.reward(before, level)
+                reward += self._game.reward(before["verdict"], level)
             if goes_on:
                 break
             episode.terminated = bool(level["done"])
@@ -185,7 +192,7 @@ class BrowserGame:
             raise
 
 
-def _observed(shown: browser.Observation, succession: Succession | None) -> Observation:
+def _observed(shown: browser.Observation, succession: Succession | None, harness: Harness | None) -> Observation:
     """Raises `PageError` for what is no verdict: a page may be of anybody's making (data/game_synthesis)."""
     verdict = shown.data.get("verdict")
     if not isinstance(verdict, dict) or not all(type(verdict.get(field)) is bool for field in ("done", "success")):
@@ -193,4 +200,5 @@ def _observed(shown: browser.Observation, succession: Succession | None) -> Obse
     info = {name: shown.data[name] for name in ("state", "verdict")}
     if succession is not None:
         info["verdict"] = succession.verdict(info)
-    return Observation.decoded(shown.png, shown.pixels, info=info)
+    text = "" if harness is None else harness.text(info)
+    return Observation.decoded(shown.png, shown.pixels, text, info)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tars_jax import InputError
@@ -12,9 +12,10 @@ from tars_jax.environment import Task
 from tars_jax.tasks.games.catalog import Game
 from tars_jax.tasks.games.succession import NEXT_LEVELS, STEPS
 from tars_jax.tasks.library import SUITES, has_levels, load_playable, playable_names
-from tars_jax.tasks.lmgame.catalog import ROM_GAMES, RUNS, LMGame
+from tars_jax.tasks.lmgame.catalog import HARNESS, ROM_GAMES, RUNS, LMGame
 from tars_jax.tasks.sampling import sample_task
 
+HARNESSES = ("none", "text", "gamingagent")  # of LMGame-Bench
 EPISODES = 6  # of each game or task, where nobody says how many
 
 
@@ -40,6 +41,27 @@ def _is_folder(suite: str, name: str) -> bool:
 def unplayed_names(suite: str) -> tuple[str, ...]:
     """What belongs to a suite and is not played here, as it takes a ROM."""
     return tuple(ROM_GAMES) if suite == "lmgame" else ()
+
+
+def with_harness(tasks: Mapping[str, Sequence[Task]], suite: str, harness: str) -> Mapping[str, Sequence[Task]]:
+    """Tasks of LMGame-Bench with text beside their screenshots, where `harness`, one of `HARNESSES`, says so.
+
+    Raises `InputError` for one that another suite has none of, and for the benchmark's own, which cannot be had.
+    """
+    if harness == "none":
+        return tasks
+    if suite != "lmgame":
+        raise InputError(f"config.harness must be none but for lmgame; got {harness!r} with {suite}")
+    if harness == "gamingagent":
+        raise InputError(
+            "config.harness must be none or text: gamingagent is the package of lmgame-org/GamingAgent, which stands "
+            "in no registry and pins numpy 1.24.4, so tars_jax has no extra for it; its own runner plays against the "
+            "policy server (./launch/local.sh serve) by lmgame-bench/run.py --harness_mode true; got 'gamingagent'"
+        )
+    return {
+        name: [dataclasses.replace(task, options={**task.options, HARNESS: True}) for task in some]
+        for name, some in tasks.items()
+    }
 
 
 def suite_tasks(

@@ -135,7 +135,8 @@ def remote(config: Any, field: str = "checkpoint") -> Contestant:
         async with reach() as client:
             yield ChatSession(client, turns, task.seed + config.seed, guide)
 
-    writer = PromptWriter(tokenizer, 1, section["show_budget"])
+    most = section.get("max_observation_tokens", 0)
+    writer = PromptWriter(tokenizer, 1, section["show_budget"], max_observation_tokens=most)
     waiting = waiting_player(declining_player(player), PolicyUnavailable, AWAY_SECONDS, config.patience)
     return Contestant(waiting, writer, agent, screen)
 
@@ -151,7 +152,9 @@ def exported(folder: Path, config: Any) -> Iterator[Contestant]:
     agent = sections["agent"] or config.agent
     screen = config.screen or sections["browser"].get("size") or SCREEN
     rows, columns = model.vision.token_grid(screen, screen)
-    writer = PromptWriter(tokenizer, rows * columns, agent["show_budget"], chat_format(tokenizer))
+    writer = PromptWriter(
+        tokenizer, rows * columns, agent["show_budget"], chat_format(tokenizer), agent.get("max_observation_tokens", 0)
+    )
     mesh = make_mesh(config.mesh.to_dict())
     with jax.set_mesh(mesh):
         parameters = load_for_engine(folder, model, abstract_parameters(model, mesh), config.engine.weights)

@@ -11,6 +11,7 @@ from tars_jax.environment import Task
 from tars_jax.tasks.games.catalog import ReferencePlayer, game_names, load_game, load_game_at
 from tars_jax.tasks.games.succession import Succession
 from tars_jax.tasks.lmgame.catalog import GAMES, load_lmgame
+from tars_jax.tasks.lmgame.harness import Harness
 from tars_jax.tasks.miniwob.catalog import load_miniwob, miniwob_names
 
 COLLECTIONS = ("games", "miniwob", "lmgame")
@@ -62,6 +63,10 @@ class Playable(Protocol):
 
     def succession(self, task: Task) -> Succession | None:
         """How the levels of the task's episode follow each other; None: it has one."""
+        ...
+
+    def harness(self, task: Task) -> Harness | None:
+        """What writes text beside the screenshots of the task's episode; None: nothing."""
         ...
 
     def start_expression(self, task: Task) -> str:

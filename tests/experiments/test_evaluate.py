@@ -197,6 +197,39 @@ def test_a_suite_without_reference_players_refuses_them_at_once(tmp_path: pathli
     assert not (tmp_path / "run" / "trajectories").exists()
 
 
+def test_a_harness_that_cannot_be_had_is_a_sentence(tmp_path: pathlib.Path) -> None:
+    play = {"suite": "lmgame", "names": "lmgame/sokoban,", "checkpoint": "random"}
+    with pytest.raises(InputError, match=r"lmgame-org/GamingAgent, which stands in no registry .*--harness_mode true"):
+        evaluate(tmp_path / "theirs", harness="gamingagent", **play)
+    with pytest.raises(InputError, match="config.harness must be none but for lmgame; got 'text' with games15"):
+        evaluate(tmp_path / "games", harness="text", checkpoint="random")
+
+
+@pytest.mark.browser
+def test_an_endpoint_reads_the_harness_in_each_games_own_budget(tmp_path: pathlib.Path) -> None:
+    """Without steps and episodes in the command: LMGame-Bench's own. Each episode ends at once, as it says so."""
+    asked: list[str] = []
+
+    async def complete(request: Request) -> Response:
+        asked.append(json.dumps(json.loads(await request.body())["messages"]))
+        answer = {"content": "Thought: done\nAction: finished(content='')"}
+        return JSONResponse({"choices": [{"message": answer, "finish_reason": "stop"}]})
+
+    app = Starlette(routes=[Route("/v1/chat/completions", complete, methods=["POST"])])
+    play = {"suite": "lmgame", "names": "()", "model": "theirs", "max_steps": 0, "episodes": 0}
+    with serving(app, ServerConfig(port=0)) as address:
+        for harness in ("none", "text"):
+            result = evaluate(tmp_path / harness, checkpoint=f"{address}/v1", harness=harness, **play)
+            assert result["harness"] == harness and len(asked) == 12 and not result["lost_to_infrastructure"]
+            assert sum("@ worker" in each for each in asked) == (3 if harness == "text" else 0)
+            assert sum("1000 left" in each for each in asked) == 3 == sum("2000 left" in each for each in asked)
+            assert set(result["deviations"].values()) == {0.0}
+            asked.clear()
+    page = (tmp_path / "text" / "report.md").read_text()
+    assert "score ± deviation" in page and "as we write them down" in page
+    assert "lmgame/tetris: 3 episodes of at most 2000 steps" in page
+
+
 @pytest.mark.browser
 @pytest.mark.full
 def test_sokoban_by_levels_of_a_file(tmp_path: pathlib.Path) -> None:

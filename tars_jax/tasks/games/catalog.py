@@ -117,6 +117,9 @@ class Game:
             return None
         return Succession(self.counts, bool(task.options.get(LEVEL_REWARDS)), "level" in self.options)
 
+    def harness(self, task: Task) -> None:
+        """No text stands beside its screenshots."""
+
     def instruction_for(self, info: Mapping[str, Any]) -> str:
         if "solved" not in info.get("verdict", {}):
             return self.instruction

@@ -34,11 +34,13 @@ import numpy as np
 from tars_jax import InputError
 from tars_jax.environment import Task
 from tars_jax.tasks.games.catalog import GAMES_FOLDER, ReferencePlayer
+from tars_jax.tasks.lmgame.harness import Harness
 
 ROM_GAMES = {
     "lmgame/super_mario_bros": "import it into stable-retro with `python -m retro.import FOLDER`",
     "lmgame/ace_attorney": "put it into gamingagent/envs/retro_02_ace_attorney/AceAttorney-GbAdvance of LMGame-Bench",
 }
+HARNESS = "harness"  # an option of every game: its board and the last moves as text (harness.py)
 RUNS = 3  # of each game, as the benchmark has it
 _DEALS = 4096  # far more than an episode of Candy Crush or Tetris uses
 
@@ -80,13 +82,12 @@ class LMGame:
         return cast(ReferencePlayer, importlib.import_module(self.reference_module).play)
 
     def check_options(self, options: Mapping[str, Any]) -> None:
+        known = {**self.options, HARNESS: {"type": "boolean"}}
         for name, value in options.items():
-            if name not in self.options:
-                raise InputError(
-                    f"{self.name}: an option must be one of {', '.join(self.options) or 'none'}; got {name}"
-                )
+            if name not in known:
+                raise InputError(f"{self.name}: an option must be one of {', '.join(known)}; got {name}")
             try:
-                jsonschema.validate(value, self.options[name])
+                jsonschema.validate(value, known[name])
             except jsonschema.ValidationError as error:
                 raise InputError(f"{self.name}: option {name}: {error.message}") from None
 
@@ -96,9 +97,14 @@ class LMGame:
     def succession(self, task: Task) -> None:
         """Its pages go on by themselves."""
 
+    def harness(self, task: Task) -> Harness | None:
+        """Text beside the screenshots, where the task asks for it."""
+        return Harness() if task.options.get(HARNESS) else None
+
     def start_expression(self, task: Task) -> str:
         stream = {} if self.stream is None else {"stream": self.stream(task.seed)}
-        options = {**self.fixed, **stream, **task.options, "seed": task.seed}
+        given = {name: value for name, value in task.options.items() if name != HARNESS}
+        options = {**self.fixed, **stream, **given, "seed": task.seed}
         return f"game.start({json.dumps(options, sort_keys=True)})"
 
     def instruction_for(self, info: Mapping[str, Any]) -> str:
