@@ -28,7 +28,7 @@ from tars_jax.evaluation.figures import save_figure
 from tars_jax.evaluation.lmgame import reported_score
 from tars_jax.evaluation.scoring import estimate_mean, normalize, score_within, solved_within
 from tars_jax.evaluation.statistics import Estimate, deviation
-from tars_jax.evaluation.suites import HARNESSES, suite_names, suite_tasks, unplayed_names, with_harness
+from tars_jax.evaluation.suites import HARNESSES, suite_names, suite_tasks, unplayed_names, with_harness, with_mario
 from tars_jax.evaluation.tables import budget_table, games_table, lmgame_table, success_table
 from tars_jax.files import write_atomic
 from tars_jax.pipelines.contestants import SCRIPTED, Contestant, open_contestant, scripted
@@ -96,6 +96,11 @@ def run(config: Any, run_directory: RunDirectory) -> int:
         levels = {"levels": sokoban_levels(Path(config.sokoban_levels))}
         tasks = {**tasks, SOKOBAN: [dataclasses.replace(task, options=levels) for task in tasks[SOKOBAN]]}
 
+    if config.super_mario_bros_rom and config.suite != "lmgame":
+        raise InputError(
+            f"config.super_mario_bros_rom must be empty where lmgame is not played; got {config.super_mario_bros_rom!r}"
+        )
+    tasks = with_mario(tasks, config.super_mario_bros_rom, config.episodes, config.seed, config.max_steps)
     tasks = with_harness(tasks, config.suite, config.harness)
 
     def scale(side: str, stage: str, some: Tasks) -> Episodes:
@@ -205,7 +210,7 @@ def finish(
             }
         case "lmgame":
             curve = {budget: measured(config.suite, played, {}, budget) for budget in step_budgets(most)}
-            unplayed = () if config.names else unplayed_names(config.suite)
+            unplayed = () if config.names else [name for name in unplayed_names(config.suite) if name not in tasks]
             reported = {
                 name: estimate_mean([reported_score(episode, most) for episode in episodes])
                 for name, episodes in played.items()

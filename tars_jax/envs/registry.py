@@ -45,6 +45,7 @@ _CLASSES = {
     "openenv": "tars_jax.envs.openenv_client:OpenEnvEnvironment",
     "phone": "tars_jax.envs.phone:PhoneEnvironment",
     "website_app": "tars_jax.envs.website_app:WebsiteAppEnvironment",
+    "lmgame/super_mario_bros": "tars_jax.envs.retro_game:SuperMarioBros",
 }
 _MOST_NAMES = 12  # that an error lists
 
@@ -131,6 +132,8 @@ def _spec(name: str, options: Mapping[str, Any]) -> EnvironmentSpec:
 def is_playable(name: str) -> bool:
     """Whether it is a page: a game of ours or of a folder, or a task of a benchmark (`tasks/library.py`)."""
     collection, slash, _ = name.partition("/")
+    if name in _CLASSES:
+        return False
     return name in game_names() or (bool(slash) and collection in COLLECTIONS) or Path(name, "game.json").is_file()
 
 

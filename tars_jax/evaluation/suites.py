@@ -9,10 +9,20 @@ from pathlib import Path
 
 from tars_jax import InputError
 from tars_jax.environment import Task
+from tars_jax.envs.retro_game import SUPER_MARIO_BROS as MARIO
+from tars_jax.envs.retro_game import check_rom
 from tars_jax.tasks.games.catalog import Game
 from tars_jax.tasks.games.succession import NEXT_LEVELS, STEPS
 from tars_jax.tasks.library import SUITES, has_levels, load_playable, playable_names
-from tars_jax.tasks.lmgame.catalog import HARNESS, ROM_GAMES, RUNS, LMGame
+from tars_jax.tasks.lmgame.catalog import (
+    HARNESS,
+    MARIO_SEED,
+    MARIO_STEPS,
+    ROM_GAMES,
+    RUNS,
+    SUPER_MARIO_BROS,
+    LMGame,
+)
 from tars_jax.tasks.sampling import sample_task
 
 HARNESSES = ("none", "text", "gamingagent")  # of LMGame-Bench
@@ -43,6 +53,29 @@ def unplayed_names(suite: str) -> tuple[str, ...]:
     return tuple(ROM_GAMES) if suite == "lmgame" else ()
 
 
+def with_mario(
+    tasks: Mapping[str, Sequence[Task]], rom: str, episodes: int, seed: int, max_steps: int
+) -> Mapping[str, Sequence[Task]]:
+    """The tasks and LMGame-Bench's runs of Super Mario Bros. from a user's ROM; without one as they are.
+
+    Raises `InputError` for a file that is none of it, and where the emulator is not installed.
+    """
+    if not rom:
+        return tasks
+    check_rom(MARIO, rom)
+    runs = [
+        Task(
+            f"super_mario_bros-benchmark-{run}",
+            SUPER_MARIO_BROS,
+            MARIO_SEED + run,
+            {"rom": rom},
+            max_steps or MARIO_STEPS,
+        )
+        for run in range(seed, seed + (episodes or RUNS))
+    ]
+    return {**tasks, SUPER_MARIO_BROS: runs}
+
+
 def with_harness(tasks: Mapping[str, Sequence[Task]], suite: str, harness: str) -> Mapping[str, Sequence[Task]]:
     """Tasks of LMGame-Bench with text beside their screenshots, where `harness`, one of `HARNESSES`, says so.
 
@@ -60,6 +93,8 @@ def with_harness(tasks: Mapping[str, Sequence[Task]], suite: str, harness: str) 
         )
     return {
         name: [dataclasses.replace(task, options={**task.options, HARNESS: True}) for task in some]
+        if name != SUPER_MARIO_BROS  # of which the benchmark has no text either
+        else some
         for name, some in tasks.items()
     }
 

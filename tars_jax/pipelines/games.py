@@ -149,9 +149,9 @@ def kinds_of(game: str, levels: Sequence[int]) -> list[dict[str, Any]]:
 def several_levels(config: Any) -> dict[str, bool]:
     """The options of games whose solved level is followed by the next one, as `config.task` says; none where it says
     nothing of it."""
-    if not config.get("task", {}).get(NEXT_LEVELS, False):
+    if NEXT_LEVELS not in config.get("task", {}) or not config.task.next_levels:
         return {}
-    return {NEXT_LEVELS: True, LEVEL_REWARDS: config.task[LEVEL_REWARDS]}
+    return {NEXT_LEVELS: True, LEVEL_REWARDS: config.task.level_rewards}
 
 
 def draw(config: Any, game: str, split: str, stream: int, index: int, options: dict[str, Any]) -> Task:

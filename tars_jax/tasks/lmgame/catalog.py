@@ -36,10 +36,13 @@ from tars_jax.environment import Task
 from tars_jax.tasks.games.catalog import GAMES_FOLDER, ReferencePlayer
 from tars_jax.tasks.lmgame.harness import Harness
 
+SUPER_MARIO_BROS = "lmgame/super_mario_bros"
 ROM_GAMES = {
-    "lmgame/super_mario_bros": "import it into stable-retro with `python -m retro.import FOLDER`",
-    "lmgame/ace_attorney": "put it into gamingagent/envs/retro_02_ace_attorney/AceAttorney-GbAdvance of LMGame-Bench",
+    SUPER_MARIO_BROS: "name its file, with --config.super_mario_bros_rom of `evaluate` or as option `rom` of its tasks",
+    "lmgame/ace_attorney": "put it into gamingagent/envs/retro_02_ace_attorney/AceAttorney-GbAdvance of LMGame-Bench "
+    "and play with its own runner against the policy server, as its score is what a model reads off the dialogue",
 }
+MARIO_SEED, MARIO_STEPS, MARIO_PATIENCE = 42, 3000, 100  # as gamingagent/configs/retro_01_super_mario_bros has it
 HARNESS = "harness"  # an option of every game: its board and the last moves as text (harness.py)
 RUNS = 3  # of each game, as the benchmark has it
 _DEALS = 4096  # far more than an episode of Candy Crush or Tetris uses
@@ -218,10 +221,7 @@ GAMES = {
 def load_lmgame(name: str) -> LMGame:
     """The game called `name`. Raises `InputError` for an unknown one, and for those whose ROM nobody may ship."""
     if name in ROM_GAMES:
-        raise InputError(
-            f"{name} needs a ROM that you own and that nobody may ship: {ROM_GAMES[name]}; tars_jax has no emulator, "
-            "so play it with LMGame-Bench's own runner against the policy server"
-        )
+        raise InputError(f"{name} needs a ROM that you own and that nobody may ship: {ROM_GAMES[name]}")
     if name not in GAMES:
         raise InputError(f"a game of LMGame-Bench must be one of {', '.join([*GAMES, *ROM_GAMES])}; got {name!r}")
     return GAMES[name]
