@@ -10,6 +10,11 @@ The curves of the report's figure 7, a game, Browsing and a website, from finish
 
   ./launch/local.sh compare --config.runs=GAME_0,GAME_1,BROWSING_0,BROWSING_1,WEBSITE_0,WEBSITE_1
       --config.names=game,browsing,website --config.output=figure7.svg
+
+The report's figure 13, one agent that trains on all fifteen games, from finished runs of configs/games15.py:
+
+  ./launch/local.sh compare --config.runs=SEED_0,SEED_1 --config.sections='Each game while PPO trains,'
+      --config.output=figure13.svg
 """
 
 from ml_collections import ConfigDict
@@ -22,7 +27,8 @@ def get_config() -> ConfigDict:
             "names": (),  # of the settings, in the order in which they come; empty: the fields that set them apart
             "output": "",  # "" for comparison.svg in the run directory
             "title": "",
-            "sections": ("Improvement by PPO",),  # of the report's curves
+            # Of the report's curves; "Each game while PPO trains" has two of each game, with scripted players' lines.
+            "sections": ("Improvement by PPO",),
             "seed": 0,
             "run": "",
         }

@@ -31,27 +31,39 @@ def get_config() -> ConfigDict:
             # Some of the suite's tasks, as `python -m tars_jax.envs` lists them, and folders of games; (): all.
             "names": (),
             # What plays: a folder of exported weights, the address of our server or of an OpenAI-compatible endpoint,
-            # "reference" (scripted players of our games), or "random".
+            # "reference" (scripted players of our games), "person" (the same at a person's pace, with errors), or
+            # "random".
             "checkpoint": "reference",
             "model": "",  # the model's name at an endpoint that is not ours
             "api_key_file": "",  # a file that holds the key alone
             "answer_seconds": 120.0,  # that such a policy may take for one answer
             "patience": 3600.0,  # seconds that a policy behind an address may be away; then the run ends, to be resumed
             "guide": True,  # a policy behind an address is told how to act; one of our server may know already
-            "levels": (1, 2, 3),  # of games that have levels; they take turns
+            "next_levels": True,  # in games15 the next level follows a solved one; False: an episode is one level
+            "levels": (1,),  # of games that have levels, where an episode begins; they take turns
+            # Of LMGame-Bench, text beside the screenshots: none; text, the board and the last ten moves as we write
+            # them down; gamingagent, the benchmark's own modules, which need its package.
+            "harness": "none",
             "sokoban_levels": "",  # LMGame-Bench's levels.txt, to play its levels of Sokoban instead of ours
-            "episodes": 6,  # of each game or task
-            "max_steps": 100,  # step budget of an episode
+            # A file of Super Mario Bros. that you own (.nes), to play it, too; takes the extra `retro`.
+            "super_mario_bros_rom": "",
+            "episodes": 0,  # of each game or task; 0: LMGame-Bench's 3 runs, else 6
+            "max_steps": 0,  # step budget of an episode; 0: a hundred in games15, else each game's or task's own
             "screen": 0,  # pixels on a side of a game; 0: as the checkpoint's run says, else 320
             "seed": 0,
             "run": "",
             "mesh": {"data": 1, "fsdp": 1, "expert": 1, "tensor": 1},
-            "browser": {"browsers": 2, "pages": 4},
+            "browser": {
+                "browsers": 2,
+                "pages": 4,
+                "use_angle": "swiftshader",  # what draws WebGL, by software; with a GPU gl, gl-egl or vulkan
+            },
             "sandbox": quickstart.get_config().sandbox,  # as of `train`
             "agent": {  # where no run of a checkpoint and no server of ours says it
                 "grammar": "text",
                 "coordinates": "grid",  # 0..1000; or pixels of the image as Qwen2.5-VL resizes it: UI-TARS-1.5, for one
                 "show_budget": True,
+                "max_observation_tokens": 2048,  # of an observation's text; 0: it is not shown
                 "min_steps": 1,
                 "max_steps": 4,
                 "max_summaries": 8,

@@ -43,6 +43,10 @@ def get_config() -> ml_collections.ConfigDict:
     config.task = ml_collections.ConfigDict(
         {
             "max_steps": 12,  # of an episode, where its level does not say less
+            # In our games a solved level is followed by the next one, until max_steps; False: an episode is one level.
+            "next_levels": False,
+            "level_rewards": False,  # then each solved level is worth 1; False: the first alone
+            "scale_episodes": 0,  # of each game, by scripted players, for the lines in its curve (figure 13); 0: none
             "evaluation_episodes": 800,  # of all games together, on levels that training never sees
         }
     )

@@ -108,6 +108,7 @@ def get_config() -> ml_collections.ConfigDict:
             "idle_browser_seconds": 30.0,  # after which pages and further browsers end that nobody asks for
             "pages": 8,  # that play at the same time, in all browsers
             "size": 96,  # pixels on a side of the screenshots
+            "use_angle": "swiftshader",  # what draws WebGL, by software; with a GPU gl, gl-egl or vulkan
         }
     )
     # Where environments have their sandboxes, when it is not this machine.

@@ -30,6 +30,7 @@ def get_config() -> ConfigDict:
                 "reserve_megabytes": 512,  # no further browser starts with less memory free
                 "browser_megabytes": 4096,  # a browser that grew beyond is replaced when its last page closes
                 "call_seconds": 20.0,
+                "use_angle": "swiftshader",  # what draws WebGL, by software; with a GPU gl, gl-egl or vulkan
             },
             "sessions": {
                 "max_sessions": 64,

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from tars_jax import InputError
 from tars_jax.evaluation import DEFAULT_CURVES
 from tars_jax.evaluation.comparison import Run, draw_comparison, settings_of
-from tars_jax.evaluation.curves import Series, points_of
+from tars_jax.evaluation.curves import Curve, Series, points_of
 from tars_jax.evaluation.figures import save_figure
+from tars_jax.evaluation.game_curves import SECTION, game_curves
 from tars_jax.evaluation.scores import RETURN, Score
 from tars_jax.files import write_atomic
 from tars_jax.json_fields import read_object
 from tars_jax.pipelines.config import flatten
 from tars_jax.pipelines.trends.of_runs import MEASURES, judge_runs, table
 from tars_jax.rules import Rule, each, one_of
+from tars_jax.tasks.games.catalog import game_names, load_game
 from tars_jax.training.metrics import read_metrics
 from tars_jax.training.progress import QUIET, Progress, working
 
@@ -26,7 +29,7 @@ NEEDED = {
     "episodes": Rule(lambda value: type(value) is int and 0 < value < 2**53, "a whole number of 1 or more"),
     "seed": Rule(lambda value: type(value) is int and value >= 0, "a whole number of 0 or more"),
 }
-SECTIONS = tuple(dict.fromkeys(curve.section for curve in DEFAULT_CURVES))
+SECTIONS = (*dict.fromkeys(curve.section for curve in DEFAULT_CURVES), SECTION)
 RULES = {
     "sections": each(one_of(*SECTIONS)),
     "runs": Rule(
@@ -57,7 +60,7 @@ def read_run(path: Path) -> Run:
 def run(config: Any, run_directory: Any) -> None:
     read = Progress("read", len(config.runs), "runs", quiet=QUIET).each(config.runs)
     runs = [read_run(Path(path)) for path in read]
-    curves = [curve for curve in DEFAULT_CURVES if curve.section in config.sections]
+    curves = [curve for curve in (*games_of(runs), *DEFAULT_CURVES) if curve.section in config.sections]
     path = Path(config.output) if config.output else run_directory.path / "comparison.svg"
     settings = settings_of(runs, config.names)
     with working("draw"):
@@ -74,6 +77,14 @@ def run(config: Any, run_directory: Any) -> None:
         write_atomic(path.with_suffix(".md"), f"{said}\n".encode())
         print(said)
     print(path)
+
+
+def games_of(runs: Sequence[Run]) -> list[Curve]:
+    """A curve for each game that one of the runs was trained on, together with others."""
+    found = {name for run in runs for row in run.metrics if row.stage == "ppo" for name in row.values}
+    names = sorted(name.removesuffix("_success") for name in found if name.endswith("_success"))
+    titles = {name: load_game(name).title for name in game_names()}
+    return game_curves([(name, titles.get(name, name)) for name in names if name != "true"])
 
 
 def learned(run: Run) -> dict[str, Any]:

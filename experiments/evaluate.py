@@ -1,7 +1,8 @@
 """A benchmark suite, played by any policy; then tables, the curve of score against step budget, and result.json.
 
-1. played: every task of the suite, by the contestant;
-2. reference: the same levels by the reference players of the games, whose score is 100 (games15 alone);
+1. reference, person: the levels by the best scripted player of each game and by one of a person's pace and errors,
+   whose scores are 100 each (games15 alone); where one of them scores nothing, easier levels take their place;
+2. played: every task of the suite, by the contestant;
 3. report.md, budget.svg and result.json; of a run whose episodes were all lost to the infrastructure result.json alone,
    and it exits 1.
 
@@ -17,34 +18,37 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tars_jax import InputError
 from tars_jax.agent.grammar import FORMS
 from tars_jax.environment import Task
-from tars_jax.evaluation.budgets import draw_budgets, step_budgets
+from tars_jax.evaluation.budgets import SUCCESS, UNITS, draw_budgets, measured, step_budgets
 from tars_jax.evaluation.figures import save_figure
 from tars_jax.evaluation.lmgame import reported_score
 from tars_jax.evaluation.scoring import estimate_mean, normalize, score_within, solved_within
-from tars_jax.evaluation.statistics import Estimate, wilson_interval
-from tars_jax.evaluation.suites import suite_names, suite_tasks, unplayed_names
+from tars_jax.evaluation.statistics import Estimate, deviation
+from tars_jax.evaluation.suites import HARNESSES, suite_names, suite_tasks, unplayed_names, with_harness, with_mario
 from tars_jax.evaluation.tables import budget_table, games_table, lmgame_table, success_table
 from tars_jax.files import write_atomic
-from tars_jax.pipelines.contestants import Contestant, open_contestant, scripted
+from tars_jax.pipelines.contestants import SCRIPTED, Contestant, open_contestant, scripted
 from tars_jax.pipelines.sections import sandbox_of
-from tars_jax.rollout.episode_runner import Rollouts
+from tars_jax.pipelines.suite_play import Episodes, Tasks, in_common, play_suite, with_scale
 from tars_jax.rules import at_least, each, more_than, one_of
 from tars_jax.sandbox.browser import BrowserConfig
+from tars_jax.sandbox.browser.angle import ANGLE
+from tars_jax.tasks.games.catalog import Game
 from tars_jax.tasks.library import SUITES, load_playable
 from tars_jax.tasks.lmgame.catalog import sokoban_levels
-from tars_jax.training.progress import Progress
 from tars_jax.training.run_directory import RunDirectory, write_json
 from tars_jax.trajectory import Trajectory
-from tars_jax.trajectory.folders import mark_evaluation
 
 RULES = {
     "suite": one_of(*SUITES),
     "levels": each(at_least(1)),
-    "episodes": at_least(1),
-    "max_steps": at_least(1),
+    "harness": one_of(*HARNESSES),
+    "episodes": at_least(0),
+    "max_steps": at_least(0),
     "answer_seconds": more_than(0),
     "patience": more_than(0),
     "seed": at_least(0),
@@ -53,10 +57,12 @@ RULES = {
     "agent.coordinates": one_of("grid", "pixels"),
     "browser.browsers": at_least(1),
     "browser.pages": at_least(1),
+    "browser.use_angle": one_of(*ANGLE),
 }
 NOTE = {
     "games15": "Columns marked (paper) are carried over from the UI-TARS-2 report, table 2, normalized to its human "
-    "player on its own games; ours are normalized to the reference player of our games, on the same levels.",
+    "player on its own games; ours are normalized to the best scripted player of each game, and to one of a person's "
+    "pace and errors (docs/games.md), on the same levels.",
     "lmgame": "The column marked (paper) is carried over from the UI-TARS-2 report, table 3. Scores are what "
     "LMGame-Bench reports of each episode: of 2048 it is 10 log2 of the merged tiles, and nothing counts after so many "
     "steps without a change that it would have ended. It plays three runs of at most 1,000 steps of 2048, 50 moves of "
@@ -65,94 +71,87 @@ NOTE = {
     "Where a page measures how near an answer is, near enough is success.",
 }
 
+HARNESS_NOTES = {
+    "none": " Played from screenshots alone, without the benchmark's harness.",
+    "text": " Played with the board and the last ten moves as text beside the screenshots, as we write them down: no "
+    "model reflects on them, as one does in the benchmark's own harness.",
+}
 SOKOBAN = "lmgame/sokoban"
-
-Episodes = Mapping[str, Sequence[Trajectory]]  # name -> its episodes, in the order of its tasks
+SCALES = ("reference", "person")  # scripted players whose score is 100
 
 
 def run(config: Any, run_directory: RunDirectory) -> int:
     names = suite_names(config.suite, config.names)
     check_references(config.suite, config.checkpoint, names)
-    tasks = {name: suite_tasks(name, config.episodes, config.levels, config.seed, config.max_steps) for name in names}
+    tasks: Tasks = {
+        name: suite_tasks(
+            name, config.episodes, config.levels, config.seed, config.max_steps, next_levels=config.next_levels
+        )
+        for name in names
+    }
     if config.sokoban_levels:
         if SOKOBAN not in tasks:
             raise InputError(
                 f"config.sokoban_levels must be empty where {SOKOBAN} is not played; got {config.sokoban_levels!r}"
             )
         levels = {"levels": sokoban_levels(Path(config.sokoban_levels))}
-        tasks[SOKOBAN] = [dataclasses.replace(task, options=levels) for task in tasks[SOKOBAN]]
+        tasks = {**tasks, SOKOBAN: [dataclasses.replace(task, options=levels) for task in tasks[SOKOBAN]]}
+
+    if config.super_mario_bros_rom and config.suite != "lmgame":
+        raise InputError(
+            f"config.super_mario_bros_rom must be empty where lmgame is not played; got {config.super_mario_bros_rom!r}"
+        )
+    tasks = with_mario(tasks, config.super_mario_bros_rom, config.episodes, config.seed, config.max_steps)
+    tasks = with_harness(tasks, config.suite, config.harness)
+
+    def scale(side: str, stage: str, some: Tasks) -> Episodes:
+        return play(config, run_directory, stage, scripted(side, config), some)
+
     with open_contestant(config) as contestant:
+        unread = config.checkpoint not in SCRIPTED and not contestant.writer.max_observation_tokens
+        if config.harness != "none" and unread:
+            raise InputError(
+                "config.harness must be none for a policy that is shown no text, as its agent.max_observation_tokens "
+                f"is 0; got {config.harness!r}"
+            )
+        if config.suite != "games15":
+            return finish(config, run_directory, tasks, play(config, run_directory, "played", contestant, tasks), {})
+        tasks, scales = with_scale(tasks, SCALES, scale)
         played = play(config, run_directory, "played", contestant, tasks)
-    references: Episodes = {}
-    if config.suite == "games15":
-        # Where an episode was lost to the infrastructure, its level is lost to both sides.
-        references = play(config, run_directory, "reference", scripted("reference", config), tasks)
-        played, references = common(played, references)
-    return finish(config, run_directory, played, references)
+    # Where an episode was lost to the infrastructure, its level is lost to all sides.
+    played, *sides = in_common([played, *scales.values()])
+    return finish(config, run_directory, tasks, played, dict(zip(SCALES, sides, strict=True)))
+
+
+def play(config: Any, run_directory: RunDirectory, stage: str, contestant: Contestant, tasks: Tasks) -> Episodes:
+    browser = BrowserConfig(browsers=config.browser.browsers, use_angle=config.browser.use_angle)
+    return play_suite(
+        run_directory.path / "trajectories", stage, contestant, tasks, browser, pages=config.browser.pages,
+        sandbox=sandbox_of(config),
+    )  # fmt: skip
 
 
 def check_references(suite: str, checkpoint: str, names: Sequence[str]) -> None:
     """Raises `InputError`, before any browser starts, where reference players are to play what has none."""
-    if checkpoint == "reference" or suite == "games15":
+    shown = checkpoint in SCRIPTED and checkpoint != "random"
+    if shown or suite == "games15":
         for name in names:
             try:
                 _ = load_playable(name).reference
             except InputError as error:
-                if checkpoint == "reference":
-                    raise InputError(f"config.checkpoint must not be reference, as {error}") from None
+                if shown:
+                    raise InputError(f"config.checkpoint must not be {checkpoint}, as {error}") from None
                 raise InputError(f"config.names must be of games with reference players, the scale: {error}") from None
 
 
-def play(
-    config: Any, run_directory: RunDirectory, stage: str, contestant: Contestant, tasks: Mapping[str, Sequence[Task]]
-) -> dict[str, list[Trajectory]]:
-    """All episodes of the suite, page size by page size."""
-    sizes: dict[tuple[int, int], list[Task]] = {}
-    for name, some in tasks.items():
-        size = load_playable(name).page_size or (contestant.screen, contestant.screen)
-        sizes.setdefault(size, []).extend(some)
-    progress = Progress(stage, sum(map(len, sizes.values())), "episodes", compiles=contestant.compiles)
-    played: dict[str, list[Trajectory]] = {name: [] for name in tasks}
-    earlier = 0
-    for (width, height), some in sizes.items():
-        pages = min(config.browser.pages, len(some))
-        browsers = min(config.browser.browsers, pages)
-        browser = BrowserConfig(
-            browsers=browsers, pages_per_browser=-(-2 * pages // browsers), width=width, height=height
-        )
-        folder = run_directory.path / "trajectories" / f"{stage}-{width}x{height}"
-        mark_evaluation(folder)
-
-        def on_finish(done: int, trajectory: Trajectory, before: int = earlier) -> None:
-            if not trajectory.outcome.carries_reward:
-                reason = trajectory.cannot_say or trajectory.metadata["infrastructure_failures"][-1]
-                print(f"{stage}: episode {trajectory.id} is lost: {reason:.500}", flush=True)
-            progress.update(before + done)
-
-        with Rollouts(
-            browser, contestant.writer, contestant.agent, workers=pages, sandbox=sandbox_of(config)
-        ) as rollouts:
-            for trajectory in rollouts.play(some, contestant.player, folder, on_finish):
-                played[trajectory.task["environment"]].append(trajectory)
-        earlier += len(some)
-    return played
-
-
-def common(played: Episodes, references: Episodes) -> tuple[dict[str, list[Trajectory]], dict[str, list[Trajectory]]]:
-    """The episodes of both sides on the levels that both have, in one order."""
-    sides: tuple[dict[str, list[Trajectory]], dict[str, list[Trajectory]]] = ({}, {})
-    for name in played:
-        by_id = [{trajectory.task["id"]: trajectory for trajectory in side[name]} for side in (played, references)]
-        both = [each for each in by_id[0] if each in by_id[1]]
-        for kept, found in zip(sides, by_id, strict=True):
-            kept[name] = [found[each] for each in both]
-    return sides
-
-
-def finish(config: Any, run_directory: RunDirectory, played: Episodes, references: Episodes) -> int:
-    wanted = config.episodes * len(played)
+def finish(
+    config: Any, run_directory: RunDirectory, tasks: Tasks, played: Episodes, scales: Mapping[str, Episodes]
+) -> int:
+    """`scales`: the episodes of those whose score is 100, on the same levels."""
+    wanted = sum(map(len, tasks.values()))
     lost = wanted - sum(map(len, played.values()))
-    result: dict[str, Any] = {"suite": config.suite, "checkpoint": config.checkpoint, "seed": config.seed}
+    harness = {"harness": config.harness} if config.suite == "lmgame" else {}
+    result: dict[str, Any] = {**harness, "suite": config.suite, "checkpoint": config.checkpoint, "seed": config.seed}
     missing = [name for name, episodes in played.items() if not episodes]
     played = {name: episodes for name, episodes in played.items() if episodes}
     if not played:
@@ -165,7 +164,7 @@ def finish(config: Any, run_directory: RunDirectory, played: Episodes, reference
         for episode in episodes
         if "declined" in episode.metadata
     )
-    most = config.max_steps
+    most = max(task.max_steps for some in tasks.values() for task in some)
     raw = {name: estimate_mean(scores(episodes, most)) for name, episodes in played.items()}
     solved = {name: sum(solved_within(episode, most) for episode in episodes) for name, episodes in played.items()}
     result |= {
@@ -177,47 +176,69 @@ def finish(config: Any, run_directory: RunDirectory, played: Episodes, reference
     note = NOTE[config.suite]
     match config.suite:
         case "games15":
-            reference = {name: scores(references[name], most) for name in played}
-            scaled = {name: each for name, each in played.items() if sum(reference[name]) > 0}
-            if not scaled:
+            whole = {side: {name: scores(its[name], most) for name in played} for side, its in scales.items()}
+            normal = {side: normalized(played, its, most) for side, its in whole.items()}
+            by_reference, mean = normal["reference"]
+            if mean is None:
                 write_json(run_directory.path / "result.json", result)
                 raise InputError(
                     f"config.max_steps is {most}, in which no reference player scored: there is no scale; raw scores "
                     f"are in {run_directory.path / 'result.json'}."
                 )
-            if without := [name for name in played if name not in scaled]:
-                note += f" Without a scale, as the reference scored nothing, and in no mean: {', '.join(without)}."
-            curve = {
-                budget: normalize({name: scores(each, budget) for name, each in scaled.items()}, reference)[1]
-                for budget in step_budgets(most)
-            }
-            normal, mean = normalize({name: scores(each, most) for name, each in scaled.items()}, reference)
-            table = games_table(raw, {name: estimate_mean(each) for name, each in reference.items()}, normal, mean)
-            unit = "mean normalized score"
+            for side, (by_game, _) in normal.items():
+                if without := [name for name in played if name not in by_game]:
+                    note += f" Without a scale, as {side} scored nothing, and in no mean: {', '.join(without)}."
+            if eased := [name for name, some in tasks.items() if is_eased(some, config.levels)]:
+                note += (
+                    f" On easier levels, as a scripted player scored nothing on those asked for: {', '.join(eased)}."
+                )
+            means = {budget: normalized(played, whole["reference"], budget)[1] for budget in step_budgets(most)}
+            curve = {budget: each for budget, each in means.items() if each is not None}
+            table = games_table(
+                {name: (counts(name, config.next_levels), each) for name, each in raw.items()},
+                {side: {name: estimate_mean(each) for name, each in its.items()} for side, its in whole.items()},
+                normal,
+            )
+            unit = UNITS["games15"]
+            by_person, to_person = normal["person"]
             result |= {"mean_normalized_score": mean._asdict()}
-            result |= {"normalized": {name: each._asdict() for name, each in normal.items()}}
+            result |= {"normalized": {name: each._asdict() for name, each in by_reference.items()}}
+            result |= {"mean_normalized_to_person": to_person and to_person._asdict()}
+            result |= {"normalized_to_person": {name: each._asdict() for name, each in by_person.items()}}
+            result |= {
+                "scales": {
+                    side: {name: float(np.mean(each)) for name, each in its.items()} for side, its in whole.items()
+                }
+            }
         case "lmgame":
-            curve = {budget: _mean_reported(played, budget) for budget in step_budgets(most)}
-            unplayed = () if config.names else unplayed_names(config.suite)
+            curve = {budget: measured(config.suite, played, {}, budget) for budget in step_budgets(most)}
+            unplayed = () if config.names else [name for name in unplayed_names(config.suite) if name not in tasks]
             reported = {
                 name: estimate_mean([reported_score(episode, most) for episode in episodes])
                 for name, episodes in played.items()
             }
             if SOKOBAN in played:
                 note += f" The levels of Sokoban are {Path(config.sokoban_levels).name or 'ours'}."
-            table, unit = lmgame_table(reported, raw, unplayed), "mean score"
+            spread = {
+                name: deviation([reported_score(episode, most) for episode in episodes])
+                for name, episodes in played.items()
+            }
+            table, unit = lmgame_table(reported, spread, raw, unplayed), UNITS["lmgame"]
+            result |= {"deviations": spread}
             result |= {"reported": {name: each._asdict() for name, each in reported.items()}}
+            note += HARNESS_NOTES[config.harness]
             if unplayed:
                 note += f" Not played, as each needs a ROM that you own: {', '.join(unplayed)}."
         case _:
             rewards = {name: estimate_mean([each.reward for each in episodes]) for name, episodes in played.items()}
             table = success_table(rewards, {name: (solved[name], len(played[name])) for name in played})
-            curve = {budget: _success(played, budget) for budget in step_budgets(most)}
-            unit = "success, %"
+            curve = {budget: measured(config.suite, played, {}, budget) for budget in step_budgets(most)}
+            unit = SUCCESS
     result |= {"step_budgets": {str(budget): each._asdict() for budget, each in curve.items()}}
     write_json(run_directory.path / "result.json", result)
-    save_figure(draw_budgets(curve, unit, f"{config.suite}, {config.checkpoint}"), run_directory.path / "budget.svg")
-    steps = budget_table(curve, unit)
+    title = f"{config.suite}, {config.checkpoint}"
+    save_figure(draw_budgets({unit: curve}, unit, title), run_directory.path / "budget.svg")
+    steps = budget_table({unit: curve})
     if lost:
         whole = f", among them all of {', '.join(missing)}" if missing else ""
         note += f" {lost} of {wanted} episodes were lost to the infrastructure and count nowhere{whole}."
@@ -225,7 +246,7 @@ def finish(config: Any, run_directory: RunDirectory, played: Episodes, reference
         reasons = ", ".join(f"{count} with {reason}" for reason, count in declined.most_common())
         note += f" {declined.total()} of {wanted} episodes ended where the policy's endpoint took no more: {reasons}."
     page = (
-        f"# {config.suite}, played by {config.checkpoint}\n\n{config.episodes} episodes of each, at most {most} steps, "
+        f"# {config.suite}, played by {config.checkpoint}\n\n{episodes_and_steps(tasks)}, "
         f"seed {config.seed}; 95% intervals in brackets.\n\n{table}\n\n{note}\n\n"
         f"## Score against step budget\n\n{steps}\n\n![score against step budget](budget.svg)\n"
     )
@@ -236,15 +257,32 @@ def finish(config: Any, run_directory: RunDirectory, played: Episodes, reference
     return 0
 
 
+def episodes_and_steps(tasks: Tasks) -> str:
+    """In words: of each alike, or name by name."""
+    kinds = {name: (len(some), max(task.max_steps for task in some)) for name, some in tasks.items()}
+    if len(set(kinds.values())) == 1:
+        count, steps = next(iter(kinds.values()))
+        return f"{count} episodes of each, at most {steps} steps"
+    return "; ".join(f"{name}: {count} episodes of at most {steps} steps" for name, (count, steps) in kinds.items())
+
+
+def is_eased(tasks: Sequence[Task], levels: Sequence[int]) -> bool:
+    return any("level" in task.options and task.options["level"] not in levels for task in tasks)
+
+
+def counts(name: str, next_levels: bool) -> str:
+    """What the score of a game counts, in a word."""
+    game = load_playable(name)
+    return game.counts.unit if next_levels and isinstance(game, Game) else "points"
+
+
+def normalized(
+    played: Episodes, scale: Mapping[str, Sequence[float]], budget: int
+) -> tuple[dict[str, Estimate], Estimate | None]:
+    """Scores within a budget, with those of `scale` as 100, of the games where it scored at all; their mean, of any."""
+    ours = {name: scores(episodes, budget) for name, episodes in played.items() if sum(scale[name]) > 0}
+    return normalize(ours, scale) if ours else ({}, None)
+
+
 def scores(episodes: Sequence[Trajectory], budget: int) -> list[float]:
     return [score_within(episode, budget) for episode in episodes]
-
-
-def _mean_reported(played: Episodes, budget: int) -> Estimate:
-    return estimate_mean([reported_score(episode, budget) for episodes in played.values() for episode in episodes])
-
-
-def _success(played: Episodes, budget: int) -> Estimate:
-    solved = [solved_within(episode, budget) for episodes in played.values() for episode in episodes]
-    low, high = wilson_interval(sum(solved), len(solved))
-    return Estimate(100 * sum(solved) / len(solved), 100 * low, 100 * high)

@@ -6,11 +6,13 @@ PPO trains (`FrontierCurriculum`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tars_jax.evaluation import DEFAULT_CURVES, Curve, Series
+from tars_jax.evaluation import DEFAULT_CURVES
+from tars_jax.evaluation.game_curves import game_curves
 from tars_jax.pipelines.agent import Evaluated, finish, train_agent
+from tars_jax.pipelines.game_scales import played_scales
 from tars_jax.pipelines.games import TRAINED_ON, Games, can_be_trained_on
 from tars_jax.pipelines.mixture import Mixture
 from tars_jax.pipelines.rules import JOB_RULES, MIXTURE_RULES, PPO_EXTENSIONS, check
@@ -28,6 +30,7 @@ RULES = (
         "games": Rule(lambda names: names and can_be_trained_on(names), TRAINED_ON),
         "levels": each(at_least(1)),
         "task.max_steps": at_least(1),
+        "task.scale_episodes": at_least(0),
     }
 )
 
@@ -36,15 +39,20 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     check(config)
     with RunContext(config, run_directory) as context:
         games = Games(context.config)
+        scales = played_scales(context, games, config.task.scale_episodes) if config.task.scale_episodes else {}
         evaluated = train_agent(context, games)
         if run_directory.is_main_process:
-            finish_games(context, games.names, evaluated, games.mixture)
+            finish_games(context, games.names, evaluated, games.mixture, scales)
 
 
 def finish_games(
-    context: RunContext, names: Sequence[str], evaluated: Evaluated, mixture: Mixture | None = None
+    context: RunContext,
+    names: Sequence[str],
+    evaluated: Evaluated,
+    mixture: Mixture | None = None,
+    scales: Mapping[str, float] = {},
 ) -> None:
-    """With a score and a curve for each game."""
+    """With a score and a curve for each game; `scales`: what scripted players score, for a line in each curve."""
     finish(
         context,
         evaluated,
@@ -52,20 +60,10 @@ def finish_games(
         title="Several games, one agent",
         subtitle="A nano agent, trained from scratch on all of them together, in a real Chromium",
         parts={name: load_playable(name).title for name in names},
-        curves=[*game_curves(names), *DEFAULT_CURVES],
+        curves=[
+            *game_curves([(load_playable(name).name, load_playable(name).title) for name in names]),
+            *DEFAULT_CURVES,
+        ],
         mixture=mixture,
+        more=scales,
     )
-
-
-def game_curves(games: Sequence[str]) -> list[Curve]:
-    """Success in each game over training, as in figure 13 of the UI-TARS-2 report."""
-    return [
-        Curve(
-            "Each game while PPO trains",
-            load_playable(game).title,
-            (Series("ppo", f"{load_playable(game).name}_success"),),
-            "solved, of the game's episodes in a batch",
-            percent=True,
-        )
-        for game in games
-    ]

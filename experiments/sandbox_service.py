@@ -84,6 +84,7 @@ def _browser(config: Any) -> BrowserConfig:
         reserve_mb=config.browser.reserve_megabytes,
         browser_memory_mb=config.browser.browser_megabytes,
         call_timeout_s=config.browser.call_seconds,
+        use_angle=config.browser.use_angle,
     )
 
 

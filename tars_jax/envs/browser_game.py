@@ -2,6 +2,10 @@
 
 One step is one round trip to the page per action: the input events go in, virtual time passes until the game has
 settled, and the screenshot comes back with the game's state and its verifier's verdict.
+
+Where a task asks for it, the next level begins in the same page once one is solved (`tasks/games/succession.py`); the
+verdict is then on the whole episode. What a policy wanted to do after that in the same turn it meant for the old level,
+and is not done.
 """
 
 from __future__ import annotations
@@ -14,13 +18,16 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.agent.actions import Action, CallUser, Finished
+from tars_jax.agent.grammar_text import format_call
 from tars_jax.environment import ActionSpace, Observation, Task, Transition
 from tars_jax.envs.gui import PAGE_ACTIONS, Position, acts_on_page, held_after, mouse_after, to_events
 from tars_jax.sandbox import browser
 from tars_jax.sandbox.browser import ActsOnPage, InputEvent, OpensPages, PageError, Site
+from tars_jax.tasks.games.succession import Succession
 from tars_jax.tasks.library import Playable, load_playable
+from tars_jax.tasks.lmgame.harness import Harness
 
-_REFUSED = re.compile(r"RangeError: option \w+ takes ")  # a game's words for a value that no level has
+_REFUSED = re.compile(r": RangeError: option \w+ takes ")  # a game's words for a value that no level has
 _STACK = "\n    at "
 _READ = "({state: game.state(), verdict: window.verify(), begun: game.begun?.() ?? null})"
 
@@ -34,8 +41,11 @@ class BrowserGameSettings:
 class _Episode:
     """Where the running episode stands."""
 
+    task: Task  # the level that is played
     observation: Observation
-    begun: Any  # how the page names the episode
+    begun: Any  # how the page names the level
+    succession: Succession | None
+    harness: Harness | None
     terminated: bool = False
     mouse: Position | None = None
     held: dict[str, InputEvent] = dataclasses.field(default_factory=dict)
@@ -95,23 +105,31 @@ class BrowserGame:
             )
             self._game = game
         try:
-            async with self._whole_or_closed():
-                shown = await self._page.start(game.start_expression(task), seed=task.seed, read=_READ)
-                observation = _observed(shown)
+            self._episode = await self._begun(game, self._page, task, game.succession(task))
         except PageError as error:
-            about = f"task {task.id}: {game.name} cannot start with {task.options}"
-            if _REFUSED.match(str(error)):  # whoever asked for it needs no stack of ours
-                raise InputError(f"{about}: {str(error).partition(_STACK)[0]}") from None
-            raise PageError(f"{about}: {error}") from None
-        self._episode = _Episode(observation, shown.data.get("begun"))
-        return observation
+            if _REFUSED.search(str(error)):  # whoever asked for it needs no stack of ours
+                raise InputError(str(error).partition(_STACK)[0]) from None
+            raise
+        return self._episode.observation
+
+    async def _begun(self, game: Playable, page: ActsOnPage, task: Task, succession: Succession | None) -> _Episode:
+        """Raises `PageError` where the game cannot start, or what it shows is no verdict."""
+        try:
+            async with self._whole_or_closed():
+                shown = await page.start(game.start_expression(task), seed=task.seed, read=_READ)
+                harness = game.harness(task)
+                observation = _observed(shown, succession, harness)
+        except PageError as error:
+            raise PageError(f"task {task.id}: {game.name} cannot start with {task.options}: {error}") from None
+        return _Episode(task, observation, shown.data.get("begun"), succession, harness)
 
     async def step(self, actions: Sequence[Action]) -> Transition:
         """Carries out the actions of one turn in order, and stops where the episode ends.
 
         Raises:
           InputError: there is no episode.
-          PageError: the game's page raised, its verdict is none, or it began an episode that nobody asked for.
+          PageError: the game's page raised, its verdict is none, it began an episode that nobody asked for, or the
+            next level did not begin.
           SandboxFailure: the browser failed; the episode is lost, reset again.
         """
         episode = self._episode
@@ -136,12 +154,24 @@ class BrowserGame:
                 shown = await self._page.act(events, advance_ms=max(settle_ms, own_ms), read=_READ)
                 if (begun := shown.data.get("begun")) != episode.begun:
                     raise PageError(f"{self._game.name} began an episode that nobody asked for: {begun}")
-                before, episode.observation = episode.observation.info["verdict"], _observed(shown)
+                before = episode.observation.info
+                if episode.harness is not None:
+                    episode.harness.remember(format_call(action), before, shown.data)
+                episode.observation = _observed(shown, episode.succession, episode.harness)
             episode.mouse = mouse_after(events, episode.mouse)
             episode.held = held_after(events, episode.held)
-            verdict = episode.observation.info["verdict"]
-            reward += self._game.reward(before, verdict)
-            episode.terminated = bool(verdict["done"])
+            level, goes_on = shown.data["verdict"], False
+            if succession := episode.succession:
+                if goes_on := succession.is_solved(level):
+                    following = succession.next_task(episode.task)
+                    episode = await self._begun(self._game, self._page, following, succession.after(level))
+                    self._episode = episode
+                reward += succession.reward(before["verdict"], episode.observation.info["verdict"])
+            else:
+                reward += self._game.reward(before["verdict"], level)
+            if goes_on:
+                break
+            episode.terminated = bool(level["done"])
         success = bool(episode.observation.info["verdict"]["success"])
         info = {"executed": executed, "ignored": tuple(ignored)}
         return Transition(episode.observation, reward, episode.terminated, success=success, info=info)
@@ -162,10 +192,13 @@ class BrowserGame:
             raise
 
 
-def _observed(shown: browser.Observation) -> Observation:
+def _observed(shown: browser.Observation, succession: Succession | None, harness: Harness | None) -> Observation:
     """Raises `PageError` for what is no verdict: a page may be of anybody's making (data/game_synthesis)."""
     verdict = shown.data.get("verdict")
     if not isinstance(verdict, dict) or not all(type(verdict.get(field)) is bool for field in ("done", "success")):
         raise PageError(f"verify() must give a verdict; got {str(verdict)[:200]}")
     info = {name: shown.data[name] for name in ("state", "verdict")}
-    return Observation.decoded(shown.png, shown.pixels, info=info)
+    if succession is not None:
+        info["verdict"] = succession.verdict(info)
+    text = "" if harness is None else harness.text(info)
+    return Observation.decoded(shown.png, shown.pixels, text, info)

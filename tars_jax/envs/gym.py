@@ -105,7 +105,7 @@ class GameEnv(gymnasium.Env[np.ndarray, Mapping[str, Any]]):
         self._level_seed = drawn if self._given_seed is None else self._given_seed
         merged = {**self._options, **(options or {})}
         self._game.check_options(merged)
-        self._budget = self._max_steps or self._game.steps_of_level(merged.get("level", 1))
+        self._budget = self._max_steps or self._game.steps_for(merged)
         task = Task(f"{self._game.name}-gym-{self._level_seed}", self._name, self._level_seed, merged, self._budget)
         if self._browser_game is None:
             self._browser_game = BrowserGame(background().acquire(*self._browsers))

@@ -47,6 +47,7 @@ _CLASSES = {
     "openenv": "tars_jax.envs.openenv_client:OpenEnvEnvironment",
     "phone": "tars_jax.envs.phone:PhoneEnvironment",
     "website_app": "tars_jax.envs.website_app:WebsiteAppEnvironment",
+    "lmgame/super_mario_bros": "tars_jax.envs.retro_game:SuperMarioBros",
 }
 _MOST_NAMES = 12  # that an error lists
 
@@ -112,7 +113,7 @@ def installed_environments() -> tuple[str, ...]:
 def _spec(name: str, options: Mapping[str, Any]) -> EnvironmentSpec:
     if name in _registered:
         return _registered[name]
-    if _is_playable(name):
+    if is_playable(name):
         return _playable_spec(name)
     if name in _CLASSES:
         return dataclasses.replace(spec_of(name, _PLUGINS.load(_CLASSES[name]), options), on_callers_loop=True)
@@ -132,8 +133,11 @@ def _spec(name: str, options: Mapping[str, Any]) -> EnvironmentSpec:
 # ---- ours
 
 
-def _is_playable(name: str) -> bool:
+def is_playable(name: str) -> bool:
+    """Whether it is a page: a game of ours or of a folder, or a task of a benchmark (`tasks/library.py`)."""
     collection, slash, _ = name.partition("/")
+    if name in _CLASSES:
+        return False
     return name in game_names() or (bool(slash) and collection in COLLECTIONS) or Path(name, "game.json").is_file()
 
 
@@ -146,9 +150,6 @@ def _playable_spec(name: str) -> EnvironmentSpec:
 
         return cast(Environment, BrowserGame(resources.pages(playable.name)))
 
-    def max_steps(options: Mapping[str, Any]) -> int:
-        return playable.steps_of_level(options.get("level", 1))
-
     try:
         reference = playable.reference
     except InputError:  # nobody wrote one
@@ -158,7 +159,7 @@ def _playable_spec(name: str) -> EnvironmentSpec:
         make=make,
         needs_browser=True,
         check_options=playable.check_options,
-        default_max_steps=max_steps,
+        default_max_steps=playable.steps_for,
         reference=reference,
         time_limit=math.inf,  # the browser bounds each of its calls, and a place in a shared one may be waited for
         on_callers_loop=True,

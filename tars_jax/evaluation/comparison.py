@@ -18,7 +18,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from tars_jax import InputError
-from tars_jax.evaluation.curves import Curve, points_of, smooth, spread
+from tars_jax.evaluation.curves import DASHES, Curve, points_of, smooth, spread
 from tars_jax.evaluation.scores import RETURN, Score
 from tars_jax.training.metrics import MetricsRow
 
@@ -119,6 +119,19 @@ def _draw_curve(axes: Axes, curve: Curve, settings: Mapping[str, Sequence[Run]])
             dashed += [label] if number and label not in dashed else []
             axes.plot(x, y, color=color, linewidth=0.6, alpha=0.3, linestyle=style)
             axes.plot(x, smooth(y, 2 * (len(y) // 20) + 1), color=color, linewidth=1.4, linestyle=style)
+    for number, (name, label) in enumerate(curve.bounds):
+        found = [run.result[name] for _, group in settings.items() for run in group if run.result.get(name) is not None]
+        if found:
+            axes.axhline(float(np.mean(found)), color="0.3", linewidth=0.9, linestyle=(0, DASHES[number % len(DASHES)]))
+            axes.annotate(
+                label,
+                (1, np.mean(found)),
+                xycoords=("axes fraction", "data"),
+                fontsize=7,
+                color="0.4",
+                ha="right",
+                va="bottom",
+            )
     if dashed:
         handles = [Line2D([], [], color="0.3", linestyle="--", label=label) for label in dashed]
         axes.legend(handles=handles, fontsize=7, frameon=False)

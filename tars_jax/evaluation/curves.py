@@ -41,8 +41,7 @@ class Curve:
     percent: bool = False  # values are fractions, drawn from 0 to 100%
     whole: bool = False  # values are counts
     floor: float = -math.inf  # lower values are cut off
-    bound: str = ""  # a number of the run's result that is drawn as a line
-    bound_label: str = ""
+    bounds: tuple[tuple[str, str], ...] = ()  # numbers of the run's result that are drawn as lines, with their labels
     varies: bool = False  # left out, too, where the first series has one value throughout
     compared: int = 1  # series that a comparison of runs draws, the later ones dashed
 
@@ -130,8 +129,7 @@ DEFAULT_CURVES = (
         "of Monte-Carlo returns of the fixed policy",
         x_label="update",
         floor=-1,
-        bound="simulator_explained_variance",
-        bound_label="what the simulator’s state explains",
+        bounds=(("simulator_explained_variance", "what the simulator’s state explains"),),
     ),
     Curve(
         VALUE,
@@ -164,6 +162,7 @@ _COLORS = {
     "#060606": "var(--third)",
 }
 _INK, _MUTED, _LINE, *_SERIES = _COLORS
+DASHES = ((3, 3), (1, 2), (6, 3))  # of bounds, in their order
 _SIZE = (3.6, 2.0)  # inches of 100 CSS pixels
 
 
@@ -179,7 +178,8 @@ def curve_sections(
         points = [(series, *points_of(rows, series)) for series in curve.series]
         drawn = tuple((series, tuple(x.tolist()), tuple(y.tolist())) for series, x, y in points if len(x))
         if drawn and not (curve.varies and len(set(drawn[0][2])) < 2):
-            sections.setdefault(curve.section, []).append(_figure_html(curve, drawn, result.get(curve.bound), index))
+            bounds = tuple((label, result[name]) for name, label in curve.bounds if result.get(name) is not None)
+            sections.setdefault(curve.section, []).append(_figure_html(curve, drawn, bounds, index))
     return [
         f'<section class="curves"><h2>{html.escape(section)}</h2>{_note(notes.get(section, ""))}'
         f'<div class="grid">{"".join(figures)}</div></section>'
@@ -228,7 +228,7 @@ def smooth(y: np.ndarray, width: int) -> np.ndarray:
 def _figure_html(
     curve: Curve,
     drawn: tuple[tuple[Series, tuple[float, ...], tuple[float, ...]], ...],
-    bound: float | None,
+    bounds: tuple[tuple[str, float], ...],
     index: int,
 ) -> str:
     """Kept, as the page of a run in progress draws most of its curves again and again."""
@@ -240,12 +240,14 @@ def _figure_html(
     legend = "".join(
         f'<span class="key" style="--key: {_COLORS[color]}">{html.escape(label)}</span>' for color, label in keys
     )
-    if bound is not None:
-        legend += f'<span class="key dashed">{html.escape(curve.bound_label)}, {_number(bound, curve.percent)}</span>'
+    legend += "".join(
+        f'<span class="key dashed">{html.escape(label)}, {_number(bound, curve.percent)}</span>'
+        for label, bound in bounds
+    )
     return (
         f"<figure><figcaption><h3>{html.escape(curve.title)}</h3>{change}</figcaption>"
         f'<p class="note">{html.escape(curve.note)}</p>'
-        f"{_svg(curve, lines, bound, index)}"
+        f"{_svg(curve, lines, [bound for _, bound in bounds], index)}"
         f'<p class="legend">{legend}</p></figure>'
     )
 
@@ -253,7 +255,7 @@ def _figure_html(
 def _svg(
     curve: Curve,
     lines: list[tuple[Series, np.ndarray, np.ndarray, np.ndarray]],
-    bound: float | None,
+    bounds: Sequence[float],
     index: int,
 ) -> str:
     # Text stays text; the salt keeps the ids of one page's figures apart and the same from run to run.
@@ -265,16 +267,18 @@ def _svg(
                 axes.plot(x, y, color=color, linewidth=0.7, alpha=0.28)
             axes.plot(x, smoothed, color=color, linewidth=1.6, solid_capstyle="round", solid_joinstyle="round")
             axes.plot(x[-1:], smoothed[-1:], "o", color=color, markersize=3.5)
-        if bound is not None:
-            axes.axhline(bound, color=_INK, linewidth=0.9, linestyle=(0, (3, 3)))
-        _scale(axes, curve, lines, bound)
+        for number, bound in enumerate(bounds):
+            axes.axhline(bound, color=_INK, linewidth=0.9, linestyle=(0, DASHES[number % len(DASHES)]))
+        _scale(axes, curve, lines, bounds)
         buffer = io.StringIO()
         figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
     return _inline(buffer.getvalue(), curve.title)
 
 
-def _scale(axes: Any, curve: Curve, lines: list[tuple[Series, np.ndarray, np.ndarray, np.ndarray]], bound: Any) -> None:
-    values = np.concatenate([y for _, _, y, _ in lines] + [np.array([] if bound is None else [bound])])
+def _scale(
+    axes: Any, curve: Curve, lines: list[tuple[Series, np.ndarray, np.ndarray, np.ndarray]], bounds: Sequence[float]
+) -> None:
+    values = np.concatenate([y for _, _, y, _ in lines] + [np.array(bounds, float)])
     low, high = max(float(values.min()), curve.floor), float(values.max())
     if curve.percent:
         low, high = min(low, 0.0), max(high, 1.0)

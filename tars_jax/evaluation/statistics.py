@@ -22,6 +22,16 @@ class Estimate(NamedTuple):
     high: float
 
 
+def deviation(scores: Sequence[float]) -> float:
+    """The sample's standard deviation of [N] scores (over N - 1), as benchmarks print it over runs; 0 of a single one.
+
+    Raises InputError without any.
+    """
+    if not len(scores):
+        raise InputError("the scores of a deviation must be at least one; got none")
+    return float(np.std(np.asarray(scores, np.float64), ddof=1)) if len(scores) > 1 else 0.0
+
+
 def wilson_interval(successes: int, n: int, confidence: float = 0.95) -> tuple[float, float]:
     """The interval of a success probability, honest also near 0 and 1 and for few episodes.
 

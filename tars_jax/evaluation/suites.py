@@ -4,14 +4,29 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tars_jax import InputError
 from tars_jax.environment import Task
+from tars_jax.envs.retro_game import SUPER_MARIO_BROS as MARIO
+from tars_jax.envs.retro_game import check_rom
+from tars_jax.tasks.games.catalog import Game
+from tars_jax.tasks.games.succession import NEXT_LEVELS, STEPS
 from tars_jax.tasks.library import SUITES, has_levels, load_playable, playable_names
-from tars_jax.tasks.lmgame.catalog import ROM_GAMES, LMGame
+from tars_jax.tasks.lmgame.catalog import (
+    HARNESS,
+    MARIO_SEED,
+    MARIO_STEPS,
+    ROM_GAMES,
+    RUNS,
+    SUPER_MARIO_BROS,
+    LMGame,
+)
 from tars_jax.tasks.sampling import sample_task
+
+HARNESSES = ("none", "text", "gamingagent")  # of LMGame-Bench
+EPISODES = 6  # of each game or task, where nobody says how many
 
 
 def suite_names(suite: str, chosen: Sequence[str]) -> tuple[str, ...]:
@@ -38,18 +53,70 @@ def unplayed_names(suite: str) -> tuple[str, ...]:
     return tuple(ROM_GAMES) if suite == "lmgame" else ()
 
 
-def suite_tasks(name: str, episodes: int, levels: Sequence[int], seed: int, max_steps: int) -> list[Task]:
-    """`episodes` held-out tasks of one name; levels take turns where it has levels.
+def with_mario(
+    tasks: Mapping[str, Sequence[Task]], rom: str, episodes: int, seed: int, max_steps: int
+) -> Mapping[str, Sequence[Task]]:
+    """The tasks and LMGame-Bench's runs of Super Mario Bros. from a user's ROM; without one as they are.
+
+    Raises `InputError` for a file that is none of it, and where the emulator is not installed.
+    """
+    if not rom:
+        return tasks
+    check_rom(MARIO, rom)
+    runs = [
+        Task(
+            f"super_mario_bros-benchmark-{run}",
+            SUPER_MARIO_BROS,
+            MARIO_SEED + run,
+            {"rom": rom},
+            max_steps or MARIO_STEPS,
+        )
+        for run in range(seed, seed + (episodes or RUNS))
+    ]
+    return {**tasks, SUPER_MARIO_BROS: runs}
+
+
+def with_harness(tasks: Mapping[str, Sequence[Task]], suite: str, harness: str) -> Mapping[str, Sequence[Task]]:
+    """Tasks of LMGame-Bench with text beside their screenshots, where `harness`, one of `HARNESSES`, says so.
+
+    Raises `InputError` for one that another suite has none of, and for the benchmark's own, which cannot be had.
+    """
+    if harness == "none":
+        return tasks
+    if suite != "lmgame":
+        raise InputError(f"config.harness must be none but for lmgame; got {harness!r} with {suite}")
+    if harness == "gamingagent":
+        raise InputError(
+            "config.harness must be none or text: gamingagent is the package of lmgame-org/GamingAgent, which stands "
+            "in no registry and pins numpy 1.24.4, so tars_jax has no extra for it; its own runner plays against the "
+            "policy server (./launch/local.sh serve) by lmgame-bench/run.py --harness_mode true; got 'gamingagent'"
+        )
+    return {
+        name: [dataclasses.replace(task, options={**task.options, HARNESS: True}) for task in some]
+        if name != SUPER_MARIO_BROS  # of which the benchmark has no text either
+        else some
+        for name, some in tasks.items()
+    }
+
+
+def suite_tasks(
+    name: str, episodes: int, levels: Sequence[int], seed: int, max_steps: int, *, next_levels: bool = False
+) -> list[Task]:
+    """`episodes` held-out tasks of one name; levels take turns where it has levels, and are where an episode begins
+    that goes on with the next ones.
 
     Of LMGame-Bench they are the runs that it plays, from number `seed` on: where a seed deals, it deals the same there.
-    The budget is `max_steps` on every level: what a policy does with more steps is part of what is measured.
+    The budget is `max_steps` on every level: what a policy does with more steps is part of what is measured. 0 of
+    either: as many as the suite has (`EPISODES`, LMGame-Bench's `RUNS`; `STEPS`, its games' and its tasks' own).
     """
     playable = load_playable(name)
     if isinstance(playable, LMGame):
-        runs = (playable.benchmark_task(seed + index) for index in range(episodes))
-        return [dataclasses.replace(task, max_steps=max_steps) for task in runs]
+        runs = (playable.benchmark_task(seed + index) for index in range(episodes or RUNS))
+        return [dataclasses.replace(task, max_steps=max_steps or task.max_steps) for task in runs]
     turns = itertools.cycle([{"level": level} for level in levels] if has_levels(name) else [{}])
+    several = {NEXT_LEVELS: True} if next_levels and isinstance(playable, Game) else {}
+    steps = max_steps or (STEPS if isinstance(playable, Game) else None)
     return [
-        sample_task(name, "eval", index, seed, options, max_steps)
-        for index, options in zip(range(episodes), turns, strict=False)
+        sample_task(name, "eval", index, seed, {**options, **several}, steps)
+        for index, options in zip(range(episodes or EPISODES), turns, strict=False)
     ]

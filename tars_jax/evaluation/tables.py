@@ -9,26 +9,29 @@ from tars_jax.evaluation.statistics import Estimate, wilson_interval
 
 
 def games_table(
-    raw: Mapping[str, Estimate], references: Mapping[str, Estimate], normal: Mapping[str, Estimate], mean: Estimate
+    raw: Mapping[str, tuple[str, Estimate]],
+    scales: Mapping[str, Mapping[str, Estimate]],
+    normal: Mapping[str, tuple[Mapping[str, Estimate], Estimate | None]],
 ) -> str:
-    """Raw score of each game, the reference player's, the score with the reference as 100, and the uncapped mean.
+    """What each game's score counts and the raw score; for each side of `scales` its own score and ours with that as
+    100, with the uncapped mean over the games.
 
     A game that is not in `normal` has no scale.
     The columns to the right are the report's (table 2), normalized to its human player on its own games.
     """
     paper = published.GAMES15_AGENTS[1:]
-    head = ("Game", "score", "reference", "reference = 100", *(f"{agent} (paper)" for agent in paper))
-    rows = [
-        (
-            game,
-            shown(raw[game]),
-            f"{references[game].value:.1f}",
-            shown(normal[game]) if game in normal else "-",
-            *_published(game),
-        )
-        for game in raw
-    ]
-    last = ("Mean, not capped", "", "", shown(mean), *(f"{score:.1f}" for score in published.GAMES15_MEAN[1:]))
+    of_sides = [words for side in scales for words in (side, f"{side} = 100")]
+    head = ("Game", "counts", "score", *of_sides, *(f"{agent} (paper)" for agent in paper))
+    rows = []
+    for game, (counted, score) in raw.items():
+        sides = [
+            words
+            for side, (by_game, _) in normal.items()
+            for words in (f"{scales[side][game].value:.1f}", shown(by_game[game]) if game in by_game else "-")
+        ]
+        rows.append((game, counted, shown(score), *sides, *_published(game)))
+    means = [words for _, mean in normal.values() for words in ("", shown(mean) if mean else "-")]
+    last = ("Mean, not capped", "", "", *means, *(f"{score:.1f}" for score in published.GAMES15_MEAN[1:]))
     return markdown(head, [*rows, last])
 
 
@@ -39,15 +42,24 @@ def _published(game: str) -> list[str]:
     return [f"{score:.1f}" for score in published.normalized_to_human(game)[1:]]
 
 
-def lmgame_table(reported: Mapping[str, Estimate], raw: Mapping[str, Estimate], unplayed: Sequence[str] = ()) -> str:
-    """Scores as LMGame-Bench reports them, the games' own counts, and the report's for UI-TARS-2 (table 3).
+def lmgame_table(
+    reported: Mapping[str, Estimate],
+    deviations: Mapping[str, float],
+    raw: Mapping[str, Estimate],
+    unplayed: Sequence[str] = (),
+) -> str:
+    """Scores as LMGame-Bench reports them, with the deviation over runs and with our intervals, the games' own counts,
+    and the report's for UI-TARS-2 (table 3).
 
     The last column has a figure of what was not played, too.
     """
-    head = ("Game", "score", "raw score", f"{published.LMGAME_AGENT} (paper)")
+    head = ("Game", "score ± deviation", "score, 95% interval", "raw score", f"{published.LMGAME_AGENT} (paper)")
     rows = []
     for game in (*reported, *unplayed):
-        ours = (shown(reported[game]), shown(raw[game])) if game in reported else ("-", "-")
+        ours = ("-", "-", "-")
+        if game in reported:
+            spread = f"{reported[game].value:.1f} ± {deviations[game]:.1f}"
+            ours = (spread, shown(reported[game]), shown(raw[game]))
         score, deviation = published.LMGAME[game]
         rows.append((game, *ours, f"{score:g} ± {deviation:g}"))
     return markdown(head, rows)
@@ -61,9 +73,14 @@ def success_table(rewards: Mapping[str, Estimate], successes: Mapping[str, tuple
     return markdown(("Task", "reward", "success"), [*rows, ("All", f"{mean:.2f}", share(solved, played))])
 
 
-def budget_table(curve: Mapping[int, Estimate], unit: str) -> str:
-    """The score at each step budget: inference-time scaling (UI-TARS-2, figure 11)."""
-    return markdown(("steps", unit), [(str(budget), shown(estimate)) for budget, estimate in curve.items()])
+def budget_table(curves: Mapping[str, Mapping[int, Estimate]]) -> str:
+    """The score at each step budget, a column for each name: inference-time scaling (UI-TARS-2, figure 11)."""
+    budgets = sorted({budget for curve in curves.values() for budget in curve})
+    rows = [
+        (str(budget), *(shown(curve[budget]) if budget in curve else "-" for curve in curves.values()))
+        for budget in budgets
+    ]
+    return markdown(("steps", *curves), rows)
 
 
 def shown(estimate: Estimate, digits: int = 1) -> str:

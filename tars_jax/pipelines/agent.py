@@ -125,8 +125,9 @@ def finish(
     parts: Mapping[str, str] = {},
     curves: Sequence[Curve] = DEFAULT_CURVES,
     mixture: Mixture | None = None,
+    more: Mapping[str, Any] = {},
 ) -> None:
-    """The end of the job that `experiment` names: result.json, report.html and the verdict.
+    """The end of the job that `experiment` names: result.json, report.html and the verdict. `more`: of the result.
 
     `parts`: what environments with a score of their own are called, by the names that tasks have for them. The parts of
     a `mixture` have one, too; environments beside them only where a part holds several.
@@ -151,7 +152,7 @@ def finish(
         ReportData(
             title=title,
             subtitle=subtitle,
-            result=summary(context, evaluated),
+            result={**summary(context, evaluated), **more},
             scores=scores,
             before=evaluated.before,
             after=evaluated.after,

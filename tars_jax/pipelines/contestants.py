@@ -32,6 +32,7 @@ from tars_jax.rollout.players import (
     Player,
     PrivilegedEnvironment,
     engine_player,
+    person_player,
     random_player,
     reference_player,
     resized_player,
@@ -45,6 +46,7 @@ FIELDS = {
     "client.model": "config.model",
     "client.api_key": "config.api_key_file",
 }
+SCRIPTED = ("reference", "person", "random")
 AWAY_SECONDS = 5.0  # until a policy that was away is asked again
 SCREEN = 320  # pixels on a side of a game for whoever has no size of its own
 
@@ -64,10 +66,10 @@ class Contestant:
 def open_contestant(config: Any) -> Iterator[Contestant]:
     """What `config.checkpoint` names, open while the block runs.
 
-    Raises InputError where it is neither a folder of exported weights, nor an address, nor "reference", nor "random".
+    Raises InputError where it is neither a folder of exported weights, nor an address, nor one of `SCRIPTED`.
     """
     given = config.checkpoint
-    if given in ("reference", "random"):
+    if given in SCRIPTED:
         yield scripted(given, config)
     elif given.startswith(("http://", "https://")):
         yield remote(config)
@@ -77,15 +79,20 @@ def open_contestant(config: Any) -> Iterator[Contestant]:
     else:
         raise InputError(
             f"config.checkpoint must be a folder of exported weights such as RUN/policy, the address of a server "
-            f"(http://...), 'reference' or 'random'; got {given!r}"
+            f"(http://...), or one of {', '.join(SCRIPTED)}; got {given!r}"
         )
 
 
 def scripted(name: str, config: Any) -> Contestant:
     writer = PromptWriter(load_tokenizer(), image_tokens=1)
     agent = agent_config(config.agent, None)
-    skilled = name == "reference"
-    player = reference_player(writer, agent.grammar, 1.0) if skilled else random_player(writer, agent.grammar)
+    match name:
+        case "reference":
+            player = reference_player(writer, agent.grammar, 1.0)
+        case "person":
+            player = person_player(writer, agent.grammar)
+        case _:
+            player = random_player(writer, agent.grammar)
     return Contestant(player, writer, agent, config.screen or SCREEN)
 
 
@@ -128,7 +135,8 @@ def remote(config: Any, field: str = "checkpoint") -> Contestant:
         async with reach() as client:
             yield ChatSession(client, turns, task.seed + config.seed, guide)
 
-    writer = PromptWriter(tokenizer, 1, section["show_budget"])
+    most = section.get("max_observation_tokens", 0)
+    writer = PromptWriter(tokenizer, 1, section["show_budget"], max_observation_tokens=most)
     waiting = waiting_player(declining_player(player), PolicyUnavailable, AWAY_SECONDS, config.patience)
     return Contestant(waiting, writer, agent, screen)
 
@@ -155,7 +163,9 @@ def of_engine(engine: Engine, folder: Path, config: Any, tokenizer: Tokenizer) -
     agent = sections["agent"] or config.agent
     screen = config.screen or sections["browser"].get("size") or SCREEN
     rows, columns = model.vision.token_grid(screen, screen)
-    writer = PromptWriter(tokenizer, rows * columns, agent["show_budget"], chat_format(tokenizer))
+    writer = PromptWriter(
+        tokenizer, rows * columns, agent["show_budget"], chat_format(tokenizer), agent.get("max_observation_tokens", 0)
+    )
     fit = fit_to(model, (screen, screen))  # a benchmark's pages have sizes of their own
     player = resized_player(engine_player(engine, config.seed), lambda pixels: fit(Image.fromarray(pixels)))
     loop = agent_config(agent, engine.config, lambda *_: (screen, screen))

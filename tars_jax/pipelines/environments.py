@@ -8,6 +8,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from ml_collections import ConfigDict
 
 from tars_jax import InputError
 from tars_jax.environment import Task
@@ -175,6 +176,18 @@ class EnvironmentTasks(EvenSets):
             return self.draw(split, stream, index, part[turn % len(part)], turn)
 
         return [task(index) for index in range(count)]
+
+
+def evaluation_tasks(environment: str, options: str, count: int, seed: int, max_steps: int) -> list[Task]:
+    """Held-out tasks of an environment, or of several, for an evaluation without a job around it; each has `max_steps`,
+    also where its environment would have said fewer. `options`: as `config.environment_options`. Raises InputError."""
+    task = {"max_steps": None, "instruction": "", "success_threshold": None}
+    config = ConfigDict(
+        {"environment": environment, "environment_options": options, "seed": seed, "task": task}
+        | {"mixture": {"weights": ()}}
+    )
+    tasks = EnvironmentTasks(config).held_out(count)
+    return [dataclasses.replace(each, max_steps=max_steps) for each in tasks]
 
 
 def _step_limit(asked: int | None, own: int) -> int:

@@ -19,6 +19,7 @@ from tars_jax.pipelines.task_provider import TRAINING, VALUE, EvenSets, TaskStre
 from tars_jax.rollout.curriculum import UNCERTAIN, FrontierCurriculum
 from tars_jax.rollout.pool_config import WHOLE, Share
 from tars_jax.tasks.games.catalog import game_names
+from tars_jax.tasks.games.succession import LEVEL_REWARDS, NEXT_LEVELS
 from tars_jax.tasks.library import COLLECTIONS, SUITES, has_levels, load_playable, members, playable_names
 from tars_jax.tasks.sampling import sample_task
 from tars_jax.trajectory import Step, Trajectory
@@ -78,7 +79,9 @@ class Games(EvenSets):
         return MixedTasks(self.mixture, streams)
 
     def known(self, task: Mapping[str, Any], step: Step) -> Hashable:
-        return task["environment"], task["options"].get("level"), step.info["verdict"]["score"]
+        verdict = step.info["verdict"]
+        level = verdict["level"] if "solved" in verdict else task["options"].get("level")
+        return task["environment"], level, verdict["score"]
 
     def probes(self, name: str, count: int) -> list[Task]:
         """Some tasks of one of the names."""
@@ -120,13 +123,16 @@ class FrontierGames:
         return draw(self._config, game, "train", TRAINING, number, self._curricula[game].options(number))
 
     def update(self, trajectories: Sequence[Trajectory]) -> dict[str, float]:
-        """The success in each game, and the mean level of its next tasks."""
+        """The success in each game, of episodes of several levels their score, too, and the mean level of its next
+        tasks."""
         metrics: dict[str, float] = {}
         for game, curriculum in self._curricula.items():
             name, played = load_playable(game).name, of_game(trajectories, game)
             curriculum.update(played)
             if played:
                 metrics[f"{name}_success"] = float(np.mean([trajectory.succeeded for trajectory in played]))
+                if several_levels(self._config) and is_game(game):
+                    metrics[f"{name}_score"] = mean_score(played)
             if has_levels(game):
                 metrics[f"{name}_level"] = float(curriculum.shares @ np.array(self._config.levels))
         return metrics
@@ -140,10 +146,26 @@ def kinds_of(game: str, levels: Sequence[int]) -> list[dict[str, Any]]:
     return [{"level": level} for level in levels] if has_levels(game) else [{}]
 
 
+def several_levels(config: Any) -> dict[str, bool]:
+    """The options of games whose solved level is followed by the next one, as `config.task` says; none where it says
+    nothing of it."""
+    if NEXT_LEVELS not in config.get("task", {}) or not config.task.next_levels:
+        return {}
+    return {NEXT_LEVELS: True, LEVEL_REWARDS: config.task.level_rewards}
+
+
 def draw(config: Any, game: str, split: str, stream: int, index: int, options: dict[str, Any]) -> Task:
-    """A task whose budget is its level's, at most `config.task.max_steps`."""
-    steps = min(config.task.max_steps, load_playable(game).steps_of_level(options.get("level", 1)))
+    """A task whose budget is its level's, at most `config.task.max_steps`; that one for several levels."""
+    options = {**options, **(several_levels(config) if is_game(game) else {})}
+    steps = min(config.task.max_steps, load_playable(game).steps_for(options))
+    if NEXT_LEVELS in options:
+        steps = config.task.max_steps
     return sample_task(game, split, index, 10 * config.seed + stream, options, steps)
+
+
+def mean_score(trajectories: Sequence[Trajectory]) -> float:
+    """Of one or more episodes, as the game counts."""
+    return float(np.mean([trajectory.metadata["final"]["verdict"]["score"] for trajectory in trajectories]))
 
 
 def of_game(trajectories: Sequence[Trajectory], game: str) -> list[Trajectory]:

@@ -14,6 +14,7 @@ from tars_jax.pipelines.recipes import RECIPE_RULE
 from tars_jax.pipelines.starts import FROM_NANO
 from tars_jax.rollout.pool_config import PoolConfig, check_groups
 from tars_jax.rules import Rule, at_least, between, more_than, one_of, zero_or
+from tars_jax.sandbox.browser.angle import ANGLE
 from tars_jax.training import processes
 from tars_jax.training.extension import Extension
 from tars_jax.training.loggers import LOGGERS
@@ -97,6 +98,7 @@ JOB_RULES: dict[str, Rule] = {
     "browser.idle_browser_seconds": more_than(0),
     "browser.pages": at_least(1),
     "browser.size": at_least(32),
+    "browser.use_angle": one_of(*ANGLE),
     "packing.row_length": fitting(32),
     "packing.images_per_row": at_least(0),
     **section_rules("engine", ("chunk", "weights"), EngineConfig.RULES),

@@ -142,7 +142,10 @@ def sandbox_of(config: Any) -> SandboxAddress | None:
 def browser_config(config: Any, num_browsers: int, pages_per_browser: int) -> BrowserConfig:
     """Browsers whose pages are `config.browser.size` squared, where their environment asks for no size of its own."""
     side = config.browser.size
-    return BrowserConfig(browsers=num_browsers, pages_per_browser=pages_per_browser, width=side, height=side)
+    return BrowserConfig(
+        browsers=num_browsers, pages_per_browser=pages_per_browser, width=side, height=side,
+        use_angle=config.browser.use_angle,
+    )  # fmt: skip
 
 
 def run_browsers(config: Any) -> BrowserConfig:

@@ -1,14 +1,17 @@
-"""A benchmark suite, played: tasks by page size."""
+"""A benchmark suite, played: tasks by page size, levels on which those who are the scale score, sides in one order."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from tars_jax.environment import Task
+from tars_jax.envs.registry import is_playable
+from tars_jax.evaluation.scoring import score_within
 from tars_jax.pipelines.contestants import Contestant
 from tars_jax.rollout.episode_runner import Rollouts
+from tars_jax.sandbox.address import SandboxAddress
 from tars_jax.sandbox.browser import BrowserConfig
 from tars_jax.tasks.library import load_playable
 from tars_jax.training.progress import Progress
@@ -16,18 +19,25 @@ from tars_jax.trajectory import Trajectory
 from tars_jax.trajectory.folders import mark_evaluation
 
 Tasks = Mapping[str, Sequence[Task]]  # name -> its tasks
+Episodes = Mapping[str, Sequence[Trajectory]]  # name -> its episodes, in the order of its tasks
 
 
 def play_suite(
-    folder: Path, stage: str, contestant: Contestant, tasks: Tasks, browser: BrowserConfig, pages: int
+    folder: Path,
+    stage: str,
+    contestant: Contestant,
+    tasks: Tasks,
+    browser: BrowserConfig,
+    pages: int,
+    sandbox: SandboxAddress | None = None,
 ) -> dict[str, list[Trajectory]]:
     """All episodes by one contestant, page size by page size, into folders of `folder`; those that are there are read.
 
-    `browser`: whose sizes and pages are not asked for; `pages`: episodes at a time.
+    `browser`: whose sizes and pages are not asked for; `pages`: episodes at a time; `sandbox`: where sandboxes are.
     """
     sizes: dict[tuple[int, int], list[Task]] = {}
     for name, some in tasks.items():
-        own = load_playable(name).page_size
+        own = load_playable(name).page_size if is_playable(name) else None
         sizes.setdefault(own or (contestant.screen, contestant.screen), []).extend(some)
     progress = Progress(stage, sum(map(len, sizes.values())), "episodes", compiles=contestant.compiles)
     played: dict[str, list[Trajectory]] = {name: [] for name in tasks}
@@ -47,8 +57,53 @@ def play_suite(
                 print(f"{stage}: episode {trajectory.id} is lost: {reason:.500}", flush=True)
             progress.update(before + done)
 
-        with Rollouts(sized, contestant.writer, contestant.agent, workers=workers) as rollouts:
+        with Rollouts(sized, contestant.writer, contestant.agent, workers=workers, sandbox=sandbox) as rollouts:
             for trajectory in rollouts.play(some, contestant.player, into, on_finish):
                 played[trajectory.task["environment"]].append(trajectory)
         earlier += len(some)
     return played
+
+
+def with_scale(
+    tasks: Tasks, sides: Sequence[str], play: Callable[[str, str, Tasks], Episodes]
+) -> tuple[dict[str, Sequence[Task]], dict[str, dict[str, Sequence[Trajectory]]]]:
+    """Tasks on which all `sides` score, and their episodes: where one scores nothing in a game, its levels are played
+    one level easier, until each scores or there is no easier one.
+
+    `play(side, stage, tasks)` plays them; stages differ in their names.
+    """
+    scaled = dict(tasks)
+    played = {side: dict(play(side, side, tasks)) for side in sides}
+    easier, turn = scaled, 0
+    while easier := {
+        name: [_easier(task) for task in scaled[name]]
+        for name in easier
+        if any(_scores_nothing(played[side][name]) for side in sides)
+        and any(task.options.get("level", 1) > 1 for task in scaled[name])
+    }:
+        turn += 1
+        scaled |= easier
+        for side in sides:
+            played[side] |= play(side, f"{side}-easier-{turn}", easier)
+    return scaled, played
+
+
+def in_common(sides: Sequence[Episodes]) -> list[dict[str, list[Trajectory]]]:
+    """The episodes of all sides on the levels that all of them have, in the first one's order."""
+    kept: list[dict[str, list[Trajectory]]] = [{} for _ in sides]
+    for name in sides[0]:
+        by_id = [{trajectory.task["id"]: trajectory for trajectory in side[name]} for side in sides]
+        everywhere = [id for id in by_id[0] if all(id in found for found in by_id)]
+        for its, found in zip(kept, by_id, strict=True):
+            its[name] = [found[id] for id in everywhere]
+    return kept
+
+
+def _easier(task: Task) -> Task:
+    level = max(1, task.options.get("level", 1) - 1)
+    return dataclasses.replace(task, id=f"{task.id}-{level}", options={**task.options, "level": level})
+
+
+def _scores_nothing(episodes: Sequence[Trajectory]) -> bool:
+    """Not where all were lost to the infrastructure, which says nothing."""
+    return bool(episodes) and not any(score_within(each, each.task["max_steps"]) for each in episodes)

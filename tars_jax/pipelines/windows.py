@@ -18,7 +18,7 @@ from tars_jax.agent.loop import AgentConfig
 from tars_jax.agent.observations import Shown
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.envs.gui import PAGE_ACTIONS
-from tars_jax.pipelines.games import Games, game_members, is_game
+from tars_jax.pipelines.games import Games, game_members, is_game, several_levels
 from tars_jax.pipelines.probing import FEWEST_PROBES, TaskShape, longest_answer, probe, probes
 from tars_jax.tasks.library import load_playable
 from tars_jax.trajectory import Trajectory
@@ -42,6 +42,7 @@ ANSWERS = {
     "yarn_untangle": (25, 44),
 }
 OTHER = (24, 26)  # of a game that is none of ours: the templates' players click
+SEVERAL = {"verdict": {"solved": 0}}  # of an episode of several levels, as its instruction looks at
 SUMMARY = 8  # tokens of an older step as memory keeps it
 MULTIPLE = 16  # sizes that are worked out are multiples of it, which keeps the shapes few
 
@@ -82,7 +83,7 @@ def shapes_of(config: Any, writer: PromptWriter) -> list[TaskShape]:
         TaskShape(
             name,
             budget,
-            load_playable(name).instruction_for({}),
+            load_playable(name).instruction_for(SEVERAL if several_levels(config) else {}),
             (config.browser.size, config.browser.size),
             reference_answer([name], config.agent.grammar),
             PAGE_ACTIONS,

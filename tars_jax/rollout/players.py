@@ -20,7 +20,9 @@ from tars_jax.agent.prompts import PromptWriter
 from tars_jax.environment import ActionSpace, Observation, Task, Transition
 from tars_jax.envs.registry import load_environment
 from tars_jax.inference import Sampled
+from tars_jax.tasks.games.catalog import ReferencePlayer
 from tars_jax.tasks.games.moves import Move
+from tars_jax.tasks.games.person import MISJUDGED, Person
 
 
 @dataclasses.dataclass
@@ -111,16 +113,26 @@ class DemonstratorSession:
 
 def reference_player(writer: PromptWriter, grammar: str, skill: float) -> Player:
     """The scripted player of each task's environment; with probability 1 - `skill` a move is any legal one."""
+    return _scripted_player(writer, grammar, skill, lambda reference: reference)
 
+
+def person_player(writer: PromptWriter, grammar: str) -> Player:
+    """The scripted player of each task's game at a person's pace, with a person's errors (tasks/games/person.py)."""
+    return _scripted_player(writer, grammar, 1 - MISJUDGED, Person)
+
+
+def _scripted_player(
+    writer: PromptWriter, grammar: str, skill: float, plays_as: Callable[[ReferencePlayer], ReferencePlayer]
+) -> Player:
     @contextlib.asynccontextmanager
     async def session(privileged: PrivilegedEnvironment, task: Task) -> AsyncIterator[PolicySession]:
         spec = load_environment(task.environment, task.options)
-        reference = spec.reference
-        if reference is None:
+        if spec.reference is None:
             raise InputError(f"{spec.name} must have a reference player to be shown how; got none")
+        player = plays_as(spec.reference)
 
         def play(observation: Observation, rng: random.Random, skill: float) -> Move:
-            return reference(observation.info["state"], rng, skill)
+            return player(observation.info["state"], rng, skill)
 
         yield DemonstratorSession(play, privileged, task, writer, grammar, skill)
 

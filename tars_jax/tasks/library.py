@@ -9,7 +9,9 @@ from typing import Any, Protocol
 from tars_jax import InputError
 from tars_jax.environment import Task
 from tars_jax.tasks.games.catalog import ReferencePlayer, game_names, load_game, load_game_at
+from tars_jax.tasks.games.succession import Succession
 from tars_jax.tasks.lmgame.catalog import GAMES, load_lmgame
+from tars_jax.tasks.lmgame.harness import Harness
 from tars_jax.tasks.miniwob.catalog import load_miniwob, miniwob_names
 
 COLLECTIONS = ("games", "miniwob", "lmgame")
@@ -55,8 +57,16 @@ class Playable(Protocol):
         """Raises `InputError` for an option of `game.start` that is unknown or impossible."""
         ...
 
-    def steps_of_level(self, level: int) -> int:
+    def steps_for(self, options: Mapping[str, Any]) -> int:
         """The agent's step budget."""
+        ...
+
+    def succession(self, task: Task) -> Succession | None:
+        """How the levels of the task's episode follow each other; None: it has one."""
+        ...
+
+    def harness(self, task: Task) -> Harness | None:
+        """What writes text beside the screenshots of the task's episode; None: nothing."""
         ...
 
     def start_expression(self, task: Task) -> str:

@@ -46,5 +46,5 @@ def sample_task(
         environment=game,
         seed=level_seed(playable.name, split, index, seed),
         options=dict(options),
-        max_steps=max_steps if max_steps is not None else playable.steps_of_level(options.get("level", 1)),
+        max_steps=max_steps if max_steps is not None else playable.steps_for(options),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 import random
 import warnings
@@ -243,7 +244,7 @@ def test_our_six_levels_of_sokoban_are_solved_within_the_benchmarks_budget(table
     playable = load_playable("lmgame/sokoban")
     state, rng, score, steps = table.reset("sokoban"), random.Random(0), 0.0, 0
     lengths: list[int] = []
-    while steps < playable.steps_of_level(1):
+    while steps < playable.steps_for({}):
         if len(lengths) < state["level"]:
             lengths.append(len(solution(tuple(state["room"])) or ()))
         move = playable.reference(state, rng)
@@ -269,6 +270,36 @@ def test_reference_players_beat_random_ones(table: Table) -> None:
                     break
             scores.append(score)
         assert scores[0] > least * scores[1], (name, scores)
+
+
+def test_the_harness_says_what_is_on_the_board_and_what_the_last_moves_did(table: Table) -> None:
+    """With it each observation has the board as text, worked out from the state; without it none has any."""
+    told = {
+        "2048": "row by row, 0 where a place is empty", "candy_crush": "R red", "sokoban": "@ worker", "tetris": "Next:"
+    }  # fmt: skip
+    for name, words in told.items():
+        playable = load_playable(f"lmgame/{name}")
+        game = Task("t", playable.name, playable.benchmark_task().seed, {"harness": True}, 50)  # type: ignore[attr-defined]
+        shown, rng = table.run(table.game.reset(game)), random.Random(0)
+        assert words in shown.text and "Last moves" not in shown.text and len(shown.text) < 1200
+        for turn in range(12):
+            move = playable.reference(shown.info["state"], rng)
+            shown = table.run(table.game.step([action_from_call(move.function, move.parameters)])).observation
+            moves = shown.text.partition("Last moves, the oldest first:\n")[2].splitlines()
+            assert len(moves) == min(turn + 1, 10)
+        assert f"Score: {shown.info['state']['score']}" in shown.text
+        gains = [
+            float(line.rpartition(": ")[2].split()[0]) for line in moves if line.endswith(" points") and "+" in line
+        ]
+        assert sum(gains) > 0
+    first = table.run(table.game.reset(dataclasses.replace(game, options={})))
+    assert first.text == "" and first.info["state"]["game"] == "tetris"
+    board = table.run(table.game.reset(Task("t", "lmgame/sokoban", 42, {"harness": True}, 50)))
+    assert "\n".join(board.info["state"]["room"]) in board.text
+    turned = table.run(table.game.step([action_from_call("wait", {"time": 1})])).observation
+    assert turned.text.endswith("wait(time='1'): nothing changed")
+    with pytest.raises(InputError, match="option harness"):
+        load_playable("lmgame/tetris").check_options({"harness": "text"})
 
 
 def test_streams_continue_what_they_began() -> None:

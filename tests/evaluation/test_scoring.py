@@ -12,9 +12,9 @@ from tars_jax.evaluation import published
 from tars_jax.evaluation.budgets import draw_budgets, step_budgets
 from tars_jax.evaluation.lmgame import reported_score
 from tars_jax.evaluation.scoring import estimate_mean, normalize, score_within, solved_within
-from tars_jax.evaluation.statistics import Estimate
+from tars_jax.evaluation.statistics import Estimate, deviation
 from tars_jax.evaluation.suites import suite_names, suite_tasks, unplayed_names
-from tars_jax.evaluation.tables import games_table, lmgame_table, markdown, success_table
+from tars_jax.evaluation.tables import budget_table, games_table, lmgame_table, markdown, success_table
 from tars_jax.tasks.games.catalog import game_names
 from tars_jax.trajectory import Outcome, Step, Trajectory
 
@@ -107,31 +107,47 @@ def test_published_normalized_scores_have_the_published_means() -> None:
 
 def test_tables_mark_what_was_published() -> None:
     some = Estimate(12.0, 8.0, 16.0)
-    table = games_table({"shapes": some}, {"shapes": some}, {"shapes": some}, some)
+    sides: dict[str, dict[str, Estimate]] = {"reference": {"shapes": some}, "person": {"shapes": some}}
+    table = games_table(
+        {"shapes": ("levels", some)}, sides, {"reference": (sides["reference"], some), "person": ({}, None)}
+    )
     head, _, row, mean = (line.strip("| ").split("|") for line in table.splitlines())
     assert [cell.strip() for cell in head][-4:] == [f"{agent} (paper)" for agent in published.GAMES15_AGENTS[1:]]
-    assert [cell.strip() for cell in row][:4] == ["shapes", "12.0 [8.0, 16.0]", "12.0", "12.0 [8.0, 16.0]"]
-    assert row[5].strip() == "108.9" and mean[5].strip() == "59.8"
+    shown = ["shapes", "levels", "12.0 [8.0, 16.0]", "12.0", "12.0 [8.0, 16.0]", "12.0", "-"]
+    assert [cell.strip() for cell in row][:7] == shown
+    assert row[8].strip() == "108.9" and mean[8].strip() == "59.8" and mean[6].strip() == "-"
     raw = {"lmgame/2048": Estimate(4096.0, 4096.0, 4096.0)}
-    log = lmgame_table({"lmgame/2048": Estimate(120.0, 120.0, 120.0)}, raw, unplayed_names("lmgame")).splitlines()
+    reported = {"lmgame/2048": Estimate(120.0, 120.0, 120.0)}
+    log = lmgame_table(reported, {"lmgame/2048": 1.5}, raw, unplayed_names("lmgame")).splitlines()
     cells = [[cell.strip() for cell in line.strip("| ").split("|")] for line in (log[0], log[2], log[-1])]
     assert cells == [
-        ["Game", "score", "raw score", "UI-TARS-2 (paper)"],
-        ["lmgame/2048", "120.0 [120.0, 120.0]", "4096.0 [4096.0, 4096.0]", "117.1 ± 1.9"],
-        ["lmgame/ace_attorney", "-", "-", "7 ± 0"],
+        ["Game", "score ± deviation", "score, 95% interval", "raw score", "UI-TARS-2 (paper)"],
+        ["lmgame/2048", "120.0 ± 1.5", "120.0 [120.0, 120.0]", "4096.0 [4096.0, 4096.0]", "117.1 ± 1.9"],
+        ["lmgame/ace_attorney", "-", "-", "-", "7 ± 0"],
     ]
     successes = success_table({"x": some, "y": some}, {"x": (1, 4), "y": (3, 4)})
     assert successes.splitlines()[-1].startswith("| All") and "50.0% [22, 78] of 8" in successes
     assert markdown(("a", "b"), [("long", "1")]).splitlines() == ["| a    | b |", "| :--- | : |", "| long | 1 |"]
 
 
+def test_a_deviation_is_that_of_a_sample() -> None:
+    assert deviation([2.0, 4.0, 6.0]) == 2.0 and deviation([7.0]) == 0.0
+    with pytest.raises(InputError, match="the scores of a deviation must be at least one; got none"):
+        deviation([])
+
+
 def test_budgets_grow_by_ones_twos_and_fives() -> None:
     assert (
         step_budgets(1) == [1] and step_budgets(60) == [1, 2, 5, 10, 20, 50, 60] and step_budgets(100)[-2:] == [50, 100]
     )
-    figure = draw_budgets({1: Estimate(1, 0, 2), 5: Estimate(3, 2, 4)}, "score", "x")
-    [line] = figure.axes[0].get_lines()
-    np.testing.assert_array_equal(line.get_xydata(), [[1, 1], [5, 3]])
+    one, other = {1: Estimate(1, 0, 2), 5: Estimate(3, 2, 4)}, {5: Estimate(1, 0, 2)}
+    figure = draw_budgets({"one": one, "other": other}, "score", "x")
+    lines = {line.get_label(): line.get_xydata().tolist() for line in figure.axes[0].get_lines()}
+    assert lines == {"one": [[1, 1], [5, 3]], "other": [[5, 1]]}
+    assert [row.split("|")[2:4] for row in budget_table({"one": one, "other": other}).splitlines()[2:]] == [
+        [" 1.0 [0.0, 2.0] ", "              - "],
+        [" 3.0 [2.0, 4.0] ", " 1.0 [0.0, 2.0] "],
+    ]
 
 
 def test_a_suite_plays_held_out_levels_in_turn() -> None:
@@ -141,6 +157,11 @@ def test_a_suite_plays_held_out_levels_in_turn() -> None:
     assert {task.max_steps for task in tasks} == {40} and all(task.seed % 2 for task in tasks)
     assert suite_tasks(name, 5, (1, 3), 0, 40) == tasks
     assert not {task.seed for task in tasks} & {task.seed for task in suite_tasks(name, 5, (1, 3), 1, 40)}
+    several = suite_tasks(name, 0, (1,), 0, 0, next_levels=True)
+    assert len(several) == 6 and {task.max_steps for task in several} == {100}
+    assert all(task.options == {"level": 1, "next_levels": True} for task in several)
+    budgets = [suite_tasks(f"lmgame/{game}", 0, (), 0, 0) for game in ("2048", "candy_crush", "sokoban", "tetris")]
+    assert [(len(some), some[0].max_steps) for some in budgets] == [(3, 1000), (3, 100), (3, 200), (3, 2000)]
     runs = suite_tasks("lmgame/tetris", 3, (1,), 0, 40)
     assert [task.seed for task in runs] == [42, 43, 44] and {task.max_steps for task in runs} == {40}
     assert suite_tasks("lmgame/tetris", 1, (1,), 2, 40) == runs[2:]

@@ -52,6 +52,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SMALL = {
     "names": "maze_path_of_light,infinity_loop",
     "levels": "1,",
+    "next_levels": False,
     "episodes": 2,
     "max_steps": 6,
     "screen": 96,
@@ -82,6 +83,21 @@ def test_the_reference_player_scores_100(tmp_path: pathlib.Path) -> None:
     assert values == sorted(values) and values[0] < 60
     page = (tmp_path / "run" / "report.md").read_text()
     assert "UI-TARS-2-RL (paper)" in page and "budget.svg" in page and (tmp_path / "run" / "budget.svg").exists()
+
+
+@pytest.mark.browser
+def test_episodes_go_on_with_the_next_level_and_have_two_scales(tmp_path: pathlib.Path) -> None:
+    """Levels count; the person is slower than the best player. Where one of them solves no level, easier ones come."""
+    play = {"next_levels": True, "checkpoint": "reference", "max_steps": 14}
+    result = evaluate(tmp_path / "run", **play)
+    assert result["mean_normalized_score"]["value"] == 100 < result["mean_normalized_to_person"]["value"]
+    assert result["raw"]["maze_path_of_light"]["value"] == result["scales"]["reference"]["maze_path_of_light"] >= 2
+    page = (tmp_path / "run" / "report.md").read_text()
+    assert "| levels |" in page and "person = 100" in page and "docs/games.md" in page and "easier" not in page
+    eased = evaluate(tmp_path / "eased", **{**play, "levels": "7,", "names": "maze_path_of_light,"})
+    assert list(eased["normalized"]) == list(eased["normalized_to_person"]) == ["maze_path_of_light"]
+    said = "On easier levels, as a scripted player scored nothing on those asked for: maze_path_of_light."
+    assert said in (tmp_path / "eased" / "report.md").read_text()
 
 
 def without(folder: pathlib.Path, *names: str) -> pathlib.Path:
@@ -129,7 +145,7 @@ def test_what_the_infrastructure_lost_is_said_and_never_a_number(
 ) -> None:
     """All episodes lost: exit code 1. All of one game lost: the others' table, and a sentence."""
     verdict = {"verdict": {"score": 2, "success": True}}
-    episode = Trajectory("0", {"id": "m"}, (), (), Outcome.FINISHED, 1.0, {"final": verdict})
+    episode = Trajectory("0", {"id": "m", "max_steps": 6}, (), (), Outcome.FINISHED, 1.0, {"final": verdict})
     kept: dict[str, list[Trajectory]] = {"infinity_loop": [], "maze_path_of_light": []}
     monkeypatch.setattr("experiments.evaluate.play", lambda *_: dict(kept))
     config = load_config("evaluate", flags(checkpoint="random"), root=ROOT, rules=RULES)
@@ -153,9 +169,11 @@ def test_a_reference_that_scored_nothing_loses_its_game_alone(
 
     def episodes(score: int) -> list[Trajectory]:
         final = {"final": {"verdict": {"score": score, "success": False}}}
-        return [Trajectory("0", {"id": str(level)}, (), (), Outcome.FINISHED, 0.0, final) for level in range(2)]
+        tasks: list[dict[str, Any]] = [{"id": str(level), "max_steps": 6} for level in range(2)]
+        return [Trajectory("0", task, (), (), Outcome.FINISHED, 0.0, final) for task in tasks]
 
-    scored = {"played": [1, 3], "reference": [0, 4]}  # infinity_loop, maze_path_of_light
+    # infinity_loop, maze_path_of_light
+    scored = {"played": [1, 3], "reference": [0, 4], "person": [2, 2]}
 
     def play(config: Any, run_directory: Any, stage: str, *_: Any) -> dict[str, list[Trajectory]]:
         return dict(zip(("infinity_loop", "maze_path_of_light"), map(episodes, scored[stage]), strict=True))
@@ -163,7 +181,8 @@ def test_a_reference_that_scored_nothing_loses_its_game_alone(
     monkeypatch.setattr("experiments.evaluate.play", play)
     result = evaluate(tmp_path / "one", checkpoint="random")
     assert result["mean_normalized_score"]["value"] == 75 and list(result["normalized"]) == ["maze_path_of_light"]
-    assert "in no mean: infinity_loop." in (tmp_path / "one" / "report.md").read_text()
+    assert result["mean_normalized_to_person"]["value"] == 100 and len(result["normalized_to_person"]) == 2
+    assert "as reference scored nothing, and in no mean: infinity_loop." in (tmp_path / "one" / "report.md").read_text()
     scored["reference"] = [0, 0]
     with pytest.raises(InputError, match="config.max_steps is 6, in which no reference player scored"):
         evaluate(tmp_path / "none", checkpoint="random")
@@ -176,6 +195,39 @@ def test_a_suite_without_reference_players_refuses_them_at_once(tmp_path: pathli
     with pytest.raises(InputError, match="^config.checkpoint must not be reference, as miniwob/click-test: MiniWoB"):
         evaluate(tmp_path / "run", suite="miniwob", names="miniwob/click-test,", checkpoint="reference")
     assert not (tmp_path / "run" / "trajectories").exists()
+
+
+def test_a_harness_that_cannot_be_had_is_a_sentence(tmp_path: pathlib.Path) -> None:
+    play = {"suite": "lmgame", "names": "lmgame/sokoban,", "checkpoint": "random"}
+    with pytest.raises(InputError, match=r"lmgame-org/GamingAgent, which stands in no registry .*--harness_mode true"):
+        evaluate(tmp_path / "theirs", harness="gamingagent", **play)
+    with pytest.raises(InputError, match="config.harness must be none but for lmgame; got 'text' with games15"):
+        evaluate(tmp_path / "games", harness="text", checkpoint="random")
+
+
+@pytest.mark.browser
+def test_an_endpoint_reads_the_harness_in_each_games_own_budget(tmp_path: pathlib.Path) -> None:
+    """Without steps and episodes in the command: LMGame-Bench's own. Each episode ends at once, as it says so."""
+    asked: list[str] = []
+
+    async def complete(request: Request) -> Response:
+        asked.append(json.dumps(json.loads(await request.body())["messages"]))
+        answer = {"content": "Thought: done\nAction: finished(content='')"}
+        return JSONResponse({"choices": [{"message": answer, "finish_reason": "stop"}]})
+
+    app = Starlette(routes=[Route("/v1/chat/completions", complete, methods=["POST"])])
+    play = {"suite": "lmgame", "names": "()", "model": "theirs", "max_steps": 0, "episodes": 0}
+    with serving(app, ServerConfig(port=0)) as address:
+        for harness in ("none", "text"):
+            result = evaluate(tmp_path / harness, checkpoint=f"{address}/v1", harness=harness, **play)
+            assert result["harness"] == harness and len(asked) == 12 and not result["lost_to_infrastructure"]
+            assert sum("@ worker" in each for each in asked) == (3 if harness == "text" else 0)
+            assert sum("1000 left" in each for each in asked) == 3 == sum("2000 left" in each for each in asked)
+            assert set(result["deviations"].values()) == {0.0}
+            asked.clear()
+    page = (tmp_path / "text" / "report.md").read_text()
+    assert "score ± deviation" in page and "as we write them down" in page
+    assert "lmgame/tetris: 3 episodes of at most 2000 steps" in page
 
 
 @pytest.mark.browser

@@ -146,6 +146,11 @@ STARTS = {
         "browser.pages=1 screen=96",
         progress("played"), in_ci=True,
     ),
+    "step_budgets": Start(
+        "names=maze_path_of_light, contestants=random, budgets=4, episodes=1 browser.browsers=1 browser.pages=1 "
+        "screen=96",
+        r"^report: ", ends=True,
+    ),
     "compare": Start("runs={train},", r"comparison\.svg$", ends=True, in_ci=True),
     "publish": Start("source={train} trajectories=updates output=run.zip", r"run\.zip", ends=True, in_ci=True),
     "replay": Start("source={train}", r"^All 1 updates gave the recorded weights, bit for bit", ends=True, in_ci=True),

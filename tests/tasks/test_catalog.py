@@ -93,7 +93,10 @@ def test_unknown_games_and_options_are_refused() -> None:
     maze = load_game("maze_path_of_light")
     maze.check_options({"level": 3, "distance": [2, 4], "size": 6, "loops": 0})
     refused: list[tuple[dict[str, Any], str]] = [
-        ({"colour": 1}, "an option must be one of level, size, loops, distance; got colour"),
+        (
+            {"colour": 1},
+            "an option must be one of level, size, loops, distance, next_levels, level_rewards; got colour",
+        ),
         ({"level": 0}, "option level .* got 0"),
         ({"level": 1.5}, "option level .* got 1.5"),
         ({"distance": [2]}, "option distance"),

@@ -117,7 +117,10 @@ class Browsers:
         self._stats.launches += 1
         number = self._stats.launches
         untried = self._gives_frames is None
-        launching = launch(driver.playwright, self.executable, self.running(), number, kind, untried=untried)
+        launching = launch(
+            driver.playwright, self.executable, self.running(), number, kind,
+            use_angle=self._config.use_angle, untried=untried,
+        )  # fmt: skip
         launched = await asyncio.wait_for(launching, self._config.call_timeout_s)
         place.launched = launched
         place.alone = kind.alone

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tars_jax import InputError
+from tars_jax.sandbox.browser.angle import ANGLE, SOFTWARE
 
 EXECUTABLE_VARIABLE = "TARS_JAX_CHROMIUM"
 SCREENSHOT_PATHS = ("auto", "canvas", "frame", "cdp", "plain")
@@ -32,6 +33,7 @@ class BrowserConfig:
     call_timeout_s: float = 20.0  # a call on a page that takes longer fails as "timeout"
     # canvas: read back in the page; frame: asked for, a browser a page; cdp: captureScreenshot; plain: Playwright's
     screenshot: str = "auto"
+    use_angle: str = SOFTWARE  # what draws WebGL: swiftshader, by software; gl, gl-egl or vulkan, by a GPU (angle.py)
 
     def __post_init__(self) -> None:
         for name in ("browsers", "pages_per_browser", "width", "height", "browser_memory_mb"):
@@ -42,6 +44,8 @@ class BrowserConfig:
                 raise InputError(f"browser.{name} must be seconds above 0; got {seconds!r}")
         if self.max_browsers and self.max_browsers < self.browsers:
             raise InputError(f"browser.max_browsers must be 0 or browser.browsers or more; got {self.max_browsers!r}")
+        if self.use_angle not in ANGLE:
+            raise InputError(f"browser.use_angle must be one of {', '.join(ANGLE)}; got {self.use_angle!r}")
         if self.screenshot not in SCREENSHOT_PATHS:
             raise InputError(
                 f"browser.screenshot must be one of {', '.join(SCREENSHOT_PATHS)}; got {self.screenshot!r}"

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from playwright.async_api import Browser, Playwright
 
+from tars_jax.sandbox.browser.angle import angle_flags, check_renderer
 from tars_jax.sandbox.browser.chromium_sandbox import is_sandboxed, sandbox_environment, sandbox_flags
 from tars_jax.sandbox.browser.connection import Connection
 from tars_jax.sandbox.browser.frames import are_given_by
@@ -38,7 +39,7 @@ FLAGS = (
     "--disable-background-timer-throttling", "--disable-backgrounding-occluded-windows",
     "--disable-renderer-backgrounding", "--disable-dev-shm-usage",
     # The same pixels on every machine.
-    "--disable-gpu", "--disable-partial-raster", "--force-color-profile=srgb", "--force-device-scale-factor=1",
+    "--disable-partial-raster", "--force-color-profile=srgb", "--force-device-scale-factor=1",
     "--disable-smooth-scrolling", "--disable-lcd-text", "--font-render-hinting=none",
     # No network: requests are answered by site.py or aborted, and what is no request finds no host and no route.
     "--disable-quic",
@@ -113,10 +114,10 @@ class Launched:
 
 
 async def launch(
-    playwright: Playwright, executable: Path, run: SandboxRun, number: int, kind: Kind, *, untried: bool
+    playwright: Playwright, executable: Path, run: SandboxRun, number: int, kind: Kind, *, use_angle: str, untried: bool
 ) -> Launched:
     """Launch `number` of a run. Raises what Playwright raises, ConnectionError when the relay does not call back,
-    FramesRefused by a Chromium that makes no frames on request.
+    FramesRefused by a Chromium that makes no frames on request, InputError without the GPU of `use_angle`.
 
     What is given up, by a timeout for instance, is ended.
     """
@@ -128,6 +129,7 @@ async def launch(
     server = await asyncio.get_running_loop().create_unix_server(lambda: connection, folder / "relay")
     flags = [
         *FLAGS,
+        *angle_flags(use_angle),
         *kind.flags,
         f"--host-resolver-rules=MAP {proxy_host} 127.0.0.1,MAP * ~NOTFOUND",
         *sandbox_flags(),
@@ -143,6 +145,7 @@ async def launch(
         await connection.ready
         if kind.frames is Making.REQUESTED and untried and not await are_given_by(connection):
             raise FramesRefused
+        await check_renderer(browser, use_angle)
     except BaseException:
         run.kill(token)
         raise

@@ -18,6 +18,16 @@ from tars_jax import InputError
 from tars_jax.environment import Task
 from tars_jax.tasks.games import hinted
 from tars_jax.tasks.games.moves import Move
+from tars_jax.tasks.games.succession import (
+    FOLLOWS,
+    LEVEL_REWARDS,
+    NEXT_LEVELS,
+    OPTIONS,
+    STEPS,
+    Counts,
+    Succession,
+    counts_of,
+)
 
 GAMES_FOLDER = Path(__file__).parent
 PAGE_SUFFIXES = (".html", ".js", ".css")
@@ -83,15 +93,37 @@ class Game:
         module = importlib.import_module(f"tars_jax.tasks.games.{self.name}.reference")
         return cast(ReferencePlayer, module.play)
 
+    @property
+    def counts(self) -> Counts:
+        """What an episode of several levels counts."""
+        return counts_of(self.name if self.folder.parent == GAMES_FOLDER else "")
+
     def steps_of_level(self, level: int) -> int:
         """The step budget of a level; beyond the last level the last one's."""
         return self.levels[min(level, len(self.levels)) - 1].max_steps
 
+    def steps_for(self, options: Mapping[str, Any]) -> int:
+        """The step budget of an episode with these options: its level's, or `STEPS` for several levels."""
+        return STEPS if options.get(NEXT_LEVELS) else self.steps_of_level(options.get("level", 1))
+
     def start_expression(self, task: Task) -> str:
-        return f"game.start({json.dumps({**task.options, 'seed': task.seed}, sort_keys=True)})"
+        endless = self.counts.endless if task.options.get(NEXT_LEVELS) else {}
+        options = {name: value for name, value in task.options.items() if name not in OPTIONS}
+        return f"game.start({json.dumps({**endless, **options, 'seed': task.seed}, sort_keys=True)})"
+
+    def succession(self, task: Task) -> Succession | None:
+        """How the levels of a task's episode follow each other; None: it has one."""
+        if not task.options.get(NEXT_LEVELS):
+            return None
+        return Succession(self.counts, bool(task.options.get(LEVEL_REWARDS)), "level" in self.options)
+
+    def harness(self, task: Task) -> None:
+        """No text stands beside its screenshots."""
 
     def instruction_for(self, info: Mapping[str, Any]) -> str:
-        return self.instruction
+        if "solved" not in info.get("verdict", {}):
+            return self.instruction
+        return self.counts.instruction or f"{self.instruction} {FOLLOWS}"
 
     def reward(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> float:
         """1 on the step that first succeeds, else 0."""
@@ -99,17 +131,18 @@ class Game:
 
     def check_options(self, options: Mapping[str, Any]) -> None:
         """Raises `InputError` for an option that the game does not know or a value that it does not take."""
+        known = self.options | OPTIONS
         for name, value in options.items():
-            if name not in self.options:
-                raise InputError(f"{self.name}: an option must be one of {', '.join(self.options)}; got {name}")
+            if name not in known:
+                raise InputError(f"{self.name}: an option must be one of {', '.join(known)}; got {name}")
             try:
-                jsonschema.validate(value, self.options[name])
+                jsonschema.validate(value, known[name])
             except jsonschema.ValidationError as error:
-                about = self.options[name]["description"]
+                about = known[name]["description"]
                 raise InputError(
                     f"{self.name}: option {name} ({about}) must fit its schema; got {value!r}: {error.message}"
                 ) from None
-            if self.options[name].get("ascending") and list(value) != sorted(value):
+            if known[name].get("ascending") and list(value) != sorted(value):
                 raise InputError(f"{self.name}: option {name} must begin with the lesser number; got {value!r}")
 
 

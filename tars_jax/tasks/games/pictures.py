@@ -15,6 +15,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from tars_jax import InputError
 from tars_jax.files import write_atomic
+from tars_jax.sandbox.browser.angle import SOFTWARE, angle_flags
 from tars_jax.sandbox.browser.chromium_sandbox import is_sandboxed, sandbox_flags
 from tars_jax.sandbox.browser.config import find_executable
 from tars_jax.tasks.games.catalog import GAMES_FOLDER, Game, game_names, load_game
@@ -27,7 +28,7 @@ COLUMNS = 5  # of the sheet
 @contextlib.contextmanager
 def chromium() -> Iterator[Browser]:
     """A headless Chromium of this machine. Raises `InputError` if there is none."""
-    executable, flags = find_executable(), ["--disable-gpu", *sandbox_flags()]
+    executable, flags = find_executable(), [*angle_flags(SOFTWARE), *sandbox_flags()]
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=executable, args=flags, chromium_sandbox=is_sandboxed())
         try:

@@ -34,11 +34,17 @@ import numpy as np
 from tars_jax import InputError
 from tars_jax.environment import Task
 from tars_jax.tasks.games.catalog import GAMES_FOLDER, ReferencePlayer
+from tars_jax.tasks.lmgame.harness import Harness
 
+SUPER_MARIO_BROS = "lmgame/super_mario_bros"
 ROM_GAMES = {
-    "lmgame/super_mario_bros": "import it into stable-retro with `python -m retro.import FOLDER`",
-    "lmgame/ace_attorney": "put it into gamingagent/envs/retro_02_ace_attorney/AceAttorney-GbAdvance of LMGame-Bench",
+    SUPER_MARIO_BROS: "name its file, with --config.super_mario_bros_rom of `evaluate` or as option `rom` of its tasks",
+    "lmgame/ace_attorney": "put it into gamingagent/envs/retro_02_ace_attorney/AceAttorney-GbAdvance of LMGame-Bench "
+    "and play with its own runner against the policy server, as its score is what a model reads off the dialogue",
 }
+MARIO_SEED, MARIO_STEPS, MARIO_PATIENCE = 42, 3000, 100  # as gamingagent/configs/retro_01_super_mario_bros has it
+HARNESS = "harness"  # an option of every game: its board and the last moves as text (harness.py)
+RUNS = 3  # of each game, as the benchmark has it
 _DEALS = 4096  # far more than an episode of Candy Crush or Tetris uses
 
 
@@ -79,22 +85,29 @@ class LMGame:
         return cast(ReferencePlayer, importlib.import_module(self.reference_module).play)
 
     def check_options(self, options: Mapping[str, Any]) -> None:
+        known = {**self.options, HARNESS: {"type": "boolean"}}
         for name, value in options.items():
-            if name not in self.options:
-                raise InputError(
-                    f"{self.name}: an option must be one of {', '.join(self.options) or 'none'}; got {name}"
-                )
+            if name not in known:
+                raise InputError(f"{self.name}: an option must be one of {', '.join(known)}; got {name}")
             try:
-                jsonschema.validate(value, self.options[name])
+                jsonschema.validate(value, known[name])
             except jsonschema.ValidationError as error:
                 raise InputError(f"{self.name}: option {name}: {error.message}") from None
 
-    def steps_of_level(self, level: int) -> int:
+    def steps_for(self, options: Mapping[str, Any]) -> int:
         return self.max_steps
+
+    def succession(self, task: Task) -> None:
+        """Its pages go on by themselves."""
+
+    def harness(self, task: Task) -> Harness | None:
+        """Text beside the screenshots, where the task asks for it."""
+        return Harness() if task.options.get(HARNESS) else None
 
     def start_expression(self, task: Task) -> str:
         stream = {} if self.stream is None else {"stream": self.stream(task.seed)}
-        options = {**self.fixed, **stream, **task.options, "seed": task.seed}
+        given = {name: value for name, value in task.options.items() if name != HARNESS}
+        options = {**self.fixed, **stream, **given, "seed": task.seed}
         return f"game.start({json.dumps(options, sort_keys=True)})"
 
     def instruction_for(self, info: Mapping[str, Any]) -> str:
@@ -208,10 +221,7 @@ GAMES = {
 def load_lmgame(name: str) -> LMGame:
     """The game called `name`. Raises `InputError` for an unknown one, and for those whose ROM nobody may ship."""
     if name in ROM_GAMES:
-        raise InputError(
-            f"{name} needs a ROM that you own and that nobody may ship: {ROM_GAMES[name]}; tars_jax has no emulator, "
-            "so play it with LMGame-Bench's own runner against the policy server"
-        )
+        raise InputError(f"{name} needs a ROM that you own and that nobody may ship: {ROM_GAMES[name]}")
     if name not in GAMES:
         raise InputError(f"a game of LMGame-Bench must be one of {', '.join([*GAMES, *ROM_GAMES])}; got {name!r}")
     return GAMES[name]

@@ -106,11 +106,17 @@ class MiniwobTask:
             if value not in MODES:
                 raise InputError(f"{self.name}: option mode must be one of {', '.join(MODES)}; got {value!r}")
 
-    def steps_of_level(self, level: int) -> int:
+    def steps_for(self, options: Mapping[str, Any]) -> int:
         return MAX_STEPS
+
+    def succession(self, task: Task) -> None:
+        """A task is all that there is."""
 
     def start_expression(self, task: Task) -> str:
         return f"game.start({json.dumps({**task.options, 'seed': task.seed}, sort_keys=True)})"
+
+    def harness(self, task: Task) -> None:
+        """No text stands beside its screenshots."""
 
     def instruction_for(self, info: Mapping[str, Any]) -> str:
         return str(info["state"]["utterance"])

@@ -8,6 +8,7 @@ const THEME = {
 const EMPTY = "#4f3423", GROUND = "#1f140c", OFFER = "#33221a", FLAT = ["#eebb72", "#dd8f58", "#f3d9a4", "#c08a58"];
 const OFFER_ROWS = 2, OFFERED = 3; // the pieces lie below the board
 const TALL = 0.5, LIFT = 0.5; // height of a block, and of a hand over the board, in cells
+const FLAT_TALL = 0.25; // on a small stage
 
 const drawWood = (stage, progress, view) => {
   if (stage.layout.mode === "compact") drawFlat(stage, view);
@@ -36,19 +37,29 @@ const drawFlat = ({ context, canvas, layout: { board } }, view) => {
   context.fillRect(0, 0, canvas.width, canvas.height);
   context.fillStyle = GROUND;
   context.fillRect(board.x, board.y, board.width, view.size * cell);
-  view.blocks.forEach((line, row) => line.forEach((kind, column) =>
-    square(board.x + column * cell, board.y + row * cell, cell, kind ? FLAT[kind - 1] : EMPTY)));
+  const boxes = [];
+  const block = (x, y, side, kind) => {
+    if (view.renderer === "webgl") boxes.push({ ...boxAt(x, y, side, 0, kind), top: side * FLAT_TALL });
+    else square(x, y, side, FLAT[kind - 1]);
+  };
+  view.blocks.forEach((line, row) => line.forEach((kind, column) => {
+    const x = board.x + column * cell, y = board.y + row * cell;
+    square(x, y, cell, EMPTY);
+    if (kind) block(x, y, cell, kind);
+  }));
   view.offered.forEach((piece, slot) => {
     if (!piece || view.carried?.at === slot) return;
     const [side, x, y] = slotOf(board, view.size, slot), whole = Math.floor(side), [wide, high] = extent(piece);
-    piece.cells.forEach(([column, row]) => square(
+    piece.cells.forEach(([column, row]) => block(
       Math.round(x - (wide * whole) / 2) + column * whole, Math.round(y - (high * whole) / 2) + row * whole, whole,
-      FLAT[piece.wood - 1]));
+      piece.wood));
   });
-  if (!view.carried) return;
-  const piece = view.offered[view.carried.at], [wide, high] = extent(piece);
-  piece.cells.forEach(([column, row]) => square(
-    view.carried.x + (column - wide / 2) * cell, view.carried.y + (row - high / 2) * cell, cell, FLAT[piece.wood - 1]));
+  if (view.carried) {
+    const piece = view.offered[view.carried.at], [wide, high] = extent(piece);
+    piece.cells.forEach(([column, row]) => block(
+      view.carried.x + (column - wide / 2) * cell, view.carried.y + (row - high / 2) * cell, cell, piece.wood));
+  }
+  if (boxes.length) Solid.draw(context, eyeOver({ mode: "tall", board }, view.size), boxes);
 };
 
 const rimOf = ({ mode, board }) => Math.min(board.cell * 0.24, mode === "tall" ? 8 : 12);
@@ -110,8 +121,9 @@ const boxAt = (x, y, side, low, kind) => ({
 });
 
 // Far boxes first, and in a row those far from the middle: nearer ones hide what lies behind.
-const drawBoxes = (context, eye, boxes) => {
+const drawBoxes = (context, eye, boxes, renderer) => {
   boxes.forEach((box) => drawShadow(context, box));
+  if (renderer === "webgl") return Solid.draw(context, eye, boxes);
   const aside = ({ x, wide }) => Math.abs(x + wide / 2 - eye.x);
   [...boxes].sort((one, other) => one.y - other.y || aside(other) - aside(one)).forEach((box) => {
     context.globalAlpha = box.alpha ?? 1;
@@ -139,7 +151,7 @@ const drawSoft = (stage, progress, view) => {
   Kit.backdrop(stage, THEME, (still) => paintTable(still, layout, view.size));
   const held = view.carried && view.offered[view.carried.at];
   if (held && fits(view.blocks, held, view.landing)) drawLanding(context, board, held, view.landing);
-  drawBoxes(context, eye, standing(view, board, fall, after));
+  drawBoxes(context, eye, standing(view, board, fall, after), view.renderer);
   view.offered.forEach((piece, slot) => {
     if (!piece || view.carried?.at === slot) return;
     const [side] = slotOf(board, view.size, slot), [x, y] = pocketOf(layout, view.size, slot);
@@ -147,11 +159,12 @@ const drawSoft = (stage, progress, view) => {
     const [fromX, fromY] = back ? view.last.back : [x, y];
     const grown = view.last?.dealt ? Math.max(0.01, Kit.easeOut(after)) : 1;
     const whole = side * grown + (cell - side) * back;
-    drawBoxes(context, eye, boxesOf(piece, x + (fromX - x) * back, y + (fromY - y) * back, whole, back * cell * LIFT));
+    const boxes = boxesOf(piece, x + (fromX - x) * back, y + (fromY - y) * back, whole, back * cell * LIFT);
+    drawBoxes(context, eye, boxes, view.renderer);
   });
   if (held) {
     const [x, y] = pointUnder(eye, view.carried.x, view.carried.y, (LIFT + TALL) * cell); // its top is under the pointer
-    drawBoxes(context, eye, boxesOf(held, x, y, cell, LIFT * cell));
+    drawBoxes(context, eye, boxesOf(held, x, y, cell, LIFT * cell), view.renderer);
   }
   if (view.lost) drawLoss(context, board, view.size, after);
   if (view.won) drawEmbers(context, board, view.size, Kit.easeOut(progress));

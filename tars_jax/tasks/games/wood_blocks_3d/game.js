@@ -2,13 +2,17 @@
 "use strict";
 
 const game = (() => {
-  let level, size, target, filled, shapes, random, blocks, offered, lines, moves, carried, last;
+  let level, renderer, size, target, filled, shapes, random, blocks, offered, lines, moves, carried, last;
 
   const success = () => lines >= target;
   const lost = () => !success() && !offered.some((piece) => piece && placesFor(blocks, piece).length);
 
   const begin = (options) => {
     level = Kit.integer(options, "level", 1, 1, 1e6);
+    renderer = options.renderer ?? "canvas";
+    if (!["canvas", "webgl"].includes(renderer)) {
+      throw new RangeError(`option renderer takes canvas or webgl, got ${JSON.stringify(renderer)}`);
+    }
     const [levelSize, levelTarget, levelFilled, levelShapes, atHand] = LEVELS[Math.min(level, LEVELS.length) - 1];
     size = Kit.integer(options, "size", levelSize, 4, 9);
     target = Kit.integer(options, "target", levelTarget, 1, 200);
@@ -71,17 +75,20 @@ const game = (() => {
   const stage = Kit.stage({
     tween_ms: 160, grid: () => [size, size + OFFER_ROWS], tap, pick, carry, drop, key: () => {}, swipe: () => {},
     draw: (theStage, progress) => drawWood(theStage, progress, {
-      level, size, blocks, offered, lines, target, moves, carried, last, won: success(), lost: lost(),
+      level, renderer, size, blocks, offered, lines, target, moves, carried, last, won: success(), lost: lost(),
       landing: carried && placeUnder(offered[carried.at], carried.x, carried.y),
     }),
   });
 
-  const state = () => ({
-    game: "wood_blocks_3d", level, size, target, filled, shapes, moves, lines,
-    // blocks[row][column] is 0 where the board is empty; a piece lists its cells from its upper left corner
-    blocks: structuredClone(blocks), offered: structuredClone(offered), offer_rows: OFFER_ROWS,
-    score: lines, lives: lost() ? 0 : 1, done: success() || lost(), success: success(), ...stage.geometry(),
-  });
+  const state = () => {
+    Solid.check();
+    return {
+      game: "wood_blocks_3d", level, renderer, size, target, filled, shapes, moves, lines,
+      // blocks[row][column] is 0 where the board is empty; a piece lists its cells from its upper left corner
+      blocks: structuredClone(blocks), offered: structuredClone(offered), offer_rows: OFFER_ROWS,
+      score: lines, lives: lost() ? 0 : 1, done: success() || lost(), success: success(), ...stage.geometry(),
+    };
+  };
 
   return { start: begin, state, canvas: stage.canvas };
 })();

@@ -1,0 +1,149 @@
+"""Score against step budget, each budget played anew, several contestants in one figure (UI-TARS-2, figure 11).
+
+1. CONTESTANT-BUDGET: every task of the suite by every contestant in every budget, of which prompts speak;
+2. scale: the levels by the best scripted player in the largest budget, whose score is 100 (games15 alone);
+3. budgets.svg, report.md and result.json.
+
+`evaluate` reads what an episode of one budget had reached after fewer steps, which is another thing: nobody hurries.
+Episodes are kept one by one: a run that was killed plays only those that it lacks.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ml_collections import ConfigDict
+
+from tars_jax import InputError
+from tars_jax.agent.grammar import FORMS
+from tars_jax.evaluation.budgets import SUCCESS, UNITS, draw_budgets, measured
+from tars_jax.evaluation.figures import save_figure
+from tars_jax.evaluation.statistics import Estimate
+from tars_jax.evaluation.suites import EPISODES, suite_names, suite_tasks
+from tars_jax.evaluation.tables import budget_table
+from tars_jax.files import write_atomic
+from tars_jax.pipelines.contestants import open_contestant, scripted
+from tars_jax.pipelines.environments import evaluation_tasks, written_kinds
+from tars_jax.pipelines.sections import sandbox_of
+from tars_jax.pipelines.suite_play import Episodes, Tasks, in_common, play_suite
+from tars_jax.rules import Rule, at_least, each, more_than, one_of
+from tars_jax.sandbox.browser import BrowserConfig
+from tars_jax.sandbox.browser.angle import ANGLE
+from tars_jax.tasks.library import SUITES
+from tars_jax.training.run_directory import RunDirectory, write_json
+
+ENVIRONMENT = "environment"  # a suite of tasks of `config.environment`
+RULES = {
+    "suite": one_of(*SUITES, ENVIRONMENT),
+    "contestants": Rule(
+        lambda given: len(given) > 0 and len(set(given)) == len(given),
+        "different ones, as config.checkpoint of evaluate takes them, separated by commas",
+    ),
+    "budgets": Rule(
+        lambda steps: len(steps) > 0 and all(type(step) is int and step > 0 for step in steps)
+        and len(set(steps)) == len(steps),
+        "different whole numbers of 1 or more, separated by commas",
+    ),
+    "levels": each(at_least(1)),
+    "episodes": at_least(0),
+    "answer_seconds": more_than(0),
+    "patience": more_than(0),
+    "seed": at_least(0),
+    "screen": at_least(0),
+    "agent.grammar": one_of(*FORMS),
+    "agent.coordinates": one_of("grid", "pixels"),
+    "browser.browsers": at_least(1),
+    "browser.pages": at_least(1),
+    "browser.use_angle": one_of(*ANGLE),
+}  # fmt: skip
+
+
+def run(config: Any, run_directory: RunDirectory) -> None:
+    names = called(config)
+    budgets = sorted(config.budgets)
+    played: dict[str, dict[int, Episodes]] = {name: {} for name in names}
+    for name, given in zip(names, config.contestants, strict=True):
+        one = ConfigDict({**config.to_dict(), "checkpoint": given})
+        with open_contestant(one) as contestant:
+            for budget in budgets:
+                browser = BrowserConfig(browsers=config.browser.browsers, use_angle=config.browser.use_angle)
+                played[name][budget] = play_suite(
+                    run_directory.path / "trajectories", f"{name}-{budget}", contestant, tasks_of(config, budget),
+                    browser, config.browser.pages, sandbox_of(config),
+                )  # fmt: skip
+    scale: Episodes = {}
+    if config.suite == "games15":
+        browser = BrowserConfig(browsers=config.browser.browsers, use_angle=config.browser.use_angle)
+        scale = play_suite(
+            run_directory.path / "trajectories", "scale", scripted("reference", config),
+            tasks_of(config, budgets[-1]), browser, config.browser.pages,
+            sandbox_of(config),
+        )  # fmt: skip
+    finish(config, run_directory, played, scale)
+
+
+def called(config: Any) -> list[str]:
+    """What contestants are called in the figure. Raises InputError for names that are not one for each."""
+    names = list(config.called or [given.rstrip("/").rpartition("/")[2] for given in config.contestants])
+    if len(names) != len(config.contestants) or len(set(names)) != len(names):
+        raise InputError(
+            f"config.called must be different names, one for each of {len(config.contestants)} contestants; "
+            f"got {', '.join(names)}"
+        )
+    return names
+
+
+def tasks_of(config: Any, budget: int) -> Tasks:
+    """The same ones for each budget, but for the budget."""
+    if config.suite == ENVIRONMENT:
+        count = (config.episodes or EPISODES) * len(written_kinds(config))
+        drawn = evaluation_tasks(config.environment, config.environment_options, count, config.seed, budget)
+        return {
+            name: [task for task in drawn if task.environment == name]
+            for name in {task.environment: 0 for task in drawn}
+        }
+    return {
+        name: suite_tasks(name, config.episodes, config.levels, config.seed, budget, next_levels=config.next_levels)
+        for name in suite_names(config.suite, config.names)
+    }
+
+
+def finish(config: Any, run_directory: RunDirectory, played: dict[str, dict[int, Episodes]], scale: Episodes) -> None:
+    curves: dict[str, dict[int, Estimate]] = {}
+    lost = 0
+    for name, by_budget in played.items():
+        for budget, its in by_budget.items():
+            lost += sum(map(len, tasks_of(config, budget).values())) - sum(map(len, its.values()))
+            ours, *theirs = in_common([its, scale] if scale else [its])
+            kept = {task: episodes for task, episodes in ours.items() if episodes}
+            if not kept:
+                raise InputError(
+                    f"config.contestants: {name} has no episode of {budget} steps, as all were lost to the "
+                    "infrastructure; the same command with --config.run plays them"
+                )
+            curves.setdefault(name, {})[budget] = measured(config.suite, kept, theirs[0] if theirs else {}, budget)
+    unit = UNITS.get(config.suite, SUCCESS)
+    suite = config.environment if config.suite == ENVIRONMENT else config.suite
+    save_figure(draw_budgets(curves, unit, f"{suite}, each budget played anew"), run_directory.path / "budgets.svg")
+    table = budget_table(curves)
+    note = f"{unit}; 95% intervals in brackets. Each budget is played anew: the prompts speak of it."
+    if scale:
+        note += f" 100 is the best scripted player's score in {max(config.budgets)} steps."
+    if lost:
+        note += f" {lost} episodes were lost to the infrastructure and count nowhere."
+    write_json(
+        run_directory.path / "result.json",
+        {
+            "suite": suite, "unit": unit, "seed": config.seed, "lost_to_infrastructure": lost,
+            "curves": {
+                name: {str(budget): estimate._asdict() for budget, estimate in curve.items()}
+                for name, curve in curves.items()
+            },
+        },
+    )  # fmt: skip
+    page = f"# {suite}: score against step budget\n\n{table}\n\n{note}\n\n![score against step budget](budgets.svg)\n"
+    write_atomic(run_directory.path / "report.md", page.encode())
+    print(f"{table}\n\n{note}")
+    print(json.dumps({"suite": suite, "seed": config.seed, "lost_to_infrastructure": lost}))
+    print(f"report: {run_directory.path / 'report.md'}")

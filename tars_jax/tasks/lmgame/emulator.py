@@ -1,0 +1,51 @@
+"""The program of one emulator, which a process can have only one of: `python emulator.py GAME ROM STATE`.
+
+It reads a JSON object a line, {"buttons": [[names], ...]}, the buttons that are held in each frame, and answers with a
+line {"info": the game's variables, "done": whether it is over, "size": [height, width]} and the picture's bytes, RGB.
+No frames: it begins anew, from STATE.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, BinaryIO
+
+
+def answers(game: str, rom: str, state: str, asked: BinaryIO, told: BinaryIO) -> None:
+    import stable_retro as retro
+
+    data = Path(retro.__file__).parent / "data" / "stable" / f"{game}-v0"
+    with tempfile.TemporaryDirectory() as folder:
+        own = Path(folder) / f"{game}-v0"  # the package's own folder stays as it is: a ROM is its owner's
+        shutil.copytree(data, own, ignore=shutil.ignore_patterns("rom.[!s]*"))
+        shutil.copyfile(rom, own / f"rom{Path(rom).suffix.lower()}")
+        retro.data.Integrations.add_custom_path(folder)
+        played: Any = retro.make(
+            f"{game}-v0", state, inttype=retro.data.Integrations.CUSTOM_ONLY, render_mode="rgb_array",
+            use_restricted_actions=retro.Actions.ALL,
+        )  # fmt: skip
+        for line in asked:
+            frames = json.loads(line)["buttons"]
+            if not frames:
+                picture, info = played.reset()
+                done = False
+            for held in frames:
+                pressed = [button in held for button in played.buttons]
+                picture, _, done, _, info = played.step(pressed)
+                if done:
+                    break
+            variables = {name: int(value) for name, value in info.items()}
+            head = {"info": variables, "done": bool(done), "size": list(picture.shape[:2])}
+            told.write(json.dumps(head).encode() + b"\n" + picture.tobytes())
+            told.flush()
+
+
+if __name__ == "__main__":
+    to_parent = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what the emulator prints is no answer
+    answers(*sys.argv[1:4], sys.stdin.buffer, to_parent)
