@@ -116,7 +116,7 @@ async def play_episode(
     for index in range(task.max_steps):
         steps_left = task.max_steps - index
         if restart:
-            unread = _whole_context(memory, writer, instruction, index, steps_left, shown)
+            unread = whole_context(memory, writer, instruction, index, steps_left, shown)
         else:
             unread = [(index, writer.observation(steps_left, first=False, shown=shown))]
         size = window.size + sum(len(tokens) for _, tokens in unread)
@@ -225,7 +225,7 @@ def _success(verification: Verification, reward: float, verdicts: Sequence[bool 
     return verdicts[-1] if verdicts else False
 
 
-def _whole_context(
+def whole_context(
     memory: Memory, writer: PromptWriter, instruction: str, index: int, steps_left: int, shown: Shown
 ) -> list[tuple[int, list[int]]]:
     """What a new window begins with, each part with its step: the preamble (-1), what is remembered, what is shown."""
