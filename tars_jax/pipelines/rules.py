@@ -82,6 +82,7 @@ JOB_RULES: dict[str, Rule] = {
     "agent.min_steps": at_least(0),
     "agent.max_steps": at_least(0),
     "agent.max_summaries": at_least(0),
+    "agent.line_tokens": at_least(0),
     "browser.browsers": at_least(1),
     "browser.pages": at_least(1),
     "browser.size": at_least(32),
