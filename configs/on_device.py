@@ -61,7 +61,7 @@ def get_config() -> ml_collections.ConfigDict:
     config.model.execution.head_chunk = 20  # an answer: the vocabulary head then sees one piece of each window
     config.game = ml_collections.ConfigDict(
         {
-            "name": "checklist",  # 2048, checklist, encyclopedia, maze, snake, sokoban
+            "name": "checklist",  # 2048, checklist, corridor, encyclopedia, maze, snake, sokoban
             "steps": 6,  # the step budget of an episode
             "options": (),  # of the game, as name=number
         }
@@ -78,6 +78,10 @@ def get_config() -> ml_collections.ConfigDict:
             "max_new_tokens": 20,
             "show_budget": True,  # the remaining steps stand in the prompt
             "temperature": 1.0,
+            "window": 1,  # observations in a prompt, the answers between them too
+            "summaries": 0,  # of steps that left the window, a few words each; 0: no memory
+            "summary_tokens": 8,  # of one
+            "context": 0,  # tokens of a prompt, with padding; 0: as many as it may take
         }
     )
     config.demonstrations = ml_collections.ConfigDict({"episodes": 4000, "skill": 0.5})

@@ -99,6 +99,8 @@ def get_config() -> ml_collections.ConfigDict:
             "min_steps": 0,  # recent steps that stand in full in a new window
             "max_steps": 0,  # completed steps that a window holds in full beside the one under way
             "max_summaries": 0,  # older steps that stand there in a few words
+            # The policy writes instead what a new window begins with, in as many tokens at most; 0: a rule does.
+            "line_tokens": 0,
         }
     )
     config.browser = ml_collections.ConfigDict(

@@ -21,7 +21,7 @@ What came of it, with seeds 0 to 4 (95% intervals over seeds; all of it in noteb
 | T15 RL beats SFT out of domain | holds | more boxes +.46 [.30, .62], exits farther away +.20 [.17, .23] |
 | T17 erring verifier | holds | true success +.40 [.24, .56] |
 
-T3, T11, T12, T16 and T18 have not been run.
+T3, T11, T12, T16, T18 and T19 have not been run.
 
 Every side was tuned, by three learning rates on two seeds that do not count; nearly all chose the lowest, so a still
 lower one might be better. About an hour of two processes on two cores that other work shared: one took T1 to T9, the
@@ -68,6 +68,9 @@ def get_config() -> ml_collections.ConfigDict:
             "encyclopedia": reading(parts=("interface=gui", "interface=sdk")),
             "encyclopedia_gui": reading(options=("interface=gui",)),
             "encyclopedia_sdk": reading(options=("interface=sdk",)),
+            "corridor_memory": walking(summaries=8),
+            "corridor_window": walking(window=3),
+            "corridor_none": walking(),
         }
     )
     # Specialists begin as the hybrid agent does, with demonstrations of both kinds.
@@ -83,4 +86,18 @@ def reading(options: tuple[str, ...] = (), parts: tuple[str, ...] = ()) -> dict[
         "rollout": {"max_new_tokens": 26},
         "demonstrations": {"skill": 0.8},
         "supervised": {"updates": 1000, "part": 200, "episodes": 32, "batch_rows": 96},
+    }
+
+
+def walking(window: int = 1, summaries: int = 0) -> dict[str, Any]:
+    """What the corridor's agents take; their prompts have as many tokens, whatever stands in them."""
+    return {
+        "game": {"name": "corridor", "steps": 10},
+        "rollout": {
+            "max_new_tokens": 8,
+            "window": window,
+            "summaries": summaries,
+            "summary_tokens": 3,
+            "context": 49,
+        },
     }

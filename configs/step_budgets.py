@@ -28,6 +28,6 @@ def get_config() -> ConfigDict:
     config.episodes = 0  # of each game or kind of task; 0: LMGame-Bench's 3 runs, else 6
     config.seed = 0
     config.run = ""
-    for section in ("mesh", "browser", "agent", "engine"):
+    for section in ("mesh", "browser", "sandbox", "agent", "engine"):
         config[section] = base[section]
     return config

@@ -46,6 +46,8 @@ RULES = UPDATE_RULES | {
     "rollout.episodes": at_least(1),
     "rollout.max_new_tokens": at_least(2),
     "rollout.temperature": at_least(0),
+    **dict.fromkeys(("rollout.window", "rollout.summary_tokens"), at_least(1)),
+    **dict.fromkeys(("rollout.summaries", "rollout.context"), at_least(0)),
     "demonstrations.episodes": at_least(1),
     "demonstrations.skill": between(0, 1),
     "supervised.updates": at_least(1),

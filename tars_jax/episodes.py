@@ -2,9 +2,9 @@
 
 Axes: E episodes, S steps of an episode, T tokens of a step's window, H, W pixels.
 
-Every step is a context window of its own: a prompt with one screenshot, padded in front, then the answer, padded
-behind. Steps after an episode's end are there, so that shapes are fixed; `played` is false at them, and nothing of them
-counts.
+Every step is a context window of its own: a prompt, padded in front, then the answer, padded behind. A prompt shows the
+screenshots of the last `window` steps, its own among them. Steps after an episode's end are there, so that shapes are
+fixed; `played` is false at them, and nothing of them counts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Episodes:
     tokens: jax.Array  # [E, S, T] int32
     positions: jax.Array  # [E, S, 3, T] int32: time, row, column
     segments: jax.Array  # [E, S, T] int32: 0 is padding
-    image_tokens: jax.Array  # [E, S, T] int32: index into the screenshot's tokens, -1 for text
+    image_tokens: jax.Array  # [E, S, T] int32: index into the tokens of the window's screenshots, -1 for text
     images: jax.Array  # [E, S, H, W, 3] uint8
     action_mask: jax.Array  # [E, S, T] bool: sampled tokens
     log_probs: jax.Array  # [E, S, T] float32, when they were sampled
@@ -32,3 +32,4 @@ class Episodes:
     known: jax.Array  # [E, S] int32: the simulator's measure of how far there is to go, before the step
     succeeded: jax.Array  # [E] bool
     ended: jax.Array  # [E] bool: by the game or by unreadable answers; else the step budget ran out
+    window: int = flax.struct.field(pytree_node=False, default=1)  # screenshots of a prompt

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from tars_jax import InputError
 from tars_jax.agent.actions import Action, Finished, action_point
 from tars_jax.agent.grammar import parse_response
 from tars_jax.agent.grammar_plain import PLAIN
@@ -45,6 +46,25 @@ class PolicySession(Protocol):
         Raises TurnDeclined where a window somewhere else is full, or a filter is against it: the episode ends there.
         """
         ...
+
+
+@runtime_checkable
+class RememberingSession(PolicySession, Protocol):
+    """One that can also say what to remember (`MemoryConfig.line_tokens`)."""
+
+    async def remember(self, tokens: Sequence[int], most: int, usual: str) -> Sampled:
+        """Reads tokens after what the context holds, and writes free text of at most so many tokens. Who has no words
+        of its own writes `usual`, what the rule would have written."""
+        ...
+
+
+async def ask_to_remember(policy: PolicySession, tokens: Sequence[int], most: int, usual: str) -> Sampled:
+    """Raises InputError for a policy that cannot."""
+    if not isinstance(policy, RememberingSession):
+        raise InputError(
+            f"memory.line_tokens must be 0 for a policy that only answers; got {most} for a {type(policy).__name__}"
+        )
+    return await policy.remember(tokens, most, usual)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,7 +120,7 @@ async def play_episode(
     environment and policy pass through, but for a turn after the first that is declined: then the episode is truncated,
     and `metadata["declined"]` says why.
     """
-    memory, asked = Memory(config.memory), instruction
+    memory, asked, line_tokens = Memory(config.memory), instruction, config.memory.line_tokens
     refused = refused or _refused
     instruction, first = config.prompt_instruction(instruction, space), config.seen(first)
     observation, outcome, malformed = first, Outcome.TRUNCATED, 0
@@ -110,13 +130,15 @@ async def play_episode(
     steps: list[Step] = []
     windows: list[ContextWindow] = []
     window, restart = WindowBuilder(), True
+    line: _Line | None = None  # of the window before, until an answer of the next one makes it count
+    lines: list[str] = []
     shown = writer.shown(first)
     seen = {0: first}  # by step; those that a window may still show, as an episode's pixels are many
 
     for index in range(task.max_steps):
         steps_left = task.max_steps - index
         if restart:
-            unread = _whole_context(memory, writer, instruction, index, steps_left, shown)
+            unread = whole_context(memory, writer, instruction, index, steps_left, shown)
         else:
             unread = [(index, writer.observation(steps_left, first=False, shown=shown))]
         size = window.size + sum(len(tokens) for _, tokens in unread)
@@ -132,6 +154,10 @@ async def play_episode(
                 raise
             ended = {"declined": str(error)}
             break
+        if line is not None:
+            windows[-1] = line.window(index)
+            lines.append(line.text)
+            line = None
         for step, tokens in unread:
             window.read(tokens, step)
         window.images += images
@@ -182,6 +208,16 @@ async def play_episode(
         seen = {step: kept for step, kept in seen.items() if step in remembered} | {index + 1: observation}
         if restart:
             windows.append(window.build())
+            if line_tokens and index + 1 < task.max_steps:
+                question = writer.ask_for_memory()
+                try:
+                    written = await ask_to_remember(policy, question, line_tokens, memory.text())
+                except TurnDeclined as error:
+                    ended = {"declined": str(error)}
+                    window = WindowBuilder()
+                    break
+                line = _Line(window, question, written, writer.memory(written.tokens, line_tokens))
+                memory = memory.rewritten(line.text)
             window = WindowBuilder()
 
     if window.columns:
@@ -198,12 +234,30 @@ async def play_episode(
             "final": dict(observation.info),
             "instruction": asked,
             **({"rewards": measured} if measured else {}),
+            **({"memory_lines": lines} if lines else {}),
             **ended,
         },
         final_screenshot=observation.screenshot,
         final_text=shown.text,
         success=_success(task.verification, reward, verdicts),
     )
+
+
+@dataclasses.dataclass(frozen=True)
+class _Line:
+    """What the policy wrote at the end of a window, to be remembered in the next."""
+
+    before: WindowBuilder
+    question: Sequence[int]
+    sampled: Sampled
+    text: str
+
+    def window(self, step: int) -> ContextWindow:
+        """That window with the line, which belongs to the turn of `step`, the next window's first: what the turn before
+        earned was earned without it."""
+        self.before.read(self.question, step)
+        self.before.wrote(self.sampled, step)
+        return self.before.build()
 
 
 def _refused(observation: Observation, message: str) -> Observation:
@@ -225,7 +279,7 @@ def _success(verification: Verification, reward: float, verdicts: Sequence[bool 
     return verdicts[-1] if verdicts else False
 
 
-def _whole_context(
+def whole_context(
     memory: Memory, writer: PromptWriter, instruction: str, index: int, steps_left: int, shown: Shown
 ) -> list[tuple[int, list[int]]]:
     """What a new window begins with, each part with its step: the preamble (-1), what is remembered, what is shown."""

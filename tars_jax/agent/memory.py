@@ -3,6 +3,9 @@
 Working memory holds at most `max_steps` completed steps. When one more would not fit, the oldest are folded into
 episodic memory until `min_steps` are left, and a new context window begins with them. A wide gap makes long windows
 whose turns cost only their new tokens; `min_steps == max_steps` is the strict last-N window of the report.
+
+Who writes that text the report does not say. Here it is a rule (`summarize`) or, with `line_tokens`, which is ours, the
+policy: at the end of a window that will not go on it is asked for a line, which takes the place of all that was there.
 """
 
 from __future__ import annotations
@@ -31,12 +34,15 @@ class MemoryConfig:
     min_steps: int = 1
     max_steps: int = 4
     max_summaries: int = 12  # older summaries are forgotten
+    line_tokens: int = 0  # the policy writes the episodic memory, in as many tokens at most; 0: the rule does
 
     def __post_init__(self) -> None:
         if not 0 <= self.min_steps <= self.max_steps:
             raise InputError(
                 f"memory.min_steps must be 0 to {self.max_steps}, which is memory.max_steps; got {self.min_steps}"
             )
+        if self.line_tokens and not self.max_summaries:
+            raise InputError("memory.max_summaries must be 1 or more with memory.line_tokens; got 0")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,6 +62,10 @@ class Memory:
         summaries = (*self.episodic, *(old.summary for old in working[:folded]))
         episodic = summaries[max(0, len(summaries) - self.config.max_summaries) :]
         return dataclasses.replace(self, working=working[folded:], episodic=episodic), True
+
+    def rewritten(self, line: str) -> Memory:
+        """With what the policy wrote in the place of all that was remembered."""
+        return dataclasses.replace(self, episodic=(line,) if line else ())
 
     def text(self) -> str:
         """Episodic memory as the policy reads it."""

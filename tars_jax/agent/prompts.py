@@ -19,6 +19,7 @@ from tars_jax.environment import Observation
 from tars_jax.model.chat_tokens import OUR_CHAT, ChatTokens, broken
 
 _BETWEEN_DIGITS = re.compile("(?<=[0-9])(?=[0-9])")
+_BROKEN = "\N{REPLACEMENT CHARACTER}"  # a decoder writes it for half a character
 _SPECIAL = re.compile(r"<\|\w+\|>")
 
 
@@ -65,6 +66,18 @@ class PromptWriter:
         text = f"\n{_SPECIAL.sub(_as_text, shown.text)}\n" if shown.text else ""
         image = self.chat.image_text(shown.image_tokens)
         return self._digits_apart(("" if first else self.chat.user) + budget, text, image + self.chat.agent)
+
+    def ask_for_memory(self) -> list[int]:
+        """The user turn at the end of a window that asks the policy what the next one is to begin with."""
+        return self.codec.encode(f"{self.chat.user}What to remember?{self.chat.agent}")
+
+    def memory(self, tokens: Sequence[int], most: int) -> str:
+        """What was answered to that, as text of at most so many tokens, in which nothing is a special token."""
+        return self.cut(_SPECIAL.sub(_as_text, self.read(tokens)), most)
+
+    def cut(self, text: str, most: int) -> str:
+        """The beginning of a text, of at most so many tokens."""
+        return self.codec.decode(self.codec.encode(text)[:most]).rstrip(_BROKEN)
 
     def question(self, text: str, images: Sequence[int]) -> list[int]:
         """A conversation in one user turn, with screenshots of so many tokens each, that the agent is to answer."""

@@ -113,6 +113,10 @@ class _Recorded:
         self._answered += 1
         return Sampled(written, (0.0,) * len(written), (-1,) * len(written))
 
+    async def remember(self, tokens: Sequence[int], most: int, usual: str) -> Sampled:
+        written = tuple(self._writer.response(self._writer.cut(usual, most - 1)))
+        return Sampled(written, (0.0,) * len(written), (-1,) * len(written))
+
 
 def _seen(step: Step, reader: Reader) -> Step:
     """A step with the learner's screenshot and way to write the answer; one that nobody could read stays as it is."""

@@ -19,6 +19,7 @@ ANY_ID = "TarsJax/Environment-v0"
 _IDS = {  # of ours that are no pages
     "computer": "TarsJax/Computer-v0",
     "browsing": "TarsJax/Browsing-v0",
+    "corridor": "TarsJax/Corridor-v0",
     "phone": "TarsJax/Phone-v0",
     "website_app": "TarsJax/WebsiteApp-v0",
 }

@@ -43,6 +43,7 @@ _GYMNASIUM = "gymnasium:"
 # Ours that are no pages, on the loop of their caller: computers and sites share one isolation, phones one server.
 _CLASSES = {
     "computer": "tars_jax.envs.computer:ComputerEnvironment",
+    "corridor": "tars_jax.envs.corridor:CorridorEnvironment",
     "browsing": "tars_jax.envs.browsing:BrowsingEnvironment",
     "openenv": "tars_jax.envs.openenv_client:OpenEnvEnvironment",
     "phone": "tars_jax.envs.phone:PhoneEnvironment",

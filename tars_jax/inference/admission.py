@@ -47,6 +47,10 @@ class Admission:
         self._model, self._config, self._image = model, config, image
         self.constraints = constraints
 
+    @property
+    def temperature(self) -> float:
+        return self._config.temperature
+
     def request(
         self,
         window: Window,

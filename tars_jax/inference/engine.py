@@ -115,6 +115,10 @@ class Engine:
             self._weights = (copied, version, next(self._generation))
 
     @property
+    def temperature(self) -> float:
+        return self._admission.temperature
+
+    @property
     def constraints(self) -> Constraints | None:
         return self._constraints
 

@@ -16,6 +16,11 @@ from tars_jax.inference.scheduler import Stream, Window
 class SessionOwner(Protocol):
     """What a session asks of the engine that it is a session of."""
 
+    @property
+    def temperature(self) -> float:
+        """At which it samples where nobody says otherwise."""
+        ...
+
     def open(self, session: Session) -> None:
         """Raises Busy when too many are open."""
         ...
@@ -106,6 +111,11 @@ class Session:
         except asyncio.CancelledError:
             self._engine.give_up(window)
             raise
+
+    async def remember(self, tokens: Sequence[int], most: int, usual: str) -> Sampled:
+        """Free text of at most so many tokens, after more of the window: no constraint holds for it."""
+        sampling = Sampling(temperature=self._engine.temperature, max_new_tokens=most)
+        return await self.respond(tokens, [], restart=False, sampling=sampling)
 
     def fork(self, seed: int) -> Session:
         """A session that goes on from here with a random stream of its own. The cache is copied when it first asks.

@@ -36,7 +36,8 @@ from tars_jax.pipelines.on_device_programs import Actors, Design, Floats, Mixtur
 from tars_jax.pipelines.rules import check_update, ppo_config
 from tars_jax.pipelines.sections import decaying, rewards_of, run_as
 from tars_jax.rollout.device_action_parser import compile_action_parser
-from tars_jax.rollout.device_prompts import make_prompts, make_sayings
+from tars_jax.rollout.device_context import ContextConfig, Contexts, make_contexts
+from tars_jax.rollout.device_prompts import Prompts, make_prompts, make_sayings
 from tars_jax.rollout.on_device import PlayConfig, Scene
 from tars_jax.training.optimizers import OptimizerConfig
 from tars_jax.training.state import TrainState
@@ -97,12 +98,15 @@ class OnDevice:
         self._writer = PromptWriter(tokenizer, math.prod(self._grid), config.rollout.show_budget)
         self._image = tokenizer.image
         self._sayings = [make_sayings(self._writer, game) for game in self._games]
+        self._token_bytes = tokenizer.token_bytes()
         self._parsers = [
-            compile_action_parser(game.space, game.choices, tokenizer.token_bytes(), game.most_calls)
-            for game in self._games
+            compile_action_parser(game.space, game.choices, self._token_bytes, game.most_calls) for game in self._games
         ]
         self._stop = tokenizer.end
         self._play = PlayConfig(config.game.steps, config.rollout.max_new_tokens)
+        self._context = ContextConfig(
+            config.rollout.window, config.rollout.summaries, config.rollout.summary_tokens, config.rollout.context
+        )
         self._scenes = self._scenes_of(self._play)
         self.design, self._floats = _split(config, self.model)
 
@@ -216,14 +220,22 @@ class OnDevice:
 
     def _scenes_of(self, play: PlayConfig) -> tuple[Scene, ...]:
         """One for each part, their prompts padded to one length."""
-        prompts = functools.partial(make_prompts, self._writer, steps=play.steps, image=self._image, grid=self._grid)
-        longest = max(prompts(game.instruction).tokens.shape[1] for game in self._games)
+        prompts = functools.partial(self._prompts, play)
+        longest = max(prompts(game.instruction).size for game in self._games)
         of_parts = zip(self._games, self._sayings, self._parsers, strict=True)
         scenes = [
             Scene(game, play, self._stop, prompts(game.instruction, at_least=longest), sayings, parser)
             for game, sayings, parser in of_parts
         ]
         return jax.tree.map(jnp.asarray, tuple(scenes))
+
+    def _prompts(self, play: PlayConfig, instruction: str, at_least: int = 0) -> Prompts | Contexts:
+        make: Callable[..., Prompts | Contexts] = make_prompts
+        if self._context != ContextConfig(summary_tokens=self._context.summary_tokens):
+            make = functools.partial(
+                make_contexts, config=self._context, answer=play.max_new_tokens, token_bytes=self._token_bytes
+            )
+        return make(self._writer, instruction, play.steps, image=self._image, grid=self._grid, at_least=at_least)
 
 
 def game_options(written: Sequence[str]) -> dict[str, Any]:

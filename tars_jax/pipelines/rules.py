@@ -93,6 +93,7 @@ JOB_RULES: dict[str, Rule] = {
     "agent.min_steps": at_least(0),
     "agent.max_steps": at_least(0),
     "agent.max_summaries": at_least(0),
+    "agent.line_tokens": at_least(0),
     "browser.browsers": at_least(1),
     "browser.max_browsers": at_least(0),
     "browser.idle_browser_seconds": more_than(0),

@@ -88,7 +88,7 @@ def agent_config(
     """The loop that a config's section `agent` describes; `engine` bounds its prompts. `image_size`: of the image that
     a model sees, which may point in its pixels; others point on the grid of 0 to 1000. `vision`: of a policy that sees
     no size but multiples of its patches."""
-    memory = MemoryConfig(agent["min_steps"], agent["max_steps"], agent["max_summaries"])
+    memory = MemoryConfig(agent["min_steps"], agent["max_steps"], agent["max_summaries"], agent.get("line_tokens", 0))
     longest = None if engine is None else engine.max_length - engine.max_new_tokens
     in_pixels = agent.get("coordinates") == "pixels"
     return AgentConfig(

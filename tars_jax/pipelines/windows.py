@@ -43,6 +43,7 @@ ANSWERS = {
 }
 OTHER = (24, 26)  # of a game that is none of ours: the templates' players click
 SEVERAL = {"verdict": {"solved": 0}}  # of an episode of several levels, as its instruction looks at
+MEMORY_BEGINS = 8  # tokens of the words before what the policy wrote, and of its end
 SUMMARY = 8  # tokens of an older step as memory keeps it
 MULTIPLE = 16  # sizes that are worked out are multiples of it, which keeps the shapes few
 
@@ -114,12 +115,15 @@ def longest_windows(config: Any, writer: PromptWriter, shapes: Sequence[TaskShap
             + writer.max_observation_tokens
             for is_first in (True, False)
         )
+        line, asked = agent.get("line_tokens", 0), 0
         summaries = SUMMARY * min(agent.max_summaries, max(0, shape.max_steps - agent.max_steps - 1))
+        if line:  # at the end of a window it is asked for and written, at the beginning of the next one it stands
+            summaries, asked = MEMORY_BEGINS + line, len(writer.ask_for_memory()) + line
         configured = AgentConfig(agent.grammar, list_actions=agent.get("list_actions", False))
         head = len(writer.preamble(configured.prompt_instruction(shape.instruction, shape.space), ""))
         head += summaries + (head // 2 if shape.varies else 0)
         kept = min(agent.min_steps, steps - 1)
-        tokens = head + first + (steps - 1) * later + steps * answer
+        tokens = head + first + (steps - 1) * later + steps * answer + asked
         images = 0 if shape.screenshot is None else steps
         found.append(Window(shape.name, steps, images, tokens, head + first + kept * (later + answer)))
     return found

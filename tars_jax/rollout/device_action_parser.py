@@ -93,6 +93,16 @@ class DeviceActionParser:
 
         return ParsedAnswer(jax.vmap(called)(accepted, numbers), valid, jnp.where(valid, thought, 0))
 
+    def in_thought(self, tokens: jax.Array) -> jax.Array:
+        """[N] bool: which of the tokens [N] are of the thought, in an answer that is well-formed."""
+        tables = jax.tree.map(jnp.asarray, self)
+
+        def read_one(state: jax.Array, token: jax.Array) -> tuple[jax.Array, jax.Array]:
+            after = jnp.where(token >= 0, tables.following[state, tables.token_class[token]], state)
+            return after, (token >= 0) & tables.thinks[after]
+
+        return jax.lax.scan(read_one, tables.start[0], tokens)[1]
+
 
 def _which(accepted: jax.Array, valid: jax.Array) -> jax.Array:
     """[] int32: the index of the one that is true."""

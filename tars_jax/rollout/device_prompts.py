@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import flax.struct
 import jax
@@ -30,9 +30,21 @@ from tars_jax.model.positions import rope_positions
 EMPTY = -1
 
 
+class Prompt(NamedTuple):
+    """What the policy reads at a step, padded in front; every field [E, ...]."""
+
+    tokens: jax.Array  # [E, P] int32
+    positions: jax.Array  # [E, 3, P] int32
+    segments: jax.Array  # [E, P] int32: 0 is padding
+    image_tokens: jax.Array  # [E, P] int32
+    images: jax.Array  # [E, I, H, W, 3] uint8
+    length: jax.Array  # [E] int32
+    next_position: jax.Array  # [E] int32: rotary position of the answer's first token
+
+
 @flax.struct.dataclass
 class Prompts:
-    """Windows of one observation, padded in front, so that all answers begin at P."""
+    """Windows of one observation, padded in front, so that all answers begin at P. Nothing is remembered."""
 
     tokens: Any  # [B, P] int32
     positions: Any  # [B, 3, P] int32
@@ -40,6 +52,32 @@ class Prompts:
     image_tokens: Any  # [B, P] int32
     length: Any  # [B] int32
     next_position: Any  # [B] int32: rotary position of the answer's first token
+
+    window = 1
+
+    @property
+    def size(self) -> int:
+        return int(self.tokens.shape[1])
+
+    @property
+    def steps(self) -> int:
+        return len(self.tokens)
+
+    def begin(self, images: jax.Array) -> None:
+        return None
+
+    def prompt(self, past: None, images: jax.Array, number: jax.Array) -> Prompt:
+        """What is read at step `number`, whose screenshots are [E, H, W, 3]."""
+        at = self.steps - 1 - number
+
+        def row(table: Any) -> jax.Array:
+            return jnp.broadcast_to(jnp.asarray(table)[at], (images.shape[0], *table.shape[1:]))
+
+        rows = (row(table) for table in (self.tokens, self.positions, self.segments, self.image_tokens))
+        return Prompt(*rows, images[:, None], row(self.length), row(self.next_position))
+
+    def remember(self, past: None, *_: Any) -> None:
+        return None
 
 
 def make_prompts(
@@ -103,10 +141,13 @@ def make_sayings(writer: PromptWriter, game: Game) -> Sayings:
         raise InputError(f"words must be such that the tokenizer joins none; got {game.words!r}")
     width = max(map(len, (*parts, *first, *further, opening, end)))
 
-    def table(rows: Sequence[Sequence[int]]) -> np.ndarray:
-        return np.array([[*row, *[EMPTY] * (width - len(row))] for row in rows], np.int32)
+    return Sayings(*(table(rows, width) for rows in ([opening], parts, first, further, [end])))
 
-    return Sayings(table([opening]), table(parts), table(first), table(further), table([end]))
+
+def table(rows: Sequence[Sequence[int]], width: int = 0) -> np.ndarray:
+    """int32 [rows, tokens of the longest, or `width`], EMPTY behind their ends."""
+    width = width or max(map(len, rows))
+    return np.array([[*row, *[EMPTY] * (width - len(row))] for row in rows], np.int32)
 
 
 def _last_call(writer: PromptWriter, word: str, calls: tuple[Action, ...]) -> list[int]:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tars_jax.agent.loop import Acts, AgentConfig, PolicySession, TurnDeclined, play_episode
+from tars_jax.agent.loop import Acts, AgentConfig, PolicySession, TurnDeclined, ask_to_remember, play_episode
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.agent.window import Sampled
 from tars_jax.environment import EnvironmentFailure, Transition
@@ -57,6 +57,13 @@ class _TimedSession:
         start = now()
         try:
             return await self.session.respond(tokens, images, restart=restart)
+        finally:
+            self.record("think", start, now())
+
+    async def remember(self, tokens: Sequence[int], most: int, usual: str) -> Sampled:
+        start = now()
+        try:
+            return await ask_to_remember(self.session, tokens, most, usual)
         finally:
             self.record("think", start, now())
 

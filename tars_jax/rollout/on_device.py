@@ -26,6 +26,7 @@ from tars_jax.inference.slots import Prefill, make_slot_functions
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Inputs, Parameters
 from tars_jax.rollout.device_action_parser import DeviceActionParser
+from tars_jax.rollout.device_context import Contexts, Past
 from tars_jax.rollout.device_prompts import EMPTY, Prompts, Sayings
 
 
@@ -46,7 +47,7 @@ class Scene:
     game: Game = flax.struct.field(pytree_node=False)
     config: PlayConfig = flax.struct.field(pytree_node=False)
     stop: int = flax.struct.field(pytree_node=False)  # the token that ends an answer
-    prompts: Prompts
+    prompts: Prompts | Contexts
     sayings: Sayings
     parser: DeviceActionParser
 
@@ -54,7 +55,7 @@ class Scene:
 class Turn(NamedTuple):
     """What an answer is made from; every field [E, ...]."""
 
-    inputs: Inputs  # [E, P], one screenshot each
+    inputs: Inputs  # [E, P]
     length: jax.Array  # [E] tokens of the prompt
     position: jax.Array  # [E] of the answer's first token
     states: State
@@ -73,9 +74,9 @@ def play(scene: Scene, level_keys: jax.Array, memory: Memory, respond: Respond) 
     Raises ValueError for a scene whose prompts were made for another step budget.
     """
     game, prompts, config = scene.game, scene.prompts, scene.config
-    size, answer_length = prompts.tokens.shape[1], config.max_new_tokens
-    if len(prompts.tokens) != config.steps:
-        raise ValueError(f"prompts must be {config.steps}, one for each step; got {len(prompts.tokens)}")
+    size, answer_length = prompts.size, config.max_new_tokens
+    if prompts.steps != config.steps:
+        raise ValueError(f"prompts must be {config.steps}, one for each step; got {prompts.steps}")
     num_episodes = level_keys.shape[0]
 
     def act_in_turn(state: State, acts: Act) -> tuple[State, jax.Array, jax.Array]:
@@ -97,29 +98,19 @@ def play(scene: Scene, level_keys: jax.Array, memory: Memory, respond: Respond) 
         malformed: jax.Array
         succeeded: jax.Array
         memory: Memory
+        past: Past | None  # what prompts are made of beside the present
 
     def step(carry: Carry, number: jax.Array) -> tuple[Carry, dict[str, jax.Array]]:
-        at = config.steps - 1 - number
-
-        def row(table: Any) -> jax.Array:
-            return jnp.broadcast_to(jnp.asarray(table)[at], (num_episodes, *table.shape[1:]))
-
         images = jax.vmap(game.draw)(carry.states)
+        prompt = prompts.prompt(carry.past, images, number)
         inputs = Inputs(
-            tokens=row(prompts.tokens),
-            positions=jnp.moveaxis(row(prompts.positions), 1, 0),
-            segments=row(prompts.segments),
-            images=(images[:, None],),
-            image_tokens=row(prompts.image_tokens),
+            tokens=prompt.tokens,
+            positions=jnp.moveaxis(prompt.positions, 1, 0),
+            segments=prompt.segments,
+            images=(prompt.images,),
+            image_tokens=prompt.image_tokens,
         )
-        turn = Turn(
-            inputs,
-            row(prompts.length),
-            row(prompts.next_position),
-            carry.states,
-            carry.alive,
-            number,
-        )
+        turn = Turn(inputs, prompt.length, prompt.next_position, carry.states, carry.alive, number)
         memory, tokens, log_probs = respond(carry.memory, turn)
         tokens = jnp.where(carry.alive[:, None], tokens, EMPTY)
         read = jax.vmap(scene.parser)(jnp.where(tokens == scene.stop, EMPTY, tokens))
@@ -134,7 +125,7 @@ def play(scene: Scene, level_keys: jax.Array, memory: Memory, respond: Respond) 
         joined = {
             "tokens": jnp.concatenate([inputs.tokens, jnp.where(written, tokens, 0)], 1),
             "positions": jnp.concatenate(
-                [row(prompts.positions), jnp.broadcast_to(after[:, None], (num_episodes, 3, answer_length))], 2
+                [prompt.positions, jnp.broadcast_to(after[:, None], (num_episodes, 3, answer_length))], 2
             ),
             "segments": jnp.concatenate([inputs.segments, written.astype(jnp.int32)], 1),
             "image_tokens": jnp.pad(inputs.image_tokens, ((0, 0), (0, answer_length)), constant_values=EMPTY),
@@ -150,14 +141,18 @@ def play(scene: Scene, level_keys: jax.Array, memory: Memory, respond: Respond) 
             "calls": jnp.where(acts, (read.acts.function != NOTHING).sum(1), 0),
             "known": jax.vmap(game.known)(carry.states),
         }
-        return Carry(states, goes_on, malformed, jax.vmap(game.succeeded)(states), memory), record
+        past = carry.past
+        if past is not None:
+            past = prompts.remember(past, images, tokens, acts, jax.vmap(game.draw)(states), scene.parser)
+        return Carry(states, goes_on, malformed, jax.vmap(game.succeeded)(states), memory, past), record
 
     states = jax.vmap(game.reset)(level_keys)
     never = jnp.zeros(num_episodes, bool)
-    start = Carry(states, ~never, jnp.zeros(num_episodes, jnp.int32), never, memory)
+    past = prompts.begin(jax.vmap(game.draw)(states))
+    start = Carry(states, ~never, jnp.zeros(num_episodes, jnp.int32), never, memory, past)
     last, record = jax.lax.scan(step, start, jnp.arange(config.steps))
     record = {name: jnp.moveaxis(each, 0, 1) for name, each in record.items()}
-    return Episodes(**record, succeeded=last.succeeded, ended=~last.alive)
+    return Episodes(**record, succeeded=last.succeeded, ended=~last.alive, window=prompts.window)
 
 
 def _where(chosen: jax.Array, new: jax.Array, old: jax.Array) -> jax.Array:
@@ -183,7 +178,7 @@ def rollout(
     allows.
     """
     num_episodes, answer_length = level_keys.shape[0], scene.config.max_new_tokens
-    size = scene.prompts.tokens.shape[1]
+    size = scene.prompts.size
     room = size + answer_length
     # A cache of one group of layers: a scan over them compiles once, and parameters need no regrouping.
     functions = make_slot_functions(

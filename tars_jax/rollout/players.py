@@ -13,9 +13,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from tars_jax import InputError
-from tars_jax.agent import Action, Response, action_from_call, format_response
+from tars_jax.agent import Response, action_from_call, format_response
 from tars_jax.agent.chance import random_action
-from tars_jax.agent.loop import Acts, PolicySession
+from tars_jax.agent.loop import Acts, PolicySession, ask_to_remember
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.environment import ActionSpace, Observation, Task, Transition
 from tars_jax.envs.registry import load_environment
@@ -81,6 +81,9 @@ class _ResizedSession:
     async def respond(self, tokens: Sequence[int], images: Sequence[np.ndarray], *, restart: bool) -> Any:
         return await self.session.respond(tokens, [self.resize(image) for image in images], restart=restart)
 
+    async def remember(self, tokens: Sequence[int], most: int, usual: str) -> Any:
+        return await ask_to_remember(self.session, tokens, most, usual)
+
 
 class Demonstrator(Protocol):
     """Says what to do next in an episode; `skill` is the probability of a good move."""
@@ -108,7 +111,10 @@ class DemonstratorSession:
         said = self._demonstrator(self._privileged.observation, self._rng, self._skill)
         move = await said if inspect.isawaitable(said) else said
         action = action_from_call(move.function, move.parameters, space=self._privileged.space)
-        return _written(self._writer, self._grammar, move.thought, action)
+        return _written(self._writer, format_response(Response(move.thought, (action,)), grammar=self._grammar))
+
+    async def remember(self, tokens: Sequence[int], most: int, usual: str) -> Sampled:
+        return _written(self._writer, self._writer.cut(usual, most - 1))
 
 
 def reference_player(writer: PromptWriter, grammar: str, skill: float) -> Player:
@@ -144,7 +150,11 @@ class _RandomSession:
         self._space, self._writer, self._grammar, self._rng = space, writer, grammar, random.Random(task.seed)
 
     async def respond(self, tokens: Sequence[int], images: Sequence[np.ndarray], *, restart: bool) -> Sampled:
-        return _written(self._writer, self._grammar, "", random_action(self._space, self._rng))
+        action = random_action(self._space, self._rng)
+        return _written(self._writer, format_response(Response("", (action,)), grammar=self._grammar))
+
+    async def remember(self, tokens: Sequence[int], most: int, usual: str) -> Sampled:
+        return _written(self._writer, self._writer.cut(usual, most - 1))
 
 
 def random_player(writer: PromptWriter, grammar: str) -> Player:
@@ -157,7 +167,7 @@ def random_player(writer: PromptWriter, grammar: str) -> Player:
     return session
 
 
-def _written(writer: PromptWriter, grammar: str, thought: str, action: Action) -> Sampled:
-    """An answer that nobody sampled, as a policy would have written it."""
-    tokens = writer.response(format_response(Response(thought, (action,)), grammar=grammar))
+def _written(writer: PromptWriter, text: str) -> Sampled:
+    """What nobody sampled, as a policy would have written it."""
+    tokens = writer.response(text)
     return Sampled(tuple(tokens), (0.0,) * len(tokens), (-1,) * len(tokens))

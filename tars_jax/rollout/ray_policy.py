@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tars_jax import GaveUp, InputError
-from tars_jax.agent.loop import PolicySession
+from tars_jax.agent.loop import PolicySession, ask_to_remember
 from tars_jax.agent.window import Sampled
 
 
@@ -60,6 +60,9 @@ class _PolicyHost:
 
     async def respond(self, number: int, tokens: Sequence[int], images: Sequence[np.ndarray], restart: bool) -> Sampled:
         return await self._sessions[number][1].respond(tokens, images, restart=restart)
+
+    async def remember(self, number: int, tokens: Sequence[int], most: int, usual: str) -> Sampled:
+        return await ask_to_remember(self._sessions[number][1], tokens, most, usual)
 
     async def close(self, number: int) -> None:
         """One that is not open yet is closed as soon as it is."""
@@ -108,6 +111,9 @@ class _RaySession:
 
     async def respond(self, tokens: Sequence[int], images: Sequence[np.ndarray], *, restart: bool) -> Sampled:
         return await self.policy.respond.remote(self.number, tokens, images, restart)
+
+    async def remember(self, tokens: Sequence[int], most: int, usual: str) -> Sampled:
+        return await self.policy.remember.remote(self.number, tokens, most, usual)
 
 
 class RayPolicy:

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from tars_jax import GaveUp
-from tars_jax.agent.loop import PolicySession, TurnDeclined
+from tars_jax.agent.loop import PolicySession, TurnDeclined, ask_to_remember
 from tars_jax.environment import Task
 from tars_jax.inference.policy_client import Declined
 from tars_jax.rollout.players import EpisodeRunnerLost, Player, PrivilegedEnvironment
@@ -96,6 +96,11 @@ class _HeardSession:
         self.answered()
         return sampled
 
+    async def remember(self, tokens: Sequence[int], most: int, usual: str) -> Any:
+        sampled = await ask_to_remember(self.session, tokens, most, usual)
+        self.answered()
+        return sampled
+
 
 @dataclasses.dataclass(frozen=True)
 class _DecliningSession:
@@ -104,5 +109,11 @@ class _DecliningSession:
     async def respond(self, tokens: Sequence[int], images: Sequence[np.ndarray], *, restart: bool) -> Any:
         try:
             return await self.session.respond(tokens, images, restart=restart)
+        except Declined as error:
+            raise TurnDeclined(f"{error.reason}: {error}") from error
+
+    async def remember(self, tokens: Sequence[int], most: int, usual: str) -> Any:
+        try:
+            return await ask_to_remember(self.session, tokens, most, usual)
         except Declined as error:
             raise TurnDeclined(f"{error.reason}: {error}") from error

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from tars_jax.training.packing import PackedBatch, Rows
+from tars_jax.training.packing import ANSWER, LINE, PackedBatch, Rows
 
 FREE = 0  # the state that allows everything and stays: of tokens that nobody constrained
 
@@ -69,7 +69,7 @@ class AnswerConstraint:
         else wrote it.
         """
         tokens = np.asarray(packed.rows.inputs.tokens).ravel()[packed.action_index]
-        states, budgets = self._follow(tokens, np.diff(packed.action_step, axis=1, prepend=-1) != 0)
+        states, budgets = self._follow(tokens, packed.begins)
         decided = packed.action_valid & ~self._forced(states, budgets)
         shape, at = packed.rows.action_mask.shape, packed.action_index[decided]
         row_states, row_budgets = np.full(shape, FREE, np.int32), np.zeros(shape, np.int32)
@@ -84,16 +84,19 @@ class AnswerConstraint:
     def decisions(self, answer: Sequence[int]) -> int:
         """How many tokens of one answer were chosen among several."""
         tokens = np.asarray(answer, np.int64)[None]
-        return int((~self._forced(*self._follow(tokens, np.arange(tokens.size)[None] == 0))).sum())
+        begins = np.where(np.arange(tokens.size) == 0, ANSWER, 0)[None]
+        return int((~self._forced(*self._follow(tokens, begins))).sum())
 
     def _follow(self, tokens: np.ndarray, begins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The state before each of tokens [N, A], and what was left of its answer's budget; `begins` where one does."""
+        """The state before each of tokens [N, A], and what was left of its answer's budget; `begins` as packed, where
+        lines of memory are free."""
         token_class, next_state = np.asarray(self.automaton.token_class), np.asarray(self.automaton.next_state)
         classes = token_class[tokens]
         states, budgets = np.zeros(classes.shape, np.int32), np.zeros(classes.shape, np.int32)
         state, budget = np.zeros(len(classes), np.int32), np.zeros(len(classes), np.int32)
         for place in range(classes.shape[1]):
-            state = np.where(begins[:, place], self.start, state)
+            begun = np.where(begins[:, place] == LINE, FREE, self.start)
+            state = np.where(begins[:, place], begun, state)
             budget = np.where(begins[:, place], self.max_new_tokens, budget - 1)
             after = next_state[state, classes[:, place]]
             states[:, place], budgets[:, place] = np.where(after < 0, FREE, state), budget

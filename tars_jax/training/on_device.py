@@ -42,11 +42,21 @@ def rows_of(episodes: Episodes) -> Rows:
         tokens=flat(episodes.tokens),
         positions=jnp.moveaxis(flat(episodes.positions), 1, 0),
         segments=jnp.where(played, flat(episodes.segments), 0),
-        images=(flat(episodes.images)[:, None],),
+        images=(flat(_shown(episodes)),),
         image_tokens=flat(episodes.image_tokens),
     )
     mask = flat(episodes.action_mask) & played
     return Rows(inputs, mask, flat(episodes.log_probs), jnp.where(mask, 0, -1))
+
+
+def _shown(episodes: Episodes) -> jax.Array:
+    """[E, S, I, H, W, 3] the screenshots of each step's prompt, the step's own last; those before the first step are
+    some image that no token refers to."""
+    images = episodes.images
+    steps, window = images.shape[1], episodes.window
+    if window == 1:
+        return images[:, :, None]
+    return images[:, np.maximum(np.arange(steps)[:, None] + np.arange(1 - window, 1), 0)]
 
 
 def judged(

@@ -33,6 +33,9 @@ from tars_jax.trajectory.checks import check_windows
 log = logging.getLogger(__name__)
 
 
+ANSWER, LINE = 1, 2  # a turn's answer, and what was written before it to be remembered, in the window before
+
+
 class NonePackable(InputError):
     """None of several trajectories can be packed; it says what is wrong with the first."""
 
@@ -58,6 +61,7 @@ class PackedBatch:
     action_index: np.ndarray  # [N, A] int32 into the flattened [R * T]
     action_valid: np.ndarray  # [N, A] bool: no padding, and not forced by a constraint
     action_step: np.ndarray  # [N, A] int32: the step of each action token
+    begins: np.ndarray  # [N, A] int32: ANSWER or LINE at the first token of one, 0 elsewhere
 
 
 class Readable(NamedTuple):
@@ -171,7 +175,7 @@ class Packer:
         num_rows = 1 + max((row for row, _ in placed), default=0)
         num_rows = -(-num_rows // rows_multiple) * rows_multiple
         shown = [read.shown[index] for _, read, index, _ in windows]
-        images, own = row_images(shown, placed, num_rows, config.images_per_row, self._model.vision)
+        images, placed_images = row_images(shown, placed, num_rows, config.images_per_row, self._model.vision)
 
         shape = (num_rows, config.row_length)
         tokens, segments = np.zeros(shape, np.int32), np.zeros(shape, np.int32)
@@ -185,6 +189,8 @@ class Packer:
             replayed = np.full((*shape, self._model.routed_layers, self._model.experts_per_token), -1, np.int16)
         actions: list[list[np.ndarray]] = [[] for _ in trajectories]
         action_steps: list[list[np.ndarray]] = [[] for _ in trajectories]
+        begins: list[list[np.ndarray]] = [[] for _ in trajectories]
+        answered = [_answered_in(read.trajectory) for read in trajectories]
         count = np.zeros(num_rows, np.int32)
         for at, (number, read, index, window) in enumerate(windows):
             row, start = placed[at]
@@ -193,7 +199,7 @@ class Packer:
             tokens[row, span] = window.tokens
             segments[row, span] = count[row]
             positions[:, row, span] = read.positions[index]
-            image_tokens[row, start + np.flatnonzero(window.tokens == self._image)] = own[at].image_tokens
+            image_tokens[row, start + np.flatnonzero(window.tokens == self._image)] = placed_images[at].image_tokens
             action_mask[row, span] = window.action_mask
             log_probs[row, span] = window.log_probs
             versions[row, span] = window.versions
@@ -202,12 +208,16 @@ class Packer:
                 replayed[row, span] = window.routes
             acted = np.flatnonzero(window.action_mask)
             actions[number].append(row * config.row_length + start + acted)
-            action_steps[number].append(window.steps[acted])
+            own = window.steps[acted]
+            action_steps[number].append(own)
+            kind = np.where([answered[number][step] == index for step in own.tolist()], ANSWER, LINE)
+            begins[number].append(np.where(np.diff(own, prepend=-1) != 0, kind, 0).astype(np.int32))
 
         places, valid = _padded(actions)
         steps, _ = _padded(action_steps)
+        beginnings, _ = _padded(begins)
         inputs = Inputs(tokens, positions, segments, images, image_tokens, routes=replayed)
-        return PackedBatch(Rows(inputs, action_mask, log_probs, versions), places, valid, steps)
+        return PackedBatch(Rows(inputs, action_mask, log_probs, versions), places, valid, steps, beginnings)
 
     def _routes(self, trajectory: Trajectory, window: ContextWindow) -> None:
         """Raises InputError unless the window's are [T, L, K] of this model."""
@@ -241,6 +251,15 @@ class Packer:
             room[1] -= images
             room[2] -= 1
         return placed
+
+
+def _answered_in(trajectory: Trajectory) -> dict[int, int]:
+    """Of each step the window that holds its answer: the last one in which something was sampled for it."""
+    return {
+        step: index
+        for index, window in enumerate(trajectory.windows)
+        for step in np.unique(window.steps[window.action_mask]).tolist()
+    }
 
 
 def free_routes(rows: Rows) -> Rows:

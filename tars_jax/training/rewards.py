@@ -72,8 +72,9 @@ def ending_rewards(
 def step_rewards(trajectory: Trajectory, config: RewardConfig) -> np.ndarray:
     """Shaped reward of each step, [S] float32. Raises InputError for a verdict beyond float32."""
     lengths = np.zeros(len(trajectory.steps), np.int32)
-    for window in trajectory.windows:
-        np.add.at(lengths, window.steps[window.action_mask], 1)
+    for window in trajectory.windows:  # of a line of memory, in the window before, the answer is no longer
+        steps, counts = np.unique(window.steps[window.action_mask], return_counts=True)
+        lengths[steps] = counts
     overlong = np.asarray(soft_overlong_penalty(lengths, config.max_length, config.length_cache))
     with np.errstate(over="ignore"):
         verdicts = np.array([step.reward for step in trajectory.steps], np.float64).astype(np.float32)

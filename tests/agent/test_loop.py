@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tars_jax import InputError
 from tars_jax.agent.actions import Action, Click, Finished, Point, Wait
 from tars_jax.agent.loop import AgentConfig, TurnDeclined, play_episode
 from tars_jax.agent.memory import MemoryConfig
@@ -86,7 +87,13 @@ class Script:
         return answer
 
 
-def play(
+def play(policy: Script, *environment: Corridor, **changes: Any) -> Trajectory:
+    trajectory = unchecked(policy, *environment, **changes)
+    check(trajectory, policy)
+    return trajectory
+
+
+def unchecked(
     policy: Script,
     environment: Corridor | None = None,
     max_steps: int = 4,
@@ -95,7 +102,7 @@ def play(
     **changes: Any,
 ) -> Trajectory:
     config = AgentConfig(memory=memory or MemoryConfig(), **changes)
-    trajectory = asyncio.run(
+    return asyncio.run(
         play_episode(
             environment or Corridor(),
             screen(0),
@@ -107,8 +114,6 @@ def play(
             instruction="Walk.",
         )
     )
-    check(trajectory, policy)
-    return trajectory
 
 
 def check(trajectory: Trajectory, policy: Script) -> None:
@@ -275,6 +280,72 @@ def test_summaries_say_what_came_of_it() -> None:
     wait = "Thought: let it load, wait\nAction: wait()"
     trajectory = play(Script(CLICK, wait, GIBBERISH, CLICK), max_steps=4, memory=MemoryConfig(0, 2))
     assert "Earlier: right; wait: nothing; unreadable\n1 left" in texts(trajectory)[1]
+
+
+class Rememberer(Script):
+    """It also says what to remember: each time another letter, and a token that begins a turn as often as it may."""
+
+    def __init__(self, *texts: str, declines: bool = False) -> None:
+        super().__init__(*texts)
+        self.usual: list[str] = []
+        self.declines = declines
+
+    async def respond(self, tokens: Sequence[int], images: Sequence[np.ndarray], *, restart: bool) -> Answer:
+        if self.declines and self.usual:
+            raise TurnDeclined("full")
+        return await super().respond(tokens, images, restart=restart)
+
+    async def remember(self, tokens: Sequence[int], most: int, usual: str) -> Answer:
+        self.usual.append(usual)
+        sampled = tuple(TOKENIZER.encode("abc"[len(self.usual) - 1] + "<|user|>" * most)[:most])
+        self.contexts[-1] += [*tokens, *sampled]
+        return Answer(sampled, (-77.0,) * len(sampled), (9,) * len(sampled), None)
+
+
+MEMORY = MemoryConfig(0, 1, line_tokens=4)
+
+
+def test_the_policy_writes_what_the_next_window_begins_with() -> None:
+    policy = Rememberer(CLICK)
+    trajectory = unchecked(policy, max_steps=5, memory=MEMORY)
+    assert [window.tokens.tolist() for window in trajectory.windows] == policy.contexts
+    turn = f"{'<|vision_start|>' + '<|image|>' * 2 + '<|vision_end|>'}<|agent|>{CLICK}<|end|>"
+    asked, (first, second) = "<|user|>What to remember?<|agent|>", trajectory.metadata["memory_lines"]
+    assert all(len(TOKENIZER.encode(line)) <= 4 and "<|user|>" not in line for line in (first, second))
+    assert texts(trajectory) == [
+        f"<|user|>Walk.\n5 left{turn}<|user|>4 left{turn}{asked}a{'<|user|>' * 3}",
+        f"<|user|>Walk.\nEarlier: {first}\n3 left{turn}<|user|>2 left{turn}{asked}b{'<|user|>' * 3}",
+        f"<|user|>Walk.\nEarlier: {second}\n1 left{turn}",
+    ]
+    # What the rule would say goes on from what was written.
+    assert policy.usual == ["right; right", f"{first}; right; right"]
+    # Sampled, and of the turn that follows; in the next window it was only read.
+    for window, step in zip(trajectory.windows, (2, 4), strict=False):
+        line = window.log_probs == -77
+        assert line.sum() == 4 and line[-4:].all()
+        assert (
+            window.action_mask[line].all() and (window.versions[line] == 9).all() and (window.steps[line] == step).all()
+        )
+    for window in trajectory.windows[1:]:
+        assert not window.action_mask[: int(np.argmax(window.tokens == TOKENIZER.image))].any()
+
+
+def test_a_line_that_no_window_follows_is_not_kept() -> None:
+    at_the_end = unchecked(Rememberer(CLICK), max_steps=2, memory=MEMORY)
+    declined = unchecked(Rememberer(CLICK, declines=True), max_steps=5, memory=MEMORY)
+    assert declined.metadata["declined"] == "full"
+    for trajectory in (at_the_end, declined):
+        assert "remember" not in texts(trajectory)[0] and "memory_lines" not in trajectory.metadata
+        assert (len(trajectory.windows), len(trajectory.steps)) == (1, 2)
+
+
+def test_who_only_answers_is_asked_for_no_memory() -> None:
+    with pytest.raises(
+        InputError, match="memory.line_tokens must be 0 for a policy that only answers; got 4 for a Script"
+    ):
+        play(Script(CLICK), max_steps=5, memory=MemoryConfig(0, 1, line_tokens=4))
+    with pytest.raises(InputError, match="memory.max_summaries must be 1 or more with memory.line_tokens; got 0"):
+        MemoryConfig(max_summaries=0, line_tokens=4)
 
 
 def test_answers_cut_off_by_their_budget_stay_as_they_are() -> None:

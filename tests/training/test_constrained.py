@@ -75,6 +75,19 @@ def test_states_and_budgets_of_decisions_by_hand(tiny_model: ModelConfig) -> Non
     np.testing.assert_array_equal(batch.action_valid[0, :6], [1, 1, 0, 1, 1, 0])
 
 
+def test_lines_of_memory_are_free_and_the_answer_behind_one_begins_anew(tiny_model: ModelConfig) -> None:
+    """What was written to be remembered, at the end of the window before, is of the step that follows: all of it was
+    chosen."""
+    before, after = played([written(1, 2, 3), written(1, 2, 2, 3)]), played([written(2, 3)])
+    (window,) = after.windows
+    steps = np.ones(window.tokens.size, np.int32)
+    windows = (*before.windows, dataclasses.replace(window, steps=steps))
+    batch = CONSTRAINT.followed(in_rows(tiny_model, dataclasses.replace(before, windows=windows)))
+    np.testing.assert_array_equal(batch.rows.states[0, :12], [0, 1, 2, 0, 0, 0, 0, 0, 0, 0, 1, 2])
+    np.testing.assert_array_equal(batch.rows.action_mask[0, :12], [0, 1, 1, 0, 0, 1, 1, 1, 1, 0, 1, 1])
+    np.testing.assert_array_equal(batch.action_valid[0, :9], [1, 1, 0, 1, 1, 1, 1, 1, 1])
+
+
 def test_decisions_of_an_answer_by_hand() -> None:
     assert CONSTRAINT.decisions([1, 2, 3]) == CONSTRAINT.decisions([2, 3]) == 2
     assert dataclasses.replace(CONSTRAINT, max_new_tokens=2).decisions([2, 3]) == 1  # no room for a second letter

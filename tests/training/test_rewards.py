@@ -89,6 +89,18 @@ def test_rewards_stand_at_the_last_token_of_their_step(
     np.testing.assert_allclose(token_rewards(packed, trajectories, CONFIG), expected, atol=1e-6)
 
 
+def test_a_line_of_memory_gets_nothing_of_the_turn_before_it_and_makes_no_answer_longer(
+    tiny_model: ModelConfig, episode: Callable[..., Trajectory]
+) -> None:
+    """After the answer of step 0, two tokens, the policy wrote five to be remembered; step 1 is answered with two."""
+    trajectories = [episode([[(0, [7] * 2), (1, [7] * 5)], [(1, [7] * 2)]], [0.5, 1])]
+    np.testing.assert_allclose(step_rewards(trajectories[0], CONFIG), [0.5, 1])
+    packed = Packer(tiny_model, PackingConfig(20, 1), image=5).pack(trajectories, 1)
+    expected = np.zeros((1, 64))
+    expected[0, [1, 8]] = [0.5, 1]
+    np.testing.assert_allclose(token_rewards(packed, trajectories, CONFIG), expected)
+
+
 def test_a_step_without_a_decision_gives_its_reward_to_the_last_one_before(
     tiny_model: ModelConfig, episode: Callable[..., Trajectory]
 ) -> None:

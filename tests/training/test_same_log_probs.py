@@ -107,7 +107,13 @@ def trajectories(
 ) -> list[Trajectory]:
     rows, columns = model.vision.token_grid(96, 96)
     writer = PromptWriter(Readable(), rows * columns)
-    memories = [MemoryConfig(1, 3), MemoryConfig(2, 2), MemoryConfig(0, 0), MemoryConfig(0, 3), MemoryConfig(2, 3)]
+    memories = [
+        MemoryConfig(1, 3),
+        MemoryConfig(2, 2),
+        MemoryConfig(0, 0, line_tokens=9),
+        MemoryConfig(0, 3),
+        MemoryConfig(2, 3, line_tokens=5),
+    ]
 
     async def episode(policy: Sessions, number: int) -> Trajectory:
         environment = RandomPictures(number)

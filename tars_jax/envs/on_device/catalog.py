@@ -15,6 +15,7 @@ from tars_jax.envs.on_device.game import Game
 GAMES = {  # module and class
     "2048": ("game_2048", "Game2048"),
     "checklist": ("checklist", "Checklist"),
+    "corridor": ("corridor", "Corridor"),
     "encyclopedia": ("encyclopedia", "Encyclopedia"),
     "maze": ("maze", "Maze"),
     "snake": ("snake", "Snake"),
