@@ -44,7 +44,7 @@ class ValuePretrainingConfig:
     max_updates: int = 300
     batch_rows: int = 64
     episodes: int = 1200  # of a round: before the first update, and after each evaluation that another one follows
-    max_episodes: int = 0  # of all rounds; what is less than `episodes` leaves the first one
+    max_episodes: int = 0  # of all rounds; 0: of the first one, and no other
     held_out: float = 0.2  # share of all that there may be, at most half of the first round, which they are of
     evaluate_every: int = 20  # updates
     patience: int = 4  # evaluations in which neither the held-out value loss nor the explained variance gets better
@@ -111,7 +111,8 @@ def pretrain_value(
     if updates:
         (state, best_parameters), extra = checkpoints.restore(updates, (state, best_parameters))
         history = [ValueEvaluation(**each) for each in extra["history"]]
-        episodes, held_out = extra["episodes"], frozenset(extra["held_out"])
+        # An earlier version had one round, and said neither.
+        episodes, held_out = extra.get("episodes", episodes), frozenset(extra.get("held_out", ()))
     readable = first(episodes)
     held_out = held_out or _held_out(readable, config)
     checked = [each for each in readable if each.trajectory.id in held_out]

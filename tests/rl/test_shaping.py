@@ -11,13 +11,14 @@ budgets = st.integers(1, 1000)
 
 def test_an_end_that_comes_too_early() -> None:
     """Of 10 steps half: 5, 2, 1 short of them by 0, 3/5, 4/5; of a quarter of 8 steps: 2, 1."""
-    np.testing.assert_allclose(rl.early_ending_penalty([10, 5, 2, 1], 10, 0.5), [0, 0, -0.6, -0.8], atol=1e-6)
-    np.testing.assert_allclose(rl.early_ending_penalty([2, 1, 0], [8, 8, 8], 0.25), [0, -0.5, -1], atol=1e-6)
+    np.testing.assert_allclose(rl.early_ending_penalty(np.array([10, 5, 2, 1]), 10, 0.5), [0, 0, -0.6, -0.8], atol=1e-6)
+    of_eight = rl.early_ending_penalty(np.array([2, 1, 0]), np.array([8, 8, 8]), 0.25)
+    np.testing.assert_allclose(of_eight, [0, -0.5, -1], atol=1e-6)
 
 
 def test_steps_that_were_not_needed() -> None:
-    np.testing.assert_allclose(rl.saved_steps([1, 5, 10], 10), [0.9, 0.5, 0], atol=1e-6)
-    np.testing.assert_allclose(rl.saved_steps([2, 1], [8, 1]), [0.75, 0], atol=1e-6)
+    np.testing.assert_allclose(rl.saved_steps(np.array([1, 5, 10]), 10), [0.9, 0.5, 0], atol=1e-6)
+    np.testing.assert_allclose(rl.saved_steps(np.array([2, 1]), np.array([8, 1])), [0.75, 0], atol=1e-6)
 
 
 @given(budgets, st.floats(0.01, 1))

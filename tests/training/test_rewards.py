@@ -64,7 +64,7 @@ def test_a_task_without_a_budget_took_all_of_it(episode: Callable[..., Trajector
 
 def test_each_ending_is_paid_by_its_own_switch() -> None:
     """Ends of 2 steps of 8: solved, failed, cut off."""
-    cases = ([2, 2, 2], 8, [True, False, False], [True, True, False])
+    cases = (np.full(3, 2), 8, np.array([True, False, False]), np.array([True, True, False]))
     for switch, expected in (
         ("fewer_steps_reward", [0.75, 0, 0]),
         ("early_penalty", [0, -0.5, 0]),
