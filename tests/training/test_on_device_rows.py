@@ -3,6 +3,8 @@
 Axes: 2 episodes, 2 steps, 4 tokens of a window: one of the prompt, three of the answer.
 """
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -63,13 +65,13 @@ def test_rewards_by_hand(episodes: Episodes) -> None:
 
 def test_how_an_episode_ends(episodes: Episodes) -> None:
     """Two steps of two, solved, and one of two, which nothing has ended; then two that have."""
-    ending = {"early_penalty": 0.4, "early_share": 1.0, "endless_penalty": 0.2, "fewer_steps_reward": 3.0}
-    config = RewardConfig(format_penalty=0, length_penalty=0, **ending)
-    np.testing.assert_allclose(shaped(episodes, episodes.rewards, config), [[0, 1], [-0.2, 0]])
-    ended = episodes.replace(ended=jnp.array([True, True]))
-    np.testing.assert_allclose(shaped(ended, episodes.rewards, config), [[0, 1], [-0.4 / 2, 0]])
+    plain = RewardConfig(format_penalty=0, length_penalty=0, early_penalty=0.4, early_share=1.0)
+    config = dataclasses.replace(plain, endless_penalty=0.2, fewer_steps_reward=3.0)
+    np.testing.assert_allclose(shaped(episodes, episodes.rewards, config), [[0.0, 1.0], [-0.2, 0.0]])
+    ended = dataclasses.replace(episodes, ended=jnp.array([True, True]))
+    np.testing.assert_allclose(shaped(ended, episodes.rewards, config), [[0.0, 1.0], [-0.4 / 2, 0.0]])
     verdicts = jnp.array([[0.0, 0.0], [1.0, 0.0]])  # of a verifier that errs: it is what training believes
-    np.testing.assert_allclose(shaped(ended, verdicts, config), [[0, 0], [1 + 3 / 2, 0]])
+    np.testing.assert_allclose(shaped(ended, verdicts, config), [[0.0, 0.0], [1 + 3 / 2, 0.0]])
 
 
 def test_a_verifier_errs_at_the_end(episodes: Episodes) -> None:

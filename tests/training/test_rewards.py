@@ -54,7 +54,7 @@ def test_how_an_episode_ends(
     made = episode([[(number, [7])] for number in range(len(rewards))], rewards)
     found = step_rewards(dataclasses.replace(made, outcome=outcome), ENDING)
     np.testing.assert_allclose(found, [0] * (len(rewards) - 1) + [expected], atol=1e-6)
-    assert np.array_equal(step_rewards(made, RewardConfig()), np.float32(rewards))  # all of it is off
+    assert np.array_equal(step_rewards(made, RewardConfig()), np.array(rewards, np.float32))  # all of it is off
 
 
 def test_a_task_without_a_budget_took_all_of_it(episode: Callable[..., Trajectory]) -> None:
@@ -65,12 +65,12 @@ def test_a_task_without_a_budget_took_all_of_it(episode: Callable[..., Trajector
 def test_each_ending_is_paid_by_its_own_switch() -> None:
     """Ends of 2 steps of 8: solved, failed, cut off."""
     cases = (np.full(3, 2), 8, np.array([True, False, False]), np.array([True, True, False]))
-    for switch, expected in (
-        ("fewer_steps_reward", [0.75, 0, 0]),
-        ("early_penalty", [0, -0.5, 0]),
-        ("endless_penalty", [0, 0, -1]),
+    for config, expected in (
+        (RewardConfig(fewer_steps_reward=1.0), [0.75, 0, 0]),
+        (RewardConfig(early_penalty=1.0), [0, -0.5, 0]),
+        (RewardConfig(endless_penalty=1.0), [0, 0, -1]),
     ):
-        np.testing.assert_allclose(ending_rewards(*cases, RewardConfig(**{switch: 1.0})), expected, atol=1e-6)
+        np.testing.assert_allclose(ending_rewards(*cases, config), expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("share", [0.0, 1.5])

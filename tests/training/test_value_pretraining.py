@@ -174,7 +174,7 @@ class Sampled:
 
         def update(state: TrainState, batch: ValueBatch) -> tuple[TrainState, Any]:
             self.learned |= set(np.asarray(batch.rows.inputs.tokens)[np.asarray(batch.rows.action_mask)].tolist())
-            return state.replace(step=state.step + 1), {"value_loss": 0.0, "explained_variance": 0.0}
+            return dataclasses.replace(state, step=state.step + 1), {"value_loss": 0.0, "explained_variance": 0.0}
 
         def values(parameters: Parameters, rows: Rows) -> Any:
             error = losses[min(len(seen), len(losses) - 1)]
