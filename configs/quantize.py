@@ -49,8 +49,8 @@ def get_config() -> ml_collections.ConfigDict:
     config.suite = ""  # what both sides play, as `evaluate` has it: games15, miniwob or lmgame; empty: `task`
     config.names = ()  # some of the suite's tasks; (): all
     config.levels = (1, 2, 3)  # of games that have levels; they take turns
-    config.episodes = 6  # of each game or task of a suite
-    config.max_steps = 100  # step budget of an episode of a suite
+    config.episodes = 6  # of each game or task of a suite; 0: as many as `evaluate` plays
+    config.max_steps = 100  # step budget of an episode of a suite; 0: as in `evaluate`
     config.screen = 0  # pixels on a side of a game; 0: as the checkpoint's run says, else 320
     config.turns = 4  # in which both sides play by turns, so that a busy machine slows both
     for section in ("model", "mesh", "task"):
