@@ -1,10 +1,22 @@
-"""A trained nano policy in int4 weights and int8 activations: size, error by layer, and score against floating point.
+"""A trained policy in int4 weights and int8 activations: size, error by layer, score and speed against floating point.
 
-Command:  ./launch/local.sh quantize --config.checkpoint=RUN/policy
+Commands:
+  ./launch/local.sh quantize --config.checkpoint=RUN/policy
+  ./launch/local.sh quantize --config.checkpoint=RUN/policy --config.suite=miniwob
 
-Needs the extra "quantization" (qwix); some three minutes on two cores, most of it the episodes. On the policy of a
-quickstart with seed 0: 76.1% of 1,000 held-out levels in floating point, 74.6% in W4A8, -1.5 points [-3.4, 0.5] with
-the levels paired, so no more than 4.5% of the score (the report lost 6.5%); 3.03 MB became .71.
+Needs the extra "quantization" (qwix). Both sides play the same tasks by turns, those of `task` or of a suite that
+`evaluate` has; RUN/report.md has score, tokens a second and seconds a round of both, and the report's figures beside.
+Tokens a second are of one episode while its policy is asked, what it reads included; a round is its answer and what
+the environment makes of it.
+
+On the policy of a quickstart with seed 0, before it was timed: 76.1% of 1,000 held-out levels in floating point, 74.6%
+in W4A8, -1.5 points [-3.4, 0.5] with the levels paired, so no more than 4.5% of the score (the report lost 6.5%); 3.03
+MB became .71. Some three minutes on two cores, most of it the episodes.
+
+On two processor cores W4A8 is slower. 125 levels of each side by such a policy, five turns, four pages at a time, with
+much other work on both cores (a load of 20): 88 tokens a second and .31 s a round in floating point, 22 and .88 in
+W4A8; turn by turn .29, .29, .23, .15 and .28 of the tokens a second. Score 76.8% and 73.6% (-3.2 points [-8.8, 2.4]).
+On a GPU the same command measures it; that has not been run.
 
 The error over the sampled tokens of 256 windows, where nothing but the part named is quantized:
 
@@ -37,8 +49,8 @@ def get_config() -> ml_collections.ConfigDict:
     config.suite = ""  # what both sides play, as `evaluate` has it: games15, miniwob or lmgame; empty: `task`
     config.names = ()  # some of the suite's tasks; (): all
     config.levels = (1, 2, 3)  # of games that have levels; they take turns
-    config.episodes = 6  # of each game or task of a suite
-    config.max_steps = 100  # step budget of an episode of a suite
+    config.episodes = 6  # of each game or task of a suite; 0: as many as `evaluate` plays
+    config.max_steps = 100  # step budget of an episode of a suite; 0: as in `evaluate`
     config.screen = 0  # pixels on a side of a game; 0: as the checkpoint's run says, else 320
     config.turns = 4  # in which both sides play by turns, so that a busy machine slows both
     for section in ("model", "mesh", "task"):

@@ -69,8 +69,8 @@ RULES = {
     "kept": Rule(_patterns, "regular expressions of parameters' paths"),
     "suite": one_of("", *SUITES),
     "levels": each(at_least(1)),
-    "episodes": at_least(1),
-    "max_steps": at_least(1),
+    "episodes": at_least(0),
+    "max_steps": at_least(0),
     "turns": at_least(1),
     "screen": at_least(0),
     "browser.browsers": at_least(1),
@@ -171,7 +171,7 @@ def play_in_turn(
 def play(config: Any, run_directory: RunDirectory, stage: str, side: Contestant, part: Suite) -> Played:
     times = TurnTimes()
     timed = dataclasses.replace(side, player=timed_player(side.player, times), compiles=False)
-    browser = BrowserConfig(browsers=config.browser.browsers)
+    browser = BrowserConfig(browsers=config.browser.browsers, use_angle=config.browser.use_angle)
     folder = run_directory.path / "trajectories"
     found = play_suite(folder, stage, timed, part, browser, pages=config.browser.pages)
     if (stored := run_directory.finished(stage)) is None:

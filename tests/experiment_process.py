@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
 import sys
@@ -37,7 +38,7 @@ class ExperimentProcess:
                 return
             assert not ended, "".join(self.said)
             seen += len(lines)
-            wait_until(lambda seen=seen: len(self.said) > seen or not self._reader.is_alive())
+            wait_until(functools.partial(self._has_more, seen))
 
     def kill(self) -> None:
         """At once, with all that it holds."""
@@ -47,6 +48,10 @@ class ExperimentProcess:
 
     def ends_well(self) -> None:
         assert self._process.wait() == 0, "".join(self.said)
+
+    def _has_more(self, seen: int) -> bool:
+        """Than so many lines; or there will be none."""
+        return len(self.said) > seen or not self._reader.is_alive()
 
     def _read(self) -> None:
         assert self._process.stdout is not None

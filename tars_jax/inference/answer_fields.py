@@ -20,7 +20,7 @@ INT16 = np.dtype("<i2")
 
 def answer_fields(sampled: Sampled, weights: str) -> dict[str, Any]:
     """`weights`: the word of those that the server has (`tars_jax.inference.server.weights`)."""
-    fields = {
+    fields: dict[str, Any] = {
         "tokens": sampled.tokens,
         "log_probs": sampled.log_probs,
         "versions": sampled.versions,

@@ -103,8 +103,8 @@ def _open_theirs(config: Any, model: ModelConfig, tokenizer: Tokenizer, parent: 
 
 
 def addresses(text: str) -> Sequence[str]:
-    """Those that commas separate."""
-    return [each.strip() for each in text.split(",") if each.strip()]
+    """Those that commas separate, without their /v1."""
+    return [each.strip().rstrip("/").removesuffix("/v1") for each in text.split(",") if each.strip()]
 
 
 def patient_player(config: Any, player: Player) -> Player:

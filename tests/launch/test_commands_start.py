@@ -195,7 +195,9 @@ STARTS = {
     "import_weights": Start("source={export_weights}/exported", r"imported: imported from", ends=True),
     "export_weights": Start("checkpoint={train}/policy", r"exported: exported from", ends=True),
     "quantize": Start(
-        f"{PLAYED} checkpoint={{train}}/policy rows=2", progress("float")),
+        f"{PLAYED} checkpoint={{train}}/policy rows=2 suite=miniwob names=miniwob/click-test, episodes=1 max_steps=2",
+        progress("float-1"),
+    ),
     "pod_plan": Start(
         "preset=nano depth=1 topology=v5e:2x2 programs=prefill, compiled=",
         r"^plan +1/1 programs .* prefill compiled in",

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import jax
 import numpy as np
 import pytest
@@ -50,6 +51,9 @@ def engines(tiny_model: ModelConfig, tiny_parameters: Parameters) -> Iterator[li
 def a_server(
     engine: Engine, parameters: Parameters, folder: Path, port: int = 0
 ) -> contextlib.AbstractContextManager[str]:
+    """Begins with weights that no run has given it, and with no constraint."""
+    engine.set_weights(parameters, 0)
+    engine.set_constraints(unconstrained(VOCABULARY))
     turns = TurnFormat(CODEC, lambda height, width: height * width // 64)
     served = Served(
         "nano", engine, CODEC, turns, exact, STOP, parameters,
@@ -158,8 +162,6 @@ def test_a_server_that_comes_back_has_the_last_weights_before_it_samples(
             servers = opened(address, other, pattern="left|right")
             servers.set_weights(tiny_parameters, 0)
         servers.set_weights(shifted(tiny_parameters, 2.0), 0)
-        engines[0].set_weights(tiny_parameters, 0)  # as it has started
-        engines[0].set_constraints(unconstrained(VOCABULARY))
         alone = asyncio.run(turn(servers))
         with a_server(engines[0], tiny_parameters, tmp_path / "a", port):
             for server in servers._servers:
@@ -227,6 +229,45 @@ def test_a_wrong_key_no_server_of_ours_and_the_same_twice(server: str, tiny_para
     servers = opened(server)
     with pytest.raises(InputError, match="weights: they do not fit: .*is missing"):
         servers.set_weights({"decoder": tiny_parameters["decoder"]}, 1)
+
+
+@pytest.fixture
+def http(server: str) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=server, timeout=600, headers={"Authorization": f"Bearer {KEY}"}) as client:
+        yield client
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "status", "param"),
+    [
+        ("a", {"pattern": "("}, 400, "pattern"),
+        ("a", {"pattern": "Z"}, 400, "pattern"),  # none of the tokens writes it
+        ("a", {"pattern": 3}, 400, "pattern"),
+        ("a", {}, 400, "pattern"),
+        ("a", {"pattern": "up", "more": 1}, 400, "more"),
+        ("tools:a", {"pattern": "up"}, 400, "name"),  # names of its own
+        ("a" * 81, {"pattern": "up"}, 400, "name"),
+        ("mine", {"pattern": "down"}, 409, "name"),  # there is another one of this name
+    ],
+)
+def test_a_pattern_that_cannot_be_taken_is_named(
+    http: httpx.Client, engines: list[Engine], name: str, body: dict[str, Any], status: int, param: str
+) -> None:
+    assert http.put("/v1/rl/constraints/mine", json={"pattern": "up"}).json() == {"name": "mine", "shortest": 3}
+    before = engines[0].constraints
+    refused = http.put(f"/v1/rl/constraints/{name}", json=body)
+    assert refused.status_code == status and refused.json()["error"]["param"] == param
+    assert engines[0].constraints is before
+    assert http.put("/v1/rl/constraints/mine", json={"pattern": "up"}).json()["shortest"] == 3  # the same again
+
+
+@pytest.mark.parametrize("word", ["a b", "x" * 65, "ä"])
+def test_a_word_that_is_none_is_named(http: httpx.Client, word: str) -> None:
+    pushed = http.put("/v1/rl/weights", params={"version": 1, "word": word}, content=b"")
+    loaded = http.post("/v1/rl/weights", json={"version": 1, "word": word, "checkpoint": "a"})
+    for refused in (pushed, loaded):
+        assert refused.status_code == 400 and refused.json()["error"]["param"] == "word"
+    assert http.get("/v1/rl/weights").json()["word"] == ""
 
 
 @pytest.mark.parametrize(
