@@ -55,7 +55,7 @@ def get_config() -> ml_collections.ConfigDict:
     config.turns = 4  # in which both sides play by turns, so that a busy machine slows both
     for section in ("model", "mesh", "task"):
         config[section] = base[section]
-    for section in ("agent", "browser", "engine"):
+    for section in ("agent", "browser", "sandbox", "engine"):
         config[section] = suites[section]
     config.task.evaluation_episodes = 1000  # paired, they bound the loss to about 3 points
     config.rows = 256  # for the error: windows of the float policy's own episodes

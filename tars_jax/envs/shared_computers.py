@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import weakref
-from typing import Protocol
+from typing import Any, Protocol
 
 from tars_jax import InputError
 from tars_jax.envs.computer_episode import fill
@@ -147,7 +147,7 @@ def discard(computers: OpensComputers) -> None:
         _forget(of_loop, computers)
 
 
-def _forget(of_loop: dict, computers: OpensComputers) -> None:  # type: ignore[type-arg]
+def _forget(of_loop: dict[Any, Any], computers: OpensComputers) -> None:
     for key in [key for key, each in of_loop.items() if each is computers]:
         del of_loop[key]
 

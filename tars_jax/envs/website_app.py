@@ -36,6 +36,7 @@ from tars_jax.envs.interfaces import BOTH, GUI, INTERFACES, SDK, check_interface
 from tars_jax.envs.website_players import CONTROLS, reference_move
 from tars_jax.envs.website_requests import REQUEST, answered, introduction
 from tars_jax.plugins import Plugins
+from tars_jax.sandbox.computer.page import ComputerPage
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.tasks.sampling import split_of_seed
 from tars_jax.tasks.websites.catalog import load_website
@@ -92,6 +93,7 @@ class WebsiteAppEnvironment:
         self._websites: shared_websites.SharedWebsites | None = None
         self._session: WebsiteSession | None = None
         self._screen: PageScreen | None = None
+        self._page: ComputerPage | None = None  # that the screen shows
         self._task: WebsiteTask | None = None
         self._before: Tables = {}
         self._begun = _today()
@@ -127,12 +129,8 @@ class WebsiteAppEnvironment:
             self._before, self._begun = await steady_tables(session), _today()
             first_page = asked.start or site.first_page
             if self._interface != SDK:
-                page = await session.open_page(await websites.browsers(), self._size)
-                try:
-                    self._screen = await PageScreen.open(page, task.seed, site.origin + first_page)
-                except BaseException:
-                    await page.close()
-                    raise
+                self._page = page = await session.open_page(await websites.browsers(), self._size)
+                self._screen = await PageScreen.open(page, task.seed, site.origin + first_page)
         except SandboxFailure:
             websites.discard()
             raise
@@ -169,12 +167,12 @@ class WebsiteAppEnvironment:
             await shared_websites.release(websites)
 
     async def _end_episode(self) -> None:
-        screen, self._screen = self._screen, None
+        page, self._page, self._screen = self._page, None, None
         session, self._session = self._session, None
         whole, self._whole = self._whole, True
         try:
-            if screen is not None:
-                await screen.page.close()
+            if page is not None:
+                await page.close()
         finally:
             if session is not None and self._websites is not None:
                 await self._websites.give_back(session, whole=whole)
@@ -202,12 +200,12 @@ class WebsiteAppEnvironment:
         }  # fmt: skip
         if form := task.about.get("form"):
             info |= {"form": form, "start": task.start or site.first_page}
-        if self._screen is None:
+        if self._screen is None or self._page is None:
             return Observation(text=text, info={"state": info})
         png, pixels, more = await self._screen.shown()
         info["url"] = self._screen.seen.data["url"]
         if form:
-            info["controls"] = await self._screen.page.page.evaluate(CONTROLS)
+            info["controls"] = await self._page.page.evaluate(CONTROLS)
         words = "\n".join(filter(None, (text, more)))
         if self._shown is None:
             return Observation.decoded(png, pixels, words, {"state": info})

@@ -35,7 +35,8 @@ class Screen:
                 file.write(event["text"])
 
 
-make = module.Guest
-module.Guest = lambda *given, **more: make(*given, screen=Screen, **more)
+made: Any = module
+make = made.Guest
+made.Guest = lambda *given, **more: make(*given, screen=Screen, **more)
 sys.argv = [GUEST, *REST]
-module.main()
+made.main()

@@ -151,4 +151,4 @@ def test_addresses_that_cannot_be(tmp_path: Path) -> None:
         ({"phones": ["a", "a"]}, "sandbox.phones must name each one once"),
     ):
         with pytest.raises(InputError, match=words):
-            read_address(**given)  # type: ignore[arg-type]
+            read_address(**given)

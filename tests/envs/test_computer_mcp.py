@@ -19,6 +19,7 @@ from tars_jax.agent.grammar import parse_response
 from tars_jax.environment import EnvironmentFailure, Task
 from tars_jax.envs.checked import CheckedEnvironment
 from tars_jax.envs.computer import ComputerEnvironment
+from tars_jax.envs.spec import EnvironmentResources
 
 pytestmark = [
     pytest.mark.multiprocess,
@@ -30,15 +31,17 @@ ODD: dict[str, Any] = {
     "name": "odd", "command": "python3", "args": ["-I", str(FOLDER / "odd_mcp_server.py"), "good"],
     "show": [str(FOLDER)], "start_s": 120, "call_s": 3,
 }  # fmt: skip
+# The same without a file of this machine, as a service shows none.
+BROUGHT = {**ODD, "args": ["-I", "-c", (FOLDER / "odd_mcp_server.py").read_text(), "good"], "show": []}
 
 
 def task(seed: int = 1) -> Task:
     return Task("one", "computer", seed, {}, 8)
 
 
-def test_tools_are_functions_of_an_episode() -> None:
+def test_tools_are_functions_of_an_episode(place: EnvironmentResources) -> None:
     async def live() -> None:
-        environment = ComputerEnvironment("count_lines", mcp=[ODD], images=True)
+        environment = ComputerEnvironment("count_lines", mcp=[BROUGHT], images=True, resources=place)
         assert len(environment.action_space.functions) == 1
         await environment.reset(task())
         space = environment.action_space

@@ -142,7 +142,7 @@ def test_a_phone_that_cannot_be_played_on_says_why(device: StandIn) -> None:
     with pytest.raises(InputError, match=f"sandbox.phones must be in English.*{device.serial} is in de-DE"):
         asyncio.run(checked(device).reset(task()))
     device.call(lambda here: here.properties.update({"persist.sys.locale": "en-GB"}))
-    device.call(lambda here: here.find("com.android.contacts")._contacts.clear())
+    device.call(lambda here: here.find("com.android.contacts")._contacts.clear())  # type: ignore[union-attr]
     for options, words in (
         ({"task": "write_note"}, "task must be one of flip_switches, .* with sandbox.phones"),
         ({"task": "look_up_number", "packages": ()}, "task must be one that needs no contacts, as the phone has none"),

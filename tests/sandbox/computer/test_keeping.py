@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.sandbox.computer.test_bubblewrap import ROOT, USER, start
+from tests.ordinary_user import ROOT, USER
+from tests.sandbox.computer.test_bubblewrap import start
 from tests.waiting import PATIENCE_S, wait_until
 
 pytestmark = pytest.mark.multiprocess

@@ -98,7 +98,7 @@ class FarComputer:
     async def start_servers(self) -> None:
         """They began with the session."""
         if self._spec.mcp:
-            told = await self.remote.call("list_tools"), True
+            told = await self.remote.call("list_tools")
             self.left_out = tuple(told["left_out"])
             self.functions = tuple(
                 Function(each["name"], each["description"], each["parameters"]) for each in told["tools"]
@@ -109,22 +109,24 @@ class FarComputer:
         self.left_out = (*self.left_out, f"tool {name!r:.80} is left out: {why}")
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> Answer:
-        if any(each.name == name for each in self.functions):
-            asked = {"name": "call_tool", "tool": name}
-        elif name in self._tools:
-            asked = {"name": "call_function", "function": name}
-        else:
-            return Answer(f"a function must be one of {', '.join(self._tools)}; got {name!r:.80}", failed=True)
+        given: dict[str, Any] = {"arguments": dict(arguments), "asked_s": BASH_TIMEOUT_S}
         try:
-            told = await self.remote.call(**asked, arguments=dict(arguments), asked_s=BASH_TIMEOUT_S)
+            if any(each.name == name for each in self.functions):
+                told = await self.remote.call("call_tool", tool=name, **given)
+            elif name in self._tools:
+                told = await self.remote.call("call_function", function=name, **given)
+            else:
+                known = ", ".join(self._tools)
+                return Answer(f"a function must be one of {known}; got {name!r:.80}", failed=True)
         except InputError as error:  # of what is no JSON, for instance
             return Answer(str(error), failed=True)
         return Answer(told["text"], tuple(base64.b64decode(image) for image in told["images"]), told["failed"])
 
     async def tell(self, program: str, *arguments: str, stdin: bytes = b"") -> FarTold:
-        packed_input = base64.b64encode(stdin).decode()
-        given = {"program": program, "arguments": list(arguments), "stdin_base64": packed_input}
-        return FarTold(self.remote, (await self.remote.call("tell_program", **given))["process"])
+        told = await self.remote.call(
+            "tell_program", program=program, arguments=list(arguments), stdin_base64=base64.b64encode(stdin).decode()
+        )
+        return FarTold(self.remote, told["process"])
 
     async def outside(self, leaving_out: Collection[str] = ()) -> Outside:
         """Raises SandboxFailure("person") where a person has had a hand in it: what is there is not the agent's."""
