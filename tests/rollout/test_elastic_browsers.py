@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -31,6 +32,10 @@ def browsers(*flags: str) -> BrowserConfig:
     )
 
 
+def fewer_than(most: int, count: Callable[[], int]) -> bool:
+    return count() < most
+
+
 @pytest.mark.browser
 @pytest.mark.multiprocess
 def test_browsers_come_with_the_pages_and_go_when_all_rest(
@@ -57,7 +62,7 @@ def test_browsers_come_with_the_pages_and_go_when_all_rest(
             most_browsers, most_renderers = map(max, zip(*seen, strict=True))
             assert 1 < most_browsers <= 4
             wait_until(lambda: rollouts.infrastructure["browsers"] == 1 and not rollouts.infrastructure["pages_open"])
-            wait_until(lambda most=most_renderers: renderers() < most)
+            wait_until(functools.partial(fewer_than, most_renderers, renderers))
         assert rollouts.infrastructure["failures"] == {} and rollouts.infrastructure["retired"] >= 2
 
 
