@@ -182,7 +182,13 @@ def test_a_page_that_is_brought_back_stands_in_the_same_level() -> None:
 
 
 def test_the_table_names_every_game() -> None:
+    """And the suite's document has the same one."""
     assert tuple(sorted(COUNTS)) == game_names()
+    document = (Path(__file__).parents[2] / "docs" / "games.md").read_text()
+    rows = [line.split("|")[1:3] for line in document.splitlines() if line.startswith("| `")]
+    assert {name.strip(" `"): words.strip() for name, words in rows} == {
+        name: counts.words for name, counts in COUNTS.items()
+    }
     for name, counts in COUNTS.items():
         assert counts.words and counts.unit in ("levels", "points")
         load_game(name).check_options(counts.endless)

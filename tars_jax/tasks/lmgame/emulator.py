@@ -7,6 +7,7 @@ No frames: it begins anew, from STATE.
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import shutil
@@ -17,8 +18,7 @@ from typing import Any, BinaryIO
 
 
 def answers(game: str, rom: str, state: str, asked: BinaryIO, told: BinaryIO) -> None:
-    import stable_retro as retro
-
+    retro: Any = importlib.import_module("stable_retro")
     data = Path(retro.__file__).parent / "data" / "stable" / f"{game}-v0"
     with tempfile.TemporaryDirectory() as folder:
         own = Path(folder) / f"{game}-v0"  # the package's own folder stays as it is: a ROM is its owner's
@@ -48,4 +48,5 @@ def answers(game: str, rom: str, state: str, asked: BinaryIO, told: BinaryIO) ->
 if __name__ == "__main__":
     to_parent = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what the emulator prints is no answer
-    answers(*sys.argv[1:4], sys.stdin.buffer, to_parent)
+    game, rom, state = sys.argv[1:]
+    answers(game, rom, state, sys.stdin.buffer, to_parent)
