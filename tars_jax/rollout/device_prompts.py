@@ -73,8 +73,15 @@ class Prompts:
         def row(table: Any) -> jax.Array:
             return jnp.broadcast_to(jnp.asarray(table)[at], (images.shape[0], *table.shape[1:]))
 
-        rows = (row(table) for table in (self.tokens, self.positions, self.segments, self.image_tokens))
-        return Prompt(*rows, images[:, None], row(self.length), row(self.next_position))
+        return Prompt(
+            tokens=row(self.tokens),
+            positions=row(self.positions),
+            segments=row(self.segments),
+            image_tokens=row(self.image_tokens),
+            images=images[:, None],
+            length=row(self.length),
+            next_position=row(self.next_position),
+        )
 
     def remember(self, past: None, *_: Any) -> None:
         return None
