@@ -66,7 +66,7 @@ class Prompts:
     def begin(self, images: jax.Array) -> None:
         return None
 
-    def prompt(self, past: None, images: jax.Array, number: jax.Array) -> Prompt:
+    def prompt(self, past: Any, images: jax.Array, number: jax.Array) -> Prompt:
         """What is read at step `number`, whose screenshots are [E, H, W, 3]."""
         at = self.steps - 1 - number
 
@@ -83,7 +83,7 @@ class Prompts:
             next_position=row(self.next_position),
         )
 
-    def remember(self, past: None, *_: Any) -> None:
+    def remember(self, past: Any, *_: Any) -> None:
         return None
 
 
