@@ -224,7 +224,7 @@ def finish(
                 for name, episodes in played.items()
             }
             table, unit = lmgame_table(reported, spread, raw, unplayed), UNITS["lmgame"]
-            result |= {"deviations": spread}
+            result["deviations"] = spread
             result |= {"reported": {name: each._asdict() for name, each in reported.items()}}
             note += HARNESS_NOTES[config.harness]
             if unplayed:
@@ -240,8 +240,8 @@ def finish(
     save_figure(draw_budgets({unit: curve}, unit, title), run_directory.path / "budget.svg")
     steps = budget_table({unit: curve})
     if lost:
-        whole = f", among them all of {', '.join(missing)}" if missing else ""
-        note += f" {lost} of {wanted} episodes were lost to the infrastructure and count nowhere{whole}."
+        gone = f", among them all of {', '.join(missing)}" if missing else ""
+        note += f" {lost} of {wanted} episodes were lost to the infrastructure and count nowhere{gone}."
     if declined:
         reasons = ", ".join(f"{count} with {reason}" for reason, count in declined.most_common())
         note += f" {declined.total()} of {wanted} episodes ended where the policy's endpoint took no more: {reasons}."

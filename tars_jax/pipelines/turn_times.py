@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tars_jax.agent.loop import PolicySession
+from tars_jax.agent.loop import PolicySession, ask_to_remember
 from tars_jax.environment import Task
 from tars_jax.rollout.players import Player, PrivilegedEnvironment
 
@@ -70,6 +70,14 @@ class _TimedSession:
         self._times.thinking += time.perf_counter() - began
         self._times.tokens += len(sampled.tokens)
         self._asked_at = began
+        return sampled
+
+    async def remember(self, tokens: Sequence[int], most: int, usual: str) -> Any:
+        """In the round of the answer before."""
+        began = time.perf_counter()
+        sampled = await ask_to_remember(self._session, tokens, most, usual)
+        self._times.thinking += time.perf_counter() - began
+        self._times.tokens += len(sampled.tokens)
         return sampled
 
     def round_over(self) -> None:

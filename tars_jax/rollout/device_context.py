@@ -90,8 +90,8 @@ class Contexts:
             jnp.full((count, config.summaries + behind if config.summaries else 0, config.summary_tokens), EMPTY),
         )
 
-    def prompt(self, past: Past, images: jax.Array, number: jax.Array) -> Prompt:
-        """What the policy reads at step `number`, whose screenshots are [E, H, W, 3]."""
+    def prompt(self, past: Any, images: jax.Array, number: jax.Array) -> Prompt:
+        """What the policy reads at step `number`, whose screenshots are [E, H, W, 3]; `past` is a `Past`."""
         count, config = images.shape[0], self.config
         behind = config.window - 1
 
@@ -161,7 +161,7 @@ class Contexts:
 
     def remember(
         self,
-        past: Past,
+        past: Any,
         images: jax.Array,
         tokens: jax.Array,
         valid: jax.Array,

@@ -66,17 +66,24 @@ class Prompts:
     def begin(self, images: jax.Array) -> None:
         return None
 
-    def prompt(self, past: None, images: jax.Array, number: jax.Array) -> Prompt:
+    def prompt(self, past: Any, images: jax.Array, number: jax.Array) -> Prompt:
         """What is read at step `number`, whose screenshots are [E, H, W, 3]."""
         at = self.steps - 1 - number
 
         def row(table: Any) -> jax.Array:
             return jnp.broadcast_to(jnp.asarray(table)[at], (images.shape[0], *table.shape[1:]))
 
-        rows = (row(table) for table in (self.tokens, self.positions, self.segments, self.image_tokens))
-        return Prompt(*rows, images[:, None], row(self.length), row(self.next_position))
+        return Prompt(
+            tokens=row(self.tokens),
+            positions=row(self.positions),
+            segments=row(self.segments),
+            image_tokens=row(self.image_tokens),
+            images=images[:, None],
+            length=row(self.length),
+            next_position=row(self.next_position),
+        )
 
-    def remember(self, past: None, *_: Any) -> None:
+    def remember(self, past: Any, *_: Any) -> None:
         return None
 
 

@@ -87,8 +87,8 @@ class Script:
         return answer
 
 
-def play(policy: Script, *environment: Corridor, **changes: Any) -> Trajectory:
-    trajectory = unchecked(policy, *environment, **changes)
+def play(policy: Script, environment: Corridor | None = None, max_steps: int = 4, **changes: Any) -> Trajectory:
+    trajectory = unchecked(policy, environment, max_steps, **changes)
     check(trajectory, policy)
     return trajectory
 

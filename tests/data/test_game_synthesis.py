@@ -74,7 +74,7 @@ def test_what_the_templates_write_is_admitted(number: int, play: Play, tmp_path:
     # and is a task like any other, called by its folder
     game = load_playable(str(folder))
     task = sample_task(str(folder), "train", 0, 0, {"level": 2})
-    assert task.max_steps == game.steps_of_level(2) and "/" not in task.id
+    assert task.max_steps == game.steps_for({"level": 2}) and "/" not in task.id
     with pytest.raises(InputError, match="option level"):
         sample_task(str(folder), "train", 0, 0, {"level": 0})
 

@@ -43,13 +43,13 @@ class Reader:
     async def respond(self, tokens: Sequence[int], images: Sequence[Any], *, restart: bool) -> Sampled:
         self.context = ("" if restart else self.context) + TOKENIZER.decode(tokens)
         told = self.context.split("sign says.")[1].replace(" left<", "<")
-        known = next((way for way in WAYS if f"sign: {way}" in told or f"Earlier: {way}" in told), None)
+        known = next((way for way in WAYS if f"sign: {way}" in told or f"Earlier: {way}" in told), "left")
         shown = told.rsplit("<|user|>", 1)[-1]
         if "end" in shown:
-            thought = way = known or "left"
+            thought = way = known
         else:
             thought, way = (known if "sign" in shown else "on"), AHEAD
-        answer = format_response(Response(thought or "", (ToolCall("go", {"way": way}),)))
+        answer = format_response(Response(thought, (ToolCall("go", {"way": way}),)))
         self.context += answer
         written = TOKENIZER.encode(f"{answer}<|end|>")
         return Sampled(tuple(written), (0.0,) * len(written), (0,) * len(written))
@@ -94,15 +94,16 @@ def test_the_last_steps_alone_are_worth_a_guess(memory: MemoryConfig, always: bo
 
 def test_the_reference_player_and_wrong_ways() -> None:
     spec = load_environment("corridor", {"shortest": 2, "longest": 2})
-    assert spec.reference is not None
+    reference = spec.reference
+    assert reference is not None
 
     async def ends(ways: Sequence[str] | None) -> list[Any]:
         environment = spec.make(EnvironmentResources())
         state = (await environment.reset(Task("a", "corridor", 3, {}, 5))).info["state"]
         found: list[Any] = []
         for turn in range(4):
-            move = spec.reference(state, random.Random(0), 1.0) if ways is None else None
-            way = ways[turn] if move is None else move.parameters["way"]
+            shown = reference(state, random.Random(0), 1.0).parameters["way"]
+            way = shown if ways is None else ways[turn]
             transition = await environment.step([ToolCall("go", {"way": way})])
             state = transition.observation.info["state"]
             found.append((transition.reward, transition.terminated, transition.success))
@@ -143,7 +144,7 @@ def on_device(window: int, steps: int = 10) -> np.ndarray:
             same = (seen[:, None] == signs[None]).all((2, 3, 4)).any(0)
             at_end = (game.draw(state) == game.draw(start.replace(gone=start.length))).all()
             choice = jnp.where(at_end, jnp.where(same.any(), jnp.argmax(same), 1), 0)
-            after, _, done = game.step(state, Act(jnp.int32(0), jnp.full(2, -1), choice.astype(jnp.int32)))
+            after, _reward, done = game.step(state, Act(jnp.int32(0), jnp.full(2, -1), choice.astype(jnp.int32)))
             state = jax.tree.map(lambda new, old: jnp.where(alive, new, old), after, state)
             return (state, seen, alive & ~done), None
 

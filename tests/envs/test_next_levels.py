@@ -131,7 +131,12 @@ def test_a_lost_level_ends_the_episode(table: Table) -> None:
     assert verdict["done"] and verdict["lives"] == 0 and verdict["score"] == verdict["solved"]
 
 
-LAST = {"level": 10**6, "size": 6, "distance": [1, 1], "next_levels": True}  # what follows it is no level
+LAST: dict[str, Any] = {
+    "level": 10**6,
+    "size": 6,
+    "distance": [1, 1],
+    "next_levels": True,
+}  # what follows it is no level
 
 
 def test_a_next_level_that_does_not_load_is_a_failure(table: Table) -> None:

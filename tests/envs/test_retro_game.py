@@ -6,6 +6,7 @@ import asyncio
 import importlib.util
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -59,7 +60,12 @@ def test_a_rom_is_played_alike_and_a_dead_emulator_is_a_failure(tmp_path: Path) 
     assert PACKAGE is not None and PACKAGE.origin is not None
     rom = tmp_path / "mine.md"
     shutil.copyfile(Path(PACKAGE.origin).parent / "data/stable/Airstriker-Genesis-v0/rom.md", rom)
-    keys = [("hotkey", {"key": "x left"}), ("press", {"key": "x"}), ("wait", {"time": 3}), ("hotkey", {"key": "right"})]
+    keys: list[tuple[str, dict[str, Any]]] = [
+        ("hotkey", {"key": "x left"}),
+        ("press", {"key": "x"}),
+        ("wait", {"time": 3}),
+        ("hotkey", {"key": "right"}),
+    ]
     actions = [action_from_call(name, parameters) for name, parameters in keys]
 
     async def play() -> list[tuple[int, bytes]]:

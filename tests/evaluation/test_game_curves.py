@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
+import numpy as np
+
 from tars_jax.evaluation.comparison import Run, draw_comparison
 from tars_jax.evaluation.curves import curve_sections
 from tars_jax.evaluation.game_curves import SECTION, game_curves
@@ -32,6 +34,7 @@ def test_seeds_of_a_run_share_a_panel_with_the_mean_of_their_lines() -> None:
     )
     figure = draw_comparison([first, second], CURVES, "")
     [panel] = [axes for axes in figure.axes if axes.get_title(loc="left") == "Energy, score"]
-    levels = [line.get_ydata()[0] for line in panel.get_lines() if len(set(line.get_ydata())) == 1]
+    drawn = [np.asarray(line.get_ydata()).tolist() for line in panel.get_lines()]
+    levels = [each[0] for each in drawn if len(set(each)) == 1]
     assert levels == [3.0, 5.0] and len(panel.get_lines()) == 6  # of each seed the points and their mean, and two lines
     assert [text.get_text() for text in panel.texts][:2] == ["a person's pace and errors", "the best scripted player"]

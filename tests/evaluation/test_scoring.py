@@ -142,7 +142,7 @@ def test_budgets_grow_by_ones_twos_and_fives() -> None:
     )
     one, other = {1: Estimate(1, 0, 2), 5: Estimate(3, 2, 4)}, {5: Estimate(1, 0, 2)}
     figure = draw_budgets({"one": one, "other": other}, "score", "x")
-    lines = {line.get_label(): line.get_xydata().tolist() for line in figure.axes[0].get_lines()}
+    lines = {line.get_label(): np.asarray(line.get_xydata()).tolist() for line in figure.axes[0].get_lines()}
     assert lines == {"one": [[1, 1], [5, 3]], "other": [[5, 1]]}
     assert [row.split("|")[2:4] for row in budget_table({"one": one, "other": other}).splitlines()[2:]] == [
         [" 1.0 [0.0, 2.0] ", "              - "],

@@ -47,7 +47,8 @@ class Talkative(Corridor):
 
 
 SAYINGS = make_sayings(WRITER, GAME)
-TALK = make_sayings(WRITER, Talkative())
+TALKATIVE: Any = Talkative()
+TALK = make_sayings(WRITER, TALKATIVE)
 LEVELS = jax.random.split(jax.random.key(0), 5)
 TABLES = make_prompts(WRITER, GAME.instruction, STEPS, image=TOKENIZER.image, grid=GRID)
 contexts = functools.partial(
@@ -120,7 +121,10 @@ def test_prompts_are_those_of_the_agent_loop(window: int, summaries: int) -> Non
             for step, expected in enumerate(written):
                 row = np.asarray(episodes.tokens[at, step, :size])
                 there = np.asarray(episodes.segments[at, step, :size]) > 0
-                assert row[there].tolist() == expected, (WRITER.codec.decode(row[there]), WRITER.codec.decode(expected))
+                assert row[there].tolist() == expected, (
+                    WRITER.codec.decode(row[there].tolist()),
+                    WRITER.codec.decode(expected),
+                )
                 is_image = row[there] == TOKENIZER.image
                 positions, following = rope_positions(is_image, GRID)
                 np.testing.assert_array_equal(np.asarray(episodes.positions[at, step, :, :size])[:, there], positions)
