@@ -57,6 +57,7 @@ def get_config() -> ml_collections.ConfigDict:
         config[section] = base[section]
     for section in ("agent", "browser", "sandbox", "engine"):
         config[section] = suites[section]
+    del config.model.preset  # the checkpoint says it
     config.task.evaluation_episodes = 1000  # paired, they bound the loss to about 3 points
     config.rows = 256  # for the error: windows of the float policy's own episodes
     return config

@@ -275,10 +275,21 @@ class _RunSession:
 
     async def respond(self, tokens: Sequence[int], images: Sequence[np.ndarray], *, restart: bool) -> Sampled:
         """Raises PolicyUnavailable, too, where somebody else has given the server weights."""
-        return await self.servers._counts.count(self._answer(tokens, images, restart))
+        return await self._counted(tokens, images, restart, self.servers._sampling)
 
-    async def _answer(self, tokens: Sequence[int], images: Sequence[np.ndarray], restart: bool) -> Sampled:
-        sampling = self.servers._sampling
+    async def remember(self, tokens: Sequence[int], most: int, usual: str) -> Sampled:
+        """Free text of at most so many tokens, as `Session.remember`."""
+        free = dataclasses.replace(self.servers._sampling, max_new_tokens=most, constraint=None)
+        return await self._counted(tokens, [], False, free)
+
+    async def _counted(
+        self, tokens: Sequence[int], images: Sequence[np.ndarray], restart: bool, sampling: Sampling
+    ) -> Sampled:
+        return await self.servers._counts.count(self._answer(tokens, images, restart, sampling))
+
+    async def _answer(
+        self, tokens: Sequence[int], images: Sequence[np.ndarray], restart: bool, sampling: Sampling
+    ) -> Sampled:
         sampled = await self.session.respond(tokens, images, restart=restart, sampling=sampling)
         if self.session.weights not in self.servers._words:
             raise PolicyUnavailable(f"{self.address} has been given weights that are not of this run")
