@@ -50,6 +50,7 @@ def sampled(port: int) -> int:
     return int(float(line.split()[-1]))
 
 
+@pytest.mark.full
 def test_two_servers_of_which_one_is_killed_for_good_and_one_comes_back(
     start: Start, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
