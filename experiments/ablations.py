@@ -54,7 +54,9 @@ def settings_of(written: str, known: Settings) -> dict[str, Any]:
     settings: dict[str, Any] = {}
     for part in written.split():
         field, _, text = part.partition("=")
-        if field == "recipe" and text in RECIPES:
+        if field == "recipe":
+            if text not in RECIPES:
+                raise InputError(f"recipe in config.switches must be one of {', '.join(RECIPES)}; got {text!r}")
             settings |= recipe_fields(text, "on_device")
             continue
         require_known(field, known, where=" in config.switches")

@@ -26,7 +26,7 @@ RULES = (
         "environment": Rule(bool, "an environment, or several, separated by commas"),
         "mixture.weights": Rule(
             lambda values: len(values) > 1 and MIXTURE_RULES["mixture.weights"].accepts(values),
-            "a number above 0 for each of two parts or more",
+            "a number from 0.001 to 1000 for each of two parts or more",
         ),
         "tolerance": between(0, 1),
         "task.max_steps": at_least(1),

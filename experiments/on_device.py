@@ -25,9 +25,9 @@ from tars_jax.evaluation.value_doubts import VALUE_DOUBT
 from tars_jax.model.presets import PRESETS
 from tars_jax.pipelines.config import command_of
 from tars_jax.pipelines.on_device import SIDE_BY_SIDE, Curves, OnDevice
-from tars_jax.pipelines.rules import LOGGER_RULE, UPDATE_RULES, section_rules
+from tars_jax.pipelines.rules import LOGGER_RULE, MIXTURE_RULES, UPDATE_RULES, section_rules
 from tars_jax.pipelines.value_stage import doubt_of_levels, doubt_of_value
-from tars_jax.rules import Rule, at_least, between, one_of
+from tars_jax.rules import at_least, between, one_of
 from tars_jax.training.checkpoint import Checkpoints, load_parameters, save_parameters
 from tars_jax.training.metrics import MetricsWriter
 from tars_jax.training.optimizers import OptimizerConfig
@@ -42,7 +42,7 @@ RULES = UPDATE_RULES | {
     "model.preset": one_of(*PRESETS),
     "game.name": one_of(*sorted(GAMES)),
     "game.steps": at_least(1),
-    "mixture.weights": Rule(lambda weights: all(weight > 0 for weight in weights), "nothing, or values above 0"),
+    **MIXTURE_RULES,
     "rollout.episodes": at_least(1),
     "rollout.max_new_tokens": at_least(2),
     "rollout.temperature": at_least(0),

@@ -4,7 +4,8 @@
                                              {"environment": "maze_path_of_light"}]})
 
 All parts begin with the episode, on its seed, and the instruction names what each asks for. A part that ends unsolved
-ends the episode, and so does `finished`. Each solved part is worth its share of 1.
+ends the episode, and so does `finished`: a part that asks for an answer must be the last. Each solved part is worth its
+share of 1.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from tars_jax import InputError
+from tars_jax.agent.actions import Finished
 from tars_jax.agent.calls import call_of
-from tars_jax.environment import ActionSpace, Environment, Observation, Task, Transition
+from tars_jax.environment import ActionSpace, Environment, EnvironmentFailure, Observation, Task, Transition
 from tars_jax.envs.checked import CheckedEnvironment
 from tars_jax.envs.spec import EnvironmentResources, EnvironmentSpec
 from tars_jax.json_fields import Fields
@@ -90,6 +92,9 @@ class Composite:
         if not ended:
             return dataclasses.replace(turn, observation=self._seen(turn.observation), reward=0.0, success=False)
         solved = bool(turn.success)
+        if solved and not last and any(isinstance(action, Finished) for action in able):
+            name = self._parts[self._current].spec.name  # the agent's loop ends with `finished`
+            raise EnvironmentFailure(NAME, f"a part that is solved by `finished` must be the last; {name} is not")
         reward = solved / len(self._parts)
         if last or not solved:
             return dataclasses.replace(turn, observation=self._seen(turn.observation), reward=reward, success=solved)

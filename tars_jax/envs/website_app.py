@@ -5,7 +5,7 @@ success is read from the site's state.
 train --config.environment=website_app                      # the sample tasks of the sites that are installed
 train --config.environment=website_app --config.environment_options='{"tasks": "tasks.jsonl", "sites": ["trac"]}'
 train --config.environment=website_app --config.environment_options='{"tasks": "tasks.jsonl", "task": "trac-17"}'
-train --config.environment=website_app --config.environment_options='{"sites": ["fava"], "interface": "both"}'
+train --config.environment=website_app --config.environment_options='{"sites": ["fossil"], "interface": "both"}'
 train --config=website_small                                # a family of tasks that a nano policy can learn
 """
 
@@ -224,9 +224,11 @@ def chosen(
     """The tasks that may come. Raises InputError where there are none."""
     known = read_tasks(tasks)
     found = tuple(each for each in known if task in ("", each.id) and (not sites or each.site in sites))
+    if not found and not any(each.site in sites for each in known) and sites:
+        of_known = ", ".join(dict.fromkeys(each.site for each in known))
+        raise InputError(f"sites must be some of {of_known}, of which there are tasks; got {', '.join(sites)}")
     if not found:
-        of_sites = f" of {', '.join(sites)}" if sites else ""
-        raise InputError(f"task must be the id of one of {len(known)} tasks{of_sites}; got {task!r}")
+        raise InputError(f"task must be the id of one of {len(known)} tasks; got {task!r}")
     return found
 
 

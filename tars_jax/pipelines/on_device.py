@@ -253,11 +253,13 @@ def game_options(written: Sequence[str]) -> dict[str, Any]:
 
 
 def _parts(mixture: Any) -> tuple[MixturePart, ...]:
-    """Raises InputError for weights that are not one for each part."""
+    """Raises InputError for weights that are not one for each part, and for equal parts."""
     names = tuple(mixture.parts) or ("",)
     weights = tuple(mixture.weights) or (1.0,) * len(names)
     if len(weights) != len(names):
         raise InputError(f"mixture.weights must be {len(names)}, one for each of mixture.parts; got {len(weights)}")
+    if len(set(names)) < len(names):
+        raise InputError(f"mixture.parts must be different ones; got {', '.join(names)}")
     return tuple(map(MixturePart, names, weights))
 
 

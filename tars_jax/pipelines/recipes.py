@@ -58,7 +58,8 @@ def recipe_lines(experiment: str, values: Mapping[str, Any]) -> list[str]:
     changed = [f"{field}={values[field]}" for field, value in fields.items() if values[field] != value]
     said = f"recipe {recipe}: {len(fields)} values, of which docs/rl.md says whose they are"
     lines = [f"{said}; otherwise here: {', '.join(changed)}" if changed else said]
-    if "ppo.alpha" in fields and alpha == fields["ppo.alpha"] and _is_small(values["model.preset"]):
+    adapts = values.get("ppo.length_adaptive") and values.get("ppo.advantages") != "group"
+    if adapts and alpha == fields.get("ppo.alpha") and _is_small(values["model.preset"]):
         lines.append(
             f"recipe {recipe}: expected to fail at this size: with alpha {alpha:g} lambda is 0 up to "
             f"{1 / alpha:.0f} tokens of an episode, and hardly above it in short ones, so credit hangs on "

@@ -123,11 +123,14 @@ JOB_RULES: dict[str, Rule] = {
 
 def _are_weights(values: tuple[Any, ...]) -> bool:
     numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
-    return numbers and all(0 < value < math.inf for value in values)
+    return numbers and all(LEAST_WEIGHT <= value <= MOST_WEIGHT for value in values)
 
 
+LEAST_WEIGHT, MOST_WEIGHT = 0.001, 1000  # a batch has a group of each part
 MIXTURE_RULES: dict[str, Rule] = {
-    "mixture.weights": Rule(_are_weights, "nothing, or a number above 0 for each part of a batch"),
+    "mixture.weights": Rule(
+        _are_weights, f"nothing, or a number from {LEAST_WEIGHT} to {MOST_WEIGHT} for each part of a batch"
+    ),
 }
 
 # A finished run that is given more updates goes on, and is evaluated again.

@@ -90,6 +90,18 @@ def test_what_only_another_part_can_do_is_told_and_does_nothing() -> None:
     asyncio.run(play())
 
 
+def test_a_part_that_asks_for_an_answer_must_be_the_last() -> None:
+    async def play() -> None:
+        asks = {"environment": ECHO, "options": {"rounds": 1, "typed": True}}
+        environment = composite(asks, echo(1)).checked(EnvironmentResources())
+        seen = await environment.reset(Task("t", "composite", 0, {}, 9))
+        with pytest.raises(EnvironmentFailure, match="solved by `finished` must be the last; .*TextEcho is not"):
+            await environment.step([Finished(seen.text.removeprefix("word: "))])
+        await environment.close()
+
+    asyncio.run(play())
+
+
 def test_the_failure_of_a_part_is_one_of_the_episode() -> None:
     async def play() -> None:
         broken = {"environment": f"{__name__}:Breaks", "options": {}}

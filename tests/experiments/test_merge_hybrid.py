@@ -38,7 +38,7 @@ def test_a_specialist_learns_its_part_alone() -> None:
 
 @pytest.mark.parametrize(
     ("flag", "words"),
-    [("mixture.weights=()", "mixture.weights must be a number above 0 for each of two parts or more; got"),
+    [("mixture.weights=()", "mixture.weights must be a number from 0.001 to 1000 for each of two parts or more; got"),
      ("mixture.weights=1,", "for each of two parts or more; got"),
      ("tolerance=2", "tolerance must be a value from 0 to 1; got 2.0")],
 )  # fmt: skip
