@@ -16,8 +16,8 @@ def state(*on: str, **others: str) -> Tables:
 def test_a_task_is_done_when_the_settings_are_those_asked_for_and_no_others() -> None:
     task = next(each for each in tasks() if each.id == "boxes-0100-1001")
     assert task.instruction == "Tick only block, break"
-    assert task.sent_first[0] == ("/setup_timeline", {"tbm": "1", "tpt": "1", "ttb": "1", "thnl": "1"})
-    assert task.sent_first[1:] == (("/setup_timeline", {"tbm": "0", "tpt": "1", "ttb": "0", "thnl": "0"}),)
+    assert task.sent_first[0] == ("/setup_timeline", {"tbm": "1", "tpt": "1", "ttb": "1", "thnl": "1", "utc": "0"})
+    assert task.sent_first[1:] == (("/setup_timeline", {"tbm": "0", "tpt": "1", "ttb": "0", "thnl": "0", "utc": "1"}),)
     first, block, line = state("timeline-plaintext"), "timeline-block-markup", "timeline-hard-newlines"
 
     def wrong(now: Tables) -> str:

@@ -50,13 +50,13 @@ def _task(first: tuple[bool, ...], last: tuple[bool, ...]) -> WebsiteTask:
         seed=1,
         start=PAGE,
         max_steps=MAX_STEPS,
-        sent_first=(_sent((True,) * len(BOXES)), _sent(first)),  # a box that was never ticked is no row of the settings
+        sent_first=(_sent((True,) * len(BOXES), "0"), _sent(first, "1")),  # a box that was never changed is no row
         about={"by": "family", "form": {"boxes": boxes, "button": ["submit", "apply"], "hidden": HIDDEN}},
     )
 
 
-def _sent(way: tuple[bool, ...]) -> tuple[str, dict[str, str]]:
-    return PAGE, {name: str(int(ticked)) for (name, *_), ticked in zip(BOXES, way, strict=True)}
+def _sent(way: tuple[bool, ...], utc: str) -> tuple[str, dict[str, str]]:
+    return PAGE, {**{name: str(int(ticked)) for (name, *_), ticked in zip(BOXES, way, strict=True)}, "utc": utc}
 
 
 def _digits(way: tuple[bool, ...]) -> str:
