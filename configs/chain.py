@@ -13,19 +13,7 @@ def get_config() -> ml_collections.ConfigDict:
     config = ml_collections.ConfigDict()
     config.seed = 0
     config.run = ""  # run directory; empty: a new one under runs/
-    for section in (
-        "loggers",
-        "model",
-        "mesh",
-        "task",
-        "agent",
-        "browser",
-        "sandbox",
-        "fleet",
-        "packing",
-        "engine",
-        "reward",
-    ):
+    for section in (*quickstart.OF_RUNS, "task"):
         config[section] = base[section]
     # As many tokens and screenshots as the windows of the tasks take: 48, one, 48 and 24 of mazes.
     config.packing.row_length = config.packing.images_per_row = 0

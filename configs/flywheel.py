@@ -48,19 +48,7 @@ def get_config() -> ml_collections.ConfigDict:
     # What a batch of PPO is mixed of: a weight for each environment, times each of its options; of a file of tasks for
     # each website or environment that it trains on, by their names in order. Empty: as they come.
     config.mixture = base.mixture
-    for section in (
-        "loggers",
-        "model",
-        "mesh",
-        "agent",
-        "browser",
-        "sandbox",
-        "fleet",
-        "packing",
-        "engine",
-        "reward",
-        "task",
-    ):
+    for section in (*quickstart.OF_RUNS, "task"):
         config[section] = base[section]
     config.agent.grammar, config.agent.show_budget, config.agent.max_steps = "text", True, 0
     config.agent.constrained = False

@@ -43,6 +43,9 @@ earlier thoughts instead of looking).
 
 import ml_collections
 
+# Of the sections below those of every run that plays in sandboxes.
+OF_RUNS = ("loggers", "model", "mesh", "agent", "browser", "sandbox", "fleet", "packing", "engine", "reward")
+
 
 def get_config() -> ml_collections.ConfigDict:
     config = ml_collections.ConfigDict()

@@ -87,21 +87,8 @@ def get_config() -> ml_collections.ConfigDict:
     config.environment = ""  # which one is to be learned, or which ones, separated by commas
     # Its options as JSON; a list is several kinds. Of several environments `environment` among options says whose.
     config.environment_options = "{}"
-    for section in (
-        "model",
-        "mesh",
-        "agent",
-        "browser",
-        "sandbox",
-        "fleet",
-        "packing",
-        "engine",
-        "reward",
-        "supervised",
-        "value",
-    ):
+    for section in (*quickstart.OF_RUNS, "supervised", "value"):
         config[section] = base[section]
-    config.loggers = base.loggers
     # What an update's batch is mixed of: a weight for each environment, times each of its options, in their order;
     # empty: kinds of tasks are picked by how uncertain their outcome is.
     config.mixture = ml_collections.ConfigDict({"weights": ()})

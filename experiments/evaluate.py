@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 
 from tars_jax import InputError
-from tars_jax.agent.grammar import FORMS
 from tars_jax.environment import Task
 from tars_jax.evaluation.budgets import SUCCESS, UNITS, draw_budgets, measured, step_budgets
 from tars_jax.evaluation.figures import save_figure
@@ -31,33 +30,20 @@ from tars_jax.evaluation.statistics import Estimate, deviation
 from tars_jax.evaluation.suites import HARNESSES, suite_names, suite_tasks, unplayed_names, with_harness, with_mario
 from tars_jax.evaluation.tables import budget_table, games_table, lmgame_table, success_table
 from tars_jax.files import write_atomic
-from tars_jax.pipelines.contestants import SCRIPTED, Contestant, open_contestant, scripted
-from tars_jax.pipelines.sections import sandbox_of
-from tars_jax.pipelines.suite_play import Episodes, Tasks, in_common, play_suite, with_scale
-from tars_jax.rules import at_least, each, more_than, one_of
-from tars_jax.sandbox.browser import BrowserConfig
-from tars_jax.sandbox.browser.angle import ANGLE
+from tars_jax.pipelines.contestants import SCRIPTED, open_contestant, scripted
+from tars_jax.pipelines.game_scales import SCALES
+from tars_jax.pipelines.suite_play import SUITE_RULES, Episodes, Tasks, in_common, play_suite, with_scale
+from tars_jax.rules import at_least, one_of
 from tars_jax.tasks.games.catalog import Game
 from tars_jax.tasks.library import SUITES, load_playable
 from tars_jax.tasks.lmgame.catalog import sokoban_levels
 from tars_jax.training.run_directory import RunDirectory, write_json
 from tars_jax.trajectory import Trajectory
 
-RULES = {
+RULES = SUITE_RULES | {
     "suite": one_of(*SUITES),
-    "levels": each(at_least(1)),
     "harness": one_of(*HARNESSES),
-    "episodes": at_least(0),
     "max_steps": at_least(0),
-    "answer_seconds": more_than(0),
-    "patience": more_than(0),
-    "seed": at_least(0),
-    "screen": at_least(0),
-    "agent.grammar": one_of(*FORMS),
-    "agent.coordinates": one_of("grid", "pixels"),
-    "browser.browsers": at_least(1),
-    "browser.pages": at_least(1),
-    "browser.use_angle": one_of(*ANGLE),
 }
 NOTE = {
     "games15": "Columns marked (paper) are carried over from the UI-TARS-2 report, table 2, normalized to its human "
@@ -77,7 +63,6 @@ HARNESS_NOTES = {
     "model reflects on them, as one does in the benchmark's own harness.",
 }
 SOKOBAN = "lmgame/sokoban"
-SCALES = ("reference", "person")  # scripted players whose score is 100
 
 
 def run(config: Any, run_directory: RunDirectory) -> int:
@@ -96,7 +81,6 @@ def run(config: Any, run_directory: RunDirectory) -> int:
             )
         levels = {"levels": sokoban_levels(Path(config.sokoban_levels))}
         tasks = {**tasks, SOKOBAN: [dataclasses.replace(task, options=levels) for task in tasks[SOKOBAN]]}
-
     if config.super_mario_bros_rom and config.suite != "lmgame":
         raise InputError(
             f"config.super_mario_bros_rom must be empty where lmgame is not played; got {config.super_mario_bros_rom!r}"
@@ -104,8 +88,10 @@ def run(config: Any, run_directory: RunDirectory) -> int:
     tasks = with_mario(tasks, config.super_mario_bros_rom, config.episodes, config.seed, config.max_steps)
     tasks = with_harness(tasks, config.suite, config.harness)
 
+    folder = run_directory.path / "trajectories"
+
     def scale(side: str, stage: str, some: Tasks) -> Episodes:
-        return play(config, run_directory, stage, scripted(side, config), some)
+        return play_suite(config, folder, stage, scripted(side, config), some)
 
     with open_contestant(config) as contestant:
         unread = config.checkpoint not in SCRIPTED and not contestant.writer.max_observation_tokens
@@ -115,20 +101,13 @@ def run(config: Any, run_directory: RunDirectory) -> int:
                 f"is 0; got {config.harness!r}"
             )
         if config.suite != "games15":
-            return finish(config, run_directory, tasks, play(config, run_directory, "played", contestant, tasks), {})
+            played = play_suite(config, folder, "played", contestant, tasks)
+            return finish(config, run_directory, tasks, played, {})
         tasks, scales = with_scale(tasks, SCALES, scale)
-        played = play(config, run_directory, "played", contestant, tasks)
+        played = play_suite(config, folder, "played", contestant, tasks)
     # Where an episode was lost to the infrastructure, its level is lost to all sides.
     played, *sides = in_common([played, *scales.values()])
     return finish(config, run_directory, tasks, played, dict(zip(SCALES, sides, strict=True)))
-
-
-def play(config: Any, run_directory: RunDirectory, stage: str, contestant: Contestant, tasks: Tasks) -> Episodes:
-    browser = BrowserConfig(browsers=config.browser.browsers, use_angle=config.browser.use_angle)
-    return play_suite(
-        run_directory.path / "trajectories", stage, contestant, tasks, browser, pages=config.browser.pages,
-        sandbox=sandbox_of(config),
-    )  # fmt: skip
 
 
 def check_references(suite: str, checkpoint: str, names: Sequence[str]) -> None:

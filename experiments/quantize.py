@@ -40,7 +40,6 @@ from tars_jax.pipelines.starts import starting_point
 from tars_jax.pipelines.suite_play import play_suite
 from tars_jax.pipelines.turn_times import TurnTimes, timed_player
 from tars_jax.rules import Rule, at_least, each, one_of, span
-from tars_jax.sandbox.browser import BrowserConfig
 from tars_jax.tasks.library import SUITES
 from tars_jax.training.checkpoint import load_parameters, require_replaceable
 from tars_jax.training.packing import Packer, PackingConfig
@@ -171,9 +170,7 @@ def play_in_turn(
 def play(config: Any, run_directory: RunDirectory, stage: str, side: Contestant, part: Suite) -> Played:
     times = TurnTimes()
     timed = dataclasses.replace(side, player=timed_player(side.player, times), compiles=False)
-    browser = BrowserConfig(browsers=config.browser.browsers, use_angle=config.browser.use_angle)
-    folder = run_directory.path / "trajectories"
-    found = play_suite(folder, stage, timed, part, browser, pages=config.browser.pages)
+    found = play_suite(config, run_directory.path / "trajectories", stage, timed, part)
     if (stored := run_directory.finished(stage)) is None:
         run_directory.finish(stage, {"times": dataclasses.asdict(times)})
     else:

@@ -16,7 +16,6 @@ from typing import Any
 from ml_collections import ConfigDict
 
 from tars_jax import InputError
-from tars_jax.agent.grammar import FORMS
 from tars_jax.evaluation.budgets import SUCCESS, UNITS, draw_budgets, measured
 from tars_jax.evaluation.figures import save_figure
 from tars_jax.evaluation.statistics import Estimate
@@ -25,16 +24,13 @@ from tars_jax.evaluation.tables import budget_table
 from tars_jax.files import write_atomic
 from tars_jax.pipelines.contestants import open_contestant, scripted
 from tars_jax.pipelines.environments import evaluation_tasks, written_kinds
-from tars_jax.pipelines.sections import sandbox_of
-from tars_jax.pipelines.suite_play import Episodes, Tasks, in_common, play_suite
-from tars_jax.rules import Rule, at_least, each, more_than, one_of
-from tars_jax.sandbox.browser import BrowserConfig
-from tars_jax.sandbox.browser.angle import ANGLE
+from tars_jax.pipelines.suite_play import SUITE_RULES, Episodes, Tasks, in_common, play_suite
+from tars_jax.rules import Rule, one_of
 from tars_jax.tasks.library import SUITES
 from tars_jax.training.run_directory import RunDirectory, write_json
 
 ENVIRONMENT = "environment"  # a suite of tasks of `config.environment`
-RULES = {
+RULES = SUITE_RULES | {
     "suite": one_of(*SUITES, ENVIRONMENT),
     "contestants": Rule(
         lambda given: len(given) > 0 and len(set(given)) == len(given),
@@ -45,41 +41,23 @@ RULES = {
         and len(set(steps)) == len(steps),
         "different whole numbers of 1 or more, separated by commas",
     ),
-    "levels": each(at_least(1)),
-    "episodes": at_least(0),
-    "answer_seconds": more_than(0),
-    "patience": more_than(0),
-    "seed": at_least(0),
-    "screen": at_least(0),
-    "agent.grammar": one_of(*FORMS),
-    "agent.coordinates": one_of("grid", "pixels"),
-    "browser.browsers": at_least(1),
-    "browser.pages": at_least(1),
-    "browser.use_angle": one_of(*ANGLE),
 }  # fmt: skip
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:
-    names = called(config)
+    names, folder = called(config), run_directory.path / "trajectories"
     budgets = sorted(config.budgets)
     played: dict[str, dict[int, Episodes]] = {name: {} for name in names}
     for name, given in zip(names, config.contestants, strict=True):
         one = ConfigDict({**config.to_dict(), "checkpoint": given})
         with open_contestant(one) as contestant:
             for budget in budgets:
-                browser = BrowserConfig(browsers=config.browser.browsers, use_angle=config.browser.use_angle)
                 played[name][budget] = play_suite(
-                    run_directory.path / "trajectories", f"{name}-{budget}", contestant, tasks_of(config, budget),
-                    browser, config.browser.pages, sandbox_of(config),
-                )  # fmt: skip
+                    config, folder, f"{name}-{budget}", contestant, tasks_of(config, budget)
+                )
     scale: Episodes = {}
     if config.suite == "games15":
-        browser = BrowserConfig(browsers=config.browser.browsers, use_angle=config.browser.use_angle)
-        scale = play_suite(
-            run_directory.path / "trajectories", "scale", scripted("reference", config),
-            tasks_of(config, budgets[-1]), browser, config.browser.pages,
-            sandbox_of(config),
-        )  # fmt: skip
+        scale = play_suite(config, folder, "scale", scripted("reference", config), tasks_of(config, budgets[-1]))
     finish(config, run_directory, played, scale)
 
 
@@ -99,10 +77,8 @@ def tasks_of(config: Any, budget: int) -> Tasks:
     if config.suite == ENVIRONMENT:
         count = (config.episodes or EPISODES) * len(written_kinds(config))
         drawn = evaluation_tasks(config.environment, config.environment_options, count, config.seed, budget)
-        return {
-            name: [task for task in drawn if task.environment == name]
-            for name in {task.environment: 0 for task in drawn}
-        }
+        names = dict.fromkeys(task.environment for task in drawn)
+        return {name: [task for task in drawn if task.environment == name] for name in names}
     return {
         name: suite_tasks(name, config.episodes, config.levels, config.seed, budget, next_levels=config.next_levels)
         for name in suite_names(config.suite, config.names)

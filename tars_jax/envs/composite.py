@@ -73,9 +73,7 @@ class Composite:
         environments = self._environments()
         self._first = [await each.reset(own) for each, own in zip(environments, tasks, strict=True)]
         self._current = 0
-        self.instruction = "\n".join(
-            f"{number}. {each.instruction}" for number, each in enumerate(environments, 1)
-        )  # fmt: skip
+        self.instruction = "\n".join(f"{number}. {each.instruction}" for number, each in enumerate(environments, 1))
         return self._seen(self._first[0])
 
     async def step(self, actions: Sequence[Any]) -> Transition:
@@ -127,19 +125,12 @@ def composite_spec(options: Mapping[str, Any], load: Loads) -> EnvironmentSpec:
     """`parts`: [{"environment": NAME, "options": {...}}, ...], two or more. Raises InputError for what is none."""
     parts = _parts(options, load)
 
-    def check(given: Mapping[str, Any]) -> None:
-        _parts(given, load)
-
-    def max_steps(given: Mapping[str, Any]) -> int:
-        return sum(part.max_steps for part in _parts(given, load))
-
     shown = all(part.spec.reference is not None for part in parts)
     return EnvironmentSpec(
         name=NAME,
         make=lambda resources: cast(Environment, Composite(parts, resources)),
         needs_browser=any(part.spec.needs_browser for part in parts),
-        check_options=check,
-        default_max_steps=max_steps,
+        default_max_steps=lambda _: sum(part.max_steps for part in parts),
         reference=functools.partial(_reference_move, parts) if shown else None,
         time_limit=math.inf,  # each part has its own
         made_with=options,

@@ -5,14 +5,18 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from tars_jax.agent.grammar import FORMS
 from tars_jax.environment import Task
 from tars_jax.envs.registry import is_playable
 from tars_jax.evaluation.scoring import score_within
 from tars_jax.pipelines.contestants import Contestant
+from tars_jax.pipelines.sections import sandbox_of
 from tars_jax.rollout.episode_runner import Rollouts
-from tars_jax.sandbox.address import SandboxAddress
+from tars_jax.rules import Rule, at_least, each, more_than, one_of
 from tars_jax.sandbox.browser import BrowserConfig
+from tars_jax.sandbox.browser.angle import ANGLE
 from tars_jax.tasks.library import load_playable
 from tars_jax.training.progress import Progress
 from tars_jax.trajectory import Trajectory
@@ -22,19 +26,30 @@ Tasks = Mapping[str, Sequence[Task]]  # name -> its tasks
 Episodes = Mapping[str, Sequence[Trajectory]]  # name -> its episodes, in the order of its tasks
 
 
+# Of every experiment that plays suites by contestants.
+SUITE_RULES: dict[str, Rule] = {
+    "levels": each(at_least(1)),
+    "episodes": at_least(0),
+    "answer_seconds": more_than(0),
+    "patience": more_than(0),
+    "seed": at_least(0),
+    "screen": at_least(0),
+    "agent.grammar": one_of(*FORMS),
+    "agent.coordinates": one_of("grid", "pixels"),
+    "browser.browsers": at_least(1),
+    "browser.pages": at_least(1),
+    "browser.use_angle": one_of(*ANGLE),
+}
+
+
 def play_suite(
-    folder: Path,
-    stage: str,
-    contestant: Contestant,
-    tasks: Tasks,
-    browser: BrowserConfig,
-    pages: int,
-    sandbox: SandboxAddress | None = None,
+    config: Any, folder: Path, stage: str, contestant: Contestant, tasks: Tasks
 ) -> dict[str, list[Trajectory]]:
     """All episodes by one contestant, page size by page size, into folders of `folder`; those that are there are read.
 
-    `browser`: whose sizes and pages are not asked for; `pages`: episodes at a time; `sandbox`: where sandboxes are.
+    `config`: its sections `browser` and `sandbox` say in how many pages, and where they are.
     """
+    browser = BrowserConfig(browsers=config.browser.browsers, use_angle=config.browser.use_angle)
     sizes: dict[tuple[int, int], list[Task]] = {}
     for name, some in tasks.items():
         own = load_playable(name).page_size if is_playable(name) else None
@@ -43,7 +58,7 @@ def play_suite(
     played: dict[str, list[Trajectory]] = {name: [] for name in tasks}
     earlier = 0
     for (width, height), some in sizes.items():
-        workers = min(pages, len(some))
+        workers = min(config.browser.pages, len(some))
         browsers = min(browser.browsers, workers)
         sized = dataclasses.replace(
             browser, browsers=browsers, pages_per_browser=-(-2 * workers // browsers), width=width, height=height
@@ -57,7 +72,9 @@ def play_suite(
                 print(f"{stage}: episode {trajectory.id} is lost: {reason:.500}", flush=True)
             progress.update(before + done)
 
-        with Rollouts(sized, contestant.writer, contestant.agent, workers=workers, sandbox=sandbox) as rollouts:
+        with Rollouts(
+            sized, contestant.writer, contestant.agent, workers=workers, sandbox=sandbox_of(config)
+        ) as rollouts:
             for trajectory in rollouts.play(some, contestant.player, into, on_finish):
                 played[trajectory.task["environment"]].append(trajectory)
         earlier += len(some)

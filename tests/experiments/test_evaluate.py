@@ -147,7 +147,7 @@ def test_what_the_infrastructure_lost_is_said_and_never_a_number(
     verdict = {"verdict": {"score": 2, "success": True}}
     episode = Trajectory("0", {"id": "m", "max_steps": 6}, (), (), Outcome.FINISHED, 1.0, {"final": verdict})
     kept: dict[str, list[Trajectory]] = {"infinity_loop": [], "maze_path_of_light": []}
-    monkeypatch.setattr("experiments.evaluate.play", lambda *_: dict(kept))
+    monkeypatch.setattr("experiments.evaluate.play_suite", lambda *_: dict(kept))
     config = load_config("evaluate", flags(checkpoint="random"), root=ROOT, rules=RULES)
     for name, code in (("all", 1), ("some", 0)):
         with RunDirectory.create(tmp_path / name, config.to_dict(), "evaluate") as run_directory:
@@ -175,10 +175,10 @@ def test_a_reference_that_scored_nothing_loses_its_game_alone(
     # infinity_loop, maze_path_of_light
     scored = {"played": [1, 3], "reference": [0, 4], "person": [2, 2]}
 
-    def play(config: Any, run_directory: Any, stage: str, *_: Any) -> dict[str, list[Trajectory]]:
+    def play(config: Any, folder: Any, stage: str, *_: Any) -> dict[str, list[Trajectory]]:
         return dict(zip(("infinity_loop", "maze_path_of_light"), map(episodes, scored[stage]), strict=True))
 
-    monkeypatch.setattr("experiments.evaluate.play", play)
+    monkeypatch.setattr("experiments.evaluate.play_suite", play)
     result = evaluate(tmp_path / "one", checkpoint="random")
     assert result["mean_normalized_score"]["value"] == 75 and list(result["normalized"]) == ["maze_path_of_light"]
     assert result["mean_normalized_to_person"]["value"] == 100 and len(result["normalized_to_person"]) == 2
