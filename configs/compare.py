@@ -3,8 +3,8 @@
 Command:  ./launch/local.sh compare --config.runs=runs/A,runs/B --config.output=figure.svg
 
 Expected result: the figure (its ending says the format), one line a run with the scores before and after, and beside
-the figure, as .md, a table of what PPO did: whether the reward rose (T1), thoughts (T4) and episodes (T6) grew shorter,
-over the seeds of each setting.
+the figure, as .md, a table of what PPO did: whether reward (T1) and entropy (T2) rose, and whether
+thoughts (T4) and episodes (T6) grew shorter, over the seeds of each setting.
 
 The curves of the report's figure 7, a game, Browsing and a website, from finished runs of any number of seeds of each:
 

@@ -79,6 +79,19 @@ def leave_out(config: pytest.Config, items: list[pytest.Item], waiting: list[pyt
     items[:] = [item for item in items if item not in out]
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Where the time went: the files that took longest, in seconds of their workers."""
+    took: dict[str, float] = collections.defaultdict(float)
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport):
+                took[report.nodeid.partition("::")[0]] += report.duration
+    if terminalreporter.config.getoption("durations") and sum(took.values()) > 60:
+        terminalreporter.section(f"slowest files of {sum(took.values()):.0f} s in all")
+        for name, seconds in sorted(took.items(), key=lambda each: -each[1])[:40]:
+            terminalreporter.line(f"{seconds:7.1f}s {name}")
+
+
 def mixed(items: list[pytest.Item]) -> list[pytest.Item]:
     """For workers side by side: files whose tests wait for browsers and services between those that compute."""
     waits: dict[Path, list[pytest.Item]] = {}

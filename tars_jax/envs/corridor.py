@@ -54,9 +54,7 @@ class CorridorEnvironment:
         return Move(way, "go", {"way": way})
 
     async def reset(self, task: Task) -> Observation:
-        level = random.Random(
-            f"corridor {task.seed}"
-        )  # a player that is seeded alike errs on no level more than others
+        level = random.Random(f"corridor {task.seed}")
         self._way, self._turned, self._gone = level.choice(WAYS), "", 0
         self._left = level.randint(self._shortest, self._longest)
         return self._seen()

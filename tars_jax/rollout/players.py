@@ -105,7 +105,7 @@ class DemonstratorSession:
     ) -> None:
         self._demonstrator, self._privileged, self._skill = demonstrator, privileged, skill
         self._writer, self._grammar = writer, grammar
-        self._rng = random.Random(task.seed)
+        self._rng = _draws(task)
 
     async def respond(self, tokens: Sequence[int], images: Sequence[np.ndarray], *, restart: bool) -> Sampled:
         said = self._demonstrator(self._privileged.observation, self._rng, self._skill)
@@ -147,7 +147,7 @@ def _scripted_player(
 
 class _RandomSession:
     def __init__(self, space: ActionSpace, task: Task, writer: PromptWriter, grammar: str) -> None:
-        self._space, self._writer, self._grammar, self._rng = space, writer, grammar, random.Random(task.seed)
+        self._space, self._writer, self._grammar, self._rng = space, writer, grammar, _draws(task)
 
     async def respond(self, tokens: Sequence[int], images: Sequence[np.ndarray], *, restart: bool) -> Sampled:
         action = random_action(self._space, self._rng)
@@ -165,6 +165,11 @@ def random_player(writer: PromptWriter, grammar: str) -> Player:
         yield _RandomSession(privileged.space, task, writer, grammar)
 
     return session
+
+
+def _draws(task: Task) -> random.Random:
+    """Not `Random(task.seed)`, of which an environment may make its task: mistakes must not follow from that."""
+    return random.Random(f"player {task.seed}")
 
 
 def _written(writer: PromptWriter, text: str) -> Sampled:

@@ -1,4 +1,4 @@
-"""T1, T4 and T6 as tests over finished runs of any environment: what PPO did to reward, thoughts and steps.
+"""T1, T2, T4 and T6 as tests over finished runs of any environment: what PPO did to reward, entropy, thoughts, steps.
 
 Axes: U updates of a run.
 """
@@ -28,6 +28,7 @@ def _fall(curves: np.ndarray) -> np.ndarray:
 
 MEASURES = (
     Measure("reward", Test("T1: rise of the reward over the run (least squares)"), rise),
+    Measure("entropy", Test("T2: entropy a token in the last fifth of the updates minus the first"), late_minus_early),
     Measure("think_tokens", Test("T4: think tokens a step in the first fifth of the updates minus the last"), _fall),
     Measure("episode_steps", Test("T6: steps an episode in the first fifth of the updates minus the last"), _fall),
 )
