@@ -107,9 +107,11 @@ def test_what_ppo_did_is_judged_over_the_seeds_of_each_named_setting(
     rows = [tuple(cell.strip() for cell in line.split("|")[1:-1]) for line in said.splitlines()[2:]]
     assert [(name, seeds, effect[:2], *rest) for name, seeds, effect, *rest in rows] == [
         ("game", "2", "T1", "+0.4 [0.4, 0.4]", "holds"),
+        ("game", "2", "T2", "-0.8 [-0.8, -0.8]", "does not hold"),  # 1 and a fifth
         ("game", "2", "T4", "+5 [5, 5]", "holds"),
         # Student's t of 1 degree of freedom is 12.706; standard errors are .1 and 1.
         ("website", "2", "T1", "+0.3 [-0.971, 1.57]", "undecided"),
+        ("website", "2", "T2", "-0.8 [-0.8, -0.8]", "does not hold"),
         ("website", "2", "T4", "-1 [-13.7, 11.7]", "undecided"),
     ]
     legend = draw_comparison([read_run(tmp_path / name) for name in curves], [], "", ("game", "website")).legends[0]
