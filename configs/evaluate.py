@@ -47,6 +47,10 @@ def get_config() -> ConfigDict:
             "sokoban_levels": "",  # LMGame-Bench's levels.txt, to play its levels of Sokoban instead of ours
             # A file of Super Mario Bros. that you own (.nes), to play it, too; takes the extra `retro`.
             "super_mario_bros_rom": "",
+            # The same of Ace Attorney (.gba), and where a checkout of lmgame-org/GamingAgent lies, whose saved states
+            # and lines it takes.
+            "ace_attorney_rom": "",
+            "gaming_agent": "",
             "episodes": 0,  # of each game or task; 0: LMGame-Bench's 3 runs, else 6
             "max_steps": 0,  # step budget of an episode; 0: a hundred in games15, else each game's or task's own
             "screen": 0,  # pixels on a side of a game; 0: as the checkpoint's run says, else 320

@@ -27,7 +27,15 @@ from tars_jax.evaluation.figures import save_figure
 from tars_jax.evaluation.lmgame import reported_score
 from tars_jax.evaluation.scoring import estimate_mean, normalize, score_within, solved_within
 from tars_jax.evaluation.statistics import Estimate, deviation
-from tars_jax.evaluation.suites import HARNESSES, suite_names, suite_tasks, unplayed_names, with_harness, with_mario
+from tars_jax.evaluation.suites import (
+    HARNESSES,
+    roms_given,
+    suite_names,
+    suite_tasks,
+    unplayed_names,
+    with_harness,
+    with_rom_games,
+)
 from tars_jax.evaluation.tables import budget_table, games_table, lmgame_table, success_table
 from tars_jax.files import write_atomic
 from tars_jax.pipelines.contestants import SCRIPTED, open_contestant, scripted
@@ -36,7 +44,7 @@ from tars_jax.pipelines.suite_play import SUITE_RULES, Episodes, Tasks, in_commo
 from tars_jax.rules import at_least, one_of
 from tars_jax.tasks.games.catalog import Game
 from tars_jax.tasks.library import SUITES, load_playable
-from tars_jax.tasks.lmgame.catalog import sokoban_levels
+from tars_jax.tasks.lmgame.catalog import ACE_ATTORNEY, sokoban_levels
 from tars_jax.training.run_directory import RunDirectory, write_json
 from tars_jax.trajectory import Trajectory
 
@@ -63,10 +71,15 @@ HARNESS_NOTES = {
     "model reflects on them, as one does in the benchmark's own harness.",
 }
 SOKOBAN = "lmgame/sokoban"
+ACE_NOTE = (
+    " Ace Attorney's score is what the policy says that it has read, by the benchmark's rule: no state of the game "
+    "confirms it. The benchmark plays it once, of at most 300 steps, and tells evidence and lines as text."
+)
 
 
 def run(config: Any, run_directory: RunDirectory) -> int:
-    names = suite_names(config.suite, config.names)
+    roms = roms_given(config)
+    names = suite_names(config.suite, config.names, roms)
     check_references(config.suite, config.checkpoint, names)
     tasks: Tasks = {
         name: suite_tasks(
@@ -81,11 +94,7 @@ def run(config: Any, run_directory: RunDirectory) -> int:
             )
         levels = {"levels": sokoban_levels(Path(config.sokoban_levels))}
         tasks = {**tasks, SOKOBAN: [dataclasses.replace(task, options=levels) for task in tasks[SOKOBAN]]}
-    if config.super_mario_bros_rom and config.suite != "lmgame":
-        raise InputError(
-            f"config.super_mario_bros_rom must be empty where lmgame is not played; got {config.super_mario_bros_rom!r}"
-        )
-    tasks = with_mario(tasks, config.super_mario_bros_rom, config.episodes, config.seed, config.max_steps)
+    tasks = with_rom_games(tasks, roms, config.episodes, config.seed, config.max_steps)
     tasks = with_harness(tasks, config.suite, config.harness)
 
     folder = run_directory.path / "trajectories"
@@ -206,6 +215,8 @@ def finish(
             result["deviations"] = spread
             result |= {"reported": {name: each._asdict() for name, each in reported.items()}}
             note += HARNESS_NOTES[config.harness]
+            if ACE_ATTORNEY in played:
+                note += ACE_NOTE
             if unplayed:
                 note += f" Not played, as each needs a ROM that you own: {', '.join(unplayed)}."
         case _:

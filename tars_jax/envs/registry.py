@@ -48,6 +48,7 @@ _CLASSES = {
     "openenv": "tars_jax.envs.openenv_client:OpenEnvEnvironment",
     "phone": "tars_jax.envs.phone:PhoneEnvironment",
     "website_app": "tars_jax.envs.website_app:WebsiteAppEnvironment",
+    "lmgame/ace_attorney": "tars_jax.envs.ace_attorney:AceAttorney",
     "lmgame/super_mario_bros": "tars_jax.envs.retro_game:SuperMarioBros",
 }
 _MOST_NAMES = 12  # that an error lists

@@ -3,30 +3,18 @@
 step_budgets --config.suite=environment --config.environment=lmgame/super_mario_bros \\
   --config.environment_options='{"rom": "/where/it/lies/smb.nes"}'
 
-Nobody may ship the ROM, and nothing of it is kept. Time stands still between steps. The emulator is deterministic, so
-the same actions give the same pictures. Not played by us: no ROM is at hand; in the tests the same class plays
-Airstriker, which its authors gave away.
+Not played by us: no ROM is at hand; in the tests the same class plays Airstriker, which its authors gave away.
 """
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import dataclasses
-import hashlib
-import importlib.util
-import json
-import sys
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from tars_jax import InputError
 from tars_jax.agent.actions import Action, CallUser, Finished, Hotkey, Press, Release, Wait
-from tars_jax.environment import ActionSpace, EnvironmentFailure, Observation, Task, Transition
-from tars_jax.tasks.lmgame import emulator
+from tars_jax.environment import ActionSpace, Observation, Task, Transition
+from tars_jax.envs.retro_emulator import Cartridge, Emulator, Frame
 
 HOLD, REST = 24, 6  # frames that a hotkey holds its keys, and lets go of them: half a second of 60
 FRAMES_PER_SECOND = 60
@@ -34,14 +22,9 @@ KINDS = (Hotkey, Press, Release, Wait, Finished, CallUser)
 
 
 @dataclasses.dataclass(frozen=True)
-class RetroGame:
-    """What is known of a game."""
+class RetroGame(Cartridge):
+    """A game that is played by keys."""
 
-    title: str
-    integration: str  # stable-retro's name of it
-    state: str  # where an episode begins
-    suffix: str  # of its ROM's file
-    header: int  # bytes of the file before what the SHA-1 is of
     keys: Mapping[str, str]  # key -> button
     instruction: str
     score: Callable[[Mapping[str, int]], int]  # of the game's variables; an episode's is the most that there was
@@ -64,29 +47,6 @@ SUPER_MARIO_BROS = RetroGame(
 )
 
 
-def check_rom(game: RetroGame, rom: Any) -> Path:
-    """The file of a ROM. Raises InputError where there is none, it is another, or the emulator is not installed."""
-    if not isinstance(rom, str) or not rom:
-        raise InputError(
-            f"rom must be the file of a ROM of {game.title} that you own, as nobody may ship one; got {rom!r}"
-        )
-    package = importlib.util.find_spec("stable_retro")
-    if package is None or package.origin is None:
-        raise InputError(f"{game.title} needs the emulator of stable-retro, which pip install 'tars_jax[retro]' brings")
-    try:
-        content = Path(rom).read_bytes()
-    except OSError as error:
-        raise InputError(f"rom: {rom} cannot be read: {error.strerror}") from None
-    known = (Path(package.origin).parent / f"data/stable/{game.integration}-v0/rom.sha").read_text().split()
-    found = hashlib.sha1(content[game.header :]).hexdigest()
-    if Path(rom).suffix.lower() != game.suffix or found not in known:
-        raise InputError(
-            f"rom: {rom} must be a {game.suffix} file of {game.title} with the SHA-1 {' or '.join(known)}"
-            f"{f' after {game.header} bytes' if game.header else ''}; got {found}"
-        )
-    return Path(rom)
-
-
 class RetroEnvironment:
     """A game of a console; one emulator, in a process of its own, over many episodes.
 
@@ -99,8 +59,7 @@ class RetroEnvironment:
     time_limit = 60.0
 
     def __init__(self, rom: str = "") -> None:
-        self._rom = check_rom(self.game, rom)
-        self._process: asyncio.subprocess.Process | None = None
+        self._emulator = Emulator(self.game, rom)
         self._held: set[str] = set()
         self._best = 0
         self._observation: Observation | None = None
@@ -114,9 +73,8 @@ class RetroEnvironment:
         return self.game.instruction
 
     async def reset(self, task: Task) -> Observation:
-        await self._running()
         self._held, self._best = set(), 0
-        self._observation = await self._ask([])
+        self._observation = self._observe(await self._emulator.begin(self.game.state))
         return self._observation
 
     async def step(self, actions: Sequence[Action]) -> Transition:
@@ -129,17 +87,14 @@ class RetroEnvironment:
             if over:
                 break
             if frames := self._frames(action):
-                self._observation = await self._ask(frames)
+                self._observation = self._observe(await self._emulator.play(frames))
                 if over := self._observation.info["verdict"]["done"]:
                     break
         return Transition(self._observation, float(self._best - before), over, info={"executed": executed})
 
     async def close(self) -> None:
-        process, self._process, self._observation = self._process, None, None
-        if process is not None:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
+        self._observation = None
+        await self._emulator.close()
 
     def _frames(self, action: Action) -> list[list[str]]:
         """The buttons that are held in each frame of an action."""
@@ -159,33 +114,13 @@ class RetroEnvironment:
     def _buttons(self, keys: Sequence[str]) -> set[str]:
         return {self.game.keys[key] for key in keys if key in self.game.keys}
 
-    async def _running(self) -> None:
-        if self._process is None:
-            self._process = await asyncio.create_subprocess_exec(
-                sys.executable, emulator.__file__, self.game.integration, str(self._rom), self.game.state,
-                stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
-            )  # fmt: skip
-
-    async def _ask(self, frames: list[list[str]]) -> Observation:
-        """Raises EnvironmentFailure where the emulator is gone."""
-        process = self._process
-        assert process is not None and process.stdin is not None and process.stdout is not None
-        try:
-            process.stdin.write(json.dumps({"buttons": frames}).encode() + b"\n")
-            await process.stdin.drain()
-            head = json.loads(await process.stdout.readline())
-            height, width = head["size"]
-            picture = await process.stdout.readexactly(height * width * 3)
-        except (OSError, ValueError, asyncio.IncompleteReadError) as error:
-            await self.close()
-            raise EnvironmentFailure("emulator", f"the emulator of {self.game.title} is gone: {error}") from None
-        variables = head["info"]
-        if frames:  # before the first one there are no variables
+    def _observe(self, frame: Frame) -> Observation:
+        variables, done = frame.variables, frame.done
+        if variables:  # there are none at the beginning
             self._best = max(self._best, self.game.score(variables))
-        done = bool(frames) and (head["done"] or self.game.is_over(variables))
+            done = done or self.game.is_over(variables)
         verdict = {"score": self._best, "level": 1, "lives": variables.get("lives", 1), "done": done, "success": False}
-        pixels = np.frombuffer(picture, np.uint8).reshape(height, width, 3)
-        return Observation.from_pixels(pixels, info={"state": variables, "verdict": verdict})
+        return Observation.from_pixels(frame.pixels, info={"state": variables, "verdict": verdict})
 
 
 class SuperMarioBros(RetroEnvironment):

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tars_jax.evaluation.scoring import score_within
-from tars_jax.tasks.lmgame.catalog import MARIO_PATIENCE, SUPER_MARIO_BROS, load_lmgame
+from tars_jax.tasks.lmgame.catalog import ROM_GAMES, load_lmgame
 from tars_jax.trajectory import Trajectory
 
 
@@ -21,9 +21,10 @@ def reported_score(trajectory: Trajectory, budget: int) -> float:
 
     Raises `InputError` for an episode of another collection.
     """
-    if trajectory.task["environment"] == SUPER_MARIO_BROS:
-        return score_within(trajectory, min(budget, stalled_after(trajectory, MARIO_PATIENCE)))
-    game = load_lmgame(trajectory.task["environment"])
+    name = trajectory.task["environment"]
+    if name in ROM_GAMES:
+        return score_within(trajectory, min(budget, stalled_after(trajectory, ROM_GAMES[name].patience)))
+    game = load_lmgame(name)
     return game.reported(score_within(trajectory, min(budget, stalled_after(trajectory, game.patience))))
 
 

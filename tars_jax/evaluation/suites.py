@@ -4,44 +4,39 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from tars_jax import InputError
 from tars_jax.environment import Task
-from tars_jax.envs.retro_game import SUPER_MARIO_BROS as MARIO
-from tars_jax.envs.retro_game import check_rom
+from tars_jax.envs.registry import load_environment
+from tars_jax.envs.spec import EnvironmentResources
 from tars_jax.tasks.games.catalog import Game
 from tars_jax.tasks.games.succession import NEXT_LEVELS, STEPS
 from tars_jax.tasks.library import SUITES, has_levels, load_playable, playable_names
-from tars_jax.tasks.lmgame.catalog import (
-    HARNESS,
-    MARIO_SEED,
-    MARIO_STEPS,
-    ROM_GAMES,
-    RUNS,
-    SUPER_MARIO_BROS,
-    LMGame,
-)
+from tars_jax.tasks.lmgame.catalog import HARNESS, ROM_GAMES, RUNS, LMGame
 from tars_jax.tasks.sampling import sample_task
 
 HARNESSES = ("none", "text", "gamingagent")  # of LMGame-Bench
 EPISODES = 6  # of each game or task, where nobody says how many
 
 
-def suite_names(suite: str, chosen: Sequence[str]) -> tuple[str, ...]:
+def suite_names(suite: str, chosen: Sequence[str], with_rom: Collection[str] = ()) -> tuple[str, ...]:
     """The names in a suite, or those of them that are chosen; games may also be folders that hold one.
 
-    Raises `InputError` for a name that is not in it, and says so where one of it takes a ROM.
+    Those of `with_rom`, whose ROMs are given, may be chosen, and are added by `with_rom_games`. Raises `InputError` for
+    a name that is not in it, and says so where one of it takes a ROM.
     """
     names = playable_names(SUITES[suite])
-    for name in chosen:
+    others = [name for name in chosen if name not in with_rom]
+    for name in others:
         if name in unplayed_names(suite):
             load_playable(name)
         if name not in names and not _is_folder(suite, name):
             raise InputError(f"config.names must be of {suite}, {', '.join(names)}; got {name!r}")
-    folders = tuple(name for name in chosen if name not in names)
-    return tuple(name for name in names if name in chosen) + folders if chosen else names
+    folders = tuple(name for name in others if name not in names)
+    return tuple(name for name in names if name in others) + folders if chosen else names
 
 
 def _is_folder(suite: str, name: str) -> bool:
@@ -53,27 +48,41 @@ def unplayed_names(suite: str) -> tuple[str, ...]:
     return tuple(ROM_GAMES) if suite == "lmgame" else ()
 
 
-def with_mario(
-    tasks: Mapping[str, Sequence[Task]], rom: str, episodes: int, seed: int, max_steps: int
+def roms_given(config: Any) -> Mapping[str, Mapping[str, str]]:
+    """The games of LMGame-Bench whose ROMs a config of `evaluate` names, with the options of their tasks.
+
+    Raises `InputError` for a field of a game that is not played.
+    """
+    given = {}
+    for name, game in ROM_GAMES.items():
+        options = {option: config[field] for option, field in game.options.items()}
+        if options["rom"] and config.suite == "lmgame":
+            given[name] = options
+        elif unused := [field for field in game.options.values() if config[field]]:
+            raise InputError(f"config.{unused[0]} must be empty where {name} is not played; got {config[unused[0]]!r}")
+    return given
+
+
+def with_rom_games(
+    tasks: Mapping[str, Sequence[Task]],
+    given: Mapping[str, Mapping[str, str]],
+    episodes: int,
+    seed: int,
+    max_steps: int,
 ) -> Mapping[str, Sequence[Task]]:
-    """The tasks and LMGame-Bench's runs of Super Mario Bros. from a user's ROM; without one as they are.
+    """The tasks and LMGame-Bench's runs of its games from a user's ROM, those of `roms_given`.
 
     Raises `InputError` for a file that is none of it, and where the emulator is not installed.
     """
-    if not rom:
-        return tasks
-    check_rom(MARIO, rom)
-    runs = [
-        Task(
-            f"super_mario_bros-benchmark-{run}",
-            SUPER_MARIO_BROS,
-            MARIO_SEED + run,
-            {"rom": rom},
-            max_steps or MARIO_STEPS,
-        )
-        for run in range(seed, seed + (episodes or RUNS))
-    ]
-    return {**tasks, SUPER_MARIO_BROS: runs}
+    added = {}
+    for name, options in given.items():
+        load_environment(name, options).make(EnvironmentResources())  # starts nothing, and refuses what cannot be
+        game, short = ROM_GAMES[name], name.rpartition("/")[2]
+        added[name] = [
+            Task(f"{short}-benchmark-{run}", name, game.seed + run, options, max_steps or game.max_steps)
+            for run in range(seed, seed + (episodes or game.runs))
+        ]
+    return {**tasks, **added}
 
 
 def with_harness(tasks: Mapping[str, Sequence[Task]], suite: str, harness: str) -> Mapping[str, Sequence[Task]]:
@@ -93,7 +102,7 @@ def with_harness(tasks: Mapping[str, Sequence[Task]], suite: str, harness: str) 
         )
     return {
         name: [dataclasses.replace(task, options={**task.options, HARNESS: True}) for task in some]
-        if name != SUPER_MARIO_BROS  # of which the benchmark has no text either
+        if name not in ROM_GAMES  # of one the benchmark has no text either, the other has always some
         else some
         for name, some in tasks.items()
     }

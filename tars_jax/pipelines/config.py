@@ -76,6 +76,8 @@ ADDED: Mapping[str, Any] = {
     "harness": "none",
     "next_levels": False,
     "super_mario_bros_rom": "",
+    "ace_attorney_rom": "",
+    "gaming_agent": "",
     "task.level_rewards": False,
     "task.next_levels": False,
     "task.scale_episodes": 0,

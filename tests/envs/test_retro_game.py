@@ -78,8 +78,8 @@ def test_a_rom_is_played_alike_and_a_dead_emulator_is_a_failure(tmp_path: Path) 
             for action in [*actions, *[Wait(5)] * 2]:
                 shown = (await game.step([action])).observation
                 seen.append((shown.info["verdict"]["score"], shown.screenshot))
-        assert game._process is not None
-        game._process.kill()
+        assert game._emulator._process is not None
+        game._emulator._process.kill()
         with pytest.raises(EnvironmentFailure, match="the emulator of Airstriker is gone"):
             for _ in range(3):
                 await game.step(actions)

@@ -59,6 +59,9 @@ def test_what_lmgame_bench_would_have_ended_for_want_of_change_earns_no_more() -
     assert reported_score(lmgame_episode("sokoban", *[0] * 7, 1), 100) == 0
     assert reported_score(lmgame_episode("sokoban", 0, *[1] * 5, 2), 100) == 2
     assert reported_score(lmgame_episode("sokoban", 0, *[1] * 6, 2), 100) == 1
+    for game, patience in (("super_mario_bros", 100), ("ace_attorney", 15)):
+        assert reported_score(lmgame_episode(game, *[0] * (patience + 1), 1), 300) == 1
+        assert reported_score(lmgame_episode(game, *[0] * (patience + 2), 1), 300) == 0
     assert reported_score(lmgame_episode("sokoban", 0, *[1] * 6, 2), 6) == 1
     assert reported_score(lmgame_episode("2048", 0, *[4] * 10, 8), 100) == 30
     assert reported_score(lmgame_episode("2048", 0, *[4] * 11, 8), 100) == 20

@@ -36,13 +36,24 @@ from tars_jax.environment import Task
 from tars_jax.tasks.games.catalog import GAMES_FOLDER, ReferencePlayer
 from tars_jax.tasks.lmgame.harness import Harness
 
-SUPER_MARIO_BROS = "lmgame/super_mario_bros"
-ROM_GAMES = {
-    SUPER_MARIO_BROS: "name its file, with --config.super_mario_bros_rom of `evaluate` or as option `rom` of its tasks",
-    "lmgame/ace_attorney": "put it into gamingagent/envs/retro_02_ace_attorney/AceAttorney-GbAdvance of LMGame-Bench "
-    "and play with its own runner against the policy server, as its score is what a model reads off the dialogue",
+
+@dataclasses.dataclass(frozen=True)
+class RomGame:
+    """A game of the benchmark whose ROM nobody may ship: how it plays it."""
+
+    options: Mapping[str, str]  # of its tasks -> the field of `evaluate` for it
+    seed: int  # of the first run
+    runs: int
+    max_steps: int
+    patience: int  # after so many steps in a row that changed nothing, the benchmark ends an episode
+
+
+SUPER_MARIO_BROS, ACE_ATTORNEY = "lmgame/super_mario_bros", "lmgame/ace_attorney"
+ROM_GAMES = {  # as gamingagent/configs/retro_01_super_mario_bros and retro_02_ace_attorney have it
+    SUPER_MARIO_BROS: RomGame({"rom": "super_mario_bros_rom"}, 42, 3, 3000, 100),
+    # It plays once, without a seed, and looks for a change twice in each step, 30 times.
+    ACE_ATTORNEY: RomGame({"rom": "ace_attorney_rom", "gaming_agent": "gaming_agent"}, 0, 1, 300, 15),
 }
-MARIO_SEED, MARIO_STEPS, MARIO_PATIENCE = 42, 3000, 100  # as gamingagent/configs/retro_01_super_mario_bros has it
 HARNESS = "harness"  # an option of every game: its board and the last moves as text (harness.py)
 RUNS = 3  # of each game, as the benchmark has it
 _DEALS = 4096  # far more than an episode of Candy Crush or Tetris uses
@@ -221,7 +232,12 @@ GAMES = {
 def load_lmgame(name: str) -> LMGame:
     """The game called `name`. Raises `InputError` for an unknown one, and for those whose ROM nobody may ship."""
     if name in ROM_GAMES:
-        raise InputError(f"{name} needs a ROM that you own and that nobody may ship: {ROM_GAMES[name]}")
+        options = ROM_GAMES[name].options
+        flags = " and ".join(f"--config.{field}" for field in options.values())
+        raise InputError(
+            f"{name} needs a ROM that you own and that nobody may ship: name its file, with {flags} of `evaluate` or "
+            f"by {' and '.join(options)} among the options of its tasks"
+        )
     if name not in GAMES:
         raise InputError(f"a game of LMGame-Bench must be one of {', '.join([*GAMES, *ROM_GAMES])}; got {name!r}")
     return GAMES[name]
