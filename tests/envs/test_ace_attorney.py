@@ -17,6 +17,7 @@ import pytest
 from experiments.evaluate import RULES, run
 from tars_jax import InputError
 from tars_jax.agent import parse_response
+from tars_jax.agent.response import ParseError
 from tars_jax.environment import Observation, Task, Transition
 from tars_jax.envs.ace_attorney import MOVES, AceAttorney
 from tars_jax.envs.registry import load_environment
@@ -70,7 +71,9 @@ def color(shown: Observation) -> int:
 def answer(game: AceAttorney, move: str, dialog: str = "") -> Any:
     """As a policy writes it."""
     written = f"Thought: so\nAction: move(move='{move}', dialog={json.dumps(dialog)})"
-    return game.step(parse_response(written, grammar="text", space=game.action_space).actions)
+    read = parse_response(written, grammar="text", space=game.action_space)
+    assert not isinstance(read, ParseError)
+    return game.step(read.actions)
 
 
 @pytest.mark.multiprocess
