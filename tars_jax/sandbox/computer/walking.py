@@ -116,7 +116,9 @@ def tell(seeking: str, leaving_out: str) -> None:
     """Of the root here, as JSON; both are JSON, too: for a program that looks at what another kernel shows."""
     wanted = [Sought(**each) for each in json.loads(seeking)]
     try:
-        said = {"found": find(os.open("/", os.O_RDONLY | os.O_DIRECTORY), wanted, json.loads(leaving_out))}
+        said: dict[str, object] = {
+            "found": find(os.open("/", os.O_RDONLY | os.O_DIRECTORY), wanted, json.loads(leaving_out))
+        }
     except Unreadable as error:
         said = {"unreadable": str(error)}
     print(json.dumps(said))
