@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+from collections.abc import Collection
 from typing import Any
 
 from tars_jax import InputError
@@ -11,8 +12,8 @@ from tars_jax.agent.functions import check_space
 from tars_jax.environment import ActionSpace
 from tars_jax.envs.computer_screen import DesktopScreen, PageScreen, Screen
 from tars_jax.sandbox.browser import InsertText
-from tars_jax.sandbox.computer.home import Unreadable
 from tars_jax.sandbox.computer.interface import ActsOnComputer, TakesScene
+from tars_jax.sandbox.computer.walking import Sought, Unreadable
 from tars_jax.sandbox.desktop import Settle
 from tars_jax.tasks.computer.catalog import Level
 from tars_jax.tasks.computer.scene import Outcome, Scene, Shown
@@ -69,16 +70,21 @@ class Episode:
         self.turn, self.waited = (self.turn, self.waited + 1) if waited else (self.turn + 1, 0)
 
     async def verdict(self, answer: str | None) -> str:
-        """What is still wrong."""
+        """What is still wrong. Where it seems to be done, what was to be deleted is sought in all places, too."""
+        scene = self.level.scene
+        seeking = [Sought.of(path, scene.files[path].data) for path in scene.deletes]
+        return await self._judged(answer) or (await self._judged(answer, seeking) if seeking else "")
+
+    async def _judged(self, answer: str | None, seeking: Collection[Sought] = ()) -> str:
         try:
-            seen = await self.computer.outside(SETTINGS if self.computer.desktop is not None else ())
+            seen = await self.computer.outside(SETTINGS if self.computer.desktop is not None else (), seeking)
         except Unreadable as error:
-            return f"the home folder cannot be judged: {error}"
+            return f"the files cannot be judged: {error}"
         programs = {process.id: process.program for process in seen.processes}
         shown = tuple(Shown(title, programs.get(process or 0, "")) for title, process in seen.windows)
         requests = await self.site.requests() if self.site is not None else ()
         return self.level.verdict(
-            Outcome(seen.files, seen.folders, answer, shown, seen.processes, seen.ports, requests)
+            Outcome(seen.files, seen.folders, answer, shown, seen.processes, seen.ports, requests, seen.elsewhere)
         )  # fmt: skip
 
     async def state(self, wrong: str) -> dict[str, Any]:

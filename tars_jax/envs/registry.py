@@ -161,6 +161,7 @@ def _playable_spec(name: str) -> EnvironmentSpec:
         make=make,
         needs_browser=True,
         check_options=playable.check_options,
+        defaults={"level": 1} if "level" in getattr(playable, "options", ()) else {},
         default_max_steps=playable.steps_for,
         reference=reference,
         time_limit=math.inf,  # the browser bounds each of its calls, and a place in a shared one may be waited for

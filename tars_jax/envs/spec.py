@@ -94,6 +94,7 @@ class EnvironmentSpec:
     answered_in_words: bool = False  # what the policy says is the answer, turn by turn: a dialog, and no calls
     may_be_empty: bool = False  # observations that say nothing are none of its failures: the instruction says it all
     levels: Levels | None = None  # None: a task for any seed
+    defaults: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # of options that are left out, where known
     on_callers_loop: bool = False  # its coroutines run on the loop of whoever calls them, and never block it
 
     def __post_init__(self) -> None:
@@ -189,6 +190,11 @@ def spec_of(name: str, made_by: Any, options: Mapping[str, Any]) -> EnvironmentS
         may_be_empty=bool(getattr(made_by, "may_be_empty", False)),
         verification=functools.partial(_said_verification, name, getattr(made_by, "verification", _own_verifier)),
         made_with=arguments,
+        defaults={
+            each.name: each.default
+            for each in signature.parameters.values()
+            if each.name in parameters and each.default is not each.empty
+        },
     )
 
 

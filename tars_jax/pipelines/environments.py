@@ -76,6 +76,11 @@ class Kind:
     def record(self) -> dict[str, Any]:
         return kind_of({"environment": self.environment, "options": self.options})
 
+    @property
+    def meaning(self) -> str:
+        """The same of a kind that spells an option's default out."""
+        return json.dumps([self.environment, {**self.spec.defaults, **self.options}], sort_keys=True, default=repr)
+
 
 def kind_of(task: Mapping[str, Any]) -> dict[str, Any]:
     """What the tasks of a kind have in common."""
@@ -108,7 +113,7 @@ class EnvironmentTasks(EvenSets):
             parts = [_kinds([pair]) for pair in written]
             places = {_key(kind.record): number for number, part in enumerate(parts) for kind in part}
             self.mixture = mixture_of(config, part_names(written), lambda task: places[_key(kind_of(task))])
-            if self.mixture is not None and len(places) < len(self.kinds):
+            if self.mixture is not None and len({kind.meaning for kind in self.kinds}) < len(self.kinds):
                 raise InputError(
                     "config.environment_options must be different ones with mixture.weights, each with its own weight; "
                     f"got {config.environment_options!r:.80}"

@@ -16,6 +16,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import functools
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -91,6 +92,8 @@ class OnDevice:
         tokenizer = load_tokenizer()
         own, parts = config.game.options, config.mixture.parts or ("",)
         self._games = [make_game(config.game.name, game_options((*own, *part.split()))) for part in parts]
+        if any(one == other for one, other in itertools.combinations(self._games, 2)):
+            raise InputError(f"mixture.parts must be different ones; got {', '.join(map(repr, parts))}")
         if len({game.size for game in self._games}) > 1:
             raise InputError(f"mixture.parts must have screens of one size; got {[g.size for g in self._games]}")
         self.model = run_as(preset(config.model.preset, tokenizer.vocabulary), config.model)
@@ -253,13 +256,11 @@ def game_options(written: Sequence[str]) -> dict[str, Any]:
 
 
 def _parts(mixture: Any) -> tuple[MixturePart, ...]:
-    """Raises InputError for weights that are not one for each part, and for equal parts."""
+    """Raises InputError for weights that are not one for each part."""
     names = tuple(mixture.parts) or ("",)
     weights = tuple(mixture.weights) or (1.0,) * len(names)
     if len(weights) != len(names):
         raise InputError(f"mixture.weights must be {len(names)}, one for each of mixture.parts; got {len(weights)}")
-    if len(set(names)) < len(names):
-        raise InputError(f"mixture.parts must be different ones; got {', '.join(names)}")
     return tuple(map(MixturePart, names, weights))
 
 

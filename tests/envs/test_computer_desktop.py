@@ -57,6 +57,34 @@ def test_files_are_moved_by_a_file_manager_or_a_shell(name: str, interface: str)
     assert (seen.pixels is None) == (interface == "sdk")
 
 
+@pytest.mark.parametrize("place", ["near", pytest.param("far", marks=pytest.mark.full)], indirect=True)
+def test_a_file_is_moved_by_dragging_it_onto_a_folder(place: EnvironmentResources) -> None:
+    """It is moved and not copied, as folder and file are of one device."""
+    require("move_in_files")
+    level = ComputerEnvironment(task="move_in_files", interface="gui").draw(1)
+    files = sorted(level.scene.files)
+    name = next(each for each in files if each in level.scene.instruction)
+    places = [(round((526 + 94 * number) / 1.28), round(223 / 0.72)) for number in range(1 + len(files))]
+    drag = ("drag", {"start_point": places[1 + files.index(name)], "end_point": places[0]})
+    turn, seen = asyncio.run(
+        play("move_in_files", [drag, LATER, LATER], level=1, seed=1, interface="gui", resources=place)
+    )
+    assert turn.success, seen.info["wrong"]
+
+
+@pytest.mark.full
+def test_a_file_is_deleted_to_the_trash_of_the_file_manager() -> None:
+    require("delete_in_files")
+    level = ComputerEnvironment(task="delete_in_files", interface="gui").draw(1)
+    first = level.scene.deletes[0].partition(".")[0]
+    calls: list[Call] = [
+        ("type", {"content": first}), ("hotkey", {"key": "escape"}), ("hotkey", {"key": "delete"}), LATER,
+        ("hotkey", {"key": "enter"}), LATER, LATER,
+    ]  # fmt: skip
+    turn, seen = asyncio.run(play("delete_in_files", calls, level=1, seed=1, interface="gui"))
+    assert turn.success, seen.info["wrong"]
+
+
 def test_an_interface_to_files_is_the_same_task_with_another_action_space() -> None:
     made = {each: ComputerEnvironment(interface=each) for each in ("gui", "sdk", "both")}
     levels = [{made[each].draw(seed).scene.instruction for each in made} for seed in range(8)]

@@ -12,6 +12,7 @@ import pytest
 from configs.on_device import get_config
 from experiments import on_device
 from tars_jax import InputError
+from tars_jax.envs.on_device import make_game
 from tars_jax.pipelines.on_device import SIDE_BY_SIDE, START_SUPERVISED, OnDevice, game_options, program_of
 from tars_jax.training.run_directory import RunDirectory
 
@@ -65,6 +66,10 @@ def test_parts_have_their_shares_of_whole_groups() -> None:
         OnDevice(config)
     config.mixture.parts, config.mixture.weights = ("side=4", "side=6"), ()
     with pytest.raises(InputError, match="mixture.parts must have screens of one size"):
+        OnDevice(config)
+    most = make_game(config.game.name, game_options(config.game.options)).most  # type: ignore[attr-defined]
+    config.mixture.parts = ("", f"most={most}")  # which it is anyway
+    with pytest.raises(InputError, match="mixture.parts must be different ones; got '', 'most="):
         OnDevice(config)
 
 

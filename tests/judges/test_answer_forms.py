@@ -57,3 +57,37 @@ def test_what_is_not_understood_is_not_wrong(answer: str, reference: str, questi
 )
 def test_what_commits_to_another_or_declines_is_wrong(answer: str, reference: str, question: str) -> None:
     assert verdict(answer, reference, question) is False
+
+
+_CITY = "Take a city with a longitude of -74 to -72° and 10 percent forest. {} Answer with a number of inhabitants."
+
+
+@pytest.mark.parametrize("asked", ["How many people live in that city?", "What is the population of that city?"])
+def test_what_a_question_tells_of_the_thing_is_not_the_unit_that_it_asks_for(asked: str) -> None:
+    question = _CITY.format(asked)
+    right = ("203,415", "203,415 inhabitants", "203,415 people", "It has 203,415 inhabitants.", "203415 inhabitants.")
+    assert [each for each in right if verdict(each, "203,415 ||", question) is not True] == []
+    wrong = ("203,416 inhabitants", "203,415 km", "203,415%", "203,415°", "203,415 cars", "203,415 households")
+    assert [each for each in wrong if verdict(each, "203,415 ||", question) is True] == []
+    latitude = "Take a city with 10,000 to 20,000 inhabitants. What is its latitude? Answer with a number, in degrees."
+    assert verdict("12.5°", "12.5", latitude) is True and verdict("12.5 people", "12.5", latitude) is not True
+
+
+@pytest.mark.parametrize("reference", ["203,415", "203,415 ||", "960 km", "1853 ||"])
+def test_words_that_say_no_number_are_none(reference: str) -> None:
+    for said in ("Motalin", "banana", "the capital city", "blue", "It is Motalin."):
+        assert verdict(said, reference, "How many are there?") is False, said
+    for said in ("zweihundert", "veintitrés", "a dozen", "half of them", "nobody", "an hour", "XVII", "二百"):
+        assert verdict(said, reference, "How many are there?") is not True, said
+
+
+@pytest.mark.parametrize(
+    ("answer", "reference"),
+    [
+        ("zwölf", "12 ||"), ("tolv", "12 ||"), ("none of them", "0"), ("an hour", "1"), ("both", "2"),
+        ("a dollar", "1"),
+        ("as many as there are letters", "26"), ("a pair", "2"), ("двенадцать", "12 ||"),
+    ],
+)  # fmt: skip
+def test_words_that_may_say_the_number_are_not_wrong(answer: str, reference: str) -> None:
+    assert verdict(answer, reference, "How many are there?") is not False

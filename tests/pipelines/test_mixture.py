@@ -179,9 +179,17 @@ def test_impossible_mixtures_are_a_sentence(flags: tuple[str, ...], words: str) 
     assert words in str(caught.value)
 
 
-def test_options_that_are_alike_are_no_two_parts() -> None:
+@pytest.mark.parametrize(
+    ("environment", "options"),
+    [
+        (ECHO, "[{}, {}]"), (ECHO, '[{}, {"typed": false}]'), (ECHO, '[{"rounds": 1}, {"rounds": 1, "typed": false}]'),
+        (GAME, '[{}, {"level": 1}]'), ("computer", '[{"task": "find_word"}, {"task": "find_word", "mcp": []}]'),
+    ],
+)  # fmt: skip
+def test_options_that_are_alike_are_no_two_parts(environment: str, options: str) -> None:
+    """Also where one of them spells out what it is without it."""
     with pytest.raises(InputError, match=r"environment_options must be different ones with mixture\.weights"):
-        EnvironmentTasks(config_of("mixture.weights=1,1", "environment_options=[{}, {}]"))
+        EnvironmentTasks(config_of("mixture.weights=1,1", f"environment_options={options}", environment=environment))
 
 
 class Away(TextEcho):

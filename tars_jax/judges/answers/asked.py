@@ -42,9 +42,21 @@ _PAIR = re.compile(_TWO, re.IGNORECASE)
 
 def is_polar(question: str) -> bool:
     """Whether yes or no may answer it; "Which band recorded it?" has an answer that only reads so."""
-    sentences = [each for each in re.split(r"(?<=[.?!])\s+", question.strip()) if each.endswith("?")]
-    asked = sentences[-1] if sentences else question.strip()
+    sentences, asking = _sentences(question)
+    asked = sentences[asking[-1]] if asking else question.strip()
     return bool(_SAYS_POLES.search(question) or _POLAR.search(asked)) or not _THING.search(asked)
+
+
+def asked_part(question: str) -> str:
+    """The last sentence that asks, with what follows: what stands before it may only tell which thing is meant."""
+    sentences, asking = _sentences(question)
+    return " ".join(sentences[asking[-1] :]) if asking else question
+
+
+def _sentences(question: str) -> tuple[list[str], list[int]]:
+    """All, and which of them ask."""
+    sentences = re.split(r"(?<=[.?!])\s+", question.strip())
+    return sentences, [n for n, each in enumerate(sentences) if each.endswith("?")]
 
 
 def asks_order(question: str) -> bool:

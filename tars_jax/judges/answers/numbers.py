@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import importlib
 import itertools
+import pkgutil
 import re
 from collections.abc import Iterator
 
 import number_parser
+import number_parser.data
 from babel import Locale
 from babel.numbers import NumberFormatError, parse_decimal
 
 from tars_jax.judges.answers.units import unit_of
+from tars_jax.judges.answers.words import LANGUAGES, folded, roman_as_figures
 
 CUSTOMS = ("en", "en_IN", "de", "fr")  # how figures are grouped; the first that reads them counts
 _SIZED = ("en", "en_GB", "en_IN", "de", "es", "fr")  # whose words of size are known
@@ -28,6 +32,13 @@ _SPOKEN = re.compile(
 )
 _ONE = frozenset(("one", "and"))
 _AND_A_HALF = ["and", "a", "half"]
+# Words of one language that say a number without being one.
+_WORDS = (
+    "all any both couple double dozen each either every everybody everyone everything few gross half infinite infinity "
+    "neither never nil no nobody none nothing nought null once only other others pair pi same score several single "
+    "sole thrice triple twice unlimited whole zero"
+)
+_QUANTIFIERS = frozenset(_WORDS.split())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -147,6 +158,37 @@ def _in_words(text: str) -> int | None:
         return None
     value = number_parser.parse_number(plain, language="en")
     return value if isinstance(value, int) else None
+
+
+def says_no_number(text: str) -> bool:
+    """Whether words say none at all, in whatever language number_parser has numbers of: as a name does, or a color."""
+    if any(each.isdigit() for each in with_figures(text).text):
+        return False
+    return not any(_may_count(each) for each in re.findall(_WORD, text))
+
+
+@functools.lru_cache(maxsize=4096)
+def _may_count(word: str) -> bool:
+    small = folded(word)
+    is_sum = any(len(each) > 3 and small.startswith(each) for each in _number_words())  # zweihundert
+    is_other = small in _QUANTIFIERS or small.removesuffix("s") in _DIVISORS or small in sizes()
+    is_rank = number_parser.parse_ordinal(small) is not None if small.isascii() else False
+    is_one = len(word) > 2 and unit_of(small) is not None  # a dollar, an hour
+    return is_one or is_sum or is_other or is_rank or small in _number_words() or roman_as_figures(word) != word
+
+
+@functools.cache
+def _number_words() -> frozenset[str]:
+    """Without those of one or two letters, which are other words, too."""
+    kinds = ("UNIT_NUMBERS", "DIRECT_NUMBERS", "TENS", "HUNDREDS", "BIG_POWERS_OF_TEN")
+    known = {each.name for each in pkgutil.iter_modules(number_parser.data.__path__)}
+    found = (
+        folded(word)
+        for language in LANGUAGES if language in known
+        for kind in kinds
+        for word in importlib.import_module(f"number_parser.data.{language}").info[kind]
+    )  # fmt: skip
+    return frozenset(word for word in found if len(word) > 2)
 
 
 @functools.lru_cache(maxsize=4096)

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 
 import pint
 
+from tars_jax.judges.answers.asked import asked_part
 from tars_jax.judges.answers.numbers import (
     FIGURES,
     digits_of,
@@ -53,6 +54,9 @@ ABOUT = re.compile(
     r"^(?:(?:exactly|about|around|approximately|roughly|circa|some)\s+|(?:approx|ca|c)\.?\s+|[~≈]\s?)", re.IGNORECASE
 )
 _AND_A_HALF = " and a half"
+_COUNTS = re.compile(
+    r"\bhow (?!do|is|was|are|were)\w+|\b(?:population|number of|total|amount|average)\b", re.IGNORECASE
+)
 _TO = re.compile(r"\s*(?:-|to|and|through|until|till)\s*", re.IGNORECASE)
 
 
@@ -90,9 +94,7 @@ def read_quantity(text: str, question: str = "") -> Quantity | None:
         r"\bhow (?:many|much|long|far|high|tall|big|large|deep)\b", question, re.IGNORECASE
     )
     exact = re.search(r"\b(?:decimals?|digits?|exact(?:ly)?|precise(?:ly)?)\b", question, re.IGNORECASE)
-    counted = re.search(
-        r"\bhow (?!do|is|was|are|were)\w+|\b(?:population|number of|total|amount|average)\b", question, re.IGNORECASE
-    )
+    counted = _COUNTS.search(question)
     rounds = (
         quantity.unit is not None
         or bool(rest or counted)
@@ -105,12 +107,23 @@ def read_quantity(text: str, question: str = "") -> Quantity | None:
 
 @functools.lru_cache(maxsize=256)
 def unit_asked(question: str) -> pint.Unit | None:
-    """The one that a question names: "how many kilometers", "(in km)", "in square meters"."""
+    """The one that a question names: "how many kilometers", "(in km)", "in square meters". What it tells besides of the
+    thing, as of a city by its longitude, says nothing of what it counts."""
+    asked = asked_part(question)
+    told = None if _COUNTS.search(asked) else _unit_of_measure(question)
+    return _unit_named(asked) or _unit_of_measure(asked) or _unit_named(question) or told
+
+
+def _unit_named(question: str) -> pint.Unit | None:
     for match in re.finditer(r"\b(?:how many|in|number of)\s+", question, re.IGNORECASE):
         unit, end = unit_at(question, match.end()) or (None, 0)
         is_alone = end - match.end() > 2 or question[end : end + 1] in (")", "?", ",", "")
         if isinstance(unit, pint.Unit) and (match[0][0] in "hH" or is_alone):
             return unit
+    return None
+
+
+def _unit_of_measure(question: str) -> pint.Unit | None:
     if re.search(r"\bhow old\b|\bages?\b", question, re.IGNORECASE):
         return registry().Unit("year")
     if re.search(r"\b(?:latitude|longitude)\b", question, re.IGNORECASE):

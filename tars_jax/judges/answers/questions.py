@@ -6,6 +6,7 @@ import functools
 import itertools
 import re
 
+from tars_jax.judges.answers.asked import asked_part
 from tars_jax.judges.answers.words import folded, plain, words
 from tars_jax.judges.statements import vocabulary
 
@@ -109,7 +110,7 @@ class Question:
         ends = PREPOSITIONS & set(self.order[-1:] if not asked_by else ["of"] if asked_by[1] in "Of of" else [])
         self.strands = next(iter(ends), "")  # the preposition whose object is asked for
         self.asks_count = bool(re.search(r"\bhow (?:many|often)\b", self.text, re.IGNORECASE))
-        self._counted = _counted(self.order)
+        self._counted = _counted(self.order) or _counted(folded(asked_part(self.text)).replace(".", "").split())
         unnamed = _NAME_OF.sub("", asked_in)  # the title of the album: the album
         parts = [folded(unnamed[start:end]).removesuffix("'s") for start, end in words(unnamed)]
         self._said = [each for each in parts if each[0].isalnum() and each not in FREE | AUXILIARIES]

@@ -9,6 +9,7 @@ from tars_jax.judges.answers.carriers import carried
 from tars_jax.judges.answers.forms import DECLINES, bare, emphasized, is_reading, last_said, lined, sentence, sentences
 from tars_jax.judges.answers.kinds import Kind, kind_of
 from tars_jax.judges.answers.names import is_code, is_of_other_script
+from tars_jax.judges.answers.numbers import says_no_number
 from tars_jax.judges.answers.quantity import Same
 from tars_jax.judges.answers.questions import Question, question_of
 from tars_jax.judges.answers.words import canonical, folded, plain
@@ -17,6 +18,7 @@ from tars_jax.judges.judge import CannotSay
 
 ALTERNATIVES = " || "
 LONGEST = 4000  # characters of an answer; more is none
+_MOST_WORDS = 3  # of what is plainly no number
 
 
 def says_the_same(answer: str, reference: str, question: str = "") -> bool:
@@ -84,8 +86,14 @@ def _stands(said: str, reference: str, kind: Kind, question: Question, *, is_clo
     if folded(canonical(reference)) in folded(said):
         return Same.UNSURE
     is_another = (kind.name == "code" and is_code(said)) or (kind.name == "name" and is_closed)
+    is_another = is_another or (_is_counted(kind, said, is_closed=is_closed) and says_no_number(said))
     is_another = is_another and not same and not is_of_other_script(said, reference)
     return Same.NO if is_another or DECLINES.search(said) else Same.UNSURE
+
+
+def _is_counted(kind: Kind, said: str, *, is_closed: bool) -> bool:
+    """Whether an answer must hold a number; in a longer phrase it may be told otherwise: as many as letters."""
+    return kind.name == "number" and (is_closed or len(said.split()) <= _MOST_WORDS)
 
 
 def _is_all_the_same(said: str, kind: Kind, question: Question) -> bool:

@@ -17,12 +17,13 @@ from tars_jax import InputError
 from tars_jax.environment import Function
 from tars_jax.sandbox.browser.events import InputEvent
 from tars_jax.sandbox.computer.filling import put
-from tars_jax.sandbox.computer.home import MOST_BYTES, MOST_FILES, File, Given, Unreadable
+from tars_jax.sandbox.computer.home import MOST_BYTES, MOST_FILES, File, Given
 from tars_jax.sandbox.computer.interface import Outside
 from tars_jax.sandbox.computer.parts import ComputerSpec
 from tars_jax.sandbox.computer.processes import Process
 from tars_jax.sandbox.computer.remote import RemoteComputer
 from tars_jax.sandbox.computer.told import ToldProgram
+from tars_jax.sandbox.computer.walking import DEEPEST, Sought, Unreadable
 from tars_jax.sandbox.desktop import Screenshot, Settle, Window
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.shell.line_shell import LineShell
@@ -31,7 +32,6 @@ from tars_jax.sandbox.tools.forms import Answer, Toolbox
 
 VERSION = 2  # of launch/windows_guest.py: since then guests are leased and reset, and tell what runs
 LEASE_S = 60.0  # a learner that has died holds a guest no longer
-DEEPEST = 40  # folders
 PARTS = ("shell", "desktop")
 
 
@@ -129,7 +129,8 @@ class BareComputer:
     async def tell(self, program: str, *arguments: str, stdin: bytes = b"") -> ToldProgram:
         return await ToldProgram.start(self._machine, program, *arguments, stdin=stdin)
 
-    async def outside(self, leaving_out: Collection[str] = ()) -> Outside:
+    async def outside(self, leaving_out: Collection[str] = (), seeking: Collection[Sought] = ()) -> Outside:
+        """Its home alone: nothing is sought elsewhere, as a guest's own machine has no bounds."""
         files, folders = await self._home((*leaving_out, ".tars_jax"))
         seen, _ = await self.lease.remote.client.call("look")
         processes = tuple(Process(each["id"], each["program"], tuple(each["argv"])) for each in seen["processes"])

@@ -16,7 +16,7 @@ import os
 import shutil
 import signal
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +32,11 @@ from tars_jax.sandbox.computer.launcher.seccomp import seccomp_filter
 from tars_jax.sandbox.computer.launching import LauncherProcess, NotStarted
 from tars_jax.sandbox.computer.processes import RUNNING, Process, listening_ports, processes_below, state_of
 from tars_jax.sandbox.computer.removing import remove_tree
-from tars_jax.sandbox.computer.root import make_base, system_folders
+from tars_jax.sandbox.computer.root import find_inside, make_base, system_folders
 from tars_jax.sandbox.computer.runs import RunFolder
 from tars_jax.sandbox.computer.snapshots import Snapshots
 from tars_jax.sandbox.computer.spec import HOME, OTHER_HOME, USER_ID, ContainerSpec
+from tars_jax.sandbox.computer.walking import Sought
 from tars_jax.sandbox.failures import SandboxFailure
 
 RUN = "/run/agent"
@@ -260,6 +261,11 @@ class BubblewrapContainer:
             with open(self._folder / "log", "rb") as file:
                 return file.read(limit)
         return inside.read(self._root, path, limit)
+
+    readable_when_paused = True
+
+    def find(self, seeking: Collection[Sought]) -> list[str]:
+        return find_inside(self._root, self.spec, seeking)
 
     async def connect(self, path: str) -> Any:
         return await inside.connect(self._root, path)

@@ -18,13 +18,14 @@ from tars_jax.sandbox.computer.container import Container, Isolation, Snapshot
 from tars_jax.sandbox.computer.filling import put
 from tars_jax.sandbox.computer.forks import FORKS, Saved, open_all, save
 from tars_jax.sandbox.computer.guest_client import GuestMachine
-from tars_jax.sandbox.computer.home import File, Given, Unreadable, read_home
+from tars_jax.sandbox.computer.home import File, Given, read_home
 from tars_jax.sandbox.computer.isolation import open_isolation
 from tars_jax.sandbox.computer.keeping import can_keep, leave, taken_over
 from tars_jax.sandbox.computer.processes import Process
 from tars_jax.sandbox.computer.recording import Recording
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.computer.told import ToldProgram
+from tars_jax.sandbox.computer.walking import Sought, Unreadable
 from tars_jax.sandbox.computer.whole import done_or_undone
 from tars_jax.sandbox.failures import SandboxFailure
 
@@ -70,6 +71,35 @@ class Computer:
             if await self.container.wait(0) is not None:
                 raise SandboxFailure("container", f"it has ended: {error}") from error
             raise Unreadable(f"the home folder cannot be read: {error}") from error
+
+    async def kept(
+        self, leaving_out: Collection[str] = (), seeking: Collection[Sought] = ()
+    ) -> tuple[dict[str, File], frozenset[str], list[str]]:
+        """`home`, and where else files hold what is sought: absolute paths, or below the home. Raises Unreadable.
+
+        All at one moment, for which programs stand still; where they cannot, what moves meanwhile is sought before and
+        after.
+        """
+        if not seeking:
+            return *await self.home(leaving_out), []
+        still = self.container.readable_when_paused
+        found = set() if still else await self._found(seeking)
+        if still:
+            await self.container.pause()
+        try:
+            files, folders = await self.home(leaving_out)
+            found |= await self._found(seeking)
+        finally:
+            if still:
+                await self.container.resume()
+        paths = {path.removeprefix(f"{self.machine.home}/") for path in found}
+        return files, folders, sorted(paths - {*files})
+
+    async def _found(self, seeking: Collection[Sought]) -> set[str]:
+        try:
+            return set(await asyncio.to_thread(self.container.find, seeking))
+        except OSError as error:
+            raise Unreadable(f"what lies outside of the home folder cannot be read: {error}") from error
 
     async def processes(self) -> list[Process]:
         """What runs inside besides the guest."""

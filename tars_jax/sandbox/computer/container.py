@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import socket
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tars_jax.sandbox.computer.processes import Process
 from tars_jax.sandbox.computer.spec import ContainerSpec
+from tars_jax.sandbox.computer.walking import Sought
 
 if TYPE_CHECKING:
     from tars_jax.sandbox.computer.checkpoints import Checkpoint
@@ -61,6 +62,17 @@ class Container(Protocol):
 
     def read(self, path: str, limit: int = 1 << 20) -> bytes:
         """The beginning of a file of the inside. Raises OSError."""
+        ...
+
+    @property
+    def readable_when_paused(self) -> bool:
+        """Whether programs can be made to stand still, and all that `find` looks at is read then."""
+        ...
+
+    def find(self, seeking: Collection[Sought]) -> list[str]:
+        """Absolute paths of the files that hold what is sought, in all places that programs inside can write to. None
+        of them is asked, no link is followed. Raises OSError, Unreadable.
+        """
         ...
 
     async def connect(self, path: str) -> socket.socket:

@@ -14,9 +14,10 @@ from tars_jax.sandbox.computer.checkpoints import Checkpoint
 from tars_jax.sandbox.computer.contained_guest import ContainedGuest
 from tars_jax.sandbox.computer.container import Isolation, Snapshot
 from tars_jax.sandbox.computer.guest_client import GuestError
-from tars_jax.sandbox.computer.home import Unreadable, read_home
+from tars_jax.sandbox.computer.home import read_home
 from tars_jax.sandbox.computer.recording import Recording, replay
 from tars_jax.sandbox.computer.spec import ContainerSpec
+from tars_jax.sandbox.computer.walking import Unreadable
 from tars_jax.sandbox.failures import Broken, SandboxFailure
 
 FORKS = ("live", "replay", "files")  # the ways

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 import shutil
 import signal
 import subprocess
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +18,9 @@ from tars_jax.sandbox.computer.control_groups import ControlGroup
 from tars_jax.sandbox.computer.door import Door
 from tars_jax.sandbox.computer.namespace_container import NamespaceContainer, size_of
 from tars_jax.sandbox.computer.processes import Process
+from tars_jax.sandbox.computer.root import not_sought
 from tars_jax.sandbox.computer.spec import ContainerSpec
+from tars_jax.sandbox.computer.walking import Sought, Unreadable
 from tars_jax.sandbox.failures import SandboxFailure
 
 if TYPE_CHECKING:
@@ -120,11 +124,23 @@ class GvisorContainer(NamespaceContainer):
         return frozenset(self._look()["ports"])
 
     def _look(self) -> dict[str, Any]:
-        """Asked of gVisor's kernel by a program of the system's that runs as root inside, where the agent cannot."""
         if self._closed or self._isolation.events(self.id).exited.done():
             return {"processes": [], "ports": []}
-        script = Path(__file__).with_name("processes.py").read_text()
-        look = [guest_python()[0], "-I", "-S", "-c", f"{script}\ntell()"]
+        return self._told("processes.py")
+
+    readable_when_paused = False  # some of its files gVisor has in its own memory
+
+    def find(self, seeking: Collection[Sought]) -> list[str]:
+        wanted = json.dumps([dataclasses.asdict(each) for each in seeking])
+        told = self._told("walking.py", wanted, json.dumps(not_sought(self.spec)))
+        if "unreadable" in told:
+            raise Unreadable(told["unreadable"])
+        return [f"/{path}" for path in told["found"]]
+
+    def _told(self, module: str, *arguments: str) -> dict[str, Any]:
+        """Asked of gVisor's kernel by a program of the system's that runs as root inside, where the agent cannot."""
+        script = Path(__file__).with_name(module).read_text()
+        look = [guest_python()[0], "-I", "-S", "-c", f"{script}\nimport sys\ntell(*sys.argv[1:])", *arguments]
         rights = ("--user=0:0", "--cap=CAP_SYS_PTRACE", "--cap=CAP_DAC_READ_SEARCH")
         return json.loads(self._runsc("exec", *rights, self.id, *look, timeout_s=_LOOK_S))
 

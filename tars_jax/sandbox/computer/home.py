@@ -8,17 +8,16 @@ from __future__ import annotations
 import dataclasses
 import io
 import os
-import stat
 import tarfile
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
 from tars_jax import InputError
+from tars_jax.sandbox.computer.walking import Unreadable, walk
 
 MOST_FILES = 2000
 MOST_BYTES = 16 << 20
-_DEEPEST = 40  # folders
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,10 +35,6 @@ class File:
 
 Tree: TypeAlias = Mapping[str, File]  # paths below the home folder, such as "box/a.txt"
 Given: TypeAlias = Mapping[str, File | bytes | str]  # the same, as it may be given; texts are UTF-8
-
-
-class Unreadable(Exception):
-    """The folder holds more than anybody reads, or is not there to be read: whoever works in it has made it so."""
 
 
 def packed(files: Given, folders: tuple[str, ...] = ()) -> bytes:
@@ -73,66 +68,20 @@ def read_home(folder: int | Path, leaving_out: Collection[str] = ()) -> tuple[di
     """The regular files below a folder, and the folders. Links, sockets and devices are neither.
 
     `folder`: an open one, which is taken over, or one whose path nobody else can change. `leaving_out`: names in it
-    that are not looked into, such as .cache. Raises Unreadable for more than MOST_FILES files or MOST_BYTES in all,
-    OSError where the folder itself cannot be read.
+    that are not looked into, such as .cache. Raises Unreadable for more than MOST_FILES files or MOST_BYTES in all, and
+    for what is closed to this reader; OSError where the folder itself cannot be read.
     """
     files: dict[str, File] = {}
     folders: set[str] = set()
     size = 0
     top = folder if isinstance(folder, int) else os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    for path, data in _walk(top, leaving_out):
-        if data is None:
+    for path, opened in walk(top, leaving_out):
+        if opened is None:
             folders.add(path)
         else:
-            files[path] = data
-            size += len(data.data)
+            with open(opened, "rb") as file:
+                files[path] = File(file.read(MOST_BYTES + 1), bool(os.fstat(opened).st_mode & 0o100))
+            size += len(files[path].data)
         if len(files) + len(folders) > MOST_FILES or size > MOST_BYTES:
             raise Unreadable(f"more than {MOST_FILES} files or {MOST_BYTES} bytes")
     return files, frozenset(folders)
-
-
-def _walk(top: int, leaving_out: Collection[str]) -> Iterator[tuple[str, File | None]]:
-    """Files and folders (None), which may change meanwhile: one that has gone is left out. No more is listed or read
-    than is taken from here.
-    """
-    waiting = [(top, "")]
-    try:
-        while waiting:
-            folder, prefix = waiting.pop()
-            try:
-                with os.scandir(folder) as entries:
-                    for entry in entries:
-                        if prefix or entry.name not in leaving_out:
-                            yield from _entry(folder, entry, prefix, waiting)
-            finally:
-                os.close(folder)
-    finally:
-        for folder, _ in waiting:
-            os.close(folder)
-
-
-def _entry(
-    folder: int, entry: os.DirEntry[str], prefix: str, waiting: list[tuple[int, str]]
-) -> Iterator[tuple[str, File | None]]:
-    path, is_folder = prefix + entry.name, False
-    try:
-        is_folder = entry.is_dir(follow_symlinks=False)
-        if not is_folder and not entry.is_file(follow_symlinks=False):
-            return
-        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | (os.O_DIRECTORY if is_folder else 0)
-        opened = os.open(entry.name, flags, dir_fd=folder)
-    except OSError:  # it has gone, or is closed to its own owner
-        if is_folder:
-            yield path, None
-        return
-    if is_folder:
-        if prefix.count("/") >= _DEEPEST:
-            os.close(opened)
-            raise Unreadable(f"more than {_DEEPEST} folders in each other")
-        waiting.append((opened, f"{path}/"))
-        yield path, None
-        return
-    with open(opened, "rb") as file:
-        status = os.fstat(opened)
-        if stat.S_ISREG(status.st_mode):
-            yield path, File(file.read(MOST_BYTES + 1), bool(status.st_mode & 0o100))

@@ -14,6 +14,7 @@ from tars_jax.environment import Function
 from tars_jax.sandbox.browser.events import InputEvent
 from tars_jax.sandbox.computer.home import File, Given
 from tars_jax.sandbox.computer.processes import Process
+from tars_jax.sandbox.computer.walking import Sought
 from tars_jax.sandbox.desktop.config import Settle
 from tars_jax.sandbox.tools.forms import Answer
 
@@ -27,6 +28,7 @@ class Outside:
     processes: tuple[Process, ...]
     ports: frozenset[int]  # that programs listen at
     windows: tuple[tuple[str, int | None], ...] = ()  # title, and the process that the window is of
+    elsewhere: tuple[str, ...] = ()  # files that hold what was sought: absolute paths, or below the home
 
 
 class Told(Protocol):
@@ -152,8 +154,12 @@ class ActsOnComputer(TakesScene, Protocol):
         """Runs the text of a Python program, which finds `stdin` at its input and hears no end of it."""
         ...
 
-    async def outside(self, leaving_out: Collection[str] = ()) -> Outside:
-        """`leaving_out`: names in the home folder that are not looked into. Raises Unreadable."""
+    async def outside(self, leaving_out: Collection[str] = (), seeking: Collection[Sought] = ()) -> Outside:
+        """`leaving_out`: names in the home folder that are not looked into. Raises Unreadable.
+
+        `seeking`: files that may be in any place that programs can write to, what is left out included; those of
+        `files` are not told again. Programs stand still for that long, where the kind of isolation can see to it.
+        """
         ...
 
     async def close(self) -> None:

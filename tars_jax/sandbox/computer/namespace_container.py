@@ -6,6 +6,7 @@ import asyncio
 import os
 import shutil
 import subprocess
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +15,10 @@ from tars_jax.sandbox.computer.checkpoints import Checkpoint, gone, mounts_of
 from tars_jax.sandbox.computer.container import Snapshot
 from tars_jax.sandbox.computer.control_groups import ControlGroup
 from tars_jax.sandbox.computer.processes import Process, listening_ports, processes_below
+from tars_jax.sandbox.computer.root import find_inside
 from tars_jax.sandbox.computer.snapshots import copy_upper
 from tars_jax.sandbox.computer.spec import HOME, ContainerSpec
+from tars_jax.sandbox.computer.walking import Sought
 from tars_jax.sandbox.failures import SandboxFailure
 
 if TYPE_CHECKING:
@@ -48,6 +51,13 @@ class NamespaceContainer:
 
     def read(self, path: str, limit: int = 1 << 20) -> bytes:
         return inside.read(self._root, path, limit)
+
+    @property
+    def readable_when_paused(self) -> bool:
+        return self._group.can_freeze
+
+    def find(self, seeking: Collection[Sought]) -> list[str]:
+        return find_inside(self._root, self.spec, seeking)
 
     async def connect(self, path: str) -> Any:
         return await inside.connect(self._root, path)

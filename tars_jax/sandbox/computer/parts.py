@@ -25,6 +25,7 @@ from tars_jax.sandbox.computer.page import ComputerPage
 from tars_jax.sandbox.computer.phone import ComputerPhone
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.computer.told import ToldProgram
+from tars_jax.sandbox.computer.walking import Sought
 from tars_jax.sandbox.desktop import DesktopConfig
 from tars_jax.sandbox.desktop.applications import INSTALL
 from tars_jax.sandbox.phone import PhoneConfig
@@ -173,12 +174,12 @@ class EquippedComputer:
     async def tell(self, program: str, *arguments: str, stdin: bytes = b"") -> ToldProgram:
         return await self.computer.tell(program, *arguments, stdin=stdin)
 
-    async def outside(self, leaving_out: Collection[str] = ()) -> Outside:
-        files, folders = await self.computer.home(leaving_out)
+    async def outside(self, leaving_out: Collection[str] = (), seeking: Collection[Sought] = ()) -> Outside:
+        files, folders, elsewhere = await self.computer.kept(leaving_out, seeking)
         windows = [] if self.desktop is None else await self.desktop.windows()
         return Outside(
             files, folders, tuple(await self.computer.processes()), await self.computer.ports(),
-            tuple((window.title, window.process) for window in windows),
+            tuple((window.title, window.process) for window in windows), tuple(elsewhere),
         )  # fmt: skip
 
     async def fork(self, count: int = 1) -> list[EquippedComputer]:

@@ -11,9 +11,11 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+from collections.abc import Collection
 from pathlib import Path
 
-from tars_jax.sandbox.computer.spec import HOME, OTHER_HOME, PROGRAMS, USER, USER_ID
+from tars_jax.sandbox.computer.spec import HOME, OTHER_HOME, PROGRAMS, USER, USER_ID, ContainerSpec
+from tars_jax.sandbox.computer.walking import Sought, find
 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/var/cache/fontconfig", "/var/lib/xkb")
 # Of /etc, what holds secrets or names, also where the host's rights would let everybody read it.
@@ -45,6 +47,18 @@ def system_folders() -> tuple[list[str], dict[str, str]]:
     """The folders of `SYSTEM` that are there, and those that are links, with their targets."""
     folders = [path for path in SYSTEM if os.path.isdir(path) and not os.path.islink(path)]
     return folders, {path: os.readlink(path) for path in SYSTEM if os.path.islink(path)}
+
+
+def not_sought(spec: ContainerSpec) -> list[str]:
+    """Paths below the root in which programs inside can leave nothing."""
+    folders, _ = system_folders()
+    return [path[1:] for path in (*folders, "/proc", "/sys", *spec.binds)]
+
+
+def find_inside(root: int, spec: ContainerSpec, seeking: Collection[Sought]) -> list[str]:
+    """`Container.find` below a root (a descriptor)."""
+    top = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=root)
+    return [f"/{path}" for path in find(top, seeking, not_sought(spec))]
 
 
 def names(user: int) -> dict[str, str]:

@@ -13,7 +13,7 @@ import itertools
 import os
 import signal
 import socket
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from tars_jax import InputError
@@ -26,6 +26,7 @@ from tars_jax.sandbox.computer.removing import remove_tree
 from tars_jax.sandbox.computer.runs import RunFolder
 from tars_jax.sandbox.computer.snapshots import Snapshots
 from tars_jax.sandbox.computer.spec import ContainerSpec
+from tars_jax.sandbox.computer.walking import Sought, find
 from tars_jax.sandbox.failures import Broken, SandboxFailure
 
 _END_S = 10.0  # for a guest to end what it has started
@@ -152,6 +153,16 @@ class UnisolatedContainer:
     def read(self, path: str, limit: int = 1 << 20) -> bytes:
         with open(path, "rb") as file:
             return file.read(limit)
+
+    readable_when_paused = False  # it would be by signals, which shells and stopped programs notice
+
+    def find(self, seeking: Collection[Sought]) -> list[str]:
+        """In its own folders alone: others of this user may hold the same for other reasons."""
+        return [
+            f"{place}/{path}"
+            for place in (self.home, self.run_folder)
+            for path in find(self.open_folder(place), seeking)
+        ]
 
     async def connect(self, path: str) -> socket.socket:
         return await connect_to(Path(path))

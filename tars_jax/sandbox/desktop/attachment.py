@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tars_jax.sandbox.browser.events import InputEvent
 from tars_jax.sandbox.desktop.clients import Clients
 from tars_jax.sandbox.desktop.config import Settle
-from tars_jax.sandbox.desktop.devices import Devices
+from tars_jax.sandbox.desktop.devices import Devices, goes
 from tars_jax.sandbox.desktop.files import Inside
 from tars_jax.sandbox.desktop.png import PngEncoder
 from tars_jax.sandbox.desktop.programs import Programs
@@ -16,6 +16,8 @@ from tars_jax.sandbox.desktop.screenshot import Screenshot
 from tars_jax.sandbox.desktop.server import XServer
 from tars_jax.sandbox.desktop.settling import Watch
 from tars_jax.sandbox.desktop.windows import Windows
+
+CARRIED = Settle(first_ms=200, quiet_ms=50, bound_ms=1000)  # while something is dragged
 
 
 class Attachment:
@@ -56,7 +58,11 @@ class Attachment:
         """Raises InputError for an event that cannot be; then none was sent."""
         self.devices.check(events)
         self._watch.drain()
-        self.devices.send(events)
+        *first, last = goes(events)
+        for part in first:
+            self.devices.send(part)
+            self._watch.settle(CARRIED)
+        self.devices.send(last)
         return self.see(settle)
 
     def pointer(self) -> tuple[int, int]:

@@ -30,6 +30,26 @@ MOST_NOTCHES = 1000
 LONGEST_TEXT = 100_000
 
 
+def goes(events: Sequence[InputEvent]) -> list[Sequence[InputEvent]]:
+    """The events in parts between which programs are waited for. A drag is three: whoever is dragged from takes hold
+    only once the mouse has moved, and whoever it is dropped on is asked before the button is let go (XDND).
+    """
+    parts: list[Sequence[InputEvent]] = []
+    pressed = begun = 0
+    is_held = False
+    for place, event in enumerate(events):
+        match event:
+            case MouseDown():
+                pressed, is_held = place, True
+            case MouseUp() if is_held:
+                is_held = False
+                middle = (pressed + place + 1) // 2
+                if middle - pressed > 1:  # something moved, and on
+                    parts += [events[begun:middle], events[middle:place]]
+                    begun = place
+    return [*parts, events[begun:]]
+
+
 class Devices:
     """What is held down, and how events are sent. An event that cannot be is refused before any is sent."""
 

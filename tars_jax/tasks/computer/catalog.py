@@ -47,7 +47,7 @@ class Level:
         """What is still wrong; empty: the task is done. A question is answered with `finished` alone."""
         if self.scene.answer is not None and seen.answer is None:
             return "there is no answer yet"
-        return self.scene.goal(seen)
+        return self.scene.goal(seen) or self.scene.kept(seen)
 
     def by_shell(self) -> Level:
         """The same, solved by commands."""

@@ -6,7 +6,7 @@ import random
 import shlex
 
 from tars_jax.sandbox.computer.home import File
-from tars_jax.tasks.computer.scene import MakeScene, Outcome, Scene, expect, same_text
+from tars_jax.tasks.computer.scene import MakeScene, Outcome, Scene, expect, in_trash, same_text
 from tars_jax.tasks.computer.steps import Gui, click, keys, write
 from tars_jax.tasks.computer.words import COLORS, FOLDERS, FRUITS, pick, sentence
 
@@ -129,14 +129,14 @@ def rename_in_files(rng: random.Random, level: int) -> Scene:
 
 
 def delete_in_files(rng: random.Random, level: int) -> Scene:
-    """A file is deleted in the file manager."""
+    """A file is deleted in the file manager, at once or to the trash."""
     files = _notes(rng, 2 + level)
     name = rng.choice(list(files))
     wanted = {path: file for path, file in files.items() if path != name}
     return Scene(
-        f"Delete {name} for good.", files, lambda seen: expect(seen, wanted),
+        f"Delete {name}.", files, lambda seen: expect(seen, wanted, ignoring=in_trash),
         (*_select(name), keys("shift", "delete"), keys("enter", window="Confirm")), opens=(("files", HOME),),
-        commands=(f"rm {name}",),
+        commands=(f"rm {name}",), deletes=(name,),
     )  # fmt: skip
 
 

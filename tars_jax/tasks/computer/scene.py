@@ -18,6 +18,8 @@ from tars_jax.sandbox.computer.processes import Process
 from tars_jax.tasks.computer.site import Request, Site
 from tars_jax.tasks.computer.steps import Step
 
+TRASH = ".local/share/Trash/"  # of desktops, below the home folder
+
 
 @dataclasses.dataclass(frozen=True)
 class Shown:
@@ -38,6 +40,7 @@ class Outcome:
     processes: tuple[Process, ...] = ()
     ports: frozenset[int] = frozenset()  # that programs listen at
     requests: tuple[Request, ...] = ()  # that the site got, in order
+    elsewhere: tuple[str, ...] = ()  # where else files hold what the scene `deletes`; absolute paths, or of the home
 
     def shows(self, program: str, words: str) -> bool:
         """Whether a window of a program has a title with these words."""
@@ -66,12 +69,18 @@ class Scene:
     opens: tuple[tuple[str, ...], ...] = ()  # applications that are on the desktop, with what they show
     typed: str = ""  # into the last of them
     site: Site | None = None  # at site.ADDRESS, for programs inside
+    deletes: tuple[str, ...] = ()  # of `files`, those that are to be nowhere, by any name; the trash is nowhere
 
     @property
     def first(self) -> Outcome:
         """What is there before anything was done."""
         parents = {"/".join(path.split("/")[:depth]) for path in self.files for depth in range(1, path.count("/") + 1)}
         return Outcome(dict(self.files), frozenset({*self.folders, *parents}))
+
+    def kept(self, seen: Outcome) -> str:
+        """What is wrong where something that was to be deleted lies in another place; empty: nothing."""
+        kept = [path for path in seen.elsewhere if not in_trash(path)]
+        return f"what was to be deleted is in {kept[0]}" if kept else ""
 
 
 MakeScene: TypeAlias = Callable[[random.Random, int], Scene]  # chance and the level, from 1
@@ -91,6 +100,11 @@ def expect(outcome: Outcome, files: Tree, *, ignoring: Callable[[str], bool] = l
         if path not in files and not ignoring(path):
             return f"{path} should not be there"
     return ""
+
+
+def in_trash(path: str) -> bool:
+    """Whether a file of the home has been deleted as file managers do it."""
+    return path.startswith(TRASH)
 
 
 def same_text(file: File | None, wanted: str) -> bool:

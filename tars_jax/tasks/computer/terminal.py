@@ -11,7 +11,7 @@ import tarfile
 import zlib
 
 from tars_jax.sandbox.computer.home import File
-from tars_jax.tasks.computer.scene import MakeScene, Outcome, Scene, expect, same_text
+from tars_jax.tasks.computer.scene import MakeScene, Outcome, Scene, expect, in_trash, same_text
 from tars_jax.tasks.computer.words import COLORS, FOLDERS, FRUITS, NAMES, pick, sentence
 
 _LARGEST_ARCHIVE = 1 << 20  # bytes, unpacked
@@ -88,8 +88,9 @@ def delete_empty(rng: random.Random, level: int) -> Scene:
     return Scene(
         "Delete all empty files in this folder and the folders below it, and nothing else.",
         {**kept, **empty},
-        lambda seen: expect(seen, kept),
+        lambda seen: expect(seen, kept, ignoring=in_trash),
         ("find . -type f -empty -delete",),
+        deletes=tuple(empty),
     )
 
 
@@ -265,7 +266,8 @@ def remove_copies(rng: random.Random, level: int) -> Scene:
     instruction = (
         "Where files hold the same, keep the one whose name comes first in the alphabet and delete the others."
     )
-    return Scene(instruction, files, lambda seen: expect(seen, kept), (command,))
+    goal = lambda seen: expect(seen, kept, ignoring=in_trash)  # noqa: E731
+    return Scene(instruction, files, goal, (command,), deletes=tuple(path for path in files if path not in kept))
 
 
 TERMINAL_TASKS: dict[str, MakeScene] = {

@@ -117,8 +117,9 @@ def _mount_layers(plan: dict[str, Any], folder: str, root: str) -> None:
         os.close(mapped)
     paths = f"lowerdir={':'.join(lowers)},upperdir={disk}/upper,workdir={disk}/work"
     # Redirections let a folder of the layers below be renamed; with an index, CRIU can tell which file an inotify watch
-    # is of. Not every kernel lets every root have them.
-    for options in (",redirect_dir=on,index=on,nfs_export=on", ",redirect_dir=on", ""):
+    # is of; xino has files be of the same device as their folders, else file managers copy what is dragged within it.
+    # Not every kernel lets every root have them.
+    for options in (",redirect_dir=on,xino=on,index=on,nfs_export=on", ",redirect_dir=on,xino=on", ""):
         try:
             syscalls.mount("overlay", root, "overlay", MS_NOSUID | MS_NODEV, paths + options)
             return

@@ -21,10 +21,11 @@ from tars_jax.sandbox.browser.events import InputEvent
 from tars_jax.sandbox.browser.screenshots import Observation
 from tars_jax.sandbox.browser.sessions.calls import event_to_json
 from tars_jax.sandbox.computer.filling import UNPACK, UNPACKS_S, require_put
-from tars_jax.sandbox.computer.home import File, Given, Unreadable, packed
+from tars_jax.sandbox.computer.home import File, Given, packed
 from tars_jax.sandbox.computer.interface import Outside
 from tars_jax.sandbox.computer.parts import ComputerSpec
 from tars_jax.sandbox.computer.processes import Process
+from tars_jax.sandbox.computer.walking import Sought, Unreadable
 from tars_jax.sandbox.desktop import Settle, Window
 from tars_jax.sandbox.failures import QuotaExceeded, SandboxFailure
 from tars_jax.sandbox.service.computers.client import ComputerClient, RemoteComputer
@@ -128,9 +129,11 @@ class FarComputer:
         )
         return FarTold(self.remote, told["process"])
 
-    async def outside(self, leaving_out: Collection[str] = ()) -> Outside:
+    async def outside(self, leaving_out: Collection[str] = (), seeking: Collection[Sought] = ()) -> Outside:
         """Raises SandboxFailure("person") where a person has had a hand in it: what is there is not the agent's."""
-        told = await self.remote.call("outside", leaving_out=list(leaving_out))
+        told = await self.remote.call(
+            "outside", leaving_out=list(leaving_out), seeking=[dataclasses.asdict(each) for each in seeking]
+        )
         if told["hands"]:
             raise SandboxFailure("person", "a person has taken the computer over")
         if "unreadable" in told:
@@ -138,7 +141,9 @@ class FarComputer:
         files = {path: File(_data(file), file["executable"]) for path, file in told["files"].items()}
         processes = tuple(Process(**{**each, "argv": tuple(each["argv"])}) for each in told["processes"])
         windows = tuple((each["title"], each["process"]) for each in told["windows"])
-        return Outside(files, frozenset(told["folders"]), processes, frozenset(told["ports"]), windows)
+        return Outside(
+            files, frozenset(told["folders"]), processes, frozenset(told["ports"]), windows, tuple(told["elsewhere"])
+        )
 
     async def close(self) -> None:
         await self.remote.close()

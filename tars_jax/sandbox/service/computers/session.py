@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from tars_jax import InputError
-from tars_jax.sandbox.computer.home import Unreadable
+from tars_jax.sandbox.computer.walking import Sought, Unreadable
 from tars_jax.sandbox.failures import SandboxFailure, SessionEnded
 from tars_jax.sandbox.service.computers.file_calls import FileCalls
 from tars_jax.sandbox.service.computers.life import ComputerLife
@@ -79,18 +79,21 @@ class ComputerSession(ComputerLife):
         return own | {name: reader for part in self.parts.values() for name, reader in part.calls.items()}
 
     def _outside(self, fields: Fields) -> Callable[[], Awaitable[Any]]:
-        """{leaving_out?} -> what is there as nobody inside tells it: {files, folders, processes, ports, windows, hands}
+        """{leaving_out?, seeking?} -> what is there as nobody inside tells it:
+        {files, folders, processes, ports, windows, elsewhere, hands}
 
-        `hands`: how often a person has taken the session over. A home that cannot be read is {unreadable: WHY, hands}.
+        `seeking`: [{name, size, sha256}] of files that may be anywhere; `elsewhere` is where they are. `hands`: how
+        often a person has taken the session over. A home that cannot be read is {unreadable: WHY, hands}.
         """
         leaving_out = fields.array("leaving_out")
         if not all(isinstance(name, str) for name in leaving_out):
             raise fields.error("leaving_out", "an array of texts")
+        seeking = [_sought(Fields(each, f"seeking[{number}]")) for number, each in enumerate(fields.array("seeking"))]
 
         async def work() -> Any:
             computer = self.computer
             try:
-                files, folders = await computer.home(leaving_out)
+                files, folders, elsewhere = await computer.kept(leaving_out, seeking)
             except Unreadable as error:
                 return {"unreadable": str(error), "hands": self.hands}
             windows = [] if self.desktop is None else await self.desktop.desktop.windows()
@@ -100,7 +103,7 @@ class ComputerSession(ComputerLife):
                 "folders": sorted(folders), "ports": sorted(await computer.ports()),
                 "processes": [dataclasses.asdict(process) for process in await computer.processes()],
                 "windows": [{"title": window.title, "process": window.process} for window in windows],
-                "hands": self.hands,
+                "elsewhere": elsewhere, "hands": self.hands,
             }  # fmt: skip
 
         return work
@@ -161,6 +164,13 @@ class ComputerSession(ComputerLife):
             # Another number where it may show something else.
             "shown": zlib.crc32(f"{self.calls if self.screen else ''}{self.words()}".encode(errors="replace")),
         }  # fmt: skip
+
+
+def _sought(fields: Fields) -> Sought:
+    """Raises RequestError."""
+    sought = Sought(fields.text("name"), fields.integer("size", 0, 0, 1 << 40) or 0, fields.text("sha256"))
+    fields.done()
+    return sought
 
 
 def _shown(name: str, value: Any) -> str:
