@@ -32,11 +32,11 @@ _SPOKEN = re.compile(
 )
 _ONE = frozenset(("one", "and"))
 _AND_A_HALF = ["and", "a", "half"]
-# Words of one language that say a number without being one.
+# Words that say a number without being one.
 _WORDS = (
-    "all any both couple double dozen each either every everybody everyone everything few gross half infinite infinity "
-    "neither never nil no nobody none nothing nought null once only other others pair pi same score several single "
-    "sole thrice triple twice unlimited whole zero"
+    "all any both couple docena double douzaine dozen dozzina dutzend each either every everybody everyone everything "
+    "few gross half infinite infinity neither never nil no nobody none nothing nought null once only other others "
+    "pair pi same score several single sole thrice triple twice unlimited whole zero"
 )
 _QUANTIFIERS = frozenset(_WORDS.split())
 
