@@ -20,6 +20,7 @@ from tars_jax.web.protocol import INTERNAL_ERROR, to_json
 
 log = logging.getLogger(__name__)
 START_S = 15.0  # in which a service answers that is there as the client starts
+UNKNOWN = 401  # whoever asks
 PAUSE_S = 0.2  # between two attempts to reach the service
 FULL_PAUSE_S = 2.0  # between two attempts where its disk is full: each may go a page's whole way again
 
@@ -124,9 +125,13 @@ class ServiceClient:
                 return received.body
             try:
                 refusal = json.loads(received.body)["error"]
-                code, _, _ = (refusal[name] for name in ("code", "message", "param"))
+                code, message, _ = (refusal[name] for name in ("code", "message", "param"))
             except (ValueError, LookupError, TypeError):  # not the service's words: something that stands between
                 raise SandboxFailure("service", f"{method} {path} was answered {received.status}") from None
+            if received.status == UNKNOWN:
+                raise InputError(
+                    f"sandbox.key_file must be a file with a key that {self.address} knows; sandbox service: {message}"
+                )
             if received.status == FULL and time.monotonic() < until:  # nothing was done; there may be room in a moment
                 await asyncio.sleep(FULL_PAUSE_S)
                 continue
@@ -146,9 +151,11 @@ class ServiceClient:
             await asyncio.sleep(self.lease_s / 3)
             for id in list(self._leased):
                 try:
-                    await self.request("POST", f"/v1/sessions/{id}/renew", {})
+                    if id in self._leased:
+                        await self.request("POST", f"/v1/sessions/{id}/renew", {})
                 except (SandboxFailure, SessionEnded, InputError) as error:  # its next call meets it, too
-                    log.warning("session %s: %s", id, error)
+                    if id in self._leased:  # else it was released meanwhile
+                        log.warning("session %s: %s", id, error)
 
 
 def _raised(error: dict[str, Any], path: str) -> Exception:
