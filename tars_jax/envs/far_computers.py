@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import time
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
 
 from tars_jax import InputError
 from tars_jax.envs.computer_episode import fill
 from tars_jax.envs.group_starts import GroupStarts
+from tars_jax.envs.room import with_room
 from tars_jax.sandbox.address import SandboxAddress
 from tars_jax.sandbox.computer.parts import ComputerSpec
-from tars_jax.sandbox.failures import QuotaExceeded, SandboxFailure
+from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.service.computers.client import ComputerClient
 from tars_jax.sandbox.service.computers.far import FarComputer, open_far
 from tars_jax.tasks.computer.scene import Scene
 
 PATIENCE_S = 60.0  # that a service may be away, within the time of a reset or a step
 PERSON_S = 60.0  # that a call waits for a person who has taken the computer over
-ROOM_PAUSE_S = 0.5  # between two attempts where this owner has as many sessions as it may
-T = TypeVar("T")
 
 
 class FarComputers:
@@ -43,25 +39,12 @@ class FarComputers:
             return await self.groups.open(group, size, lambda: self._prepared(client, spec, scene))
         return await self._filled(client, spec, scene)
 
-    async def with_room(self, work: Callable[[], Awaitable[T]]) -> T:
-        """What `work` gives once this owner may have one session more. A group's moment that nobody opens just now is
-        such a session, and gives way. Raises SandboxFailure("held") after `PATIENCE_S`."""
-        until = time.monotonic() + PATIENCE_S
-        while True:
-            try:
-                return await work()
-            except QuotaExceeded as error:
-                if time.monotonic() > until:
-                    raise SandboxFailure("held", f"there was no room for {PATIENCE_S:g} s: {error}") from error
-            await self.groups.give_up_one()
-            await asyncio.sleep(ROOM_PAUSE_S)
-
     async def _prepared(self, client: ComputerClient, spec: ComputerSpec, scene: Scene) -> _PreparedSession:
-        return _PreparedSession(self, await self._filled(client, spec, scene))
+        return _PreparedSession(self.groups, await self._filled(client, spec, scene))
 
     async def _filled(self, client: ComputerClient, spec: ComputerSpec, scene: Scene) -> FarComputer:
         try:
-            computer = await self.with_room(lambda: open_far(client, spec))
+            computer = await with_room(lambda: open_far(client, spec), self.groups.give_up_one)
         except SandboxFailure as failure:
             if failure.kind == "held":  # without one session nothing can be played
                 raise InputError(f"sandbox.key_file must be of an owner with more sessions; {failure}") from failure
@@ -91,11 +74,11 @@ class FarComputers:
 class _PreparedSession:
     """A `Moment`: a session in which nobody acts, leased from its node as any other, and forked there."""
 
-    computers: FarComputers
+    groups: GroupStarts[FarComputer]
     computer: FarComputer
 
     async def open(self) -> FarComputer:
-        return await self.computers.with_room(self.computer.forked)
+        return await with_room(self.computer.forked, self.groups.give_up_one)
 
     async def remove(self) -> None:
         await self.computer.close()
