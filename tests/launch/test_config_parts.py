@@ -27,7 +27,7 @@ from tars_jax.pipelines.config import flatten, load_config
 EXPERIMENTS = experiment_names(ROOT)
 READERS = ("experiments", "tars_jax.pipelines")  # what is handed a whole config
 BY_COMMAND = {"seed", "run"}  # fields of tars_jax/pipelines/command.py
-# What opens pages, computers or phones where it is told that they are; and the parts of a run that others open.
+# What opens pages, computers or phones where it is told that they are; and parts of a run that nobody opens alone.
 OPENERS = {
     "Rollouts", "RunContext", "play_suite", "EnvironmentResources", "RegisteredEpisode", "BrowserManager", "Websites",
     "Computers", "ContainedComputers", "EquippedComputer",
