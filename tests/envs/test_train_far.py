@@ -21,7 +21,7 @@ GROUP, BATCH, UPDATES = 4, 8, 2
 FLAGS = (
     "environment=computer", 'environment_options={"task": "end_process", "level": 1}', "ppo.group_start=fork",
     f"ppo.group_size={GROUP}", "ppo.advantages=group", f"ppo.updates={UPDATES}", f"ppo.min_batch={BATCH}",
-    f"ppo.minibatch_rows={BATCH}", "demonstrations.episodes=0", "engine.max_new_tokens=40",
+    f"ppo.minibatch_rows={BATCH}", "demonstrations.episodes=0",
     "task.evaluation_episodes=4", "task.max_steps=3", "agent.list_actions=False", "agent.thought=never",
     "agent.max_observation_tokens=24", "browser.pages=8",
 )  # fmt: skip
