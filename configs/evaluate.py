@@ -57,12 +57,7 @@ def get_config() -> ConfigDict:
             "seed": 0,
             "run": "",
             "mesh": {"data": 1, "fsdp": 1, "expert": 1, "tensor": 1},
-            "browser": {
-                "browsers": 2,
-                "pages": 4,
-                "use_angle": "swiftshader",  # what draws WebGL, by software; with a GPU gl, gl-egl or vulkan
-            },
-            "sandbox": quickstart.get_config().sandbox,  # as of `train`
+            **quickstart.places(pages=4, browsers=2),
             "agent": {  # where no run of a checkpoint and no server of ours says it
                 "grammar": "text",
                 "coordinates": "grid",  # 0..1000; or pixels of the image as Qwen2.5-VL resizes it: UI-TARS-1.5, for one

@@ -17,6 +17,8 @@ from typing import Any
 
 from ml_collections import ConfigDict
 
+from configs import quickstart
+
 EXAMPLES = "tars_jax.envs.examples"
 
 
@@ -49,7 +51,7 @@ def get_config() -> ConfigDict:
                 "encyclopedia": part(f"{EXAMPLES}.small_encyclopedia:SmallEncyclopedia", 20, 0.5, 4, (224, 160)),
                 "computer": part("computer", 30, 0.5, 8, task=""),
             },
-            "workers": 2,  # episodes at the same time
+            **quickstart.places(pages=2),  # as many episodes at the same time, with a page or without
             "seed": 0,
             "run": "",
         }

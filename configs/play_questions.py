@@ -12,6 +12,8 @@ by the embedded judge, as in training. docs/browsing.md has what to expect.
 
 from ml_collections import ConfigDict
 
+from configs import quickstart
+
 
 def get_config() -> ConfigDict:
     return ConfigDict(
@@ -22,7 +24,7 @@ def get_config() -> ConfigDict:
             "skill": 1.0,  # of that player: the share of episodes in which it says the answer that it has found
             "random_episodes": 200,  # of the player who knows nothing; 0: none
             "max_steps": 40,  # of an episode
-            "pages": 4,  # played at the same time
+            **quickstart.places(pages=4),
             "seed": 0,
             "run": "",
         }

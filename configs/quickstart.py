@@ -47,6 +47,14 @@ import ml_collections
 OF_RUNS = ("loggers", "model", "mesh", "agent", "browser", "sandbox", "fleet", "packing", "engine", "reward")
 
 
+def places(pages: int, browsers: int = 1) -> dict[str, ml_collections.ConfigDict]:
+    """Sections of an experiment that plays in sandboxes and is no run: its pages have sizes of their own."""
+    usual = get_config()
+    del usual.browser.size
+    usual.browser.browsers, usual.browser.pages = browsers, pages
+    return {"browser": usual.browser, "sandbox": usual.sandbox}
+
+
 def get_config() -> ml_collections.ConfigDict:
     config = ml_collections.ConfigDict()
     config.seed = 0  # of weights, levels and sampling

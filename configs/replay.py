@@ -9,6 +9,8 @@ difference is (exit code 1); `rollout` says how many episodes are identical, tok
 
 from ml_collections import ConfigDict
 
+from configs import quickstart
+
 
 def get_config() -> ConfigDict:
     return ConfigDict(
@@ -18,6 +20,7 @@ def get_config() -> ConfigDict:
             "updates": 0,  # train: the first so many; 0 for all
             "stage": "after",  # rollout: the evaluation before or after PPO
             "episodes": 0,  # rollout: the first so many; 0 for all
+            "sandbox": quickstart.get_config().sandbox,  # of here: the recorded run's are not asked
             "seed": 0,
             "run": "",
         }

@@ -8,6 +8,8 @@ Commands:
 
 from ml_collections import ConfigDict
 
+from configs import quickstart
+
 
 def get_config() -> ConfigDict:
     return ConfigDict(
@@ -25,8 +27,8 @@ def get_config() -> ConfigDict:
                 "most_chance": 0.5,  # share of all that clicks, drags and keys anywhere may win
                 "most_lost": 0.5,  # share that legal moves at random may lose within three steps
             },
-            "screen": 96,
-            "pages": 4,
+            "screen": 96,  # pixels on a side
+            **quickstart.places(pages=4),
             "seed": 0,
             "run": "",
         }

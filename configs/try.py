@@ -36,8 +36,8 @@ def get_config() -> ConfigDict:
             "episodes": 8,  # with as many seeds: the one that is shown, and others by chance
             "seconds": 20.0,  # for all behind the episode that is shown
             "preset": "nano",  # whose tokens are counted: a preset or a folder of exported weights
-            "browser": {"size": usual.browser.size},  # pixels on a side of a game
-            "sandbox": usual.sandbox,  # as of `train`
+            "browser": {"size": usual.browser.size, "use_angle": usual.browser.use_angle},
+            "sandbox": usual.sandbox,
             "agent": {
                 "grammar": placeholder(str),  # as `train` has it: plain where what is said is the answer, else text
                 "coordinates": "grid",

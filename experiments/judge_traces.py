@@ -16,15 +16,16 @@ from tars_jax.data.recorded import TRACES, hidden_truth
 from tars_jax.environment import Task
 from tars_jax.envs.registry import load_environment
 from tars_jax.model.tokenizer import load_tokenizer
+from tars_jax.pipelines.rules import BROWSER_RULES
+from tars_jax.pipelines.sections import browsers_for, sandbox_of
 from tars_jax.rollout.episode_runner import Rollouts
 from tars_jax.rollout.players import reference_player
 from tars_jax.rules import at_least
-from tars_jax.sandbox.browser import BrowserConfig
 from tars_jax.training.progress import Progress
 from tars_jax.training.run_directory import RunDirectory, write_json
 from tars_jax.trajectory import Trajectory
 
-RULES = {"workers": at_least(1), "seed": at_least(0)}
+RULES = BROWSER_RULES | {"seed": at_least(0)}
 TEXT_TOKENS = 1024  # of a page or an output, at most; what is cut is marked in its middle
 
 
@@ -38,14 +39,16 @@ def run(config: Any, run_directory: RunDirectory) -> None:
         width, height = part["size"]
         browser = None
         if width:
-            browser = BrowserConfig(browsers=1, pages_per_browser=config.workers + 1, width=width, height=height)
+            browser = browsers_for(config, config.browser.pages, width, height)
         progress = Progress(name, len(tasks), "episodes")
 
         def on_finish(done: int, _: Trajectory, progress: Progress = progress) -> None:
             progress.update(done)
 
         player = reference_player(writer, "text", part["skill"])
-        with Rollouts(browser, writer, AgentConfig(), workers=config.workers) as rollouts:
+        with Rollouts(
+            browser, writer, AgentConfig(), workers=config.browser.pages, sandbox=sandbox_of(config)
+        ) as rollouts:
             played = rollouts.play(tasks, player, run_directory.path / TRACES / name, on_finish)
         known = [truth for each in played if (truth := hidden_truth(each)) is not None]
         counts[name] = {"environment": part["environment"], "labelled": len(known), "solved": sum(known)}

@@ -12,6 +12,7 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.envs.openenv import RegisteredEpisode, describe
 from tars_jax.rules import at_least
+from tars_jax.sandbox.address import read_address
 from tars_jax.sandbox.compat.openenv import Episode, openenv_app
 from tars_jax.sandbox.compat.serving import Gate, Served
 from tars_jax.training.run_directory import RunDirectory
@@ -24,11 +25,12 @@ RULES = {"episodes": at_least(1)}
 
 def run(config: Any, run_directory: RunDirectory) -> None:
     logging.basicConfig(format="openenv: %(message)s")
-    options = _options(config.options)
+    options, sandbox = _options(config.options), config.sandbox.to_dict()
+    read_address(**sandbox)  # what cannot be is refused here, and not at a client's first reset
     token = read_or_make_key(run_directory.path / "token")
 
     async def make() -> Episode:
-        return RegisteredEpisode(config.environment, options)
+        return RegisteredEpisode(config.environment, options, sandbox)
 
     app = openenv_app(
         describe(config.environment), make, Gate(token, only_local_names=is_loopback(config.host)), most=config.episodes

@@ -20,28 +20,29 @@ from tars_jax.envs.interfaces import INTERFACES, SDK
 from tars_jax.envs.registry import load_environment
 from tars_jax.evaluation.statistics import wilson_interval
 from tars_jax.model.tokenizer import load_tokenizer
+from tars_jax.pipelines.rules import BROWSER_RULES
+from tars_jax.pipelines.sections import browsers_for, sandbox_of
 from tars_jax.rollout.episode_runner import Rollouts
 from tars_jax.rollout.players import DemonstratorSession, Player, PrivilegedEnvironment, reference_player
 from tars_jax.rollout.unjudged import CANNOT_SAY
 from tars_jax.rules import Rule, at_least, between
-from tars_jax.sandbox.browser import BrowserConfig
 from tars_jax.tasks.browsing.question import read_questions
 from tars_jax.tasks.games.moves import Move
 from tars_jax.training.progress import Progress
 from tars_jax.training.run_directory import RunDirectory, write_json
 from tars_jax.trajectory import Trajectory
 
-RULES = {
+RULES = BROWSER_RULES | {
     "questions": Rule(bool, "a file of questions, such as RUN/questions.jsonl of synthesize_questions"),
     "interface": Rule(INTERFACES.__contains__, f"one of {', '.join(INTERFACES)}"),
     "reference_episodes": at_least(0),
     "skill": between(0, 1),
     "random_episodes": at_least(0),
     "max_steps": at_least(1),
-    "pages": at_least(1),
     "seed": at_least(0),
 }
 ENVIRONMENT = "browsing"
+SIZE = 640, 480  # of pages, width and height in pixels
 TEXT_TOKENS = 1024  # of what calls say, in the trajectories
 
 
@@ -51,10 +52,9 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     asked = list(read_questions(config.questions))
     random.Random(f"played {config.seed}").shuffle(asked)
     result: dict[str, Any] = {"questions": len(asked), "seed": config.seed, "interface": config.interface}
-    browser = BrowserConfig(browsers=1, pages_per_browser=config.pages + 1, width=640, height=480)
-    needed = None if config.interface == SDK else browser
+    browser = None if config.interface == SDK else browsers_for(config, config.browser.pages, *SIZE)
     # By the embedded judge of answers, with the questions' references.
-    with Rollouts(needed, writer, AgentConfig(), workers=config.pages) as rollouts:
+    with Rollouts(browser, writer, AgentConfig(), workers=config.browser.pages, sandbox=sandbox_of(config)) as rollouts:
         for name, player in players.items():
             wanted = config[f"{name}_episodes"]
             tasks = [task_of(config, number, asked[number % len(asked)].id) for number in range(wanted)]

@@ -35,6 +35,7 @@ from tars_jax.model.sharding import leaf_name, make_mesh
 from tars_jax.model.tokenizer import Tokenizer
 from tars_jax.pipelines.contestants import Contestant, of_engine
 from tars_jax.pipelines.mazes import tasks
+from tars_jax.pipelines.rules import BROWSER_RULES
 from tars_jax.pipelines.sections import engine_config, run_as
 from tars_jax.pipelines.starts import starting_point
 from tars_jax.pipelines.suite_play import play_suite
@@ -72,8 +73,7 @@ RULES = {
     "max_steps": at_least(0),
     "turns": at_least(1),
     "screen": at_least(0),
-    "browser.browsers": at_least(1),
-    "browser.pages": at_least(1),
+    **BROWSER_RULES,
     "engine.weights": one_of("float"),
     "task.max_steps": at_least(1),
     "task.evaluation_distances": span(1),

@@ -58,9 +58,9 @@ def run(config: Any, run_directory: RunDirectory) -> int:
     for line in differences(recorded_environment(source), environment()):
         print(f"note: {line}")
     if config.mode == "rollout":
-        result = rollout(source, config.stage, config.episodes, run_directory)
+        result = rollout(source, config.sandbox, config.stage, config.episodes, run_directory)
     else:
-        result = train(source, config.updates)
+        result = train(source, config.sandbox, config.updates)
     write_json(run_directory.path / "result.json", {"mode": config.mode, **result})
     return 0 if config.mode == "rollout" or result["identical"] else 1
 
@@ -76,8 +76,9 @@ def open_source(given: str, scratch: Path) -> Path:
     return path
 
 
-def recorded_run(source: Path) -> tuple[Any, RecordedUpdates]:
-    """The run's config, whose model is read from the run's own weights, and its updates."""
+def recorded_run(source: Path, sandbox: Any) -> tuple[Any, RecordedUpdates]:
+    """The run's config, whose model is read from the run's own weights and whose sandboxes are where the section
+    `sandbox` says, and its updates."""
     experiment = read_object(source / "config.json", "experiment", "config")["experiment"]
     config = load_config(experiment, [f"--config={source / 'config.json'}"], root=ROOT, rules={})
     if "ppo" not in config or "browser" not in config:
@@ -89,7 +90,7 @@ def recorded_run(source: Path) -> tuple[Any, RecordedUpdates]:
     for weights in recorded.starts.folders:
         require(source, f"{weights}/checkpoint.json", "the weights before the first update", "updates")
     with config.unlocked():
-        config.model.preset = str(source / recorded.starts.policy)
+        config.model.preset, config.sandbox = str(source / recorded.starts.policy), sandbox
     return config, recorded
 
 
@@ -101,9 +102,9 @@ def require(source: Path, name: str, what: str, option: str) -> None:
         )
 
 
-def train(source: Path, limit: int) -> dict[str, Any]:
+def train(source: Path, sandbox: Any, limit: int) -> dict[str, Any]:
     """Makes the first `limit` updates again, all for 0; stops at the first that differs."""
-    config, recorded = recorded_run(source)
+    config, recorded = recorded_run(source, sandbox)
     value_at = None if recorded.starts.value is None else source / recorded.starts.value
     episodes = recorded.episodes[: limit or None]
     folder = source / "trajectories" / "ppo"
@@ -169,9 +170,9 @@ def _parameters(states: Any) -> list[Any]:
     return [state.parameters for state in (policy, *values)]
 
 
-def rollout(source: Path, stage: str, limit: int, run_directory: RunDirectory) -> dict[str, Any]:
+def rollout(source: Path, sandbox: Any, stage: str, limit: int, run_directory: RunDirectory) -> dict[str, Any]:
     """Plays the first `limit` evaluation episodes of a stage again, all for 0."""
-    config, updates = recorded_run(source)
+    config, updates = recorded_run(source, sandbox)
     weights = {"before": updates.starts.policy, "after": "policy"}[stage]
     require(
         source, f"{weights}/checkpoint.json", f"the weights that played {stage!r}", "all --config.checkpoint=policy"

@@ -24,16 +24,17 @@ from tars_jax.environment import Task
 from tars_jax.inference.policy_client import Declined, PolicyUnavailable
 from tars_jax.json_fields import read_json
 from tars_jax.model.tokenizer import load_tokenizer
+from tars_jax.pipelines.rules import BROWSER_RULES
+from tars_jax.pipelines.sections import browsers_for, sandbox_of
 from tars_jax.pipelines.serving import read_key
 from tars_jax.rollout.episode_runner import Rollouts
 from tars_jax.rollout.players import random_player, reference_player
 from tars_jax.rules import Rule, at_least, between
-from tars_jax.sandbox.browser import BrowserConfig
 from tars_jax.training.progress import QUIET, Progress
 from tars_jax.training.run_directory import RunDirectory, write_json
 from tars_jax.trajectory import Trajectory
 
-RULES = {
+RULES = BROWSER_RULES | {
     "author": Rule(
         lambda name: name == "templates" or name.startswith(("http://", "https://")),
         "'templates' or the address of an OpenAI-compatible endpoint",
@@ -47,7 +48,6 @@ RULES = {
     "inspection.most_chance": between(0, 1),
     "inspection.most_lost": between(0, 1),
     "screen": at_least(96),
-    "pages": at_least(1),
 }
 
 
@@ -56,14 +56,14 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     if config.author != "templates":
         author = ModelAuthor(config.author, config.model, read_key(config.api_key_file), config.max_tokens)
     writer = PromptWriter(load_tokenizer(), image_tokens=1)
-    browser = BrowserConfig(browsers=1, pages_per_browser=config.pages, width=config.screen, height=config.screen)
+    browser = browsers_for(config, config.browser.pages, config.screen, config.screen)
     players = {
         "reference": reference_player(writer, "text", 1.0),
         "careless": reference_player(writer, "text", 0.0),
         "chance": random_player(writer, "text"),
     }
     made = {}
-    with Rollouts(browser, writer, AgentConfig(), workers=config.pages) as rollouts:
+    with Rollouts(browser, writer, AgentConfig(), workers=config.browser.pages, sandbox=sandbox_of(config)) as rollouts:
 
         def play(player: str, tasks: Sequence[Task], folder: Path) -> list[Trajectory]:
             episodes = Progress(f"  {player}", len(tasks), "episodes", quiet=QUIET)

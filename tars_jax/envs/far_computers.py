@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 
+from tars_jax import InputError
 from tars_jax.envs.computer_episode import fill
 from tars_jax.envs.group_starts import GroupStarts
+from tars_jax.envs.room import with_room
 from tars_jax.sandbox.address import SandboxAddress
 from tars_jax.sandbox.computer.parts import ComputerSpec
+from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.service.computers.client import ComputerClient
 from tars_jax.sandbox.service.computers.far import FarComputer, open_far
 from tars_jax.tasks.computer.scene import Scene
@@ -33,8 +36,25 @@ class FarComputers:
         """Those with a desktop begin by themselves each, as near ones do."""
         client = await self._entered()
         if size > 1 and "desktop" not in spec.parts:
-            return await self.groups.open(group, size, lambda: _prepared(client, spec, scene))
-        return await _filled(client, spec, scene)
+            return await self.groups.open(group, size, lambda: self._prepared(client, spec, scene))
+        return await self._filled(client, spec, scene)
+
+    async def _prepared(self, client: ComputerClient, spec: ComputerSpec, scene: Scene) -> _PreparedSession:
+        return _PreparedSession(self.groups, await self._filled(client, spec, scene))
+
+    async def _filled(self, client: ComputerClient, spec: ComputerSpec, scene: Scene) -> FarComputer:
+        try:
+            computer = await with_room(lambda: open_far(client, spec), self.groups.give_up_one)
+        except SandboxFailure as failure:
+            if failure.kind == "held":  # without one session nothing can be played
+                raise InputError(f"sandbox.key_file must be of an owner with more sessions; {failure}") from failure
+            raise
+        try:
+            await fill(computer, scene)
+        except BaseException:
+            await computer.close()
+            raise
+        return computer
 
     async def _entered(self) -> ComputerClient:
         """Raises InputError for a key that the service does not know, SandboxFailure where there is none."""
@@ -54,24 +74,11 @@ class FarComputers:
 class _PreparedSession:
     """A `Moment`: a session in which nobody acts, leased from its node as any other, and forked there."""
 
+    groups: GroupStarts[FarComputer]
     computer: FarComputer
 
     async def open(self) -> FarComputer:
-        return await self.computer.forked()
+        return await with_room(self.computer.forked, self.groups.give_up_one)
 
     async def remove(self) -> None:
         await self.computer.close()
-
-
-async def _prepared(client: ComputerClient, spec: ComputerSpec, scene: Scene) -> _PreparedSession:
-    return _PreparedSession(await _filled(client, spec, scene))
-
-
-async def _filled(client: ComputerClient, spec: ComputerSpec, scene: Scene) -> FarComputer:
-    computer = await open_far(client, spec)
-    try:
-        await fill(computer, scene)
-    except BaseException:
-        await computer.close()
-        raise
-    return computer

@@ -46,10 +46,10 @@ class GroupStarts(Generic[T]):
         group = self._groups.get(key)
         if group is None or not group.left:
             group = self._groups[key] = _Group(asyncio.create_task(self._prepared(prepare)), size)
-            await self._forget_some()
         group.left -= 1
         group.opening += 1
         try:
+            await self._forget_some()
             return await (await asyncio.shield(group.saved)).open()
         except BaseException:
             group.left = 0  # a new one is prepared for the next
@@ -58,6 +58,14 @@ class GroupStarts(Generic[T]):
             group.opening -= 1
             if not group.left and not group.opening:
                 await self._forget(key, group)
+
+    async def give_up_one(self) -> None:
+        """The oldest moment that nobody opens just now; whoever asks for it next has another one prepared."""
+        for key, group in self._groups.items():
+            if not group.opening:
+                group.left = 0
+                await self._forget(key, group)
+                return
 
     async def close(self) -> None:
         for key, group in list(self._groups.items()):

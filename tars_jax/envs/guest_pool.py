@@ -15,6 +15,7 @@ from tars_jax.tasks.computer.scene import Scene
 
 log = logging.getLogger(__name__)
 PATIENCE_S = 120.0  # for a guest that is free and well, within the time of a reset
+FIRST_S = 15.0  # for the first one of all that answers
 LOOK_S = 1.0  # between two looks at guests that others have, or that did not answer
 
 
@@ -26,16 +27,18 @@ class GuestPool:
     def __init__(self, address: SandboxAddress) -> None:
         self._free, self._token = list(address.guests), address.key
         self._given_back = asyncio.Event()
+        self._answered = False  # one of them has
         self.users = 0
 
     async def open(self, spec: ComputerSpec, scene: Scene, group: str, size: int) -> BareComputer:
         """Each episode begins by itself: a bare guest cannot be copied.
 
-        Raises InputError for a scene with applications or a site, and for a guest of another version.
+        Raises InputError for a scene with applications or a site, for a guest of another version, and where none has
+        ever answered.
         """
         if scene.site is not None or scene.opens:
             raise InputError("task must be one without applications and a site of ours with sandbox.guests")
-        end = asyncio.get_running_loop().time() + PATIENCE_S
+        start = asyncio.get_running_loop().time()
         while True:
             self._given_back.clear()
             last: SandboxFailure | None = None
@@ -48,7 +51,10 @@ class GuestPool:
                 except SandboxFailure as failure:
                     last = failure
                     log.info("guest %s is passed over: %s", name, failure)
-            if asyncio.get_running_loop().time() > end:
+            waited = asyncio.get_running_loop().time() - start
+            if last is not None and not self._answered and waited > FIRST_S:
+                raise InputError(f"sandbox.guests must be guests that answer; got {name}: {last}")
+            if waited > PATIENCE_S:
                 raise SandboxFailure("held", f"no guest was free for {PATIENCE_S:g} s; {last or 'all are in use here'}")
             try:
                 async with asyncio.timeout(LOOK_S):
@@ -59,7 +65,7 @@ class GuestPool:
     async def _begun(self, name: str, spec: ComputerSpec, scene: Scene) -> BareComputer:
         lease = None
         try:
-            lease = _PoolLease(await GuestLease.take(*host_and_port(name), self._token), self, name)
+            lease = _PoolLease(await self._taken(name), self, name)
             computer = await BareComputer.open(lease, spec)
             await fill(computer, scene)
             return computer
@@ -69,6 +75,18 @@ class GuestPool:
             else:
                 self.give_back(name)
             raise
+
+    async def _taken(self, name: str) -> GuestLease:
+        try:
+            async with asyncio.timeout(None if self._answered else FIRST_S):
+                lease = await GuestLease.take(*host_and_port(name), self._token)
+        except TimeoutError as error:
+            raise SandboxFailure("guest", f"it did not answer in {FIRST_S:g} s") from error
+        except SandboxFailure as failure:
+            self._answered = self._answered or failure.kind == "held"
+            raise
+        self._answered = True
+        return lease
 
     def give_back(self, name: str) -> None:
         """Behind the others: all have their turns."""

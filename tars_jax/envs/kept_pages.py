@@ -11,6 +11,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any
 
+from tars_jax.envs.room import with_room
 from tars_jax.sandbox.browser import ActsOnPage, InputEvent, Observation, OpensPages, Site
 
 _Kind = tuple[Site, bool, tuple[int, int] | None, tuple[str, ...]]
@@ -25,7 +26,8 @@ class KeptPages:
     Args:
         opener: of the pages; what it raises passes through.
         most: pages open at once, those that wait included. Where one more is asked for, that which has waited longest
-            is closed; with all of them in use it is the opener who makes the caller wait.
+            is closed; with all of them in use it is the opener who makes the caller wait. Where a service gives its
+            owner no further session, they give way, too.
         idle_seconds: a page that has waited so long is closed; None: it waits for ever.
     """
 
@@ -45,12 +47,21 @@ class KeptPages:
             page = self._take(kind)
             if page is None:
                 while self._waiting and self._used + len(self._waiting) > self._most:
-                    await self._waiting.pop(0).page.close()
-                page = await self._opener.open_page(site, single_canvas=single_canvas, size=size, network=network)
+                    await self._give_up_one()
+                page = await with_room(
+                    functools.partial(
+                        self._opener.open_page, site, single_canvas=single_canvas, size=size, network=network
+                    ),
+                    self._give_up_one,
+                )
         except BaseException:
             self._used -= 1
             raise
         return _KeptPage(page, functools.partial(self._back, kind, page))
+
+    async def _give_up_one(self) -> None:
+        if self._waiting:
+            await self._waiting.pop(0).page.close()
 
     def _take(self, kind: _Kind) -> ActsOnPage | None:
         place = next((place for place, each in enumerate(self._waiting) if each.kind == kind), None)

@@ -46,16 +46,18 @@ def describe(name: str) -> Description:
 
 
 class RegisteredEpisode:
-    """Raises as `Episode`. The environment works in threads, one call at a time."""
+    """Raises as `Episode`. The environment works in threads, one call at a time; its options are RegisteredEnv's."""
 
-    def __init__(self, name: str, options: Mapping[str, Any] | None = None) -> None:
-        self._name, self._options = name, dict(options or {})
+    def __init__(
+        self, name: str, options: Mapping[str, Any] | None = None, sandbox: Mapping[str, Any] | None = None
+    ) -> None:
+        self._make = functools.partial(RegisteredEnv, name, dict(options or {}), sandbox=sandbox)
         self._environment: RegisteredEnv | None = None
         self._instruction = ""
 
     async def reset(self, seed: int | None, options: Mapping[str, Any]) -> Turn:
         if self._environment is None:
-            self._environment = await self._do(lambda: RegisteredEnv(self._name, self._options))
+            self._environment = await self._do(self._make)
         observed, info = await self._do(functools.partial(self._environment.reset, seed=seed, options=dict(options)))
         self._instruction = str(info.get("instruction", ""))
         return Turn(_shown(observed), metadata=_told(info))

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TextIO
 
 from tars_jax import InputError
-from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.phone import Phone, PhoneConfig
+from tars_jax.sandbox.phone.failures import ADB_SERVER, NO_DEVICE, UNAUTHORIZED, SandboxFailure
 
 PATIENCE_S = 40.0  # for a phone that is free and well, within the time of a reset
 LOOK_S = 0.5
@@ -27,6 +27,10 @@ PACKAGES = (
     "com.google.android.dialer",
 )  # fmt: skip
 SETTINGS = "com.android.settings"
+
+
+NOT_THERE = (ADB_SERVER, NO_DEVICE, UNAUTHORIZED)
+_had: set[str] = set()  # serials of phones that this process has played on: one of these comes back
 
 
 @dataclasses.dataclass(eq=False)
@@ -45,26 +49,35 @@ async def lease(serials: Sequence[str], packages: Sequence[str]) -> LeasedPhone:
     """The first that nobody has and that can be set back.
 
     Raises SandboxFailure: "held" where others have all of them, "locked", and why a phone does not answer; InputError
-    for a phone with another language.
+    for a phone with another language, and where adb knows none of them and never did.
     """
     end = asyncio.get_running_loop().time() + PATIENCE_S
     while True:
-        last: SandboxFailure | None = None
+        failures: list[SandboxFailure] = []
         for serial in serials:
             if (lock := _lock(serial)) is None:
                 continue
             try:
                 phone = await Phone(PhoneConfig(serial=serial)).start()
+                _had.add(serial)
                 await set_back(phone, packages)
                 return LeasedPhone(phone, lock)
             except SandboxFailure as failure:
                 lock.close()
-                last = failure
+                failures.append(failure)
             except BaseException:
                 lock.close()
                 raise
+        named = ", ".join(serials)
+        not_there = [failure for failure in failures if failure.kind in NOT_THERE]
+        if len(not_there) == len(serials) and _had.isdisjoint(serials):
+            raise InputError(f"sandbox.phones must be devices that adb knows; got {named}: {not_there[-1]}")
         if asyncio.get_running_loop().time() > end:
-            raise last or SandboxFailure("held", f"no phone was free for {PATIENCE_S:g} s of {', '.join(serials)}")
+            raise (
+                failures[-1]
+                if failures
+                else SandboxFailure("held", f"no phone was free for {PATIENCE_S:g} s of {named}")
+            )
         await asyncio.sleep(LOOK_S)
 
 

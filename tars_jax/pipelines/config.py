@@ -73,6 +73,8 @@ ADDED: Mapping[str, Any] = {
     "ppo.value_models": "shared",
     "mixture.weights": (),
     "browser.use_angle": "swiftshader",
+    "browser.max_browsers": 0,
+    "browser.idle_browser_seconds": 30.0,
     "harness": "none",
     "next_levels": False,
     "super_mario_bros_rom": "",

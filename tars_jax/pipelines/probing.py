@@ -26,6 +26,7 @@ from tars_jax.rollout.episode_runner import ATTEMPTS, page_resources
 from tars_jax.rollout.own_players import demonstrating_player
 from tars_jax.rollout.players import Player, PrivilegedEnvironment, random_player
 from tars_jax.sandbox.browser.service import browsers
+from tars_jax.sandbox.failures import LASTING
 from tars_jax.training.progress import working
 from tars_jax.trajectory import ContextWindow
 
@@ -264,10 +265,13 @@ def _together(seen: Sequence[Seen]) -> Seen:
 
 
 async def _first(environment: CheckedEnvironment, task: Task) -> Observation:
-    """Retried where the environment fails, as in training."""
+    """Retried where the environment fails, as in training, unless it has waited for what it lacks."""
     for _ in range(ATTEMPTS - 1):
-        with contextlib.suppress(EnvironmentFailure):
+        try:
             return await environment.reset(task)
+        except EnvironmentFailure as failure:
+            if failure.kind in LASTING:
+                raise
     return await environment.reset(task)
 
 

@@ -81,6 +81,14 @@ FLEET_RULES: dict[str, Rule] = {
     "fleet.cpus": at_least(0),
     "fleet.policy_gpus": at_least(0),
 }
+# Of a section `browser`, whatever the size of its pages.
+BROWSER_RULES: dict[str, Rule] = {
+    "browser.browsers": at_least(1),
+    "browser.max_browsers": at_least(0),
+    "browser.idle_browser_seconds": more_than(0),
+    "browser.pages": at_least(1),
+    "browser.use_angle": one_of(*ANGLE),
+}
 JOB_RULES: dict[str, Rule] = {
     **UPDATE_RULES,
     "ppo.group_start": PoolConfig.RULES["group_start"],
@@ -94,12 +102,8 @@ JOB_RULES: dict[str, Rule] = {
     "agent.max_steps": at_least(0),
     "agent.max_summaries": at_least(0),
     "agent.line_tokens": at_least(0),
-    "browser.browsers": at_least(1),
-    "browser.max_browsers": at_least(0),
-    "browser.idle_browser_seconds": more_than(0),
-    "browser.pages": at_least(1),
+    **BROWSER_RULES,
     "browser.size": at_least(32),
-    "browser.use_angle": one_of(*ANGLE),
     "packing.row_length": fitting(32),
     "packing.images_per_row": at_least(0),
     **section_rules("engine", ("chunk", "weights"), EngineConfig.RULES),

@@ -133,9 +133,8 @@ def num_pages(config: Any) -> int:
 
 
 def sandbox_of(config: Any) -> SandboxAddress | None:
-    """Where sandboxes are; None, also without a section `sandbox`: on this machine. Raises InputError."""
-    if (given := config.get("sandbox")) is None:
-        return None
+    """Where sandboxes are; None: on this machine. Raises InputError."""
+    given = config.sandbox
     return read_address(given.address, given.guests, given.phones, given.key_file)
 
 
@@ -149,12 +148,18 @@ def browser_config(config: Any, num_browsers: int, pages_per_browser: int) -> Br
 
 
 def run_browsers(config: Any) -> BrowserConfig:
-    """The browsers of a run, or of each of its hosts, with places for all that play and as many pages between two
-    episodes. With `config.browser.max_browsers` they come with the pages, whatever memory is left, as an episode that
-    waits for a place would hold up its batch; and go when idle."""
+    """The browsers of a run, or of each of its hosts."""
+    return browsers_for(config, config.browser.pages, config.browser.size, config.browser.size)
+
+
+def browsers_for(config: Any, episodes: int, width: int, height: int) -> BrowserConfig:
+    """Browsers of `config.browser` with places for so many that play at a time, and as many pages between two episodes.
+    With `max_browsers` they come with the pages, whatever memory is left, as an episode that waits for a place would
+    hold up its batch; and go when idle."""
     section = config.browser
-    most = max(section.browsers, section.max_browsers)
-    fixed = browser_config(config, section.browsers, -(-2 * section.pages // most))
-    return dataclasses.replace(
-        fixed, max_browsers=section.max_browsers, idle_browser_s=section.idle_browser_seconds, reserve_mb=0
-    )
+    browsers = min(section.browsers, episodes)
+    return BrowserConfig(
+        browsers=browsers, pages_per_browser=-(-2 * episodes // max(browsers, section.max_browsers)),
+        max_browsers=section.max_browsers, idle_browser_s=section.idle_browser_seconds, reserve_mb=0, width=width,
+        height=height, use_angle=section.use_angle,
+    )  # fmt: skip

@@ -12,11 +12,10 @@ from tars_jax.environment import Task
 from tars_jax.envs.registry import is_playable
 from tars_jax.evaluation.scoring import score_within
 from tars_jax.pipelines.contestants import Contestant
-from tars_jax.pipelines.sections import sandbox_of
+from tars_jax.pipelines.rules import BROWSER_RULES
+from tars_jax.pipelines.sections import browsers_for, sandbox_of
 from tars_jax.rollout.episode_runner import Rollouts
 from tars_jax.rules import Rule, at_least, each, more_than, one_of
-from tars_jax.sandbox.browser import BrowserConfig
-from tars_jax.sandbox.browser.angle import ANGLE
 from tars_jax.tasks.library import load_playable
 from tars_jax.training.progress import Progress
 from tars_jax.trajectory import Trajectory
@@ -36,9 +35,7 @@ SUITE_RULES: dict[str, Rule] = {
     "screen": at_least(0),
     "agent.grammar": one_of(*FORMS),
     "agent.coordinates": one_of("grid", "pixels"),
-    "browser.browsers": at_least(1),
-    "browser.pages": at_least(1),
-    "browser.use_angle": one_of(*ANGLE),
+    **BROWSER_RULES,
 }
 
 
@@ -49,7 +46,6 @@ def play_suite(
 
     `config`: its sections `browser` and `sandbox` say in how many pages, and where they are.
     """
-    browser = BrowserConfig(browsers=config.browser.browsers, use_angle=config.browser.use_angle)
     sizes: dict[tuple[int, int], list[Task]] = {}
     for name, some in tasks.items():
         own = load_playable(name).page_size if is_playable(name) else None
@@ -59,10 +55,7 @@ def play_suite(
     earlier = 0
     for (width, height), some in sizes.items():
         workers = min(config.browser.pages, len(some))
-        browsers = min(browser.browsers, workers)
-        sized = dataclasses.replace(
-            browser, browsers=browsers, pages_per_browser=-(-2 * workers // browsers), width=width, height=height
-        )
+        browser = browsers_for(config, workers, width, height)
         into = folder / f"{stage}-{width}x{height}"
         mark_evaluation(into)
 
@@ -73,7 +66,7 @@ def play_suite(
             progress.update(before + done)
 
         with Rollouts(
-            sized, contestant.writer, contestant.agent, workers=workers, sandbox=sandbox_of(config)
+            browser, contestant.writer, contestant.agent, workers=workers, sandbox=sandbox_of(config)
         ) as rollouts:
             for trajectory in rollouts.play(some, contestant.player, into, on_finish):
                 played[trajectory.task["environment"]].append(trajectory)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import urllib.parse
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -24,7 +25,7 @@ class SandboxAddress:
     key: str = dataclasses.field(default="", repr=False)  # an owner's with the service, or the token of the guests
 
     def __post_init__(self) -> None:
-        if self.service and not self.service.startswith(("http://", "https://")):
+        if self.service and not _is_of_a_server(self.service):
             raise InputError(f"sandbox.address must be http://HOST:PORT of a sandbox service; got {self.service!r}")
         if self.service and self.guests:
             raise InputError("sandbox.address must be left out beside sandbox.guests: computers are in one place")
@@ -34,9 +35,11 @@ class SandboxAddress:
             given = getattr(self, name)
             if len(set(given)) < len(given):
                 raise InputError(f"sandbox.{name} must name each one once; got {', '.join(given)}")
-        if (self.service or self.guests) and len(self.key) < LEAST_KEY:
+        if (self.service or self.guests) and (len(self.key) < LEAST_KEY or not self.key.isprintable()):
             whose = "an owner's key beside sandbox.address" if self.service else "the guests' token"
-            raise InputError(f"sandbox.key_file must be a file with {whose}, of {LEAST_KEY} characters or more")
+            raise InputError(
+                f"sandbox.key_file must be a file with {whose}, one line of {LEAST_KEY} characters or more"
+            )
 
 
 def read_address(
@@ -54,6 +57,14 @@ def read_address(
     if not (address or guests or phones):
         return None
     return SandboxAddress(address, tuple(guests), tuple(phones), key)
+
+
+def _is_of_a_server(address: str) -> bool:
+    try:
+        parts = urllib.parse.urlsplit(address)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is none, brackets that do not close
+        return False
 
 
 def host_and_port(guest: str) -> tuple[str, int]:

@@ -9,6 +9,8 @@ FAILURES = (
     "container", "desktop", "adb_server", "no_device", "several_devices", "offline", "unauthorized", "screen",
     "node", "mcp", "website", "person", "held", "locked",
 )  # fmt: skip
+# What an environment has waited for before it says so: asked at once again it is the same.
+LASTING = frozenset({"held", "locked", "offline", "no_device", "unauthorized", "adb_server"})
 
 
 class SandboxFailure(Exception):

@@ -276,7 +276,7 @@ def test_an_endpoint_that_never_gives_a_game_costs_that_game_alone(tmp_path: pat
     app = Starlette(routes=[Route("/v1/chat/completions", complete, methods=["POST"])])
     with serving(app, ServerConfig(port=0)) as address:
         flags = ["author=" + address, "model=theirs", "games=2", "attempts=4", "inspection.levels=1"]
-        flags += ["inspection.seeds=2", "inspection.most_random=1", "inspection.most_chance=1", "pages=2"]
+        flags += ["inspection.seeds=2", "inspection.most_random=1", "inspection.most_chance=1", "browser.pages=2"]
         root = pathlib.Path(__file__).resolve().parents[2]
         config = load_config("synthesize_games", [f"--config.{flag}" for flag in flags], root=root, rules=RULES)
         with RunDirectory.create(tmp_path / "run", config.to_dict(), "synthesize_games") as run_directory:

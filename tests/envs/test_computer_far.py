@@ -101,6 +101,26 @@ def test_a_session_that_is_gone_is_a_failure_and_all_end_with_the_learner(
     asyncio.run(live())
 
 
+def test_a_group_waits_for_room_and_what_nobody_opens_gives_way(
+    far: EnvironmentResources, service_sessions: ComputerSessions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service_sessions._room, "per_owner", 3)
+
+    async def live() -> None:
+        alone, *members = (checked(far) for _ in range(3))
+        await alone.reset(task(), 3)  # and two of its group never come: what they would begin from is a session, too
+        assert len(service_sessions.all_of()) == 2
+        begun = [asyncio.create_task(member.reset(task(2), 2)) for member in members]
+        assert len((await asyncio.wait(begun, return_when=asyncio.FIRST_COMPLETED))[0]) == 1
+        await alone.close()
+        await asyncio.gather(*begun)
+        assert len(service_sessions.all_of()) == 2  # the members alone: all of the group have begun
+        await asyncio.gather(*(member.close() for member in members))
+        assert not service_sessions.all_of()
+
+    asyncio.run(live())
+
+
 @pytest.fixture(scope="module")
 def pages_alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A service without computers."""
@@ -137,12 +157,19 @@ def test_a_key_that_the_service_does_not_know(service: str) -> None:
 
 def test_addresses_that_cannot_be(tmp_path: Path) -> None:
     (tmp_path / "key").write_text("a long key\n")
-    key = str(tmp_path / "key")
+    (tmp_path / "lines").write_text("a long key\nand another\n")
+    key, lines = (str(tmp_path / name) for name in ("key", "lines"))
     at = read_address("http://h:1", key_file=key)
     assert at is not None and at.key == "a long key" and "long" not in repr(at)
     assert read_address() is None
     for given, words in (
         ({"address": "h:1", "key_file": key}, "sandbox.address must be http://HOST:PORT"),
+        ({"address": "http://h:port", "key_file": key}, "sandbox.address must be http://HOST:PORT"),
+        ({"address": "http://:1", "key_file": key}, "sandbox.address must be http://HOST:PORT"),
+        (
+            {"address": "http://h:1", "key_file": lines},
+            "sandbox.key_file must be a file with an owner's key .* one line",
+        ),
         ({"address": "http://h:1"}, "sandbox.key_file must be a file with an owner's key beside sandbox.address"),
         ({"address": "http://h:1", "guests": ["h:2"], "key_file": key}, "sandbox.address must be left out beside"),
         ({"guests": ["h"], "key_file": key}, "sandbox.guests must be HOST:PORT of guests; got 'h'"),

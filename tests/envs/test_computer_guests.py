@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -28,6 +29,7 @@ from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.tasks.computer.catalog import Level
 from tars_jax.tasks.computer.scene import Scene, expect
 from tests.envs.computer_player import play
+from tests.ports import free_port
 from tests.waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.multiprocess
@@ -219,6 +221,12 @@ def test_what_guests_cannot_do_is_said(guests: list[Guest], tmp_path: Path, monk
     wrong = EnvironmentResources(sandbox=SandboxAddress(guests=(name,), key="another token"))
     with pytest.raises(InputError, match="the first call must be hello, with the token"):
         asyncio.run(CheckedEnvironment(lambda: ComputerEnvironment(resources=wrong), 60).reset(task()))
+    monkeypatch.setattr(guest_pool, "FIRST_S", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        nobody, deaf = f"127.0.0.1:{free_port()}", f"127.0.0.1:{silent.getsockname()[1]}"
+        for away, words in ((nobody, "the guest is gone: .*refused|Connect call failed"), (deaf, "did not answer")):
+            with pytest.raises(InputError, match=f"sandbox.guests must be guests that answer; got {away}: .*({words})"):
+                asyncio.run(checked(away).reset(task()))
     monkeypatch.setattr(bare, "VERSION", 3)
     with pytest.raises(InputError, match=r"guests of version 3, as launch/windows_guest.py is; \S+ is of version 2"):
         asyncio.run(checked(name).reset(task()))

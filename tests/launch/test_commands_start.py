@@ -177,12 +177,15 @@ STARTS = {
         progress("ppo"),
     ),
     "synthesize_games": Start(
-        "games=1 pages=2 inspection.seeds=1 inspection.levels=1", r"^synthesize +1/1 games .* game 0: ", ends=True
+        "games=1 browser.pages=2 inspection.seeds=1 inspection.levels=1",
+        r"^synthesize +1/1 games .* game 0: ",
+        ends=True,
     ),
     "synthesize_websites": Start("sites= addresses=addresses.txt", r"^0 tasks on 0 sites: ", ends=True),
     "synthesize_questions": Start("questions=4", r"^4 questions, 4 proved again", ends=True, in_ci=True),
     "play_questions": Start(
-        "questions={synthesize_questions}/questions.jsonl reference_episodes=1 random_episodes=1 max_steps=2 pages=1",
+        "questions={synthesize_questions}/questions.jsonl reference_episodes=1 random_episodes=1 max_steps=2 "
+        "browser.pages=1",
         r"^random: \d+ of 1 solved",
         ends=True,
     ),

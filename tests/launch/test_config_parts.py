@@ -27,6 +27,14 @@ from tars_jax.pipelines.config import flatten, load_config
 EXPERIMENTS = experiment_names(ROOT)
 READERS = ("experiments", "tars_jax.pipelines")  # what is handed a whole config
 BY_COMMAND = {"seed", "run"}  # fields of tars_jax/pipelines/command.py
+# What opens pages, computers or phones where it is told that they are; and parts of a run that nobody opens alone.
+OPENERS = {
+    "Rollouts", "RunContext", "play_suite", "EnvironmentResources", "RegisteredEpisode", "BrowserManager", "Websites",
+    "Computers", "ContainedComputers", "EquippedComputer",
+}  # fmt: skip
+PARTS_OF_A_RUN = {f"tars_jax.pipelines.{name}" for name in ("run_context", "probing", "fleet", "suite_play")}
+# Whose sandboxes are this machine's: it serves them to others, or they are websites' applications (docs/computer.md).
+OF_THIS_MACHINE = {"sandbox_service", "synthesize_websites"}
 # Which its game.json names; and games, by their names in the config.
 OPTIONS_OF_A_GAME = {"merge_games": "games.", "scoreboard": "starts.", "ablations": "starts."}
 
@@ -73,6 +81,14 @@ def classes_of(module: str) -> dict[str, type[Any]]:
     """The dataclasses that a module knows by a name."""
     known = vars(importlib.import_module(module))
     return {name: value for name, value in known.items() if isinstance(value, type) and dataclasses.is_dataclass(value)}
+
+
+@functools.cache
+def made_by(module: str) -> frozenset[str]:
+    """Names that it calls, or a method of which."""
+    called = [node.func for node in ast.walk(tree_of(module)) if isinstance(node, ast.Call)]
+    roots = [each.value if isinstance(each, ast.Attribute) else each for each in called]
+    return frozenset(each.id for each in roots if isinstance(each, ast.Name))
 
 
 @functools.cache
@@ -202,6 +218,16 @@ def test_sections_become_what_they_are_for(name: str) -> None:
         for section, made in handed_over(module):
             for found in sections(config, section):
                 build(made, found)
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_whoever_opens_sandboxes_is_told_where_they_are(name: str) -> None:
+    config, usual = default_of(name), default_of("train")
+    modules = reached(f"experiments.{name}") - PARTS_OF_A_RUN
+    opened = OPENERS.intersection(frozenset().union(*map(made_by, modules)))
+    assert bool(opened and name not in OF_THIS_MACHINE) == ("sandbox" in config), opened
+    if "sandbox" in config:
+        assert config.sandbox == usual.sandbox and set(config.get("browser", {})) <= set(usual.browser)
 
 
 def test_a_field_that_nothing_takes_is_found() -> None:

@@ -17,6 +17,7 @@ from tars_jax import InputError
 from tars_jax.environment import Function
 from tars_jax.sandbox.browser.events import InputEvent
 from tars_jax.sandbox.computer.filling import put
+from tars_jax.sandbox.computer.guest_client import GuestError
 from tars_jax.sandbox.computer.home import MOST_BYTES, MOST_FILES, File, Given
 from tars_jax.sandbox.computer.interface import Outside
 from tars_jax.sandbox.computer.parts import ComputerSpec
@@ -35,6 +36,20 @@ LEASE_S = 60.0  # a learner that has died holds a guest no longer
 PARTS = ("shell", "desktop")
 
 
+async def _greeted(remote: RemoteComputer, name: str) -> None:
+    """Raises InputError for a guest of another token or version, SandboxFailure."""
+    try:
+        await remote.__aenter__()
+    except GuestError as error:
+        raise InputError(f"sandbox.key_file must be a file with the token of {name}; {error}") from error
+    hello, _ = await remote.client.call("hello")
+    if hello.get("version") != VERSION:
+        raise InputError(
+            f"sandbox.guests must be guests of version {VERSION}, as launch/windows_guest.py is; {name} is of "
+            f"version {hello.get('version')}"
+        )
+
+
 @dataclasses.dataclass(eq=False)
 class GuestLease:
     """Until `close`, the guest is nobody else's, and its home folder is empty as it begins."""
@@ -50,13 +65,7 @@ class GuestLease:
         name, word = f"{host}:{port}", secrets.token_hex(16)
         remote = RemoteComputer(host, port, token)
         try:
-            await remote.__aenter__()
-            hello, _ = await remote.client.call("hello")
-            if hello.get("version") != VERSION:
-                raise InputError(
-                    f"sandbox.guests must be guests of version {VERSION}, as launch/windows_guest.py is; {name} is of "
-                    f"version {hello.get('version')}"
-                )
+            await _greeted(remote, name)
             await remote.client.call("lease", word=word, seconds=LEASE_S)
         except BaseException:
             await remote.__aexit__()

@@ -19,6 +19,8 @@ from tars_jax.web.connections import Connections
 from tars_jax.web.protocol import INTERNAL_ERROR, to_json
 
 log = logging.getLogger(__name__)
+START_S = 15.0  # in which a service answers that is there as the client starts
+UNKNOWN = 401  # whoever asks
 PAUSE_S = 0.2  # between two attempts to reach the service
 FULL_PAUSE_S = 2.0  # between two attempts where its disk is full: each may go a page's whole way again
 
@@ -58,8 +60,14 @@ class ServiceClient:
         await self.close()
 
     async def start(self) -> None:
-        """Raises InputError when the key is unknown, SandboxFailure when there is no service."""
-        await self.request("GET", "/v1/stats")
+        """Raises InputError where no service answers at the address, or does not know the key."""
+        try:
+            await self.request("GET", "/v1/stats", within_s=START_S)
+        except SandboxFailure as failure:
+            why = str(failure).partition(": ")[2]
+            raise InputError(
+                f"sandbox.address must be of a sandbox service that answers; got {self.address}: {why}"
+            ) from failure
         self._renewing = asyncio.create_task(self._renew())
 
     async def close(self) -> None:
@@ -83,21 +91,30 @@ class ServiceClient:
     def forget(self, id: str) -> None:
         self._leased.discard(id)
 
-    async def request(self, method: str, path: str, body: Any = None, *, asked_s: float = 0.0) -> Any:
+    async def request(
+        self, method: str, path: str, body: Any = None, *, asked_s: float = 0.0, within_s: float = math.inf
+    ) -> Any:
         """The JSON of a response, which may take `asked_s` longer than others.
 
-        Raises what the service says; SandboxFailure("service") when it is out of reach.
+        `within_s`: for one that comes at once or not at all, whatever the client's patience. Raises what the service
+        says; SandboxFailure("service") when it is out of reach.
         """
-        received = await self.fetch(method, path, body, asked_s=asked_s)
-        return json.loads(received) if received else None
+        received = await self.fetch(method, path, body, asked_s=asked_s, within_s=within_s)
+        try:
+            return json.loads(received) if received else None
+        except ValueError:
+            raise SandboxFailure("service", f"{method} {path} was answered with something else than JSON") from None
 
-    async def fetch(self, method: str, path: str, body: Any = None, *, asked_s: float = 0.0) -> bytes:
+    async def fetch(
+        self, method: str, path: str, body: Any = None, *, asked_s: float = 0.0, within_s: float = math.inf
+    ) -> bytes:
         """As `request`, the body as it is."""
         sent = None if body is None else to_json(body)
-        until, given_up = time.monotonic() + self.patience_s + asked_s, time.monotonic() + self._person_s
+        patience_s, timeout_s = (min(each, within_s) for each in (self.patience_s, self._call_timeout_s + asked_s))
+        until, given_up = time.monotonic() + patience_s + asked_s, time.monotonic() + self._person_s
         for attempt in itertools.count():
             try:
-                async with asyncio.timeout(self._call_timeout_s + asked_s):
+                async with asyncio.timeout(timeout_s):
                     received = await self._connections.request(method, path, sent)
             except OSError as error:  # a timeout among them
                 if time.monotonic() > until:
@@ -108,9 +125,13 @@ class ServiceClient:
                 return received.body
             try:
                 refusal = json.loads(received.body)["error"]
-                code, _, _ = (refusal[name] for name in ("code", "message", "param"))
+                code, message, _ = (refusal[name] for name in ("code", "message", "param"))
             except (ValueError, LookupError, TypeError):  # not the service's words: something that stands between
                 raise SandboxFailure("service", f"{method} {path} was answered {received.status}") from None
+            if received.status == UNKNOWN:
+                raise InputError(
+                    f"sandbox.key_file must be a file with a key that {self.address} knows; sandbox service: {message}"
+                )
             if received.status == FULL and time.monotonic() < until:  # nothing was done; there may be room in a moment
                 await asyncio.sleep(FULL_PAUSE_S)
                 continue
@@ -130,9 +151,11 @@ class ServiceClient:
             await asyncio.sleep(self.lease_s / 3)
             for id in list(self._leased):
                 try:
-                    await self.request("POST", f"/v1/sessions/{id}/renew", {})
+                    if id in self._leased:
+                        await self.request("POST", f"/v1/sessions/{id}/renew", {})
                 except (SandboxFailure, SessionEnded, InputError) as error:  # its next call meets it, too
-                    log.warning("session %s: %s", id, error)
+                    if id in self._leased:  # else it was released meanwhile
+                        log.warning("session %s: %s", id, error)
 
 
 def _raised(error: dict[str, Any], path: str) -> Exception:

@@ -5,11 +5,9 @@ Everything is a call of the service: functions, the desktop or the page, and wha
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import dataclasses
 import functools
-import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -27,11 +25,10 @@ from tars_jax.sandbox.computer.parts import ComputerSpec
 from tars_jax.sandbox.computer.processes import Process
 from tars_jax.sandbox.computer.walking import Sought, Unreadable
 from tars_jax.sandbox.desktop import Settle, Window
-from tars_jax.sandbox.failures import QuotaExceeded, SandboxFailure
+from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.service.computers.client import ComputerClient, RemoteComputer
 from tars_jax.sandbox.tools.forms import BASH_TIMEOUT_S, Answer
 
-QUOTA_PAUSE_S = 0.5
 PARTS = {"shell": ("functions",), "desktop": ("desktop",), "browser": ("browser",), "mcp": ("mcp",)}
 
 
@@ -55,18 +52,8 @@ def spec_to_json(spec: ComputerSpec) -> dict[str, Any]:
 
 
 async def open_far(client: ComputerClient, spec: ComputerSpec) -> FarComputer:
-    """Waits while this owner's own sessions are too many, as long as the client has patience.
-
-    Raises InputError for what the service has not, and where its quota is full; SandboxFailure.
-    """
-    asked, until = spec_to_json(spec), time.monotonic() + client.patience_s
-    while True:
-        try:
-            return FarComputer(await client.open(**asked), spec)
-        except QuotaExceeded as error:
-            if time.monotonic() > until:
-                raise InputError(f"sandbox.key_file must be of an owner with more sessions: {error}") from error
-            await asyncio.sleep(QUOTA_PAUSE_S)
+    """Raises InputError for what the service has not, QuotaExceeded, SandboxFailure."""
+    return FarComputer(await client.open(**spec_to_json(spec)), spec)
 
 
 class FarComputer:
@@ -81,7 +68,7 @@ class FarComputer:
         self._tools = spec.tools if "shell" in spec.parts else ()
 
     async def forked(self) -> FarComputer:
-        """One that goes on from here. Raises SandboxFailure, InputError."""
+        """One that goes on from here. Raises SandboxFailure, InputError, QuotaExceeded."""
         (fork,) = await self.remote.fork(1, "auto")
         return FarComputer(fork, self._spec)
 
