@@ -78,7 +78,8 @@ ACE_NOTE = (
 
 
 def run(config: Any, run_directory: RunDirectory) -> int:
-    roms = roms_given(config)
+    fields = ("super_mario_bros_rom", "ace_attorney_rom", "gaming_agent")
+    roms = roms_given(config.suite, {field: config[field] for field in fields})
     names = suite_names(config.suite, config.names, roms)
     check_references(config.suite, config.checkpoint, names)
     tasks: Tasks = {

@@ -6,7 +6,6 @@ import dataclasses
 import itertools
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from tars_jax import InputError
 from tars_jax.environment import Task
@@ -48,18 +47,18 @@ def unplayed_names(suite: str) -> tuple[str, ...]:
     return tuple(ROM_GAMES) if suite == "lmgame" else ()
 
 
-def roms_given(config: Any) -> Mapping[str, Mapping[str, str]]:
-    """The games of LMGame-Bench whose ROMs a config of `evaluate` names, with the options of their tasks.
+def roms_given(suite: str, fields: Mapping[str, str]) -> Mapping[str, Mapping[str, str]]:
+    """The games of LMGame-Bench whose ROMs these fields of a config name, with the options of their tasks.
 
     Raises `InputError` for a field of a game that is not played.
     """
     given = {}
     for name, game in ROM_GAMES.items():
-        options = {option: config[field] for option, field in game.options.items()}
-        if options["rom"] and config.suite == "lmgame":
+        options = {option: fields[field] for option, field in game.options.items()}
+        if options["rom"] and suite == "lmgame":
             given[name] = options
-        elif unused := [field for field in game.options.values() if config[field]]:
-            raise InputError(f"config.{unused[0]} must be empty where {name} is not played; got {config[unused[0]]!r}")
+        elif unused := [field for field in game.options.values() if fields[field]]:
+            raise InputError(f"config.{unused[0]} must be empty where {name} is not played; got {fields[unused[0]]!r}")
     return given
 
 
