@@ -227,7 +227,8 @@ class NamespaceIsolation:
             "hostname": spec.hostname, "user": user, "disk_user": USER_ID, "run": RUN, "log": LOG, "disk": disk,
             "layers": layers,
             "system": system_folders()[0], "binds": {path: str(host) for path, host in spec.binds.items()},
-            "shared_memory_mib": spec.shared_memory_mib, "cgroups": group.entrances, "rlimits": limits,
+            "shared_memory_mib": spec.shared_memory_mib, "one_device": spec.one_device,
+            "cgroups": group.entrances, "rlimits": limits,
         }  # fmt: skip
 
     async def _give_up(

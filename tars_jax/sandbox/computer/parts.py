@@ -75,9 +75,10 @@ class ComputerSpec:
     def room(self) -> ContainerSpec:
         """The container that is given, or the default one with what the parts take besides."""
         binds = {**self.binds, **{place: path for spec in self.mcp for place, path in spec.binds.items()}}
+        desktop = "desktop" in self.parts
         if self.container is not None:
-            return dataclasses.replace(self.container, binds={**self.container.binds, **binds})
-        base = ContainerSpec(binds=binds)
+            return dataclasses.replace(self.container, binds={**self.container.binds, **binds}, one_device=desktop)
+        base = ContainerSpec(binds=binds, one_device=desktop)
         inside = [part for part in self.parts if not (part == "browser" and self.has_page)]
         memory, processes = (sum(_TAKES[part][which] for part in inside) for which in (0, 1))
         return dataclasses.replace(base, memory_mib=base.memory_mib + memory, processes=base.processes + processes)

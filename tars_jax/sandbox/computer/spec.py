@@ -28,6 +28,7 @@ class ContainerSpec:
     environment: Mapping[str, str] = dataclasses.field(default_factory=dict)
     hostname: str = "computer"
     user: int | None = None  # of this machine's, as users.py counts; None: one that no other container has
+    one_device: bool = False  # files are of their folders' device, else file managers copy what is dragged among them
 
     def __post_init__(self) -> None:
         for name, least in (("memory_mib", 16), ("processes", 4), ("disk_mib", 16), ("shared_memory_mib", 1)):

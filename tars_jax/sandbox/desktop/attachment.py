@@ -17,7 +17,7 @@ from tars_jax.sandbox.desktop.server import XServer
 from tars_jax.sandbox.desktop.settling import Watch
 from tars_jax.sandbox.desktop.windows import Windows
 
-CARRIED = Settle(first_ms=200, quiet_ms=50, bound_ms=1000)  # while something is dragged
+CARRIED = Settle(first_ms=300, quiet_ms=250, bound_ms=1000)  # of a drag: whoever it is dropped on looks at it first
 
 
 class Attachment:

@@ -116,10 +116,10 @@ def _mount_layers(plan: dict[str, Any], folder: str, root: str) -> None:
     if mapped is not None:
         os.close(mapped)
     paths = f"lowerdir={':'.join(lowers)},upperdir={disk}/upper,workdir={disk}/work"
+    xino = ",xino=on" if plan["one_device"] else ""  # with it SQLite was seen to miss what another process wrote
     # Redirections let a folder of the layers below be renamed; with an index, CRIU can tell which file an inotify watch
-    # is of; xino has files be of the same device as their folders, else file managers copy what is dragged within it.
-    # Not every kernel lets every root have them.
-    for options in (",redirect_dir=on,xino=on,index=on,nfs_export=on", ",redirect_dir=on,xino=on", ""):
+    # is of. Not every kernel lets every root have them.
+    for options in (f",redirect_dir=on{xino},index=on,nfs_export=on", f",redirect_dir=on{xino}", ""):
         try:
             syscalls.mount("overlay", root, "overlay", MS_NOSUID | MS_NODEV, paths + options)
             return
