@@ -102,6 +102,7 @@ def read_spec(fields: Fields) -> ComputerSpec:
         None if fields.value("cpus") is None else fields.number("cpus", 1.0, 0.01, 1024),
         environment=environment,
         hostname=fields.text("hostname", usual.hostname),
+        one_device=desktop,
     )
     if desktop and (folder := pyautogui_folder()):
         container = with_pyautogui(container, folder)
