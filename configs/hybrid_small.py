@@ -3,7 +3,21 @@
 Command:  ./launch/local.sh merge_hybrid --config=hybrid_small --config.seed=SEED
 
 One policy has seen demonstrations of both interfaces. By PPO on one alone it becomes two specialists, whose merge and a
-hybrid stand beside them, as `merge_hybrid` has it; for T3, T11 and T16 in real pages.
+hybrid stand beside them, as `merge_hybrid` has it; for T3, T11 and T16 in real pages. Seen with seed 0 alone, in two
+hours beside other work, 100 held-out tasks of each interface:
+
+| agent                     | by clicks      | by calls       |
+|---------------------------|----------------|----------------|
+| start                     | 65.0% [55, 74] | 66.0% [56, 75] |
+| clicks alone, 10 updates  | 98.0% [93, 99] | 77.0% [68, 84] |
+| calls alone, 10 updates   | 86.0% [78, 91] | 96.0% [90, 98] |
+| the merge of both         | 94.0% [88, 97] | 94.0% [88, 97] |
+| hybrid, 20 updates        | 96.0% [90, 98] | 92.0% [85, 96] |
+
+By calls the reward rises from .54 to .86 while entropy falls from .052 to .032 nats (T3); by clicks from .64 to .96,
+and entropy falls, too, from .072 to .037. Calls are not better than clicks (T16), and the hybrid is not better by
+clicks than clicks alone (T11; of its own batches' tasks it solved .95 so in updates 9 and 10, clicks alone .96).
+Training by one interface helps by the other.
 """
 
 import json

@@ -8,7 +8,7 @@ Parts as `train` has them (docs/rl.md). All agents begin with one policy, from t
 specialist makes `ppo.updates` updates of `ppo.min_batch` episodes, the hybrid as many as all specialists together, so
 that a merge and the hybrid have cost the same. What is printed is success on held-out tasks of each part, and of each
 composite, one episode that needs several of them; and for each part whether a merge and the hybrid are almost
-comparable to its specialist. No figures of it have been measured yet.
+comparable to its specialist. Figures of one seed stand in configs/hybrid_small.py.
 """
 
 import ml_collections
