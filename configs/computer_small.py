@@ -6,7 +6,8 @@ Commands:
       --config.environment_options='{"task": "find_word", "level": 1}' --config.budgets=1,2,3,4,6,8
       --config.contestants=RUN/policy,reference,random --config.episodes=100
 
-For T8 on tasks of computers: success against the step budget of a policy that PPO has made shorter.
+For T8 on tasks of computers: success against the step budget of a policy that PPO has made shorter. Not run to an end
+yet.
 """
 
 import json

@@ -17,7 +17,7 @@ hours beside other work, 100 held-out tasks of each interface:
 By calls the reward rises from .54 to .86 while entropy falls from .052 to .032 nats (T3); by clicks from .64 to .96,
 and entropy falls, too, from .072 to .037. Calls are not better than clicks (T16), and the hybrid is not better by
 clicks than clicks alone (T11; of its own batches' tasks it solved .95 so in updates 9 and 10, clicks alone .96).
-Training by one interface helps by the other.
+Calls alone help by clicks, too (65 to 86%).
 """
 
 import json

@@ -27,8 +27,6 @@ PACKAGES = (
     "com.google.android.dialer",
 )  # fmt: skip
 SETTINGS = "com.android.settings"
-
-
 NOT_THERE = (ADB_SERVER, NO_DEVICE, UNAUTHORIZED)
 _had: set[str] = set()  # serials of phones that this process has played on: one of these comes back
 

@@ -14,9 +14,9 @@ _COMMENTS = """SELECT ticket, author, newvalue AS text FROM ticket_change WHERE 
   ORDER BY ticket, time"""
 _WIKI = """SELECT name, text FROM wiki w WHERE version = (SELECT max(version) FROM wiki v WHERE v.name = w.name)
   AND author != 'trac' ORDER BY name"""
-# Not what a page that was looked at last leaves there.
+# Not what a page that was looked at last leaves there, nor words for the next one (chrome.*).
 _PREFERENCES = """SELECT sid, name, value FROM session_attribute WHERE name NOT GLOB 'query_*'
-  AND name NOT GLOB 'timeline.*' ORDER BY sid, name"""
+  AND name NOT GLOB 'timeline.*' AND name NOT GLOB 'chrome.*' ORDER BY sid, name"""
 # What can be done beside a task and no other reader shows. There are no such rows at first.
 _BESIDE = """SELECT 'read-only' AS what, name, '' AS value FROM wiki w WHERE readonly = 1
     AND version = (SELECT max(version) FROM wiki v WHERE v.name = w.name)

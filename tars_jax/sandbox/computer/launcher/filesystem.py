@@ -116,7 +116,7 @@ def _mount_layers(plan: dict[str, Any], folder: str, root: str) -> None:
     if mapped is not None:
         os.close(mapped)
     paths = f"lowerdir={':'.join(lowers)},upperdir={disk}/upper,workdir={disk}/work"
-    xino = ",xino=on" if plan["one_device"] else ""  # with it SQLite was seen to miss what another process wrote
+    xino = ",xino=on" if plan["one_device"] else ""  # with it a site was seen to answer forms more slowly
     # Redirections let a folder of the layers below be renamed; with an index, CRIU can tell which file an inotify watch
     # is of. Not every kernel lets every root have them.
     for options in (f",redirect_dir=on{xino},index=on,nfs_export=on", f",redirect_dir=on{xino}", ""):
