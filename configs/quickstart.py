@@ -15,6 +15,8 @@ simulator's own distance and remaining steps explains of them. 95% intervals in 
 | 4    | 42.0%  | 70.5% | +28.5 [19, 37] | .18         | .39       | 5.3     |
 
 The value model's 1,200 episodes were all played before its first update; since then they come in rounds of 600.
+Demonstrators have had draws of their own since 2026-11-28; seed 0 then went from 50.5% to 73.5% (+23.0 [14, 32]) in 8.4
+minutes.
 
 Seed 4 had two cores to itself, and no compile cache: demonstrations 0:43, supervised training 0:54, both evaluations
 0:19, episodes for the value model 0:42, its training 0:33, PPO 1:55. The others ran beside other work, the first three
