@@ -68,8 +68,8 @@ def get_config() -> ConfigDict:
                 "max_summaries": 8,
             },
             "engine": {
-                "max_length": 256,
-                "max_new_tokens": 48,
+                "max_length": 0,  # 0: what windows take, with length_buckets
+                "max_new_tokens": 0,  # of an answer; 0: as the checkpoint's run says, else 48
                 "chunk": 8,
                 "length_buckets": (64, 256),
                 "weights": "float",

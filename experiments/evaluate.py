@@ -103,7 +103,8 @@ def run(config: Any, run_directory: RunDirectory) -> int:
     def scale(side: str, stage: str, some: Tasks) -> Episodes:
         return play_suite(config, folder, stage, scripted(side, config), some)
 
-    with open_contestant(config) as contestant:
+    longest = max(task.max_steps for some in tasks.values() for task in some)
+    with open_contestant(config, longest) as contestant:
         unread = config.checkpoint not in SCRIPTED and not contestant.writer.max_observation_tokens
         if config.harness != "none" and unread:
             raise InputError(

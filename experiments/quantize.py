@@ -33,10 +33,10 @@ from tars_jax.model.policy import Parameters
 from tars_jax.model.quantization import quantize, weight_errors
 from tars_jax.model.sharding import leaf_name, make_mesh
 from tars_jax.model.tokenizer import Tokenizer
-from tars_jax.pipelines.contestants import Contestant, of_engine
+from tars_jax.pipelines.contestants import Contestant, Driven
 from tars_jax.pipelines.mazes import tasks
-from tars_jax.pipelines.rules import BROWSER_RULES
-from tars_jax.pipelines.sections import engine_config, run_as
+from tars_jax.pipelines.rules import BROWSER_RULES, LENGTH_RULES
+from tars_jax.pipelines.sections import run_as
 from tars_jax.pipelines.starts import starting_point
 from tars_jax.pipelines.suite_play import play_suite
 from tars_jax.pipelines.turn_times import TurnTimes, timed_player
@@ -74,6 +74,7 @@ RULES = {
     "turns": at_least(1),
     "screen": at_least(0),
     **BROWSER_RULES,
+    **LENGTH_RULES,
     "engine.weights": one_of("float"),
     "task.max_steps": at_least(1),
     "task.evaluation_distances": span(1),
@@ -110,7 +111,9 @@ def run(config: Any, run_directory: RunDirectory) -> None:
             run_directory.finish("w4a8", {"output": str(output)})
         quantized = load_quantized(output, model, template)
         weights = dict(zip(SIDES, (parameters, quantized), strict=True))
-        with opened(config, checkpoint, model, tokenizer, weights) as sides:
+        longest = max(task.max_steps for some in suite.values() for task in some)
+        driven = Driven.of(checkpoint, config, model, tokenizer, longest)
+        with opened(driven, model, tokenizer, weights, config.seed) as sides:
             played = play_in_turn(config, run_directory, suite, sides)
         finish(config, run_directory, model, tokenizer, weights, output, played)
 
@@ -137,17 +140,17 @@ def require_finite_weights(path: Path, parameters: Parameters) -> None:
 
 @contextlib.contextmanager
 def opened(
-    config: Any, checkpoint: Path, model: ModelConfig, tokenizer: Tokenizer, weights: Mapping[str, Parameters]
+    driven: Driven, model: ModelConfig, tokenizer: Tokenizer, weights: Mapping[str, Parameters], seed: int
 ) -> Iterator[dict[str, Contestant]]:
     """Both sides, with all compiled that they are going to be asked, so that none of it counts as a round's time."""
     with contextlib.ExitStack() as stack:
         sides = {}
         for side, parameters in weights.items():
-            settings = dataclasses.replace(engine_config(config), weights=side)
+            settings = dataclasses.replace(driven.engine, weights=side)
             engine = stack.enter_context(
-                Engine(model, parameters, settings, image=tokenizer.image, stop=tokenizer.end, seed=config.seed)
+                Engine(model, parameters, settings, image=tokenizer.image, stop=tokenizer.end, seed=seed)
             )
-            sides[side] = of_engine(engine, checkpoint, config, tokenizer)
+            sides[side] = driven.contestant(engine)
             engine.warm_up((sides[side].screen, sides[side].screen), counting(f"compile {side}", "programs"))
         yield sides
 

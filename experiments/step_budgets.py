@@ -50,7 +50,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     played: dict[str, dict[int, Episodes]] = {name: {} for name in names}
     for name, given in zip(names, config.contestants, strict=True):
         one = ConfigDict({**config.to_dict(), "checkpoint": given})
-        with open_contestant(one) as contestant:
+        with open_contestant(one, budgets[-1]) as contestant:
             for budget in budgets:
                 played[name][budget] = play_suite(
                     config, folder, f"{name}-{budget}", contestant, tasks_of(config, budget)

@@ -9,6 +9,7 @@ everything and stays; a slot without a constraint is in it, and one program serv
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -55,6 +56,11 @@ class Constraints:
             known = ", ".join(sorted(self.start)) or "none: the engine has no constraints"
             raise InputError(f"constraint must be one of {known}; got {name!r}")
         return int(self.distance[self.start[name]])
+
+
+def constraint_name(pattern: str) -> str:
+    """Under which whoever samples for a run has its pattern."""
+    return f"run-{hashlib.sha256(pattern.encode()).hexdigest()[:16]}"
 
 
 def compile_constraints(

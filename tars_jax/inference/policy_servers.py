@@ -15,7 +15,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
-import hashlib
 import logging
 import secrets
 import threading
@@ -27,6 +26,7 @@ from typing import Any, Self
 import numpy as np
 
 from tars_jax import InputError
+from tars_jax.inference.constraint import constraint_name
 from tars_jax.inference.http_client import ServerClient, ServerSession, open_server_client, packed
 from tars_jax.inference.policy_client import PolicyUnavailable
 from tars_jax.inference.sampling import Sampled, Sampling
@@ -147,7 +147,7 @@ class PolicyServers:
         self.version = 0
         self._demands, self._api_key, self._patience, self._folders = demands, api_key, patience, folders
         self._pattern = pattern
-        self._constraint = f"run-{hashlib.sha256(pattern.encode()).hexdigest()[:16]}" if pattern else None
+        self._constraint = constraint_name(pattern) if pattern else None
         self._sampling = dataclasses.replace(sampling, constraint=self._constraint)
         self._servers = [_Server(address) for address in addresses]
         self._weights: _Weights | None = None

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
+from ml_collections import ConfigDict
 from PIL import Image
 
 from tars_jax import InputError
@@ -18,16 +19,20 @@ from tars_jax.agent.guide import action_guide
 from tars_jax.agent.loop import AgentConfig, PolicySession
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.environment import Task
-from tars_jax.inference import Engine
+from tars_jax.inference import Engine, EngineConfig, Sampling
 from tars_jax.inference.chat_template import Message, TurnFormat
 from tars_jax.inference.client import open_client
-from tars_jax.inference.http_client import ChatSession
+from tars_jax.inference.http_client import ChatSession, ServerClient
 from tars_jax.inference.policy_client import PolicyClient, PolicyUnavailable
+from tars_jax.model.config import ModelConfig
 from tars_jax.model.sharding import make_mesh
 from tars_jax.model.tokenizer import Tokenizer, load_tokenizer
-from tars_jax.pipelines.sections import agent_config, chat_format, engine_config
+from tars_jax.pipelines.answer_constraints import constrained_player, keep_in, once
+from tars_jax.pipelines.probing import TaskShape
+from tars_jax.pipelines.sections import agent_config, chat_format, num_pages
 from tars_jax.pipelines.serving import fit_to, read_key
 from tars_jax.pipelines.starts import run_config, starting_point
+from tars_jax.pipelines.windows import longest_windows
 from tars_jax.rollout.players import (
     Player,
     PrivilegedEnvironment,
@@ -48,6 +53,8 @@ FIELDS = {
 }
 SCRIPTED = ("reference", "person", "random")
 AWAY_SECONDS = 5.0  # until a policy that was away is asked again
+ANSWER = 48  # tokens at most, of weights that no run of ours has made
+INSTRUCTION, ROUND = 256, 32  # tokens of an instruction, for which windows have room; lengths are multiples of this
 SCREEN = 320  # pixels on a side of a game for whoever has no size of its own
 
 
@@ -63,8 +70,8 @@ class Contestant:
 
 
 @contextlib.contextmanager
-def open_contestant(config: Any) -> Iterator[Contestant]:
-    """What `config.checkpoint` names, open while the block runs.
+def open_contestant(config: Any, steps: int) -> Iterator[Contestant]:
+    """What `config.checkpoint` names, open while the block runs. `steps`: of its longest episode.
 
     Raises InputError where it is neither a folder of exported weights, nor an address, nor one of `SCRIPTED`.
     """
@@ -74,7 +81,7 @@ def open_contestant(config: Any) -> Iterator[Contestant]:
     elif given.startswith(("http://", "https://")):
         yield remote(config)
     elif (Path(given) / "checkpoint.json").is_file():
-        with exported(Path(given), config) as contestant:
+        with exported(Path(given), config, steps) as contestant:
             yield contestant
     else:
         raise InputError(
@@ -135,38 +142,83 @@ def remote(config: Any, field: str = "checkpoint") -> Contestant:
         async with reach() as client:
             yield ChatSession(client, turns, task.seed + config.seed, guide)
 
+    playing: Player = player
+    if known and known.get("constrained"):
+
+        async def keep(name: str, pattern: str) -> None:
+            async with reach() as client:
+                assert isinstance(client, ServerClient), "what states how its policy acts is a server of ours"
+                await client.put_constraint(name, pattern)
+
+        playing = constrained_player(player, known, once(keep), Sampling())
     most = section.get("max_observation_tokens", 0)
     writer = PromptWriter(tokenizer, 1, section["show_budget"], max_observation_tokens=most)
-    waiting = waiting_player(declining_player(player), PolicyUnavailable, AWAY_SECONDS, config.patience)
+    waiting = waiting_player(declining_player(playing), PolicyUnavailable, AWAY_SECONDS, config.patience)
     return Contestant(waiting, writer, agent, screen)
 
 
 @contextlib.contextmanager
-def exported(folder: Path, config: Any) -> Iterator[Contestant]:
-    """Exported weights in an engine, in the precision that they record; agent and screen are those of the run that they
-    come from, where there is one. How the model runs (`Execution`) is this machine's affair."""
+def exported(folder: Path, config: Any, steps: int) -> Iterator[Contestant]:
+    """Exported weights in an engine, in the precision that they record. How the model runs (`Execution`) is this
+    machine's affair."""
     model, tokenizer, _ = starting_point(str(folder))
     model = dataclasses.replace(model, scalar_head=False)
+    driven = Driven.of(folder, config, model, tokenizer, steps)
     mesh = make_mesh(config.mesh.to_dict())
     with jax.set_mesh(mesh):
         parameters = load_for_engine(folder, model, abstract_parameters(model, mesh), config.engine.weights)
         with Engine(
-            model, parameters, engine_config(config), image=tokenizer.image, stop=tokenizer.end, seed=config.seed
+            model, parameters, driven.engine, image=tokenizer.image, stop=tokenizer.end, seed=config.seed
         ) as engine:
-            yield of_engine(engine, folder, config, tokenizer)
+            yield driven.contestant(engine)
 
 
-def of_engine(engine: Engine, folder: Path, config: Any, tokenizer: Tokenizer) -> Contestant:
-    """What an engine samples, with agent and screen of the run that `folder` lies in, or else those of `config`."""
-    model, stored = engine.model, run_config(folder)
-    sections = {name: stored.get(name) or {} for name in ("agent", "browser")}
-    agent = sections["agent"] or config.agent
-    screen = config.screen or sections["browser"].get("size") or SCREEN
-    rows, columns = model.vision.token_grid(screen, screen)
-    writer = PromptWriter(
-        tokenizer, rows * columns, agent["show_budget"], chat_format(tokenizer), agent.get("max_observation_tokens", 0)
-    )
-    fit = fit_to(model, (screen, screen))  # a benchmark's pages have sizes of their own
-    player = resized_player(engine_player(engine, config.seed), lambda pixels: fit(Image.fromarray(pixels)))
-    loop = agent_config(agent, engine.config, lambda *_: (screen, screen))
-    return Contestant(player, writer, loop, screen, compiles=True)
+@dataclasses.dataclass(frozen=True)
+class Driven:
+    """How exported weights are driven: as the run that `folder` lies in has it, or else as the config."""
+
+    agent: Mapping[str, Any]
+    engine: EngineConfig
+    screen: int
+    writer: PromptWriter
+    tokenizer: Tokenizer
+    seed: int
+
+    @classmethod
+    def of(cls, folder: Path, config: Any, model: ModelConfig, tokenizer: Tokenizer, steps: int) -> Driven:
+        """`steps`: of the longest episode, for which windows have room where `engine.max_length` is 0."""
+        stored = run_config(folder)
+        sections = {name: stored.get(name) or {} for name in ("agent", "browser", "engine")}
+        agent = sections["agent"] or config.agent
+        screen = config.screen or sections["browser"].get("size") or SCREEN
+        rows, columns = model.vision.token_grid(screen, screen)
+        most = agent.get("max_observation_tokens", 0)
+        writer = PromptWriter(tokenizer, rows * columns, agent["show_budget"], chat_format(tokenizer), most)
+        engine = config.engine.to_dict()
+        engine["max_new_tokens"] = engine["max_new_tokens"] or sections["engine"].get("max_new_tokens") or ANSWER
+        if not engine["max_length"]:
+            longest = room_for(agent, writer, screen, steps, engine["max_new_tokens"])
+            engine |= {"max_length": longest, "length_buckets": (longest // 2, longest)}
+        pages = num_pages(config)
+        settings = EngineConfig(slots=pages, row_buckets=(2, max(2, pages)), **engine)
+        return cls(agent, settings, screen, writer, tokenizer, config.seed)
+
+    def contestant(self, engine: Engine) -> Contestant:
+        """What the engine samples."""
+        screen = self.screen
+        fit = fit_to(engine.model, (screen, screen))  # a benchmark's pages have sizes of their own
+        player = engine_player(engine, self.seed)
+        if self.agent.get("constrained"):
+            keep = keep_in(engine, self.tokenizer)
+            player = constrained_player(player, self.agent, keep, Sampling(temperature=engine.temperature))
+        loop = agent_config(self.agent, engine.config, lambda *_: (screen, screen))
+        seen = resized_player(player, lambda pixels: fit(Image.fromarray(pixels)))
+        return Contestant(seen, self.writer, loop, screen, compiles=True)
+
+
+def room_for(agent: Mapping[str, Any], writer: PromptWriter, screen: int, steps: int, answer: int) -> int:
+    """Tokens of windows that hold as many steps as memory keeps, with `INSTRUCTION` tokens of an instruction."""
+    shape = TaskShape("", steps, "", (screen, screen), answer)
+    config = ConfigDict({"agent": dict(agent), "engine": {"max_new_tokens": answer}})
+    [window] = longest_windows(config, writer, [shape])
+    return -(-(window.tokens + INSTRUCTION) // ROUND) * ROUND

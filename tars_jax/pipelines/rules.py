@@ -36,6 +36,10 @@ def fitting(low: int) -> Rule:
     return Rule(lambda value: value == 0 or value >= low, f"0 for what windows take, or a value of at least {low}")
 
 
+# Of who plays with weights that it did not train.
+LENGTH_RULES = {"engine.max_length": fitting(32), "engine.max_new_tokens": at_least(0)}
+
+
 def section_rules(section: str, fields: Iterable[str], rules: Mapping[str, Rule]) -> dict[str, Rule]:
     """What a dataclass says of these fields, for those of the same names in a config's section."""
     return {f"{section}.{name}": rules[name] for name in fields}
@@ -107,8 +111,7 @@ JOB_RULES: dict[str, Rule] = {
     "packing.row_length": fitting(32),
     "packing.images_per_row": at_least(0),
     **section_rules("engine", ("chunk", "weights"), EngineConfig.RULES),
-    "engine.max_length": fitting(32),
-    "engine.max_new_tokens": at_least(0),
+    **LENGTH_RULES,
     "demonstrations.episodes": at_least(1),
     "demonstrations.skill": between(0, 1),
     "supervised.updates": at_least(1),

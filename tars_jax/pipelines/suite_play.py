@@ -12,7 +12,7 @@ from tars_jax.environment import Task
 from tars_jax.envs.registry import is_playable
 from tars_jax.evaluation.scoring import score_within
 from tars_jax.pipelines.contestants import Contestant
-from tars_jax.pipelines.rules import BROWSER_RULES
+from tars_jax.pipelines.rules import BROWSER_RULES, LENGTH_RULES
 from tars_jax.pipelines.sections import browsers_for, sandbox_of
 from tars_jax.rollout.episode_runner import Rollouts
 from tars_jax.rules import Rule, at_least, each, more_than, one_of
@@ -35,6 +35,7 @@ SUITE_RULES: dict[str, Rule] = {
     "screen": at_least(0),
     "agent.grammar": one_of(*FORMS),
     "agent.coordinates": one_of("grid", "pixels"),
+    **LENGTH_RULES,
     **BROWSER_RULES,
 }
 

@@ -456,7 +456,7 @@ def test_what_an_address_lacks_is_named_by_its_field(status: int, port: str, fie
 
     with serving(Starlette(routes=[Route("/v1/rl/policy", policy)]), ServerConfig(port=0)) as address:
         config = load_config("evaluate", flags(checkpoint=address + port), root=ROOT, rules=RULES)
-        with pytest.raises(InputError, match=f"^{field} must ") as refused, open_contestant(config):
+        with pytest.raises(InputError, match=f"^{field} must ") as refused, open_contestant(config, 1):
             pass
     assert "client." not in str(refused.value)
 
@@ -480,7 +480,7 @@ def test_an_endpoint_may_take_its_time_for_an_answer_and_no_more() -> None:
     with serving(app, ServerConfig(port=0)) as address:
         more = {"checkpoint": f"{address}/v1", "model": "theirs", "answer_seconds": 0.2, "patience": 0.1}
         config = load_config("evaluate", flags(**more), root=ROOT, rules=RULES)
-        with open_contestant(config) as contestant:
+        with open_contestant(config, 1) as contestant:
             with pytest.raises(EpisodeRunnerLost, match="no answer within 0.2 seconds"):
                 asyncio.run(ask(contestant))
             with pytest.raises(GaveUp, match="no answer within 0.2 seconds"):
@@ -490,5 +490,5 @@ def test_an_endpoint_may_take_its_time_for_an_answer_and_no_more() -> None:
 @pytest.mark.parametrize("given", ["", "nowhere", "ftp://x"])
 def test_a_contestant_is_one_of_four_kinds(given: str) -> None:
     config = load_config("evaluate", flags(checkpoint=given), root=ROOT, rules=RULES)
-    with pytest.raises(InputError, match=r"config.checkpoint must be a folder"), open_contestant(config):
+    with pytest.raises(InputError, match=r"config.checkpoint must be a folder"), open_contestant(config, 1):
         pass
