@@ -10,7 +10,16 @@ at the end half of the time. Without memory, a guess is right one time in four:
     ./launch/local.sh train --config=memory_small --config.agent.max_summaries=0 \
         --config.agent.min_steps=2 --config.agent.max_steps=2                          # the last three steps alone
 
-and with `--config.agent.line_tokens=16` the policy writes that line itself (docs/rollout.md).
+and with `--config.agent.line_tokens=16` the policy writes that line itself (docs/rollout.md), which PPO trains, too.
+
+Seen with seed 0, 200 held-out corridors before and after 16 updates, each beside much other work:
+
+| what is kept of earlier steps              | before | after                            | minutes |
+|--------------------------------------------|--------|----------------------------------|---------|
+| twelve summaries                           | 50.5%  | 98.0%, +47.5 points [40.0, 54.5] | 14      |
+| a line of 16 tokens that the policy writes | 56.5%  | 95.5%, +39.0 points [31.3, 46.2] | 24      |
+| nothing                                    | 21.5%  | 22.0%, +0.5 points [-7.6, 8.6]   | 10      |
+| the last three steps                       | 20.0%  | 19.5%, -0.5 points [-8.3, 7.3]   | 17      |
 """
 
 import ml_collections
