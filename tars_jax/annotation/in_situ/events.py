@@ -48,7 +48,8 @@ class Key(Event, tag="key"):
 
 
 class Window(Event, tag="window"):
-    """The focused window from now on. One that is not allowed has no title; nothing else is recorded under it."""
+    """The focused window from now on. One that is not allowed has neither name nor title nor place ("" and zeros);
+    one that is secret by its title has none of the last two."""
 
     application: str
     allowed: bool
@@ -57,7 +58,9 @@ class Window(Event, tag="window"):
 
 
 class Frame(Event, tag="frame"):
-    """The screen at that time, with what lies outside of allowed windows blacked out; `file` lies in `frames/`."""
+    """The screen at that time, without its cursor and with what lies outside of allowed windows blacked out; `file`
+    lies in `frames/`. The same file again where the screen is again as it was; until the next one it did not change
+    beyond what nobody touched it for."""
 
     file: str
 
@@ -69,14 +72,15 @@ class Accessibility(Event, tag="accessibility"):
 
 
 class Voice(Event, tag="voice"):
-    """A piece of the microphone that began at `time`: a FLAC file in `voice/`, mono, 16 kHz."""
+    """A piece of the microphone that began at `time`: a FLAC file in `voice/`, mono, 16 kHz. One that begins where
+    another ends goes on with it, to the sample."""
 
     file: str
     seconds: float
 
 
 class Secret(Event, tag="secret"):
-    """From here on, or up to here, a secret was typed: no key, no frame, no voice is kept between."""
+    """From here on, or up to here, a secret was typed: no input, no frame, no voice is kept between."""
 
     begins: bool
 
@@ -90,7 +94,7 @@ class Resumed(Event, tag="resume"):
 
 
 class Discarded(Event, tag="discard"):
-    """The person took back what lies between `since` and `time`; its frames and voice are gone from the disk."""
+    """The person took back what lies between `since` and `time`; it is gone from the disk."""
 
     since: float
 
@@ -102,11 +106,17 @@ class Lost(Event, tag="lost"):
     message: str
 
 
+class Slept(Event, tag="sleep"):
+    """The computer was suspended (a lid closed) until about here. The clock of `time` stood still meanwhile."""
+
+    seconds: float
+
+
 class Ended(Event, tag="end"):
     pass
 
 
 Recorded = (
     Moved | Button | Scrolled | Key | Window | Frame | Accessibility | Voice | Secret | Paused | Resumed | Discarded
-    | Lost | Ended
+    | Lost | Slept | Ended
 )  # fmt: skip

@@ -1,23 +1,24 @@
 """A recording on disk: `recording.json`, `events.jsonl`, `frames/`, `voice/`, `accessibility/`.
 
-Events are appended and never changed; what is cut off at the end (a kill, a full disk) is left out when it is read.
-What the person discarded is left out, too.
+What is cut off at the end (a kill, a full disk) is left out when it is read. What the person discarded is gone from the
+disk; were it not, it would be left out, too, as is what names a file that is not there (a power cut).
 """
 
 from __future__ import annotations
 
 import dataclasses
+import math
 from pathlib import Path
 
 import msgspec
 
 from tars_jax import InputError
-from tars_jax.annotation.in_situ.events import Discarded, Event, Recorded
+from tars_jax.annotation.in_situ.events import Accessibility, Discarded, Ended, Event, Frame, Recorded, Voice
 
 HEAD, EVENTS = "recording.json", "events.jsonl"
 FOLDERS = ("frames", "voice", "accessibility")
 VERSION = 1
-_LINE = msgspec.json.Decoder(Recorded)
+LINE = msgspec.json.Decoder(Recorded)
 
 
 class Head(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,6 +35,7 @@ class Head(msgspec.Struct, frozen=True, kw_only=True):
     task: str = ""  # what the person set out to do, where they said so
     annotator: str = ""
     track: str = ""  # expert or novice
+    redaction: str = ""  # of a copy: what was taken out of it
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,6 +44,7 @@ class Recording:
     head: Head
     events: tuple[Event, ...]  # in the order of their times, without what was discarded
     cut_off: bool  # it has no end of its own, or its last line was not whole
+    missing: int = 0  # events that were left out, as their files are not there
 
     def file(self, folder: str, name: str) -> Path:
         return self.path / folder / name
@@ -49,30 +52,74 @@ class Recording:
 
 def read_recording(path: Path) -> Recording:
     """Raises InputError that names the file, the line and the field for what is no recording."""
+    head = read_head(path)
+    try:
+        content = (path / EVENTS).read_bytes()
+    except FileNotFoundError:
+        content = b""
+    except OSError as error:
+        raise InputError(f"{path / EVENTS} must be a file that can be read; got {error.strerror}") from error
+    *whole, rest = content.split(b"\n")
+    events = [_event(line, path / EVENTS, number) for number, line in enumerate(whole, 1)]
+    ended = any(isinstance(event, Ended) for event in events[-1:])
+    kept = _kept(events)
+    there = tuple(event for event in kept if _is_there(path, event))
+    return Recording(path, head, there, cut_off=bool(rest) or not ended, missing=len(kept) - len(there))
+
+
+def read_head(path: Path) -> Head:
+    """Raises InputError as `read_recording`."""
     try:
         head = msgspec.json.decode((path / HEAD).read_bytes(), type=Head)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise InputError(f"a recording must have {HEAD}; got {path}, which has none") from None
-    except msgspec.DecodeError as error:
+    except OSError as error:
+        raise InputError(f"{path / HEAD} must be a file that can be read; got {error.strerror}") from error
+    except (msgspec.DecodeError, RecursionError) as error:
         raise InputError(f"{path / HEAD}: {error}") from error
     if head.version != VERSION:
         raise InputError(f"{path / HEAD}: version must be {VERSION}; got {head.version}")
-    lines = (path / EVENTS).read_bytes().split(b"\n") if (path / EVENTS).exists() else [b""]
-    whole, rest = lines[:-1], lines[-1]
-    events = [_event(line, path / EVENTS, number) for number, line in enumerate(whole, 1)]
-    ended = bool(events) and type(events[-1]).__name__ == "Ended"
-    return Recording(path, head, _kept(events), cut_off=bool(rest) or not ended)
+    return head
+
+
+def file_of(event: Event) -> str | None:
+    """The file that an event names, below the recording's folder; None for none."""
+    match event:
+        case Frame(file=file):
+            return f"frames/{file}"
+        case Voice(file=file):
+            return f"voice/{file}"
+        case Accessibility(file=file):
+            return f"accessibility/{file}"
+    return None
 
 
 def _event(line: bytes, file: Path, number: int) -> Event:
     try:
-        return _LINE.decode(line)
-    except msgspec.DecodeError as error:
+        event = LINE.decode(line)
+    except (msgspec.DecodeError, RecursionError) as error:
         raise InputError(f"{file}, line {number}: {error}") from error
+    if not math.isfinite(event.time):
+        raise InputError(f"{file}, line {number}: time must be finite; got {event.time}")
+    name = file_of(event)
+    if name is not None and (name.count("/") != 1 or "\0" in name or name.endswith(("/", "/..", "/."))):
+        raise InputError(f"{file}, line {number}: file must be a file's name; got {name.partition('/')[2][:80]!r}")
+    return event
+
+
+def _is_there(path: Path, event: Event) -> bool:
+    name = file_of(event)
+    try:
+        return name is None or (path / name).is_file()
+    except OSError:  # a name that no file can have
+        return False
 
 
 def _kept(events: list[Event]) -> tuple[Event, ...]:
-    """Without what was taken back."""
-    spans = [(each.since, each.time) for each in events if isinstance(each, Discarded)]
-    kept = [e for e in events if not any(since <= e.time <= until for since, until in spans)]
+    """Without what was taken back: what came before the line that says so."""
+    spans = [(place, each.since, each.time) for place, each in enumerate(events) if isinstance(each, Discarded)]
+    kept = [
+        event for place, event in enumerate(events)
+        if not any(place < by and since <= event.time <= until for by, since, until in spans)
+    ]  # fmt: skip
     return tuple(sorted(kept, key=lambda event: event.time))

@@ -32,7 +32,7 @@ class Attachment:
         """
         self.connection = server.connect()
         try:
-            clients = Clients(self.connection)
+            clients = Clients(self.connection.display)
             self.devices = Devices(self.connection) if before is None else before.moved(self.connection)
             self.windows = Windows(self.connection, clients)
             self._cursor = Cursor(self.connection)

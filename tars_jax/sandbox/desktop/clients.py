@@ -6,9 +6,8 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+from Xlib import display
 from Xlib.ext import res
-
-from tars_jax.sandbox.desktop.connection import Connection
 
 _SERVER = 0  # the client that the server itself is; where one is asked for, all of them
 _UNKNOWN = 0  # the process of a program that lives outside
@@ -17,9 +16,9 @@ _UNKNOWN = 0  # the process of a program that lives outside
 class Clients:
     """Asks the server (X-Resource 1.2), which took each client's process from the kernel when it connected."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, shown: display.Display) -> None:
         """Raises XError where the server lacks the extension."""
-        self._display = connection.display
+        self._display = shown
         self._display.res_query_version()
 
     def processes(self, meanwhile: Callable[[], None] = lambda: None) -> frozenset[int]:

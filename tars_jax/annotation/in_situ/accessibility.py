@@ -1,0 +1,59 @@
+"""What AT-SPI tells of the focused window: whether a field for a password has the focus, and the window's tree.
+
+Asked by a process of its own (`atspi.py`), since the library's calls wait for whatever program they ask.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+from tars_jax.annotation.in_situ.windows import Shown
+
+CHILD = Path(__file__).with_name("atspi.py")
+
+
+class Accessible:
+    def __init__(self) -> None:
+        self.is_secret = False
+        self._trees: list[tuple[int, bytes]] = []
+        self._process = subprocess.Popen(
+            [sys.executable, str(CHILD)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+        self._thread = threading.Thread(target=self._listen, name="accessibility", daemon=True)
+        self._thread.start()
+
+    @property
+    def is_there(self) -> bool:
+        """False once it has ended, as where there is no AT-SPI."""
+        return self._process.poll() is None
+
+    def tree(self, window: Shown | None) -> bytes | None:
+        """A tree that has come since the last call and is the window's program's; JSON."""
+        found = None
+        while self._trees:
+            process, content = self._trees.pop(0)
+            if window is not None and process == window.process != 0:
+                found = content
+        return found
+
+    def close(self) -> None:
+        assert self._process.stdin is not None
+        self._process.kill()
+        self._process.wait()
+        self._thread.join(5)
+        self._process.stdin.close()
+
+    def _listen(self) -> None:
+        assert self._process.stdout is not None
+        with self._process.stdout as lines:
+            for line in lines:
+                said = json.loads(line)
+                if "secret" in said:
+                    self.is_secret = said["secret"]
+                else:
+                    self._trees.append((said["process"], json.dumps(said["tree"], ensure_ascii=False).encode()))
+        self.is_secret = False
