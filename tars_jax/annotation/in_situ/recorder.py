@@ -70,7 +70,7 @@ class Recorder:
         self._open_since: float | None = None  # when voice and keys of the focused window began to be allowed
         self._down: set[tuple[str, str]] = set()  # keys and buttons whose press is recorded
         self._moved_at, self._last_move = -1.0, None
-        self._picture_at, self._look_again = -1.0, 0.0
+        self._picture_at, self._look_again, self._no_picture_before = -1.0, 0.0, 0.0
         self._kept_at, self._told, self._shown_state = 0.0, set[str](), ""
 
     def turn(self) -> None:
@@ -181,6 +181,7 @@ class Recorder:
             self._forget(now - HOLD_S)
         else:
             self._private_until = now
+            self._look_again = self._no_picture_before = now + STALE_S  # what was typed may still be seen
         self._secret = secret
         self._hold(Secret(time=now, begins=secret))
 
@@ -232,7 +233,7 @@ class Recorder:
 
     def _see(self, now: float) -> None:
         """Takes a picture where there is something new, and says which are kept."""
-        if self._paused or self._secret or self._blackout.is_dark:
+        if self._paused or self._secret or self._blackout.is_dark or now < self._no_picture_before:
             return
         again = 0 < self._look_again <= now
         is_due = now - self._picture_at >= INTERVAL_S and (again or self._screen.changed())

@@ -75,7 +75,7 @@ def read_head(path: Path) -> Head:
         raise InputError(f"a recording must have {HEAD}; got {path}, which has none") from None
     except OSError as error:
         raise InputError(f"{path / HEAD} must be a file that can be read; got {error.strerror}") from error
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"{path / HEAD}: {error}") from error
     if head.version != VERSION:
         raise InputError(f"{path / HEAD}: version must be {VERSION}; got {head.version}")
@@ -97,7 +97,7 @@ def file_of(event: Event) -> str | None:
 def _event(line: bytes, file: Path, number: int) -> Event:
     try:
         event = LINE.decode(line)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"{file}, line {number}: {error}") from error
     if not math.isfinite(event.time):
         raise InputError(f"{file}, line {number}: time must be finite; got {event.time}")

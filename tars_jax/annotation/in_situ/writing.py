@@ -141,7 +141,7 @@ class Writer:
 
     def keep(self) -> None:
         """What was written so far outlives a power cut."""
-        for path in self._unsynced:
+        for path in (*self._unsynced, *dict.fromkeys(path.parent for path in self._unsynced)):
             _sync(path)
         self._unsynced.clear()
         with contextlib.suppress(OSError):  # a file system that cannot
@@ -239,10 +239,9 @@ def _full(error: BaseException) -> BaseException:
 
 
 def _sync(path: Path) -> None:
-    for each, flags in ((path, os.O_RDONLY), (path.parent, os.O_RDONLY)):
-        with contextlib.suppress(OSError):  # it was taken back, or the file system cannot
-            file = os.open(each, flags)
-            try:
-                os.fsync(file)
-            finally:
-                os.close(file)
+    with contextlib.suppress(OSError):  # it was taken back, or the file system cannot
+        file = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(file)
+        finally:
+            os.close(file)

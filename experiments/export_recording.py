@@ -1,0 +1,53 @@
+"""A redacted copy of a recording, for a folder from which it may be uploaded."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tars_jax import InputError
+from tars_jax.annotation.in_situ.exporting import export
+from tars_jax.annotation.in_situ.keeping import opened
+from tars_jax.annotation.in_situ.redaction import Rectangle, patterns
+from tars_jax.training.progress import QUIET, counting
+
+POSITIONAL = ("recording", "output")
+
+
+def run(config: Any) -> None:
+    if not config.recording or not config.output:
+        raise InputError("config.recording and config.output must be a recording and a new folder; got nothing")
+    try:
+        searched = patterns(config.patterns)
+    except re.error as error:
+        raise InputError(f"config.patterns must be regular expressions; got {config.patterns}: {error}") from error
+    done = export(
+        opened(Path(config.recording)), Path(config.output), searched, rectangles=_rectangles(config.rectangles),
+        cover_typed=config.cover_typed, voice=config.voice, accessibility=config.accessibility,
+        shown=counting("export_recording", "pictures", quiet=QUIET),
+    )  # fmt: skip
+    print(
+        f"{done.path}: {done.matches} typed texts taken out, {done.blackened} of {done.pictures} pictures blackened in "
+        "part. Look at the pictures before you upload them"
+    )
+
+
+def _rectangles(given: Sequence[Any]) -> list[Rectangle]:
+    """`x,y,width,height` or with `,since,until` in seconds."""
+    found = []
+    for each in given:
+        parts = str(each).replace("/", ",").split(",")
+        try:
+            numbers = [float(part) for part in parts]
+        except ValueError:
+            numbers = []
+        if len(numbers) not in (4, 6) or min(numbers[2:4]) <= 0:
+            raise InputError(
+                "config.rectangles must be x/y/width/height in pixels each, or x/y/width/height/since/until with "
+                f"seconds; got {each!r}"
+            )
+        x, y, width, height = (round(number) for number in numbers[:4])
+        found.append(Rectangle((x, y, width, height), *numbers[4:]))
+    return found

@@ -1,0 +1,74 @@
+"""A person's work on their own computer is recorded, or what was recorded is listed or deleted."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+from pathlib import Path
+from typing import Any
+
+from tars_jax import InputError
+from tars_jax.annotation.in_situ.keeping import delete, home, listed
+from tars_jax.annotation.in_situ.microphone import ProgramMicrophone, find_program
+from tars_jax.annotation.in_situ.person import HELP, Lines, agree, choose
+from tars_jax.annotation.in_situ.running import new_folder, new_head, record, sources
+from tars_jax.annotation.in_situ.sources import Clock
+from tars_jax.annotation.in_situ.windows import Allowed
+from tars_jax.rules import more_than, one_of
+
+POSITIONAL = ("action", "recording")
+SYSTEMS = ("x11", "pynput")
+RULES = {
+    "action": one_of("record", "list", "delete"),
+    "system": one_of(*SYSTEMS),
+    "limit_megabytes": more_than(1),
+    "discard_minutes": more_than(0),
+    "track": one_of("", "expert", "novice"),
+}
+
+
+def run(config: Any) -> None:
+    below = Path(config.folder) if config.folder else home()
+    if config.action == "list":
+        _list(below)
+    elif config.action == "delete":
+        if not config.recording:
+            raise InputError("config.recording must be a recording, such as `record list` names; got nothing")
+        print(f"{config.recording}: deleted, {delete(Path(config.recording)) / 1e6:.1f} MB")
+    else:
+        _record(config, below)
+
+
+def _record(config: Any, below: Path) -> None:
+    listed(below)  # what a kill has left there is made whole
+    clock = Clock()
+    with contextlib.ExitStack() as stack:
+        screen, hands = stack.enter_context(sources(config.system, config.display, clock, config.keys.to_dict()))
+        command = find_program() if config.microphone else []
+        consent = agree()
+        open_now = (each.application for each in screen.windows().shown if each.application)
+        names = tuple(config.allow) or choose(open_now)
+        allowed = Allowed(names, config.secret_titles, config.secret_applications)
+        microphone = ProgramMicrophone(clock, command) if command else None
+        if microphone is not None:
+            stack.callback(microphone.close)
+        path = new_folder(below)
+        head = new_head(
+            path, clock, screen.windows().size, consent, names, config.system, config.task, config.annotator,
+            config.track,
+        )  # fmt: skip
+        print(f"Recording {', '.join(names)} to {path}\n{HELP}", flush=True)
+        ended = record(
+            path, head, round(config.limit_megabytes * 1e6), clock, screen, hands, allowed, microphone, Lines(),
+            minutes=config.discard_minutes, with_accessibility=config.accessibility,
+        )  # fmt: skip
+    print(f"{path}: {ended}")
+
+
+def _list(below: Path) -> None:
+    kept = listed(below)
+    for each in kept:
+        began = datetime.datetime.fromtimestamp(each.path.stat().st_mtime).strftime("%Y-%m-%d %H:%M")
+        minutes, size = each.seconds / 60, each.bytes / 1e6
+        print(f"{each.path}  {began}  {minutes:.1f} min  {size:.1f} MB  {each.state}  {each.task}".rstrip())
+    print(f"{len(kept)} recordings in {below}")
