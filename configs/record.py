@@ -1,6 +1,8 @@
 """Your work on this computer, recorded for an agent to learn from: screen, hands and voice, of what you allow alone.
 
-Command:  ./launch/local.sh record [list|delete REC] [--config.allow=firefox,libreoffice] [--config.task='Book a table']
+Command:  ./launch/local.sh record [--config.allow=firefox,libreoffice] [--config.task='Book a table for four']
+
+`record list` says what lies on this computer, `record delete REC` deletes a recording, all of it.
 
 Takes the extra `record`, an X screen and, for the voice, pw-record, parecord or arecord. Asks for your consent at the
 terminal, then records until `stop`, Ctrl-C or the limit; a red frame around the screen shows that it does.
@@ -25,12 +27,12 @@ def get_config() -> ConfigDict:
             "accessibility": True,  # fields for passwords and the focused window's tree, where AT-SPI is there
             "secret_titles": (),  # patterns of titles of windows that are never recorded, beyond those of windows.py
             "secret_applications": (),  # patterns of their classes
-            "keys": {  # combinations that serve everywhere; "": none
-                "pause": "Control+Alt+p",  # and resume
-                "secret": "Control+Alt+s",  # begins, ends
-                "discard": "Control+Alt+d",  # what the last minutes have recorded
+            "hotkeys": {  # combinations that serve everywhere; "": none
+                "pause": "Control+Alt+Shift+p",  # and resume
+                "secret": "Control+Alt+Shift+s",  # begins, ends
+                "discard": "Control+Alt+Shift+d",  # what the last minutes have recorded
             },
-            "discard_minutes": 5.0,  # that keys.discard takes back
+            "discard_minutes": 5.0,  # that hotkeys.discard takes back
             "limit_megabytes": 4000.0,  # of this recording; it ends there
             "system": "x11",  # pynput: where there is no X, as on macOS; nobody has tried it
             "display": "",  # of x11; "": DISPLAY

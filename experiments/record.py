@@ -43,7 +43,7 @@ def _record(config: Any, below: Path) -> None:
     listed(below)  # what a kill has left there is made whole
     clock = Clock()
     with contextlib.ExitStack() as stack:
-        screen, hands = stack.enter_context(sources(config.system, config.display, clock, config.keys.to_dict()))
+        screen, hands = stack.enter_context(sources(config.system, config.display, clock, config.hotkeys.to_dict()))
         command = find_program() if config.microphone else []
         consent = agree()
         open_now = (each.application for each in screen.windows().shown if each.application)

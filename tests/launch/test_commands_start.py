@@ -163,6 +163,10 @@ STARTS = {
     "compare_flywheels": Start("runs={flywheel},", r"flywheels\.svg$", ends=True),
     "store": Start("store=kept action=import datasets={train}/trajectories/ppo,", r"8 of them new$", ends=True,
                    in_ci=True),
+    "record": Start("action=list folder=none", r"^0 recordings in ", ends=True, in_ci=True, leaves_run=False),
+    "export_recording": Start(
+        "recording=recording output=copy", r"^copy: 0 typed texts taken out", ends=True, in_ci=True, leaves_run=False
+    ),
     "export_trajectories": Start("source={train}", r"messages\.jsonl: \d+ of \d+ episodes", ends=True, in_ci=True),
     "merge": Start("checkpoints={train}/policy,{train}/policy", r"merged", ends=True),
     "merge_games": Start(
@@ -333,6 +337,7 @@ class Started:
         start, folder = STARTS[name], self._folder / name
         folder.mkdir()
         for file, text in files().items():
+            (folder / file).parent.mkdir(exist_ok=True)
             (folder / file).write_text(text)
         runs = {other: self._folder / other / "run" for other in STARTS}
         flags = [*start.flags.format(**runs).split(), *(["run=run"] if start.leaves_run else [])]
@@ -355,7 +360,18 @@ class Started:
 def files() -> dict[str, str]:
     """What lies where the user stands: the program of the first page, and addresses of which nothing answers."""
     program, _ = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
-    return {"mine.py": program, "addresses.txt": "http://127.0.0.1:9/\n"}
+    head = {
+        "version": 1,
+        "id": "r",
+        "began": 0,
+        "screen": [1, 1],
+        "consent": "I agree.",
+        "allowed": [],
+        "source": "x11",
+    }
+    return {
+        "mine.py": program, "addresses.txt": "http://127.0.0.1:9/\n", "recording/recording.json": json.dumps(head),
+    }  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -30,9 +30,22 @@ ROOMS = [file for file in DOCUMENTS if file.is_relative_to(ROOT / "tars_jax")]
 WRITTEN = {
     "game.json", "index.html", "guard.js", "hints.js",  # of a game that was synthesized
     "result.json", "report.html", "metrics.jsonl", "timeline.json", "checkpoint.json", "messages.jsonl", "output.log",
+    "recording.json", "events.jsonl",
     "trajectories.parquet", "stages.json", "environment.json", "levels.txt", "arrivals.txt", "journal.jsonl",
 }  # fmt: skip
-WRITTEN_FOLDERS = {"kit", "tensorboard", "images", "runs", "trajectories", "policy", "checkpoints", "node_modules"}
+WRITTEN_FOLDERS = {
+    "kit",
+    "tensorboard",
+    "images",
+    "runs",
+    "trajectories",
+    "policy",
+    "checkpoints",
+    "node_modules",
+    "frames",
+    "voice",
+    "accessibility",
+}
 FILE = re.compile(r"\.?[\w*./-]+\.(py|js|css|json|jsonl|sh|md|ipynb|html|svg|png|jpg|txt|lock|toml|yaml|parquet)")
 NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*(\(.*\))?")
 PLACEHOLDER = re.compile(r"\b[A-Z]{2,}\b|\bX\b|[<>…]|\.\.\.")

@@ -95,8 +95,8 @@ def main() -> int:
         gobject.g_boxed_free(ctypes.c_size_t(spi.atspi_event_get_type()), event)
 
     listener = spi.atspi_event_listener_new(heard, None, None)
-    for name in (b"object:state-changed:focused", b"window:activate"):
-        spi.atspi_event_listener_register(POINTER(listener), name, None)
+    for kind in (b"object:state-changed:focused", b"window:activate"):
+        spi.atspi_event_listener_register(POINTER(listener), kind, None)
     threading.Thread(target=end_with_input, daemon=True).start()
     spi.atspi_event_main()
     return 0

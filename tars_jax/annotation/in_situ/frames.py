@@ -8,6 +8,7 @@ from collections import deque
 import numpy as np
 
 INTERVAL_S = 0.2  # between two pictures of a screen that changes all the while
+IDLE_S, IDLE_INTERVAL_S = 3.0, 0.7  # after so long without input, between two
 REST_S = 0.5  # without input, after which a hand that moves begins something
 SETTLED_S = 0.4  # without a change
 LATEST_S = 1.5  # after which what came of an input is kept though the screen still changes
@@ -42,6 +43,10 @@ class Ring:
         rested = time - self._last_input >= REST_S
         self._last_input = time
         return self._want(self._before(time)) if rested else []
+
+    def interval(self, now: float) -> float:
+        """Seconds between two pictures of a screen that changes."""
+        return INTERVAL_S if now - self._last_input < IDLE_S else IDLE_INTERVAL_S
 
     def rests(self, now: float) -> list[Taken]:
         """What came of the last input, once the screen has settled."""

@@ -23,7 +23,7 @@ from tars_jax.annotation.in_situ.events import (
     Slept,
     Window,
 )
-from tars_jax.annotation.in_situ.frames import INTERVAL_S, Ring, Taken
+from tars_jax.annotation.in_situ.frames import Ring, Taken
 from tars_jax.annotation.in_situ.sources import Clock, Focus, Hands, Input, Microphone, Screen, SourceLost, State
 from tars_jax.annotation.in_situ.windows import Allowed, Blackout, Shown, Windows
 from tars_jax.annotation.in_situ.writing import Full, Writer
@@ -69,7 +69,8 @@ class Recorder:
         self._private_until = -1.0  # what hands did before, and is read only now, was not to be recorded
         self._open_since: float | None = None  # when voice and keys of the focused window began to be allowed
         self._down: set[tuple[str, str]] = set()  # keys and buttons whose press is recorded
-        self._moved_at, self._last_move = -1.0, None
+        self._moved_at = -1.0
+        self._last_move: Moved | None = None  # that is not kept unless it is where the mouse comes to rest
         self._picture_at, self._look_again, self._no_picture_before = -1.0, 0.0, 0.0
         self._kept_at, self._told, self._shown_state = 0.0, set[str](), ""
 
@@ -236,7 +237,7 @@ class Recorder:
         if self._paused or self._secret or self._blackout.is_dark or now < self._no_picture_before:
             return
         again = 0 < self._look_again <= now
-        is_due = now - self._picture_at >= INTERVAL_S and (again or self._screen.changed())
+        is_due = now - self._picture_at >= self._ring.interval(now) and (again or self._screen.changed())
         if is_due and (picture := self._screen.picture()) is not None:
             self._picture_at = now
             if again:

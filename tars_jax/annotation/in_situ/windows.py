@@ -106,6 +106,8 @@ class Blackout:
         self._seen: np.ndarray | None = None
         self.is_dark = True  # nothing may be shown
         self._dark_until = np.zeros((0, 0))
+        self._clear = np.zeros((0, 0), np.uint32)  # 1 for pixels that may be kept
+        self._settles_at, self._is_settled = 0.0, False  # from when on that stays so, and whether it is said already
 
     def update(self, seen: np.ndarray, now: float) -> None:
         """`seen`: of `Allowed.visible`, from `now` on."""
@@ -114,6 +116,7 @@ class Blackout:
             self._dark_until = np.full(seen.shape, now + self._settle)
         else:
             self._dark_until[~before] = now + self._settle
+        self._settles_at, self._is_settled = now + self._settle, False
 
     def shows(self, x: int, y: int) -> bool:
         """Whether an allowed window is at this place now."""
@@ -125,9 +128,13 @@ class Blackout:
         return self._seen is not None and pixels.shape[:2] == self._seen.shape
 
     def cover(self, pixels: np.ndarray, now: float) -> None:
-        """Blackens in place, np.uint8 [height, width, channels]. Takes pictures of the size of `seen` alone."""
+        """Blackens in place, np.uint8 [height, width, 4]. Takes pictures of the size of `seen` alone."""
         assert self._seen is not None
-        pixels[~(self._seen & (self._dark_until <= now))] = 0
+        if not self._is_settled:
+            self._clear = (self._seen & (self._dark_until <= now)).astype(np.uint32)
+            self._is_settled = now > self._settles_at
+        words = pixels.view(np.uint32)[..., 0]
+        np.multiply(words, self._clear, out=words)
 
 
 def _part(picture: np.ndarray, box: Box) -> np.ndarray:

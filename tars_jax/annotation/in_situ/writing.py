@@ -80,7 +80,7 @@ class Writer:
 
     def frame(self, time: float, pixels: np.ndarray) -> None:
         """np.uint8 [height, width, 4], BGRX, which is kept and may not change. Raises Full."""
-        digest = hashlib.blake2b(pixels, digest_size=16, key=repr(pixels.shape).encode()).digest()
+        digest = hashlib.blake2b(pixels.data, digest_size=16, key=repr(pixels.shape).encode()).digest()
         name = self._known.get(digest)
         if name is None:
             self._frames += 1
@@ -160,11 +160,6 @@ class Writer:
         self.keep()
         os.close(self._file)
         os.close(self._lock)
-
-    @property
-    def bytes(self) -> int:
-        """What all of it takes."""
-        return self._bytes
 
     def _open(self) -> None:
         self._file = os.open(self.path / EVENTS, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)

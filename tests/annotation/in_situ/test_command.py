@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -40,7 +40,24 @@ def run(arguments: Sequence[str], env: dict[str, str], said: str = "") -> tuple[
     return process.returncode, output
 
 
-def test_a_recording_from_consent_to_deletion(stage: Stage, tmp_path: Path) -> None:
+@pytest.fixture
+def starting() -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """`start`, and what runs then is ended with the test."""
+    started: list[subprocess.Popen[str]] = []
+
+    def begin(arguments: Sequence[str], env: dict[str, str]) -> subprocess.Popen[str]:
+        started.append(start(arguments, env))
+        return started[-1]
+
+    yield begin
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def test_a_recording_from_consent_to_deletion(
+    stage: Stage, tmp_path: Path, starting: Callable[..., subprocess.Popen[str]]
+) -> None:
     stage.terminal("Notes", "my notes", "60x10+100+100", "#00ff00")
     stage.terminal("Diary", "the diary", "40x10+600+400", "#ff00ff")
     stage.focus("my notes")
@@ -49,7 +66,7 @@ def test_a_recording_from_consent_to_deletion(stage: Stage, tmp_path: Path) -> N
     (programs / "arecord").write_text(ARECORD % sys.executable)
     (programs / "arecord").chmod(0o755)
     env = {**stage.env, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "XDG_DATA_HOME": str(below)}
-    process = start(["record", "--config.task=Write to ann@example.org", "--config.accessibility=False"], env)
+    process = starting(["record", "--config.task=Write to ann@example.org", "--config.accessibility=False"], env)
     assert process.stdin is not None and process.stdout is not None
     process.stdin.write("yes\n")
     process.stdin.flush()
@@ -60,16 +77,15 @@ def test_a_recording_from_consent_to_deletion(stage: Stage, tmp_path: Path) -> N
             process.stdin.write("y\n" if asked.endswith("Record Notes? [y/N] ") else "\n")
             process.stdin.flush()
     assert "Record Diary?" in asked and "Type yes to agree" in asked
-    (head,) = below.glob(f"tars_jax/recordings/*/{HEAD}")
-    path = head.parent
-    events = path / "events.jsonl"
+    (events,) = wait_until(lambda: [*below.glob("tars_jax/recordings/*/events.jsonl")])
+    path = events.parent
     wait_until(lambda: '"my notes"' in events.read_text())
     stage.type("to ann@example.org")
     wait_until(lambda: events.read_text().count('"key"') >= 2 * len("to ann@example.org"))
-    stage.press("Control", "Alt", "p")
+    stage.press("Control", "Alt", "Shift", "p")
     wait_until(lambda: '"pause"' in events.read_text())
     stage.type("zzz")
-    stage.press("Control", "Alt", "p")
+    stage.press("Control", "Alt", "Shift", "p")
     wait_until(lambda: '"resume"' in events.read_text())
     wait_until(lambda: '"lost"' in events.read_text())
     process.stdin.write("nonsense\nstop\n")
@@ -99,7 +115,7 @@ def test_a_recording_from_consent_to_deletion(stage: Stage, tmp_path: Path) -> N
     [
         ((), "no\n", "the answer must be yes for anything to be recorded; got 'no'"),
         ((), "", "the answer must be yes"),
-        (("--config.keys.pause=p",), "", "config.keys.pause must be one or more of control"),
+        (("--config.hotkeys.pause=p",), "", "config.hotkeys.pause must be one or more of control"),
         (("--config.display=:4711",), "", "config.display must be an X display that can be reached; got ':4711'"),
         (("delete",), "", "config.recording must be a recording"),
         (("delete", "/etc"), "", "config.recording must be a recording, a folder with recording.json; got '/etc'"),

@@ -55,9 +55,9 @@ class XHands:
                   "delivered_events": (X.KeyPress, GENERIC_EVENT)}  # fmt: skip
         self._context = self._control.record_create_context(0, [record.AllClients], [wanted])
         self._control.sync()
-        self._came: queue.SimpleQueue[tuple[float, bytes]] = queue.SimpleQueue()
+        self._came: queue.SimpleQueue[tuple[float, bytes, int]] = queue.SimpleQueue()
         self._offset: float | None = None  # of the server's clock
-        self._pressed: list[tuple[float, bytes, list[int]]] = []  # a key that is not known yet whose it is
+        self._pressed: list[tuple[float, bytes, list[tuple[int, int]]]] = []  # a key that is not known yet whose it is
         self._lost = ""
         self._thread = threading.Thread(target=self._listen, name="xrecord", daemon=True)
         self._thread.start()
@@ -68,8 +68,8 @@ class XHands:
         came = [self._came.get_nowait() for _ in range(self._came.qsize())]
         if came:
             self._screen.windows()  # those that keys went to are known from here on
-        for at, event in came:
-            found += self._event(at, event)
+        for at, event, client in came:
+            found += self._event(at, event, client)
         # Who a key was delivered to follows it at once: a later look has all of it.
         if self._pressed and self._clock.now() - self._pressed[0][0] > 0.02:
             found += self._resolved()
@@ -99,14 +99,15 @@ class XHands:
             for start in range(0, len(data) - EVENT_BYTES + 1, EVENT_BYTES):
                 event = data[start : start + EVENT_BYTES]
                 if event[0] & 0x7F in TAKEN:
-                    self._came.put((now, event))
+                    self._came.put((now, event, reply.id_base))
 
-    def _event(self, at: float, data: bytes) -> list[Input]:
+    def _event(self, at: float, data: bytes, client: int) -> list[Input]:
+        """`client`: whom it was delivered to, by the first of its numbers."""
         kind = data[0] & 0x7F
         if kind == GENERIC_EVENT:
             _, _, _, _, what, _, when, detail, _, window, _ = GENERIC.unpack(data)
             if what in (XI_PRESS, XI_RELEASE):
-                self._delivered(what == XI_PRESS, detail, when, window)
+                self._delivered(what == XI_PRESS, detail, when, (window, client))
             return []
         if kind == X.MappingNotify:
             self._keymap.refresh()
@@ -115,7 +116,7 @@ class XHands:
         is_key = kind in (X.KeyPress, X.KeyRelease)
         if window:  # it was delivered to that
             if is_key:
-                self._delivered(kind == X.KeyPress, detail, when, window)
+                self._delivered(kind == X.KeyPress, detail, when, (window, client))
             return []
         found = self._resolved()
         moment = self._time(at, when)
@@ -131,32 +132,32 @@ class XHands:
             found.append(Input(Scrolled(time=moment, x=x, y=y, dx=dx, dy=dy)))
         return found
 
-    def _delivered(self, down: bool, code: int, when: int, window: int) -> None:
-        for _, data, windows in self._pressed:
+    def _delivered(self, down: bool, code: int, when: int, to: tuple[int, int]) -> None:
+        for _, data, receivers in self._pressed:
             kind, detail, _, pressed, *_ = CORE.unpack(data)
             if (kind & 0x7F == X.KeyPress, detail, pressed) == (down, code, when):
-                windows.append(window)
+                receivers.append(to)
 
     def _resolved(self) -> list[Input]:
         """The keys of which all is known now."""
         found = []
-        for moment, data, windows in self._pressed:
+        for moment, data, receivers in self._pressed:
             kind, code, _, _, _, _, _, _, _, _, _, state, _ = CORE.unpack(data)
             down = kind & 0x7F == X.KeyPress
             name, text = self._keymap.key(code, state, down)
             key = Key(time=moment, key=name, down=down, text=text)
-            found.append(Input(key, self._owner(windows, state)))
+            found.append(Input(key, self._owner(receivers, state)))
         self._pressed.clear()
         return found
 
-    def _owner(self, windows: list[int], state: int) -> Shown | None:
+    def _owner(self, receivers: list[tuple[int, int]], state: int) -> Shown | None:
         """Of a key; None where it went to several windows, to none, or to one that is not known.
 
         What the window manager grabs, as Alt+Tab, belongs to the window that had the focus.
         """
         owners = {}
-        for window in windows:
-            if window & ~self._mask == self._screen.manager() & ~self._mask:
+        for window, client in receivers:
+            if client and client == self._screen.manager() & ~self._mask:
                 owner = self._screen.windows().focused if state & COMMANDS else None
             else:
                 owner = self._screen.owner(window)

@@ -17,7 +17,7 @@ class Hotkeys:
     """Grabs keys of a display for as long as its connection lives."""
 
     def __init__(self, shown: Any, keys: Mapping[str, str]) -> None:
-        """`keys`: what is wanted -> a combination such as Control+Alt+p; "" for none.
+        """`keys`: what is wanted -> a combination such as Control+Alt+Shift+p; "" for none.
 
         Raises InputError for one that is no combination or that another program has.
         """
@@ -33,8 +33,8 @@ class Hotkeys:
             code = shown.keysym_to_keycode(XK.string_to_keysym(name))
             if not code or not held or any(each.lower() not in MODIFIERS for each in held):
                 raise InputError(
-                    f"config.keys.{wish} must be one or more of {'+, '.join(MODIFIERS)}+ and a key of this keyboard, "
-                    f"such as Control+Alt+p; got {combination!r}"
+                    f"config.hotkeys.{wish} must be one or more of {'+, '.join(MODIFIERS)}+ and a key of this "
+                    f"keyboard, such as Control+Alt+Shift+p; got {combination!r}"
                 )
             for locks in LOCKS:
                 refused = error.CatchError(error.BadAccess)
@@ -42,7 +42,7 @@ class Hotkeys:
                 shown.sync()
                 if refused.get_error():
                     raise InputError(
-                        f"config.keys.{wish} must be a combination that no other program has; got {combination!r}"
+                        f"config.hotkeys.{wish} must be a combination that no other program has; got {combination!r}"
                     )
             self._wishes[code, mask] = wish
 
