@@ -61,6 +61,7 @@ class Writer:
         self._known: OrderedDict[bytes, str] = OrderedDict()  # digest of pixels -> file
         self._spool = Spool(path / "voice")
         self._unsynced: list[Path] = []
+        self._is_kept = True
 
     def allow(self, application: str) -> None:
         """The person allows another one while it runs."""
@@ -77,6 +78,7 @@ class Writer:
             os.ftruncate(self._file, self._whole)
             raise _full(error) from error
         self._whole += len(line)
+        self._is_kept = False
 
     def frame(self, time: float, pixels: np.ndarray) -> None:
         """np.uint8 [height, width, 4], BGRX, which is kept and may not change. Raises Full."""
@@ -141,6 +143,9 @@ class Writer:
 
     def keep(self) -> None:
         """What was written so far outlives a power cut."""
+        if self._is_kept:
+            return
+        self._is_kept = True
         for path in (*self._unsynced, *dict.fromkeys(path.parent for path in self._unsynced)):
             _sync(path)
         self._unsynced.clear()

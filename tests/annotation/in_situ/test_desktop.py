@@ -18,7 +18,7 @@ from tars_jax.annotation.in_situ.events import Button, Ended, Event, Frame, Key,
 from tars_jax.annotation.in_situ.recording import Recording
 from tests.annotation.in_situ.conftest import Running, Stage
 
-pytestmark = pytest.mark.multiprocess
+pytestmark = [pytest.mark.multiprocess, pytest.mark.slow]
 
 Begin = Callable[..., Running]
 FORBIDDEN = (255, 0, 255)  # the color of the window that is not allowed
@@ -106,7 +106,7 @@ def test_no_picture_shows_what_a_window_left_behind(stage: Stage, begin: Begin) 
     stage.terminal("Allowed", "my notes", "60x10+100+100", "#00ff00")
     stage.terminal("Forbidden", "the diary", "40x10+250+150", "#ff00ff")
     running = begin("allowed")
-    for _ in range(4):
+    for _ in range(2):
         stage.focus("my notes")
         stage.type("x")
         running.turn(0.3)
