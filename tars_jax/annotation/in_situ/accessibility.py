@@ -19,7 +19,7 @@ CHILD = Path(__file__).with_name("atspi.py")
 class Accessible:
     def __init__(self) -> None:
         self.is_secret = False
-        self._trees: list[tuple[int, bytes]] = []
+        self._trees: dict[int, bytes] = {}  # the last one, by its process, until somebody asks for it
         self._process = subprocess.Popen(
             [sys.executable, str(CHILD)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
@@ -33,12 +33,7 @@ class Accessible:
 
     def tree(self, window: Shown | None) -> bytes | None:
         """A tree that has come since the last call and is the window's program's; JSON."""
-        found = None
-        while self._trees:
-            process, content = self._trees.pop(0)
-            if window is not None and process == window.process != 0:
-                found = content
-        return found
+        return self._trees.pop(window.process, None) if window is not None and window.process else None
 
     def close(self) -> None:
         assert self._process.stdin is not None
@@ -55,5 +50,5 @@ class Accessible:
                 if "secret" in said:
                     self.is_secret = said["secret"]
                 else:
-                    self._trees.append((said["process"], json.dumps(said["tree"], ensure_ascii=False).encode()))
+                    self._trees = {said["process"]: json.dumps(said["tree"], ensure_ascii=False).encode()}
         self.is_secret = False

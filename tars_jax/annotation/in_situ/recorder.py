@@ -164,7 +164,7 @@ class Recorder:
         self._becomes_secret(self._by_person or (is_allowed and self._asks_secret(focused)), now)
         self._told_window(now)
         is_open = is_allowed and not self._paused and not self._secret
-        if self._focus is not None and (tree := self._focus.tree(focused)) and is_open:
+        if is_open and self._focus is not None and (tree := self._focus.tree(focused)):
             self._held.append(_Tree(now, tree))
         if is_open and self._open_since is None:
             self._open_since = now
