@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 from PIL import Image, ImageDraw
 
-from tars_jax.agent.actions import Action, Click, Drag, Hotkey, LeftDouble, Point, RightSingle, Scroll, Type, Wait
+from tars_jax.agent.actions import Action, Click, Drag, Hotkey, LeftDouble, Point, RightSingle, Scroll, Type
 from tars_jax.agent.grammar_text import format_call
 from tars_jax.annotation.in_situ.events import Button, Ended, Event, Frame, Key, Moved, Scrolled, Voice, Window
 from tars_jax.annotation.in_situ.recording import EVENTS, FOLDERS, HEAD, VERSION, Head
@@ -224,14 +224,6 @@ class Player:
 
     def _did(self, *actions: Action) -> None:
         self.session.steps.append((self.now, "\n\n".join(map(format_call, actions))))
-
-    def wait_for(self, seconds: float) -> None:
-        """The screen changes by itself, and then something is done."""
-        began = self.now
-        self.now += seconds
-        self._shown = f"loaded {self.now:.1f}"
-        self._show(self.now)
-        self.session.steps.append((began, format_call(Wait(round(seconds, 1)))))
 
     # ---- the screen
 
