@@ -36,10 +36,10 @@ _CALLED: dict[type, str] = {
     Scroll: r"scroll|scrolling|further|below|down|above|up",
     Wait: r"wait|waiting|load|loading|moment|takes",
 }
-_TELLING: dict[type, str] = {  # words that no other kind is called by
-    LeftDouble: r"double", RightSingle: r"right click|right clicking|context", Drag: r"drag|dragging",
-    Type: r"type|typing|write|writing|enter|putting", Scroll: r"scroll|scrolling", Wait: r"loading|wait",
-    Hotkey: r"copy|copying|paste|pasting|undo|saving|save",
+_TELLING = {  # words that nothing else is called by
+    "left_double": r"double", "right_single": r"right click|right clicking|context", "drag": r"drag|dragging",
+    "type": r"type|typing|write|writing|enter|putting", "scroll": r"scroll|scrolling", "wait": r"loading|wait",
+    "ctrl s": r"save|saving", "ctrl c": r"copy|copying", "ctrl v": r"paste|pasting", "ctrl z": r"undo",
 }  # fmt: skip
 _HOTKEYS = {
     "ctrl s": r"save|saving|store|storing", "ctrl c": r"copy|copying|clipboard", "ctrl v": r"paste|pasting",
@@ -203,7 +203,7 @@ def _points(part: _Part, number: int, steps: Sequence[RecordedStep]) -> float:
 def _called(part: _Part, step: RecordedStep, tone: float) -> float:
     """Points for words that say what the step does, and against those that say another thing."""
     points = 0.0
-    kinds = {type(action) for action in step.actions}
+    kinds = {" ".join(each.keys) if isinstance(each, Hotkey) else each.name for each in step.actions}
     typed = set(_typed(step).split())
     if typed:
         points += 3.0 * len(typed & set(part.normal.split())) / len(typed)

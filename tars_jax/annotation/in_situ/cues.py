@@ -15,21 +15,21 @@ def _words(text: str) -> frozenset[str]:
 
 _FILLERS = r"(?:(?:oh|okay|ok|well|so|um|uh|ah|hm+|hmm+|right|yeah|and|but) )*"
 _CORRECTION = re.compile(
-    _FILLERS + r"(?:"
-    r"no+(?: no+)* (?:(?:wait|actually|sorry|hang on|hold on)\b ?)?(?:that is|that's|it is|it's|that was)? ?"
-    r"(?:not (?:that|this|the|it)(?: one)?|wrong)?"
-    r"|wait (?:no\b|not\b|a (?:second|minute|moment)|that|actually)|hang on|hold on"
-    r"|actually|scratch that|never mind|nevermind|forget that|correction|on second thoughts?"
-    r"|(?:oops|whoops|sorry|oh sorry)\b(?: no\b| i mean\b)?|i mean\b|i meant\b|not (?:that|this) one"
-    r"|wrong (?:one|button)"
-    r") ?"
+    _FILLERS + r"(?:(?:"
+    r"no+\b(?: no+\b)*(?: (?:wait|actually|sorry|hang on|hold on)\b)?(?: (?:that is|that's|it is|it's|that was)\b)?"
+    r"(?: (?:not (?:that|this|the|it)\b(?: one\b)?|wrong\b))?"
+    r"|wait (?:no\b|not\b|a (?:second|minute|moment)\b|(?=that\b)|actually\b)|hang on\b|hold on\b"
+    r"|actually\b|scratch that\b|never mind\b|nevermind\b|forget that\b|correction\b|on second thoughts?\b"
+    r"|(?:oops?|wh?oops?|sorry)\b|i mean\b|i meant\b|not (?:that|this) one\b"
+    r"|(?:that is |that's |that was )?(?:the )?wrong(?: one| button)?\b"
+    r") )+"
 )
 _NEVER_A_CORRECTION = re.compile(
     _FILLERS + r"(?:no (?:results?|problem|idea|need|one|luck|more|errors?)|sorry my|sorry to)\b"
 )
 _CORRECTS_AT_END = re.compile(r"\b(?:instead|not that one|the other one|rather)$")
 BARE = re.compile(
-    _FILLERS.replace(")*", ")+") + r"?|" + _FILLERS + r"(?:no+|wait|actually|oops|whoops|sorry|hang on|hold on|hm+)"
+    _FILLERS.replace(")*", ")+") + r"?|" + _FILLERS + r"(?:no+|wait|actually|oops?|wh?oops?|sorry|hang on|hold on|hm+)"
     r"(?: (?:no+|wait|sorry))*"
 )
 
@@ -43,7 +43,8 @@ _ANNOUNCES = re.compile(
 _COMMENTS = re.compile(
     r"\b(?:worked|opened|there we go|there it is|here it is|here we go|good|great|nice|perfect|excellent|done|cool"
     r"|looks? (?:right|good|fine)|has been|is saved|was saved|saved|went|did the trick|brought up|it shows|now it"
-    r"|appeared|is there|that was|came up|finished|this is the|i see|as expected|strange|loaded|it is there)\b"
+    r"|that's open|that is open|appeared|is there|that was|came up|finished|this is the|i see|as expected|strange"
+    r"|loaded|it is there)\b"
     r"|^(?:yes|alright|all right|yep)\b"
 )
 
@@ -105,7 +106,7 @@ def corrects(text: str) -> bool:
 
 def is_bare(text: str) -> bool:
     """A sentence that only begins one: no, wait, okay."""
-    return bool(BARE.fullmatch(text))
+    return bool(BARE.fullmatch(text)) or correction_in(text) == len(text.split())
 
 
 def tone(text: str) -> float:

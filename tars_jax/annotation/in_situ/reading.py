@@ -5,19 +5,20 @@ from __future__ import annotations
 import functools
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tars_jax import InputError
-from tars_jax.annotation.in_situ.alignment import align
+from tars_jax.agent.actions import Type
+from tars_jax.annotation.in_situ.alignment import Sentence, align
 from tars_jax.annotation.in_situ.annotated import Annotation, annotate
 from tars_jax.annotation.in_situ.events import Accessibility, Ended, Frame, Lost, Voice, Window
 from tars_jax.annotation.in_situ.recording import Recording, read_recording
 from tars_jax.annotation.in_situ.speech import Transcriber, Word, transcribe
-from tars_jax.annotation.in_situ.steps import recorded_steps
+from tars_jax.annotation.in_situ.steps import RecordedStep, recorded_steps
 from tars_jax.annotation.in_situ.voice import cut, read_voice
 from tars_jax.pictures import pixels_of
 
@@ -25,26 +26,65 @@ _SMALL = 8  # pixels a side that are looked at as one
 _CHANGED = 0.01  # of them, by more than _SHADES: a cursor that blinks is less
 _SHADES = 12
 _MOST_NAMES = 4000  # of things on the screen
+HINT_S = 60.0  # around what is said: a text that is typed then may be named
+_MOST_HINTS, _LONGEST_NAME = 30, 30  # names of each kind, characters of one
 Heard = Callable[[int, float], None]  # words so far, and the second up to which was listened
 
 
 def read_annotation(path: Path, by: Transcriber | None, heard: Heard | None = None) -> Annotation:
     """`by`: None: nobody listens, there are no thoughts. Raises InputError for what is no recording."""
     recording = read_recording(path)
-    steps = list(recorded_steps(recording.events, recording.head.screen, _changed(recording)))
     notes = _missing(recording)
-    words: list[Word] = []
-    if by is not None:
-        for word in transcribe(cut(read_voice(recording, notes)), by):
-            words.append(word)
-            if heard is not None:
-                heard(len(words), word.ends)
-    sentences = align(words, steps, list(_known(recording)))
+    steps, _, sentences = read_words(recording, by, heard, notes)
     frames = [event.file for event in recording.events if isinstance(event, Frame)]
     ended = any(isinstance(event, Ended) for event in recording.events[-1:])
     return annotate(
         recording.head, steps, sentences, last_frame=frames[-1] if frames else "", ended=ended, notes=notes
     )  # fmt: skip
+
+
+def read_words(
+    recording: Recording, by: Transcriber | None, heard: Heard | None = None, damaged: list[str] | None = None
+) -> tuple[list[RecordedStep], list[Word], list[Sentence]]:
+    """Its steps, the words that were said, and these as sentences, each with its step. `damaged` hears of what of the
+    voice could not be read."""
+    steps = list(recorded_steps(recording.events, recording.head.screen, _changed(recording)))
+    words: list[Word] = []
+    if by is not None:
+        for word in transcribe(cut(read_voice(recording, damaged)), by, _Hints(recording, steps).at):
+            words.append(word)
+            if heard is not None:
+                heard(len(words), word.ends)
+    return steps, words, align(words, steps, list(_known(recording)))
+
+
+class _Hints:
+    """Words that may be said at a time: the names of the window's things, and what is typed around then.
+
+    In whole sentences, as the model writes on in the manner of what it is told came before.
+    """
+
+    def __init__(self, recording: Recording, steps: Sequence[RecordedStep]) -> None:
+        self._recording = recording
+        self._trees = [event for event in recording.events if isinstance(event, Accessibility)]
+        self._typed = [
+            (step.time, each.content.strip()) for step in steps for each in step.actions if isinstance(each, Type)
+        ]
+
+    def at(self, time: float) -> str:
+        trees = [event for event in self._trees if event.time <= time][-1:]
+        names = [name for event in trees for name in _names(self._recording.file("accessibility", event.file))]
+        typed = [text for when, text in self._typed if abs(when - time) <= HINT_S]
+        return hint_of(names, typed)
+
+
+def hint_of(names: Sequence[str], typed: Sequence[str]) -> str:
+    """Of the names on a screen, and of what is typed."""
+    short = list(dict.fromkeys(name.strip() for name in names if 2 < len(name.strip()) <= _LONGEST_NAME))[:_MOST_HINTS]
+    seen = f"On the screen I see {', '.join(short)}. " if short else ""
+    texts = list(dict.fromkeys(text[:_LONGEST_NAME] for text in typed if text))[:_MOST_HINTS]
+    written = f"I type {', '.join(texts)}. " if texts else ""
+    return f"{seen}{written}Okay, there we go. Now I click it."
 
 
 def voice_seconds(recording: Recording) -> float:

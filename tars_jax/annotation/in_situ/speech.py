@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import io
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol
 
 import httpx
@@ -34,8 +34,9 @@ class Word(msgspec.Struct, frozen=True):
 
 
 class Transcriber(Protocol):
-    def words(self, samples: np.ndarray) -> list[Word]:
-        """Of one piece of speech (float32, mono, 16 kHz), times from its beginning."""
+    def words(self, samples: np.ndarray, hint: str) -> list[Word]:
+        """Of one piece of speech (float32, mono, 16 kHz), times from its beginning. `hint`: a text in which words stand
+        that may have been said; "" for none."""
         ...
 
 
@@ -49,10 +50,15 @@ def transcriber(name: str, *, model: str = "whisper-1", key: str = "") -> Transc
     raise InputError(f"speech must be {EMBEDDED} or the address of an endpoint, http://HOST:PORT/v1; got {name!r}")
 
 
-def transcribe(pieces: Iterable[Spoken], by: Transcriber) -> Iterator[Word]:
-    """The words of pieces of speech, in order; where a piece begins and ends the voice says, not the model."""
+def transcribe(
+    pieces: Iterable[Spoken], by: Transcriber, hint: Callable[[float], str] = lambda time: ""
+) -> Iterator[Word]:
+    """The words of pieces of speech, in order; where a piece begins and ends the voice says, not the model.
+
+    `hint`: what may have been said at a time, such as the names on the screen.
+    """
     for piece in pieces:
-        found = [each for each in by.words(piece.samples) if each.text.strip()]
+        found = [each for each in by.words(piece.samples, hint(piece.begins)) if each.text.strip()]
         last = piece.begins
         for number, word in enumerate(found):
             begins = max(last, piece.heard_from + word.begins) if number else piece.begins
@@ -65,10 +71,10 @@ def transcribe(pieces: Iterable[Spoken], by: Transcriber) -> Iterator[Word]:
 class Embedded:
     """faster-whisper with the weights inside of an installed package: nothing is fetched. One thread, int8."""
 
-    def words(self, samples: np.ndarray) -> list[Word]:
+    def words(self, samples: np.ndarray, hint: str) -> list[Word]:
         segments, _ = _model().transcribe(
             samples, language="en", beam_size=1, temperature=0.0, word_timestamps=True, vad_filter=False,
-            condition_on_previous_text=False,
+            condition_on_previous_text=False, initial_prompt=hint or None,
         )  # fmt: skip
         kept = [each for each in segments if each.compression_ratio <= _SPARSE and each.no_speech_prob < 0.9]
         return [Word(word.word, float(word.start), float(word.end)) for each in kept for word in each.words or ()]
@@ -91,13 +97,14 @@ class Endpoint:
         self._address, self._model = f"{address.rstrip('/')}/audio/transcriptions", model
         self._client = httpx.Client(timeout=_TIMEOUT_S, headers={"Authorization": f"Bearer {key}"} if key else {})
 
-    def words(self, samples: np.ndarray) -> list[Word]:
+    def words(self, samples: np.ndarray, hint: str) -> list[Word]:
         """Raises InputError where nobody answers, or without words and their times."""
         import soundfile
 
         content = io.BytesIO()
         soundfile.write(content, samples, RATE, format="WAV", subtype="PCM_16")
         asked = {"model": self._model, "response_format": "verbose_json", "timestamp_granularities[]": "word"}
+        asked |= {"prompt": hint} if hint else {}
         try:
             answer = self._client.post(
                 self._address, data=asked, files={"file": ("speech.wav", content.getvalue(), "audio/wav")}

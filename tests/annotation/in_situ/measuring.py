@@ -21,6 +21,9 @@ class Counts:
     right: int
     of: int
 
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(self.right + other.right, self.of + other.of)
+
     @property
     def share(self) -> float:
         return self.right / self.of if self.of else 1.0

@@ -5,9 +5,11 @@ from __future__ import annotations
 import dataclasses
 import functools
 import io
+import itertools
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -15,7 +17,18 @@ from PIL import Image, ImageDraw
 
 from tars_jax.agent.actions import Action, Click, Drag, Hotkey, LeftDouble, Point, RightSingle, Scroll, Type
 from tars_jax.agent.grammar_text import format_call
-from tars_jax.annotation.in_situ.events import Button, Ended, Event, Frame, Key, Moved, Scrolled, Voice, Window
+from tars_jax.annotation.in_situ.events import (
+    Accessibility,
+    Button,
+    Ended,
+    Event,
+    Frame,
+    Key,
+    Moved,
+    Scrolled,
+    Voice,
+    Window,
+)
 from tars_jax.annotation.in_situ.recording import EVENTS, FOLDERS, HEAD, VERSION, Head
 from tests.annotation.in_situ import phrases
 from tests.annotation.in_situ.espeak import RATE, Said, say
@@ -46,6 +59,7 @@ class Session:
     thoughts: list[Thought] = dataclasses.field(default_factory=list)
     sounds: list[tuple[float, np.ndarray]] = dataclasses.field(default_factory=list)
     pictures: dict[str, bytes] = dataclasses.field(default_factory=dict)
+    tree: dict[str, Any] = dataclasses.field(default_factory=dict)  # of accessibility
     ends: float = 0.0
 
 
@@ -68,7 +82,13 @@ class Player:
         self._mouse = (640, 700)
         self._mouth_free = 0.0
         self._shown, self._before = "", ""
+        self.session.tree = {
+            "role": "frame",
+            "name": "Office",
+            "children": [{"role": "button", "name": name} for name in names],
+        }
         self._add(Window(time=0.0, application="office", allowed=True, title="Office", box=(0, 0, *SCREEN)))
+        self._add(Accessibility(time=0.0, file="0.json"))
         self._show(0.0)
 
     # ---- the script
@@ -272,6 +292,17 @@ def session(
     return Player(seed, *script, speeds, voices).play(steps)
 
 
+def a_day(piece: Session, hours: float) -> Iterator[Event]:
+    """The same work again and again."""
+    for number in itertools.count():
+        for event in piece.events:
+            time = event.time + number * piece.ends
+            if time > 3600 * hours:
+                return
+            if not isinstance(event, Ended):
+                yield type(event)(**{**{name: getattr(event, name) for name in event.__struct_fields__}, "time": time})
+
+
 def voice_of(session: Session, seed: int, noise: float = 0.004) -> np.ndarray:
     """The microphone: what was said, the keys, a fan."""
     draw = np.random.default_rng(seed)
@@ -299,6 +330,7 @@ def write(session: Session, folder: Path, seed: int, *, noise: float = 0.004, ta
     (folder / HEAD).write_bytes(msgspec.json.encode(head))
     for name, content in session.pictures.items():
         (folder / "frames" / name).write_bytes(content)
+    (folder / "accessibility" / "0.json").write_bytes(msgspec.json.encode(session.tree))
     heard = voice_of(session, seed, noise)
     pieces: list[Event] = []
     for number in range(0, len(heard), round(PIECE_S * RATE)):

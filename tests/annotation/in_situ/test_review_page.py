@@ -136,7 +136,9 @@ def test_words_are_heard_and_other_things_are_named(shown: Shown, recorded: tupl
 def test_the_older_of_two_pages_changes_nothing(shown: Shown) -> None:
     async def use(page: Page) -> None:
         await page.goto(shown.address)
-        other = await page.context.new_page()
+        browser = page.context.browser
+        assert browser is not None
+        other = await browser.new_page()
         await other.goto(shown.address)
         await page.keyboard.press("d")
         await until(lambda: shown.file.exists() and shown.kept().steps[0].deleted)

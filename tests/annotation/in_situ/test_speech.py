@@ -118,10 +118,10 @@ def answered(status: int, content: object) -> list[Word]:
 
     app = Starlette(routes=[Route("/v1/audio/transcriptions", answer, methods=["POST"])])
     with serving(app, Address()) as address:
-        words = list(transcribe([PIECE], Endpoint(f"{address}/v1", "whisper-large", "secret")))
+        words = list(transcribe([PIECE], Endpoint(f"{address}/v1", "whisper-large", "secret"), lambda time: "A hint."))
     assert (asked["model"], asked["response_format"]) == ("whisper-large", "verbose_json")
     assert asked["timestamp_granularities[]"] == "word" and asked["key"] == "Bearer secret"
-    assert asked["size"] == 44 + 2 * RATE
+    assert asked["prompt"] == "A hint." and asked["size"] == 44 + 2 * RATE
     return words
 
 
@@ -150,7 +150,7 @@ def test_an_endpoint_without_word_times_is_refused(status: int, content: object,
 
 def test_nobody_at_the_address() -> None:
     with pytest.raises(InputError, match="must transcribe speech"):
-        Endpoint("http://127.0.0.1:9/v1", "m").words(PIECE.samples)
+        Endpoint("http://127.0.0.1:9/v1", "m").words(PIECE.samples, "")
 
 
 def test_without_the_extra_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

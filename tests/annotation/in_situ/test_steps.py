@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import tracemalloc
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 import hypothesis
 import hypothesis.strategies as st
@@ -29,7 +29,7 @@ from tars_jax.annotation.in_situ.events import (
 )
 from tars_jax.annotation.in_situ.steps import RecordedStep, recorded_steps
 from tests.annotation.in_situ.measuring import calls, matched
-from tests.annotation.in_situ.scripted import Session, session
+from tests.annotation.in_situ.scripted import a_day, session
 
 SCREEN = (1000, 500)
 AT = "point='<point>100.5 401</point>'"  # of pixel (100, 200)
@@ -268,17 +268,6 @@ def test_scripted_sessions_come_out_as_they_were_played() -> None:
     for seed in range(20):
         played = session(seed, held_out=seed % 2 == 1)
         assert len(matched(list(recorded_steps(played.events, (1280, 720))), played)) == len(played.steps)
-
-
-def a_day(piece: Session, hours: float) -> Iterator[Event]:
-    """The same work again and again."""
-    for number in itertools.count():
-        for event in piece.events:
-            time = event.time + number * piece.ends
-            if time > 3600 * hours:
-                return
-            if not isinstance(event, Ended):
-                yield type(event)(**{**{name: getattr(event, name) for name in event.__struct_fields__}, "time": time})
 
 
 def test_a_days_events_go_through_in_bounded_memory() -> None:

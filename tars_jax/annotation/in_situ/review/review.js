@@ -91,8 +91,10 @@ function show() {
   if (!shown) return;
   $("title").textContent = `Step ${current + 1} of ${state.steps.length}`;
   $("where").textContent = [time(shown.time), shown.window, shown.cannot_say].filter(Boolean).join(" · ");
-  $("actions").value = shown.actions;
-  $("thought").value = shown.thought;
+  for (const name of ["actions", "thought"]) { // what is being typed stays
+    if ($(name).dataset.step !== String(shown.id) || document.activeElement !== $(name)) $(name).value = shown[name];
+    $(name).dataset.step = shown.id;
+  }
   $("accept").textContent = shown.accepted ? "Accepted" : "Accept";
   $("delete").textContent = shown.deleted ? "Bring back" : "Delete";
   $("blank").hidden = Boolean(shown.frame);
