@@ -75,6 +75,10 @@ def ask_for_the_screen(address: str, key: str) -> None:
     assert ask(address, "/terminal", key=key)["status"] == "success"
 
 
+def ask_for_the_annotation(address: str, _: str) -> None:
+    assert ask(address, "/state")["steps"] == []
+
+
 @dataclasses.dataclass(frozen=True)
 class Start:
     """How a command is started at its smallest, and what its first answer is."""
@@ -140,6 +144,9 @@ STARTS = {
     ),
     "judge_agreement": Start(
         "labels=answers judge=reference", r"^\|.*precision", ends=True, in_ci=True
+    ),
+    "annotate_recording": Start(
+        "recording=recording", r"look at it at (http\S+)/$", ask_for_the_annotation, in_ci=True
     ),
     "evaluate": Start(
         "names=maze_path_of_light, checkpoint={train}/policy episodes=1 max_steps=2 browser.browsers=1 "
@@ -333,6 +340,7 @@ class Started:
         start, folder = STARTS[name], self._folder / name
         folder.mkdir()
         for file, text in files().items():
+            (folder / file).parent.mkdir(exist_ok=True)
             (folder / file).write_text(text)
         runs = {other: self._folder / other / "run" for other in STARTS}
         flags = [*start.flags.format(**runs).split(), *(["run=run"] if start.leaves_run else [])]
@@ -355,7 +363,18 @@ class Started:
 def files() -> dict[str, str]:
     """What lies where the user stands: the program of the first page, and addresses of which nothing answers."""
     program, _ = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
-    return {"mine.py": program, "addresses.txt": "http://127.0.0.1:9/\n"}
+    head = {
+        "version": 1,
+        "id": "r",
+        "began": 0,
+        "screen": [1, 1],
+        "consent": "I agree.",
+        "allowed": [],
+        "source": "x11",
+    }
+    return {
+        "mine.py": program, "addresses.txt": "http://127.0.0.1:9/\n", "recording/recording.json": json.dumps(head),
+    }  # fmt: skip
 
 
 @pytest.fixture(scope="module")

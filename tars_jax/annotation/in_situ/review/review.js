@@ -43,6 +43,7 @@ const step = () => state.steps[current];
 
 // What was typed into a field is a change once the field is left.
 async function keepFields() {
+  if (!step()) return false;
   const { id, actions, thought } = step();
   const changed = {};
   if ($("actions").value !== actions && $("actions").value.trim()) changed.actions = $("actions").value;
@@ -69,7 +70,7 @@ const remove = async () => { if (await keepFields()) change(`steps/${step().id}`
 const merge = async () => { if (await keepFields()) change(`steps/${step().id}/merge`); };
 
 async function finish() {
-  if (!await keepFields()) return;
+  if (step() && !await keepFields()) return;
   try {
     say((await ask("finish", {})).written);
   } catch (error) { say(error.message, true); }
@@ -88,7 +89,10 @@ function show() {
   $("count").textContent = `${kept.filter((each) => each.accepted).length} of ${kept.length} accepted`;
   $("finish").disabled = !state.reviewed || !kept.length;
   showList();
-  if (!shown) return;
+  if (!shown) {
+    $("title").textContent = "Nothing was done in this recording";
+    return;
+  }
   $("title").textContent = `Step ${current + 1} of ${state.steps.length}`;
   $("where").textContent = [time(shown.time), shown.window, shown.cannot_say].filter(Boolean).join(" · ");
   for (const name of ["actions", "thought"]) { // what is being typed stays
