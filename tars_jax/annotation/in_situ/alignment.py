@@ -213,7 +213,7 @@ def _called(part: _Part, step: RecordedStep, tone: float) -> float:
     if tone >= 0:
         for kind, words in _TELLING.items():
             if kind not in kinds and re.search(rf"\b(?:{words})\b", part.normal):
-                points -= 1.0
+                points -= 1.25
     return points
 
 

@@ -49,7 +49,7 @@ def say(text: str, *, voice: str = "en-us", words_per_minute: int = 165, pitch: 
 
     def hear(samples: object, count: int, events: object) -> int:
         if samples and count:
-            pieces.append(np.ctypeslib.as_array(samples, (count,)).copy())  # type: ignore[call-overload]
+            pieces.append(np.ctypeslib.as_array(samples, (count,)).copy())
         for number in range(1 << 16):
             event = events[number]  # type: ignore[index]
             if event.type == _END_OF_LIST:

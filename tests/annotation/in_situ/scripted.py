@@ -184,7 +184,8 @@ class Player:
                 self._press("left", False)
                 self.session.steps.append((began, format_call(Drag(start, _point(self._mouse)))))
             else:
-                action = {"click": Click, "double": LeftDouble, "right": RightSingle}[kind](at)
+                clicked = {"click": Click(at), "double": LeftDouble(at), "right": RightSingle(at)}
+                action: Action = clicked[kind]
                 self._did(action)
                 for number in range(2 if kind == "double" else 1):
                     self.now += self._draw.uniform(0.05, 0.2) if number else 0.0

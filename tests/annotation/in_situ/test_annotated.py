@@ -2,45 +2,43 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from tars_jax import InputError
+from tars_jax.annotation.in_situ.alignment import align
 from tars_jax.annotation.in_situ.annotated import (
     Annotation,
+    annotate,
     load_annotation,
     save_annotation,
     trajectory_of,
 )
 from tars_jax.annotation.in_situ.cues import normal
+from tars_jax.annotation.in_situ.events import Frame
 from tars_jax.annotation.in_situ.reading import read_annotation
+from tars_jax.annotation.in_situ.recording import read_recording
 from tars_jax.annotation.in_situ.review.changes import change_about, change_step, merge_step
-from tars_jax.annotation.in_situ.speech import Transcriber, Word
+from tars_jax.annotation.in_situ.speech import Word
+from tars_jax.annotation.in_situ.steps import recorded_steps
 from tars_jax.data.datasets import read_dataset
 from tars_jax.trajectory.files import save_trajectory
 from tests.annotation.in_situ.scripted import Session, session, write
 
 
-@dataclasses.dataclass
-class Listening:
-    """Hears what the script says, piece by piece, without a model."""
-
-    played: Session
-    pieces: int = 0
-
-    def words(self, samples: object, hint: str) -> list[Word]:
-        thought = self.played.thoughts[self.pieces]
-        self.pieces += 1
-        return [Word(word, time - thought.begins, time - thought.begins + 0.2) for word, time in thought.words]
-
-
 def heard(folder: Path, played: Session) -> Annotation:
-    """The annotation of what was said in one piece each."""
-    by: Transcriber = Listening(played)
-    return read_annotation(folder, by)
+    """As if each word had been understood, and its full stop."""
+    recording = read_recording(folder)
+    steps = list(recorded_steps(recording.events, recording.head.screen))
+    words = []
+    for thought in played.thoughts:
+        times = [*(time for _, time in thought.words), thought.ends]
+        texts = [word for word, _ in thought.words[:-1]] + [f"{thought.words[-1][0]}."]
+        words += [Word(text, *times[place : place + 2]) for place, text in enumerate(texts)]
+    frames = [event.file for event in recording.events if isinstance(event, Frame)]
+    return annotate(recording.head, steps, align(words, steps), last_frame=frames[-1], ended=True)
 
 
 @pytest.fixture(scope="module")

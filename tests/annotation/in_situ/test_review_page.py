@@ -155,7 +155,7 @@ def test_it_fits_on_a_screen_in_light_and_in_dark(shown: Shown, tmp_path: Path) 
         for width, height in ((1280, 800), (1920, 1080)):
             for scheme in ("light", "dark"):
                 await page.set_viewport_size({"width": width, "height": height})
-                await page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+                await page.emulate_media(color_scheme=scheme)
                 await page.goto(shown.address)
                 await expect(page.locator("#frame")).to_be_visible()
                 assert await page.evaluate("document.documentElement.scrollWidth") == width

@@ -29,9 +29,9 @@ def change_step(annotation: Annotation, id: int, given: dict[str, Any]) -> Annot
             )
         if isinstance(value, str) and len(value) > LONGEST_TEXT:
             raise InputError(f"{name} must have at most {LONGEST_TEXT} characters; got {len(value)}")
-        fields[name] = join_calls(read_actions(value)) if name == "actions" else value
+        fields[name] = value
     if "actions" in fields:
-        fields["cannot_say"] = ""
+        fields |= {"actions": join_calls(read_actions(fields["actions"])), "cannot_say": ""}
     new = msgspec.structs.replace(step, **fields)
     if new.accepted and not new.actions:
         raise InputError(f"step {id} must have actions before it is accepted; got none: {new.cannot_say}")
