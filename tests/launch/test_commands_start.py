@@ -75,6 +75,10 @@ def ask_for_the_screen(address: str, key: str) -> None:
     assert ask(address, "/terminal", key=key)["status"] == "success"
 
 
+def ask_for_the_annotation(address: str, _: str) -> None:
+    assert ask(address, "/state")["steps"] == []
+
+
 @dataclasses.dataclass(frozen=True)
 class Start:
     """How a command is started at its smallest, and what its first answer is."""
@@ -140,6 +144,9 @@ STARTS = {
     ),
     "judge_agreement": Start(
         "labels=answers judge=reference", r"^\|.*precision", ends=True, in_ci=True
+    ),
+    "annotate_recording": Start(
+        "recording=recording", r"look at it at (http\S+)/$", ask_for_the_annotation, in_ci=True
     ),
     "evaluate": Start(
         "names=maze_path_of_light, checkpoint={train}/policy episodes=1 max_steps=2 browser.browsers=1 "

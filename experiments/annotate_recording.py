@@ -1,0 +1,115 @@
+"""A recording of a person at work becomes steps with thoughts, which somebody looks over on a page."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+import tars_jax.evaluation
+from tars_jax import InputError
+from tars_jax.annotation.in_situ.annotated import Annotation, load_annotation, save_annotation, trajectory_of
+from tars_jax.annotation.in_situ.reading import read_annotation, voice_seconds
+from tars_jax.annotation.in_situ.recording import Recording, read_recording
+from tars_jax.annotation.in_situ.review.app import Review
+from tars_jax.annotation.in_situ.speech import Transcriber, transcriber
+from tars_jax.training.progress import QUIET, counting
+from tars_jax.training.run_directory import RunDirectory
+from tars_jax.trajectory.files import save_trajectory
+from tars_jax.web.keys import read_or_make_key
+from tars_jax.web.request_limits import is_loopback
+from tars_jax.web.running import serve
+
+POSITIONAL = ("recording",)
+ANNOTATION, DATASET = "annotation.json", "dataset"
+
+
+@dataclasses.dataclass(frozen=True)
+class _Page:
+    host: str
+    port: int
+    stop_seconds: float = 5.0
+
+
+def run(config: Any, run_directory: RunDirectory) -> None:
+    if not config.recording:
+        raise InputError("config.recording must be the folder of a recording, as `record` leaves it; got nothing")
+    if not is_loopback(config.host):
+        raise InputError(
+            f"config.host must be an address of this machine alone, such as 127.0.0.1; got {config.host!r}"
+        )
+    recording = read_recording(Path(config.recording))
+    file = run_directory.path / ANNOTATION
+    annotation = load_annotation(file) if file.exists() else _annotated(config, recording)
+    if annotation.id != recording.head.id:
+        raise InputError(f"{file} must be of recording {recording.head.id!r}; got {annotation.id!r}")
+    save_annotation(file, annotation)
+    print(_summary(annotation), flush=True)
+
+    def write(reviewed: Annotation) -> str:
+        return _write(reviewed, recording, run_directory.path / DATASET)
+
+    if not config.review:
+        print(write(annotation))
+        return
+    key = read_or_make_key(run_directory.path / "key")
+    style = (Path(tars_jax.evaluation.__file__).parent / "report.css").read_text(encoding="utf-8")
+    review = Review(annotation, recording, file, write, style)
+    serve(
+        review.app(key), _Page(config.host, config.port),
+        lambda address: print(f"annotate_recording: look at it at {address}/{key}/\nCtrl-C ends it.", flush=True),
+        lambda words: print(f"\nannotate_recording: {words}", flush=True),
+    )  # fmt: skip
+    if not (run_directory.path / DATASET).exists():
+        print(f"No data is written yet; --config.run={run_directory.path} goes on from here.")
+
+
+def _annotated(config: Any, recording: Recording) -> Annotation:
+    seconds = voice_seconds(recording)
+    by = _transcriber(config) if seconds else None
+    shown = counting("listened", "seconds of voice", quiet=QUIET) if by else None
+    total = max(1, round(seconds))
+    found = read_annotation(
+        Path(config.recording), by,
+        (lambda words, second: shown(min(total, round(second)), total)) if shown else None,
+    )  # fmt: skip
+    return msgspec.structs.replace(found, task=config.task) if config.task else found
+
+
+def _transcriber(config: Any) -> Transcriber | None:
+    if config.speech == "none":
+        return None
+    return transcriber(config.speech, model=config.speech_model, key=os.environ.get(config.key_variable, ""))
+
+
+def _summary(annotation: Annotation) -> str:
+    thoughts = sum(bool(step.thought) for step in annotation.kept)
+    unsaid = [step.cannot_say for step in annotation.steps if not step.kept and not step.deleted]
+    lines = [
+        f"{annotation.id}: {len(annotation.kept)} steps, {thoughts} with a thought; "
+        f"{sum(each.role == 'apart' for each in annotation.sentences)} sentences of other things are kept apart"
+    ]
+    lines += [f"left out: {each}" for each in unsaid]
+    return "\n".join([*lines, *annotation.notes])
+
+
+def _write(annotation: Annotation, recording: Recording, folder: Path) -> str:
+    trajectory = trajectory_of(annotation, lambda name: _frame(recording, name))
+    folder.mkdir(exist_ok=True)
+    save_trajectory(folder / f"{_file_name(annotation.id)}.trajectory", trajectory)
+    state = "each looked at" if annotation.is_reviewed else "nobody has looked at them"
+    return f"{folder}: {len(trajectory.steps)} steps, {state}"
+
+
+def _frame(recording: Recording, name: str) -> bytes:
+    try:
+        return recording.file("frames", name).read_bytes()
+    except OSError as error:
+        raise InputError(f"{recording.file('frames', name)} must be a picture; got {error.strerror}") from error
+
+
+def _file_name(id: str) -> str:
+    return "".join(letter if letter.isalnum() or letter in "-_" else "_" for letter in id)[:64] or "recording"
