@@ -106,6 +106,10 @@ ON_DEVICE = (
     "seeds=1 game.steps=2 rollout.episodes=4 demonstrations.episodes=4 supervised.updates=1 supervised.part=1 "
     "supervised.episodes=2 supervised.batch_rows=4 evaluation.episodes=4"
 )
+RECORDED = {
+    "version": 1, "id": "nothing", "began": 1.7e9, "screen": [64, 48], "consent": "I agree.", "allowed": [],
+    "source": "synthetic",
+}  # fmt: skip
 STARTS = {
     "try": Start("environment=mine:Large episodes=2", r"^Nothing was found wrong", ends=True, in_ci=True),
     "new": Start("kind=environment name=yours", r"^yours\.py: ", ends=True, in_ci=True, leaves_run=False),
@@ -188,6 +192,14 @@ STARTS = {
         "browser.pages=1",
         r"^random: \d+ of 1 solved",
         ends=True,
+    ),
+    "design_tasks": Start("tasks=6", r"^6 tasks for 3 applications: .*tasks\.jsonl$", ends=True, in_ci=True),
+    "curate": Start(
+        "datasets={train}/trajectories/ppo, variants=1", r"curated: \d+ trajectories of \d+ read$", ends=True,
+        in_ci=True,
+    ),
+    "convert_recording": Start(
+        "source=recording output=capture", r"recording\.db: a capture of openadapt-capture$", ends=True, in_ci=True
     ),
     "train_tokenizer": Start("samples=50", r"tokenizer\.json: \d+ tokens$", ends=True),
     "computer_apis": Start("port=0", r'base_url="(http\S+)/aio"', ask_for_a_command),
@@ -333,6 +345,7 @@ class Started:
         start, folder = STARTS[name], self._folder / name
         folder.mkdir()
         for file, text in files().items():
+            (folder / file).parent.mkdir(exist_ok=True)
             (folder / file).write_text(text)
         runs = {other: self._folder / other / "run" for other in STARTS}
         flags = [*start.flags.format(**runs).split(), *(["run=run"] if start.leaves_run else [])]
@@ -353,9 +366,13 @@ class Started:
 
 
 def files() -> dict[str, str]:
-    """What lies where the user stands: the program of the first page, and addresses of which nothing answers."""
+    """What lies where the user stands: the program of the first page, addresses of which nothing answers, and a
+    recording in which nothing happened."""
     program, _ = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
-    return {"mine.py": program, "addresses.txt": "http://127.0.0.1:9/\n"}
+    return {
+        "mine.py": program, "addresses.txt": "http://127.0.0.1:9/\n",
+        "recording/recording.json": json.dumps(RECORDED), "recording/events.jsonl": '{"kind": "end", "time": 1.0}\n',
+    }  # fmt: skip
 
 
 @pytest.fixture(scope="module")
