@@ -32,7 +32,15 @@ from tars_jax.annotation.curation import augmentation, thoughts
 from tars_jax.annotation.curation.curate import CurationConfig, curate
 from tars_jax.annotation.curation.executability import Execution, Reason, executed
 from tars_jax.annotation.curation.grounded import added, content, turned_round
-from tars_jax.annotation.curation.near_duplicates import Similar, Work, jaccard, near_duplicates, pieces, similar_sets
+from tars_jax.annotation.curation.near_duplicates import (
+    Similar,
+    Work,
+    common,
+    jaccard,
+    near_duplicates,
+    pieces,
+    similar_sets,
+)
 from tars_jax.annotation.curation.reviews import (
     Decision,
     Review,
@@ -177,6 +185,24 @@ def test_the_same_work_under_the_same_words_is_a_duplicate_and_the_solved_or_sho
     ]
     assert near_duplicates(works, Similar()) == {0: 2, 1: 2}
     assert near_duplicates(works, Similar(asked=0.8, done=0.0)).keys() >= {0, 1, 4}
+
+
+calls_of = st.lists(st.sampled_from("abc"), max_size=8).map(tuple)
+
+
+@given(st.lists(calls_of, max_size=10), st.floats(0.1, 1.0))
+def test_of_the_same_instruction_the_calls_alone_tell(all_calls: list[tuple[str, ...]], least: float) -> None:
+    works = [work(str(n), "Do the same.", *calls) for n, calls in enumerate(all_calls)]
+    replaced = near_duplicates(works, Similar(0.8, least))
+    for place, by in replaced.items():
+        assert by not in replaced and common(all_calls[place], all_calls[by]) >= least * max(
+            len(all_calls[place]), len(all_calls[by])
+        )
+    kept = [place for place in range(len(works)) if place not in replaced]
+    for one in kept:
+        for other in kept:
+            longer = max(len(all_calls[one]), len(all_calls[other]))
+            assert one == other or common(all_calls[one], all_calls[other]) < least * longer
 
 
 def test_points_nearby_are_the_same_call() -> None:

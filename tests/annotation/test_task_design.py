@@ -153,6 +153,24 @@ def test_a_table_that_is_none_is_refused_by_row_and_column(tmp_path: Path, table
     assert says in str(raised.value) and str(file) in str(raised.value)
 
 
+@settings(max_examples=40, deadline=None)
+@given(
+    st.text(max_size=60)
+    | st.lists(
+        st.sampled_from(["application", "coverage", "penetration", ",", ",", "\n", "0.5", "A", '"', "1e999", "-1"])
+    ).map("".join)
+)
+def test_any_table_is_read_or_refused_by_its_name(table: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "table.csv")
+        for text in (table, f"application,coverage,penetration\n{table}"):
+            file.write_text(text, "utf-8", newline="")
+            try:
+                assert read_applications(file)
+            except InputError as error:
+                assert str(file) in str(error)
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [

@@ -54,17 +54,34 @@ class Work:
 def near_duplicates(works: Sequence[Work], similar: Similar) -> dict[int, int]:
     """Of each that is left out, which one is kept in its place, by their places."""
     order = sorted(range(len(works)), key=lambda place: (not works[place].solved, len(works[place].calls), place))
-    sets = [pieces(work.instruction) for work in works]
-    kept: dict[int, int] = {}
-    partners = collections.defaultdict[int, set[int]](set)
-    for one, other in similar_sets(sets, similar.asked):
-        partners[one].add(other)
-        partners[other].add(one)
+    rank = {place: number for number, place in enumerate(order)}
+    asked = [pieces(work.instruction) for work in works]
+    later = collections.defaultdict[int, list[int]](list)
+    for pair in _candidates(works, asked, similar):
+        first, second = sorted(pair, key=rank.__getitem__)
+        later[first].append(second)
+    replaced: dict[int, int] = {}
     for place in order:
-        for other in sorted(partners[place] - kept.keys(), key=order.index):
-            if order.index(other) > order.index(place) and _same_work(works[place], works[other], similar.done):
-                kept[other] = place
-    return kept
+        if place not in replaced:
+            for other in later[place]:
+                alike = jaccard(asked[place], asked[other]) >= similar.asked
+                if other not in replaced and alike and _same_work(works[place], works[other], similar.done):
+                    replaced[other] = place
+    return replaced
+
+
+def _candidates(works: Sequence[Work], asked: Sequence[frozenset[str]], similar: Similar) -> Iterator[tuple[int, int]]:
+    """All pairs that may be alike, by that side which tells more apart: thousands may have the same instruction.
+
+    A common subsequence of d times the longer one is as many calls in common, so that the Jaccard similarity of the two
+    bags of calls is at least d / (2 - d).
+    """
+    done = [bag(work.calls) for work in works]
+    if similar.done and max(collections.Counter(done).values(), default=0) < max(
+        collections.Counter(asked).values(), default=0
+    ):
+        return similar_sets(done, similar.done / (2 - similar.done))
+    return similar_sets(asked, similar.asked)
 
 
 def _same_work(one: Work, other: Work, least: float) -> bool:
@@ -89,6 +106,16 @@ def similar_sets(sets: Sequence[frozenset[str]], least: float) -> Iterator[tuple
                 yield other, place
         for piece in prefix:
             seen[piece].append(place)
+
+
+def bag(calls: Sequence[str]) -> frozenset[str]:
+    """Each call with how many of its kind came before it; one thing for no call."""
+    seen = collections.Counter[str]()
+    found = set()
+    for call in calls:
+        seen[call] += 1
+        found.add(f"{seen[call]} {call}")
+    return frozenset(found or {""})
 
 
 def jaccard(one: frozenset[str], other: frozenset[str]) -> float:

@@ -53,40 +53,40 @@ class _Line(msgspec.Struct, frozen=True, tag_field="action"):
     time_stamp: float
 
 
-class _Move(_Line, tag="move"):
+class _Move(_Line, frozen=True, tag="move"):
     x: float
     y: float
 
 
-class _Click(_Line, tag="click"):
+class _Click(_Line, frozen=True, tag="click"):
     x: float
     y: float
     button: str
     pressed: bool
 
 
-class _Scroll(_Line, tag="scroll"):
+class _Scroll(_Line, frozen=True, tag="scroll"):
     x: float
     y: float
     dx: float
     dy: float
 
 
-class _Press(_Line, tag="press"):
+class _Press(_Line, frozen=True, tag="press"):
     name: str
     pynput_key: str = ""
 
 
-class _Release(_Line, tag="release"):
+class _Release(_Line, frozen=True, tag="release"):
     name: str
     pynput_key: str = ""
 
 
-class _Pause(_Line, tag="pause"):
+class _Pause(_Line, frozen=True, tag="pause"):
     pass
 
 
-class _Resume(_Line, tag="resume"):
+class _Resume(_Line, frozen=True, tag="resume"):
     pass
 
 

@@ -39,7 +39,6 @@ KINDS = ("website", "desktop", "phone")
 MEASURES = ("frequency", "benefit", "transfer")
 MOST = 10**9  # of a measure
 _SLOT = re.compile(r"\{(\w+)\}")
-_LISTS = ("needs", "exceptions", "gives", "takes")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -155,9 +154,15 @@ def _function(record: Any, where: str) -> Function:
         id=_word(fields, "id"),
         goal=fields.text("goal", "").strip().rstrip("."),
         part_of=fields.text("part_of", ""),
-        **{name: fields.number(name, 0.0, 0.0, MOST) for name in MEASURES},
-        **{name: fields.integer(name, 1, 1, 1000) or 1 for name in ("steps", "pages")},
-        **{name: _texts(fields, name) for name in _LISTS},
+        frequency=fields.number("frequency", 0.0, 0.0, MOST),
+        benefit=fields.number("benefit", 0.0, 0.0, MOST),
+        transfer=fields.number("transfer", 0.0, 0.0, MOST),
+        steps=fields.integer("steps", 1, 1, 1000) or 1,
+        pages=fields.integer("pages", 1, 1, 1000) or 1,
+        needs=_texts(fields, "needs"),
+        exceptions=_texts(fields, "exceptions"),
+        gives=_texts(fields, "gives"),
+        takes=_texts(fields, "takes"),
         values=_values(fields),
     )
     _all_read(fields, tuple(each.name for each in dataclasses.fields(Function)), where)
