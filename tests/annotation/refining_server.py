@@ -1,7 +1,8 @@
-"""An OpenAI-compatible server that refines thoughts, in a process of its own; how is its name.
+"""An OpenAI-compatible server that refines thoughts, and says tasks in other words, in a process of its own; how is its
+name.
 
-careful     leaves fillers out
-inventing   adds a reason
+careful     leaves fillers out; says please
+inventing   adds a reason; a number
 declining   refuses with HTTP 400, as content filters do
 """
 
@@ -17,6 +18,8 @@ from tests.judges.answering_server import Handler, between, serve
 
 class RefiningHandler(Handler):
     def said(self, mode: str, prompt: str) -> str:
+        if found := re.search(r"<(task|instruction)>\n(.*?)\n</\1>", prompt, re.DOTALL):
+            return f"Please {found[2][0].lower()}{found[2][1:]}" + (" Do it 3 times." if mode == "inventing" else "")
         text = re.sub(r"\buh\s*", "", between("said", prompt)).strip().capitalize() + "."
         return text + (" Anna asked for it." if mode == "inventing" else "")
 

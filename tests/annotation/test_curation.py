@@ -51,6 +51,11 @@ from tars_jax.annotation.curation.reviews import (
 )
 from tars_jax.annotation.curation.statistics import statistics_of
 from tars_jax.annotation.curation.thoughts import EndpointRefiner, RuleRefiner, refined
+from tars_jax.annotation.task_design.applications import read_applications
+from tars_jax.annotation.task_design.design import design_tasks
+from tars_jax.annotation.task_design.example import APPLICATIONS, GRAPHS
+from tars_jax.annotation.task_design.graph import MEASURES, read_graph
+from tars_jax.annotation.task_design.wording import WRITTEN, EndpointWriter
 from tars_jax.data.datasets import read_dataset
 from tars_jax.environment import Observation, Task
 from tars_jax.envs.corridor import AHEAD, CorridorEnvironment
@@ -425,6 +430,35 @@ def test_a_models_thoughts_are_checked(model: str, name: str, reason: str) -> No
 
 
 # ---- instructions in other words
+
+
+@pytest.mark.multiprocess
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("careful", augmentation.TAKEN), ("inventing", augmentation.ADDS), ("declining", augmentation.DECLINED),
+    ],
+)  # fmt: skip
+def test_a_models_variants_are_checked(model: str, name: str, reason: str) -> None:
+    counts = Counter[str]()
+    paraphraser = augmentation.EndpointParaphraser(EndpointModel(model, name))
+    made = augmentation.augmented(trajectory("a", *CLICKS), "Open the red file.", paraphraser, 1, 0, counts)
+    assert counts == {reason: 1}
+    assert [each.metadata["instruction"] for each in made] == (
+        ["Please open the red file."] if reason == augmentation.TAKEN else []
+    )
+
+
+@pytest.mark.multiprocess
+@pytest.mark.parametrize(("name", "reason"), [("careful", WRITTEN), ("inventing", "adds a figure")])
+def test_a_models_words_for_a_task_are_checked(model: str, name: str, reason: str) -> None:
+    graphs = [read_graph(GRAPHS / "files.toml")]
+    writer = EndpointWriter(EndpointModel(model, name))
+    tasks, counts = design_tasks(
+        graphs, read_applications(APPLICATIONS), 2, 0, across=0, weights=dict.fromkeys(MEASURES, 1.0), writer=writer
+    )
+    assert counts == {reason: 2}
+    assert {each.worded_by for each in tasks} == {name if reason == WRITTEN else "templates"}
 
 
 @pytest.mark.parametrize(
