@@ -49,7 +49,7 @@ from tars_jax.annotation.curation.reviews import (
     decisions,
     read_reviews,
 )
-from tars_jax.annotation.curation.statistics import statistics_of
+from tars_jax.annotation.curation.statistics import application_of, statistics_of
 from tars_jax.annotation.curation.thoughts import EndpointRefiner, RuleRefiner, refined
 from tars_jax.annotation.task_design.applications import read_applications
 from tars_jax.annotation.task_design.design import design_tasks
@@ -518,6 +518,15 @@ def test_what_is_left_out_has_its_reason_and_the_rest_is_counted() -> None:
     only = curate(given_trajectories, CurationConfig(reviews_needed=True), reviews=REVIEWS)
     assert [each.id for each in only.trajectories] == ["both"]
     assert only.reasons["nobody has reviewed it"] == 3
+
+
+def test_applications_are_told_or_the_windows_that_were_used() -> None:
+    def within(*windows: str) -> tuple[Step, ...]:
+        return tuple(dataclasses.replace(CLICKS[0], info={"window": window}) for window in windows)
+
+    assert application_of(trajectory("a", *within("Files", "todo - Mail", "news — Mail"))) == "Files, Mail"
+    assert application_of(trajectory("a", *within("Files"), applications=["Mail", "Notes"])) == "Mail, Notes"
+    assert application_of(walked(0)) == "corridor"
 
 
 def test_statistics_of_nothing() -> None:

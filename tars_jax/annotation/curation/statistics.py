@@ -11,6 +11,7 @@ from typing import Any
 
 from tars_jax.trajectory import Trajectory
 
+_DASH = re.compile(r"\s[-–—|]\s")
 _FUNCTION = re.compile(r"[A-Za-z_][\w.-]*(?=\()")
 
 
@@ -75,11 +76,15 @@ def statistics_of(trajectories: Sequence[Trajectory]) -> DatasetStatistics:
 
 
 def application_of(trajectory: Trajectory) -> str:
-    """As its recording says, else the environment that it was played in."""
+    """As its metadata say; else by the titles of the windows that its steps were in, which end with the application's
+    name behind a dash; else its environment."""
     given = trajectory.metadata.get("application") or trajectory.metadata.get("applications")
-    if isinstance(given, list | tuple):
+    if not given:
+        titles = [title for step in trajectory.steps if (title := step.info.get("window"))]
+        given = dict.fromkeys(_DASH.split(str(title))[-1] for title in titles)
+    if not isinstance(given, str):
         given = ", ".join(map(str, given))
-    return str(given or trajectory.task.get("environment") or "unknown")
+    return given or str(trajectory.task.get("environment") or "unknown")
 
 
 def instruction_in(trajectory: Trajectory) -> str:
