@@ -106,10 +106,6 @@ ON_DEVICE = (
     "seeds=1 game.steps=2 rollout.episodes=4 demonstrations.episodes=4 supervised.updates=1 supervised.part=1 "
     "supervised.episodes=2 supervised.batch_rows=4 evaluation.episodes=4"
 )
-RECORDED = {
-    "version": 1, "id": "nothing", "began": 1.7e9, "screen": [64, 48], "consent": "I agree.", "allowed": [],
-    "source": "synthetic",
-}  # fmt: skip
 STARTS = {
     "try": Start("environment=mine:Large episodes=2", r"^Nothing was found wrong", ends=True, in_ci=True),
     "new": Start("kind=environment name=yours", r"^yours\.py: ", ends=True, in_ci=True, leaves_run=False),
@@ -366,12 +362,19 @@ class Started:
 
 
 def files() -> dict[str, str]:
-    """What lies where the user stands: the program of the first page, addresses of which nothing answers, and a
-    recording in which nothing happened."""
+    """What lies where the user stands: the program of the first page, and addresses of which nothing answers."""
     program, _ = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
+    head = {
+        "version": 1,
+        "id": "r",
+        "began": 0,
+        "screen": [1, 1],
+        "consent": "I agree.",
+        "allowed": [],
+        "source": "x11",
+    }
     return {
-        "mine.py": program, "addresses.txt": "http://127.0.0.1:9/\n",
-        "recording/recording.json": json.dumps(RECORDED), "recording/events.jsonl": '{"kind": "end", "time": 1.0}\n',
+        "mine.py": program, "addresses.txt": "http://127.0.0.1:9/\n", "recording/recording.json": json.dumps(head),
     }  # fmt: skip
 
 
