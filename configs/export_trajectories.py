@@ -1,9 +1,9 @@
-"""Episodes of a run as fine-tuning data: JSONL of chat messages with image files, or Parquet; seconds.
+"""Episodes of a run as fine-tuning data: chat messages or AgentNet's records as JSONL with images, or Parquet; seconds.
 
-Command:  ./launch/local.sh export_trajectories RUN [--config.format=parquet] [--config.verdict=solved]
+Command:  ./launch/local.sh export_trajectories RUN [--config.format=agentnet] [--config.verdict=solved]
 
-Expected result: messages.jsonl and images/ (or trajectories.parquet) in the run directory of the export, or in
-config.output, and one line that says how many episodes they hold.
+Expected result: messages.jsonl and images/ (or agentnet.jsonl and images/, or trajectories.parquet) in the run
+directory of the export, or in config.output, and one line that says how many episodes they hold.
 """
 
 from ml_collections import ConfigDict
@@ -13,7 +13,8 @@ def get_config() -> ConfigDict:
     return ConfigDict(
         {
             "source": "",  # a run directory, or a folder of trajectories such as RUN/trajectories/ppo
-            "format": "jsonl",  # or parquet: one file, pictures in it; takes the extra parquet
+            # parquet: one file, pictures in it (the extra parquet); agentnet: AgentNet's records and images
+            "format": "jsonl",
             "style": "qwen",  # of jsonl: pictures as files; openai: as data URLs in the lines
             "verdict": "any",  # solved or failed: only such episodes
             "evaluations": False,  # True: those of evaluations, too, which nothing should learn from

@@ -6,7 +6,7 @@
                                 evaluations and of held-out tasks only where `purpose` or `held_out` asks for them
     mine.array_record           the same as one file, which `store` exports (the extra grain)
     mine/messages.jsonl         a chat with images a line (conversations.py), or a task of AgentNet (agentnet.py);
-                                the folder of an export, too
+                                the folder of an export of either, too
     mine.parquet, mine/         the same as Parquet, and as Hugging Face's datasets saves it to disk
     package.module:attribute    a function that gives trajectories, as does an entry point of `tars_jax.datasets`
 
@@ -36,7 +36,7 @@ from tars_jax.tables import RECORD_FILES, records_of, table_files
 from tars_jax.trajectory import Trajectory
 
 _PLUGINS = Plugins("dataset", "tars_jax.datasets")
-_MESSAGES = "messages.jsonl"
+_EXPORTS = ("messages.jsonl", "agentnet.jsonl")
 log = logging.getLogger(__name__)
 
 
@@ -55,8 +55,8 @@ def read_dataset(name: str) -> Iterator[Trajectory]:
         yield from taken(recorded_trajectories([str(path)]), where, path)
     elif path.is_dir() and (files := table_files(path)):
         yield from taken(_trajectories(files), where, path)
-    elif path.is_dir() and (path / _MESSAGES).is_file():
-        yield from taken(_trajectories([path / _MESSAGES]), where, path)
+    elif path.is_dir() and (exports := [path / name for name in _EXPORTS if (path / name).is_file()]):
+        yield from taken(_trajectories(exports[:1]), where, path)
     elif path.is_file() and path.suffix in RECORD_FILES:
         yield from taken(_trajectories([path]), where, path)
     elif path.is_file() and path.suffix == ".array_record":

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import base64
 import collections
-import hashlib
 import json
 import logging
 import os
@@ -20,16 +19,16 @@ from pathlib import Path
 from typing import Any
 
 from tars_jax import InputError
+from tars_jax.data.images import ImageFiles
 from tars_jax.data.kept_apart import marks_of, of_evaluation
 from tars_jax.data.recorded import instruction_of, with_verdict
 from tars_jax.data.store.records import flush
-from tars_jax.files import write_atomic
 from tars_jax.trajectory import Step, Trajectory
 from tars_jax.trajectory.files import load_trajectory
 from tars_jax.trajectory.folders import is_evaluation
 
 STYLES = ("qwen", "openai")
-FORMATS = ("jsonl", "parquet")
+FORMATS = ("jsonl", "parquet", "agentnet")
 log = logging.getLogger(__name__)
 ROWS = 64  # episodes of a row group of Parquet; their images are in memory together
 
@@ -99,18 +98,18 @@ def conversation(trajectory: Trajectory, show_image: ShowImage) -> list[dict[str
     """
     messages: list[dict[str, Any]] = []
     for number, step in enumerate(trajectory.steps):
-        told: Content = [] if number else [{"type": "text", "text": _writable(instruction_of(trajectory))}]
+        told: Content = [] if number else [{"type": "text", "text": writable(instruction_of(trajectory))}]
         messages.append({"role": "user", "content": [*told, *_observation(step, show_image)]})
-        messages.append({"role": "assistant", "content": [{"type": "text", "text": _writable(step.response)}]})
+        messages.append({"role": "assistant", "content": [{"type": "text", "text": writable(step.response)}]})
     return messages
 
 
 def _observation(step: Step, show_image: ShowImage) -> Content:
-    text: Content = [{"type": "text", "text": _writable(step.text)}] if step.text else []
+    text: Content = [{"type": "text", "text": writable(step.text)}] if step.text else []
     return [*text, *([show_image(step.screenshot)] if step.screenshot else [])]
 
 
-def _writable(text: str) -> str:
+def writable(text: str) -> str:
     """A policy may write half a surrogate pair, which is no UTF-8."""
     return _bytes(text).decode()
 
@@ -122,12 +121,12 @@ def _bytes(text: str) -> bytes:
 def about(trajectory: Trajectory) -> dict[str, Any]:
     """What stands beside the messages."""
     return {
-        "id": _writable(trajectory.id),
+        "id": writable(trajectory.id),
         "task": trajectory.task,
         "outcome": trajectory.outcome.value,
         "reward": trajectory.reward,
         "success": trajectory.success,
-        "actions": [_writable(step.action) for step in trajectory.steps],
+        "actions": [writable(step.action) for step in trajectory.steps],
         **marks_of(trajectory),
     }
 
@@ -138,43 +137,22 @@ def write_jsonl(folder: Path, trajectories: Iterable[Trajectory], style: str = "
     Args:
       style: "qwen" names image files of FOLDER/images, each image once; "openai" has them in the lines, as data URLs.
     """
-    images = folder / "images"
     folder.mkdir(parents=True, exist_ok=True)
-    if style == "qwen":
-        images.mkdir(exist_ok=True)
+    images = ImageFiles(folder) if style == "qwen" else None
 
-    kept: dict[Path, None] = {}
-
-    def as_file(png: bytes) -> dict[str, Any]:
-        file = images / f"{hashlib.sha256(png).hexdigest()[:32]}.png"
-        if file not in kept:
-            _keep(file, png)
-            kept[file] = None
-        return {"type": "image", "image": f"images/{file.name}"}
+    def shown(png: bytes) -> dict[str, Any]:
+        return _as_url(png) if images is None else {"type": "image", "image": f"images/{images.keep(png).name}"}
 
     count = 0
     partial = folder / ".messages.jsonl.partial"
     with open(partial, "wb") as lines:
-        for trajectory, messages in conversations(trajectories, as_file if style == "qwen" else _as_url):
+        for trajectory, messages in conversations(trajectories, shown):
             line = json.dumps({"messages": messages, **about(trajectory)}, ensure_ascii=False)
             lines.write(_bytes(line) + b"\n")
             count += 1
-    flush([*kept, partial])  # together: one by one a disk takes as long for each
+    flush([*(images.kept if images else ()), partial])  # together: one by one a disk takes as long for each
     os.replace(partial, folder / "messages.jsonl")
     return count
-
-
-def _keep(file: Path, png: bytes) -> None:
-    """One operation on the folder where the file is new, as a busy disk takes longer for each than for its bytes. What
-    is torn was left by an export that was killed, whose lines nobody has."""
-    try:
-        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
-    except FileExistsError:
-        if file.stat().st_size != len(png):
-            write_atomic(file, png)
-        return
-    with open(descriptor, "wb") as opened:
-        opened.write(png)
 
 
 def _as_url(png: bytes) -> dict[str, Any]:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import base64
 import binascii
+import hashlib
+import os
 from pathlib import Path
 from typing import Any
 
 from tars_jax import InputError
+from tars_jax.files import write_atomic
 from tars_jax.pictures import plain_png
 
 
@@ -41,3 +44,29 @@ def _of_data_url(url: str, where: str) -> bytes:
         return base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError) as error:
         raise InputError(f"{where} must be a data URL in base64; got {url[:40]!r}: {error}") from error
+
+
+class ImageFiles:
+    """The images of an export, each once, in FOLDER/images. They are not flushed: `kept` are those that are to be."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder / "images"
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self.kept: dict[Path, None] = {}
+
+    def keep(self, png: bytes) -> Path:
+        """Its file. One operation on the folder where it is new, as a busy disk takes longer for each than for its
+        bytes. What is torn was left by an export that was killed, whose lines nobody has."""
+        file = self._folder / f"{hashlib.sha256(png).hexdigest()[:32]}.png"
+        if file in self.kept:
+            return file
+        self.kept[file] = None
+        try:
+            descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+        except FileExistsError:
+            if file.stat().st_size != len(png):
+                write_atomic(file, png)
+            return file
+        with open(descriptor, "wb") as opened:
+            opened.write(png)
+        return file

@@ -200,6 +200,14 @@ STARTS = {
         r"^random: \d+ of 1 solved",
         ends=True,
     ),
+    "design_tasks": Start("tasks=6", r"^6 tasks for 3 applications: .*tasks\.jsonl$", ends=True, in_ci=True),
+    "curate": Start(
+        "datasets={train}/trajectories/ppo, variants=1", r"curated: \d+ trajectories of \d+ read$", ends=True,
+        in_ci=True,
+    ),
+    "convert_recording": Start(
+        "source=recording output=capture", r"recording\.db: a capture of openadapt-capture$", ends=True, in_ci=True
+    ),
     "train_tokenizer": Start("samples=50", r"tokenizer\.json: \d+ tokens$", ends=True),
     "computer_apis": Start("port=0", r'base_url="(http\S+)/aio"', ask_for_a_command),
     "osworld": Start("port=0 browser=False", r" at (http\S+); the token is (\S+)$", ask_for_the_screen),

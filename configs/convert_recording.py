@@ -1,0 +1,22 @@
+"""Recordings of AgentNetTool and openadapt-capture become ours; ours become captures of openadapt-capture.
+
+Commands:
+  ./launch/local.sh convert_recording FOLDER --config.output=OURS     # what it is, is told by its files
+  ./launch/local.sh convert_recording OURS --config.output=CAPTURE    # a recording of ours goes out
+
+Seconds without a video; a video is decoded, which takes longer than it lasted on a busy machine.
+Expected result: a line for what could not be kept, and one that says where it lies and how many events it has.
+"""
+
+from ml_collections import ConfigDict
+
+
+def get_config() -> ConfigDict:
+    return ConfigDict(
+        {
+            "source": "",  # the folder of a recording
+            "output": "",  # a new folder; "" for recording in the run directory
+            "seed": 0,
+            "run": "",
+        }
+    )

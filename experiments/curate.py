@@ -1,0 +1,125 @@
+"""Recorded trajectories become a curated data set: RUN/curated, which `demonstrations.datasets` takes, and a page."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tars_jax import InputError
+from tars_jax.annotation.curation.augmentation import EndpointParaphraser, Paraphraser, RuleParaphraser
+from tars_jax.annotation.curation.curate import CurationConfig, curate, needs_execution
+from tars_jax.annotation.curation.executability import Execution, executed
+from tars_jax.annotation.curation.near_duplicates import Similar
+from tars_jax.annotation.curation.reviews import read_reviews
+from tars_jax.annotation.curation.thoughts import EndpointRefiner, Refiner, RuleRefiner
+from tars_jax.data.datasets import read_dataset
+from tars_jax.envs.registry import EnvironmentResources, load_environment
+from tars_jax.evaluation.curation_page import render_curation
+from tars_jax.files import write_atomic
+from tars_jax.judges.endpoint import EndpointModel
+from tars_jax.pipelines.sections import browser_config, sandbox_of
+from tars_jax.pipelines.serving import read_key
+from tars_jax.rollout.episode_runner import page_resources
+from tars_jax.rules import Rule, at_least, between, more_than, one_of
+from tars_jax.sandbox.browser.service import browsers
+from tars_jax.training.progress import QUIET, Progress
+from tars_jax.training.run_directory import RunDirectory, write_json
+from tars_jax.trajectory import Trajectory
+from tars_jax.trajectory.files import save_trajectory
+
+POSITIONAL = ("datasets",)
+RULES = {
+    "datasets": Rule(bool, "folders of trajectories or other data sets, each with a comma"),
+    "execute": one_of("known", "none"),
+    "thoughts": one_of("rule", "model", "none"),
+    "variants": at_least(0),
+    "similar.asked": between(0.01, 1),
+    "similar.done": between(0, 1),
+    "helper": Rule(lambda name: name == "" or name.startswith(("http://", "https://")), "empty, or an address"),
+    "answer_seconds": more_than(0),
+    "max_tokens": at_least(1),
+    "browser.size": at_least(1),
+    "seed": at_least(0),
+}
+PAGE = "report.html"
+
+
+def run(config: Any, run_directory: RunDirectory) -> None:
+    output = Path(config.output) if config.output else run_directory.path / "curated"
+    if output.exists() and any(output.iterdir()):
+        raise InputError(f"config.output must be a new or an empty folder; got {str(output)!r}")
+    refiner, paraphraser = helpers(config)
+    reviews = read_reviews(Path(config.reviews)) if config.reviews else ()
+    trajectories = [each for name in config.datasets for each in read_dataset(name)]
+    if not trajectories:
+        raise InputError(f"config.datasets must hold trajectories; got {', '.join(config.datasets)}, which hold none")
+    executions = {} if config.execute == "none" else asyncio.run(executed_again(config, trajectories))
+    curated = curate(
+        trajectories,
+        CurationConfig(Similar(**config.similar.to_dict()), config.reviews_needed, config.variants, config.seed),
+        executions=executions,
+        reviews=reviews,
+        refiner=refiner,
+        paraphraser=paraphraser,
+    )
+    output.mkdir(parents=True, exist_ok=True)
+    progress = Progress("write", len(curated.trajectories), "trajectories", quiet=QUIET)
+    for number, trajectory in enumerate(progress.each(curated.trajectories)):
+        save_trajectory(output / f"{number:06d}.trajectory", trajectory)
+    write_json(run_directory.path / "result.json", curated.to_json())
+    of = f"From {', '.join(config.datasets)}."
+    write_atomic(run_directory.path / PAGE, render_curation(curated, of).encode(errors="replace"))
+    for reason, count in curated.reasons.items():
+        print(f"left out: {count:6d}  {reason}")
+    print(f"{output}: {len(curated.trajectories)} trajectories of {curated.read} read")
+    print(f"report: {run_directory.path / PAGE}")
+
+
+def helpers(config: Any) -> tuple[Refiner | None, Paraphraser | None]:
+    """Who refines thoughts, and who says instructions in other words: the model where there is one."""
+    if config.helper:
+        read_key(config.api_key_file)
+    elif config.thoughts == "model":
+        raise InputError("config.helper must be the address of a model where config.thoughts is 'model'; got nothing")
+    model = EndpointModel(
+        config.helper, config.model, config.api_key_file, patience=config.answer_seconds, max_tokens=config.max_tokens,
+        seed=config.seed,
+    )  # fmt: skip
+    refiner = {"none": None, "rule": RuleRefiner(), "model": EndpointRefiner(model)}[config.thoughts]
+    return refiner, EndpointParaphraser(model) if config.helper else RuleParaphraser()
+
+
+async def executed_again(config: Any, trajectories: Sequence[Trajectory]) -> dict[str, Execution]:
+    """Those of a known environment, one after the other, by id."""
+    chosen = [each for each in trajectories if needs_execution(each, config.environments)]
+    found: dict[str, Execution] = {}
+    async with contextlib.AsyncExitStack() as stack:
+        resources = await _resources(config, chosen, stack)
+        progress = Progress("execute", len(chosen), "trajectories", quiet=QUIET)
+        for number, trajectory in enumerate(chosen, 1):
+            found.setdefault(trajectory.id, await executed(trajectory, resources))
+            progress.update(number)
+    return found
+
+
+async def _resources(
+    config: Any, trajectories: Sequence[Trajectory], stack: contextlib.AsyncExitStack
+) -> EnvironmentResources:
+    sandbox = sandbox_of(config)
+    if not any(map(_needs_browser, trajectories)):
+        return EnvironmentResources(sandbox=sandbox)
+    settings = browser_config(config, 1, 1)
+    browser = browsers(settings, sandbox)
+    stack.push_async_callback(browser.close)
+    await browser.start()
+    return page_resources(browser, settings, 1, sandbox)
+
+
+def _needs_browser(trajectory: Trajectory) -> bool:
+    try:
+        return load_environment(trajectory.task["environment"], trajectory.task.get("options", {})).needs_browser
+    except InputError:  # `executed` says so of it
+        return False

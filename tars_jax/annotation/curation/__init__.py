@@ -1,0 +1,1 @@
+"""What is recorded becomes a data set: verified, deduplicated, reviewed twice, refined (section 2.4.1, "Curation")."""

@@ -1,0 +1,128 @@
+"""Two people look at each trajectory: what they said, how well they agree, and what comes of it.
+
+A line of reviews.jsonl is one person's verdict on one trajectory:
+
+    {"trajectory": "a1", "reviewer": "mara", "verdict": "keep", "note": ""}
+    {"trajectory": "a1", "reviewer": "yusuf", "verdict": "reject", "note": "step 3 clicks beside the button"}
+    {"trajectory": "a1", "reviewer": "lee", "verdict": "keep", "adjudicates": true}
+
+Where the two agree, that counts. Where they do not, a third person, who adjudicates, decides; until then it is open.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import enum
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from tars_jax import InputError
+
+VERDICTS = ("keep", "reject")
+
+
+class Review(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    trajectory: str
+    reviewer: str
+    verdict: str
+    note: str = ""
+    adjudicates: bool = False
+
+
+class Decision(enum.Enum):
+    KEEP = "keep"
+    REJECT = "reject"
+    OPEN = "reviewers disagree, and nobody has decided"
+    ONE_REVIEW = "one person alone has reviewed it"
+    NO_REVIEW = "nobody has reviewed it"
+
+
+@dataclasses.dataclass(frozen=True)
+class Agreement:
+    """Of two reviewers over what both have seen. `kappa` is None where chance alone would agree on everything."""
+
+    reviewers: tuple[str, str]
+    count: int
+    observed: float  # share on which they agree
+    kappa: float | None
+
+
+def read_reviews(file: Path) -> tuple[Review, ...]:
+    """Raises InputError that names the file, the line and the field."""
+    decoder = msgspec.json.Decoder(Review)
+    found: dict[tuple[str, str, bool], Review] = {}
+    try:
+        lines = file.read_bytes().split(b"\n")
+    except OSError as error:
+        raise InputError(f"{file} must be a file of reviews; {error.strerror}") from error
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            review = decoder.decode(line)
+        except msgspec.DecodeError as error:
+            raise InputError(f"{file}, line {number}: {error}") from error
+        if review.verdict not in VERDICTS:
+            raise InputError(f"{file}, line {number}: field verdict must be keep or reject; got {review.verdict!r:.60}")
+        key = (review.trajectory, "" if review.adjudicates else review.reviewer, review.adjudicates)
+        if key in found:
+            who = "is adjudicated" if review.adjudicates else f"is reviewed by {review.reviewer!r:.60}"
+            raise InputError(f"{file}, line {number}: trajectory {review.trajectory!r:.60} {who} a second time")
+        found[key] = review
+    return tuple(found.values())
+
+
+def cohens_kappa(first: Sequence[str], second: Sequence[str]) -> float | None:
+    r"""Agreement of two raters beyond chance; None where both always say one and the same (0 / 0).
+
+    \[ \kappa = \frac{p_o - p_e}{1 - p_e},\quad p_e = \sum_c p_{1c}\, p_{2c} \]
+
+    Source: Cohen (1960), "A coefficient of agreement for nominal scales". The sequences have equal length, not 0.
+    """
+    count = len(first)
+    observed = sum(one == other for one, other in zip(first, second, strict=True)) / count
+    of_first, of_second = collections.Counter(first), collections.Counter(second)
+    by_chance = sum(of_first[label] * of_second[label] for label in of_first) / count**2
+    return None if by_chance == 1 else (observed - by_chance) / (1 - by_chance)
+
+
+def agreements(reviews: Iterable[Review]) -> tuple[Agreement, ...]:
+    """Of each pair of reviewers that has trajectories in common, who adjudicates left out; most in common first."""
+    said = collections.defaultdict[str, dict[str, str]](dict)
+    for review in reviews:
+        if not review.adjudicates:
+            said[review.reviewer][review.trajectory] = review.verdict
+    names = sorted(said)
+    found = []
+    for place, one in enumerate(names):
+        for other in names[place + 1 :]:
+            if both := sorted(said[one].keys() & said[other].keys()):
+                first, second = ([said[who][each] for each in both] for who in (one, other))
+                observed = sum(a == b for a, b in zip(first, second, strict=True)) / len(both)
+                found.append(Agreement((one, other), len(both), observed, cohens_kappa(first, second)))
+    return tuple(sorted(found, key=lambda each: (-each.count, each.reviewers)))
+
+
+def decisions(reviews: Iterable[Review], ids: Iterable[str]) -> Mapping[str, Decision]:
+    """What comes of the reviews of each trajectory."""
+    verdicts = collections.defaultdict[str, list[str]](list)
+    final: dict[str, str] = {}
+    for review in reviews:
+        if review.adjudicates:
+            final[review.trajectory] = review.verdict
+        else:
+            verdicts[review.trajectory].append(review.verdict)
+    return {id: _decided(verdicts[id], final.get(id)) for id in ids}
+
+
+def _decided(verdicts: Sequence[str], final: str | None) -> Decision:
+    if len(set(verdicts)) == 1 and len(verdicts) >= 2:
+        return Decision(verdicts[0])
+    if final is not None:
+        return Decision(final)
+    if len(verdicts) >= 2:
+        return Decision.OPEN
+    return Decision.ONE_REVIEW if verdicts else Decision.NO_REVIEW
