@@ -184,9 +184,8 @@ class Player:
                 self._press("left", False)
                 self.session.steps.append((began, format_call(Drag(start, _point(self._mouse)))))
             else:
-                clicked = {"click": Click(at), "double": LeftDouble(at), "right": RightSingle(at)}
-                action: Action = clicked[kind]
-                self._did(action)
+                clicked: dict[str, Action] = {"click": Click(at), "double": LeftDouble(at), "right": RightSingle(at)}
+                self._did(clicked[kind])
                 for number in range(2 if kind == "double" else 1):
                     self.now += self._draw.uniform(0.05, 0.2) if number else 0.0
                     self._press("right" if kind == "right" else "left", True)
