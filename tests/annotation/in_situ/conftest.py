@@ -55,10 +55,10 @@ class Stage:
         """An xterm as an application of that name, `place` as X has it (60x10+100+100)."""
         argv = ["xterm", "-class", name, "-title", title, "-geometry", place, "-bg", color, "-fg", "black", "-bc",
                 "-fn", "fixed", "-e", *(command or ("cat",))]  # fmt: skip
-        self._opened.append(self.run(self.desktop.launch(argv)))
+        self._opened.append(self.run(self.desktop.launch(argv, window_s=PATIENCE_S)))
 
     def editor(self) -> None:
-        self._opened.append(self.run(self.desktop.launch("editor")))
+        self._opened.append(self.run(self.desktop.launch("editor", window_s=PATIENCE_S)))
 
     def focus(self, title: str) -> None:
         (window,) = [each for each in self.run(self.desktop.windows()) if title in each.title]
