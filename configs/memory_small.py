@@ -4,7 +4,7 @@ Command:  ./launch/local.sh train --config=memory_small --config.seed=SEED
 
 Every step is a window of its own, and what went before stands in it as a line of at most twelve summaries, the last
 clause of each thought: `Earlier: left; on; on`. Demonstrations say what the sign says where it stands, and turn any way
-at the end half of the time. Without memory, a guess is right one time in four:
+at the end half of the time. A guess is right one time in four, and so are agents without memory:
 
     ./launch/local.sh train --config=memory_small --config.agent.max_summaries=0       # nothing of what went before
     ./launch/local.sh train --config=memory_small --config.agent.max_summaries=0 \
