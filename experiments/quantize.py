@@ -96,6 +96,10 @@ class Played:
 
 def run(config: Any, run_directory: RunDirectory) -> None:
     checkpoint = Path(config.checkpoint)
+    if not (checkpoint / "checkpoint.json").is_file():
+        raise InputError(
+            f"config.checkpoint must be a folder of exported weights such as RUN/policy; got {config.checkpoint!r}"
+        )
     output = Path(config.output) if config.output else run_directory.path / "w4a8"
     require_replaceable(output, [checkpoint])
     suite = held_out(config)

@@ -1,7 +1,7 @@
 """Score against step budget, each budget played anew, several contestants in one figure (UI-TARS-2, figure 11).
 
-1. CONTESTANT-BUDGET: every task of the suite by every contestant in every budget, of which prompts speak;
-2. scale: the levels by the best scripted player in the largest budget, whose score is 100 (games15 alone);
+1. scale: the levels by the best scripted player in the largest budget, whose score is 100 (games15 alone);
+2. CONTESTANT-BUDGET: every task of the suite by every contestant in every budget, of which prompts speak;
 3. budgets.svg, report.md and result.json.
 
 `evaluate` reads what an episode of one budget had reached after fewer steps, which is another thing: nobody hurries.
@@ -11,6 +11,7 @@ Episodes are kept one by one: a run that was killed plays only those that it lac
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 from ml_collections import ConfigDict
@@ -18,6 +19,7 @@ from ml_collections import ConfigDict
 from tars_jax import InputError
 from tars_jax.evaluation.budgets import SUCCESS, UNITS, draw_budgets, measured
 from tars_jax.evaluation.figures import save_figure
+from tars_jax.evaluation.scoring import score_within
 from tars_jax.evaluation.statistics import Estimate
 from tars_jax.evaluation.suites import EPISODES, suite_names, suite_tasks
 from tars_jax.evaluation.tables import budget_table
@@ -47,18 +49,32 @@ RULES = SUITE_RULES | {
 def run(config: Any, run_directory: RunDirectory) -> None:
     names, folder = called(config), run_directory.path / "trajectories"
     budgets = sorted(config.budgets)
+    if config.suite == ENVIRONMENT and "person" in config.contestants:
+        raise InputError("config.contestants must be without person, which plays games alone; got suite=environment")
+    scale = scale_of(config, folder, budgets[-1])
     played: dict[str, dict[int, Episodes]] = {name: {} for name in names}
     for name, given in zip(names, config.contestants, strict=True):
         one = ConfigDict({**config.to_dict(), "checkpoint": given})
-        with open_contestant(one, budgets[-1]) as contestant:
+        with open_contestant(one, budgets[-1], "contestants") as contestant:
             for budget in budgets:
                 played[name][budget] = play_suite(
                     config, folder, f"{name}-{budget}", contestant, tasks_of(config, budget)
                 )
-    scale: Episodes = {}
-    if config.suite == "games15":
-        scale = play_suite(config, folder, "scale", scripted("reference", config), tasks_of(config, budgets[-1]))
     finish(config, run_directory, played, scale)
+
+
+def scale_of(config: Any, folder: Path, most: int) -> Episodes:
+    """The episodes whose score is 100, of games15 alone. Raises InputError where they score nothing."""
+    if config.suite != "games15":
+        return {}
+    scale = play_suite(config, folder, "scale", scripted("reference", config), tasks_of(config, most))
+    episodes = [each for some in scale.values() for each in some]
+    if episodes and not any(score_within(each, most) for each in episodes):
+        raise InputError(
+            f"config.budgets must hold one in which a reference player scores, as its score is the scale; got {most} "
+            "at most"
+        )
+    return scale
 
 
 def called(config: Any) -> list[str]:

@@ -82,6 +82,8 @@ class CorridorEnvironment:
 
 def check_options(options: Mapping[str, Any]) -> None:
     """Raises InputError for a corridor that there is not."""
+    if unknown := options.keys() - {"shortest", "longest"}:
+        raise InputError(f"corridor: an option must be shortest or longest; got {min(unknown)!r}")
     shortest, longest = options.get("shortest", 5), options.get("longest", 7)
     if not (type(shortest) is type(longest) is int and 1 <= shortest <= longest <= MOST):
         raise InputError(

@@ -31,7 +31,7 @@ def check_address(target: str) -> None:
     """Raises InputError unless paths can be put behind it."""
     try:
         parts = urllib.parse.urlsplit(target)
-        wrong = "" if parts.hostname else "no host"
+        wrong = "" if parts.hostname else "no host, as in http://HOST:PORT"
         if parts.query or parts.fragment:
             wrong = "? or #, and paths are put behind it"
         parts.port  # noqa: B018 - it raises for one beyond 65535

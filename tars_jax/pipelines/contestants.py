@@ -70,8 +70,9 @@ class Contestant:
 
 
 @contextlib.contextmanager
-def open_contestant(config: Any, steps: int) -> Iterator[Contestant]:
-    """What `config.checkpoint` names, open while the block runs. `steps`: of its longest episode.
+def open_contestant(config: Any, steps: int, field: str = "checkpoint") -> Iterator[Contestant]:
+    """What `config.checkpoint` names, open while the block runs. `steps`: of its longest episode; `field`: where the
+    user has named it.
 
     Raises InputError where it is neither a folder of exported weights, nor an address, nor one of `SCRIPTED`.
     """
@@ -85,7 +86,7 @@ def open_contestant(config: Any, steps: int) -> Iterator[Contestant]:
             yield contestant
     else:
         raise InputError(
-            f"config.checkpoint must be a folder of exported weights such as RUN/policy, the address of a server "
+            f"config.{field} must be a folder of exported weights such as RUN/policy, the address of a server "
             f"(http://...), or one of {', '.join(SCRIPTED)}; got {given!r}"
         )
 

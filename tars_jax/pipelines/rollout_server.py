@@ -69,7 +69,7 @@ def _open_ours(config: Any, model: ModelConfig, tokenizer: Tokenizer, pattern: s
             demands,
             Sampling(max_new_tokens=engine.max_new_tokens),
             pattern=pattern,
-            api_key=read_key(server.api_key_file),
+            api_key=read_key(server.api_key_file, "server.api_key_file"),
             patience=server.answer_seconds,
             folders=folders,
         )
@@ -97,7 +97,7 @@ def _open_theirs(config: Any, model: ModelConfig, tokenizer: Tokenizer, parent: 
         max_new_tokens=config.engine.max_new_tokens,
         folder=Path(server.weights_folder) if server.weights_folder else run / "served",
         extra_files=[COMMITTED] if parent is None else extra_files_of(parent),
-        api_key=read_key(server.api_key_file),
+        api_key=read_key(server.api_key_file, "server.api_key_file"),
         patience=server.answer_seconds,
     )
 

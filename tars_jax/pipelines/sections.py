@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from tars_jax import InputError
 from tars_jax.agent.loop import AgentConfig
 from tars_jax.agent.memory import MemoryConfig
 from tars_jax.agent.pattern import response_pattern
@@ -88,7 +89,11 @@ def agent_config(
     """The loop that a config's section `agent` describes; `engine` bounds its prompts. `image_size`: of the image that
     a model sees, which may point in its pixels; others point on the grid of 0 to 1000. `vision`: of a policy that sees
     no size but multiples of its patches."""
-    memory = MemoryConfig(agent["min_steps"], agent["max_steps"], agent["max_summaries"], agent.get("line_tokens", 0))
+    steps = agent["min_steps"], agent["max_steps"]
+    try:
+        memory = MemoryConfig(*steps, agent["max_summaries"], agent.get("line_tokens", 0))
+    except InputError as error:
+        raise InputError(str(error).replace("memory.", "agent.")) from None
     longest = None if engine is None else engine.max_length - engine.max_new_tokens
     in_pixels = agent.get("coordinates") == "pixels"
     return AgentConfig(

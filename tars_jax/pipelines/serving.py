@@ -53,15 +53,16 @@ def fit_to(model: ModelConfig, size: tuple[int, int] | None) -> Fit:
     return resize
 
 
-def read_key(file: str) -> str:
+def read_key(file: str, field: str = "api_key_file") -> str:
+    """Raises InputError that names the config's `field`."""
     if not file:
         return ""
     try:
         key = Path(file).read_text().strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"config.api_key_file must be a file that can be read; got {file!r}: {error}") from error
+        raise InputError(f"config.{field} must be a file that can be read; got {file!r}: {error}") from error
     if not key:
-        raise InputError(f"config.api_key_file must be a file that holds the key; got {file!r}, which is empty")
+        raise InputError(f"config.{field} must be a file that holds the key; got {file!r}, which is empty")
     return key
 
 

@@ -122,6 +122,8 @@ def test_a_corridor_that_there_is_not() -> None:
     for options in ({"shortest": 0}, {"longest": 3}, {"longest": "7"}):
         with pytest.raises(InputError, match="shortest and longest of a corridor must be 1 to 100, shortest first"):
             load_environment("corridor", options)
+    with pytest.raises(InputError, match="corridor: an option must be shortest or longest; got 'level'"):
+        load_environment("corridor", {"level": 1})
     with pytest.raises(InputError, match="a corridor's steps must be 1 to 15"):
         make_game("corridor", {"longest": 16})
 

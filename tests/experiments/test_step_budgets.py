@@ -57,6 +57,12 @@ def test_games_are_played_anew_in_each_budget(tmp_path: pathlib.Path) -> None:
     assert "best" in page and "played anew" in page and (tmp_path / "run" / "budgets.svg").stat().st_size > 5000
 
 
+@pytest.mark.browser
+def test_a_budget_in_which_the_reference_scores_nothing_is_no_scale(tmp_path: pathlib.Path) -> None:
+    with pytest.raises(InputError, match="config.budgets must hold one in which a reference player scores.*got 1 at"):
+        budgets(tmp_path / "run", names="maze_path_of_light,", budgets="1,", contestants="random,")
+
+
 @pytest.mark.multiprocess
 def test_tasks_of_an_environment_have_budgets_beyond_its_own(tmp_path: pathlib.Path) -> None:
     """A computer's: its player needs a command for each step of the way and an answer."""
@@ -131,6 +137,8 @@ def test_our_server_is_asked_under_the_constraint_that_its_policy_was_trained_un
         ({"budgets": "0,3"}, "config.budgets must be different whole numbers of 1 or more"),
         ({"contestants": "()"}, "config.contestants must be different ones"),
         ({"suite": "chess"}, "config.suite must be one of 'games15'"),
+        ({"contestants": "nobody,"}, "config.contestants must be a folder of exported weights"),
+        ({"suite": "environment", "contestants": "person,"}, "config.contestants must be without person"),
         ({"called": "a,"}, "config.called must be different names, one for each of 3 contestants; got a"),
     ],
 )
