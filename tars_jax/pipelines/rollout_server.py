@@ -84,6 +84,11 @@ def _open_theirs(config: Any, model: ModelConfig, tokenizer: Tokenizer, parent: 
         raise InputError(
             f"agent.constrained must be False with server.form={server.form}, as no constraint goes there; got True"
         )
+    if config.agent.line_tokens:
+        raise InputError(
+            f"agent.line_tokens must be 0 with server.form={server.form}, which can only be asked for answers; got "
+            f"{config.agent.line_tokens}"
+        )
     if server.form == "vllm" and not server.model:
         raise InputError("server.model must be the name of a model of the vLLM server; got ''")
     if len(found := addresses(server.address)) > 1:

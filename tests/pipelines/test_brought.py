@@ -86,6 +86,15 @@ def test_a_run_with_all_that_can_be_brought(form: str, tmp_path: Path, capsys: p
     ("flags", "words"),
     [
         (("server.address=http://127.0.0.1:1",), "agent.constrained must be False with server.form=sglang"),
+        (
+            (
+                "server.address=http://127.0.0.1:1",
+                "agent.constrained=False",
+                "agent.line_tokens=8",
+                "agent.max_summaries=4",
+            ),
+            "agent.line_tokens must be 0 with server.form=sglang",
+        ),
         (("server.address=http://127.0.0.1:1", "agent.constrained=False", "server.form=vllm"), "server.model must be"),
         (
             ("server.address=http://127.0.0.1:1,http://127.0.0.1:2", "agent.constrained=False"),
