@@ -17,6 +17,7 @@ from tars_jax.agent.grammar import format_response
 from tars_jax.agent.grammar_text import format_call
 from tars_jax.agent.response import Response
 from tars_jax.data.conversations import task_of
+from tars_jax.data.kept_apart import marks_in
 from tars_jax.data.pyautogui_calls import NoSuchAction, actions_of_code
 from tars_jax.trajectory import Outcome, Step, Trajectory
 
@@ -64,7 +65,7 @@ def trajectory_of_agentnet(
         steps=(*steps[:-1], Step(**{**vars(steps[-1]), "reward": reward})),
         outcome=Outcome.FINISHED,
         reward=reward,
-        metadata={"instruction": instruction, "recorded_in": where},
+        metadata={"instruction": instruction, "recorded_in": where, **marks_in(record, where)},
         success=completed,
     )
 

@@ -5,8 +5,9 @@
      "traj": [{"index", "image", "value": {"code", "observation", "thought", "action", "reflection",
                                            "last_step_correct", "last_step_redundant"}}]}
 
-What nobody has said is null: scores, reflections, whether a step was right. Steps are numbered without a gap, so an
-episode of which one step is no code of PyAutoGUI, or shows no image, is left out as a whole, and counted.
+and `purpose` and `held_out`, ours, which keep evaluations apart (kept_apart.py). What nobody has said is null: scores,
+reflections, whether a step was right. Steps are numbered without a gap, so an episode of which one step is no code of
+PyAutoGUI, or shows no image, is left out as a whole, and counted.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from tars_jax.agent.functions import RECORDED
 from tars_jax.agent.grammar import parse_response
 from tars_jax.agent.response import ParseError
 from tars_jax.data.exporters import ImageFiles, writable
+from tars_jax.data.kept_apart import marks_of
 from tars_jax.data.pyautogui_calls import NoSuchAction
 from tars_jax.data.pyautogui_code import code_of_actions
 from tars_jax.data.recorded import instruction_of
@@ -77,6 +79,7 @@ def record_of(trajectory: Trajectory, images: ImageFiles) -> dict[str, Any]:
         "natural_language_task": writable(instruction),
         "actual_task": writable(instruction),
         "task_completed": trajectory.success,
+        **marks_of(trajectory),
         **{score: trajectory.metadata.get(score) for score in SCORES},
         "traj": [
             {"index": index, "image": images.keep(step.screenshot).name, "value": _value(step, code)}

@@ -79,9 +79,13 @@ class Stage:
         self.act(MouseDown(x, y, "left"), MouseUp(x, y, "left"))
 
     def clear(self) -> None:
+        """Ends the test's programs; their windows are gone then, too."""
         for process in self._opened:
             self.run(self.machine.kill(process))
         self._opened.clear()
+        end = time.monotonic() + PATIENCE_S
+        while self.run(self.desktop.windows()) and time.monotonic() < end:
+            time.sleep(0.02)
 
     def close(self) -> None:
         self.clear()

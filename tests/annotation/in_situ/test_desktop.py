@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import shutil
 import subprocess
@@ -154,6 +155,7 @@ def bus(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         daemon.terminate()
 
 
+@pytest.mark.full  # beside other tests the program's first tree has not come once in 150 s
 def test_a_field_for_a_password_is_known_by_accessibility(stage: Stage, begin: Begin, bus: None) -> None:
     from tars_jax.annotation.in_situ.accessibility import Accessible
     from tars_jax.annotation.in_situ.focus import Watchers
@@ -162,7 +164,8 @@ def test_a_field_for_a_password_is_known_by_accessibility(stage: Stage, begin: B
     running = begin("form", focus=Watchers(accessible))
     form = Path(__file__).with_name("gtk_form.py")
     env = {**stage.env, "NO_AT_BRIDGE": "0"}
-    with subprocess.Popen([sys.executable, str(form)], env=env) as program:
+    with subprocess.Popen([sys.executable, str(form)], env=env) as program, contextlib.ExitStack() as ends:
+        ends.callback(program.kill)
         events = running.path / "events.jsonl"
         running.until(lambda: b"a form" in events.read_bytes() and list(running.path.glob("accessibility/*.json")))
         stage.type("abc")
@@ -177,7 +180,6 @@ def test_a_field_for_a_password_is_known_by_accessibility(stage: Stage, begin: B
         running.turn(0.2)
         stage.type("def")
         running.turn(0.6)
-        program.kill()
     accessible.close()
     recording = running.stop()
     assert typed(recording.events).replace("\t", "") == "abcdef"
