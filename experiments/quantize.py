@@ -27,7 +27,6 @@ from tars_jax.evaluation import bootstrap_difference
 from tars_jax.evaluation.quantization_table import quantization_table
 from tars_jax.evaluation.suites import suite_names, suite_tasks
 from tars_jax.files import write_atomic
-from tars_jax.inference import Engine
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters
 from tars_jax.model.quantization import quantize, weight_errors
@@ -117,7 +116,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
         weights = dict(zip(SIDES, (parameters, quantized), strict=True))
         longest = max(task.max_steps for some in suite.values() for task in some)
         driven = Driven.of(checkpoint, config, model, tokenizer, longest)
-        with opened(driven, model, tokenizer, weights, config.seed) as sides:
+        with opened(driven, model, weights) as sides:
             played = play_in_turn(config, run_directory, suite, sides)
         finish(config, run_directory, model, tokenizer, weights, output, played)
 
@@ -143,17 +142,13 @@ def require_finite_weights(path: Path, parameters: Parameters) -> None:
 
 
 @contextlib.contextmanager
-def opened(
-    driven: Driven, model: ModelConfig, tokenizer: Tokenizer, weights: Mapping[str, Parameters], seed: int
-) -> Iterator[dict[str, Contestant]]:
-    """Both sides, with all compiled that they are going to be asked, so that none of it counts as a round's time."""
+def opened(driven: Driven, model: ModelConfig, weights: Mapping[str, Parameters]) -> Iterator[dict[str, Contestant]]:
+    """Both sides, with all compiled that they are going to be asked, so that none of it counts as a round's time, but
+    for the table of a policy that was trained under a constraint: that comes with its first episode."""
     with contextlib.ExitStack() as stack:
         sides = {}
         for side, parameters in weights.items():
-            settings = dataclasses.replace(driven.engine, weights=side)
-            engine = stack.enter_context(
-                Engine(model, parameters, settings, image=tokenizer.image, stop=tokenizer.end, seed=seed)
-            )
+            engine = stack.enter_context(driven.open(model, parameters, weights=side))
             sides[side] = driven.contestant(engine)
             engine.warm_up((sides[side].screen, sides[side].screen), counting(f"compile {side}", "programs"))
         yield sides

@@ -25,6 +25,7 @@ from tars_jax.inference.client import open_client
 from tars_jax.inference.http_client import ChatSession, ServerClient
 from tars_jax.inference.policy_client import PolicyClient, PolicyUnavailable
 from tars_jax.model.config import ModelConfig
+from tars_jax.model.policy import Parameters
 from tars_jax.model.sharding import make_mesh
 from tars_jax.model.tokenizer import Tokenizer, load_tokenizer
 from tars_jax.pipelines.answer_constraints import constrained_player, keep_in, once
@@ -168,9 +169,7 @@ def exported(folder: Path, config: Any, steps: int) -> Iterator[Contestant]:
     mesh = make_mesh(config.mesh.to_dict())
     with jax.set_mesh(mesh):
         parameters = load_for_engine(folder, model, abstract_parameters(model, mesh), config.engine.weights)
-        with Engine(
-            model, parameters, driven.engine, image=tokenizer.image, stop=tokenizer.end, seed=config.seed
-        ) as engine:
+        with driven.open(model, parameters, config.engine.weights) as engine:
             yield driven.contestant(engine)
 
 
@@ -203,6 +202,11 @@ class Driven:
         pages = num_pages(config)
         settings = EngineConfig(slots=pages, row_buckets=(2, max(2, pages)), **engine)
         return cls(agent, settings, screen, writer, tokenizer, config.seed)
+
+    def open(self, model: ModelConfig, parameters: Parameters, weights: str) -> Engine:
+        settings = dataclasses.replace(self.engine, weights=weights)
+        stop, image = self.tokenizer.end, self.tokenizer.image
+        return Engine(model, parameters, settings, image=image, stop=stop, seed=self.seed)
 
     def contestant(self, engine: Engine) -> Contestant:
         """What the engine samples."""

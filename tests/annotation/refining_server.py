@@ -18,9 +18,9 @@ from tests.judges.answering_server import Handler, between, serve
 
 class RefiningHandler(Handler):
     def said(self, mode: str, prompt: str) -> str:
-        if found := re.search(r"<(task|instruction)>\n(.*?)\n</\1>", prompt, re.DOTALL):
+        if found := re.search(r"<(question)>\n(.*?)\n</\1>", prompt, re.DOTALL):
             return f"Please {found[2][0].lower()}{found[2][1:]}" + (" Do it 3 times." if mode == "inventing" else "")
-        text = re.sub(r"\buh\s*", "", between("said", prompt)).strip().capitalize() + "."
+        text = re.sub(r"\buh\s*", "", between("claim", prompt)).strip().capitalize() + "."
         return text + (" Anna asked for it." if mode == "inventing" else "")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import random
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -43,19 +44,46 @@ class Reader:
     async def respond(self, tokens: Sequence[int], images: Sequence[Any], *, restart: bool) -> Sampled:
         self.context = ("" if restart else self.context) + TOKENIZER.decode(tokens)
         told = self.context.split("sign says.")[1].replace(" left<", "<")
-        known = next((way for way in WAYS if f"sign: {way}" in told or f"Earlier: {way}" in told), "left")
-        shown = told.rsplit("<|user|>", 1)[-1]
-        if "end" in shown:
-            thought = way = known
-        else:
-            thought, way = (known if "sign" in shown else "on"), AHEAD
-        answer = format_response(Response(thought, (ToolCall("go", {"way": way}),)))
+        known, shown = self.known(told), told.rsplit("<|user|>", 1)[-1]
+        answer = format_response(
+            Response(self.thought(known, shown), (ToolCall("go", {"way": self.way(known, shown)}),))
+        )
         self.context += answer
         written = TOKENIZER.encode(f"{answer}<|end|>")
         return Sampled(tuple(written), (0.0,) * len(written), (0,) * len(written))
 
+    def known(self, told: str) -> str:
+        return next((way for way in WAYS if f"sign: {way}" in told or f"Earlier: {way}" in told), "left")
 
-def played(seed: int, memory: MemoryConfig) -> Trajectory:
+    def thought(self, known: str, shown: str) -> str:
+        return known if "sign" in shown or "end" in shown else "on"
+
+    def way(self, known: str, shown: str) -> str:
+        return known if "end" in shown else AHEAD
+
+
+class Repeater(Reader):
+    """Says the way that it knows at every step, and knows it by what it said last."""
+
+    def thought(self, known: str, shown: str) -> str:
+        return known
+
+    def known(self, told: str) -> str:
+        return next((way for way in WAYS if f"Thought: {way}" in told), super().known(told))
+
+
+class Waster(Reader):
+    """Sees the present and the steps that are left. At the sign it wastes two steps where that says right, so that few
+    left at the end say so, too."""
+
+    def way(self, known: str, shown: str) -> str:
+        (left,) = (int(number) for number in re.findall(r"(\d+) left", shown))
+        if "end" in shown:
+            return "right" if left <= 2 else AHEAD
+        return "left" if "sign: right" in shown and left > 8 else AHEAD
+
+
+def played(seed: int, memory: MemoryConfig, reader: type[Reader] = Reader) -> Trajectory:
     async def play() -> Trajectory:
         spec = load_environment("corridor", {})
         environment = spec.make(EnvironmentResources())
@@ -63,7 +91,7 @@ def played(seed: int, memory: MemoryConfig) -> Trajectory:
         return await play_episode(
             environment,
             await environment.reset(task),
-            Reader(),
+            reader(),
             WRITER,
             AgentConfig(memory=memory),
             id=task.id,
@@ -90,6 +118,13 @@ def test_the_last_steps_alone_are_worth_a_guess(memory: MemoryConfig, always: bo
     assert 0.1 < np.mean(is_left) < 0.4
     assert [episode.succeeded for episode in episodes] == [always or left for left in is_left]
     assert [episode.reward for episode in episodes] == [float(episode.succeeded) for episode in episodes]
+
+
+def test_what_else_may_serve_as_memory() -> None:
+    """As docs/rollout.md says: its own words in a window of two steps; wasted steps, with nothing kept at all."""
+    assert all(played(seed, MemoryConfig(2, 2, 0), Repeater).succeeded for seed in range(LEVELS))
+    wasted = [played(seed, MemoryConfig(0, 0, 0), Waster).succeeded for seed in range(120)]
+    assert 0.35 < np.mean(wasted) < 0.5  # 5 of 12: all that say up, and of those that say right the two longer ways
 
 
 def test_the_reference_player_and_wrong_ways() -> None:

@@ -18,7 +18,6 @@ from typing import Any, Literal
 import msgspec
 
 from tars_jax import InputError
-from tars_jax.annotation.exchange.key_names import COMMANDING, x_of_character, x_of_name
 from tars_jax.annotation.exchange.recordings import NO_CONSENT, NewRecording, rounded
 from tars_jax.annotation.exchange.video import NoDecoder, changed_frames
 from tars_jax.annotation.in_situ.events import (
@@ -35,6 +34,7 @@ from tars_jax.annotation.in_situ.events import (
     Scrolled,
     Window,
 )
+from tars_jax.annotation.in_situ.pynput_names import COMMANDING, x_of_character, x_of_name
 from tars_jax.annotation.in_situ.recording import VERSION, Head
 from tars_jax.json_fields import read_json
 

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tars_jax import InputError
-from tars_jax.annotation.exchange.key_names import COMMANDING, x_of_character, x_of_name
 from tars_jax.annotation.exchange.recordings import NO_CONSENT, NewRecording, rounded
 from tars_jax.annotation.exchange.video import NoDecoder, changed_frames
 from tars_jax.annotation.in_situ.events import Button, Ended, Event, Frame, Key, Lost, Moved, Scrolled, Voice, Window
+from tars_jax.annotation.in_situ.pynput_names import COMMANDING, x_of_character, x_of_name
 from tars_jax.annotation.in_situ.recording import VERSION, Head
 from tars_jax.json_fields import is_number, shown
 from tars_jax.pictures import plain_png

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from tars_jax import InputError
-from tars_jax.annotation.exchange.key_names import character_of_x, name_of_x
 from tars_jax.annotation.exchange.openadapt import DATABASE, RATE
 from tars_jax.annotation.in_situ.events import Button, Event, Frame, Key, Moved, Scrolled, Voice, Window
+from tars_jax.annotation.in_situ.pynput_names import character_of_x, name_of_x
 from tars_jax.annotation.in_situ.recording import Recording
 
 _ID, _TIME, _WHOLE, _NUMBER, _TEXT, _JSON, _BYTES = (

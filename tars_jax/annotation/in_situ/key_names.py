@@ -1,4 +1,4 @@
-"""Names of keys in X as those of typed actions."""
+"""Names of keys in X, as characters and as those of typed actions."""
 
 from __future__ import annotations
 
@@ -12,12 +12,18 @@ MODIFIERS = {
     }.items()
 }  # fmt: skip
 SILENT = {"Caps_Lock", "Num_Lock", "Shift_Lock", "ISO_Level3_Shift", "ISO_Level5_Shift", "Mode_switch", "Multi_key"}
+CHARACTERS = {  # of keys whose name in X is another than what they type
+    "space": " ", "exclam": "!", "quotedbl": '"', "numbersign": "#", "dollar": "$", "percent": "%", "ampersand": "&",
+    "apostrophe": "'", "parenleft": "(", "parenright": ")", "asterisk": "*", "plus": "+", "comma": ",", "minus": "-",
+    "period": ".", "slash": "/", "colon": ":", "semicolon": ";", "less": "<", "equal": "=", "greater": ">",
+    "question": "?", "at": "@", "bracketleft": "[", "backslash": "\\", "bracketright": "]", "asciicircum": "^",
+    "underscore": "_", "grave": "`", "braceleft": "{", "bar": "|", "braceright": "}", "asciitilde": "~",
+}  # fmt: skip
+X_NAMES = {character: name for name, character in CHARACTERS.items()}
 _NAMES = {
+    **CHARACTERS,
     "Return": "enter", "ISO_Enter": "enter", "ISO_Left_Tab": "tab", "Prior": "pageup", "Next": "pagedown",
-    "space": "space", "plus": "+", "minus": "-", "equal": "=", "comma": ",", "period": ".", "slash": "/",
-    "semicolon": ";", "apostrophe": "'", "bracketleft": "[", "bracketright": "]", "backslash": "\\",
-    "grave": "`", "asterisk": "*", "numbersign": "#", "question": "?", "less": "<", "greater": ">",
-    "underscore": "_", "colon": ":", "exclam": "!",
+    "space": "space",
     "KP_Add": "+", "KP_Subtract": "-", "KP_Multiply": "*", "KP_Divide": "/", "KP_Decimal": ".", "KP_Separator": ",",
 }  # fmt: skip
 

@@ -16,13 +16,12 @@ import numpy as np
 
 from tars_jax.annotation.in_situ.events import Button, Key, Moved, Scrolled
 from tars_jax.annotation.in_situ.extra import require
+from tars_jax.annotation.in_situ.pynput_names import x_of_character, x_of_name
 from tars_jax.annotation.in_situ.sources import Clock, Input, Picture, State
 from tars_jax.annotation.in_situ.windows import Shown, Windows
 
 POLL_S = 0.5  # between two pictures: nothing tells that the screen has changed
 BUTTONS = ("left", "middle", "right")
-NAMES = {"enter": "Return", "backspace": "BackSpace", "esc": "Escape", "ctrl": "Control_L", "shift": "Shift_L",
-         "alt": "Alt_L", "cmd": "Super_L", "page_up": "Prior", "page_down": "Next"}  # fmt: skip
 
 
 class PynputScreen:
@@ -95,6 +94,6 @@ class PynputHands:
 
     def _key(self, key: Any, down: bool) -> None:
         character = getattr(key, "char", None)
-        name = character or NAMES.get(key.name, key.name.capitalize()) if character or hasattr(key, "name") else "0x0"
+        name = x_of_character(character) if character else x_of_name(getattr(key, "name", "")) or "0x0"
         text = character if down and character and character.isprintable() else ""
         self._came.put(Key(time=self._clock.now(), key=name, down=down, text=text or ""))

@@ -27,6 +27,8 @@ from tars_jax.annotation.in_situ.events import (
     Secret,
     Window,
 )
+from tars_jax.annotation.in_situ.key_names import CHARACTERS, key_of
+from tars_jax.annotation.in_situ.pynput_names import character_of_x, name_of_x, x_of_character, x_of_name
 from tars_jax.annotation.in_situ.steps import RecordedStep, recorded_steps
 from tests.annotation.in_situ.measuring import calls, matched
 from tests.annotation.in_situ.scripted import a_day, session
@@ -281,3 +283,13 @@ def test_a_days_events_go_through_in_bounded_memory() -> None:
         tracemalloc.stop()
         assert count > 100 * hours
     assert peaks[1] < 1.5 * peaks[0] + 100_000
+
+
+def test_keys_have_one_name_in_x_in_pynput_and_in_actions() -> None:
+    for name, character in CHARACTERS.items():
+        assert x_of_character(character) == name and character_of_x(name) == character
+        assert key_of(name) == ("space" if character == " " else character)
+    assert [key_of(name) for name in ("Return", "Prior", "KP_5", "C", "KP_Add", "nonsense")] == [
+        "enter", "pageup", "5", "c", "+", None,
+    ]  # fmt: skip
+    assert x_of_name("ctrl_l") == "Control_L" and name_of_x("Next") == "page_down" and name_of_x("space") == ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tars_jax.annotation.in_situ.key_names import CHARACTERS, X_NAMES
+
 _NAMED = {
     "alt": "Alt_L", "alt_l": "Alt_L", "alt_r": "Alt_R", "alt_gr": "ISO_Level3_Shift", "backspace": "BackSpace",
     "caps_lock": "Caps_Lock", "cmd": "Super_L", "cmd_l": "Super_L", "cmd_r": "Super_R", "ctrl": "Control_L",
@@ -11,16 +13,8 @@ _NAMED = {
     "scroll_lock": "Scroll_Lock", "shift": "Shift_L", "shift_l": "Shift_L", "shift_r": "Shift_R", "space": "space",
     "tab": "Tab", "up": "Up", **{f"f{number}": f"F{number}" for number in range(1, 25)},
 }  # fmt: skip
-_SIGNS = {
-    " ": "space", "!": "exclam", '"': "quotedbl", "#": "numbersign", "$": "dollar", "%": "percent", "&": "ampersand",
-    "'": "apostrophe", "(": "parenleft", ")": "parenright", "*": "asterisk", "+": "plus", ",": "comma", "-": "minus",
-    ".": "period", "/": "slash", ":": "colon", ";": "semicolon", "<": "less", "=": "equal", ">": "greater",
-    "?": "question", "@": "at", "[": "bracketleft", "\\": "backslash", "]": "bracketright", "^": "asciicircum",
-    "_": "underscore", "`": "grave", "{": "braceleft", "|": "bar", "}": "braceright", "~": "asciitilde",
-}  # fmt: skip
 # The last name of several is how a key is written back: the sides, but for those that have one name for both.
 _PYNPUT = {x: name for name, x in _NAMED.items()}
-_CHARACTERS = {x: sign for sign, x in _SIGNS.items()}
 # Held, they make no text of what is pressed with them.
 COMMANDING = {"Control_L", "Control_R", "Alt_L", "Alt_R", "Super_L", "Super_R"}
 
@@ -31,7 +25,7 @@ def x_of_name(name: str) -> str | None:
 
 
 def x_of_character(character: str) -> str:
-    return _SIGNS.get(character, character)
+    return X_NAMES.get(character, character)
 
 
 def name_of_x(key: str) -> str:
@@ -41,4 +35,4 @@ def name_of_x(key: str) -> str:
 
 def character_of_x(key: str) -> str:
     """The character that is on a key; empty: there is none."""
-    return _CHARACTERS.get(key, key if len(key) == 1 else "")
+    return CHARACTERS.get(key, key if len(key) == 1 else "")
