@@ -111,6 +111,7 @@ def get_config() -> ml_collections.ConfigDict:
     config.value = ml_collections.ConfigDict(
         {
             "updates": 20,
+            "max_updates": 0,  # so many at most, until the value models of all seeds have levelled off; 0: `updates`
             "part": 5,
             "episodes": 128,
             "minibatch_rows": 128,

@@ -57,6 +57,7 @@ RULES = UPDATE_RULES | {
     "supervised.optimizer": OptimizerConfig.RULES["algorithm"],
     **section_rules("supervised", ("learning_rate",), OptimizerConfig.RULES),
     "value.updates": at_least(0),
+    "value.max_updates": at_least(0),
     "value.part": at_least(0),
     "value.episodes": at_least(1),
     "value.minibatch_rows": at_least(1),
@@ -127,7 +128,9 @@ class Stages:
         return self._setup.supervised(self._seeds, self._shown("supervised", self._config.supervised.updates))
 
     def _pretrain(self, start: Any) -> tuple[Any, dict[str, Any]]:
-        found = self._setup.pretrain_value(start, self._seeds, self._shown("value", self._config.value.updates))
+        config = self._config.value
+        shown = self._shown("value", max(config.updates, config.max_updates))
+        found = self._setup.pretrain_value(start, self._seeds, shown)
         explained, correlation = found.explained_variance.tolist(), found.correlation.tolist()
         result = {"explained_variance": explained, "correlation": correlation, "levelled_off": list(found.levelled_off)}
         return found.parameters, result

@@ -92,6 +92,7 @@ ADDED: Mapping[str, Any] = {
     "reward.endless_penalty": 0.0,
     "reward.fewer_steps_reward": 0.0,
     "value.max_episodes": 0,
+    "value.max_updates": 0,
     "sandbox.address": "",
     "sandbox.guests": (),
     "sandbox.phones": (),

@@ -78,9 +78,13 @@ class Pretrained(NamedTuple):
 
     @property
     def levelled_off(self) -> tuple[bool, ...]:
-        """[seeds]: neither held-out loss nor explained variance was best in one of the last updates."""
-        better = zip(-self.curves["heldout_loss"], self.curves["heldout_explained_variance"], strict=True)
-        return tuple(all(levelled(scores.tolist(), LAST) for scores in each) for each in better)
+        return levelled_off(self.curves)
+
+
+def levelled_off(curves: Curves) -> tuple[bool, ...]:
+    """[seeds]: neither held-out loss nor explained variance was best in one of the last updates."""
+    better = zip(-curves["heldout_loss"], curves["heldout_explained_variance"], strict=True)
+    return tuple(all(levelled(scores.tolist(), LAST) for scores in each) for each in better)
 
 
 class OnDevice:
@@ -141,10 +145,20 @@ class OnDevice:
         return state
 
     def pretrain_value(self, start: Parameters, seeds: Sequence[int], on_part: OnPart | None = None) -> Pretrained:
-        """Value models of the fixed policies `start`."""
+        """Value models of the fixed policies `start`, which sample each update anew.
+
+        With `value.max_updates` they go on after `value.updates`, a program of `value.part` at a time, until those of
+        all seeds have levelled off.
+        """
         config = self._config.value
         states = self._program(START_VALUE)(start, _array(seeds))
         states, curves = self._run(PRETRAIN_VALUE, states, (start,), seeds, config.updates, config.part, on_part)
+        done = config.updates
+        while done < config.max_updates and not all(levelled_off(curves)):
+            more = min(done + (config.part or config.updates), config.max_updates)
+            states, new = self._run(PRETRAIN_VALUE, states, (start,), seeds, more, config.part, on_part, done)
+            curves = {name: np.concatenate([curve, new[name]], axis=1) for name, curve in curves.items()}
+            done = more
         last = {name: curve[:, -LAST:].mean(1) for name, curve in curves.items()}
         values = tuple(state.parameters for state in states)
         return Pretrained(values, curves, last["heldout_explained_variance"], last["heldout_correlation"])

@@ -13,7 +13,14 @@ from configs.on_device import get_config
 from experiments import on_device
 from tars_jax import InputError
 from tars_jax.envs.on_device import make_game
-from tars_jax.pipelines.on_device import SIDE_BY_SIDE, START_SUPERVISED, OnDevice, game_options, program_of
+from tars_jax.pipelines.on_device import (
+    SIDE_BY_SIDE,
+    START_SUPERVISED,
+    OnDevice,
+    game_options,
+    levelled_off,
+    program_of,
+)
 from tars_jax.training.run_directory import RunDirectory
 
 
@@ -95,6 +102,22 @@ def test_seeds_in_turns_and_at_once_are_the_same(setup: OnDevice) -> None:
         jax.tree.map(functools.partial(np.testing.assert_allclose, rtol=1e-5, atol=1e-6), ways[0], other)
     embedding = ways[0]["embed"]["embedding"]
     assert embedding.shape[0] == 2 and (embedding[0] != embedding[1]).any()
+
+
+@pytest.mark.slow
+def test_value_models_go_on_until_those_of_all_seeds_have_levelled_off(start: Any) -> None:
+    config = small()
+    config.value.update({"updates": 2, "part": 2, "episodes": 4, "minibatch_rows": 4, "max_updates": 30})
+    found = OnDevice(config).pretrain_value(start, [3, 4])
+    updates = found.curves["heldout_loss"].shape[1]
+    assert all(found.levelled_off) or updates == 30
+    assert updates > 6 and updates % 2 == 0  # levelling off takes five updates that were no better
+    earlier = {name: curve[:, : updates - 2] for name, curve in found.curves.items()}
+    assert not all(levelled_off(earlier))
+    config.value.max_updates = 0
+    as_many = OnDevice(config).pretrain_value(start, [3, 4]).curves
+    assert as_many["heldout_loss"].shape == (2, 2)
+    np.testing.assert_array_equal(as_many["heldout_loss"], found.curves["heldout_loss"][:, :2])
 
 
 @pytest.mark.slow
