@@ -91,6 +91,11 @@ def test_the_search_takes_what_ends_best_on_seeds_that_do_not_count(tmp_path: Pa
     chosen = own.tune("checklist", {"ppo.clip_high": 0.5})
     assert chosen == {"ppo.clip_high": 0.5, "ppo.learning_rate": 1e-3}
     assert {seeds for _, seeds in made} == {own.tuning_seeds} and not set(own.tuning_seeds) & set(own.seeds)
+    made.clear()
+    config = scoreboard_config.get_config()
+    config.learning_rates = (0.02,)
+    only = scoreboard.bench_of(config, tmp_path, say=lambda line: None)
+    assert only.tune("checklist") == {"ppo.learning_rate": 0.02} and not made  # nothing to choose from
 
 
 def test_a_run_writes_results_and_goes_on_where_it_was_killed(

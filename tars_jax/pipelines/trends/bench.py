@@ -142,6 +142,8 @@ class Bench:
             {**(settings or {}), **dict(zip(self._search, values, strict=True))}
             for values in itertools.product(*self._search.values())
         ]
+        if len(tried) == 1:
+            return tried[0]
 
         def score(one: Settings) -> float:
             trained = self.train(game, one, pretrained=pretrained, seeds=self.tuning_seeds)
