@@ -27,11 +27,12 @@ NEUTRAL: dict[str, tuple[Any, ...]] = {
     "function_call": ("none",),
     "modalities": (["text"],),
     "reasoning_effort": ("none",),
-    "response_format": ({"type": "text"},),
     "verbosity": (),
     "web_search_options": (),
 }
 
+
+ANY_OBJECT: dict[str, Any] = {"type": "object"}
 
 RoleAndParts = tuple[str, tuple[str | ImageUrl, ...]]
 
@@ -54,6 +55,8 @@ class ChatRequest:
     messages: tuple[RoleAndParts, ...]
     tools: bool  # whether the prompt lists any, so that calls of them are told apart from words
     forced: tuple[dict[str, Any], ...]  # tools of which the answer must call one; none: it may say what it likes
+    listed: tuple[dict[str, Any], ...]  # tools of which it may call one
+    form: dict[str, Any] | None  # a JSON schema that the answer fits where it calls no tool; None: it may be any text
     temperature: float
     top_p: float
     top_k: int
@@ -69,6 +72,16 @@ class ChatRequest:
     top_log_probs: int
     stream: bool
     include_usage: bool
+
+    @property
+    def callable(self) -> tuple[dict[str, Any], ...]:
+        """Tools that an answer of a certain form may call."""
+        return self.forced or (self.listed if self.form is not None else ())
+
+    @property
+    def schema(self) -> dict[str, Any] | None:
+        """Of the JSON that an answer has to be, or may be beside a call of a tool."""
+        return None if self.forced else self.form
 
     @property
     def images(self) -> list[ImageUrl]:
@@ -94,6 +107,7 @@ def parse_chat(body: Any, limits: ChatLimits) -> ChatRequest:
     messages = tuple(_message(message, f"messages[{index}]") for index, message in enumerate(_messages(fields)))
     tools = parse_tools(fields) if fields.value("tool_choice") != "none" else ()
     forced = parse_tool_choice(fields, tools)
+    form = parse_response_format(fields)
     fields.ignore(("tools",))
     if tools:
         messages = _with_tools(messages, list_tools(tools))
@@ -110,6 +124,8 @@ def parse_chat(body: Any, limits: ChatLimits) -> ChatRequest:
         messages=messages,
         tools=bool(tools),
         forced=forced,
+        listed=tools,
+        form=form,
         temperature=fields.number("temperature", 1.0, 0.0, 2.0),
         top_p=_top_p(fields),
         top_k=fields.integer("top_k", 0, 0, limits.vocabulary) or 0,
@@ -133,6 +149,31 @@ def parse_chat(body: Any, limits: ChatLimits) -> ChatRequest:
     fields.ignore(WITHOUT_EFFECT)
     fields.done()
     return request
+
+
+def parse_response_format(fields: Fields) -> dict[str, Any] | None:
+    """The field `response_format`: a JSON schema that the answer has to fit, that of any object for JSON mode; None for
+    text. Raises RequestError for another form.
+    """
+    given = fields.value("response_format")
+    if given is None or given == {"type": "text"}:
+        return None
+    if fields.value("constraint") is not None:
+        raise fields.error("response_format", "text beside a constraint")
+    outer = Fields(given, fields.param("response_format"))
+    kind = outer.text("type")
+    if kind == "json_object":
+        outer.done()
+        return dict(ANY_OBJECT)
+    if kind != "json_schema":
+        raise outer.error("type", "text, json_object or json_schema")
+    inner = Fields(outer.value("json_schema"), outer.param("json_schema"))
+    if not isinstance(schema := inner.value("schema"), dict):
+        raise inner.error("schema", "a JSON schema")
+    inner.ignore(("name", "description", "strict"))  # it is always kept to
+    inner.done()
+    outer.done()
+    return dict(schema)
 
 
 def _messages(fields: Fields) -> list[Any]:

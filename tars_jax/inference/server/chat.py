@@ -30,10 +30,10 @@ from tars_jax.inference.chat_protocol import (
 from tars_jax.inference.chat_template import Prompt
 from tars_jax.inference.data_urls import decode_images
 from tars_jax.inference.sampling import Sampled, Sampling, Token
+from tars_jax.inference.server.answer_forms import answer_form
 from tars_jax.inference.server.config import Served, ServerConfig
 from tars_jax.inference.server.constraints import ServedConstraints
 from tars_jax.inference.server.generation import Ask, answers, engine_errors
-from tars_jax.inference.server.tool_choice import tool_constraint
 from tars_jax.inference.session import Session
 from tars_jax.inference.text_stream import StopText, TextStream
 from tars_jax.inference.tool_calls import CallStream
@@ -137,8 +137,8 @@ class Chat:
             return functools.partial(session.respond, tokens, images, restart=restart, sampling=sampling)
 
         async with contextlib.AsyncExitStack() as stack:
-            forced = await stack.enter_async_context(tool_constraint(self._constraints, asked.forced))
-            base = dataclasses.replace(base, constraint=forced or asked.constraint)
+            form = await stack.enter_async_context(answer_form(self._constraints, asked.callable, asked.schema))
+            base = dataclasses.replace(base, constraint=form or asked.constraint)
             first = await stack.enter_async_context(self._engine.session(seed))
             sessions = [first]
             if len(untils) > 1:

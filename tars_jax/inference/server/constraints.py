@@ -1,8 +1,8 @@
 """Constraints that come while the engine runs, behind those that it began with: a learner's, and those of tools.
 
 PUT /v1/rl/constraints/NAME {"pattern": ...} takes a pattern (Rust's `regex` syntax) under a name; it stays. States that
-have been given keep their numbers, so that answers under way go on. Those of tools come and go: where there are too
-many, the table begins anew behind what stays, as soon as no answer calls a tool.
+have been given keep their numbers, so that answers under way go on. Those of tools and of JSON come and go: where there
+are too many, the table begins anew behind what stays, as soon as no answer is sampled under one.
 """
 
 from __future__ import annotations
@@ -51,12 +51,13 @@ class ServedConstraints:
             return JsonResponse({"name": name, "shortest": self._lasting.shortest(name)})
 
     @contextlib.asynccontextmanager
-    async def passing(self, name: str, pattern: Callable[[], str]) -> AsyncIterator[str]:
-        """The same name, under which answers may be asked for as long as the block runs.
+    async def passing(self, name: str, pattern: Callable[[], str], field: str) -> AsyncIterator[str]:
+        """The same name, under which answers may be asked for as long as the block runs. `field`: of the request, that
+        asks for it.
 
         Raises InputError for a pattern that cannot be compiled, and RequestError where there is no room just now.
         """
-        self._require_spelling("tool_choice must be none or auto", "tool_choice")
+        self._require_spelling(f"{field} cannot ask for a form of the answer", field)
         self._passing += 1
         try:
             async with self._changing:
@@ -74,7 +75,7 @@ class ServedConstraints:
             words = "the table of constraints is full; it begins anew with the server"
             raise RequestError(words, "name", status=507, code="no_room")
         if self._passing:  # what stays is numbered as if they were not there
-            raise busy("tools are called just now; ask again")
+            raise busy("answers of tools or JSON are under way; ask again")
         try:
             self._lasting = await asyncio.to_thread(self._grown, lasting, name, pattern, one_way=True)
         except InputError as error:
@@ -88,7 +89,7 @@ class ServedConstraints:
             return
         if constraints is not None and len(constraints.next_state) > MOST_STATES:
             if self._passing > 1:
-                raise busy("other tools are called just now; ask again")
+                raise busy("answers of other forms are under way; ask again")
             constraints = self._lasting
         self._engine.set_constraints(await asyncio.to_thread(self._grown, constraints, name, pattern(), one_way=False))
 

@@ -100,7 +100,7 @@ def require_error(response: httpx.Response, status: int, param: str | None = Non
             "messages[1].tool_calls[0].function",
         ),
         ({"messages": [{"role": "user", "content": "a", "tool_calls": [{}]}]}, "messages[0].tool_calls"),
-        ({"response_format": {"type": "json_object"}}, "response_format"),
+        ({"response_format": {"type": "json_object"}}, "response_format"),  # it does not know its tokens' spelling
         ({"temprature": 1}, "temprature"),
         ({"\ud800": 1}, "\ud800"),
     ],

@@ -1,4 +1,4 @@
-"""Answers that must be calls of tools: whatever the weights say, and streamed as OpenAI's client reads it."""
+"""Answers that must be calls of tools, or JSON: whatever the weights say, and streamed as OpenAI's client reads it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tars_jax.inference import Engine, EngineConfig
 from tars_jax.inference.chat_template import TurnFormat
 from tars_jax.inference.data_urls import exact
 from tars_jax.inference.server import Served, ServerConfig, make_app, serving
-from tars_jax.inference.server.tool_choice import call_pattern
+from tars_jax.inference.server.answer_forms import form_pattern
 from tars_jax.model.presets import preset
 from tars_jax.model.sharding import make_mesh
 from tars_jax.model.tokenizer import load_tokenizer
@@ -86,6 +86,34 @@ def test_a_named_function_is_called_and_streamed(client: openai.OpenAI) -> None:
     assert not any(delta.content for delta in deltas) and chunks[-1].choices[0].finish_reason == "tool_calls"
 
 
+def test_json_mode_and_schemas_are_kept_to(client: openai.OpenAI) -> None:
+    ask: Any = {"model": "nano", "messages": MESSAGES, "temperature": 1.5, "max_tokens": 120}
+    for seed in range(4):
+        (choice,) = client.chat.completions.create(**ask, seed=seed, response_format={"type": "json_object"}).choices
+        assert isinstance(json.loads(choice.message.content), dict) and choice.finish_reason == "stop"
+    schema: Any = {"type": "json_schema", "json_schema": {"name": "look", "strict": True, "schema": LOOK}}
+    (choice,) = client.chat.completions.create(**ask, seed=1, response_format=schema).choices
+    jsonschema.validate(json.loads(choice.message.content), LOOK)
+    chunks = client.chat.completions.create(**ask, seed=1, response_format=schema, stream=True)
+    assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == choice.message.content
+
+
+def test_beside_tools_an_answer_is_json_or_a_call(client: openai.OpenAI) -> None:
+    schema: Any = {"type": "json_schema", "json_schema": {"name": "look", "schema": LOOK}}
+    ask: Any = {"model": "nano", "messages": MESSAGES, "tools": TOOLS, "response_format": schema, "temperature": 2.0}
+    kinds = set()
+    for seed in range(8):
+        (choice,) = client.chat.completions.create(**ask, seed=seed).choices
+        kinds.add(choice.finish_reason)
+        if choice.finish_reason == "stop":
+            jsonschema.validate(json.loads(choice.message.content), LOOK)
+        else:
+            assert choice.message.tool_calls[0].function.name in ("look", "stop")
+    assert kinds <= {"stop", "tool_calls"}
+    (choice,) = client.chat.completions.create(**ask, tool_choice=NAMED, seed=1).choices
+    assert choice.message.tool_calls[0].function.name == "stop"
+
+
 def test_who_is_not_forced_is_as_free_as_before(client: openai.OpenAI) -> None:
     free: Any = {"model": "nano", "messages": MESSAGES, "max_tokens": 8, "seed": 5}
     before = client.chat.completions.create(**free, tools=TOOLS, tool_choice="auto").choices[0].message.content
@@ -106,6 +134,14 @@ def test_who_is_not_forced_is_as_free_as_before(client: openai.OpenAI) -> None:
                 "x": {"not": {"type": "string"}}}}}}], "tool_choice": "required"},
             "schemas that can be compiled",
         ),
+        ({"response_format": {"type": "xml"}}, "response_format.type must be text, json_object or json_schema"),
+        ({"response_format": {"type": "json_schema"}}, "response_format.json_schema"),
+        ({"response_format": {"type": "json_schema", "json_schema": {"name": "a"}}}, "json_schema.schema must be"),
+        (
+            {"response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": {"not": {}}}}},
+            "response_format must have schemas that can be compiled",
+        ),
+        ({"response_format": {"type": "json_object"}, "extra_body": {"constraint": "x"}}, "text beside a constraint"),
     ],
 )  # fmt: skip
 def test_choices_that_cannot_be(client: openai.OpenAI, fields: Any, words: str) -> None:
@@ -114,4 +150,4 @@ def test_choices_that_cannot_be(client: openai.OpenAI, fields: Any, words: str) 
 
 
 def test_a_tool_without_parameters_is_called_without_arguments() -> None:
-    assert r'"name": "stop", "arguments": \{' in call_pattern(TOOLS[1:])
+    assert r'"name": "stop", "arguments": \{' in form_pattern(TOOLS[1:], None)
