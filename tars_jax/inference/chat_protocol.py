@@ -70,6 +70,7 @@ class ChatRequest:
     choices: int
     log_probs: bool
     top_log_probs: int
+    token_ids: bool  # whether the tokens of prompt and answer are told, as vLLM tells them
     stream: bool
     include_usage: bool
 
@@ -139,6 +140,7 @@ def parse_chat(body: Any, limits: ChatLimits) -> ChatRequest:
         choices=fields.integer("n", 1, 1, limits.choices) or 1,
         log_probs=log_probs,
         top_log_probs=top_log_probs,
+        token_ids=fields.flag("return_token_ids"),
         stream=stream,
         include_usage=_include_usage(fields, stream),
     )
@@ -284,20 +286,31 @@ def usage_field(prompt: int, completion: int) -> dict[str, Any]:
 
 
 def completion_choice(
-    index: int, text: str, finish: str, log_probs: dict[str, Any] | None, tools: bool = False
+    index: int,
+    text: str,
+    finish: str,
+    log_probs: dict[str, Any] | None,
+    tools: bool = False,
+    token_ids: Sequence[int] | None = None,
 ) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": text, "refusal": None}
     words, calls = split_calls(text) if tools else (text, [])
     if calls:
         message |= {"content": words or None, "tool_calls": calls}
         finish = "tool_calls" if finish == "stop" else finish
-    return {"index": index, "message": message, "logprobs": log_probs, "finish_reason": finish}
+    choice = {"index": index, "message": message, "logprobs": log_probs, "finish_reason": finish}
+    return choice if token_ids is None else {**choice, "token_ids": list(token_ids)}
 
 
 def chunk_choice(
-    index: int, delta: dict[str, Any], log_probs: dict[str, Any] | None = None, finish: str | None = None
+    index: int,
+    delta: dict[str, Any],
+    log_probs: dict[str, Any] | None = None,
+    finish: str | None = None,
+    token_ids: Sequence[int] | None = None,
 ) -> dict[str, Any]:
-    return {"index": index, "delta": delta, "logprobs": log_probs, "finish_reason": finish}
+    choice = {"index": index, "delta": delta, "logprobs": log_probs, "finish_reason": finish}
+    return choice if token_ids is None else {**choice, "token_ids": list(token_ids)}
 
 
 def call_deltas(place: int, call: dict[str, Any]) -> list[dict[str, Any]]:

@@ -158,11 +158,12 @@ class Chat:
         for index, (sampled, until) in enumerate(zip(found, untils, strict=True)):
             text = self._text(sampled, until)
             log_probs = self._log_probs(sampled.one_by_one()) if asked.log_probs else None
-            choices.append(completion_choice(index, text, sampled.finish, log_probs, asked.tools))
+            told = sampled.tokens if asked.token_ids else None
+            choices.append(completion_choice(index, text, sampled.finish, log_probs, asked.tools, told))
         written = sum(len(sampled.tokens) for sampled in found)
         # A stop sequence may leave no token that would tell the version.
         version = max((each.versions[-1] for each in found if each.versions), default=self._engine.version)
-        head = self._head("chat.completion", version)
+        head = self._head("chat.completion", version) | _prompt_ids(asked, prompt)
         return {**head, "choices": choices, "usage": usage_field(len(prompt.tokens), written)}
 
     async def _chunks(self, asked: ChatRequest, prompt: Prompt, budget: int) -> AsyncGenerator[dict[str, Any], None]:
@@ -172,6 +173,7 @@ class Chat:
         streams = [_ChoiceStream(TextStream(codec.decode, stop, asked.stops), asked.tools) for _ in untils]
         head = self._head("chat.completion.chunk", self._engine.version)
         tail = {"usage": None} if asked.include_usage else {}
+        prompt_ids = _prompt_ids(asked, prompt)  # of the first chunk alone
         written = 0
         deadline = asyncio.get_running_loop().time() + self._config.request_seconds
         with engine_errors(self._config.request_seconds, _field):
@@ -190,15 +192,18 @@ class Chat:
                             text, certain = choice.finish(self._text(ended, untils[index]), ended.one_by_one())
                             written += len(ended.tokens)
                         log_probs = self._log_probs(certain) if asked.log_probs and certain else None
+                        told = [each.token for each in certain] if asked.token_ids and certain else None
                         for delta in choice.deltas(text, ended is not None):
-                            choices.append(chunk_choice(index, delta, log_probs if "content" in delta else None))
-                            log_probs = None if "content" in delta else log_probs
-                        if log_probs:
-                            choices.append(chunk_choice(index, {"content": ""}, log_probs))
+                            words = "content" in delta
+                            choices.append(chunk_choice(index, delta, log_probs if words else None, token_ids=told))
+                            log_probs, told = None if words else log_probs, None
+                        if log_probs or told:
+                            choices.append(chunk_choice(index, {"content": ""}, log_probs, token_ids=told))
                         if ended is not None:
                             choices.append(chunk_choice(index, {}, finish=choice.finish_reason(ended.finish)))
                         for each in choices:
-                            yield {**head, "choices": [each], **tail}
+                            yield {**head, **prompt_ids, "choices": [each], **tail}
+                            prompt_ids = {}
         if asked.include_usage:
             yield {**head, "choices": [], "usage": usage_field(len(prompt.tokens), written)}
 
@@ -230,6 +235,10 @@ class Chat:
             for each in tokens
             if each.token != self._served.stop
         )
+
+
+def _prompt_ids(asked: ChatRequest, prompt: Prompt) -> dict[str, Any]:
+    return {"prompt_token_ids": [int(token) for token in prompt.tokens]} if asked.token_ids else {}
 
 
 def _field(name: str) -> str:

@@ -29,6 +29,7 @@ GOOD: dict[str, Any] = {
         "seed": 3,
         "temperature": 1.0,
         "logprobs": True,
+        "return_token_ids": True,
         "logit_bias": {"7": -1.5},
     },
     "/v1/rl/sessions": {"seed": 1, "lease_seconds": 0.5},

@@ -8,6 +8,7 @@ import openai
 import pytest
 
 from tars_jax.inference.chat_template import TurnFormat
+from tests.inference.server.conftest import CODEC
 
 MESSAGES: Any = [{"role": "system", "content": "be brief"}, {"role": "user", "content": "where"}]
 
@@ -73,14 +74,18 @@ def test_an_answer_depends_on_the_picture(client: openai.OpenAI, picture: Callab
 def test_a_stream_says_what_an_answer_says(client: openai.OpenAI, picture: Callable[[int], str], choices: int) -> None:
     asked: Any = {
         "model": "tiny", "messages": with_picture(picture(3)), "max_tokens": 30, "seed": 11, "n": choices,
-        "logprobs": True, "top_logprobs": 2, "top_p": 0.9, "extra_body": {"top_k": 20},
+        "logprobs": True, "top_logprobs": 2, "top_p": 0.9,
+        "extra_body": {"top_k": 20, "return_token_ids": True},
     }  # fmt: skip
     whole = client.chat.completions.create(**asked)
     text, log_probs, finish = [""] * choices, [list[Any]() for _ in range(choices)], [""] * choices
+    tokens, prompts = [list[int]() for _ in range(choices)], []
     usage = None
     for chunk in client.chat.completions.create(**asked, stream=True, stream_options={"include_usage": True}):
         usage = chunk.usage or usage
+        prompts.append(getattr(chunk, "prompt_token_ids", None))
         for choice in chunk.choices:
+            tokens[choice.index] += getattr(choice, "token_ids", [])
             text[choice.index] += choice.delta.content or ""
             finish[choice.index] = choice.finish_reason or finish[choice.index]
             if choice.logprobs is not None:
@@ -97,6 +102,10 @@ def test_a_stream_says_what_an_answer_says(client: openai.OpenAI, picture: Calla
         for each, same in zip(log_probs[index], choice.logprobs.content, strict=True):
             assert [other.token for other in each.top_logprobs] == [other.token for other in same.top_logprobs]
     assert usage == whole.usage
+    assert tokens == [choice.token_ids for choice in whole.choices]
+    assert all(CODEC.decode(tokens[index]) == text[index] for index in range(choices))
+    assert prompts[0] == whole.prompt_token_ids and set(map(str, prompts[1:])) == {"None"}
+    assert usage is not None and len(prompts[0]) == usage.prompt_tokens
 
 
 def test_what_was_likeliest_stands_beside_each_token(client: openai.OpenAI) -> None:
