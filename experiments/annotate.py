@@ -1,0 +1,162 @@
+"""Interactive annotation: a policy proposes, people decide, on live sessions of any environment (UI-TARS-2, 2.4.2).
+
+1. the policy, and the tasks of the environment, those that it failed first;
+2. the page, with a key for each person, until Ctrl-C;
+3. trajectories that others train on, preference pairs, and the command that trains on them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import shlex
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import tars_jax.evaluation
+from tars_jax import InputError
+from tars_jax.annotation.interactive.app import AnnotationApp
+from tars_jax.annotation.interactive.gate import MODES, Gate
+from tars_jax.annotation.interactive.live import Setting
+from tars_jax.annotation.interactive.people import People
+from tars_jax.annotation.interactive.service import Annotation, failures_in
+from tars_jax.annotation.interactive.storage import PREFERENCES, TRAJECTORIES
+from tars_jax.annotation.interactive.tasks import Board
+from tars_jax.data.recorded import recorded_trajectories
+from tars_jax.environment import Task
+from tars_jax.envs.checked import CheckedEnvironment
+from tars_jax.envs.registry import EnvironmentResources, load_environment
+from tars_jax.launcher import LAUNCHER, from_here
+from tars_jax.pipelines.annotating import Annotated, open_annotated
+from tars_jax.pipelines.environments import EnvironmentTasks
+from tars_jax.pipelines.rules import BROWSER_RULES, LENGTH_RULES
+from tars_jax.pipelines.sections import browsers_for, sandbox_of
+from tars_jax.rollout.episode_runner import page_resources
+from tars_jax.rules import at_least, between, more_than, one_of
+from tars_jax.sandbox.browser.service import browsers
+from tars_jax.training.run_directory import RunDirectory
+from tars_jax.web.request_limits import is_loopback
+from tars_jax.web.running import listen, serve
+
+RULES = {
+    "candidates": at_least(1),
+    "num_tasks": at_least(1),
+    "answer_seconds": more_than(0),
+    "lease_seconds": more_than(0),
+    "gate.mode": one_of(*MODES),
+    "gate.uncertainty": between(0, 1),
+    "gate.margin": between(0, 1),
+    "gate.calm_share": between(0, 1),
+    "gate.calm_steps": at_least(1),
+    "gate.minutes": at_least(0),
+    **LENGTH_RULES,
+    **BROWSER_RULES,
+}
+FOLDER = "annotation"
+
+
+@dataclasses.dataclass(frozen=True)
+class _Address:
+    host: str
+    port: int
+    stop_seconds: float = 2.0
+
+
+def run(config: Any, run_directory: RunDirectory) -> None:
+    if not is_loopback(config.host):
+        raise InputError(
+            f"config.host must be an address of this machine alone, such as 127.0.0.1; got {config.host!r}"
+        )
+    address = _Address(config.host, config.port)
+    listen(address).close()  # an address that cannot be had is said now, not after all that follows
+    folder = run_directory.path / FOLDER
+    people = People(folder / "keys", config.annotators)
+    tasks = _tasks(config)
+    steps = max(task.max_steps for task in tasks)
+    failures = failures_in(recorded_trajectories(config.failures)) if config.failures else {}
+    print(f"annotate: {len(tasks)} tasks of {config.environment}; opening the policy ...", flush=True)
+    with open_annotated(config, run_directory.path, steps) as opened:
+        print(f"annotate: {opened.about}", flush=True)
+        pages = _Pages(config, tasks, opened)
+        gate = {name: value for name, value in config.gate.to_dict().items() if name != "minutes"}
+        service = Annotation(
+            folder,
+            Setting(opened.writer, opened.agent, opened.policy, Gate(**gate)),
+            pages.make,
+            Board(tasks, failures, config.lease_seconds),
+            minutes=config.gate.minutes,
+            refresh=opened.refresh,
+        )
+        style = (Path(tars_jax.evaluation.__file__).parent / "report.css").read_text(encoding="utf-8")
+        app = AnnotationApp(service, people, style).app(pages.open)
+        serve(app, address, lambda where: _announce(where, people), _say, plain=True)
+    print(_closing(config, folder), flush=True)
+
+
+def _tasks(config: Any) -> list[Task]:
+    """Of those to train on: held-out ones are nobody's to learn from."""
+    config = config.copy_and_resolve_references()
+    with config.unlocked():
+        config.mixture = {"weights": ()}
+        config.demonstrations = {"player": ""}
+    return EnvironmentTasks(config).practice(config.num_tasks)
+
+
+class _Pages:
+    """What environments need while the server runs: browsers, where one of them has pages."""
+
+    def __init__(self, config: Any, tasks: list[Task], opened: Annotated) -> None:
+        self._config, self._screen = config, opened.screen
+        self._specs = {task.id: load_environment(task.environment, task.options) for task in tasks}
+        self._resources = EnvironmentResources(sandbox=sandbox_of(config))
+
+    @contextlib.asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """Raises SandboxFailure where no browser starts."""
+        if not any(spec.needs_browser for spec in self._specs.values()):
+            yield
+            return
+        pages, sandbox = self._config.browser.pages, sandbox_of(self._config)
+        browser = browsers_for(self._config, pages, self._screen, self._screen)
+        manager = browsers(browser, sandbox)
+        await manager.start()
+        self._resources = page_resources(manager, browser, pages, sandbox)
+        try:
+            yield
+        finally:
+            await manager.close()
+
+    def make(self, task: Task) -> CheckedEnvironment:
+        return self._specs[task.id].checked(self._resources)
+
+
+def _announce(address: str, people: People) -> None:
+    lines = [f"annotate: open {address}/#key={people.keys[people.all[0].name]}"]
+    for person in people.all[1:]:
+        lines.append(f"  {person.name} ({person.role}): {address}/#key={people.keys[person.name]}")
+    print("\n".join([*lines, "Ctrl-C ends it; what is decided is kept."]), flush=True)
+
+
+def _say(words: str) -> None:
+    print(f"\nannotate: {words}", flush=True)
+
+
+def _closing(config: Any, folder: Path) -> str:
+    stored = folder / TRAJECTORIES
+    count = len(list(stored.glob("*.trajectory")))
+    if not count:
+        again = f"{LAUNCHER} annotate --config.run={shlex.quote(str(from_here(folder.parent)))}"
+        return f"annotate: no episode is finished yet; go on with:\n  {again}"
+    pairs = folder / PREFERENCES
+    counted = len(pairs.read_text(encoding="utf-8").splitlines()) if pairs.exists() else 0
+    where = from_here(stored)
+    flags = [f"--config.environment={config.environment}"]
+    if config.environment_options not in ("", "{}"):
+        flags.append(f"--config.environment_options={config.environment_options}")
+    flags.append(f"--config.demonstrations.datasets={where},")
+    command = " ".join([LAUNCHER, "train", *map(shlex.quote, flags)])
+    return (
+        f"annotate: {count} episode{'' if count == 1 else 's'} in {where}, {counted} preference pairs in "
+        f"{from_here(pairs)}\ntrain on them: {command}\nin a flywheel:  --config.annotation.datasets={where},"
+    )

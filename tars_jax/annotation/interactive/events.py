@@ -1,0 +1,58 @@
+"""Server-sent events of a session: its state whenever that changes, and the versions of its screen."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+
+from starlette.responses import Response, StreamingResponse
+
+from tars_jax.annotation.interactive.live import LiveEpisode
+from tars_jax.annotation.interactive.service import Annotation
+from tars_jax.annotation.interactive.view import state_of
+from tars_jax.web.protocol import to_json
+
+HEARTBEAT_SECONDS = 10.0
+_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+
+
+def states(service: Annotation, id: str, live: LiveEpisode, *, counted: bool) -> Response:
+    """`counted`: the tab of who has the session; a second one is told."""
+
+    async def items() -> AsyncIterator[bytes]:
+        with service.watched(id) if counted else contextlib.nullcontext():
+            seen = -1
+            while True:
+                version = live.version
+                if version != seen:
+                    seen = version
+                    yield event("state", state_of(id, live, service.notes.get(id)))
+                else:
+                    yield b": alive\n\n"
+                if service.live.get(id) is not live or not live.is_open:
+                    return
+                await live.changed(seen, HEARTBEAT_SECONDS)
+
+    return StreamingResponse(items(), media_type="text/event-stream", headers=_HEADERS)
+
+
+def frames(service: Annotation, id: str, live: LiveEpisode) -> Response:
+    """Nothing comes while a secret is typed."""
+
+    async def items() -> AsyncIterator[bytes]:
+        seen, shown = -1, -1
+        while service.live.get(id) is live:
+            if not live.state.secret and live.screen_version != shown:
+                shown = live.screen_version
+                yield event("frame", {"version": shown})
+            else:
+                yield b": alive\n\n"
+            if not live.is_open:
+                return
+            seen = await live.changed(live.version if seen < 0 else seen, HEARTBEAT_SECONDS)
+
+    return StreamingResponse(items(), media_type="text/event-stream", headers=_HEADERS)
+
+
+def event(name: str, data: object) -> bytes:
+    return f"event: {name}\ndata: ".encode() + to_json(data) + b"\n\n"

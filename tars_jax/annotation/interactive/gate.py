@@ -1,0 +1,96 @@
+"""When a person is asked for, and when the policy goes on by itself: uncertainty, low value, `call_user`, a budget.
+
+A person at every step is too dear (HG-DAgger, ThriftyDAgger); one who is fetched and sent away at every other step, too
+(LazyDAgger). So the gate has two thresholds: it asks above `uncertainty`, and lets go after `calm_steps` steps in a row
+below `calm_share` of it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+
+from tars_jax import InputError
+from tars_jax.annotation.interactive.core import Asking, Candidate
+
+EVERY_STEP, GATED, ON_CALL = "every_step", "gated", "on_call"
+MODES = (EVERY_STEP, GATED, ON_CALL)
+
+
+@dataclasses.dataclass(frozen=True)
+class Gate:
+    """Raises InputError for thresholds that mean nothing."""
+
+    mode: str = EVERY_STEP  # a person decides each step; or where the gate asks; or only where the policy calls one
+    uncertainty: float = 0.5  # asks above it: entropy of the candidates' probabilities, 0 (one answer) to 1 (all alike)
+    margin: float = 0.0  # asks where the two likeliest are nearer than this; 0: the margin asks nobody
+    value: float | None = None  # asks where a value model expects less than this return; None: it asks nobody
+    calm_share: float = 0.6  # of `uncertainty`: below it a step is calm
+    calm_steps: int = 1  # in a row, after which the policy goes on
+
+    def __post_init__(self) -> None:
+        if self.mode not in MODES:
+            raise InputError(f"gate.mode must be one of {', '.join(MODES)}; got {self.mode!r}")
+        for name in ("uncertainty", "margin", "calm_share"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise InputError(f"gate.{name} must be 0 to 1; got {getattr(self, name)}")
+        if self.calm_steps < 1:
+            raise InputError(f"gate.calm_steps must be 1 or more; got {self.calm_steps}")
+
+
+def uncertainty(candidates: Sequence[Candidate]) -> float:
+    """Entropy of the distinct answers' probabilities, as a share of the largest for so many; 0 for one or none."""
+    shares = [candidate.probability for candidate in candidates if candidate.probability > 0]
+    if len(candidates) < 2:
+        return 0.0
+    return min(1.0, -sum(share * math.log(share) for share in shares) / math.log(len(candidates)))
+
+
+def margin(candidates: Sequence[Candidate]) -> float:
+    """Between the two likeliest answers, 0 to 1."""
+    shares = sorted((candidate.probability for candidate in candidates), reverse=True)
+    return shares[0] - shares[1] if len(shares) > 1 else 1.0
+
+
+def calls_user(candidate: Candidate | None) -> bool:
+    return candidate is not None and candidate.action.startswith("call_user(")
+
+
+def asking(
+    gate: Gate,
+    candidates: Sequence[Candidate],
+    *,
+    was_asked: bool,
+    calm: int,
+    value: float | None = None,
+    minutes_left: float | None = None,
+) -> Asking:
+    """Whether a person is to decide this step.
+
+    Args:
+      candidates: the policy's own draw first.
+      was_asked: a person decided the step before.
+      calm: calm steps in a row so far.
+      value: the return that a value model expects from here; None: there is none.
+      minutes_left: of the person's budget; None: there is no budget.
+    """
+    if calls_user(candidates[0] if candidates else None):
+        return Asking(True, 0, "the policy calls for the user")
+    if minutes_left is not None and minutes_left <= 0:
+        return Asking(False, calm)
+    if gate.mode == EVERY_STEP:
+        return Asking(True)
+    if gate.mode == ON_CALL:
+        return Asking(False, calm + 1)
+    doubt, near = uncertainty(candidates), margin(candidates)
+    if doubt > gate.uncertainty:
+        return Asking(True, 0, f"the policy is uncertain ({doubt:.2f}, above {gate.uncertainty:g})")
+    if near < gate.margin:
+        return Asking(True, 0, f"two answers are nearly as likely (margin {near:.2f}, below {gate.margin:g})")
+    if gate.value is not None and value is not None and value < gate.value:
+        return Asking(True, 0, f"little is expected from here (value {value:.2f}, below {gate.value:g})")
+    calm = calm + 1 if doubt <= gate.calm_share * gate.uncertainty else 0
+    if was_asked and calm < gate.calm_steps:
+        return Asking(True, calm, "the policy is not calm yet")
+    return Asking(False, calm)

@@ -1,0 +1,131 @@
+"""What was done in an episode, and the trajectory that results: the same loop once more, over what was recorded.
+
+The agent loop reads the recorded observations and hears the recorded answers, so windows, memory and outcome are those
+of a rollout; accepted answers keep the policy's tokens, log-probabilities and versions. Steps that the policy decided
+alone are context: their tokens are read, not learned from.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tars_jax.agent.loop import AgentConfig, TurnDeclined, play_episode
+from tars_jax.agent.prompts import PromptWriter
+from tars_jax.annotation.interactive.core import Candidate, Decision, Ending
+from tars_jax.environment import ActionSpace, Observation, Task, Transition
+from tars_jax.inference import Sampled
+from tars_jax.trajectory import Outcome, Trajectory
+from tars_jax.trajectory.context import CONTEXT_STEPS, as_context
+
+
+@dataclasses.dataclass(frozen=True)
+class Done:
+    """One step that is done."""
+
+    decision: Decision
+    candidates: tuple[Candidate, ...]  # what the policy would have done; none where it was not asked or is away
+    transition: Transition | None  # what it led to; None: the answer could not be read, and nothing was done
+    reason: str | None = None  # why a person was asked
+
+
+@dataclasses.dataclass(frozen=True)
+class Record:
+    """All of an episode so far."""
+
+    id: str
+    task: Task
+    instruction: str
+    space: ActionSpace
+    first: Observation
+    steps: tuple[Done, ...]
+
+    def observation(self, step: int) -> Observation:
+        """What is answered at a step."""
+        shown = [done.transition.observation for done in self.steps[:step] if done.transition is not None]
+        return shown[-1] if shown else self.first
+
+
+class Replay:
+    """Environment and policy of recorded steps: both say what they said. After the last one the policy is silent."""
+
+    def __init__(self, steps: Sequence[Done]) -> None:
+        self._answers = collections.deque(done.decision for done in steps)
+        self._transitions = collections.deque(done.transition for done in steps if done.transition is not None)
+
+    async def step(self, actions: Sequence[Any]) -> Transition:
+        return self._transitions.popleft()
+
+    async def respond(self, tokens: Sequence[int], images: Sequence[np.ndarray], *, restart: bool) -> Sampled:
+        if not self._answers:
+            raise TurnDeclined("the episode ended here")
+        return sampled_of(self._answers.popleft())
+
+
+def sampled_of(decision: Decision) -> Sampled:
+    return Sampled(decision.tokens, decision.log_probs, decision.versions)
+
+
+def written(writer: PromptWriter, text: str) -> dict[str, Any]:
+    """The token columns of an answer that no policy sampled."""
+    tokens = tuple(map(int, writer.response(text)))
+    return {"tokens": tokens, "log_probs": (0.0,) * len(tokens), "versions": (-1,) * len(tokens)}
+
+
+async def trajectory_of(
+    record: Record, writer: PromptWriter, agent: AgentConfig, ending: Ending | None, about: dict[str, Any]
+) -> Trajectory:
+    """The episode as the flywheel, CT and SFT read it. There is one step at least.
+
+    `ending`: None for an episode that was cut off. What a person says of success counts; what the environment said
+    stays in `metadata["environment_success"]`. `about` joins the metadata.
+    """
+    replay = Replay(record.steps)
+    played = await play_episode(
+        replay, record.first, replay, writer, dataclasses.replace(agent, max_prompt=None), id=record.id,
+        task=record.task, instruction=record.instruction, space=record.space,
+    )  # fmt: skip
+    own = played.success
+    outcome = played.outcome
+    success = own
+    if ending is None:
+        outcome, success = Outcome.TRUNCATED, own or None
+    elif ending.success is not None:
+        success = ending.success
+        outcome = Outcome.FINISHED if ending.success else outcome
+    context = [number for number, done in enumerate(record.steps) if not done.decision.learned]
+    metadata = {
+        **played.metadata,
+        "environment_success": own,
+        CONTEXT_STEPS: context,
+        "annotation": about | {"steps": [step_about(done) for done in record.steps]},
+    }
+    return as_context(dataclasses.replace(played, outcome=outcome, success=success, metadata=metadata), context)
+
+
+def step_about(done: Done) -> dict[str, Any]:
+    """Who decided a step, and what the policy would have done."""
+    decision = done.decision
+    return {
+        "decided_by": decision.decided_by,
+        "accepted": decision.accepted,
+        "candidate": decision.candidate,
+        "learned": decision.learned,
+        "annotator": decision.annotator,
+        "seconds": decision.seconds,
+        "keystrokes": decision.keystrokes,
+        "reason": done.reason,
+        "live": decision.live,
+        "hidden": decision.hidden,
+        "candidates": [
+            {
+                "text": each.text, "action": each.action, "valid": each.valid, "probability": each.probability,
+                "log_probability": each.log_probability, "version": max(each.versions, default=-1),
+            }
+            for each in done.candidates
+        ],
+    }  # fmt: skip

@@ -1,0 +1,66 @@
+"""What reviewers look at: tasks that two annotators ended or decided otherwise, steps where person and policy differ."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from typing import Any
+
+from tars_jax.annotation.interactive.recorded import Done
+from tars_jax.annotation.interactive.view import verdict_of
+from tars_jax.annotation.interactive.writing import Kept
+
+MOST = 100
+
+
+def disagreements(episodes: Mapping[str, Kept]) -> dict[str, Any]:
+    """Both kinds, the greatest differences first."""
+    return {"tasks": _between_people(episodes), "steps": _with_the_policy(episodes)[:MOST]}
+
+
+def _between_people(episodes: Mapping[str, Kept]) -> list[dict[str, Any]]:
+    by_task: dict[str, list[tuple[str, Kept]]] = {}
+    for id, kept in episodes.items():
+        if kept.ended is not None:
+            by_task.setdefault(kept.record.task.id, []).append((id, kept))
+    found = []
+    for task, some in by_task.items():
+        for (first_id, first), (second_id, second) in itertools.combinations(some, 2):
+            if first.annotator == second.annotator:
+                continue
+            step = _parting(first, second)
+            verdicts = [verdict_of(first), verdict_of(second)]
+            if step is not None or verdicts[0] != verdicts[1]:
+                found.append(
+                    {
+                        "task": task, "episodes": [first_id, second_id], "verdicts": verdicts,
+                        "annotators": [first.annotator, second.annotator], "step": step,
+                    }
+                )  # fmt: skip
+    return sorted(found, key=lambda each: each["verdicts"][0] == each["verdicts"][1])
+
+
+def _parting(first: Kept, second: Kept) -> int | None:
+    """The first step at which, having seen the same, they did something else."""
+    for number, (one, other) in enumerate(zip(first.record.steps, second.record.steps, strict=False)):
+        if one.decision.action != other.decision.action:
+            return number
+    return None
+
+
+def _with_the_policy(episodes: Mapping[str, Kept]) -> list[dict[str, Any]]:
+    rows = [
+        {
+            "episode": id, "task": kept.record.task.id, "step": number, "annotator": done.decision.annotator,
+            "chosen": done.decision.text, "policy": done.candidates[0].text, "agreed": agreed(done),
+        }
+        for id, kept in episodes.items()
+        for number, done in enumerate(kept.record.steps)
+        if done.candidates and done.decision.by_person and not done.decision.accepted
+    ]  # fmt: skip
+    return sorted(rows, key=lambda row: float(str(row["agreed"])))
+
+
+def agreed(done: Done) -> float:
+    """The policy's probability of doing what the person did, 0 to 1."""
+    return sum(each.probability for each in done.candidates if each.action == done.decision.action and each.valid)

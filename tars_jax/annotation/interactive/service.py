@@ -1,0 +1,269 @@
+"""Sessions of several annotators over one policy: opened by lease, kept by journal, resumed by replay, stored when over.
+
+    FOLDER/episodes/ID/journal.jsonl, screens/   FOLDER/trajectories/ID.trajectory   FOLDER/preferences.jsonl
+    FOLDER/audit/journal.jsonl                   FOLDER/keys/NAME.key
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import re
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tars_jax import InputError
+from tars_jax.annotation.interactive.core import Conflict, Ending
+from tars_jax.annotation.interactive.journal import Journal
+from tars_jax.annotation.interactive.live import LiveEpisode, Setting
+from tars_jax.annotation.interactive.people import Person
+from tars_jax.annotation.interactive.replaying import NotTheSame
+from tars_jax.annotation.interactive.storage import EPISODES, Storage
+from tars_jax.annotation.interactive.tasks import Board, Row
+from tars_jax.annotation.interactive.writing import EpisodeWriter, Kept
+from tars_jax.environment import EnvironmentFailure, Task
+from tars_jax.envs.checked import CheckedEnvironment
+
+log = logging.getLogger(__name__)
+SWEEP_SECONDS = 1.0  # between two looks at leases and at the policy's checkpoint
+
+
+class NoSession(InputError):
+    """There is no session of that name."""
+
+
+class Annotation:
+    """The service behind the page. Everything happens on one event loop."""
+
+    def __init__(
+        self,
+        folder: Path,
+        setting: Setting,
+        make: Callable[[Task], CheckedEnvironment],
+        board: Board,
+        *,
+        minutes: float = 0.0,
+        refresh: Callable[[], Awaitable[None]] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`minutes`: of each person's budget; 0: none. `refresh`: takes a newer checkpoint, if there is one."""
+        self.setting, self.board, self.storage = setting, board, Storage(folder)
+        self._make, self._minutes, self._refresh, self._clock = make, minutes, refresh, clock
+        self._audit = Journal(folder / "audit")
+        self.live: dict[str, LiveEpisode] = {}
+        self.notes: dict[str, str] = {}  # of sessions: what happened before they began
+        self._spent: dict[str, float] = {}  # seconds of people, in sessions that are over
+        self._opening = asyncio.Lock()
+        self._watching: dict[str, asyncio.Task[None]] = {}
+        self._sweeping: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Reads what earlier services have left: unfinished sessions go on when their task is opened."""
+        for id, kept in self.storage.episodes().items():
+            row = self.board.rows.get(kept.record.task.id)
+            self._spend(kept)
+            if kept.ended is not None or kept.lost is not None:
+                if row is not None:
+                    row.done += 1
+                await self.storage.make_whole(kept, self.setting)
+            elif row is not None:
+                row.session = id
+        self._sweeping = asyncio.create_task(self._sweep())
+
+    async def close(self) -> None:
+        """Puts all sessions aside."""
+        if self._sweeping is not None:
+            self._sweeping.cancel()
+            await asyncio.wait({self._sweeping})
+        for id in list(self.live):
+            await self._put_aside(id, "the service ended")
+        if self._watching:
+            await asyncio.wait(self._watching.values())
+        self._audit.close()
+
+    def audit(self, person: Person, what: str, **fields: Any) -> None:
+        self._audit.append(what, time=round(time.time(), 3), name=person.name, role=person.role, **fields)
+
+    def audited(self) -> list[dict[str, Any]]:
+        return self._audit.events()
+
+    # ---- sessions
+
+    async def open(self, person: Person, task: str | None) -> tuple[str, LiveEpisode]:
+        """The session of a task, or of the next one. Raises Conflict where it is not to be had, EnvironmentFailure."""
+        async with self._opening:
+            now = self._clock()
+            row = self.board.next_for(person.name, now) if task is None else self.board.lease(task, person.name, now)
+            try:
+                id, live = await self._opened(row, person)
+            except BaseException:
+                self.board.release(row)
+                raise
+            row.session = id
+            self.audit(person, "opened", session=id, task=row.task.id)
+            return id, live
+
+    async def _opened(self, row: Row, person: Person) -> tuple[str, LiveEpisode]:
+        if row.session is not None and row.session in self.live:
+            live = self.live[row.session]
+            live.annotator = person.name
+            return row.session, live
+        make = self._maker(row.task)
+        note = ""
+        if row.session is not None:
+            kept = self.storage.episode(row.session)
+            writer = EpisodeWriter(row.session, self.storage.journal(row.session))
+            try:
+                live = await LiveEpisode.resume(
+                    self.setting, make, kept.record, writer, person.name, self._left(person.name)
+                )
+                return row.session, self._watch(row.session, live, row)
+            except NotTheSame as error:
+                writer.lost(str(error))
+                writer.close()
+                await self.storage.make_whole(self.storage.episode(row.session), self.setting)
+                note = f"the earlier session could not be resumed: {error}; its {len(kept.record.steps)} steps are kept"
+        id = f"{re.sub('[^A-Za-z0-9_.-]', '_', row.task.id)[:80]}-{secrets.token_hex(4)}"
+        writer = EpisodeWriter(id, self.storage.journal(id))
+        try:
+            live = await LiveEpisode.begin(self.setting, make, row.task, writer, person.name, self._left(person.name))
+        except BaseException:
+            writer.close()
+            self.storage.forget(id)
+            raise
+        if note:
+            self.notes[id] = note
+        return id, self._watch(id, live, row)
+
+    def session(self, id: str, person: Person, *, acts: bool = True) -> LiveEpisode:
+        """An open session of the person's; reviewers may look at others'. Raises NoSession, Conflict."""
+        live, row = self.live.get(id), self.board.of_session(id)
+        if live is None:
+            if row is not None or (self.storage.folder / EPISODES / id).is_dir():
+                raise Conflict(f"session {id} has been put aside or is over; open its task again to go on")
+            raise NoSession(f"session must be an open one; got {id[:80]!r}")
+        if row is not None and (holder := row.leased(self._clock())) != person.name:
+            if acts or not person.may("reviewer"):
+                raise Conflict(f"session {id} is {holder}'s" if holder else f"the lease of session {id} has run out")
+        elif row is not None:
+            self.board.renew(row, self._clock())
+        return live
+
+    async def release(self, id: str, person: Person) -> None:
+        self.session(id, person)
+        self.audit(person, "released", session=id)
+        await self._put_aside(id, f"released by {person.name}")
+
+    @contextlib.contextmanager
+    def watched(self, id: str) -> Any:
+        """While a tab shows the session."""
+        row = self.board.of_session(id)
+        if row is not None:
+            row.streams += 1
+        try:
+            yield
+        finally:
+            if row is not None:
+                row.streams = max(0, row.streams - 1)
+
+    def review(self, id: str, person: Person, agree: bool, note: str) -> None:
+        """Raises Conflict for an episode that is still open."""
+        if id in self.live:
+            raise Conflict(f"an episode can be reviewed once it is over; {id} is open")
+        journal = self.storage.journal(id)
+        try:
+            journal.append("reviewed", time=round(time.time(), 3), name=person.name, agree=agree, note=note)
+        finally:
+            journal.close()
+        self.audit(person, "reviewed", session=id, agree=agree)
+
+    def minutes_left(self, name: str) -> float | None:
+        return self._left(name)()
+
+    # ---- what goes on beside
+
+    def _maker(self, task: Task) -> Callable[[], CheckedEnvironment]:
+        return lambda: self._make(task)
+
+    def _watch(self, id: str, live: LiveEpisode, row: Row) -> LiveEpisode:
+        self.live[id] = live
+        self._watching[id] = asyncio.create_task(self._kept_when_over(id, live, row))
+        return live
+
+    async def _kept_when_over(self, id: str, live: LiveEpisode, row: Row) -> None:
+        while live.is_open and self.live.get(id) is live:
+            await live.changed(live.version, 60.0)
+        if not live.is_open:
+            self._spent[live.annotator] = self._spent.get(live.annotator, 0.0) + live.state.seconds
+            corrected = any(done.decision.by_person and not done.decision.accepted for done in live.record.steps)
+            ending: Ending | None = live.state.ended
+            self.board.ended(row, failed=corrected or ending is None or ending.success is False)
+            try:
+                await self.storage.store(id, live)
+            except OSError as error:
+                log.error("annotation: episode %s is in its journal, but not stored: %s", id, error)
+        await live.close()
+        live._keep.close()
+        self._watching.pop(id, None)
+
+    async def _put_aside(self, id: str, why: str) -> None:
+        live, row = self.live.pop(id, None), self.board.of_session(id)
+        if row is not None:
+            self.board.release(row)
+        if live is None:
+            return
+        watching = self._watching.get(id)
+        if live.is_open:
+            with contextlib.suppress(OSError):
+                live._keep.append("released", why=why)
+            await live.close()
+        live.wake_all()
+        if watching is not None:
+            await asyncio.wait({watching})
+
+    async def _sweep(self) -> None:
+        """Sessions whose lease ran out are kept; a newer checkpoint is taken."""
+        while True:
+            await asyncio.sleep(SWEEP_SECONDS)
+            now = self._clock()
+            for id in list(self.live):
+                row = self.board.of_session(id)
+                if row is not None and row.leased(now) is None:
+                    await self._put_aside(id, "the lease ran out")
+            if self._refresh is not None:
+                try:
+                    await self._refresh()
+                except Exception:
+                    log.exception("annotation: a newer checkpoint could not be taken")
+
+    def _left(self, name: str) -> Callable[[], float | None]:
+        def left() -> float | None:
+            if not self._minutes:
+                return None
+            open_now = sum(live.state.seconds for live in self.live.values() if live.annotator == name)
+            return self._minutes - (self._spent.get(name, 0.0) + open_now) / 60
+
+        return left
+
+    def _spend(self, kept: Kept) -> None:
+        for done in kept.record.steps:
+            name = done.decision.annotator
+            self._spent[name] = self._spent.get(name, 0.0) + done.decision.seconds
+
+
+def failures_in(trajectories: Sequence[Any]) -> Mapping[str, float]:
+    """By task: how often the policy failed it in episodes of a run."""
+    counts: dict[str, float] = {}
+    for trajectory in trajectories:
+        if not trajectory.succeeded:
+            id = str(trajectory.task["id"])
+            counts[id] = counts.get(id, 0.0) + 1
+    return counts
+
+
+def lost_session(error: EnvironmentFailure) -> str:
+    return f"the environment failed: {error}"

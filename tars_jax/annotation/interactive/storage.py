@@ -1,0 +1,137 @@
+"""Where annotated episodes lie: journals, trajectories that others train on, preference pairs, reviews."""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from tars_jax import InputError
+from tars_jax.agent.prompts import PromptWriter
+from tars_jax.annotation.interactive.core import Ending
+from tars_jax.annotation.interactive.journal import FILE, SCREENS, Journal, screen_name
+from tars_jax.annotation.interactive.live import LiveEpisode, Setting
+from tars_jax.annotation.interactive.recorded import Done, Record, trajectory_of
+from tars_jax.annotation.interactive.writing import Kept, read_episode
+from tars_jax.files import write_atomic
+from tars_jax.trajectory.files import save_trajectory
+
+EPISODES, TRAJECTORIES, PREFERENCES = "episodes", "trajectories", "preferences.jsonl"
+log = logging.getLogger(__name__)
+
+
+class Storage:
+    """The folder of a run's annotation."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        (folder / EPISODES).mkdir(parents=True, exist_ok=True)
+        (folder / TRAJECTORIES).mkdir(exist_ok=True)
+
+    def journal(self, id: str) -> Journal:
+        return Journal(self.folder / EPISODES / id)
+
+    def forget(self, id: str) -> None:
+        """Of an episode that never began."""
+        shutil.rmtree(self.folder / EPISODES / id, ignore_errors=True)
+
+    def episode(self, id: str) -> Kept:
+        """Raises InputError where there is none."""
+        if "/" in id or id.startswith(".") or not (self.folder / EPISODES / id / FILE).is_file():
+            raise InputError(f"episode must be one that is kept; got {id[:80]!r}")
+        return read_episode(self.folder / EPISODES / id)
+
+    def episodes(self) -> dict[str, Kept]:
+        """All that can be read; what cannot is said in the log."""
+        found: dict[str, Kept] = {}
+        for folder in sorted((self.folder / EPISODES).iterdir()):
+            if (folder / FILE).is_file():
+                try:
+                    found[folder.name] = read_episode(folder)
+                except InputError as error:
+                    log.error("annotation: %s", error)
+        return found
+
+    def screen(self, id: str, name: str) -> Path:
+        """Raises InputError for a name that is none."""
+        file = self.folder / EPISODES / id / SCREENS / name
+        if "/" in id + name or ".." in id + name or not file.is_file():
+            raise InputError(f"screen must be one of an episode; got {name[:80]!r}")
+        return file
+
+    def screen_of(self, kept: Kept, step: int) -> str:
+        """The name of what is shown at a step; "" for none."""
+        return screen_name(kept.record.observation(step).screenshot)
+
+    async def store(self, id: str, live: LiveEpisode) -> None:
+        """The trajectory of an episode that is over, and its preference pairs. Raises OSError."""
+        trajectory = await live.trajectory()
+        if trajectory is not None:
+            save_trajectory(self._trajectory(id), trajectory)
+        self._prefer(id, live.record, live.setting.writer)
+
+    async def make_whole(self, kept: Kept, setting: Setting) -> None:
+        """The same of one whose service was killed before, or that is lost: from its journal."""
+        id = kept.record.id
+        if self._trajectory(id).exists() or not kept.record.steps:
+            return
+        ending = kept.ended or Ending(None, 0.0, kept.lost or "")
+        about = {"annotator": kept.annotator, "policy": kept.policy, "switches": kept.switches, "note": ending.reason}
+        trajectory = await trajectory_of(kept.record, setting.writer, setting.agent, kept.ended, about)
+        save_trajectory(self._trajectory(id), trajectory)
+        self._prefer(id, kept.record, setting.writer)
+
+    @property
+    def trajectories(self) -> Path:
+        return self.folder / TRAJECTORIES
+
+    def _trajectory(self, id: str) -> Path:
+        return self.folder / TRAJECTORIES / f"{id}.trajectory"
+
+    def _prefer(self, id: str, record: Record, writer: PromptWriter) -> None:
+        """Adds an episode's pairs; those that it has there already are replaced."""
+        file = self.folder / PREFERENCES
+        lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+        others = [line for line in lines if json.loads(line)["episode"] != id]
+        pairs = [json.dumps(pair, ensure_ascii=False) for pair in preference_pairs(record)]
+        write_atomic(file, "".join(f"{line}\n" for line in (*others, *pairs)).encode())
+
+
+def preference_pairs(record: Record) -> Iterator[Mapping[str, Any]]:
+    """What a person chose against each candidate that does something else: prompt, chosen, rejected."""
+    for number, done in enumerate(record.steps):
+        decision = done.decision
+        if not decision.learned or decision.live:
+            continue
+        for rejected in done.candidates:
+            if rejected.text == decision.text or (rejected.valid and rejected.action == decision.action):
+                continue
+            yield {
+                "prompt": prompt_of(record, number),
+                "chosen": decision.text,
+                "rejected": rejected.text,
+                "episode": record.id,
+                "step": number,
+                "images": _image(record, number),
+                "log_probability": rejected.log_probability,
+                "decided_by": decision.decided_by,
+            }
+
+
+def prompt_of(record: Record, step: int) -> str:
+    """The instruction, the answers so far, and what is shown: as a person would read it."""
+    earlier = [_told(number, done) for number, done in enumerate(record.steps[:step])]
+    shown = record.observation(step).text
+    return "\n".join([record.instruction, *earlier, *([shown] if shown else [])])
+
+
+def _told(number: int, done: Done) -> str:
+    return f"{number + 1}. {'(typed in secret)' if done.decision.hidden else done.decision.text}"
+
+
+def _image(record: Record, step: int) -> list[str]:
+    name = screen_name(record.observation(step).screenshot)
+    return [f"{EPISODES}/{record.id}/{SCREENS}/{name}"] if name else []

@@ -1,0 +1,185 @@
+"""What of an episode goes into its journal, and an episode read back from it.
+
+| event | what it says |
+|---|---|
+| `begun` | id, task, instruction, action space, the first observation, annotator, policy |
+| `proposed` | step, candidates with tokens and log-probabilities, the policy's version, why it is away |
+| `decided` | step, the decision, why a person was asked |
+| `acted` | step, reward, verdict and the observation that it led to; nothing where the answer could not be read |
+| `undone` | the step that stands again |
+| `taken_over`, `given_back`, `secret`, `secret_over` | who has the session; of a secret nothing but that there was one |
+| `resumed`, `released`, `lost`, `ended`, `reviewed` | |
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tars_jax import InputError
+from tars_jax.annotation.interactive.core import (
+    Candidate,
+    Decision,
+    Ending,
+    Episode,
+    candidate_from_json,
+    candidate_to_json,
+    decision_from_json,
+    decision_to_json,
+)
+from tars_jax.annotation.interactive.journal import Journal, digest, read_events, read_screen
+from tars_jax.annotation.interactive.recorded import Done, Record
+from tars_jax.environment import ActionSpace, Function, Observation, Task, Transition
+
+
+class EpisodeWriter:
+    """Writes one episode's journal; without a journal nothing is kept, as simulated annotators need it."""
+
+    def __init__(self, id: str, journal: Journal | None = None) -> None:
+        self.id, self._journal = id, journal
+
+    def begun(self, record: Record, annotator: str, policy: str) -> None:
+        self.append(
+            "begun", id=self.id, task=record.task.to_json(), instruction=record.instruction,
+            space=space_to_json(record.space), first=self._observation(record.first), annotator=annotator,
+            policy=policy,
+        )  # fmt: skip
+
+    def proposed(self, step: int, candidates: Sequence[Candidate], away: str | None, version: int) -> None:
+        told = [candidate_to_json(candidate) for candidate in candidates]
+        self.append("proposed", step=step, candidates=told, away=away, version=version)
+
+    def decided(self, step: int, decision: Decision, reason: str | None) -> None:
+        self.append("decided", step=step, decision=decision_to_json(decision), reason=reason)
+
+    def acted(self, step: int, transition: Transition | None) -> None:
+        self.append("acted", step=step, transition=None if transition is None else self._transition(transition))
+
+    def undone(self, step: int) -> None:
+        self.append("undone", step=step)
+
+    def handed(self, kind: str, state: Episode, annotator: str) -> None:
+        self.append(kind, step=state.step, annotator=annotator)
+
+    def resumed(self, annotator: str, step: int) -> None:
+        self.append("resumed", annotator=annotator, step=step)
+
+    def lost(self, why: str) -> None:
+        self.append("lost", why=why)
+
+    def ended(self, ending: Ending, state: Episode) -> None:
+        self.append("ended", ending=dataclasses.asdict(ending), switches=state.switches, seconds=state.seconds)
+
+    def append(self, kind: str, **fields: Any) -> None:
+        if self._journal is not None:
+            self._journal.append(kind, time=round(time.time(), 3), **fields)
+
+    def close(self) -> None:
+        if self._journal is not None:
+            self._journal.close()
+
+    def _observation(self, observation: Observation) -> dict[str, Any]:
+        assert self._journal is not None or True
+        screen = "" if self._journal is None else self._journal.keep_screen(observation.screenshot)
+        return {
+            "screen": screen, "text": observation.text, "info": dict(observation.info),
+            "digest": digest(observation.screenshot, observation.text),
+        }  # fmt: skip
+
+    def _transition(self, transition: Transition) -> dict[str, Any]:
+        return {
+            "observation": self._observation(transition.observation), "reward": transition.reward,
+            "terminated": transition.terminated, "truncated": transition.truncated, "success": transition.success,
+            "rewards": dict(transition.rewards),
+        }  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True)
+class Kept:
+    """An episode as its journal has it."""
+
+    record: Record
+    annotator: str
+    policy: str
+    ended: Ending | None
+    lost: str | None
+    reviews: tuple[Mapping[str, Any], ...]
+    unfinished: Decision | None  # decided, and not known to be done
+    switches: int = 0
+    began: float = 0.0  # seconds since 1970
+    versions: tuple[int, ...] = ()  # of the policy, by step
+
+
+def read_episode(folder: Path) -> Kept:
+    """Raises InputError for what is no journal, by file and line."""
+    events = list(read_events(folder))
+    if not events or events[0]["event"] != "begun":
+        raise InputError(f"{folder} must hold the journal of an episode that began; got {len(events)} events")
+    try:
+        return _folded(folder, events)
+    except (KeyError, TypeError, AttributeError, IndexError) as error:
+        raise InputError(f"{folder}: an event lacks what it must say: {error!r}") from error
+
+
+def _folded(folder: Path, events: Sequence[Mapping[str, Any]]) -> Kept:
+    begun = events[0]
+    steps: list[Done] = []
+    candidates: dict[int, tuple[Candidate, ...]] = {}
+    versions: dict[int, int] = {}
+    decided: tuple[Decision, str | None] | None = None
+    ended, lost, reviews, switches = None, None, [], 0
+    for event in events[1:]:
+        match event["event"]:
+            case "proposed":
+                candidates[event["step"]] = tuple(map(candidate_from_json, event["candidates"]))
+                versions[event["step"]] = event["version"]
+            case "decided":
+                decided = decision_from_json(event["decision"]), event["reason"]
+            case "secret":
+                text = "Action: call_user()"
+                decided = Decision(text, "", "call_user()", (), (), (), "annotator", live=True, hidden=True), None
+            case "acted":
+                if decided is not None:
+                    given = event["transition"]
+                    transition = None if given is None else _transition(folder, given)
+                    shown = () if decided[0].live else candidates.get(len(steps), ())
+                    steps.append(Done(decided[0], shown, transition, decided[1]))
+                decided = None
+            case "undone":
+                steps, decided = steps[: event["step"]], None
+            case "ended":
+                ended, switches = Ending(**event["ending"]), event["switches"]
+            case "lost":
+                lost = event["why"]
+            case "resumed":
+                lost, decided = None, None
+            case "reviewed":
+                reviews.append(event)
+    record = Record(
+        begun["id"], Task.from_json(begun["task"]), begun["instruction"], space_from_json(begun["space"]),
+        _observation(folder, begun["first"]), tuple(steps),
+    )  # fmt: skip
+    return Kept(
+        record, begun["annotator"], begun["policy"], ended, lost, tuple(reviews), decided[0] if decided else None,
+        switches, begun["time"], tuple(versions.get(number, -1) for number in range(len(steps))),
+    )  # fmt: skip
+
+
+def space_to_json(space: ActionSpace) -> dict[str, Any]:
+    return dataclasses.asdict(space)
+
+
+def space_from_json(record: Mapping[str, Any]) -> ActionSpace:
+    functions = tuple(Function(**function) for function in record["functions"])
+    return ActionSpace(record["platform"], tuple(record["actions"]), functions)
+
+
+def _observation(folder: Path, given: Mapping[str, Any]) -> Observation:
+    return Observation(read_screen(folder, given["screen"]), given["text"], given["info"])
+
+
+def _transition(folder: Path, given: Mapping[str, Any]) -> Transition:
+    return Transition(**{**given, "observation": _observation(folder, given["observation"])})

@@ -1,0 +1,48 @@
+"""Steps that are context: a learner reads them and imitates none of them (`metadata["context_steps"]`)."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from tars_jax.trajectory import ContextWindow, Trajectory
+
+CONTEXT_STEPS = "context_steps"
+
+
+def as_context(trajectory: Trajectory, steps: Sequence[int]) -> Trajectory:
+    """The same, where the answers of these steps are no targets. The token that ends an answer stays one where the step
+    has a reward, a penalty or the end to carry (`check_rewarded`): that a turn ends is true of any answer."""
+    wanted = {
+        number
+        for number in steps
+        if trajectory.steps[number].reward != 0
+        or not trajectory.steps[number].valid
+        or number == len(trajectory.steps) - 1
+    }
+    last = {number: _last(trajectory.windows, number) for number in wanted}
+    windows = tuple(
+        _masked(window, [number for number in steps], {place for at, place in last.values() if at == index})
+        for index, window in enumerate(trajectory.windows)
+    )
+    return dataclasses.replace(trajectory, windows=windows)
+
+
+def _last(windows: Sequence[ContextWindow], step: int) -> tuple[int, int]:
+    """(window, token) of the last sampled token of a step; (-1, -1) where it has none."""
+    for index in range(len(windows) - 1, -1, -1):
+        places = np.flatnonzero(windows[index].action_mask & (windows[index].steps == step))
+        if places.size:
+            return index, int(places[-1])
+    return -1, -1
+
+
+def _masked(window: ContextWindow, steps: Sequence[int], kept: set[int]) -> ContextWindow:
+    mask = window.action_mask & ~np.isin(window.steps, steps)
+    for place in kept:
+        mask[place] = True
+    versions = np.where(mask, window.versions, -1).astype(np.int32)
+    log_probs = np.where(mask, window.log_probs, 0).astype(np.float32)
+    return dataclasses.replace(window, action_mask=mask, versions=versions, log_probs=log_probs)
