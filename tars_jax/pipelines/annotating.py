@@ -16,11 +16,11 @@ from tars_jax.agent.loop import AgentConfig
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.annotation.interactive.proposing import NoPolicy, PlayerPolicy, Policy
 from tars_jax.inference import Engine
-from tars_jax.inference.policy_client import PolicyUnavailable
 from tars_jax.model.policy import Parameters
 from tars_jax.model.sharding import make_mesh
 from tars_jax.pipelines.contestants import SCREEN, SCRIPTED, Contestant, Driven, remote, scripted
 from tars_jax.pipelines.starts import starting_point
+from tars_jax.training.progress import counting
 from tars_jax.training.quantized import load_for_engine
 from tars_jax.training.state import abstract_parameters, fresh_parameters
 
@@ -80,9 +80,7 @@ def newest_weights(given: Path) -> Path:
 
 
 def _played(contestant: Contestant, config: Any, name: str, about: str) -> Annotated:
-    policy = PlayerPolicy(
-        contestant.player, config.candidates, name, patience=config.answer_seconds, away=(PolicyUnavailable,)
-    )
+    policy = PlayerPolicy(contestant.player, config.candidates, name, patience=config.answer_seconds)
     return Annotated(policy, contestant.writer, contestant.agent, contestant.screen, about)
 
 
@@ -93,6 +91,8 @@ def _engine(config: Any, weights: Path, given: Path | None, steps: int, about: s
     model = dataclasses.replace(model, scalar_head=False)
     driven = Driven.of(weights, config, model, tokenizer, steps)
     driven = dataclasses.replace(driven, engine=_for_candidates(driven, config))
+    if given is None:  # what it would think is noise
+        driven = dataclasses.replace(driven, agent={**driven.agent, "thought": "never"})
     mesh = make_mesh(config.mesh.to_dict())
     with jax.set_mesh(mesh):
         template = abstract_parameters(model, mesh)
@@ -102,6 +102,8 @@ def _engine(config: Any, weights: Path, given: Path | None, steps: int, about: s
 
         parameters = fresh_parameters(model, jax.random.key(config.seed), mesh) if given is None else load(weights)
         with driven.open(model, parameters, config.engine.weights) as engine:
+            size = (driven.screen, driven.screen)
+            engine.warm_up(size, counting("annotate", "programs"))
             contestant = driven.contestant(engine)
             name = "untrained" if given is None else weights.name
             policy = PlayerPolicy(
@@ -113,10 +115,10 @@ def _engine(config: Any, weights: Path, given: Path | None, steps: int, about: s
 
 
 def _for_candidates(driven: Driven, config: Any) -> Any:
-    """The engine's shapes for `candidates` answers at a time, to windows of any length without much padding."""
+    """The engine's shapes for `candidates` answers at a time: few, as each is compiled before the first answer."""
     longest, k = driven.engine.max_length, config.candidates
-    lengths = tuple(sorted({longest, *(size for size in (64, 128, 256, 512, 1024, 2048, 4096) if size < longest)}))
-    return dataclasses.replace(driven.engine, slots=2 * k, row_buckets=(k, 2 * k), length_buckets=lengths)
+    lengths = tuple(sorted({longest, *(size for size in (128, 512) if size < longest)}))
+    return dataclasses.replace(driven.engine, slots=2 * k, row_buckets=(k,), length_buckets=lengths)
 
 
 class _Newer:

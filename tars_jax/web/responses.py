@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import http
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from typing import Any, Self
 
 from starlette.exceptions import HTTPException
@@ -53,14 +53,19 @@ async def internal_error(request: Request, error: Exception) -> Response:
     return error_response(RequestError(words, status=500, code=INTERNAL_ERROR, headers={"Connection": "close"}))
 
 
-async def refuse(error: RequestError, receive: Receive, send: Send) -> None:
-    """Answers a request whose body may not have been read, and ends its connection.
+async def refuse(
+    error: RequestError,
+    receive: Receive,
+    send: Send,
+    form: Callable[[RequestError], Response] = error_response,
+) -> None:
+    """Answers a request whose body may not have been read, in this form of errors, and ends its connection.
 
     The rest of the body is read and forgotten for a while: a client that writes all of it before it reads would find
     its connection reset, and not the answer.
     """
     error.headers["Connection"] = "close"
-    response = error_response(error)
+    response = form(error)
     await send({"type": "http.response.start", "status": error.status, "headers": response.raw_headers})
     await send({"type": "http.response.body", "body": response.body, "more_body": True})
     left = 0 if error.status == 408 else LINGER_BYTES  # whoever was too slow has been waited for

@@ -79,6 +79,10 @@ def ask_for_the_annotation(address: str, _: str) -> None:
     assert ask(address, "/state")["steps"] == []
 
 
+def ask_for_tasks(address: str, key: str) -> None:
+    assert len(ask(address, "/api/tasks", key=key)["tasks"]) == 24
+
+
 @dataclasses.dataclass(frozen=True)
 class Start:
     """How a command is started at its smallest, and what its first answer is."""
@@ -144,6 +148,10 @@ STARTS = {
     ),
     "judge_agreement": Start(
         "labels=answers judge=reference", r"^\|.*precision", ends=True, in_ci=True
+    ),
+    "annotate": Start(
+        "checkpoint=reference environment=corridor environment_options={{}}", r"^annotate: open (http\S+)/#key=(\S+)$",
+        ask_for_tasks, in_ci=True,
     ),
     "annotate_recording": Start(
         "recording=recording", r"look at it at (http\S+)/$", ask_for_the_annotation, in_ci=True

@@ -30,7 +30,7 @@ ROOMS = [file for file in DOCUMENTS if file.is_relative_to(ROOT / "tars_jax")]
 WRITTEN = {
     "game.json", "index.html", "guard.js", "hints.js",  # of a game that was synthesized
     "result.json", "report.html", "metrics.jsonl", "timeline.json", "checkpoint.json", "messages.jsonl", "output.log",
-    "recording.json", "events.jsonl",
+    "recording.json", "events.jsonl", "preferences.jsonl",
     "trajectories.parquet", "stages.json", "environment.json", "levels.txt", "arrivals.txt", "journal.jsonl",
 }  # fmt: skip
 WRITTEN_FOLDERS = {

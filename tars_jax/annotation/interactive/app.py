@@ -4,7 +4,7 @@
 |---|---|
 | `GET /`, `/static/...` | the page |
 | `POST /api/login`, `GET /api/tasks`, `POST /api/sessions` | who, what, begin |
-| `/api/sessions/ID` with `events`, `live`, `screen.png`, `decide`, `propose`, `complete`, `undo`, `take_over`, `input`, `secret`, `give_back`, `end`, `release` | one session |
+| `/api/sessions/ID/...` | one session: what is shown, what is decided, who has it |
 | `/api/episodes`, `/api/disagreements`, `/api/log` | reviews |
 """
 
@@ -23,7 +23,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 from tars_jax import InputError
 from tars_jax.annotation.interactive import completion, inputs
@@ -34,19 +34,24 @@ from tars_jax.annotation.interactive.people import COOKIE, People, Person, Role,
 from tars_jax.annotation.interactive.reviews import disagreements
 from tars_jax.annotation.interactive.service import Annotation, NoSession
 from tars_jax.annotation.interactive.view import episode_view, state_of, step_view
+from tars_jax.annotation.interactive.wire import (
+    HEADERS,
+    Guarded,
+    answer,
+    failed,
+    no_more,
+    not_here,
+    read_fields,
+    refused,
+    step_of,
+)
 from tars_jax.environment import EnvironmentFailure
 from tars_jax.json_fields import Fields
 from tars_jax.web.protocol import RequestError
-from tars_jax.web.request_limits import Body, require_local_name
-from tars_jax.web.responses import JsonResponse, read_json
+from tars_jax.web.responses import JsonResponse
 
 PAGE = Path(__file__).parent / "page"
-MOST_BODY, BODY_S = 1 << 20, 30.0
 MOST_TEXT = 20_000  # characters of an answer
-HEADERS = {
-    "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
-    "Content-Security-Policy": "default-src 'self'; img-src 'self' data: blob:; frame-ancestors 'none'",
-}  # fmt: skip
 Endpoint = Callable[[Request, Person], Awaitable[Response]]
 
 
@@ -103,8 +108,8 @@ class AnnotationApp:
             get("/api/disagreements", self._disagreements, "reviewer"),
             get("/api/log", self._log, "owner"),
         ]
-        handlers: dict[Any, Any] = {HTTPException: _http, 500: _internal, RequestError: _refused}
-        return _Guarded(Starlette(routes=routes, exception_handlers=handlers, lifespan=living))
+        handlers: dict[Any, Any] = {HTTPException: not_here, 500: failed, RequestError: refused}
+        return Guarded(Starlette(routes=routes, exception_handlers=handlers, lifespan=living))
 
     # ---- who
 
@@ -115,7 +120,7 @@ class AnnotationApp:
             cookie = request.cookies.get(COOKIE, "")
             person = self._people.by_headers(headers.get("authorization", ""), cookie)
             if person is None:
-                raise RequestError("the key must be one of this service; log in with the address that it printed", status=401)
+                raise RequestError("the key must be one of this service: open the address that it printed", status=401)
             if not person.may(role):
                 raise RequestError(f"this takes the role {role}; {person.name} is {person.role}", status=403)
             try:
@@ -135,7 +140,7 @@ class AnnotationApp:
         return checked
 
     async def _login(self, request: Request) -> Response:
-        fields = await _fields(request)
+        fields = await read_fields(request)
         person = self._people.with_key(fields.text("key"))
         if person is None:
             raise RequestError("key must be one of this service; the address that it printed has it", status=401)
@@ -158,10 +163,10 @@ class AnnotationApp:
             for row in self._service.board.rows.values()
         ]  # fmt: skip
         policy = self._service.setting.policy
-        return _json({"tasks": rows, "policy": {"name": policy.name, "version": policy.version}})
+        return answer({"tasks": rows, "policy": {"name": policy.name, "version": policy.version}})
 
     async def _open(self, request: Request, person: Person) -> Response:
-        fields = await _fields(request, empty=True)
+        fields = await read_fields(request, empty=True)
         id, live = await self._service.open(person, fields.optional_text("task", 500))
         return self._shown(id, live)
 
@@ -193,17 +198,17 @@ class AnnotationApp:
 
     async def _decide(self, request: Request, person: Person) -> Response:
         live, fields = await self._acting(request, person)
-        step, candidate = _step(fields), fields.integer("candidate", None, 0, 1000)
+        step, candidate = step_of(fields), fields.integer("candidate", None, 0, 1000)
         text = fields.optional_text("text", MOST_TEXT)
         seconds = fields.number("seconds", 0.0, 0.0, 1e6)
         keystrokes = fields.integer("keystrokes", 0, 0, 10**6) or 0
-        _done(fields)
+        no_more(fields)
         live.decide(step, candidate, text, seconds, keystrokes, person.name)
         return self._shown(request.path_params["id"], live)
 
     async def _propose(self, request: Request, person: Person) -> Response:
         live, fields = await self._acting(request, person)
-        live.propose_again(_step(fields))
+        live.propose_again(step_of(fields))
         return self._shown(request.path_params["id"], live)
 
     async def _complete(self, request: Request, person: Person) -> Response:
@@ -212,7 +217,7 @@ class AnnotationApp:
         cursor = fields.integer("cursor", len(text), 0, MOST_TEXT) or 0
         found = completion.complete(text, cursor, live.setting.agent.grammar, live.record.space)
         thought, action, error, marks = live.read(text)
-        return _json(
+        return answer(
             {
                 "completions": [dataclasses.asdict(each) for each in found], "error": error or None,
                 "thought": thought, "action": action, "marks": [dataclasses.asdict(mark) for mark in marks],
@@ -221,12 +226,12 @@ class AnnotationApp:
 
     async def _undo(self, request: Request, person: Person) -> Response:
         live, fields = await self._acting(request, person)
-        await live.undo(_step(fields))
+        await live.undo(step_of(fields))
         return self._shown(request.path_params["id"], live)
 
     async def _take_over(self, request: Request, person: Person) -> Response:
         live, _ = await self._acting(request, person)
-        live.take_over(person.name)
+        await live.take_over(person.name)
         self._service.audit(person, "took over", session=request.path_params["id"])
         return self._shown(request.path_params["id"], live)
 
@@ -263,14 +268,14 @@ class AnnotationApp:
     async def _release(self, request: Request, person: Person) -> Response:
         await self._acting(request, person)
         await self._service.release(request.path_params["id"], person)
-        return _json({"released": request.path_params["id"]})
+        return answer({"released": request.path_params["id"]})
 
     # ---- reviews
 
     async def _episodes(self, request: Request, person: Person) -> Response:
         found = self._service.storage.episodes()
         mine = [(id, kept) for id, kept in found.items() if person.may("reviewer") or kept.annotator == person.name]
-        return _json({"episodes": [episode_view(id, kept) for id, kept in mine]})
+        return answer({"episodes": [episode_view(id, kept) for id, kept in mine]})
 
     async def _episode(self, request: Request, person: Person) -> Response:
         id = request.path_params["id"]
@@ -278,7 +283,7 @@ class AnnotationApp:
         names = [self._service.storage.screen_of(kept, number) for number in range(len(kept.record.steps) + 1)]
         steps = [step_view(id, kept, number, done, names[number]) for number, done in enumerate(kept.record.steps)]
         final = f"/api/episodes/{id}/screens/{names[-1]}" if names[-1] else None
-        return _json({**episode_view(id, kept), "count": len(steps), "steps": steps, "final_screen": final})
+        return answer({**episode_view(id, kept), "count": len(steps), "steps": steps, "final_screen": final})
 
     async def _kept_screen(self, request: Request, person: Person) -> Response:
         id = request.path_params["id"]
@@ -296,19 +301,19 @@ class AnnotationApp:
         return kept
 
     async def _review(self, request: Request, person: Person) -> Response:
-        id, fields = request.path_params["id"], await _fields(request)
+        id, fields = request.path_params["id"], await read_fields(request)
         self._own(id, person)
         if fields.value("agree") is None:
             raise RequestError("agree must be true or false; got nothing", "agree")
         agree, note = fields.flag("agree"), fields.text("note", "")[:2000]
         self._service.review(id, person, agree, note)
-        return _json(episode_view(id, self._service.storage.episode(id)))
+        return answer(episode_view(id, self._service.storage.episode(id)))
 
     async def _disagreements(self, request: Request, person: Person) -> Response:
-        return _json(disagreements(self._service.storage.episodes()))
+        return answer(disagreements(self._service.storage.episodes()))
 
     async def _log(self, request: Request, person: Person) -> Response:
-        return _json({"log": self._service.audited()})
+        return answer({"log": self._service.audited()})
 
     # ---- the page
 
@@ -327,78 +332,7 @@ class AnnotationApp:
 
     async def _acting(self, request: Request, person: Person) -> tuple[LiveEpisode, Fields]:
         live = self._service.session(request.path_params["id"], person)
-        return live, await _fields(request, empty=True)
+        return live, await read_fields(request, empty=True)
 
     def _shown(self, id: str, live: LiveEpisode) -> Response:
-        return _json(state_of(id, live, self._service.notes.get(id)))
-
-
-async def _fields(request: Request, *, empty: bool = False) -> Fields:
-    if empty and request.headers.get("content-length", "0") == "0" and not request.headers.get("transfer-encoding"):
-        # A request without a body has no type that a foreign page could not send, so the cookie alone is not enough.
-        if not request.headers.get("authorization") and "application/json" not in request.headers.get("content-type", ""):
-            raise RequestError("Content-Type must be application/json; got none", status=415)
-        return Fields({})
-    value = await read_json(request)
-    if not isinstance(value, dict):
-        raise RequestError("the body must be an object of JSON")
-    return Fields(value)
-
-
-def _step(fields: Fields) -> int:
-    step = fields.integer("step", None, 0, 10**9)
-    if step is None:
-        raise fields.error("step", "the number of the step that is decided")
-    return step
-
-
-def _done(fields: Fields) -> None:
-    if unknown := fields.unread():
-        raise RequestError(f"{unknown[0][:80]!r} is no field that this service knows")
-
-
-def _json(value: Any) -> Response:
-    return JsonResponse(value, headers=HEADERS)
-
-
-def _error(error: RequestError) -> Response:
-    return JsonResponse({"error": error.message}, status_code=error.status, headers={**HEADERS, **error.headers})
-
-
-async def _refused(request: Request, error: Exception) -> Response:
-    assert isinstance(error, RequestError)
-    return _error(error)
-
-
-async def _http(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    words = {404: f"there is no {request.url.path[:200]!r} here", 405: f"this path does not take {request.method[:20]}"}
-    return _error(RequestError(words.get(error.status_code, error.detail), status=error.status_code))
-
-
-async def _internal(request: Request, error: Exception) -> Response:
-    return _error(RequestError("an error of the service; its log says more", status=500, headers={"Connection": "close"}))
-
-
-class _Guarded:
-    """Names, sizes and times of requests, before anything else is looked at."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        headers = dict(scope["headers"])
-        try:
-            require_local_name(headers.get(b"host", b"").decode("latin-1"))
-            if scope["method"] not in ("GET", "HEAD"):
-                body = Body(receive, MOST_BODY, BODY_S, a_piece=True)
-                body.require_small(headers.get(b"content-length"))
-                receive = body.receive
-        except RequestError as error:
-            error.headers["Connection"] = "close"
-            await _error(error)(scope, receive, send)
-            return
-        await self._app(scope, receive, send)
+        return answer(state_of(id, live, self._service.notes.get(id)))

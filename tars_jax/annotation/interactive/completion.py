@@ -9,8 +9,8 @@ from typing import Any
 
 from tars_jax.agent.actions import DIRECTIONS
 from tars_jax.agent.functions import parameter_schema
-from tars_jax.agent.guide import EXAMPLES, example_call
 from tars_jax.agent.grammar_text import format_call
+from tars_jax.agent.guide import EXAMPLES, example_call
 from tars_jax.agent.keys import NAMED_KEYS
 from tars_jax.agent.schemas import resolved, to_json
 from tars_jax.environment import ActionSpace, Function
@@ -24,7 +24,10 @@ _PARAMETERS: dict[str, tuple[str, ...]] = {
     "press": ("key",), "release": ("key",), "mouse_down": ("point", "button"), "mouse_up": ("point", "button"),
     "move_to": ("point",),
 }  # fmt: skip
-_CALLS = {"text": re.compile(r"(?:^|\n)Action:\s*(.*)\Z", re.DOTALL), "tool": re.compile(r"<seed:tool_call>(.*)\Z", re.DOTALL)}
+_CALLS = {
+    "text": re.compile(r"(?:^|\n)Action:\s*(.*)\Z", re.DOTALL),
+    "tool": re.compile(r"<seed:tool_call>(.*)\Z", re.DOTALL),
+}
 _NAME = re.compile(r"[A-Za-z_][\w.-]*\Z|\Z")
 
 

@@ -58,7 +58,6 @@ class PlayerPolicy:
     name: str
     version_of: Callable[[], int] = lambda: 0
     patience: float = 60.0  # seconds for all answers to one window
-    away: tuple[type[Exception], ...] = ()  # what its sessions raise when it is away, besides RuntimeError
 
     @property
     def version(self) -> int:
@@ -89,7 +88,7 @@ class _PlayerProposer:
         except TimeoutError as error:
             await self.close()
             raise PolicyAway(f"no answer within {self._policy.patience:g} seconds") from error
-        except (Exception, *self._policy.away) as error:
+        except Exception as error:
             # Whatever a policy's server, engine or player does wrong must not cost the person their session.
             await self.close()
             raise PolicyAway(f"{str(error) or type(error).__name__:.300}") from error

@@ -25,7 +25,7 @@ class NotTheSame(Exception):
 async def replayed(
     record: Record, steps: Sequence[Done], make: Callable[[], CheckedEnvironment], agent: AgentConfig
 ) -> CheckedEnvironment:
-    """A new environment where these steps of the record have been done. Raises NotTheSame; nothing is left open then."""
+    """A new environment where these steps of the record have been done. Raises NotTheSame."""
     if any(done.decision.hidden for done in steps):
         raise NotTheSame("what was typed in secret is not kept, so the steps cannot be played again")
     environment = make()

@@ -1,4 +1,4 @@
-"""What reviewers look at: tasks that two annotators ended or decided otherwise, steps where person and policy differ."""
+"""What reviewers look at: tasks that two people ended or decided otherwise, steps where person and policy differ."""
 
 from __future__ import annotations
 

@@ -33,7 +33,9 @@ class Secrets:
         """The observation without them in its text and in what an environment says of its own state."""
         if not self._typed:
             return observation
-        return dataclasses.replace(observation, text=self._hidden(observation.text), info=self._hidden(observation.info))
+        return dataclasses.replace(
+            observation, text=self._hidden(observation.text), info=self._hidden(observation.info)
+        )
 
     def out_of(self, transition: Transition) -> Transition:
         if not self._typed:

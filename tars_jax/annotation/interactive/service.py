@@ -1,7 +1,7 @@
-"""Sessions of several annotators over one policy: opened by lease, kept by journal, resumed by replay, stored when over.
+"""Sessions of several annotators over one policy: opened by lease, kept by journal, resumed by replay, then stored.
 
-    FOLDER/episodes/ID/journal.jsonl, screens/   FOLDER/trajectories/ID.trajectory   FOLDER/preferences.jsonl
-    FOLDER/audit/journal.jsonl                   FOLDER/keys/NAME.key
+FOLDER/episodes/ID/journal.jsonl, screens/   FOLDER/trajectories/ID.trajectory   FOLDER/preferences.jsonl
+FOLDER/audit/journal.jsonl                   FOLDER/keys/NAME.key
 """
 
 from __future__ import annotations
@@ -19,16 +19,18 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.annotation.interactive.core import Conflict, Ending
 from tars_jax.annotation.interactive.journal import Journal
-from tars_jax.annotation.interactive.live import LiveEpisode, Setting
+from tars_jax.annotation.interactive.live import LiveEpisode
 from tars_jax.annotation.interactive.people import Person
+from tars_jax.annotation.interactive.playing import Setting
 from tars_jax.annotation.interactive.replaying import NotTheSame
 from tars_jax.annotation.interactive.storage import EPISODES, Storage
 from tars_jax.annotation.interactive.tasks import Board, Row
 from tars_jax.annotation.interactive.writing import EpisodeWriter, Kept
-from tars_jax.environment import EnvironmentFailure, Task
+from tars_jax.environment import Task
 from tars_jax.envs.checked import CheckedEnvironment
 
 log = logging.getLogger(__name__)
+MOST_OVER = 64
 SWEEP_SECONDS = 1.0  # between two looks at leases and at the policy's checkpoint
 
 
@@ -57,6 +59,7 @@ class Annotation:
         self.live: dict[str, LiveEpisode] = {}
         self.notes: dict[str, str] = {}  # of sessions: what happened before they began
         self._spent: dict[str, float] = {}  # seconds of people, in sessions that are over
+        self._over: list[str] = []  # sessions that tabs may still show
         self._opening = asyncio.Lock()
         self._watching: dict[str, asyncio.Task[None]] = {}
         self._sweeping: asyncio.Task[None] | None = None
@@ -146,10 +149,10 @@ class Annotation:
             if row is not None or (self.storage.folder / EPISODES / id).is_dir():
                 raise Conflict(f"session {id} has been put aside or is over; open its task again to go on")
             raise NoSession(f"session must be an open one; got {id[:80]!r}")
-        if row is not None and (holder := row.leased(self._clock())) != person.name:
-            if acts or not person.may("reviewer"):
-                raise Conflict(f"session {id} is {holder}'s" if holder else f"the lease of session {id} has run out")
-        elif row is not None:
+        holder = live.annotator if row is None else row.leased(self._clock())
+        if holder != person.name and (acts or not person.may("reviewer")):
+            raise Conflict(f"session {id} is {holder}'s" if holder else f"the lease of session {id} has run out")
+        if holder == person.name and row is not None:
             self.board.renew(row, self._clock())
         return live
 
@@ -172,7 +175,7 @@ class Annotation:
 
     def review(self, id: str, person: Person, agree: bool, note: str) -> None:
         """Raises Conflict for an episode that is still open."""
-        if id in self.live:
+        if id in self.live and self.live[id].is_open:
             raise Conflict(f"an episode can be reviewed once it is over; {id} is open")
         journal = self.storage.journal(id)
         try:
@@ -206,8 +209,11 @@ class Annotation:
                 await self.storage.store(id, live)
             except OSError as error:
                 log.error("annotation: episode %s is in its journal, but not stored: %s", id, error)
+            self._over = [*self._over, id]
+            for old in self._over[:-MOST_OVER]:
+                self.live.pop(old, None)
+            self._over = self._over[-MOST_OVER:]
         await live.close()
-        live._keep.close()
         self._watching.pop(id, None)
 
     async def _put_aside(self, id: str, why: str) -> None:
@@ -219,9 +225,9 @@ class Annotation:
         watching = self._watching.get(id)
         if live.is_open:
             with contextlib.suppress(OSError):
-                live._keep.append("released", why=why)
+                live.keep.append("released", why=why)
             await live.close()
-        live.wake_all()
+        live.tell()
         if watching is not None:
             await asyncio.wait({watching})
 
@@ -263,7 +269,3 @@ def failures_in(trajectories: Sequence[Any]) -> Mapping[str, float]:
             id = str(trajectory.task["id"])
             counts[id] = counts.get(id, 0.0) + 1
     return counts
-
-
-def lost_session(error: EnvironmentFailure) -> str:
-    return f"the environment failed: {error}"

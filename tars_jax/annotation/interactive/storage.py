@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from tars_jax import InputError
-from tars_jax.agent.prompts import PromptWriter
 from tars_jax.annotation.interactive.core import Ending
 from tars_jax.annotation.interactive.journal import FILE, SCREENS, Journal, screen_name
-from tars_jax.annotation.interactive.live import LiveEpisode, Setting
+from tars_jax.annotation.interactive.live import LiveEpisode
+from tars_jax.annotation.interactive.playing import Setting
 from tars_jax.annotation.interactive.recorded import Done, Record, trajectory_of
 from tars_jax.annotation.interactive.writing import Kept, read_episode
 from tars_jax.files import write_atomic
@@ -70,8 +70,8 @@ class Storage:
         """The trajectory of an episode that is over, and its preference pairs. Raises OSError."""
         trajectory = await live.trajectory()
         if trajectory is not None:
-            save_trajectory(self._trajectory(id), trajectory)
-        self._prefer(id, live.record, live.setting.writer)
+            self._prefer(id, live.record)
+            save_trajectory(self._trajectory(id), trajectory)  # the last of all: with it nothing is left to be done
 
     async def make_whole(self, kept: Kept, setting: Setting) -> None:
         """The same of one whose service was killed before, or that is lost: from its journal."""
@@ -81,8 +81,8 @@ class Storage:
         ending = kept.ended or Ending(None, 0.0, kept.lost or "")
         about = {"annotator": kept.annotator, "policy": kept.policy, "switches": kept.switches, "note": ending.reason}
         trajectory = await trajectory_of(kept.record, setting.writer, setting.agent, kept.ended, about)
+        self._prefer(id, kept.record)
         save_trajectory(self._trajectory(id), trajectory)
-        self._prefer(id, kept.record, setting.writer)
 
     @property
     def trajectories(self) -> Path:
@@ -91,7 +91,7 @@ class Storage:
     def _trajectory(self, id: str) -> Path:
         return self.folder / TRAJECTORIES / f"{id}.trajectory"
 
-    def _prefer(self, id: str, record: Record, writer: PromptWriter) -> None:
+    def _prefer(self, id: str, record: Record) -> None:
         """Adds an episode's pairs; those that it has there already are replaced."""
         file = self.folder / PREFERENCES
         lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []

@@ -7,7 +7,8 @@
 | `decided` | step, the decision, why a person was asked |
 | `acted` | step, reward, verdict and the observation that it led to; nothing where the answer could not be read |
 | `undone` | the step that stands again |
-| `taken_over`, `given_back`, `secret`, `secret_over` | who has the session; of a secret nothing but that there was one |
+| `taken_over`, `given_back` | who has the session |
+| `secret`, `secret_over` | that there was one, and nothing of it |
 | `resumed`, `released`, `lost`, `ended`, `reviewed` | |
 """
 
@@ -82,7 +83,6 @@ class EpisodeWriter:
             self._journal.close()
 
     def _observation(self, observation: Observation) -> dict[str, Any]:
-        assert self._journal is not None or True
         screen = "" if self._journal is None else self._journal.keep_screen(observation.screenshot)
         return {
             "screen": screen, "text": observation.text, "info": dict(observation.info),
