@@ -27,6 +27,7 @@ from starlette.types import ASGIApp
 
 from tars_jax import InputError
 from tars_jax.annotation.interactive import completion, inputs
+from tars_jax.annotation.interactive.answers import answer_text, complete_calls
 from tars_jax.annotation.interactive.core import Conflict
 from tars_jax.annotation.interactive.events import frames, states
 from tars_jax.annotation.interactive.live import LiveEpisode
@@ -200,6 +201,9 @@ class AnnotationApp:
         live, fields = await self._acting(request, person)
         step, candidate = step_of(fields), fields.integer("candidate", None, 0, 1000)
         text = fields.optional_text("text", MOST_TEXT)
+        thought, calls = fields.optional_text("thought", MOST_TEXT), fields.optional_text("action", MOST_TEXT)
+        if calls is not None:
+            text = answer_text(thought or "", calls, live.setting.agent.grammar, live.record.space)
         seconds = fields.number("seconds", 0.0, 0.0, 1e6)
         keystrokes = fields.integer("keystrokes", 0, 0, 10**6) or 0
         no_more(fields)
@@ -213,6 +217,11 @@ class AnnotationApp:
 
     async def _complete(self, request: Request, person: Person) -> Response:
         live, fields = await self._acting(request, person)
+        calls = fields.optional_text("action", MOST_TEXT)
+        if calls is not None:
+            cursor = fields.integer("cursor", len(calls), 0, MOST_TEXT) or 0
+            found = complete_calls(calls, cursor, live.record.space)
+            return answer({"completions": [dataclasses.asdict(each) for each in found], "error": None})
         text = fields.text("text", "")[: MOST_TEXT + 1]
         cursor = fields.integer("cursor", len(text), 0, MOST_TEXT) or 0
         found = completion.complete(text, cursor, live.setting.agent.grammar, live.record.space)

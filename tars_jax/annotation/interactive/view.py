@@ -24,6 +24,7 @@ def state_of(id: str, live: LiveEpisode, note: str | None = None) -> dict[str, A
     left = live.minutes_left()
     return {
         "session": id,
+        "revision": live.version,
         "task": record.task.id,
         "environment": record.task.environment,
         "instruction": record.instruction,

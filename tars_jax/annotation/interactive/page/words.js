@@ -1,0 +1,51 @@
+// What the desk says: one sentence about where the session stands, and what one may do.
+
+export const QUESTIONS = {
+  proposing: "The policy is thinking",
+  deciding: "What should happen next?",
+  acting: "It is being done",
+  person: "You have the session",
+  ended: "The episode has ended",
+  lost: "The session is lost",
+};
+
+// How an environment ends an episode, where nobody wrote a note.
+const OUTCOMES = { finished: "", truncated: "The steps or the time are used up.", rejected: "The answer could not be read." };
+
+/** [words, kind]: kind is "" or "asks" or "bad". */
+export function guidance(state, sending, held) {
+  if (!state) return ["", ""];
+  if (state.message && !sending) return [sentence(state.message), state.phase === "lost" ? "bad" : "asks"];
+  if (held) {
+    return [state.secret
+      ? "What you type goes to the session and is kept nowhere. Shift+Esc, then s: the secret is over."
+      : "Clicks, keys and the wheel go to the session. Shift+Esc brings the keys back here; then t gives it back.", "asks"];
+  }
+  if (sending || state.phase === "acting") return ["The step is being done on the session.", ""];
+  switch (state.phase) {
+    case "proposing":
+      return ["The policy reads the screen and writes its proposals.", ""];
+    case "deciding":
+      if (state.policy.away) return [`The policy is away (${state.policy.away}): write the next step yourself, or ask again.`, "bad"];
+      if (state.reason) return [`You are asked: ${sentence(state.reason)}`, "asks"];
+      if (!state.candidates.length) return ["The policy proposes nothing: write the next step yourself, or ask again.", "asks"];
+      return [state.observation.screen
+        ? "Do a proposal by its number or a click, or click on the screen where you would."
+        : "Do a proposal by its number or a click, or write your own.", ""];
+    default:
+      return ["", ""];
+  }
+}
+
+export function verdictOf({ phase, ended, message }) {
+  if (phase === "lost") return sentence(message ?? "The session ended under your hand. The steps that were done are kept.");
+  const how = { true: "The task is done.", false: "The task failed.", null: "Nobody can say whether the task was done." }[String(ended?.success ?? null)];
+  const why = OUTCOMES[ended?.reason] ?? ended?.reason, reason = why ? ` ${sentence(why)}` : "";
+  return `${how}${reason} Your steps are stored.`;
+}
+
+export function sentence(words) {
+  const text = String(words).trim();
+  const begun = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?…]$/.test(begun) || !begun ? begun : `${begun}.`;
+}

@@ -1,0 +1,107 @@
+"""The service as a page meets it: real sessions over boards of pictures, with a policy that says what a test wants."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import tars_jax.evaluation
+import tars_jax.tasks.games
+from tars_jax.agent.actions import Action
+from tars_jax.agent.platforms import platform_space
+from tars_jax.annotation.interactive.app import AnnotationApp
+from tars_jax.annotation.interactive.core import Decision
+from tars_jax.annotation.interactive.gate import Gate
+from tars_jax.annotation.interactive.people import People
+from tars_jax.annotation.interactive.service import Annotation
+from tars_jax.annotation.interactive.tasks import Board
+from tars_jax.environment import Observation, Task, Transition
+from tars_jax.envs.checked import CheckedEnvironment
+from tars_jax.web.running import serving
+from tests.annotation.interactive.corridors import Said, setting
+
+PICTURES = sorted(Path(tars_jax.tasks.games.__file__).parent.glob("*/picture.png"))  # 640 x 360
+STYLE = (Path(tars_jax.evaluation.__file__).parent / "report.css").read_text(encoding="utf-8")
+STEPS = 12
+PROPOSALS = (
+    "Thought: The tile on the left is free.\nAction: click(point='<point>300 400</point>')",
+    "Thought: The one beside it.\nAction: click(point='<point>320 420</point>')",
+    "Action: drag(start_point='<point>100 900</point>', end_point='<point>700 600</point>')",
+    "Thought: hm\nAction: clock(",
+)
+LOG_PROBS = (-0.5, -1.5, -2.0, -3.0)
+
+
+class Boards:
+    """Another picture after each step; it is over when the agent says so."""
+
+    instruction = "Win the first level. When the board shows the next one, you are done."
+    action_space = platform_space("browser")
+
+    def __init__(self, text: str = "") -> None:
+        self._text, self._step = text, 0
+
+    async def reset(self, task: Task) -> Observation:
+        self._step = task.seed
+        return self._seen()
+
+    async def step(self, actions: Sequence[Action]) -> Transition:
+        self._step += 1
+        over = any(action.name == "finished" for action in actions)
+        return Transition(self._seen(), float(over), terminated=over, success=True if over else None)
+
+    async def close(self) -> None:
+        pass
+
+    def _seen(self) -> Observation:
+        return Observation(PICTURES[self._step % len(PICTURES)].read_bytes(), self._text)
+
+
+@dataclasses.dataclass(frozen=True)
+class Address:
+    host: str = "127.0.0.1"
+    port: int = 0
+    stop_seconds: float = 0.2
+
+
+@dataclasses.dataclass
+class Shown:
+    address: str
+    key: str
+    said: Said
+    service: Annotation
+    people: People
+
+    @property
+    def login(self) -> str:
+        return self.login_of("owner")
+
+    def login_of(self, name: str) -> str:
+        return f"{self.address}/#key={self.people.keys[name]}"
+
+    @property
+    def decisions(self) -> list[Decision]:
+        """Of the session that is open."""
+        (live,) = [live for live in self.service.live.values() if live.is_open]
+        return [done.decision for done in live.record.steps]
+
+
+@contextlib.contextmanager
+def annotated(
+    folder: Path, texts: Sequence[str] = PROPOSALS, *, port: int = 0, observation: str = "", **gate: Any
+) -> Iterator[Shown]:
+    """Serves while the block runs; what is decided is in `folder`, where another one goes on."""
+    said = Said(texts, LOG_PROBS[: len(texts)])
+    people = People(folder / "keys", ["bob", "eve:reviewer"])
+    tasks = [Task(f"board-{seed}", "boards", seed, {}, STEPS) for seed in range(3)]
+
+    def make(task: Task) -> CheckedEnvironment:
+        return CheckedEnvironment(lambda: Boards(observation), name="boards", may_be_empty=True)
+
+    service = Annotation(folder, setting(said, Gate(**gate)), make, Board(tasks, {"board-1": 2.0}, 60.0))
+    app = AnnotationApp(service, people, STYLE).app()
+    with serving(app, Address(port=port), plain=True) as address:
+        yield Shown(address, people.keys["owner"], said, service, people)
