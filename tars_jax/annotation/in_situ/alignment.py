@@ -8,6 +8,7 @@ is asked: the same words and steps give the same thoughts.
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 from collections.abc import Collection, Sequence
 from typing import Literal
@@ -21,10 +22,15 @@ from tars_jax.annotation.in_situ.steps import RecordedStep
 
 Role = Literal["announces", "comments", "corrected", "apart"]
 PAUSE_S = 0.4  # between words: a sentence ends
+DONE_S = 0.7  # from a sentence to a press that it most likely speaks of
+BREATH_S, TALK_S = 0.6, 1.0  # between two sentences of one talk, surely and perhaps
 BARE_S = 1.5  # "no ... wait": what follows belongs to it
 ANNOUNCED_S, COMMENTED_S = 4.0, 1.5  # in which time a sentence loses a point
 SKIPPED = 1.5  # points for each step between
+OVERTAKEN = 1.0  # for one that begins while the sentence is said, in the second half of it; less in the first
+TOGETHER_S, TOGETHER = 1.0, 0.75  # two sentences without a press between belong together
 CORRECTS_S = 12.0  # the longest from the end of what is corrected
+LONELY_WORDS, LONELY_S = 5, 3.0  # of a sentence; seconds without a step behind it, half of them before it
 _REACH = 5  # steps before and behind the next one that a sentence may belong to
 _SENTENCE_END = re.compile(r"[.?!\u3002\uff1f\uff01]$")
 _CALLED: dict[type, str] = {
@@ -95,7 +101,7 @@ def align(words: Sequence[Word], steps: Sequence[RecordedStep], known: Collectio
     parts = sentences(words, [step.time for step in steps])
     vocabulary = {word for each in known for word in cues.normal(each).split() if len(word) > 3}
     vocabulary |= {word for step in steps for word in _typed(step).split() if len(word) > 3}
-    apart = _apart(parts, vocabulary)
+    apart = _apart(parts, vocabulary, steps)
     chosen = iter(_best_way([part for part, other in zip(parts, apart, strict=True) if not other], steps))
     found = [
         _sentence(part, "apart", None) if other else _of_step(part, next(chosen), steps)
@@ -135,18 +141,36 @@ def _normal(group: Sequence[Word]) -> str:
     return cues.normal(" ".join(word.text for word in group))
 
 
-def _apart(parts: Sequence[_Part], known: Collection[str]) -> list[bool]:
+def _apart(parts: Sequence[_Part], known: Collection[str], steps: Sequence[RecordedStep]) -> list[bool]:
     """What is said beside talk of other things, and says nothing of the work, belongs to that talk."""
-    sure = [cues.is_apart(part.normal, known) for part in parts]
+    done = [any(part.begins < step.time < part.ends + DONE_S for step in steps) for part in parts]
+    sure = [
+        cues.is_apart(part.normal, known, done=acts) or _is_lonely(part, known, steps)
+        for part, acts in zip(parts, done, strict=True)
+    ]
     found = list(sure)
     for number, part in enumerate(parts):
         beside = [other for other in (number - 1, number + 1) if 0 <= other < len(parts) and sure[other]]
-        near = any(
-            min(abs(part.begins - parts[other].ends), abs(parts[other].begins - part.ends)) < 1.0 for other in beside
+        gaps = [_gap(part, parts[other]) for other in beside]
+        says_nothing = not cues.is_of_the_task(part.normal, known)
+        names_nothing = not cues.names_the_task(part.normal, known)
+        nearest = min(gaps, default=math.inf)
+        found[number] |= not done[number] and (
+            (nearest < TALK_S and says_nothing) or (nearest < BREATH_S and names_nothing)
         )
-        if near and not cues.is_of_the_task(part.normal, known):
-            found[number] = True
     return found
+
+
+def _gap(one: _Part, other: _Part) -> float:
+    """Seconds between two sentences."""
+    return max(one.begins - other.ends, other.begins - one.ends)
+
+
+def _is_lonely(part: _Part, known: Collection[str], steps: Sequence[RecordedStep]) -> bool:
+    """A whole sentence that says nothing of the work while no hand is at it."""
+    if len(part.normal.split()) < LONELY_WORDS or cues.is_of_the_task(part.normal, known):
+        return False
+    return not any(step.begins < part.ends + LONELY_S and step.ends > part.begins - LONELY_S / 2 for step in steps)
 
 
 def _best_way(parts: Sequence[_Part], steps: Sequence[RecordedStep]) -> list[int]:
@@ -156,14 +180,15 @@ def _best_way(parts: Sequence[_Part], steps: Sequence[RecordedStep]) -> list[int
     best: dict[int, float] = {0: 0.0}  # by the last step that has a sentence
     ways: list[dict[int, int]] = []
     following = 0
-    for part in parts:
+    for previous, part in zip([None, *parts[:-1]][: len(parts)], parts, strict=True):
         while following < len(steps) and steps[following].time < part.begins:
             following += 1
         reach = range(max(0, following - _REACH), min(len(steps), following + _REACH + 1))
         new: dict[int, float] = {}
         way: dict[int, int] = {}
         for step in reach:
-            before = [(points, last) for last, points in best.items() if last <= step]
+            together = TOGETHER if previous is not None and _go_together(previous, part, steps) else 0.0
+            before = [(points + together * (last == step), last) for last, points in best.items() if last <= step]
             if before:
                 points, last = max(before, key=lambda each: (each[0], -each[1]))
                 new[step] = points + _points(part, step, steps)
@@ -183,13 +208,22 @@ def _best_way(parts: Sequence[_Part], steps: Sequence[RecordedStep]) -> list[int
     return found[::-1]
 
 
+def _go_together(one: _Part, other: _Part, steps: Sequence[RecordedStep]) -> bool:
+    """Whether two sentences, one after the other, are likely said of the same step."""
+    pressed = any(one.begins < step.time < other.ends for step in steps)
+    turns = cues.tone(one.normal) <= 0 < cues.tone(other.normal)  # from what is so to what is next
+    return not pressed and not turns and other.begins - one.ends < TOGETHER_S
+
+
 def _points(part: _Part, number: int, steps: Sequence[RecordedStep]) -> float:
     step = steps[number]
     tone = cues.tone(part.normal)
     correction = cues.corrects(part.normal)
     if part.begins <= step.time:
         between = sum(part.ends < each.time for each in steps[max(0, number - _REACH) : number])
-        points = -max(0.0, step.time - part.ends) / ANNOUNCED_S - SKIPPED * between + 1.5 * min(tone, 0.5)
+        overtaken = sum(_overtaken(part, each.time) for each in steps[max(0, number - _REACH) : number])
+        points = -max(0.0, step.time - part.ends) / ANNOUNCED_S - SKIPPED * between - OVERTAKEN * overtaken
+        points += 1.5 * min(tone, 0.5)
         points += 0.5 * correction
     else:
         between = sum(each.time < part.begins for each in steps[number + 1 : number + 1 + _REACH])
@@ -200,21 +234,39 @@ def _points(part: _Part, number: int, steps: Sequence[RecordedStep]) -> float:
     return points + _called(part, step, tone)
 
 
+def _overtaken(part: _Part, time: float) -> float:
+    """How much speaks against a later step than that of a press at `time`, while the sentence is said: 0 to 1."""
+    if not part.begins < time <= part.ends:
+        return 0.0
+    return min(1.0, 2 * (time - part.begins) / (part.ends - part.begins))
+
+
 def _called(part: _Part, step: RecordedStep, tone: float) -> float:
     """Points for words that say what the step does, and against those that say another thing."""
     points = 0.0
     kinds = {" ".join(each.keys) if isinstance(each, Hotkey) else each.name for each in step.actions}
     typed = set(_typed(step).split())
     if typed:
-        points += 3.0 * len(typed & set(part.normal.split())) / len(typed)
+        said = part.normal.split()
+        whole = "".join(_typed(step).split()) in "".join(said)  # "spring 24" of spring24
+        points += 3.0 if whole else 3.0 * len(typed & set(said)) / len(typed)
+    named = False
     for action in step.actions[:1]:
         pattern = _pattern(action)
-        points += 0.75 * bool(pattern and re.search(rf"\b(?:{pattern})\b", part.normal))
-    if tone >= 0:
+        named = bool(pattern and re.search(rf"\b(?:{pattern})\b", part.normal))
+        points += 0.75 * named - 1.0 * _goes_against(part, action)
+    if tone >= 0 and not named:
         for kind, words in _TELLING.items():
             if kind not in kinds and re.search(rf"\b(?:{words})\b", part.normal):
                 points -= 1.25
     return points
+
+
+def _goes_against(part: _Part, action: Action) -> bool:
+    """Whether another direction is named than that of a scroll."""
+    other = {"up": "down", "down": "up"}.get(action.direction, "") if isinstance(action, Scroll) else ""
+    words = part.normal.split()
+    return other in words and isinstance(action, Scroll) and action.direction not in words
 
 
 def _pattern(action: Action) -> str:

@@ -40,12 +40,20 @@ _ANNOUNCES = re.compile(
     r"|^(?:so |okay |now |and |then )*"
     r"(?:\w+ing\b|click|open|press|select|choose|type|enter|scroll|drag|copy|paste|save|go to)"
 )
+_PRAISE = r"good|great|nice|perfect|excellent|cool|fine|wonderful|lovely"
 _COMMENTS = re.compile(
-    r"\b(?:worked|opened|there we go|there it is|here it is|here we go|good|great|nice|perfect|excellent|done|cool"
-    r"|looks? (?:right|good|fine)|has been|is saved|was saved|saved|went|did the trick|brought up|it shows|now it"
+    rf"^{_FILLERS}(?:{_PRAISE})\b|\b(?:very|really|looks?|all) (?:{_PRAISE}|right)\b"
+    r"|\b(?:worked|opened|there we go|there (?:it|they) (?:is|are)|here (?:it|they) (?:is|are)|here we go|done"
+    r"|has been|is saved|was saved|saved|went|did the trick|brought up|it shows|now it"
     r"|that's open|that is open|appeared|is there|that was|came up|finished|this is the|i see|as expected|strange"
     r"|loaded|it is there)\b"
     r"|^(?:yes|alright|all right|yep)\b"
+    r"|^(?:\w+ed|sent|gone|found)$"
+)
+# What is there, or has become of something, by its grammar: "it is all copied", "that makes three", "they have moved".
+_STATES = re.compile(
+    rf"^{_FILLERS}(?:it|that|this|they|these|those)(?:'s| is| are| was| were| has| have| did| looks?| seems?| makes?"
+    r"| shows?| gives?| worked| went)\b|^" + _FILLERS + r"seems?\b"
 )
 
 _TASK = _words(
@@ -75,6 +83,11 @@ _OTHER = _words(
     music song concert birthday party holiday vacation door traffic bus train car bike walk school teacher shopping
     grocery groceries neighbor neighbour boss salary outside street house home garden hello hi hey bye goodbye
     thanks thank anna john
+    aunt uncle grandma grandpa daughter son friends guests visitor postman mailman nurse kitchen bathroom bedroom
+    upstairs downstairs stairs garage balcony roof bell doorbell laundry dishes fridge oven bakery supermarket
+    restaurant pizza bread cheese soup meat fruit wine milk cake hungry thirsty parked drive driving bicycle subway
+    tooth stomach cough fever medicine hospital pharmacy television guitar piano cinema wedding funeral christmas
+    easter summer winter storm wind umbrella pet bird horse
     """
 )
 _TO_SOMEBODY = re.compile(
@@ -111,18 +124,31 @@ def is_bare(text: str) -> bool:
 
 def tone(text: str) -> float:
     """Above 0: it announces; below: it comments on what has happened."""
-    return float(bool(_ANNOUNCES.search(text))) - float(bool(_COMMENTS.search(text)))
+    announces, comments = bool(_ANNOUNCES.search(text)), bool(_COMMENTS.search(text))
+    if not announces and not comments and _STATES.search(text):
+        return -0.75
+    return float(announces) - float(comments)
 
 
-def is_apart(text: str, known: Collection[str]) -> bool:
-    """Whether normal text is talk of other things. `known`: words of the screen, the task and what was typed."""
+def is_apart(text: str, known: Collection[str], *, done: bool = False) -> bool:
+    """Whether normal text is talk of other things.
+
+    Args:
+      known: words of the screen, the task and what was typed.
+      done: hands do something right then, which speaks for the work.
+    """
     words = text.split()
     other = 1.5 * sum(word in _OTHER and word not in known for word in words)
     other += 1.5 * len(_TO_SOMEBODY.findall(text)) + 1.0 * len(_MYSELF.findall(text))
     task = sum(2.0 if word in known else 1.0 if word in _TASK else 0.25 if word in _LIGHT else 0.0 for word in words)
-    return other > task
+    return other > task + 1.5 * done
 
 
 def is_of_the_task(text: str, known: Collection[str]) -> bool:
     """Whether something in normal text speaks of the work, and not only nothing against it."""
-    return any(word in known or word in _TASK for word in text.split()) or tone(text) != 0
+    return names_the_task(text, known) or tone(text) != 0
+
+
+def names_the_task(text: str, known: Collection[str]) -> bool:
+    """Whether something in normal text is called as things of the work are."""
+    return any(word in known or word in _TASK for word in text.split())

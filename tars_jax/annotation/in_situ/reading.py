@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from tars_jax import InputError
-from tars_jax.agent.actions import Type
 from tars_jax.annotation.in_situ.alignment import Sentence, align
 from tars_jax.annotation.in_situ.annotated import Annotation, annotate
 from tars_jax.annotation.in_situ.events import Accessibility, Ended, Frame, Lost, Voice, Window
@@ -26,8 +25,7 @@ _SMALL = 8  # pixels a side that are looked at as one
 _CHANGED = 0.01  # of them, by more than _SHADES: a cursor that blinks is less
 _SHADES = 12
 _MOST_NAMES = 4000  # of things on the screen
-HINT_S = 60.0  # around what is said: a text that is typed then may be named
-_MOST_HINTS, _LONGEST_NAME = 30, 30  # names of each kind, characters of one
+_MOST_HINTS, _LONGEST_NAME = 30, 30  # names, characters of one
 Heard = Callable[[int, float], None]  # words so far, and the second up to which was listened
 
 
@@ -51,7 +49,7 @@ def read_words(
     steps = list(recorded_steps(recording.events, recording.head.screen, _changed(recording)))
     words: list[Word] = []
     if by is not None:
-        for word in transcribe(cut(read_voice(recording, damaged)), by, _Hints(recording, steps).at):
+        for word in transcribe(cut(read_voice(recording, damaged)), by, _Hints(recording).at):
             words.append(word)
             if heard is not None:
                 heard(len(words), word.ends)
@@ -59,32 +57,25 @@ def read_words(
 
 
 class _Hints:
-    """Words that may be said at a time: the names of the window's things, and what is typed around then.
+    """Words that may be said at a time: the names of the window's things."""
 
-    In whole sentences, as the model writes on in the manner of what it is told came before.
-    """
-
-    def __init__(self, recording: Recording, steps: Sequence[RecordedStep]) -> None:
+    def __init__(self, recording: Recording) -> None:
         self._recording = recording
         self._trees = [event for event in recording.events if isinstance(event, Accessibility)]
-        self._typed = [
-            (step.time, each.content.strip()) for step in steps for each in step.actions if isinstance(each, Type)
-        ]
 
     def at(self, time: float) -> str:
         trees = [event for event in self._trees if event.time <= time][-1:]
-        names = [name for event in trees for name in _names(self._recording.file("accessibility", event.file))]
-        typed = [text for when, text in self._typed if abs(when - time) <= HINT_S]
-        return hint_of(names, typed)
+        return hint_of([name for event in trees for name in _names(self._recording.file("accessibility", event.file))])
 
 
-def hint_of(names: Sequence[str], typed: Sequence[str]) -> str:
-    """Of the names on a screen, and of what is typed."""
+def hint_of(names: Sequence[str]) -> str:
+    """Of the names on a screen, in whole sentences: the model writes on in the manner of what it is told came before.
+
+    Texts that are typed are not told: more words of real sessions went wrong by them (docs/think_aloud.md).
+    """
     short = list(dict.fromkeys(name.strip() for name in names if 2 < len(name.strip()) <= _LONGEST_NAME))[:_MOST_HINTS]
     seen = f"On the screen I see {', '.join(short)}. " if short else ""
-    texts = list(dict.fromkeys(text[:_LONGEST_NAME] for text in typed if text))[:_MOST_HINTS]
-    written = f"I type {', '.join(texts)}. " if texts else ""
-    return f"{seen}{written}Okay, there we go. Now I click it."
+    return f"{seen}I click the button, open the menu, and type the text. Okay, there we go."
 
 
 def voice_seconds(recording: Recording) -> float:

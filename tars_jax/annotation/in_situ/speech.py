@@ -24,6 +24,8 @@ EMBEDDED = "embedded"
 _TIMEOUT_S = 120.0
 _SPARSE = 2.4  # a text that packs better than this repeats itself: what a model makes up out of noise
 
+_LONGEST_REPEATED = 5  # tokens in a row that are written once: the model goes round in circles where it hears badly
+
 
 class Word(msgspec.Struct, frozen=True):
     """A word as it was written down, with its punctuation; times in seconds of the recording."""
@@ -73,8 +75,8 @@ class Embedded:
 
     def words(self, samples: np.ndarray, hint: str) -> list[Word]:
         segments, _ = _model().transcribe(
-            samples, language="en", beam_size=1, temperature=0.0, word_timestamps=True, vad_filter=False,
-            condition_on_previous_text=False, initial_prompt=hint or None,
+            samples, language="en", beam_size=5, temperature=0.0, word_timestamps=True, vad_filter=False,
+            condition_on_previous_text=False, initial_prompt=hint or None, no_repeat_ngram_size=_LONGEST_REPEATED,
         )  # fmt: skip
         kept = [each for each in segments if each.compression_ratio <= _SPARSE and each.no_speech_prob < 0.9]
         return [Word(word.word, float(word.start), float(word.end)) for each in kept for word in each.words or ()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from tars_jax.agent.grammar_text import format_call
 from tars_jax.annotation.in_situ.alignment import Sentence
@@ -13,6 +13,18 @@ from tars_jax.annotation.in_situ.speech import Word
 from tars_jax.annotation.in_situ.steps import RecordedStep
 from tests.annotation.in_situ.scripted import Session
 
+_NUMBERS = {
+    word: number
+    for number, word in enumerate(
+        (
+            "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+            "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+        )
+    )
+}  # fmt: skip
+_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_NUMBERS |= {word: 10 * number for number, word in enumerate(_TENS, 2)}
+_NUMBERS["hundred"] = 100
 SAME_S = 0.75  # between the presses of a step and its truth
 
 
@@ -68,8 +80,8 @@ def thoughts(sentences: Sequence[Sentence], steps: Sequence[RecordedStep], sessi
 
 def word_errors(words: Sequence[Word], session: Session) -> tuple[Counts, list[float]]:
     """Wrong of true words (inserted, lost, another), and by how many seconds the beginnings of right ones are off."""
-    true = [(_plain(word), time) for thought in session.thoughts for word, time in thought.words]
-    heard = [(_plain(word.text), word.begins) for word in words]
+    true = _tokens((word, time) for thought in session.thoughts for word, time in thought.words)
+    heard = _tokens((word.text, word.begins) for word in words)
     matcher = difflib.SequenceMatcher(None, [word for word, _ in true], [word for word, _ in heard], autojunk=False)
     wrong, off = 0, []
     for kind, a, b, c, d in matcher.get_opcodes():
@@ -80,5 +92,30 @@ def word_errors(words: Sequence[Word], session: Session) -> tuple[Counts, list[f
     return Counts(wrong, len(true)), off
 
 
-def _plain(word: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", word.lower())
+def _tokens(words: Iterable[tuple[str, float]]) -> list[tuple[str, float]]:
+    """In lower case, without punctuation; numbers as digits, also those that are words."""
+    found: list[tuple[str, float]] = []
+    number, since = list[int](), 0.0
+    for word, time in [*words, ("", 0.0)]:
+        for each in re.findall(r"[a-z0-9']+|%", word.lower()) or [""]:
+            plain = {"%": "percent"}.get(each, each.replace("'", ""))
+            if (value := _NUMBERS.get(plain)) is not None:
+                since = since if number else time
+                _count(number, value)
+                continue
+            if number:
+                found.append(("".join(map(str, number)), since))
+                number = []
+            if plain:
+                found.append((plain, time))
+    return found
+
+
+def _count(number: list[int], value: int) -> None:
+    """Goes on with a number by its next word: seventy, five; three, hundred; eighteen, ninety, one of a year."""
+    if value == 100 and number:
+        number[-1] *= 100
+    elif number and value < 10 and number[-1] >= 20 and number[-1] % 10 == 0:
+        number[-1] += value
+    else:
+        number.append(value)
