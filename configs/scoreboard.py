@@ -77,9 +77,22 @@ def get_config() -> ml_collections.ConfigDict:
             "encyclopedia": reading(parts=("interface=gui", "interface=sdk")),
             "encyclopedia_gui": reading(options=("interface=gui",)),
             "encyclopedia_sdk": reading(options=("interface=sdk",)),
+            "maze_annotated": annotated(),
             "corridor_memory": walking(summaries=8),
             "corridor_window": walking(window=3),
             "corridor_none": walking(),
+        }
+    )
+    # Of T20, a kind of annotation: what a person decides, and what is learned from it.
+    config.annotation = ml_collections.ConfigDict(
+        {
+            "rounds": 4,
+            "human_steps": 48,  # of a round
+            "episodes": 64,  # of a round, at most
+            "earlier_rows": 384,  # of the demonstrations that the policy began with, which are learned from again
+            "updates": 30,  # of a round
+            "batch_rows": 48,
+            "evaluation_episodes": 256,
         }
     )
     # Specialists begin as the hybrid agent does, with demonstrations of both kinds.
@@ -109,4 +122,14 @@ def walking(window: int = 1, summaries: int = 0) -> dict[str, Any]:
             "summary_tokens": 3,
             "context": 49,
         },
+    }
+
+
+def annotated() -> dict[str, Any]:
+    """A policy that has seen a hundred mazes solved without a mistake, and so no cell farther from the exit than four
+    moves: its own mistakes lead there, and there is time to come back."""
+    return {
+        "game": {"name": "maze", "steps": 10, "options": ("nearest=3", "farthest=4")},
+        "demonstrations": {"skill": 1.0, "episodes": 100},
+        "supervised": {"updates": 150},
     }

@@ -17,4 +17,6 @@ def get_config() -> ml_collections.ConfigDict:
     agent.supervised.update({"updates": 2, "part": 0, "episodes": 4, "batch_rows": 16})
     agent.value.update({"updates": 2, "part": 0, "episodes": 8, "minibatch_rows": 16})
     agent.ppo.update({"updates": 2, "part": 0, "minibatch_rows": 16})
+    config.annotation.update({"rounds": 2, "human_steps": 8, "episodes": 8, "earlier_rows": 16, "updates": 2})
+    config.annotation.update({"batch_rows": 8, "evaluation_episodes": 8})
     return config

@@ -6,6 +6,7 @@ that was killed goes on with the next.
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -18,6 +19,7 @@ from tars_jax.evaluation.figures import save_figure
 from tars_jax.evaluation.trend_figures import draw_trend
 from tars_jax.launcher import LAUNCHER
 from tars_jax.pipelines.config import flatten
+from tars_jax.pipelines.on_device_annotation import AnnotationPlan
 from tars_jax.pipelines.trends import TRENDS
 from tars_jax.pipelines.trends.bench import Bench, Measured, Trend
 from tars_jax.pipelines.trends.verdicts import overall
@@ -30,6 +32,7 @@ RULES = {
     "seeds": at_least(2),
     "tuning_seeds": at_least(1),
     "learning_rates": each(more_than(0)),
+    **{f"annotation.{field.name}": at_least(1) for field in dataclasses.fields(AnnotationPlan)},
 }
 TUNING = 1000  # the first seed of the search
 
@@ -64,6 +67,7 @@ def bench_of(config: Any, folder: Path, say: Callable[[str], None]) -> Bench:
         folder,
         say,
         config.starts,
+        AnnotationPlan(**config.annotation),
     )
 
 

@@ -203,6 +203,11 @@ class OnDevice:
         scenes = self._scenes_of(dataclasses.replace(self._play, steps=steps, quantized=weights == "w4a8"))
         return jax.device_get(self._program(EVALUATE, episodes)(policy, _array(seeds), scenes, self._floats))
 
+    def apply(self, stage: Stage, *arguments: Any, sizes: tuple[Any, ...] = ()) -> Any:
+        """A stage of another file: its stacked arguments, then those that all seeds share, without scenes and floats,
+        which are the config's."""
+        return self._program(stage, *sizes)(*arguments, self._scenes, self._floats)
+
     def reference(self, episodes: int) -> float:
         """Success of the player that demonstrations are made with, without its mistakes, on held-out levels."""
         play = jax.jit(functools.partial(programs.reference, self.design, episodes))

@@ -10,6 +10,7 @@ log-probabilities are those that a policy server would have sampled from the sam
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -68,8 +69,9 @@ Answer = tuple[Memory, jax.Array, jax.Array]  # memory, tokens [E, N] with EMPTY
 Respond = Callable[[Memory, Turn], Answer]
 
 
-def play(scene: Scene, level_keys: jax.Array, memory: Memory, respond: Respond) -> Episodes:
-    """Plays one episode for each of `level_keys` [E]; pure, for use under jit. `memory` is what `respond` starts with.
+def play(scene: Scene, level_keys: jax.Array, memory: Memory, respond: Respond) -> tuple[Episodes, Memory]:
+    """Plays one episode for each of `level_keys` [E]; pure, for use under jit. `memory` is what `respond` starts with;
+    what becomes of it is returned beside the episodes.
 
     Raises ValueError for a scene whose prompts were made for another step budget.
     """
@@ -79,18 +81,7 @@ def play(scene: Scene, level_keys: jax.Array, memory: Memory, respond: Respond) 
         raise ValueError(f"prompts must be {config.steps}, one for each step; got {prompts.steps}")
     num_episodes = level_keys.shape[0]
 
-    def act_in_turn(state: State, acts: Act) -> tuple[State, jax.Array, jax.Array]:
-        """The calls of one answer, in their order, until one of them ends the episode."""
-        first, *others = [jax.tree.map(lambda leaf, at=at: leaf[at], acts) for at in range(game.most_calls)]
-        state, reward, done = game.step(state, first)
-        for act in others:
-            after, gained, ends = game.step(state, act)
-            goes_on = ~done & (act.function != NOTHING)
-            state = jax.tree.map(lambda new, old, goes_on=goes_on: _where(goes_on, new, old), after, state)
-            reward, done = reward + jnp.where(goes_on, gained, 0.0), done | (goes_on & ends)
-        return state, reward, done
-
-    act_in_each = jax.vmap(act_in_turn)
+    act_in_each = jax.vmap(functools.partial(act_in_turn, game))
 
     class Carry(NamedTuple):
         states: State
@@ -152,7 +143,19 @@ def play(scene: Scene, level_keys: jax.Array, memory: Memory, respond: Respond) 
     start = Carry(states, ~never, jnp.zeros(num_episodes, jnp.int32), never, memory, past)
     last, record = jax.lax.scan(step, start, jnp.arange(config.steps))
     record = {name: jnp.moveaxis(each, 0, 1) for name, each in record.items()}
-    return Episodes(**record, succeeded=last.succeeded, ended=~last.alive, window=prompts.window)
+    return Episodes(**record, succeeded=last.succeeded, ended=~last.alive, window=prompts.window), last.memory
+
+
+def act_in_turn(game: Game, state: State, acts: Act) -> tuple[State, jax.Array, jax.Array]:
+    """The calls of one answer, in their order, until one of them ends the episode: as `Game.step` answers."""
+    first, *others = [jax.tree.map(lambda leaf, at=at: leaf[at], acts) for at in range(game.most_calls)]
+    state, reward, done = game.step(state, first)
+    for act in others:
+        after, gained, ends = game.step(state, act)
+        goes_on = ~done & (act.function != NOTHING)
+        state = jax.tree.map(lambda new, old, goes_on=goes_on: _where(goes_on, new, old), after, state)
+        reward, done = reward + jnp.where(goes_on, gained, 0.0), done | (goes_on & ends)
+    return state, reward, done
 
 
 def _where(chosen: jax.Array, new: jax.Array, old: jax.Array) -> jax.Array:
@@ -177,7 +180,21 @@ def rollout(
     Under `constraints`, which hold one pattern, nothing else is sampled; log-probabilities are then those among what it
     allows.
     """
-    num_episodes, answer_length = level_keys.shape[0], scene.config.max_new_tokens
+    start, respond = policy_answers(scene, model, parameters, level_keys.shape[0], key, temperature, constraints)
+    return play(scene, level_keys, start, respond)[0]
+
+
+def policy_answers(
+    scene: Scene,
+    model: ModelConfig,
+    parameters: Parameters,
+    num_episodes: int,
+    key: jax.Array,
+    temperature: jax.Array | float = 1.0,
+    constraints: Constraints | None = None,
+) -> tuple[SlotState, Respond]:
+    """What `play` begins with and asks where the policy answers, as in `rollout`."""
+    answer_length = scene.config.max_new_tokens
     size = scene.prompts.size
     room = size + answer_length
     # A cache of one group of layers: a scan over them compiles once, and parameters need no regrouping.
@@ -213,8 +230,7 @@ def rollout(
         log_probs = jnp.concatenate([first.log_probs[:, None], rest.log_probs[:, : answer_length - 1]], 1)
         return state, tokens, log_probs
 
-    empty = SlotState.empty(model, num_episodes, room)
-    return play(scene, level_keys, empty, respond)
+    return SlotState.empty(model, num_episodes, room), respond
 
 
 def demonstrate(scene: Scene, level_keys: jax.Array, skill: jax.Array | float) -> Episodes:
@@ -229,4 +245,4 @@ def demonstrate(scene: Scene, level_keys: jax.Array, skill: jax.Array | float) -
         tokens = jax.vmap(scene.sayings, (0, None))(plans, scene.config.max_new_tokens)
         return memory, tokens, jnp.zeros(tokens.shape)
 
-    return play(scene, level_keys, None, respond)
+    return play(scene, level_keys, None, respond)[0]

@@ -30,6 +30,15 @@ def take_rows(batch: Batch, chosen: Any) -> Batch:
     return jax.tree_util.tree_map_with_path(take, batch)
 
 
+def put_rows(batch: Batch, rows: Batch, start: Any) -> Batch:
+    """The traced batch with `rows` [M] in the place of its own from `start` on, which is at most B - M."""
+
+    def put(path: tuple[Any, ...], leaf: Any, new: Any) -> Any:
+        return jax.lax.dynamic_update_slice_in_dim(leaf, new, start, _row_axis(leaf_name(path)))
+
+    return jax.tree_util.tree_map_with_path(put, batch, rows)
+
+
 def shard_batch(parameters: Any, batch: Batch) -> Batch:
     """The numpy arrays of a batch on the mesh of the parameters, rows over its batch axes; without a mesh as they are.
 

@@ -88,7 +88,7 @@ def wandered(own: Scene, seed: int) -> Episodes:
         tokens = jax.vmap(one)(LEVELS)
         return memory, tokens, jnp.zeros(tokens.shape)
 
-    return play(own, LEVELS, None, respond)
+    return play(own, LEVELS, None, respond)[0]
 
 
 def of_the_loop(episodes: Episodes, at: int, config: MemoryConfig) -> list[list[int]]:

@@ -19,6 +19,7 @@ import numpy as np
 from tars_jax.model.policy import Parameters
 from tars_jax.pipelines.config import flatten, unflatten
 from tars_jax.pipelines.on_device import Curves, OnDevice, Pretrained
+from tars_jax.pipelines.on_device_annotation import Annotation, AnnotationPlan, Arm
 from tars_jax.pipelines.rules import SHAPING
 from tars_jax.pipelines.trends.kept import load, store
 from tars_jax.pipelines.trends.verdicts import Judgement, Test, judge, late
@@ -70,6 +71,7 @@ class Bench:
       starts: game -> the game whose supervised policies its agents begin with.
       folder: where trainings are kept.
       say: gets a line for everything that was made.
+      plan: sizes of annotations; None where nothing is annotated.
     """
 
     def __init__(
@@ -82,10 +84,18 @@ class Bench:
         folder: Path,
         say: Callable[[str], None] = lambda line: None,
         starts: Mapping[str, str] | None = None,
+        plan: AnnotationPlan | None = None,
     ) -> None:
         self._base, self._games, self._search, self._folder, self._say = flatten(base), games, search, folder, say
-        self._starts = dict(starts or {})
+        self._starts, self._plan = dict(starts or {}), plan
         self.seeds, self.tuning_seeds = tuple(seeds), tuple(tuning_seeds)
+
+    @property
+    def plan(self) -> AnnotationPlan:
+        """Sizes of annotations."""
+        if self._plan is None:
+            raise ValueError("plan must be given to a bench that annotates; got None")
+        return self._plan
 
     def setup(self, game: str, settings: Settings | None = None) -> OnDevice:
         """The agent of a game under further settings."""
@@ -157,6 +167,30 @@ class Bench:
         """What `tune` chooses, and what the seeds that count make of it."""
         chosen = self.tune(game, settings, pretrained=pretrained)
         return chosen, self.train(game, chosen, pretrained=pretrained)
+
+    def annotate(
+        self,
+        game: str,
+        arm: Arm,
+        skill: float,
+        rate: float,
+        seeds: Sequence[int] | None = None,
+    ) -> Curves:
+        """The rounds of a kind of annotation, from the game's supervised policies on."""
+        seeds = self._seeds(seeds)
+        written = {
+            "arm": dataclasses.astuple(arm),
+            "skill": skill,
+            "rate": rate,
+            "plan": dataclasses.astuple(self.plan),
+        }
+        settings = {f"annotation.{name}": each for name, each in written.items()}
+
+        def make(start: Parameters) -> Curves:
+            return Annotation(self.setup(game), start, seeds, skill, self.plan).rounds(arm, rate)
+
+        found: Curves = self._once("annotate", game, settings, seeds, (lambda: self.start(game, seeds),), make)
+        return found
 
     def _all(self, game: str, settings: Settings | None) -> dict[str, Any]:
         return {**self._base, **self._games[game], **(settings or {})}
