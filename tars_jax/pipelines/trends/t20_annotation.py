@@ -1,8 +1,8 @@
 """T20: what a person decides on the policy's own path teaches it more than as many steps of demonstrations.
 
 The report annotates on policy (section 2.4), and gives no ablation. Here a reference player that errs at one step in
-twenty is the person, in mazes; the policy was shown a hundred, solved without a mistake. Every kind of annotation has as many human
-steps, tasks, updates and demonstrations from before; the person
+twenty is the person, in mazes; the policy was shown a hundred, solved without a mistake. Every kind of annotation has
+as many human steps, tasks, updates and demonstrations from before; the person
 
 - decides at every step, on the page as it is: a right proposal is accepted, a wrong one rewritten, and that is done;
 - is called by a gate, where the policy's uncertainty is in its highest fifth, and stays while it is in the upper half;
