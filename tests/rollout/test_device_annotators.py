@@ -128,7 +128,7 @@ def test_right_is_what_brings_the_end_nearer(kind: int, right: bool) -> None:
     at = cells[0].tolist().index(kind)
 
     def click(column: int) -> Act:
-        return jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], Act(0, np.array([125 + 250 * column, 125]), -1))
+        return Act(jnp.array([0]), jnp.array([[125 + 250 * column, 125]]), jnp.array([-1]))
 
     assert bool(progresses(GAME, page, click(at), jnp.bool_(True))) == right
     assert not progresses(GAME, page, click(at), jnp.bool_(False))
