@@ -11,7 +11,10 @@ import { showHistory } from "./history.js";
 import { showMarks, showPicture, showScreen } from "./screen.js";
 import { guidance, QUESTIONS, verdictOf } from "./words.js";
 
-/** leave(words) shows the list again; next() opens the next task. */
+const LIVE = ["click", "type", "hotkey", "press"]; // without any of them a hand can do nothing here
+const NO_HAND = "There is nothing to click or to type into here: write the step instead.";
+
+/** leave(words, kind) shows the list again; next() opens the next task. */
 export function createDesk({ leave, next }) {
   const effort = measureEffort();
   let session = null, chosen = 0, offline = null, told = null, dragged = null;
@@ -40,6 +43,7 @@ export function createDesk({ leave, next }) {
     $("steps").textContent = `Step ${Math.min(now.step + (now.phase === "ended" ? 0 : 1), now.budget)} of ${now.budget}`;
     $("budget").firstElementChild.style.width = `${(100 * now.step) / Math.max(1, now.budget)}%`;
     $("minutes").textContent = now.minutes_left === null ? "" : `${Math.ceil(now.minutes_left)} min of your time left`;
+    $("action").placeholder = now.observation.screen ? "Action: click on the screen, or type here" : "Action: type here; Tab completes";
     $("policy").textContent = `${now.policy.name} · version ${now.policy.version}`;
     showScreen(now);
     showHistory(now.history);
@@ -69,7 +73,9 @@ export function createDesk({ leave, next }) {
     const busy = session.sending || ["proposing", "acting"].includes(now.phase);
     $("undo").disabled = busy || over || !now.can_undo;
     $("undo").title = now.can_undo ? "" : now.why_not_undo ?? "";
-    $("take").disabled = over || (now.phase === "acting" && !held);
+    const live = LIVE.some((name) => now.actions?.includes(name));
+    $("take").disabled = over || (!held && (!live || now.phase === "acting"));
+    $("take").title = live ? "" : NO_HAND;
     $("take").replaceChildren(holding() ? "Give back " : "Take over ", key("t"));
     $("hide").disabled = !holding();
     $("hide").setAttribute("aria-pressed", String(now.secret));
@@ -157,6 +163,7 @@ export function createDesk({ leave, next }) {
   function press(id) {
     if (!$(id).disabled) return $(id).click();
     if (id === "undo" && state().why_not_undo) tell(state().why_not_undo);
+    if (id === "take" && $("take").title) tell(NO_HAND, "");
     if (id === "hide" && state().phase === "deciding") tell("Take over first (t): then a secret can be typed.");
   }
 
@@ -170,7 +177,7 @@ export function createDesk({ leave, next }) {
   });
   $("leave").addEventListener("click", async () => {
     await act("release");
-    if (!told) leave("");
+    if (!told) leave("The session is kept: whoever begins its task goes on at its step.", "");
   });
   $("next").addEventListener("click", next);
   $("end").addEventListener("click", () => {
@@ -245,13 +252,13 @@ export function createDesk({ leave, next }) {
       held = false;
       session = followSession(id, {
         changed,
-        frame: (version) => showPicture(`/api/sessions/${encodeURIComponent(id)}/screen.png?v=${version}`),
+        frame: (version) => state()?.observation.screen && showPicture(`/api/sessions/${encodeURIComponent(id)}/screen.png?v=${version}`),
         connection(words) {
           offline = words;
           if (state()) say();
         },
         moved(next) { location.hash = `#/session/${encodeURIComponent(next)}`; },
-        gone: leave,
+        gone: (words) => leave(words, "bad"),
       });
     },
     /** What was spent on reading the card is not the step's. */

@@ -8,18 +8,18 @@ import { showTasks } from "./tasks.js";
 
 const GREETED = "annotation.greeted";
 const AGAIN_MS = 1000;
-let who = null, words = ""; // words: what the list says once, when a session was left
+let who = null, words = ["", ""]; // what the list says once, when a session was left, and its class
 let shown = 0;
 
 const desk = createDesk({
-  leave(said) {
-    words = said ?? "";
+  leave(said, kind) {
+    words = [said, kind];
     go("#/tasks");
   },
   async next() {
     const refused = await open(null);
     if (!refused) return;
-    words = refused;
+    words = [refused, "bad"];
     go("#/tasks");
   },
 });
@@ -58,7 +58,7 @@ async function route() {
   desk.close();
   show("list");
   const said = words;
-  words = "";
+  words = ["", ""];
   $("list").replaceChildren();
   const views = { episodes: () => (id ? showEpisode(id, who.role) : showEpisodes()), disagreements: showDisagreements, log: showLog };
   try {
@@ -95,7 +95,7 @@ async function enter(entering) {
     $("refusal").textContent = "The service cannot be reached; trying again.";
     return setTimeout(() => enter(hasKey() ? again : entering), AGAIN_MS);
   }
-  $("who").textContent = `${who.name}, ${who.role}`;
+  $("who").textContent = who.name === who.role ? who.name : `${who.name}, ${who.role}`;
   $("to_disagreements").hidden = who.role === "annotator";
   $("to_log").hidden = who.role !== "owner";
   $("refusal").textContent = $("key").value = "";

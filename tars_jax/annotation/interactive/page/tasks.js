@@ -3,10 +3,11 @@
 import { $, key, make, plural, written } from "./elements.js";
 import { get } from "./service.js";
 
-/** Shows the list; open(task or null) gives null or why it could not be opened. */
+/** Shows the list, and `words`, [text, class], above it; open(task or null) gives null or why it could not be opened. */
 export async function showTasks(who, words, open) {
-  const said = make("p", { id: "said", role: "status", class: words ? "bad" : "" }, words);
+  const said = make("p", { id: "said", role: "status", class: words[1] }, words[0]);
   const { tasks, policy } = await get("/api/tasks");
+  const failed = tasks.some((each) => each.failures > 0);
   const left = tasks.filter((each) => !each.done && !each.leased_by);
   async function choose(task) {
     said.className = "";
@@ -19,9 +20,11 @@ export async function showTasks(who, words, open) {
   const next = make("button", { class: "strong", id: "begin", type: "button", disabled: !left.length, onclick: () => choose(null) }, "Next task ", key("Enter"));
   $("list").replaceChildren(
     make("h2", {}, tasks.length ? `${plural(left.length, "task")} wait${left.length === 1 ? "s" : ""} for you` : "There are no tasks yet"),
-    make("p", { class: "subtitle" }, `The next one is where ${policy.name} (version ${policy.version}) failed most lately.`),
+    make("p", { class: "subtitle" }, failed
+      ? `The next one is where ${policy.name} (version ${policy.version}) failed most lately.`
+      : `${policy.name} (version ${policy.version}) proposes; you decide.`),
     make("div", { class: "buttons" }, next), said,
-    table(["Task", "Where", "The policy failed", "", ""], tasks.map((task) => {
+    table(["Task", "Where", failed ? "The policy failed" : "", "", ""], tasks.map((task) => {
       const mine = task.leased_by === who.name;
       return make("tr", { class: task.done ? "done" : "" },
         make("td", {}, written("span", "instruction", task.instruction || task.task)),

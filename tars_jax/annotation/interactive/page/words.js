@@ -30,8 +30,8 @@ export function guidance(state, sending, held) {
       if (state.reason) return [`You are asked: ${sentence(state.reason)}`, "asks"];
       if (!state.candidates.length) return ["The policy proposes nothing: write the next step yourself, or ask again.", "asks"];
       return [state.observation.screen
-        ? "Do a proposal by its number or a click, or click on the screen where you would."
-        : "Do a proposal by its number or a click, or write your own.", ""];
+        ? "Press a proposal's number or click it, and it is done. Or click on the screen where you would."
+        : "Press a proposal's number or click it, and it is done. Or write what you would do.", ""];
     default:
       return ["", ""];
   }
