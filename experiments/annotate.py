@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import dataclasses
 import shlex
@@ -24,7 +25,7 @@ from tars_jax.annotation.interactive.service import Annotation, failures_in
 from tars_jax.annotation.interactive.storage import PREFERENCES, TRAJECTORIES
 from tars_jax.annotation.interactive.tasks import Board
 from tars_jax.data.recorded import recorded_trajectories
-from tars_jax.environment import Task
+from tars_jax.environment import ActionSpace, Task
 from tars_jax.envs.checked import CheckedEnvironment
 from tars_jax.envs.registry import EnvironmentResources, load_environment
 from tars_jax.launcher import LAUNCHER, from_here
@@ -107,25 +108,33 @@ class _Pages:
     """What environments need while the server runs: browsers, where one of them has pages."""
 
     def __init__(self, config: Any, tasks: list[Task], opened: Annotated) -> None:
-        self._config, self._screen = config, opened.screen
+        self._config, self._opened = config, opened
+        self._kinds = {(task.environment, str(task.options)): task for task in tasks}.values()
         self._specs = {task.id: load_environment(task.environment, task.options) for task in tasks}
         self._resources = EnvironmentResources(sandbox=sandbox_of(config))
 
     @contextlib.asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
         """Raises SandboxFailure where no browser starts."""
-        if not any(spec.needs_browser for spec in self._specs.values()):
+        async with contextlib.AsyncExitStack() as stack:
+            if any(spec.needs_browser for spec in self._specs.values()):
+                pages, sandbox = self._config.browser.pages, sandbox_of(self._config)
+                browser = browsers_for(self._config, pages, self._opened.screen, self._opened.screen)
+                manager = browsers(browser, sandbox)
+                await manager.start()
+                stack.push_async_callback(manager.close)
+                self._resources = page_resources(manager, browser, pages, sandbox)
+            if self._opened.prepare is not None:
+                self._opened.prepare([await self._space(task) for task in self._kinds])
             yield
-            return
-        pages, sandbox = self._config.browser.pages, sandbox_of(self._config)
-        browser = browsers_for(self._config, pages, self._screen, self._screen)
-        manager = browsers(browser, sandbox)
-        await manager.start()
-        self._resources = page_resources(manager, browser, pages, sandbox)
+
+    async def _space(self, task: Task) -> ActionSpace:
+        """Of the environment before its first episode, which has that of any."""
+        environment = self.make(task)
         try:
-            yield
+            return await asyncio.to_thread(lambda: environment.action_space)
         finally:
-            await manager.close()
+            await environment.close()
 
     def make(self, task: Task) -> CheckedEnvironment:
         return self._specs[task.id].checked(self._resources)

@@ -27,6 +27,7 @@ from tars_jax.environment import ActionSpace, Observation, Task, Transition
 from tars_jax.inference import Sampled
 from tars_jax.pictures import read_picture, size_of
 from tars_jax.trajectory import Step, Trajectory
+from tars_jax.trajectory.context import as_context, context_of
 
 MARK = "retokenized"
 
@@ -62,7 +63,8 @@ def is_foreign(trajectory: Trajectory, reader: Reader) -> bool:
 def retokenize(trajectory: Trajectory, instruction: str, reader: Reader) -> Trajectory:
     """The same steps and outcome in the learner's windows, with its mark. Its screenshots become the learner's size.
 
-    An answer that says `finished` is its last: what an episode of somebody else's has after that is left out.
+    An answer that says `finished` is its last: what an episode of somebody else's has after that is left out. Steps
+    that are context stay that. Raises InputError where its metadata name steps that there are not.
     """
     steps = tuple(_seen(step, reader) for step in trajectory.steps)
     told = reader.agent.prompt_instruction(instruction, reader.space)
@@ -86,9 +88,10 @@ def retokenize(trajectory: Trajectory, instruction: str, reader: Reader) -> Traj
     )
     tokens = [step.think_tokens for step in again.steps]
     kept = tuple(dataclasses.replace(step, think_tokens=count) for step, count in zip(steps, tokens, strict=False))
-    return dataclasses.replace(
+    mine = dataclasses.replace(
         trajectory, windows=again.windows, steps=kept, metadata={**trajectory.metadata, MARK: True}
     )
+    return as_context(mine, context_of(trajectory, len(kept)))
 
 
 class _Recorded:

@@ -5,22 +5,25 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
-from collections.abc import Awaitable, Callable, Iterator
+import threading
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import jax
 
-from tars_jax import InputError
+from tars_jax import GaveUp, InputError
 from tars_jax.agent.loop import AgentConfig
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.annotation.interactive.proposing import NoPolicy, PlayerPolicy, Policy
-from tars_jax.inference import Engine
+from tars_jax.environment import ActionSpace
+from tars_jax.inference import Engine, EngineConfig
+from tars_jax.inference.constraint import constraint_name
 from tars_jax.model.policy import Parameters
 from tars_jax.model.sharding import make_mesh
-from tars_jax.pipelines.contestants import SCREEN, SCRIPTED, Contestant, Driven, remote, scripted
+from tars_jax.pipelines.answer_constraints import Keep, keep_in, pattern_of
+from tars_jax.pipelines.contestants import SCRIPTED, Contestant, Driven, remote, scripted
 from tars_jax.pipelines.starts import starting_point
-from tars_jax.training.progress import counting
 from tars_jax.training.quantized import load_for_engine
 from tars_jax.training.state import abstract_parameters, fresh_parameters
 
@@ -38,6 +41,7 @@ class Annotated:
     screen: int  # pixels on a side of a game
     about: str  # one sentence for who starts it
     refresh: Callable[[], Awaitable[None]] | None = None  # takes newer weights, where there are any
+    prepare: Callable[[Sequence[ActionSpace]], None] | None = None  # begins to compile it for such environments
 
 
 @contextlib.contextmanager
@@ -101,24 +105,69 @@ def _engine(config: Any, weights: Path, given: Path | None, steps: int, about: s
             return load_for_engine(folder, model, template, config.engine.weights)
 
         parameters = fresh_parameters(model, jax.random.key(config.seed), mesh) if given is None else load(weights)
-        with driven.open(model, parameters, config.engine.weights) as engine:
-            size = (driven.screen, driven.screen)
-            engine.warm_up(size, counting("annotate", "programs"))
+        with contextlib.ExitStack() as stack:
+            engine = stack.enter_context(driven.open(model, parameters, config.engine.weights))
             contestant = driven.contestant(engine)
             name = "untrained" if given is None else weights.name
+            compiling = _Compiling(engine, driven)
+            stack.callback(compiling.close)
             policy = PlayerPolicy(
-                contestant.player, config.candidates, name, lambda: engine.version, patience=config.answer_seconds
-            )
+                contestant.player, config.candidates, name, lambda: engine.version, config.answer_seconds,
+                compiling.why_not_ready,
+            )  # fmt: skip
             newer = None if given is None else _Newer(engine, given, weights, load)
             refresh = None if newer is None else newer.take
-            yield Annotated(policy, contestant.writer, contestant.agent, contestant.screen or SCREEN, about, refresh)
+            writer, agent = contestant.writer, contestant.agent
+            yield Annotated(policy, writer, agent, contestant.screen, about, refresh, compiling.begin)
 
 
-def _for_candidates(driven: Driven, config: Any) -> Any:
+def _for_candidates(driven: Driven, config: Any) -> EngineConfig:
     """The engine's shapes for `candidates` answers at a time: few, as each is compiled before the first answer."""
-    longest, k = driven.engine.max_length, config.candidates
-    lengths = tuple(sorted({longest, *(size for size in (128, 512) if size < longest)}))
+    k = config.candidates
+    lengths = (driven.engine.max_length,)
     return dataclasses.replace(driven.engine, slots=2 * k, row_buckets=(k,), length_buckets=lengths)
+
+
+class _Compiling:
+    """What an engine is asked for is compiled while the page is open already: answers can be written meanwhile."""
+
+    def __init__(self, engine: Engine, driven: Driven) -> None:
+        self._engine, self._driven = engine, driven
+        self._done, self._total, self._given_up = 0, 1, False
+        self._thread: threading.Thread | None = None
+
+    def why_not_ready(self) -> str:
+        if self._done >= self._total:
+            return ""
+        return f"it is being compiled, {self._done} of {self._total} programs; what you write yourself counts already"
+
+    def begin(self, spaces: Sequence[ActionSpace]) -> None:
+        self._thread = threading.Thread(target=self._work, args=(spaces,), name="compiling", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._given_up = True
+        if self._thread is not None:
+            self._thread.join()
+
+    def _work(self, spaces: Sequence[ActionSpace]) -> None:
+        with contextlib.suppress(GaveUp):
+            if self._driven.agent.get("constrained"):
+                keep = keep_in(self._engine, self._driven.tokenizer)
+                for pattern in {pattern_of(self._driven.agent, space) for space in spaces}:
+                    asyncio.run(_kept(keep, pattern))
+            side = self._driven.screen
+            self._engine.warm_up((side, side), self._on_program)
+            print("annotate: the policy is ready", flush=True)
+
+    def _on_program(self, done: int, total: int) -> None:
+        self._done, self._total = done, total
+        if self._given_up:
+            raise GaveUp("the service ended before its policy was compiled")
+
+
+async def _kept(keep: Keep, pattern: str) -> None:
+    await keep(constraint_name(pattern), pattern)
 
 
 class _Newer:

@@ -17,7 +17,7 @@ import numpy as np
 
 from tars_jax.agent.loop import PolicySession, ask_to_remember
 from tars_jax.agent.pattern import response_pattern
-from tars_jax.environment import Task
+from tars_jax.environment import ActionSpace, Task
 from tars_jax.inference import Engine, Sampling
 from tars_jax.inference.constraint import Spelling, constraint_name, extend_constraints, unconstrained
 from tars_jax.model.tokenizer import Tokenizer
@@ -32,18 +32,19 @@ def constrained_player(player: Player, agent: Mapping[str, Any], keep: Keep, sam
 
     @contextlib.asynccontextmanager
     async def session(watched: PrivilegedEnvironment, task: Task) -> AsyncIterator[PolicySession]:
-        pattern = response_pattern(
-            agent["grammar"],
-            space=watched.space,
-            thought=agent.get("thought") or "optional",
-            most_calls=agent.get("most_calls", 1),
-        )
+        pattern = pattern_of(agent, watched.space)
         name = constraint_name(pattern)
         await keep(name, pattern)
         async with player(watched, task) as inner:
             yield _ConstrainedSession(inner, dataclasses.replace(sampling, constraint=name))
 
     return session
+
+
+def pattern_of(agent: Mapping[str, Any], space: ActionSpace) -> str:
+    """What a section `agent` lets answers in an environment be."""
+    thought, most_calls = agent.get("thought") or "optional", agent.get("most_calls", 1)
+    return response_pattern(agent["grammar"], space=space, thought=thought, most_calls=most_calls)
 
 
 def keep_in(engine: Engine, tokenizer: Tokenizer) -> Keep:

@@ -7,14 +7,32 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tars_jax import InputError
+from tars_jax.json_fields import shown
 from tars_jax.trajectory import ContextWindow, Trajectory
 
 CONTEXT_STEPS = "context_steps"
 
 
+def context_of(trajectory: Trajectory, steps: int | None = None) -> list[int]:
+    """Its steps that are context, of the first `steps`. Raises InputError where the metadata say what is no step."""
+    given = trajectory.metadata.get(CONTEXT_STEPS, ())
+    count = len(trajectory.steps)
+    if not isinstance(given, list | tuple) or not all(type(each) is int and 0 <= each < count for each in given):
+        raise InputError(
+            f"trajectory {trajectory.id!r}: {CONTEXT_STEPS} must be steps of 0 to {count - 1}; got {shown(given)}"
+        )
+    return [each for each in given if steps is None or each < steps]
+
+
 def as_context(trajectory: Trajectory, steps: Sequence[int]) -> Trajectory:
-    """The same, where the answers of these steps are no targets. The token that ends an answer stays one where the step
-    has a reward, a penalty or the end to carry (`check_rewarded`): that a turn ends is true of any answer."""
+    """The same, where the answers of these steps are no targets.
+
+    The token that ends an answer stays one where the step has a reward, a penalty or the end to carry
+    (`check_rewarded`): that a turn ends is true of any answer.
+    """
+    if not steps:
+        return trajectory
     wanted = {
         number
         for number in steps
@@ -24,7 +42,7 @@ def as_context(trajectory: Trajectory, steps: Sequence[int]) -> Trajectory:
     }
     last = {number: _last(trajectory.windows, number) for number in wanted}
     windows = tuple(
-        _masked(window, [number for number in steps], {place for at, place in last.values() if at == index})
+        _masked(window, steps, {place for at, place in last.values() if at == index})
         for index, window in enumerate(trajectory.windows)
     )
     return dataclasses.replace(trajectory, windows=windows)

@@ -156,6 +156,13 @@ def proposed(episode: Episode, candidates: Sequence[Candidate], asking: Asking, 
     )
 
 
+def recovered(episode: Episode, step: int, candidates: Sequence[Candidate]) -> Episode:
+    """A policy that was away has answered meanwhile: who decides sees what it would do."""
+    _require(episode, "deciding")
+    require_step(episode, step)
+    return dataclasses.replace(episode, candidates=tuple(candidates), away=None, reason=None)
+
+
 def proposing(episode: Episode, step: int) -> Episode:
     """The policy is asked anew."""
     _require(episode, "deciding")

@@ -35,6 +35,7 @@ from tars_jax.envs.checked import CheckedEnvironment
 from tars_jax.inference import Sampled
 from tars_jax.rollout.players import PrivilegedEnvironment
 
+ASK_AGAIN_SECONDS = 2.0  # of a policy that is away
 RESUMES = 2  # of one step, where its environment fails
 Images = Sequence[np.ndarray]  # uint8 [height, width, 3]
 log = logging.getLogger(__name__)
@@ -77,6 +78,7 @@ class PlayedEpisode:
         self._secrets = Secrets()
         self._given: Decision | None = None  # that the loop has not taken yet
         self._stirred = asyncio.Event()  # the loop is to look where the episode stands
+        self._comes_back = True  # a policy that is away
         self._proposed: dict[int, tuple[tuple[Candidate, ...], str | None]] = {}  # by step: an undone one comes again
         self._decided_on: tuple[tuple[Candidate, ...], str | None] = ((), None)  # of the step under way
         self._secret_over = asyncio.Event()
@@ -171,7 +173,8 @@ class PlayedEpisode:
                 self._since = time.monotonic()
                 if self.state.phase == "deciding" and not self.state.asked:
                     self.decided(own_answer(self.state.candidates[0]))
-            if (decision := await self._wait()) is not None:
+            decision = await self._wait_beside_policy() if self.state.away and self._comes_back else await self._wait()
+            if decision is not None:
                 return decision
 
     def decided(self, decision: Decision) -> None:
@@ -196,6 +199,26 @@ class PlayedEpisode:
         self._stirred.clear()
         given, self._given = self._given, None
         return given
+
+    async def _wait_beside_policy(self) -> Decision | None:
+        """The same while a policy that was away is asked again now and then."""
+        asking = asyncio.create_task(self._ask_again(self.state.step))
+        try:
+            return await self._wait()
+        finally:
+            asking.cancel()
+            await asyncio.wait({asking})
+
+    async def _ask_again(self, step: int) -> None:
+        while self.state.phase == "deciding" and self.state.step == step:
+            await asyncio.sleep(ASK_AGAIN_SECONDS)
+            candidates, away = await self._answers()
+            if away is None and self.state.phase == "deciding":
+                after = core.recovered(self.state, step, candidates)
+                self.keep.proposed(step, candidates, None, self.setting.policy.version)
+                self._proposed[step] = candidates, None
+                self.put(after)
+                return
 
     async def _propose(self) -> None:
         step = self.state.step
@@ -227,6 +250,7 @@ class PlayedEpisode:
         try:
             answers = await self._proposer.propose(self.window, self._images)
         except PolicyAway as error:
+            self._comes_back = error.comes_back
             return (), str(error)
         grammar, space = self.setting.agent.grammar, self.record.space
         return candidates_of(answers, self.setting.writer, grammar, space, self._pixel_size()), None

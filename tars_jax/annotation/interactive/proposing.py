@@ -24,7 +24,12 @@ from tars_jax.rollout.players import Player, PrivilegedEnvironment
 
 
 class PolicyAway(Exception):
-    """The policy gives no answer just now; the session waits, and a person may go on without it."""
+    """The policy gives no answer; a person may go on without it."""
+
+    def __init__(self, why: str, *, comes_back: bool = True) -> None:
+        """`comes_back`: it may answer later, and is asked again."""
+        super().__init__(why)
+        self.comes_back = comes_back
 
 
 class Proposer(Protocol):
@@ -58,6 +63,7 @@ class PlayerPolicy:
     name: str
     version_of: Callable[[], int] = lambda: 0
     patience: float = 60.0  # seconds for all answers to one window
+    not_ready: Callable[[], str] = lambda: ""  # why it cannot be asked yet
 
     @property
     def version(self) -> int:
@@ -77,6 +83,8 @@ class _PlayerProposer:
         self._watched: list[PrivilegedEnvironment] = []
 
     async def propose(self, tokens: Sequence[int], images: Sequence[np.ndarray]) -> Sequence[Sampled]:
+        if why := self._policy.not_ready():
+            raise PolicyAway(why)
         try:
             async with asyncio.timeout(self._policy.patience):
                 if not self._sessions:
@@ -173,7 +181,7 @@ class NoPolicy:
         return self
 
     async def propose(self, tokens: Sequence[int], images: Sequence[np.ndarray]) -> Sequence[Sampled]:
-        raise PolicyAway("there is none; the answers are yours")
+        raise PolicyAway("there is none; the answers are yours", comes_back=False)
 
     async def close(self) -> None:
         """It holds nothing."""

@@ -11,6 +11,7 @@ import pytest
 
 from tars_jax import InputError
 from tars_jax.agent.actions import ToolCall
+from tars_jax.annotation.interactive import playing
 from tars_jax.annotation.interactive.core import Conflict
 from tars_jax.annotation.interactive.gate import Gate
 from tars_jax.annotation.interactive.journal import FILE, Journal
@@ -153,6 +154,25 @@ def test_a_policy_that_is_away_leaves_the_answers_to_the_person_and_may_come_bac
         said.away = ""
         live.propose_again(1)
         assert (await live.settled(30)).phase == "ended"  # nobody is called: the policy goes on
+        await live.close()
+
+    asyncio.run(play())
+
+
+def test_a_policy_that_comes_back_shows_what_it_would_do_while_somebody_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(playing, "ASK_AGAIN_SECONDS", 0.01)
+
+    async def play() -> None:
+        said = Said((UP,), away="it is being compiled")
+        live = await begin(said)
+        assert live.state.away and not live.state.candidates
+        said.away = ""
+        while not live.state.candidates:
+            await live.changed(live.version, 30)
+        assert live.state.phase == "deciding" and live.state.away is None
+        live.decide(0, 0, None)
+        await live.settled(30)
+        assert live.record.steps[0].decision.accepted
         await live.close()
 
     asyncio.run(play())
