@@ -1,4 +1,4 @@
-"""The command: killed in the middle, gone on with, ended in order; what it leaves is trained on as its last line says."""
+"""The command: killed in the middle, gone on with, ended in order; and what its last line says of training."""
 
 from __future__ import annotations
 
