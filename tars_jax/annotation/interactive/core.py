@@ -192,6 +192,8 @@ def undone(episode: Episode, step: int) -> Episode:
     """Back to before the last step."""
     if episode.phase not in ("deciding", "person"):
         raise Conflict(f"undo must wait until the step is done; it is {episode.phase}")
+    if not episode.keeps_no_secret:
+        raise Conflict("what was typed in secret is not kept, so the steps cannot be played again")
     require_step(episode, step)
     if not episode.decisions:
         raise Conflict("undo must have a step to take back; got none")
