@@ -45,6 +45,8 @@ def get_config() -> ml_collections.ConfigDict:
             "mode": "every_step",
             "uncertainty": 0.5,  # gated asks above it: entropy of the candidates' probabilities, 0 to 1
             "margin": 0.0,  # and where the two likeliest are nearer than this
+            "value": placeholder(float),  # and where the run's value model expects less than this; auto: it asks nobody
+            "value_checkpoint": "",  # the value model's weights; empty: RUN/value beside the policy's
             "calm_share": 0.6,  # of `uncertainty`: below it a step is calm
             "calm_steps": 1,  # in a row, after which the policy goes on by itself
             "minutes": 0.0,  # of each person's time; after that the gate asks nobody; 0: no end

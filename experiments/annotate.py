@@ -18,7 +18,7 @@ from typing import Any
 import tars_jax.evaluation
 from tars_jax import InputError
 from tars_jax.annotation.interactive.app import AnnotationApp
-from tars_jax.annotation.interactive.gate import MODES, Gate
+from tars_jax.annotation.interactive.gate import MODES
 from tars_jax.annotation.interactive.people import People
 from tars_jax.annotation.interactive.playing import Setting
 from tars_jax.annotation.interactive.service import Annotation, failures_in
@@ -80,10 +80,10 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     with open_annotated(config, run_directory.path, steps) as opened:
         print(f"annotate: {opened.about}", flush=True)
         pages = _Pages(config, tasks, opened)
-        gate = {name: value for name, value in config.gate.to_dict().items() if name != "minutes"}
+        gate = Gate(**{field.name: config.gate[field.name] for field in dataclasses.fields(Gate)})
         service = Annotation(
             folder,
-            Setting(opened.writer, opened.agent, opened.policy, Gate(**gate)),
+            Setting(opened.writer, opened.agent, opened.policy, gate, opened.value),
             pages.make,
             Board(tasks, failures, config.lease_seconds),
             minutes=config.gate.minutes,

@@ -8,19 +8,23 @@ import dataclasses
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import jax
+from jax.sharding import Mesh
 
 from tars_jax import GaveUp, InputError
 from tars_jax.agent.loop import AgentConfig
 from tars_jax.agent.prompts import PromptWriter
+from tars_jax.annotation.interactive.core import Candidate
 from tars_jax.annotation.interactive.proposing import NoPolicy, PlayerPolicy, Policy
+from tars_jax.annotation.interactive.recorded import Record
 from tars_jax.environment import ActionSpace
 from tars_jax.inference import Engine, EngineConfig
 from tars_jax.inference.constraint import constraint_name
 from tars_jax.model.policy import Parameters
 from tars_jax.model.sharding import make_mesh
+from tars_jax.pipelines.annotation_value import ExpectedReturn
 from tars_jax.pipelines.answer_constraints import Keep, keep_in, pattern_of
 from tars_jax.pipelines.contestants import SCRIPTED, Contestant, Driven, remote, scripted
 from tars_jax.pipelines.starts import starting_point
@@ -41,6 +45,7 @@ class Annotated:
     screen: int  # pixels on a side of a game
     about: str  # one sentence for who starts it
     refresh: Callable[[], Awaitable[None]] | None = None  # takes newer weights, where there are any
+    value: Callable[[Record, Candidate], float] | None = None  # of the run's value model, where the gate asks by it
     prepare: Callable[[Sequence[ActionSpace]], None] | None = None  # begins to compile it for such environments
 
 
@@ -53,6 +58,8 @@ def open_annotated(config: Any, folder: Path, steps: int) -> Iterator[Annotated]
     `none`, nor empty.
     """
     given = str(config.checkpoint)
+    if config.gate.value is not None and (not given or given in (NOBODY, *SCRIPTED) or "://" in given):
+        raise InputError(f"config.gate.value must be auto without a run's weights; got {config.gate.value}")
     if given == NOBODY:
         base = scripted("random", config)
         yield Annotated(NoPolicy(), base.writer, base.agent, base.screen, "nobody proposes: every answer is yours")
@@ -118,7 +125,24 @@ def _engine(config: Any, weights: Path, given: Path | None, steps: int, about: s
             newer = None if given is None else _Newer(engine, given, weights, load)
             refresh = None if newer is None else newer.take
             writer, agent = contestant.writer, contestant.agent
-            yield Annotated(policy, writer, agent, contestant.screen, about, refresh, compiling.begin)
+            value = _value(config, weights, driven, agent, mesh)
+            yield Annotated(policy, writer, agent, contestant.screen, about, refresh, value, compiling.begin)
+
+
+def _value(config: Any, weights: Path, driven: Driven, agent: AgentConfig, mesh: Mesh) -> ExpectedReturn | None:
+    """Of `config.gate.value_checkpoint`, or the run's own. Raises InputError where it is asked for and not there."""
+    if config.gate.value is None:
+        return None
+    folder = Path(config.gate.value_checkpoint or weights.absolute().parent / "value")
+    if not (folder / MANIFEST).is_file():
+        raise InputError(
+            "config.gate.value must be auto, or the run must have a value model (RUN/value, or "
+            f"config.gate.value_checkpoint); got {config.gate.value} and no weights in {folder}"
+        )
+    return ExpectedReturn(
+        folder, driven.writer, agent, screen=driven.screen, longest=driven.engine.max_length,
+        image=driven.tokenizer.image, mesh=mesh,
+    )  # fmt: skip
 
 
 def _for_candidates(driven: Driven, config: Any) -> EngineConfig:
@@ -170,10 +194,19 @@ async def _kept(keep: Keep, pattern: str) -> None:
     await keep(constraint_name(pattern), pattern)
 
 
+class TakesWeights(Protocol):
+    """An engine, as far as it is given newer weights."""
+
+    @property
+    def version(self) -> int: ...
+
+    def set_weights(self, parameters: Parameters, version: int) -> None: ...
+
+
 class _Newer:
     """Looks whether a run has written newer weights, and hands them to the engine between two answers."""
 
-    def __init__(self, engine: Engine, given: Path, weights: Path, load: Callable[[Path], Parameters]) -> None:
+    def __init__(self, engine: TakesWeights, given: Path, weights: Path, load: Callable[[Path], Parameters]) -> None:
         self._engine, self._given, self._load = engine, given, load
         self._seen = weights, _stamp(weights)
 

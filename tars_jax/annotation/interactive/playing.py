@@ -49,7 +49,8 @@ class Setting:
     agent: AgentConfig
     policy: Policy
     gate: Gate = dataclasses.field(default_factory=Gate)
-    value: Callable[[Sequence[int], Images], float | None] | None = None  # the return expected of a window
+    # The return that is expected when an answer is begun here; it blocks, and may raise InputError. None: no model.
+    value: Callable[[Record, Candidate], float] | None = None
 
 
 class PlayedEpisode:
@@ -223,10 +224,10 @@ class PlayedEpisode:
     async def _propose(self) -> None:
         step = self.state.step
         candidates, away = self._proposed[step] if step in self._proposed else await self._asked_policy()
+        value = await self._value(candidates)
         if self.state.phase != "proposing" or self.state.step != step:
             return  # somebody has taken over
         self._proposed = {at: its for at, its in self._proposed.items() if at < step} | {step: (candidates, away)}
-        value = self.setting.value(self.window, self._images) if self.setting.value else None
         asking = gate.asking(
             self.setting.gate, candidates, was_asked=self.state.asked, calm=self.state.calm, value=value,
             minutes_left=self.minutes_left(),
@@ -234,6 +235,16 @@ class PlayedEpisode:
         after = core.proposed(self.state, candidates, asking, away)
         self.keep.proposed(step, candidates, away, self.setting.policy.version)
         self.put(after)
+
+    async def _value(self, candidates: Sequence[Candidate]) -> float | None:
+        """None where nobody can say."""
+        if self.setting.value is None or self.setting.gate.value is None or not candidates:
+            return None
+        try:
+            return await asyncio.to_thread(self.setting.value, self.record, candidates[0])
+        except InputError as error:
+            log.warning("annotation: no value for step %d of %s: %s", self.state.step, self.record.id, error)
+            return None
 
     async def _asked_policy(self) -> tuple[tuple[Candidate, ...], str | None]:
         """What it proposes, and why it is away; nothing where somebody takes over before it answers."""
