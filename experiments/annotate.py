@@ -18,7 +18,7 @@ from typing import Any
 import tars_jax.evaluation
 from tars_jax import InputError
 from tars_jax.annotation.interactive.app import AnnotationApp
-from tars_jax.annotation.interactive.gate import MODES
+from tars_jax.annotation.interactive.gate import MODES, Gate
 from tars_jax.annotation.interactive.people import People
 from tars_jax.annotation.interactive.playing import Setting
 from tars_jax.annotation.interactive.service import Annotation, failures_in
