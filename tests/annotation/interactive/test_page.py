@@ -162,12 +162,19 @@ def test_an_episode_by_mouse_alone(shown: Shown) -> None:
 
 def test_nothing_jumps(shown: Shown) -> None:
     async def use(page: Page) -> None:
-        await begin(page, shown)
+        await page.goto(shown.login)
+        await expect(page.locator("#begin")).to_be_focused()
         await page.evaluate(
             """() => { window.shifts = []; new PerformanceObserver((list) => {
-                for (const entry of list.getEntries()) window.shifts.push(entry.value);
+                for (const entry of list.getEntries()) {
+                    window.shifts.push([entry.value, ...entry.sources.map(({ node }) => node?.id || node?.nodeName)]);
+                }
             }).observe({ type: "layout-shift" }); }"""
         )
+        await page.keyboard.press("Enter")
+        await expect(page.locator("#card")).to_be_visible()
+        await page.keyboard.press("Enter")
+        await ready(page, 1)
         for step in range(1, 4):
             await page.keyboard.press(str(1 + step % 3))
             await ready(page, step + 1)
@@ -179,6 +186,9 @@ def test_nothing_jumps(shown: Shown) -> None:
         shown.said.away = ""
         await page.keyboard.press("p")
         await ready(page, 3)
+        await page.keyboard.press("n")
+        await page.keyboard.press("1")
+        await expect(page.locator("#verdict")).to_contain_text("The task is done.")
         assert await page.evaluate("window.shifts") == []
 
     on_a_page(use)

@@ -62,7 +62,6 @@ export function createDesk({ leave, next }) {
     $("question").textContent = QUESTIONS[held ? "person" : session.sending ? "acting" : now.phase] ?? "";
     $("candidates").hidden = over;
     $("over").hidden = !over;
-    $("answer").hidden = over;
     if (over) {
       $("verdict").textContent = verdictOf(now);
       $("look").hidden = now.phase === "lost";
@@ -167,7 +166,11 @@ export function createDesk({ leave, next }) {
     if (id === "hide" && state().phase === "deciding") tell("Take over first (t): then a secret can be typed.");
   }
 
-  $("undo").addEventListener("click", () => act("undo", step()));
+  $("undo").addEventListener("click", () => {
+    const going = act("undo", step());
+    tell("Going back: the steps before it are played again.", ""); // which may take seconds
+    going.then(() => { if (told?.[1] === "") tell(""); });
+  });
   $("propose").addEventListener("click", () => act("propose", step()));
   $("take").addEventListener("click", () => hand.finish().then(() => act(holding() ? "give_back" : "take_over")));
   $("hide").addEventListener("click", async () => {
@@ -250,6 +253,7 @@ export function createDesk({ leave, next }) {
       this.close();
       offline = told = null;
       held = false;
+      delete $("desk").dataset.phase;
       session = followSession(id, {
         changed,
         frame: (version) => state()?.observation.screen && showPicture(`/api/sessions/${encodeURIComponent(id)}/screen.png?v=${version}`),
