@@ -41,15 +41,17 @@ class Boards:
     instruction = "Win the first level. When the board shows the next one, you are done."
     action_space = platform_space("browser")
 
-    def __init__(self, text: str = "") -> None:
-        self._text, self._step = text, 0
+    def __init__(self, text: str = "", lasts: int = STEPS) -> None:
+        self._text, self._lasts, self._step, self._done = text, lasts, 0, 0
 
     async def reset(self, task: Task) -> Observation:
         self._step = task.seed
         return self._seen()
 
     async def step(self, actions: Sequence[Action]) -> Transition:
-        self._step += 1
+        self._step, self._done = self._step + 1, self._done + 1
+        if self._done > self._lasts:
+            raise RuntimeError("the browser is gone")
         over = any(action.name == "finished" for action in actions)
         return Transition(self._seen(), float(over), terminated=over, success=True if over else None)
 
@@ -91,15 +93,24 @@ class Shown:
 
 @contextlib.contextmanager
 def annotated(
-    folder: Path, texts: Sequence[str] = PROPOSALS, *, port: int = 0, observation: str = "", **gate: Any
+    folder: Path,
+    texts: Sequence[str] = PROPOSALS,
+    *,
+    port: int = 0,
+    observation: str = "",
+    lasts: int = STEPS,
+    **gate: Any,
 ) -> Iterator[Shown]:
-    """Serves while the block runs; what is decided is in `folder`, where another one goes on."""
+    """Serves while the block runs; what is decided is in `folder`, where another one goes on.
+
+    `lasts`: steps after which an environment fails.
+    """
     said = Said(texts, LOG_PROBS[: len(texts)])
     people = People(folder / "keys", ["bob", "eve:reviewer"])
     tasks = [Task(f"board-{seed}", "boards", seed, {}, STEPS) for seed in range(3)]
 
     def make(task: Task) -> CheckedEnvironment:
-        return CheckedEnvironment(lambda: Boards(observation), name="boards", may_be_empty=True)
+        return CheckedEnvironment(lambda: Boards(observation, lasts), name="boards", may_be_empty=True)
 
     service = Annotation(folder, setting(said, Gate(**gate)), make, Board(tasks, {"board-1": 2.0}, 60.0))
     app = AnnotationApp(service, people, STYLE).app()

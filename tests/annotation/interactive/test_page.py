@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -10,11 +11,12 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.async_api import Page, Route, expect
 
-from tests.annotation.interactive.boards import PROPOSALS, Shown, annotated
+from tests.annotation.interactive.boards import PICTURES, PROPOSALS, Shown, annotated
 from tests.sandbox.service.chromium import on_a_page
 from tests.waiting import until
 
 pytestmark = [pytest.mark.browser, pytest.mark.multiprocess]
+SHOWN_BYTES = "fetch(document.querySelector('#screen').src).then((it) => it.blob()).then((it) => it.size)"
 
 
 @pytest.fixture
@@ -252,6 +254,7 @@ def test_a_service_that_begins_anew_goes_on_at_the_step(tmp_path: Path) -> None:
             await begin(page, first)
             await page.keyboard.press("1")
             await ready(page, 2)
+            await expect(page.locator("#screen")).to_have_attribute("data-shown", re.compile("v=1"))
             await page.keyboard.press("w")
             await page.keyboard.type("half a thou")
         await expect(page.locator("#say")).to_contain_text("The connection is lost")
@@ -262,8 +265,27 @@ def test_a_service_that_begins_anew_goes_on_at_the_step(tmp_path: Path) -> None:
             await page.keyboard.type("navigate_back()")
             await page.keyboard.press("Enter")
             await ready(page, 3)
+            (live,) = second.service.live.values()
+            now = PICTURES[(live.record.task.seed + 2) % len(PICTURES)]  # and no older one that the browser keeps
+            assert await page.evaluate(SHOWN_BYTES) == now.stat().st_size
             texts = [each.text for each in second.decisions]
             assert texts == [PROPOSALS[0], "Thought: half a thought\nAction: navigate_back()"]
+
+    on_a_page(use)
+
+
+def test_a_session_that_ends_under_the_hand_says_so(tmp_path: Path) -> None:
+    async def use(page: Page) -> None:
+        with annotated(tmp_path, lasts=1) as shown:
+            await begin(page, shown)
+            await page.keyboard.press("1")
+            await ready(page, 2)
+            await page.keyboard.press("1")
+            await expect(page.locator("#question")).to_have_text("The session is lost")
+            await expect(page.locator("#verdict")).to_contain_text("the browser is gone")
+            await expect(page.locator("#take")).to_be_disabled()
+            await page.keyboard.press("Enter")
+            await ready(page, 1)
 
     on_a_page(use)
 

@@ -2,6 +2,7 @@
 
 import { $, key, make, written } from "./elements.js";
 import { readable } from "./placing.js";
+import { sentence } from "./words.js";
 
 export const COLORS = 5; // classes c0 to c4 of page.css
 const LONGEST = 1200; // characters of a thought in its row; the editor shows the whole
@@ -45,7 +46,7 @@ function row({ index, thought, action, text, probability, valid, error }, place,
     disabled: !open || !valid, onclick: () => on.accept(place), onfocus: () => on.choose(place),
   },
   make("span", { class: "number" }, number < 10 ? key(number) : String(number)),
-  written("span", "thought", short(valid ? thought : error || "It cannot be done as it is written.")),
+  written("span", "thought", short(valid ? thought : sentence(error || "It cannot be done as it is written"))),
   written("code", "action", short(action ? readable(action) : text)),
   make("span", { class: "chance" }, make("span", { class: "bar" }, bar(probability)), make("span", { class: "percent" }, probability === null ? "" : percent(probability))));
   const edit = make("button", { class: "edit small", type: "button", "data-index": index, "data-role": "edit", disabled: !open, "aria-label": `Edit proposal ${number}`, onclick: () => on.edit(place), onfocus: () => on.choose(place) }, "Edit");

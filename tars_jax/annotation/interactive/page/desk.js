@@ -8,7 +8,7 @@ import { listenToPointer } from "./gestures.js";
 import { measureEffort } from "./effort.js";
 import { followSession } from "./session.js";
 import { showHistory } from "./history.js";
-import { showMarks, showPicture, showScreen } from "./screen.js";
+import { showMarks, showScreen } from "./screen.js";
 import { guidance, QUESTIONS, verdictOf } from "./words.js";
 
 const LIVE = ["click", "type", "hotkey", "press"]; // without any of them a hand can do nothing here
@@ -256,7 +256,6 @@ export function createDesk({ leave, next }) {
       delete $("desk").dataset.phase;
       session = followSession(id, {
         changed,
-        frame: (version) => state()?.observation.screen && showPicture(`/api/sessions/${encodeURIComponent(id)}/screen.png?v=${version}`),
         connection(words) {
           offline = words;
           if (state()) say();

@@ -31,7 +31,7 @@ export function showScreen(state) {
 }
 
 /** The picture changes once the next one can be painted: nothing flickers. */
-export async function showPicture(url) {
+async function showPicture(url) {
   if (url === wanted) return;
   wanted = url;
   const next = new Image();

@@ -7,7 +7,6 @@ const WAITS_MS = [250, 500, 1000, 2000, 4000];
 /**
  * Follows the session `id`. `on` hears:
  *   changed(state, before)  the state; before: the one it comes after, or null
- *   frame(version)          a newer picture, while a person acts
  *   connection(words)       null when it stands, else what is wrong with it
  *   moved(id)               it could not be resumed; another one of its task has begun
  *   gone(words)             the session is not there any more, or not for this key
@@ -16,7 +15,7 @@ export function followSession(id, on) {
   const over = () => state.phase === "ended" || state.phase === "lost";
   const path = `/api/sessions/${encodeURIComponent(id)}`;
   const closing = new AbortController();
-  let state = null, fresh = false, pending = null, live = null, line = new AbortController();
+  let state = null, fresh = false, pending = null, since = 0, line = new AbortController();
 
   function take(next) {
     if (closing.signal.aborted || next?.session !== id) return;
@@ -24,25 +23,17 @@ export function followSession(id, on) {
     const before = state;
     fresh = false;
     state = next;
+    const { screen } = state.observation;
+    if (screen) screen.url += `&since=${since}`;
     on.changed(state, before);
-    followLive();
-  }
-
-  function followLive() {
-    const wanted = state.phase === "person" && !state.secret;
-    if (wanted === Boolean(live)) return;
-    live?.abort();
-    live = null;
-    if (!wanted) return;
-    const mine = live = new AbortController();
-    stream(`${path}/live`, { frame: ({ version }) => on.frame(version) }, mine.signal).then(() => { if (live === mine) live = null; });
   }
 
   async function connect() {
     for (let tries = 0; !closing.signal.aborted; tries += 1) {
       try {
         const next = await where();
-        fresh = true; // the service may have begun anew, and its revisions with it
+        fresh = true; // the service may have begun anew, and its revisions with it,
+        since = Date.now(); // and the numbers of its pictures: none that is kept here is taken for another
         take(next);
         await sendAgain();
         on.connection(null);
@@ -128,9 +119,6 @@ export function followSession(id, on) {
     get sending() { return pending !== null; },
     decide, act,
     ask: (name, body) => post(`${path}/${name}`, body),
-    close() {
-      closing.abort();
-      live?.abort();
-    },
+    close: () => closing.abort(),
   };
 }
