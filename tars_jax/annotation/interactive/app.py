@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import dataclasses
 import functools
@@ -282,7 +283,7 @@ class AnnotationApp:
     # ---- reviews
 
     async def _episodes(self, request: Request, person: Person) -> Response:
-        found = self._service.storage.episodes()
+        found = await asyncio.to_thread(self._service.storage.episodes)
         mine = [(id, kept) for id, kept in found.items() if person.may("reviewer") or kept.annotator == person.name]
         return answer({"episodes": [episode_view(id, kept) for id, kept in mine]})
 
@@ -319,7 +320,7 @@ class AnnotationApp:
         return answer(episode_view(id, self._service.storage.episode(id)))
 
     async def _disagreements(self, request: Request, person: Person) -> Response:
-        return answer(disagreements(self._service.storage.episodes()))
+        return answer(disagreements(await asyncio.to_thread(self._service.storage.episodes)))
 
     async def _log(self, request: Request, person: Person) -> Response:
         return answer({"log": self._service.audited()})

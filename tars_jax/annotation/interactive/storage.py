@@ -45,12 +45,12 @@ class Storage:
         return read_episode(self.folder / EPISODES / id)
 
     def episodes(self) -> dict[str, Kept]:
-        """All that can be read; what cannot is said in the log."""
+        """All that can be read, without their screens; what cannot is said in the log."""
         found: dict[str, Kept] = {}
         for folder in sorted((self.folder / EPISODES).iterdir()):
             if (folder / FILE).is_file():
                 try:
-                    found[folder.name] = read_episode(folder)
+                    found[folder.name] = read_episode(folder, screens=False)
                 except InputError as error:
                     log.error("annotation: %s", error)
         return found
@@ -78,6 +78,7 @@ class Storage:
         id = kept.record.id
         if self._trajectory(id).exists() or not kept.record.steps:
             return
+        kept = self.episode(id)  # with its screens
         ending = kept.ended or Ending(None, 0.0, kept.lost or "")
         about = {"annotator": kept.annotator, "policy": kept.policy, "switches": kept.switches, "note": ending.reason}
         trajectory = await trajectory_of(kept.record, setting.writer, setting.agent, kept.ended, about)

@@ -113,18 +113,19 @@ class Kept:
     versions: tuple[int, ...] = ()  # of the policy, by step
 
 
-def read_episode(folder: Path) -> Kept:
-    """Raises InputError for what is no journal, by file and line."""
+def read_episode(folder: Path, *, screens: bool = True) -> Kept:
+    """`screens`: False leaves them on the disk, as a list of many episodes shows none. Raises InputError for what is no
+    journal, by file and line."""
     events = list(read_events(folder))
     if not events or events[0]["event"] != "begun":
         raise InputError(f"{folder} must hold the journal of an episode that began; got {len(events)} events")
     try:
-        return _folded(folder, events)
+        return _folded(folder if screens else None, events)
     except (KeyError, TypeError, AttributeError, IndexError) as error:
         raise InputError(f"{folder}: an event lacks what it must say: {error!r}") from error
 
 
-def _folded(folder: Path, events: Sequence[Mapping[str, Any]]) -> Kept:
+def _folded(folder: Path | None, events: Sequence[Mapping[str, Any]]) -> Kept:
     begun = events[0]
     steps: list[Done] = []
     candidates: dict[int, tuple[Candidate, ...]] = {}
@@ -177,9 +178,10 @@ def space_from_json(record: Mapping[str, Any]) -> ActionSpace:
     return ActionSpace(record["platform"], tuple(record["actions"]), functions)
 
 
-def _observation(folder: Path, given: Mapping[str, Any]) -> Observation:
-    return Observation(read_screen(folder, given["screen"]), given["text"], given["info"])
+def _observation(folder: Path | None, given: Mapping[str, Any]) -> Observation:
+    screen = b"" if folder is None else read_screen(folder, given["screen"])
+    return Observation(screen, given["text"], given["info"])
 
 
-def _transition(folder: Path, given: Mapping[str, Any]) -> Transition:
+def _transition(folder: Path | None, given: Mapping[str, Any]) -> Transition:
     return Transition(**{**given, "observation": _observation(folder, given["observation"])})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 
 from tars_jax import InputError
 from tars_jax.agent.actions import ToolCall
-from tars_jax.annotation.interactive import playing
+from tars_jax.annotation.interactive import journal, playing
 from tars_jax.annotation.interactive.core import Conflict
 from tars_jax.annotation.interactive.gate import Gate
 from tars_jax.annotation.interactive.journal import FILE, Journal
@@ -309,6 +310,28 @@ def test_a_person_ends_it_and_says_whether_it_succeeded() -> None:
     trajectory = asyncio.run(play())
     assert trajectory.success is True and trajectory.metadata["environment_success"] is False
     check_answers(trajectory, "this one")
+
+
+def test_a_full_disk_refuses_the_step_and_keeps_those_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def play() -> None:
+        live = await begin(Said((UP,)), folder=tmp_path)
+        live.decide(0, 0, None)
+        await live.settled(30)
+
+        def full(file: int) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(journal.os, "fsync", full)
+            with pytest.raises(OSError, match="No space"):
+                live.decide(1, 0, None)
+            assert live.state.phase == "deciding" and len(live.record.steps) == 1
+        live.decide(1, 0, None)  # somebody has made room
+        assert (await live.settled(30)).step == 2
+        await live.close()
+
+    asyncio.run(play())
+    assert len(read_episode(tmp_path).record.steps) == 2
 
 
 def test_nothing_of_an_untaken_answer_is_in_the_prompt() -> None:
