@@ -3,7 +3,7 @@
 import { $, clock, draw, inField, key, make, plural, written } from "./elements.js";
 import { colorOf } from "./candidates.js";
 import { byWhom } from "./history.js";
-import { readable } from "./placing.js";
+import { marksOf, readable } from "./placing.js";
 import { get, post } from "./service.js";
 import { table } from "./tasks.js";
 
@@ -45,7 +45,8 @@ export async function showEpisode(id, role) {
   $("list").replaceChildren(
     written("h2", "", episode.instruction || episode.task),
     make("p", { class: "subtitle" }, badge(episode.verdict), ` by ${episode.annotator}, ${plural(episode.steps.length, "step")}${episode.lost ? `: ${episode.lost}` : ""}`),
-    role === "annotator" ? "" : make("div", { class: "buttons judging" },
+    role === "annotator" || episode.open ? "" : make("p", { class: "question" }, "Do you agree with what was done, and with how it ended?"),
+    role === "annotator" || episode.open ? "" : make("div", { class: "buttons judging" },
       make("button", { class: "strong", id: "agree", type: "button", onclick: () => judge(true) }, "Agree ", key("a")),
       make("button", { id: "disagree", type: "button", onclick: () => judge(false) }, "Disagree ", key("d")), note),
     said,
@@ -56,9 +57,10 @@ export async function showEpisode(id, role) {
 
 function replayed(step, place) {
   const chosen = step.candidate ?? null, mine = (each, at) => (each.index ?? at) === chosen;
-  const marks = (step.candidates ?? []).flatMap((each, at) => (each.marks ?? []).map((mark) => ({ ...mark, kind: `${colorOf(at)} ${mine(each, at) ? "current" : ""}` })));
+  const marks = (step.candidates ?? []).flatMap((each, at) => (each.marks ?? []).map((mark) => ({ ...mark, color: `${colorOf(at)} ${mine(each, at) ? "current" : ""}` })));
+  const own = step.accepted ? [] : marksOf(step.action ?? "").map((mark) => ({ ...mark, color: "mine current" }));
   return make("li", { tabindex: "0", id: `step-${place}` },
-    step.screen ? pictured(step, marks) : written("pre", "read", step.observation || "There is no picture of this step."),
+    step.screen ? pictured(step, [...marks, ...own]) : written("pre", "read", step.observation || "There is no picture of this step."),
     make("div", { class: "told" },
       make("p", { class: "note" }, `Step ${place + 1} · ${byWhom(step).replace("you", "the annotator")} · ${clock(step.seconds ?? 0)} · ${plural(step.keystrokes ?? 0, "key")}`),
       written("p", "thought", step.thought),
@@ -69,7 +71,10 @@ function replayed(step, place) {
 
 function pictured(step, marks) {
   const layer = draw("svg", { viewBox: "0 0 100 100", preserveAspectRatio: "none", "aria-hidden": "true" });
-  layer.append(...marks.map(({ kind, x, y }) => draw("path", { class: `spot ${kind}`, d: `M${100 * x} ${100 * y}h0` }))); // round caps: no picture's sides distort them
+  layer.append(...marks.flatMap(({ kind, color, x, y, x2, y2 }) => [ // round caps: no picture's sides distort them
+    ...(kind === "drag" ? [draw("path", { class: `way ${color}`, d: `M${100 * x} ${100 * y}L${100 * x2} ${100 * y2}` })] : []),
+    draw("path", { class: `spot ${color}`, d: `M${100 * x} ${100 * y}h0` }),
+  ]));
   return make("div", { class: "shot" }, make("img", { src: step.screen, alt: "The screen before the step", loading: "lazy" }), layer);
 }
 

@@ -31,7 +31,7 @@ export async function showTasks(who, words, open) {
         make("td", { class: "note" }, task.environment),
         make("td", { class: "note" }, task.failures ? plural(Math.ceil(task.failures), "time") : ""),
         make("td", { class: "note" }, task.done ? "done" : mine ? "begun by you" : task.leased_by ? `with ${task.leased_by}` : task.unfinished ? "begun" : ""),
-        make("td", {}, make("button", { class: "small", type: "button", disabled: Boolean(task.leased_by) && !mine, "aria-label": `Begin: ${task.instruction || task.task}`, onclick: () => choose(task.task) }, mine ? "Go on" : "Begin")));
+        make("td", {}, make("button", { class: "small", type: "button", disabled: Boolean(task.leased_by) && !mine, "aria-label": `Begin: ${task.instruction || task.task}`, onclick: () => choose(task.task) }, mine || task.unfinished ? "Go on" : "Begin")));
     })));
   if (left.length) next.focus();
 }
