@@ -17,7 +17,8 @@ def get_config() -> ConfigDict:
             "recording": "",  # its folder
             "output": "",  # a folder that is not there yet
             "rectangles": (),  # x/y/width/height each, in pixels; x/y/width/height/since/until: between two seconds
-            "patterns": (),  # regular expressions of further texts, such as a name
+            # A regular expression of further texts, such as names: (?i)mara|Kd-\\d{4,6}
+            "pattern": "",
             "cover_typed": True,  # False: windows that a text which matched was typed into are shown
             "voice": False,  # True: goes along
             "accessibility": False,  # True: windows' trees go along, with what matches replaced

@@ -25,8 +25,9 @@ def get_config() -> ConfigDict:
             "track": "",  # or expert, or novice
             "microphone": True,  # False: no voice
             "accessibility": True,  # fields for passwords and the focused window's tree, where AT-SPI is there
-            "secret_titles": (),  # patterns of titles of windows that are never recorded, beyond those of windows.py
-            "secret_applications": (),  # patterns of their classes
+            # Regular expressions of windows that are never recorded, beyond those of windows.py: of their titles ...
+            "secret_titles": "",
+            "secret_applications": "",  # ... and of their classes
             "hotkeys": {  # combinations that serve everywhere; "": none
                 "pause": "Control+Alt+Shift+p",  # and resume
                 "secret": "Control+Alt+Shift+s",  # begins, ends

@@ -56,6 +56,9 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     trajectories = [each for name in config.datasets for each in read_dataset(name)]
     if not trajectories:
         raise InputError(f"config.datasets must hold trajectories; got {', '.join(config.datasets)}, which hold none")
+    known = {each.id for each in trajectories}
+    if unknown := list(dict.fromkeys(each.trajectory for each in reviews if each.trajectory not in known)):
+        print(f"reviews: {len(unknown)} trajectories of theirs are not here, such as {unknown[0]!r:.80}")
     executions = {} if config.execute == "none" else asyncio.run(executed_again(config, trajectories))
     curated = curate(
         trajectories,

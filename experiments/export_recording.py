@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,9 +21,9 @@ def run(config: Any) -> None:
     if not config.recording or not config.output:
         raise InputError("config.recording and config.output must be a recording and a new folder; got nothing")
     try:
-        searched = patterns(config.patterns)
+        searched = patterns(config.pattern)
     except re.error as error:
-        raise InputError(f"config.patterns must be regular expressions; got {config.patterns}: {error}") from error
+        raise InputError(f"config.pattern must be a regular expression; got {config.pattern!r}: {error}") from error
     done = export(
         opened(Path(config.recording)), Path(config.output), searched, rectangles=_rectangles(config.rectangles),
         cover_typed=config.cover_typed, voice=config.voice, accessibility=config.accessibility,
@@ -31,6 +32,7 @@ def run(config: Any) -> None:
     print(
         f"{done.path}: {done.matches} typed texts taken out, {done.blackened} of {done.pictures} pictures blackened in "
         "part. Look at the pictures before you upload them"
+        + (f". {done.damaged} pictures could not be read and are left out" if done.damaged else "")
     )
 
 
@@ -43,7 +45,8 @@ def _rectangles(given: Sequence[Any]) -> list[Rectangle]:
             numbers = [float(part) for part in parts]
         except ValueError:
             numbers = []
-        if len(numbers) not in (4, 6) or min(numbers[2:4]) <= 0:
+        possible = len(numbers) in (4, 6) and all(map(math.isfinite, numbers)) and min(numbers[2:4]) > 0
+        if not possible or (len(numbers) == 6 and numbers[4] >= numbers[5]):
             raise InputError(
                 "config.rectangles must be x/y/width/height in pixels each, or x/y/width/height/since/until with "
                 f"seconds; got {each!r}"

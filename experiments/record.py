@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,22 @@ from tars_jax.annotation.in_situ.person import HELP, Lines, agree, choose
 from tars_jax.annotation.in_situ.running import new_folder, new_head, record, sources
 from tars_jax.annotation.in_situ.sources import Clock
 from tars_jax.annotation.in_situ.windows import Allowed
-from tars_jax.rules import more_than, one_of
+from tars_jax.rules import Rule, more_than, one_of
 
 POSITIONAL = ("action", "recording")
 SYSTEMS = ("x11", "pynput")
+
+
+def _is_pattern(text: str) -> bool:
+    try:
+        re.compile(text)
+    except re.error:
+        return False
+    return True
+
+
 RULES = {
+    **{f"secret_{of}": Rule(_is_pattern, "a regular expression") for of in ("titles", "applications")},
     "action": one_of("record", "list", "delete"),
     "system": one_of(*SYSTEMS),
     "limit_megabytes": more_than(1),
@@ -48,7 +60,9 @@ def _record(config: Any, below: Path) -> None:
         consent = agree()
         open_now = (each.application for each in screen.windows().shown if each.application)
         names = tuple(config.allow) or choose(open_now)
-        allowed = Allowed(names, config.secret_titles, config.secret_applications)
+        allowed = Allowed(
+            names, *([each] if each else [] for each in (config.secret_titles, config.secret_applications))
+        )
         microphone = ProgramMicrophone(clock, command) if command else None
         if microphone is not None:
             stack.callback(microphone.close)

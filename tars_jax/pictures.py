@@ -11,7 +11,7 @@ import io
 from collections.abc import Callable
 
 import numpy as np
-from PIL import ExifTags, Image, ImageOps
+from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 
 from tars_jax import InputError
 
@@ -35,7 +35,12 @@ def read_picture(content: bytes, where: str = "a picture") -> Image.Image:
         image.load()
         return as_seen(image)
     except Exception as error:  # Pillow's decoders raise what they like
-        raise InputError(f"{where} must be an image; got {len(content)} bytes: {error}") from error
+        raise InputError(f"{where} must be an image; got {len(content)} bytes: {_why(error)}") from error
+
+
+def _why(error: Exception) -> str:
+    """Pillow names the object that it was handed, which tells nobody anything."""
+    return "of no format that is known" if isinstance(error, UnidentifiedImageError) else str(error)
 
 
 def pixels_of(content: bytes, where: str = "a picture") -> np.ndarray:
@@ -64,7 +69,7 @@ def plain_png(content: bytes, where: str = "a picture") -> bytes:
             as_seen(image).save(png, "PNG", compress_level=1)
             return png.getvalue()
     except Exception as error:  # as above
-        raise InputError(f"{where} must be an image; got {len(content)} bytes: {error}") from error
+        raise InputError(f"{where} must be an image; got {len(content)} bytes: {_why(error)}") from error
 
 
 def as_seen(image: Image.Image) -> Image.Image:

@@ -55,8 +55,8 @@ def read_dataset(name: str) -> Iterator[Trajectory]:
         yield from taken(recorded_trajectories([str(path)]), where, path)
     elif path.is_dir() and (files := table_files(path)):
         yield from taken(_trajectories(files), where, path)
-    elif path.is_dir() and (exports := [path / name for name in _EXPORTS if (path / name).is_file()]):
-        yield from taken(_trajectories(exports[:1]), where, path)
+    elif path.is_dir() and (exports := _exports_in(path)):
+        yield from taken(_trajectories(exports), where, path)
     elif path.is_file() and path.suffix in RECORD_FILES:
         yield from taken(_trajectories([path]), where, path)
     elif path.is_file() and path.suffix == ".array_record":
@@ -70,6 +70,12 @@ def read_dataset(name: str) -> Iterator[Trajectory]:
             "or of AgentNet, .parquet, .array_record, a folder that datasets saved, package.module:attribute, or an "
             f"entry point of {_PLUGINS.group}; got {name!r}"
         )
+
+
+def _exports_in(folder: Path) -> list[Path]:
+    """One of ours, or the files of AgentNet as they are published (agentnet_ubuntu_5k.jsonl, ...)."""
+    own = [folder / name for name in _EXPORTS if (folder / name).is_file()]
+    return own[:1] or sorted(folder.glob("agentnet*.jsonl"))
 
 
 def _store_of(name: str) -> tuple[Path, str] | None:

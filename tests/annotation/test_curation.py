@@ -269,6 +269,13 @@ def test_two_agree_or_a_third_decides() -> None:
     assert agreement.kappa == pytest.approx(0.2)
 
 
+def test_who_adjudicates_alone_decides_nothing() -> None:
+    final = Review(trajectory="x", reviewer="lee", verdict="keep", adjudicates=True)
+    one = Review(trajectory="x", reviewer="mara", verdict="reject")
+    assert decisions([final], ["x"]) == {"x": Decision.NO_REVIEW}
+    assert decisions([final, one], ["x"]) == {"x": Decision.ONE_REVIEW}
+
+
 @pytest.mark.parametrize(
     ("line", "says"),
     [
@@ -278,6 +285,11 @@ def test_two_agree_or_a_third_decides() -> None:
         ('{"trajectory": "a", "reviewer": "b", "verdict": "maybe"}', "line 2: field verdict must be keep or reject"),
         ('{"trajectory": "a", "reviewer": "b", "verdict": "keep", "x": 1}', "Object contains unknown field `x`"),
         ('{"trajectory": "x", "reviewer": "m", "verdict": "keep"}', "is reviewed by 'm' a second time"),
+        ('{"trajectory": "x", "reviewer": " ", "verdict": "keep"}', "field reviewer must be a name; got ' '"),
+        (
+            '{"trajectory": "x", "reviewer": "m", "verdict": "keep", "adjudicates": true}',
+            "must be another than who has",
+        ),
     ],
 )
 def test_a_malformed_review_is_named_by_line_and_field(tmp_path: Path, line: str, says: str) -> None:
@@ -351,6 +363,13 @@ def test_nothing_of_what_was_said_is_an_addition_and_all_else_is(said: list[str]
         ("I choose the red one.", "not the blue one, the red one", ()),
         ("I choose the blue one.", "not the blue one, the red one", ("blue",)),
         ("I save it.", "no wait, save it", ()),
+        ("删除文件", "不要删除文件", ("删", "除", "文", "件")),
+        ("I close it.", "without saving I close it", ("close",)),
+        ("it loads", "it fails to load", ("load",)),
+        ("I see it clearly", "I hardly see it", ("see",)),
+        ("upload", "stop the upload", ("upload",)),
+        ("ich lösche die Datei", "ich lösche die Datei nicht", ("ich", "lösche", "die", "Datei")),
+        ("I wait and do not click.", "I do not click, I wait", ()),
     ],
 )
 def test_what_was_denied_is_not_claimed(text: str, said: str, turned: tuple[str, ...]) -> None:
@@ -365,6 +384,18 @@ def test_what_was_denied_is_not_claimed(text: str, said: str, turned: tuple[str,
         ("click the right button, you know, on the right", "Click the right button, on the right."),
         ("uh... um", ""),
         ("Don't save it", "Don't save it."),
+        ("I click on I click on save", "I click on save."),
+        ("The code is 5 5 5 1 2", "The code is 5 5 5 1 2."),
+        ("enter five five one", "Enter five five one."),
+        ("https://er.example/um/ is the page", "https://er.example/um/ is the page."),
+        ("the file is called um.txt", "The file is called um.txt."),
+        ('he said "um" twice', 'He said "um" twice.'),
+        ("Er sagt, es ist um fünf", "Er sagt, es ist um fünf."),
+        ("Ich suche, um Berlin zu finden", "Ich suche, um Berlin zu finden."),
+        ("The ER is on the map", "The ER is on the map."),
+        ("New York, New York is the song", "New York, New York is the song."),
+        ("press A, A, B", "Press A, A, B."),
+        ("Press Tab tab Tab", "Press Tab tab Tab."),
     ],
 )
 def test_the_rule_leaves_out_what_carries_nothing(said: str, becomes: str) -> None:
@@ -472,10 +503,24 @@ def test_a_models_words_for_a_task_are_checked(model: str, name: str, reason: st
         ("Open the red file.", "Open the file.", augmentation.LOSES),
         ("Do not open it.", "Open it.", augmentation.DENIES),
         ("Open it.", "", augmentation.DECLINED),
+        ("Open a.example/open now.", "Open a.example/start now.", augmentation.LOSES),
     ],
 )
 def test_a_variant_asks_for_the_same_or_is_refused(instruction: str, text: str, reason: str) -> None:
     assert augmentation.refused(instruction, text) == reason
+
+
+@pytest.mark.parametrize(
+    ("instruction", "never"),
+    [
+        ("Make sure that it is not removed", "create"), ("Show me the way", "display"), ("Open the settings", "start"),
+        ("Open http://a.example/open?show=1", "show=1?"), ("Bitte öffne die Datei", ""), ("打开设置", ""), ("  ", ""),
+    ],
+)  # fmt: skip
+def test_what_the_rule_leaves_as_it_is(instruction: str, never: str) -> None:
+    found = augmentation.RuleParaphraser().variants(instruction, 20, 0)
+    assert bool(found) == bool(never)
+    assert not any(never in each.casefold() for each in found)
 
 
 def test_variants_are_copies_with_other_words() -> None:

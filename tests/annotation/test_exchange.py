@@ -177,6 +177,26 @@ def test_a_malformed_agentnet_folder_is_named_by_file_line_and_field(
     assert [each.name for each in tmp_path.iterdir()] == ["theirs"]
 
 
+@pytest.mark.parametrize("stamp", [-999_900.0, 1_000_100.0, -1e300])
+def test_clocks_that_disagree_are_said(tmp_path: Path, stamp: float) -> None:
+    with pytest.raises(InputError, match=r"events\.jsonl, line 1: field time_stamp must be .* the clocks disagree"):
+        import_agentnet(agentnet(tmp_path / "theirs", video_start_timestamp=stamp), tmp_path / "ours")
+    assert [each.name for each in tmp_path.iterdir()] == ["theirs"]
+
+
+def test_inputs_keep_their_order_where_the_clock_was_set_back(tmp_path: Path) -> None:
+    lines = [
+        {"time_stamp": stamp, "action": "press", "name": name, "pynput_key": f"'{name}'"}
+        for stamp, name in ((102.0, "a"), (101.0, "b"), (101.2, "c"), (103.0, "d"))
+    ]
+    events = read_recording(import_agentnet(agentnet(tmp_path / "theirs", lines), tmp_path / "ours")).events
+    assert [(event.key, event.time) for event in events if isinstance(event, Key)] == [
+        ("a", 2.0), ("b", 2.0), ("c", 2.0), ("d", 3.0),
+    ]  # fmt: skip
+    [lost] = [event for event in events if isinstance(event, Lost) and event.source == "clock"]
+    assert lost.message == "it went back, by 1.00 s at most: 2 inputs count as at once"
+
+
 def test_a_recording_that_is_there_stays(tmp_path: Path) -> None:
     (tmp_path / "ours").mkdir()
     with pytest.raises(InputError, match="must have a folder of its own"):

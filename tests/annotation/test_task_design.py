@@ -108,6 +108,14 @@ def test_what_is_passed_on_has_one_name_in_both_applications() -> None:
         assert dict(query.parts[0].values)["name"] == dict(query.parts[1].values)["name"]
 
 
+def test_what_comes_before_is_about_the_same_things() -> None:
+    """No task speaks of a folder that was made and of another one that is used."""
+    for task in (task for seed in range(6) for task in designed(60, seed)):
+        said = task.instruction
+        both = '"bills"' in said and '"letters"' in said
+        assert not (both and "make a folder" in said and "into the folder" in said), said
+
+
 def test_important_functions_of_good_applications_come_more_often() -> None:
     functions = tuple(
         Function(f"{name}-{n}", f"do the {name} thing {n}", "", much, much, much)

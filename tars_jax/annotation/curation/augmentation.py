@@ -21,7 +21,7 @@ from tars_jax.judges.marks import between
 from tars_jax.trajectory import Trajectory
 
 AUGMENTED = "augmented_from"  # in a variant's metadata: the id of whose it is
-TAKEN, DECLINED, SAME = "taken", "the model declined", "is said already"
+TAKEN, DECLINED, SAME = "taken", "the model says nothing", "is said already"
 LOSES, ADDS, DENIES = "loses a quoted text, number or name", "adds a word of its own", "denies something else"
 # Words of one meaning in instructions; each may stand for each.
 SYNONYMS: tuple[frozenset[str], ...] = tuple(
@@ -33,15 +33,25 @@ SYNONYMS: tuple[frozenset[str], ...] = tuple(
         "please kindly", "task goal",
     )
 )  # fmt: skip
+# Of what an instruction begins with, where a thing follows: "make sure" and "show me" mean something else.
 _VERBS = {
     "create": "make", "make": "create", "delete": "remove", "remove": "delete", "change": "edit",
-    "edit": "change", "update": "change", "open": "start", "select": "choose", "choose": "select", "show": "display",
-    "write": "type", "type": "write", "close": "quit",
+    "edit": "change", "update": "change", "select": "choose", "choose": "select", "write": "type", "type": "write",
 }  # fmt: skip
+_THING = re.compile(
+    r"[A-Za-z]+ (?:an?|the|all|this|that|these|those|my|our|its|every|each|two|three|[\"“'\d])", re.ASCII
+)
+_ENGLISH = frozenset(
+    " ".join((
+        "the an to in on of and for with from at by is it its this that all into named called do what you your how",
+        "when if as",
+    )).split()
+)  # fmt: skip
 _FRAMES = (
     "Please {lower}", "I need you to {lower}", "Could you {lower}", "Your task: {whole}", "Please do this: {whole}",
     "Your task is to {lower}",
 )  # fmt: skip
+_ADDRESS = re.compile(r"\S*\w[./@:\\]\S*\w/?")  # of pages, mail and files
 _QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|'[^'\n]*'(?=\W|$)")
 _NAME = re.compile(r"(?<=[a-z,] )[A-Z][\w-]*|\b[\w-]+\.[a-z]{2,4}\b|\d+(?:[.,:]\d+)*")
 _SYSTEM = (
@@ -67,14 +77,20 @@ class RuleParaphraser:
         text = instruction.strip()
         first = re.match(r"([A-Za-z]+)\b", text)
         bases = [text]
-        if first and (other := _VERBS.get(first[1].casefold())):
+        if not _is_english(text):
+            return []
+        if first and _THING.match(text) and (other := _VERBS.get(first[1].casefold())):
             bases.append(other.capitalize() + text[len(first[1]) :])
         found = []
         for base in bases:
             frames = [frame for frame in _FRAMES if "{lower}" not in frame or _begins_with_a_verb(base)]
             for frame in rng.sample(frames, len(frames)):
                 said = frame.format(lower=base[:1].lower() + base[1:], whole=base)
-                found.append(f"{said.rstrip('.')}?" if said.startswith("Could") and said.count(".") < 2 else said)
+                if said.startswith("Could"):
+                    if _ADDRESS.search(said) or said.count(".") > 1:
+                        continue  # of which a question mark would be a part, or which is several sentences
+                    said = f"{said.rstrip('.')}?"
+                found.append(said)
         rng.shuffle(found)
         return [*bases[1:], *found][:count]
 
@@ -95,7 +111,7 @@ def augmented(
 ) -> tuple[Trajectory, ...]:
     """Copies with other instructions, at most `count`; `counts` says what became of the variants. None of an episode
     whose tokens are recorded, as these say the instruction."""
-    if trajectory.windows or not instruction or not count:
+    if trajectory.windows or not instruction.strip() or not count:
         return ()
     found: dict[str, Trajectory] = {}
     for text in paraphraser.variants(instruction, count, seed):
@@ -139,7 +155,10 @@ def _groups(word: str) -> list[frozenset[str]]:
 
 
 def _kept(instruction: str) -> Counter[str]:
-    return Counter(_QUOTED.findall(instruction)) + Counter(_NAME.findall(instruction))
+    found = Counter[str]()
+    for kept in (_QUOTED, _NAME, _ADDRESS):
+        found |= Counter(kept.findall(instruction))
+    return found
 
 
 def _kept_in(text: str, instruction: str) -> Counter[str]:
@@ -148,6 +167,10 @@ def _kept_in(text: str, instruction: str) -> Counter[str]:
 
 def _negations(text: str) -> int:
     return sum(token.casefold() in NEGATIONS for token in tokens(text))
+
+
+def _is_english(text: str) -> bool:
+    return _begins_with_a_verb(text) or any(token.casefold() in _ENGLISH for token in tokens(text))
 
 
 def _begins_with_a_verb(text: str) -> bool:

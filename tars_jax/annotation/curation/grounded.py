@@ -8,6 +8,7 @@ where the same number does, and what is denied in what was said must not be clai
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 
 # Without what tells a way, a place or an amount: up, off, before, all.
@@ -21,10 +22,25 @@ FUNCTION_WORDS = frozenset(
     )).split()
 )  # fmt: skip
 NEGATIONS = frozenset({"not", "no", "never", "none", "nothing", "neither", "nor", "cannot", "n't"})
-# Scripts without spaces are taken sign by sign.
-_TOKEN = re.compile(r"\d+(?:[.,:]\d+)*|[\u3040-\u30ff\u3400-\u9fff]|[^\W\d_\u3040-\u30ff\u3400-\u9fff]+|\S")
+# What turns the sense of its clause as a negation does, and must stay itself.
+REVERSING = frozenset(
+    " ".join((
+        "without hardly barely scarcely rarely seldom fail fails failed stop stops stopped undo refuse avoid skip",
+    )).split()
+)  # fmt: skip
+# Negations of other languages, as far as we know them: they stand before or behind what they deny.
+ELSEWHERE = frozenset(
+    " ".join((
+        "nicht kein keine keinen keiner nie niemals ohne pas jamais aucun aucune sans ningún ninguna nunca sin não",
+        "sem non mai senza niet geen nooit zonder не нет ни никогда без 不 没 沒 未 别 別 勿 无 無 非",
+    )).split()
+)  # fmt: skip
+# Scripts without spaces are taken sign by sign; a sign before a number is a part of it.
+_TOKEN = re.compile(
+    r"(?:(?<![\w)])[-−])?\d+(?:[.,:]\d+)*|[\u3040-\u30ff\u3400-\u9fff]|[^\W\d_\u3040-\u30ff\u3400-\u9fff]+|\S"
+)
 _NOT = re.compile(r"(?i)\b(do|does|did|is|are|was|were|has|have|had|would|should|could|must|need|wo|ca)n['’]?t\b")
-_CLAUSE_ENDS = frozenset(".,;:!?")
+_CLAUSE_ENDS = frozenset(".,;:!?。，、；：！？")
 _SUFFIXES = ("ically", "ingly", "edly", "ings", "ing", "ied", "ies", "ed", "es", "ly", "er", "s", "e")
 _STEM = 3  # letters of a word that must stay
 
@@ -44,10 +60,14 @@ def turned_round(text: str, said: str) -> tuple[str, ...]:
 
 
 def content(text: str) -> Iterator[str]:
-    """Words and numbers that carry content; a negation does."""
-    for token in tokens(text):
-        if token[0].isalnum() and token.casefold() not in FUNCTION_WORDS:
-            yield token
+    """Words, numbers and symbols such as 👍 that carry content; a negation does."""
+    return filter(_carries, tokens(text))
+
+
+def _carries(token: str) -> bool:
+    if token[-1].isalnum():
+        return token.casefold() not in FUNCTION_WORDS
+    return unicodedata.category(token[0]) == "So"
 
 
 def tokens(text: str) -> list[str]:
@@ -73,15 +93,20 @@ def _forms(token: str) -> frozenset[str]:
 
 
 def _denied(text: str) -> list[str]:
-    """Content words between a negation and the end of its clause."""
-    found, denies = [], False
+    """Content words between a negation and the end of its clause; of other languages those before it, too."""
+    found: list[str] = []
+    clause: list[str] = []  # its content words so far that nothing denies
+    denies = False
     for token in tokens(text):
-        if token in _CLAUSE_ENDS or token.casefold() in ("but", "and", "so", "then"):
-            denies = False
-        elif token.casefold() in NEGATIONS:
+        plain = token.casefold()
+        if token in _CLAUSE_ENDS or plain in ("but", "and", "so", "then"):
+            denies, clause = False, []
+        elif plain in ELSEWHERE:
+            found, clause, denies = [*found, *clause], [], True
+        elif plain in NEGATIONS or plain in REVERSING:
             denies = True
-        elif denies and token[0].isalnum() and token.casefold() not in FUNCTION_WORDS:
-            found.append(token)
+        elif _carries(token):
+            (found if denies else clause).append(token)
     return found
 
 

@@ -7,10 +7,12 @@ A line of reviews.jsonl is one person's verdict on one trajectory:
     {"trajectory": "a1", "reviewer": "lee", "verdict": "keep", "adjudicates": true}
 
 Where the two agree, that counts. Where they do not, a third person, who adjudicates, decides; until then it is open.
+Who adjudicates what two people have not reviewed decides nothing.
 """
 
 from __future__ import annotations
 
+import codecs
 import collections
 import dataclasses
 import enum
@@ -54,8 +56,9 @@ def read_reviews(file: Path) -> tuple[Review, ...]:
     """Raises InputError that names the file, the line and the field."""
     decoder = msgspec.json.Decoder(Review)
     found: dict[tuple[str, str, bool], Review] = {}
+    by_trajectory = collections.defaultdict[str, list[Review]](list)
     try:
-        lines = file.read_bytes().split(b"\n")
+        lines = file.read_bytes().removeprefix(codecs.BOM_UTF8).split(b"\n")
     except OSError as error:
         raise InputError(f"{file} must be a file of reviews; {error.strerror}") from error
     for number, line in enumerate(lines, 1):
@@ -67,11 +70,21 @@ def read_reviews(file: Path) -> tuple[Review, ...]:
             raise InputError(f"{file}, line {number}: {error}") from error
         if review.verdict not in VERDICTS:
             raise InputError(f"{file}, line {number}: field verdict must be keep or reject; got {review.verdict!r:.60}")
+        if not review.reviewer.strip():
+            raise InputError(f"{file}, line {number}: field reviewer must be a name; got {review.reviewer!r:.60}")
         key = (review.trajectory, "" if review.adjudicates else review.reviewer, review.adjudicates)
         if key in found:
             who = "is adjudicated" if review.adjudicates else f"is reviewed by {review.reviewer!r:.60}"
             raise InputError(f"{file}, line {number}: trajectory {review.trajectory!r:.60} {who} a second time")
         found[key] = review
+        if (review.trajectory, review.reviewer, not review.adjudicates) in {
+            (each.trajectory, each.reviewer, each.adjudicates) for each in by_trajectory[review.trajectory]
+        }:
+            raise InputError(
+                f"{file}, line {number}: reviewer must be another than who has reviewed {review.trajectory!r:.60}; got "
+                f"{review.reviewer!r:.60}"
+            )
+        by_trajectory[review.trajectory].append(review)
     return tuple(found.values())
 
 
@@ -119,10 +132,7 @@ def decisions(reviews: Iterable[Review], ids: Iterable[str]) -> Mapping[str, Dec
 
 
 def _decided(verdicts: Sequence[str], final: str | None) -> Decision:
-    if len(set(verdicts)) == 1 and len(verdicts) >= 2:
-        return Decision(verdicts[0])
-    if final is not None:
-        return Decision(final)
     if len(verdicts) >= 2:
-        return Decision.OPEN
+        agreed = verdicts[0] if len(set(verdicts)) == 1 else final
+        return Decision.OPEN if agreed is None else Decision(agreed)
     return Decision.ONE_REVIEW if verdicts else Decision.NO_REVIEW

@@ -18,7 +18,7 @@ from typing import Any, Literal
 import msgspec
 
 from tars_jax import InputError
-from tars_jax.annotation.exchange.recordings import NO_CONSENT, NewRecording, rounded
+from tars_jax.annotation.exchange.recordings import NO_CONSENT, NewRecording, Times
 from tars_jax.annotation.exchange.video import NoDecoder, changed_frames
 from tars_jax.annotation.in_situ.events import (
     Accessibility,
@@ -133,13 +133,14 @@ def import_agentnet(folder: Path, path: Path) -> Path:
     task = _whole(folder / TASK, _Task).task_name if (folder / TASK).is_file() else ""
     lines = list(_lines(folder / EVENTS, _EVENT))
     windows = list(_lines(folder / WINDOWS, _TopWindow)) if (folder / WINDOWS).is_file() else []
-    firsts = [each.time_stamp for each in (*lines, *windows)]
+    firsts = [each.time_stamp for _, each in (*lines, *windows)]
     start = metadata.video_start_timestamp
     start = min(firsts, default=0.0) if start is None else start
+    times = Times(start)
     new = NewRecording(path)
     try:
-        events: list[Event] = [*_inputs(lines, start, screen), *_windows(windows, start, screen)]
-        events += _trees(folder / TREES, start, new)
+        events: list[Event] = [*_inputs(lines, times, screen), *_windows(windows, times, screen)]
+        events += _trees(folder / TREES, times, new)
         events += _frames(folder, _pauses(lines, start), new)
         events.append(Ended(time=max((event.time for event in events), default=0.0)))
         applications = tuple(dict.fromkeys(each.application for each in events if isinstance(each, Window)))
@@ -160,22 +161,25 @@ def _whole(file: Path, kind: type[Any]) -> Any:
         raise InputError(f"{file}: {error}") from error
 
 
-def _lines(file: Path, kind: Any) -> Iterator[Any]:
+def _lines(file: Path, kind: Any) -> Iterator[tuple[str, Any]]:
+    """(where it stands, what it says) of each."""
     decoder = msgspec.json.Decoder(kind)
     with open(file, "rb") as lines:
         for number, line in enumerate(lines, 1):
             if line.strip():
+                where = f"{file}, line {number}"
                 try:
-                    yield decoder.decode(line.removeprefix(b"\xef\xbb\xbf"))
+                    yield where, decoder.decode(line.removeprefix(b"\xef\xbb\xbf"))
                 except msgspec.DecodeError as error:
-                    raise InputError(f"{file}, line {number}: {error}") from error
+                    raise InputError(f"{where}: {error}") from error
 
 
-def _inputs(lines: list[Any], start: float, screen: tuple[int, int]) -> Iterator[Event]:
+def _inputs(lines: list[tuple[str, Any]], times: Times, screen: tuple[int, int]) -> Iterator[Event]:
     held: set[str] = set()
     unsaid = collections.Counter[str]()
-    for line in lines:
-        time = rounded(line.time_stamp - start)
+    time = 0.0
+    for where, line in lines:
+        time = times.in_order(line.time_stamp, f"{where}: field time_stamp")
         match line:
             case _Move():
                 x, y = _pixel(line, screen)
@@ -202,7 +206,8 @@ def _inputs(lines: list[Any], start: float, screen: tuple[int, int]) -> Iterator
                 yield Resumed(time=time)
     if unsaid:
         words = ", ".join(f"{what} ({count})" for what, count in unsaid.most_common())
-        yield Lost(time=rounded(lines[-1].time_stamp - start), source="keys", message=f"no name of ours for {words}")
+        yield Lost(time=time, source="keys", message=f"no name of ours for {words}")
+    yield from times.told()
 
 
 def _pixel(line: Any, screen: tuple[int, int]) -> tuple[int, int]:
@@ -228,24 +233,24 @@ def _text(line: _Press | _Release, held: set[str]) -> str:
     return " " if line.name == "space" else line.name if len(line.name) == 1 else ""
 
 
-def _windows(lines: list[_TopWindow], start: float, screen: tuple[int, int]) -> Iterator[Event]:
-    for line in lines:
-        yield Window(
-            time=rounded(line.time_stamp - start), application=line.top_window_name, allowed=True, box=(0, 0, *screen)
-        )
+def _windows(lines: list[tuple[str, _TopWindow]], times: Times, screen: tuple[int, int]) -> Iterator[Event]:
+    for where, line in lines:
+        time = times.at(line.time_stamp, f"{where}: field time_stamp")
+        yield Window(time=time, application=line.top_window_name, allowed=True, box=(0, 0, *screen))
 
 
-def _trees(file: Path, start: float, new: NewRecording) -> Iterator[Event]:
+def _trees(file: Path, times: Times, new: NewRecording) -> Iterator[Event]:
     if file.is_file():
-        for number, line in enumerate(_lines(file, _Tree)):
+        for number, (where, line) in enumerate(_lines(file, _Tree)):
             name = new.file("accessibility", f"{number:06d}.json", msgspec.json.encode(line.axtree))
-            yield Accessibility(time=rounded(line.time_stamp - start), file=name)
+            time = times.at(line.time_stamp, f"{where}: field time_stamp")
+            yield Accessibility(time=time, file=name)
 
 
-def _pauses(lines: list[Any], start: float) -> list[tuple[float, float]]:
+def _pauses(lines: list[tuple[str, Any]], start: float) -> list[tuple[float, float]]:
     """(beginning, length) of each: the video stands still meanwhile."""
     found, since = [], None
-    for line in lines:
+    for _, line in lines:
         if isinstance(line, _Pause) and since is None:
             since = line.time_stamp - start
         elif isinstance(line, _Resume) and since is not None:
@@ -264,7 +269,7 @@ def _frames(folder: Path, pauses: list[tuple[float, float]], new: NewRecording) 
             time = seconds
             for since, length in pauses:
                 time += length if time >= since else 0.0
-            yield Frame(time=rounded(time), file=new.file("frames", f"{number:06d}.png", png))
+            yield Frame(time=max(0.0, round(time, 6)), file=new.file("frames", f"{number:06d}.png", png))
     except NoDecoder as error:
         yield Lost(time=0.0, source="frames", message=str(error))
 

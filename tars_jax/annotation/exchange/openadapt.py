@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tars_jax import InputError
-from tars_jax.annotation.exchange.recordings import NO_CONSENT, NewRecording, rounded
+from tars_jax.annotation.exchange.recordings import NO_CONSENT, NewRecording, Times
 from tars_jax.annotation.exchange.video import NoDecoder, changed_frames
 from tars_jax.annotation.in_situ.events import Button, Ended, Event, Frame, Key, Lost, Moved, Scrolled, Voice, Window
 from tars_jax.annotation.in_situ.pynput_names import COMMANDING, x_of_character, x_of_name
@@ -48,7 +48,7 @@ def import_openadapt(folder: Path, path: Path) -> Path:
         with contextlib.closing(sqlite3.connect(address, uri=True)) as connection:
             connection.row_factory = sqlite3.Row
             return _imported(_Tables(connection, file), folder, path)
-    except (sqlite3.Error, OverflowError) as error:
+    except (sqlite3.Error, OverflowError, UnicodeDecodeError) as error:  # the last of a damaged text
         raise InputError(f"{file} must be a database of openadapt-capture; {error}") from error
 
 
@@ -81,6 +81,9 @@ class _Row:
             raise self.error(column, "bytes")
         return value or b""
 
+    def time(self, times: Times, column: str = "timestamp") -> float:
+        return times.at(self.number(column), self.where(column))
+
     def where(self, column: str) -> str:
         return f"{self._where}, column {column}"
 
@@ -110,9 +113,10 @@ def _imported(tables: _Tables, folder: Path, path: Path) -> Path:
         raise recording.error("monitor_width" if not 0 < screen[0] <= MOST_PIXELS else "monitor_height", "pixels")
     new = NewRecording(path)
     try:
-        windows = [_window(row, start) for row in tables.rows("window_event", needed=False)]
-        events: list[Event] = [*windows, *_inputs(tables, start), *_frames(tables, recording, folder, start, new)]
-        events += _voice(tables, start, new)
+        times = Times(start)
+        windows = [_window(row, times) for row in tables.rows("window_event", needed=False)]
+        events: list[Event] = [*windows, *_inputs(tables, times), *_frames(tables, recording, folder, times, new)]
+        events += _voice(tables, times, new)
         events.append(Ended(time=max((event.time for event in events), default=0.0)))
         head = Head(
             version=VERSION, id=folder.absolute().name, began=start, screen=screen,
@@ -126,12 +130,12 @@ def _imported(tables: _Tables, folder: Path, path: Path) -> Path:
         raise
 
 
-def _inputs(tables: _Tables, start: float) -> Iterator[Event]:
+def _inputs(tables: _Tables, times: Times) -> Iterator[Event]:
     held: set[str] = set()
     for row in tables.rows("action_event"):
         if row.get("disabled"):
             continue
-        time, name = rounded(row.number("timestamp") - start), row.text("name")
+        time, name = times.in_order(row.number("timestamp"), row.where("timestamp")), row.text("name")
         if name in ("press", "release"):
             yield _key(row, time, held, down=name == "press")
             continue
@@ -149,6 +153,7 @@ def _inputs(tables: _Tables, start: float) -> Iterator[Event]:
                 raise row.error("mouse_pressed", "true or false")
             button = _BUTTONS[row.text("mouse_button_name")]
             yield Button(time=time, x=x, y=y, button=button, down=bool(row.get("mouse_pressed")))
+    yield from times.told()
 
 
 def _key(row: _Row, time: float, held: set[str], *, down: bool) -> Event:
@@ -165,7 +170,7 @@ def _key(row: _Row, time: float, held: set[str], *, down: bool) -> Event:
     return Key(time=time, key=key, down=down, text=text)
 
 
-def _window(row: _Row, start: float) -> Window:
+def _window(row: _Row, times: Times) -> Window:
     title = row.text("title")
     try:
         state = json.loads(row.text("state") or "null")
@@ -175,37 +180,37 @@ def _window(row: _Row, start: float) -> Window:
     application = next((name for name in known if isinstance(name, str) and name), title)
     sides = [0 if row.get(name) is None else int(row.number(name)) for name in ("left", "top", "width", "height")]
     box = (sides[0], sides[1], sides[2], sides[3])
-    time = rounded(row.number("timestamp") - start)
-    return Window(time=time, application=application, allowed=True, title=title, box=box)
+    return Window(time=row.time(times), application=application, allowed=True, title=title, box=box)
 
 
-def _frames(tables: _Tables, recording: _Row, folder: Path, start: float, new: NewRecording) -> Iterator[Event]:
+def _frames(tables: _Tables, recording: _Row, folder: Path, times: Times, new: NewRecording) -> Iterator[Event]:
     kept = 0
     for number, row in enumerate(tables.rows("screenshot", needed=False)):
         if png := row.blob("png_data"):
             name = new.file("frames", f"{number:06d}.png", plain_png(png, row.where("png_data")))
             kept += 1
-            yield Frame(time=rounded(row.number("timestamp") - start), file=name)
+            yield Frame(time=row.time(times), file=name)
     videos = sorted([*folder.glob("oa_recording-*.mp4"), *folder.glob("video.mp4")])
     if kept:
         return
     if not videos:
         yield Lost(time=0.0, source="frames", message="the capture holds no picture")
         return
-    began = start if recording.get("video_start_time") is None else recording.number("video_start_time")
+    column = "timestamp" if recording.get("video_start_time") is None else "video_start_time"
+    began = recording.time(times, column)
     try:
         for number, (seconds, png) in enumerate(changed_frames(videos[0])):
             name = new.file("frames", f"{number:06d}.png", png)
-            yield Frame(time=rounded(began + seconds - start), file=name)
+            yield Frame(time=round(began + seconds, 6), file=name)
     except NoDecoder as error:
         yield Lost(time=0.0, source="frames", message=str(error))
 
 
-def _voice(tables: _Tables, start: float, new: NewRecording) -> Iterator[Event]:
+def _voice(tables: _Tables, times: Times, new: NewRecording) -> Iterator[Event]:
     for number, row in enumerate(tables.rows("audio_info", needed=False)):
         if not (flac := row.blob("flac_data")):
             continue
-        time = rounded(row.number("timestamp") - start)
+        time = row.time(times)
         try:
             flac, seconds = as_voice(flac, row.where("flac_data"))
         except NoDecoder as error:

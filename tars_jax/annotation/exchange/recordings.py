@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
 
 from tars_jax import InputError
-from tars_jax.annotation.in_situ.events import Event
+from tars_jax.annotation.in_situ.events import Event, Lost
 from tars_jax.annotation.in_situ.recording import EVENTS, FOLDERS, HEAD, Head
 
+LONGEST = 7 * 86_400.0  # seconds of a recording
+EARLY = 60.0  # seconds before its beginning
+SCATTER = 0.05  # seconds by which two threads of a tool may stamp in another order
 NO_CONSENT = "recorded by {tool}: what the person agreed to there is not told"
 
 
@@ -49,6 +52,35 @@ class NewRecording:
         shutil.rmtree(self._partial, ignore_errors=True)
 
 
-def rounded(seconds: float) -> float:
-    """To the microsecond; what came before the beginning came with it."""
-    return max(0.0, round(seconds, 6))
+class Times:
+    """Seconds of a recording, of stamps by its tool's wall clock.
+
+    What came shortly before the beginning came with it. Inputs keep their order: where the clock was set back, what
+    followed counts as at once, and `told` says so.
+    """
+
+    def __init__(self, start: float) -> None:
+        self._start, self._last, self._back, self._most_back = start, 0.0, 0, 0.0
+
+    def at(self, stamp: float, where: str) -> float:
+        """To the microsecond. Raises InputError for a time that cannot be of this recording."""
+        seconds = stamp - self._start
+        if not -EARLY <= seconds <= LONGEST:
+            raise InputError(
+                f"{where} must be a time of the recording, which began at {self._start:.3f}; got {stamp:.3f}: the "
+                "clocks disagree"
+            )
+        return max(0.0, round(seconds, 6))
+
+    def in_order(self, stamp: float, where: str) -> float:
+        """The same of the next input."""
+        seconds = self.at(stamp, where)
+        if seconds < self._last:
+            self._back, self._most_back = self._back + 1, max(self._most_back, self._last - seconds)
+        self._last = max(self._last, seconds)
+        return self._last
+
+    def told(self) -> Iterator[Lost]:
+        if self._most_back > SCATTER:
+            message = f"it went back, by {self._most_back:.2f} s at most: {self._back} inputs count as at once"
+            yield Lost(time=self._last, source="clock", message=message)

@@ -10,23 +10,34 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import msgspec
 
-from tars_jax.annotation.in_situ.events import Event, Frame, Key, Window
+from tars_jax.annotation.in_situ.events import Event, Frame, Key, Lost, Window
 from tars_jax.annotation.in_situ.windows import Box
 
 BLOCK = "█"
+_SECRET_WORDS = (
+    r"pass(?:word|wd|phrase|code|wort)?|secret|token|api[_-]?key|secret[_-]?(?:access[_-]?)?key|kennwort|pin|tan|"
+    r"mot de passe|contraseña|senha|пароль|密码|密碼|パスワード|비밀번호"
+)
 PATTERNS = (
     r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+",  # mail addresses
-    r"(?<!\d)(?:\d[ -]?){12,18}\d(?!\d)",  # numbers of cards and accounts
-    r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,7}(?: ?[A-Z0-9]{1,3})?\b",  # IBAN
-    r"\b(?:sk|pk|rk|ghp|gho|ghs|github_pat|glpat|xox[abp]|AKIA|ASIA|hf|AIza)[-_A-Za-z0-9]{12,}",  # keys of services
+    r"(?<!\d)(?:\d[ .-]?){12,18}\d(?!\d)",  # numbers of cards and accounts
+    r"(?i:\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,7}(?: ?[A-Z0-9]{1,3})?\b)",  # IBAN
+    r"\b(?:sk|pk|rk|ghp|gho|ghs|github_pat|glpat|xox[abp]|AKIA|ASIA|hf|AIza|npm|pypi)[-\w]{12,}",  # keys of services
     r"\beyJ[\w-]+\.[\w-]+\.[\w-]+",  # JSON web tokens
-    r"(?i:pass(?:word|wd|phrase)|secret|token|api[_-]?key)\s*[:=]\s*\S+",
-    r"(?<!\d)\+?\d(?:[ ()/-]?\d){8,14}(?!\d)",  # telephone numbers
+    r"(?i:\bbearer\s+\S{6,})",
+    rf"(?i:(?<![^\W_])(?:\w*_)?(?:{_SECRET_WORDS})[\"']?\s*[:=：]\s*\S[^\r\n]*)",  # the rest of the line
+    rf"(?i:--?(?:{_SECRET_WORDS})[= ]\S+)",
+    r"(?<![\d+])\+?(?:\(\d{1,5}\)|\d)(?:[ ()/.-]{0,2}\d){8,14}(?!\d)",  # telephone numbers
 )
+_SECRET_NAME = re.compile(rf"(?i).*(?:{_SECRET_WORDS}).*", re.DOTALL)
 MOVES = ("Left", "Right", "Up", "Down", "Home", "End", "Prior", "Next")  # the caret, and so the text's end is elsewhere
+
+
+EVERYTHING: Box = (0, 0, 1 << 30, 1 << 30)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,12 +58,46 @@ class Found:
     window: Window | None  # that had the focus
 
 
-def patterns(more: Sequence[str] = ()) -> re.Pattern[str]:
-    """Those above and more. Raises re.error."""
-    return re.compile("|".join(f"(?:{each})" for each in (*PATTERNS, *more)))
+@dataclasses.dataclass(frozen=True)
+class Searched:
+    """Patterns that are searched for one after the other."""
+
+    patterns: tuple[re.Pattern[str], ...]
+
+    def finditer(self, text: str) -> Iterator[re.Match[str]]:
+        return (match for pattern in self.patterns for match in pattern.finditer(text) if match[0])
+
+    def without(self, text: str) -> str:
+        """With a block for each match."""
+        for pattern in self.patterns:
+            text = pattern.sub(lambda match: BLOCK if match[0] else "", text)
+        return text
+
+    def without_in(self, tree: Any) -> Any:
+        """The same of all texts of a JSON value; what stands beside a name such as `password` is a block, too."""
+        if isinstance(tree, str):
+            return self.without(tree)
+        if isinstance(tree, list):
+            return [self.without_in(each) for each in tree]
+        if isinstance(tree, dict):
+            named = any(isinstance(each, str) and _SECRET_NAME.fullmatch(each) for each in tree.values())
+            hidden = {name for name in tree if (named and name in _VALUES) or _SECRET_NAME.fullmatch(str(name))}
+            return {
+                name: BLOCK if name in hidden and isinstance(each, str) and each else self.without_in(each)
+                for name, each in tree.items()
+            }
+        return tree
 
 
-def matches(events: Sequence[Event], searched: re.Pattern[str]) -> list[Found]:
+_VALUES = ("value", "text", "content")  # of a field in an accessibility tree
+
+
+def patterns(more: str = "") -> Searched:
+    """Those above and one more, where it is not empty. Raises re.error."""
+    return Searched(tuple(map(re.compile, (*PATTERNS, *([more] if more else [])))))
+
+
+def matches(events: Sequence[Event], searched: Searched) -> list[Found]:
     """What of the typed text matches, no key in two of them."""
     found: list[Found] = []
     taken: set[int] = set()
@@ -66,8 +111,8 @@ def matches(events: Sequence[Event], searched: re.Pattern[str]) -> list[Found]:
     return found
 
 
-def without_texts(events: Sequence[Event], found: Sequence[Found], searched: re.Pattern[str]) -> list[Event]:
-    """Each match is one key that types a block; titles are searched, too."""
+def without_texts(events: Sequence[Event], found: Sequence[Found], searched: Searched) -> list[Event]:
+    """Each match is one key that types a block; titles, names and messages are searched, too."""
     first = {min(each.keys) for each in found}
     gone = {key for each in found for key in each.keys}
     gone |= set(_ups(events, gone))
@@ -77,27 +122,35 @@ def without_texts(events: Sequence[Event], found: Sequence[Found], searched: re.
             kept.append(Key(time=event.time, key="U2588", down=True, text=BLOCK))
             kept.append(Key(time=event.time, key="U2588", down=False))
         elif place not in gone:
-            if isinstance(event, Window):
-                event = msgspec.structs.replace(event, title=searched.sub(BLOCK, event.title))
+            match event:
+                case Window(application=application, title=title):
+                    clean = {"application": searched.without(application), "title": searched.without(title)}
+                    event = msgspec.structs.replace(event, **clean)
+                case Lost(message=message):
+                    event = msgspec.structs.replace(event, message=searched.without(message))
             kept.append(event)
     return kept
 
 
 def covers(events: Sequence[Event], found: Sequence[Found]) -> list[Rectangle]:
-    """The places, from then on, of the windows that something that matched was typed into."""
+    """The places, from then on, of the windows that something that matched was typed into; everything, where the place
+    is not known."""
     since: dict[str, float] = {}
+    covered: list[Rectangle] = []
     for each in found:
-        if each.window is not None:
+        if each.window is None:
+            covered.append(Rectangle(EVERYTHING, each.time))
+        else:
             since[each.window.application] = min(each.time, since.get(each.window.application, each.time))
     places: dict[str, list[Window]] = {}
     for event in events:
         if isinstance(event, Window) and event.application in since:
             places.setdefault(event.application, []).append(event)
-    return [
-        Rectangle(window.box, max(since[name], window.time if place else 0.0))
-        for name, windows in places.items()
-        for place, window in enumerate(windows)
-    ]
+    for name, windows in places.items():
+        for place, window in enumerate(windows):
+            box = window.box if min(window.box[2:]) > 0 else EVERYTHING
+            covered.append(Rectangle(box, max(since[name], window.time if place else 0.0)))
+    return covered
 
 
 def boxes_of(frame: Frame, rectangles: Sequence[Rectangle]) -> list[Box]:
@@ -105,32 +158,42 @@ def boxes_of(frame: Frame, rectangles: Sequence[Rectangle]) -> list[Box]:
     return [each.box for each in rectangles if each.since <= frame.time <= each.until]
 
 
+@dataclasses.dataclass
+class _Text:
+    """What a field holds, as far as keys tell."""
+
+    window: Window | None
+    characters: list[str] = dataclasses.field(default_factory=list)
+    places: list[tuple[int, ...]] = dataclasses.field(default_factory=list)  # of each the events that made it
+
+
 def _texts(events: Sequence[Event], erases: bool) -> Iterator[tuple[str, list[tuple[int, ...]], Window | None]]:
     """(text, of each of its characters the events that made it, window), a field at a time as far as keys tell.
 
-    `erases`: BackSpace takes the last character back; else it is nothing.
+    Each application has a field, which another title and a look at another window leave as it is. `erases`: BackSpace
+    takes the last character back; else it is nothing.
     """
-    text: list[str] = []
-    places: list[tuple[int, ...]] = []
+    fields: dict[str, _Text] = {}
     window: Window | None = None
     for place, event in enumerate(events):
-        ends = isinstance(event, Window) or (isinstance(event, Key) and event.down and event.key in (*MOVES, "Tab"))
-        if ends and text:
-            yield "".join(text), places, window
-            text, places = [], []
         if isinstance(event, Window):
             window = event
         elif isinstance(event, Key) and event.down:
-            if event.key == "BackSpace" and text and erases:
-                gone = places.pop()
-                text.pop()
-                if places:  # what was typed and taken back goes with what is beside it
-                    places[-1] = (*places[-1], *gone, place)
+            name = "" if window is None else window.application
+            field = fields.setdefault(name, _Text(window))
+            if event.key in (*MOVES, "Tab"):
+                yield "".join(field.characters), field.places, field.window
+                del fields[name]
+            elif event.key == "BackSpace" and field.characters and erases:
+                field.characters.pop()
+                gone = field.places.pop()
+                if field.places:  # what was typed and taken back goes with what is beside it
+                    field.places[-1] = (*field.places[-1], *gone, place)
             elif event.text and event.text != "\t":
-                text.append(event.text)
-                places.append((place,))
-    if text:
-        yield "".join(text), places, window
+                field.characters.append(event.text)
+                field.places.append((place,))
+    for field in fields.values():
+        yield "".join(field.characters), field.places, field.window
 
 
 def _ups(events: Sequence[Event], downs: set[int]) -> Iterator[int]:

@@ -54,11 +54,11 @@ class Allowed:
     def __init__(
         self, applications: Iterable[str], secret_titles: Sequence[str] = (), secret_applications: Sequence[str] = ()
     ) -> None:
-        """Patterns are added to those above; they are searched for, in any case of letters."""
+        """Patterns are added to those above; they are searched for, in any case of letters. Raises re.error."""
         self.applications = frozenset(name.lower() for name in applications)
-        self._titles = re.compile("|".join((*SECRET_TITLES, *secret_titles)), re.IGNORECASE)
+        self._titles = [re.compile(each, re.IGNORECASE) for each in (*SECRET_TITLES, *secret_titles)]
         names = (*map(re.escape, SECRET_APPLICATIONS), *secret_applications)
-        self._names = re.compile("|".join(names), re.IGNORECASE)
+        self._names = [re.compile(each, re.IGNORECASE) for each in names]
 
     def allows(self, window: Shown | None) -> bool:
         return window is not None and not window.own and not window.names.isdisjoint(self.applications)
@@ -66,7 +66,9 @@ class Allowed:
     def is_secret(self, window: Shown | None) -> bool:
         if window is None:
             return False
-        return any(map(self._names.search, window.names)) or self._titles.search(window.title) is not None
+        return any(pattern.search(name) for pattern in self._names for name in window.names) or any(
+            pattern.search(window.title) for pattern in self._titles
+        )
 
     def records(self, window: Shown | None) -> bool:
         return self.allows(window) and not self.is_secret(window)

@@ -57,6 +57,7 @@ class Function:
     exceptions: tuple[str, ...] = ()
     gives: tuple[str, ...] = ()
     takes: tuple[str, ...] = ()
+    # What a slot may be; in one task a slot of the same name is the same thing, also of what comes before.
     values: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
 
     @property
@@ -136,7 +137,7 @@ def read_graph(file: Path) -> TaskGraph:
 
 def _parsed(file: Path) -> Any:
     try:
-        text = file.read_text("utf-8")
+        text = file.read_text("utf-8-sig")
     except (OSError, ValueError) as error:
         raise InputError(f"{file} must be a task graph in TOML or JSON; {error}") from error
     try:

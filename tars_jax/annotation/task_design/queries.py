@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from tars_jax.annotation.task_design.difficulty import Difficulty
 from tars_jax.annotation.task_design.graph import Function, TaskGraph
@@ -95,12 +95,13 @@ def queries_of(graphs: Sequence[TaskGraph], rng: random.Random, each: int = 2) -
 
 
 def _novice(graph: TaskGraph, function: Function, rng: random.Random) -> Query:
-    given = tuple(_part(graph, each, rng) for each in graph.before(function) if each.goal)
-    return Query("novice", (), (_part(graph, function, rng),), given)
+    part = _part(graph, function, rng)
+    return Query("novice", (), (part,), _before(graph, [part], rng))
 
 
 def _intermediate(graph: TaskGraph, function: Function, rng: random.Random) -> Query:
-    return Query("intermediate", _before(graph, [function], rng), (_part(graph, function, rng),))
+    part = _part(graph, function, rng)
+    return Query("intermediate", _before(graph, [part], rng), (part,))
 
 
 def _expert(graph: TaskGraph, function: Function, rng: random.Random) -> Query | None:
@@ -114,8 +115,9 @@ def _expert(graph: TaskGraph, function: Function, rng: random.Random) -> Query |
         return None
     functions = [function, rng.choice(nearby)]
     exceptions = tuple(rng.choice(each.exceptions) for each in functions if each.exceptions)
-    parts = tuple(_part(graph, each, rng) for each in functions)
-    return Query("expert", _before(graph, functions, rng), parts, exceptions=exceptions)
+    first = _part(graph, functions[0], rng)
+    parts = (first, _part(graph, functions[1], rng, dict(first.values)))
+    return Query("expert", _before(graph, parts, rng), parts, exceptions=exceptions)
 
 
 def _across(
@@ -126,7 +128,7 @@ def _across(
     if named and naming:  # the same thing has the same name in both
         values = {**dict(second.values), naming: dict(first.values)[named]}
         second = dataclasses.replace(second, values=tuple(values.items()))
-    parts, before = (first, second), (*_before(graph, [function], rng), *_before(other, [follower], rng))
+    parts, before = (first, second), (*_before(graph, [first], rng), *_before(other, [second], rng))
     passes = "" if named and naming else passed_on
     yield Query("novice", (), parts, before, passed_on=passes)
     if before:
@@ -135,12 +137,19 @@ def _across(
         yield Query("expert", before, parts, exceptions=exceptions, passed_on=passes)
 
 
-def _before(graph: TaskGraph, functions: Sequence[Function], rng: random.Random) -> tuple[Part, ...]:
-    needed = {each.id: each for function in functions for each in graph.before(function) if each.goal}
-    return tuple(_part(graph, each, rng) for each in needed.values() if each not in functions)
+def _before(graph: TaskGraph, parts: Sequence[Part], rng: random.Random) -> tuple[Part, ...]:
+    """What has to be done before these parts, about the same things: a slot of the same name has the same value."""
+    asked = [part.function for part in parts]
+    needed = {each.id: each for function in asked for each in graph.before(function) if each.goal}
+    known = {slot: value for part in reversed(parts) for slot, value in part.values}
+    return tuple(_part(graph, each, rng, known) for each in needed.values() if each not in asked)
 
 
-def _part(graph: TaskGraph, function: Function, rng: random.Random) -> Part:
-    values = tuple((slot, rng.choice(function.values[slot])) for slot in function.slots)
+def _part(graph: TaskGraph, function: Function, rng: random.Random, known: Mapping[str, str] = {}) -> Part:
+    """`known`: values of slots by their names, which count where the function can have them."""
+    values = tuple(
+        (slot, known[slot] if known.get(slot) in function.values[slot] else rng.choice(function.values[slot]))
+        for slot in function.slots
+    )
     group = graph.by_id[function.part_of].id.replace("_", " ") if function.part_of else ""
     return Part(graph.application, graph.kind, group, function, values)
