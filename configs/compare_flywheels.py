@@ -13,6 +13,8 @@ def get_config() -> ConfigDict:
     return ConfigDict(
         {
             "runs": (),  # run directories of finished flywheels
+            # A setting's name for each run, the first of which is compared with the others; empty: their controls.
+            "names": (),
             "output": "",  # "" for flywheels.svg in the run directory
             "title": "",
             "seed": 0,

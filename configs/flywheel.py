@@ -34,7 +34,7 @@ def get_config() -> ml_collections.ConfigDict:
     config.seed = 0  # of weights, tasks and sampling
     config.run = ""  # run directory; empty: a new one under runs/
     config.recipe = base.recipe
-    config.cycles = 3  # after the cold start; a finished run goes on when it is resumed with more
+    config.cycles = 3  # after the cold start; 0: that alone; a finished run goes on when it is resumed with more
     config.control = "none"  # first_cycle: data of the cold start and cycle 1 alone; no_routing: all into both sets
     config.environment = "maze_path_of_light"  # which one is to be learned, or which ones, separated by commas
     # Its options as JSON; a list is several kinds of tasks.

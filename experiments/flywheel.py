@@ -24,7 +24,7 @@ from tars_jax.training.run_directory import RunDirectory
 EXTENSIONS = {"cycles": Extension("report")}
 RULES = JOB_RULES | MIXTURE_RULES | {
     "environment": Rule(bool, "an environment, or several, separated by commas"),
-    "cycles": at_least(1),
+    "cycles": at_least(0),
     "control": one_of(*CONTROLS),
     "demonstrations.episodes": at_least(0),
     "reader": one_of(*READERS),

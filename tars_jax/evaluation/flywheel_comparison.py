@@ -58,13 +58,30 @@ def by_control(runs: Sequence[FlywheelRun]) -> dict[str, list[FlywheelRun]]:
     """The flywheel first. Raises InputError where settings differ in their cycles, or a seed comes twice."""
     groups = {control: [run for run in runs if run.control == control] for control in NAMES}
     groups = {control: group for control, group in groups.items() if group}
-    if len({tuple(run.counts[SUCCESS]) for run in runs}) != 1:
+    return _comparable(groups)
+
+
+def by_name(runs: Sequence[FlywheelRun], names: Sequence[str]) -> dict[str, list[FlywheelRun]]:
+    """Settings of any kind, one name for each run, in their order. Raises InputError as `by_control` does."""
+    groups: dict[str, list[FlywheelRun]] = {}
+    for run, name in zip(runs, names, strict=True):
+        groups.setdefault(name, []).append(run)
+    return _comparable(groups)
+
+
+def _comparable(groups: dict[str, list[FlywheelRun]]) -> dict[str, list[FlywheelRun]]:
+    if len({tuple(run.counts[SUCCESS]) for group in groups.values() for run in group}) != 1:
         raise InputError("runs that are compared must have the same cycles; got others.")
-    for control, group in groups.items():
+    for name, group in groups.items():
         if len({run.seed for run in group}) != len(group):
             seeds = [run.seed for run in group]
-            raise InputError(f"runs of control {control} must have seeds that differ; got {seeds}")
+            raise InputError(f"runs of control {name} must have seeds that differ; got {seeds}")
     return groups
+
+
+def leading(groups: Mapping[str, Sequence[FlywheelRun]]) -> str:
+    """The setting that others are compared with: the flywheel; among settings that are no controls the first."""
+    return FLYWHEEL if set(groups) <= set(NAMES) else next(iter(groups))
 
 
 def over_seeds(values: Sequence[float]) -> Estimate:
@@ -96,12 +113,13 @@ def rises(groups: Mapping[str, Sequence[FlywheelRun]], measure: str) -> dict[str
 
 
 def gains(groups: Mapping[str, Sequence[FlywheelRun]], measure: str) -> dict[str, Estimate]:
-    """The flywheel minus each control at the last cycle, by the seeds that both have."""
-    flywheel = {run.seed: run for run in groups.get(FLYWHEEL, ())}
+    """The leading setting minus each other at the last cycle, by the seeds that both have."""
+    lead = leading(groups)
+    flywheel = {run.seed: run for run in groups.get(lead, ())}
     last = max(next(iter(groups.values()))[0].counts[measure])
     found = {}
     for control, group in groups.items():
-        both = [run for run in group if control != FLYWHEEL and run.seed in flywheel]
+        both = [run for run in group if control != lead and run.seed in flywheel]
         if both:
             pairs = [flywheel[run.seed].rate(measure, last) - run.rate(measure, last) for run in both]
             found[control] = over_seeds(pairs)
@@ -110,14 +128,15 @@ def gains(groups: Mapping[str, Sequence[FlywheelRun]], measure: str) -> dict[str
 
 def table(groups: Mapping[str, Sequence[FlywheelRun]]) -> str:
     """In Markdown: each setting's mean by cycle, its rise, and how far the flywheel is ahead of it at the end."""
-    parts = []
+    parts, lead = [], leading(groups)
+    ahead_of = "flywheel ahead by" if lead == FLYWHEEL else f"{lead} ahead by"
     for measure in (SHARE, SUCCESS):
         cycles = list(next(iter(groups.values()))[0].counts[measure])
         risen, ahead = rises(groups, measure), gains(groups, measure)
-        head = (measure, "seeds", *(f"cycle {cycle}" for cycle in cycles), "rise", "flywheel ahead by")
+        head = (measure, "seeds", *(f"cycle {cycle}" for cycle in cycles), "rise", ahead_of)
         rows = [
             (
-                NAMES[control],
+                NAMES.get(control, control),
                 str(len(group)),
                 *(_percent(estimate(group, measure, cycle)) for cycle in cycles),
                 _percent(risen[control], "+") if control in risen else "",
@@ -149,7 +168,9 @@ def _panel(axes: Axes, groups: Mapping[str, Sequence[FlywheelRun]], measure: str
         found = np.array([estimate(group, measure, cycle) for cycle in cycles])
         errors = np.abs(found[:, 1:] - found[:, :1]).T
         at = np.array(cycles) + 0.05 * (number - (len(groups) - 1) / 2)  # beside each other
-        axes.errorbar(at, found[:, 0], errors, color=color, marker="o", markersize=4, capsize=2, label=NAMES[control])
+        axes.errorbar(
+            at, found[:, 0], errors, color=color, marker="o", markersize=4, capsize=2, label=NAMES.get(control, control)
+        )
     axes.set_ylim(0, 1)
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))

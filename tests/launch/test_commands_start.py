@@ -153,6 +153,10 @@ STARTS = {
         "checkpoint=reference environment=corridor environment_options={{}}", r"^annotate: open (http\S+)/#key=(\S+)$",
         ask_for_tasks, in_ci=True,
     ),
+    "annotate_simulated": Start(
+        "checkpoint=reference human_steps=4", r"^\d+ human steps in \d+ episodes, 0 of them corrections", ends=True,
+        in_ci=True,
+    ),
     "annotate_recording": Start(
         "recording=recording", r"look at it at (http\S+)/$", ask_for_the_annotation, in_ci=True
     ),
