@@ -54,6 +54,8 @@ def run(config: Any, run_directory: RunDirectory) -> None:
         save_figure(draw_trend(result), folder / f"{trend.name}.svg")
         run_directory.finish(trend.name, {"verdict": result["verdict"], "minutes": result["minutes"]})
         print(table_row(result), flush=True)
+        if "markdown" in result["notes"]:
+            print(result["notes"]["markdown"], flush=True)
 
 
 def bench_of(config: Any, folder: Path, say: Callable[[str], None]) -> Bench:

@@ -17,6 +17,7 @@ from tars_jax.evaluation.flywheel_comparison import (
     SUCCESS,
     FlywheelRun,
     by_control,
+    by_name,
     gains,
     over_seeds,
     rises,
@@ -88,3 +89,13 @@ def test_runs_that_cannot_be_compared(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="must have the same cycles"):
         by_control([*again[:1], FlywheelRun.of(result("none", 1, 1), Path("r"))])
     assert main(["compare_flywheels", f"--config.runs={tmp_path},", f"--config.run={tmp_path / 'run'}"]) == 2
+
+
+def test_settings_of_any_name_are_compared_with_the_first() -> None:
+    told = [result("none", 0, 4, 8), result("none", 0, 4, 5), result("none", 1, 4, 9)]
+    groups = by_name([FlywheelRun.of(each, Path("r")) for each in told], ("annotated", "none", "annotated"))
+    assert {name: len(group) for name, group in groups.items()} == {"annotated": 2, "none": 1}
+    assert gains(groups, SHARE)["none"].value == pytest.approx(0.8 - 0.5)  # of seed 0, which both have
+    assert "annotated ahead by" in table(groups) and "the flywheel" in table(groups)
+    with pytest.raises(InputError, match="seeds that differ"):
+        by_name([FlywheelRun.of(each, Path("r")) for each in told], ("annotated", "annotated", "none"))

@@ -12,7 +12,7 @@ from configs import on_device
 from tars_jax import InputError
 from tars_jax.pipelines.on_device import OnDevice
 from tars_jax.pipelines.on_device_annotation import Annotation, AnnotationPlan, Arm, human_steps_to
-from tars_jax.pipelines.trends.t20_annotation import interval, table
+from tars_jax.pipelines.trends.t20_annotation import interval, table, written
 
 PLAN = AnnotationPlan(
     rounds=2, human_steps=6, episodes=4, earlier_rows=4, updates=1, batch_rows=4, evaluation_episodes=4
@@ -47,6 +47,8 @@ def test_a_table_says_means_with_intervals_and_who_reached_the_goal() -> None:
     assert row["reached_wanted"] == 1 and row["steps_to_wanted"] == [7.5, None, None]
     assert row["human_steps"][0] == 6 and row["wrong_of_steps"][0] == pytest.approx((2 / 8 + 2 / 16) / 2, abs=1e-4)
     assert row["success"][0][0] == pytest.approx(0.3)
+    cells = [each.strip() for each in written({"x": row}, (0, 10, 20)).splitlines()[-1].split("|")]
+    assert cells[1:3] == ["x", "30.0 [-224.1, 284.1]"] and cells[5] == "8, 1 seeds"
     # By hand: the deviation is 1, Student's t for two degrees of freedom 4.3027.
     half = 4.3027 / 3**0.5
     assert interval(np.array([1.0, 2.0, 3.0])) == pytest.approx([2, 2 - half, 2 + half], abs=1e-3)

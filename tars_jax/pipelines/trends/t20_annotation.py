@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from tars_jax.evaluation.tables import markdown
 from tars_jax.pipelines.on_device import Curves
 from tars_jax.pipelines.on_device_annotation import Annotation, Arm, human_steps_to
 from tars_jax.pipelines.trends.bench import Bench, Measured, Settings, Trend, judged
@@ -55,11 +56,13 @@ def measure(bench: Bench) -> Measured:
     effects += [score[name] - score[DEMONSTRATIONS] for name in (EVERY_STEP, GATED, AFTERWARDS)]
     effects.append(np.subtract(*(switches_per_step(bench, arm) for arm in (FORGETFUL, ARMS[GATED]))))
     curves = {name: {"success": each["success"]} for name, each in found.items()}
+    rows = table(found, bench.plan.budgets)
     notes = {
         "x": list(bench.plan.budgets),
         "x_label": "human steps",
         "wanted": WANTED,
-        "table": table(found, bench.plan.budgets),
+        "table": rows,
+        "markdown": written(rows, bench.plan.budgets),
     }
     return Measured(judged(TESTS, effects), curves, chosen, notes)
 
@@ -104,6 +107,26 @@ def table(found: Mapping[str, Curves], budgets: Sequence[int]) -> dict[str, dict
             "wrong_of_decided": interval(curves["wrong_decided"].sum(1) / np.maximum(human, 1)),
         }
     return rows
+
+
+def written(rows: Mapping[str, Mapping[str, Any]], budgets: Sequence[int]) -> str:
+    """The table in Markdown: percent and numbers, means with 95% intervals in brackets."""
+    steps = [f"success at {budget}, %" for budget in budgets]
+    wrong = ("policy wrong where decided, %", "and anywhere, %")
+    head = ("who decides", *steps, f"steps to {WANTED:.0%}", "human steps", "corrections", "switches", *wrong)
+
+    def said(found: Sequence[float | None], scale: float = 1, digits: int = 0) -> str:
+        mean, *ends = (None if each is None else f"{scale * each:.{digits}f}" for each in found)
+        return f"{mean} [{ends[0]}, {ends[1]}]" if None not in ends else str(mean)
+
+    lines = []
+    for name, row in rows.items():
+        reached = f"{row['reached_wanted']} seeds"
+        goal = "never" if row["steps_to_wanted"] is None else f"{said(row['steps_to_wanted'])}, {reached}"
+        counts = [said(row[field]) for field in ("human_steps", "corrections", "switches")]
+        shares = [said(row[field], 100) for field in ("wrong_of_decided", "wrong_of_steps")]
+        lines.append((name, *(said(each, 100, 1) for each in row["success"]), goal, *counts, *shares))
+    return markdown(head, lines)
 
 
 def interval(values: np.ndarray) -> list[float | None]:
