@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -62,7 +63,7 @@ async def annotate_until(
         if sum(each.human_steps for each in found) >= human_steps:
             break
         try:
-            found.append(await annotate(task, setting, lambda task=task: make(task), annotator))
+            found.append(await annotate(task, setting, functools.partial(make, task), annotator))
         except EnvironmentFailure as error:
             print(f"annotate_simulated: {task.id} is lost: {error}", flush=True)
             lost += 1
