@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from typing import Any
 
 from tars_jax import InputError
@@ -21,6 +22,7 @@ from tars_jax.rules import at_least, between, more_than, one_of
 from tars_jax.training.run_directory import RunDirectory, write_json
 from tars_jax.trajectory.files import save_trajectory
 
+GATE = [field.name for field in dataclasses.fields(Gate) if field.name != "mode"]
 RULES = {
     "kind": one_of(*KINDS),
     "human_steps": at_least(1),
@@ -52,7 +54,11 @@ def run(config: Any, run_directory: RunDirectory) -> None:
 
     with open_annotated(config, run_directory.path, max(task.max_steps for task in tasks)) as opened:
         print(f"annotate_simulated: {opened.about}", flush=True)
-        setting = setting_of(opened, config.kind, Gate("gated", **config.gate.to_dict()))
+        if opened.prepare is not None:
+            opened.prepare([make(tasks[0]).action_space])
+            opened.prepared()
+        gate = Gate("gated", **{name: config.gate[name] for name in GATE})
+        setting = setting_of(opened, config.kind, gate)
         annotator = annotator_of(opened, config.kind, config.skill)
         found, lost = asyncio.run(annotate_until(tasks, setting, make, annotator, config.human_steps))
     folder = run_directory.path / TRAJECTORIES

@@ -47,6 +47,7 @@ class Annotated:
     refresh: Callable[[], Awaitable[None]] | None = None  # takes newer weights, where there are any
     value: Callable[[Record, Candidate], float] | None = None  # of the run's value model, where the gate asks by it
     prepare: Callable[[Sequence[ActionSpace]], None] | None = None  # begins to compile it for such environments
+    prepared: Callable[[], None] = lambda: None  # waits until that is done
 
 
 @contextlib.contextmanager
@@ -126,7 +127,9 @@ def _engine(config: Any, weights: Path, given: Path | None, steps: int, about: s
             refresh = None if newer is None else newer.take
             writer, agent = contestant.writer, contestant.agent
             value = _value(config, weights, driven, agent, mesh)
-            yield Annotated(policy, writer, agent, contestant.screen, about, refresh, value, compiling.begin)
+            yield Annotated(
+                policy, writer, agent, contestant.screen, about, refresh, value, compiling.begin, compiling.wait
+            )
 
 
 def _value(config: Any, weights: Path, driven: Driven, agent: AgentConfig, mesh: Mesh) -> ExpectedReturn | None:
@@ -171,6 +174,9 @@ class _Compiling:
 
     def close(self) -> None:
         self._given_up = True
+        self.wait()
+
+    def wait(self) -> None:
         if self._thread is not None:
             self._thread.join()
 

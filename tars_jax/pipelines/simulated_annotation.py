@@ -31,7 +31,8 @@ class Spent(NamedTuple):
 
 def setting_of(opened: UnderAnnotation, kind: str, gate: Gate) -> Setting:
     """Who is asked when: of corrections and demonstrations at every step, else as the gate says."""
-    return Setting(opened.writer, opened.agent, opened.policy, gate if kind == GATED else Gate(EVERY_STEP))
+    asks = gate if kind == GATED else Gate(EVERY_STEP)
+    return Setting(opened.writer, opened.agent, opened.policy, asks, opened.value)
 
 
 def annotator_of(opened: UnderAnnotation, kind: str, skill: float) -> Annotator:

@@ -60,12 +60,14 @@ def route(store: Store, cycle: int, by: str = "verdict") -> Routed:
 
 
 def _verdicts(store: Store, where: str) -> dict[str, int]:
-    """On what was generated, which is neither RL's nor the value model's."""
+    """On what was generated, which is neither RL's nor the value model's. What people have decided is no success or
+    failure of the model's: those are its own."""
     generated = " and ".join([where, *(f"stage!={stage}" for stage in RECYCLED)])
     free = f"{generated} and held_out=0"
+    own = f"{free} and source!=annotation"
     return {
-        "solved": store.count(f"{free} and verdict=1"),
-        "failed": store.count(f"{free} and verdict=0"),
+        "solved": store.count(f"{own} and verdict=1"),
+        "failed": store.count(f"{own} and verdict=0"),
         "unjudged": store.count(f"{free} and verdict=none"),
         "contradictory": store.count(f"{free} and contradictory=1"),
         "held_out": store.count(f"{generated} and held_out=1"),
