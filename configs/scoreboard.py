@@ -25,7 +25,7 @@ What came of it, with seeds 0 to 4 (95% intervals over seeds; all of it in noteb
 | T16 an SDK beats clicking | undecided | success by searches minus by clicks -.066 [-.174, .042] |
 | T17 erring verifier | holds | true success +.40 [.24, .56] |
 | T18 several calls in a turn | does not hold | they get rarer by .047 [.033, .060]; turns fall by .33 [.05, .61] |
-| T20 annotation on policy | does not hold | corrections minus none +.05 [.00, .10], minus demonstrations -.01 [-.05, .03] |
+| T20 annotation on policy | does not hold | corrections against none +.05 [.00, .10], demonstrations -.01 [-.05, .03] |
 
 T19 has not been run. Of the encyclopedia's seeds (T3, T11, T12, T16) two are far below the others with either interface
 and from the start on. There the hybrid scores, by clicks and by searches, 71 and 59% on average, the specialists 68 and
@@ -36,8 +36,8 @@ Every side was tuned, by three learning rates on two seeds that do not count; ne
 lower one might be better. About an hour of two processes on two cores that other work shared: one took T1 to T9, the
 other T13 to T17. T5 is of later code, 18 minutes beside other jobs, and so is T10, whose minutes leave out what was
 trained before, some 40 of two processes. T16, T3 and T11 took 95 minutes of one process, T18 and T12 62 of another,
-beside much other work; T20 35. What T20 compares in full: docs/annotation_proof.md. Trends share trainings, and the minutes that a result states are those of the
-trend that came first.
+beside much other work; T20 35, and what it compares in full is in docs/annotation_proof.md. Trends share trainings, and
+the minutes that a result states are those of the trend that came first.
 """
 
 from typing import Any
