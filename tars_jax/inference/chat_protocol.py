@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -214,6 +214,13 @@ def _message(value: Any, path: str) -> RoleAndParts:
     fields.ignore(("name", "tool_call_id", "refusal", "audio", "function_call", "annotations"))
     fields.done()
     return ROLES[role], parts
+
+
+def message_of(message: Mapping[str, Any]) -> Message:
+    """A message of an answer as `parse_chat` reads it when its client sends it again."""
+    fields = {name: message[name] for name in ("role", "content", "tool_calls") if name in message}
+    role, parts = _message(fields, "message")
+    return Message(role, tuple(part for part in parts if isinstance(part, str)))
 
 
 def _part(value: Any, path: str, role: str) -> str | ImageUrl:

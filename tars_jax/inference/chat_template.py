@@ -47,7 +47,22 @@ class Prompt(NamedTuple):
     images: list[np.ndarray]
 
 
-Template = Callable[[Sequence[Message]], Prompt]
+class Template(Protocol):
+    """How messages stand in tokens."""
+
+    def __call__(self, messages: Sequence[Message]) -> Prompt:
+        """The prompt that asks for the next answer.
+
+        Raises InputError where there is nothing to answer.
+        """
+        ...
+
+    def after(self, messages: Sequence[Message], *, ended: bool) -> Prompt:
+        """What comes after an answer's tokens to ask for the next one, given the messages since.
+
+        `ended`: the token that ends an answer was sampled; else it is read now.
+        """
+        ...
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,6 +97,11 @@ class TurnFormat:
                 tokens += self.codec.encode(text + ("\n" if message.role == "system" else ""))
             answered = message.role == "assistant"
         return Prompt(tokens + self.codec.encode(self.chat.agent), images)
+
+    def after(self, messages: Sequence[Message], *, ended: bool) -> Prompt:
+        """As `Template.after`."""
+        tokens, images = self(messages)
+        return Prompt([*([] if ended else self.codec.encode(self.chat.end)), *tokens], images)
 
     def messages(self, tokens: Sequence[int], images: Sequence[np.ndarray]) -> list[Message]:
         """The messages of a prompt that ends by asking for an answer; what stands before the first turn is the user's.
@@ -151,8 +171,14 @@ class RoleFormat:
 
     def __call__(self, messages: Sequence[Message]) -> Prompt:
         """The prompt that asks for the next answer. Raises InputError when there is nothing to answer."""
+        return self._prompt("", messages)
+
+    def after(self, messages: Sequence[Message], *, ended: bool) -> Prompt:
+        """As `Template.after`."""
+        return self._prompt("\n" if ended else f"{self.end}\n", messages)
+
+    def _prompt(self, text: str, messages: Sequence[Message]) -> Prompt:
         _check_answerable(messages)
-        text = ""
         for role, turn in itertools.groupby(messages, lambda message: message.role):
             if role == "tool":
                 said = "\n".join(f"{self.response}\n{self._said(each)}\n{self.response_end}" for each in turn)

@@ -15,6 +15,7 @@ from starlette.types import ASGIApp
 from tars_jax.inference.server.chat import Chat
 from tars_jax.inference.server.config import Served, ServerConfig
 from tars_jax.inference.server.constraints import ServedConstraints
+from tars_jax.inference.server.episodes import Episodes
 from tars_jax.inference.server.metrics import CONTENT_TYPE, HttpMetrics, engine_families, session_families
 from tars_jax.inference.server.request_admission import WEIGHTS_PATH, RequestAdmission
 from tars_jax.inference.server.sessions import Sessions
@@ -26,7 +27,8 @@ from tars_jax.web.responses import JsonResponse, error_response, http_error, int
 def make_app(served: Served, config: ServerConfig) -> ASGIApp:
     """The application. The engine must run while it is served, and is not closed with it."""
     constraints, weights = ServedConstraints(served), Weights(served, config)
-    chat, sessions = Chat(served, config, constraints), Sessions(served, config, weights)
+    sessions, episodes = Sessions(served, config, weights), Episodes(served, config, weights)
+    chat = Chat(served, config, constraints, episodes)
 
     async def health(request: Request) -> Response:
         """503 once the engine has stopped: whoever watches may start the server again."""
@@ -70,7 +72,7 @@ def make_app(served: Served, config: ServerConfig) -> ASGIApp:
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        async with sessions:
+        async with sessions, episodes:
             yield
 
     routes = [
@@ -84,6 +86,9 @@ def make_app(served: Served, config: ServerConfig) -> ASGIApp:
         Route("/v1/rl/sessions/{id}", sessions.delete, methods=["DELETE"]),
         Route("/v1/rl/sessions/{id}/respond", sessions.respond, methods=["POST"]),
         Route("/v1/rl/sessions/{id}/fork", sessions.fork, methods=["POST"]),
+        Route("/v1/rl/episodes", episodes.create, methods=["POST"]),
+        Route("/v1/rl/episodes/{id}", episodes.show, methods=["GET"]),
+        Route("/v1/rl/episodes/{id}/finish", episodes.finish, methods=["POST"]),
         Route("/v1/rl/constraints/{name}", constraints.put, methods=["PUT"]),
         Route(WEIGHTS_PATH, weights.show, methods=["GET"]),
         Route(WEIGHTS_PATH, weights.load, methods=["POST"]),
@@ -96,4 +101,4 @@ def make_app(served: Served, config: ServerConfig) -> ASGIApp:
         lifespan=lifespan,
     )
     app.router.redirect_slashes = False
-    return RequestAdmission(app, config, metrics)
+    return RequestAdmission(app, config, metrics, episodes.has_key)

@@ -1,4 +1,4 @@
-"""POST /v1/chat/completions and GET /v1/models, as OpenAI has them."""
+"""POST /v1/chat/completions and GET /v1/models, as OpenAI has them. What is of an episode is recorded (episodes.py)."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ from tars_jax.inference.sampling import Sampled, Sampling, Token
 from tars_jax.inference.server.answer_forms import answer_form
 from tars_jax.inference.server.config import Served, ServerConfig
 from tars_jax.inference.server.constraints import ServedConstraints
+from tars_jax.inference.server.episodes import Episode, Episodes, Recording, forced
 from tars_jax.inference.server.generation import Ask, answers, engine_errors
 from tars_jax.inference.session import Session
 from tars_jax.inference.text_stream import StopText, TextStream
@@ -45,10 +46,23 @@ INLINE_CHARACTERS = 1 << 14  # more are made tokens in a thread, so that they ho
 LONGEST_TOKEN = 256  # characters; those of open vocabularies, runs of blanks, have up to 128
 
 
-class Chat:
-    """Each request is a session of its own: it reads all messages and ends with its answers."""
+@dataclasses.dataclass(frozen=True)
+class _Reading:
+    """What a request reads, and how long its answer may become."""
 
-    def __init__(self, served: Served, config: ServerConfig, constraints: ServedConstraints) -> None:
+    prompt: Prompt
+    budget: int
+    recording: Recording | None
+
+
+class Chat:
+    """Each request is a session of its own, which reads all messages and ends with its answers; but one of an episode
+    goes on where the last one of its window ended."""
+
+    def __init__(
+        self, served: Served, config: ServerConfig, constraints: ServedConstraints, episodes: Episodes
+    ) -> None:
+        self._episodes = episodes
         self._served, self._config, self._engine = served, config, served.engine
         engine = served.engine.config
         self._limits = ChatLimits(
@@ -61,21 +75,20 @@ class Chat:
         self._constraints = constraints
 
     async def complete(self, request: Request) -> Response:
+        episode = self._episodes.of(request.headers)
         asked = parse_chat(await read_json(request), self._limits)
+        asked = asked if episode is None else forced(asked)
         if asked.model != self._served.name:
             raise self._no_model(asked.model, "model")
         # Before they are made tokens, which takes seconds for a megabyte.
         if asked.characters > LONGEST_TOKEN * self._engine.config.max_length:
             raise self._too_long(f"{asked.characters} characters")
         images = await decode_images(asked.images, self._limits.pixels, self._served.fit)
-        long = asked.characters > INLINE_CHARACTERS
-        prompt = await asyncio.to_thread(self._prompt, asked, images) if long else self._prompt(asked, images)
-        budget = self._budget(asked, prompt)
         with engine_errors(self._config.request_seconds, _field):
             if asked.stream:
-                return await EventStream.begin(self._chunks(asked, prompt, budget))
+                return await EventStream.begin(self._chunks(asked, images, episode))
             async with asyncio.timeout(self._config.request_seconds):
-                return JsonResponse(await self._completion(asked, prompt, budget))
+                return JsonResponse(await self._completion(asked, images, episode))
 
     async def models(self, request: Request) -> Response:
         return JsonResponse({"object": "list", "data": [self._model()]})
@@ -92,11 +105,23 @@ class Chat:
         message = f"model must be {self._served.name!r}; got {shown(name)}"
         return RequestError(message, param, status=404, code="model_not_found")
 
-    def _prompt(self, asked: ChatRequest, images: Sequence[np.ndarray]) -> Prompt:
-        try:
-            return self._served.template(asked.with_pixels(images))
-        except InputError as error:
-            raise RequestError(str(error), "messages") from error
+    @contextlib.asynccontextmanager
+    async def _reading(
+        self, asked: ChatRequest, images: Sequence[np.ndarray], episode: Episode | None
+    ) -> AsyncIterator[_Reading]:
+        messages, recording = asked.with_pixels(images), None
+        async with contextlib.AsyncExitStack() as stack:
+            try:
+                if episode is not None:
+                    recording = await stack.enter_async_context(self._episodes.recording(episode, messages))
+                    prompt = recording.whole
+                elif asked.characters > INLINE_CHARACTERS:
+                    prompt = await asyncio.to_thread(self._served.template, messages)
+                else:
+                    prompt = self._served.template(messages)
+            except InputError as error:
+                raise RequestError(str(error), "messages") from error
+            yield _Reading(prompt, self._budget(asked, prompt), recording)
 
     def _budget(self, asked: ChatRequest, prompt: Prompt) -> int:
         """How long an answer may become: what is asked for, else what the engine writes and the window holds."""
@@ -114,9 +139,10 @@ class Chat:
 
     @contextlib.asynccontextmanager
     async def _asks(
-        self, asked: ChatRequest, prompt: Prompt, budget: int, untils: Sequence[StopText | None]
+        self, asked: ChatRequest, reading: _Reading, untils: Sequence[StopText | None]
     ) -> AsyncIterator[list[Ask]]:
         """One function for each choice that samples it. Several choices read the prompt once and go on from forks."""
+        prompt, recording = reading.prompt, reading.recording
         seed = secrets.randbits(32) if asked.seed is None else asked.seed
         base = Sampling(
             temperature=asked.temperature,
@@ -125,7 +151,7 @@ class Chat:
             frequency_penalty=asked.frequency_penalty,
             presence_penalty=asked.presence_penalty,
             logit_bias=asked.logit_bias,
-            max_new_tokens=budget,
+            max_new_tokens=reading.budget,
             constraint=asked.constraint,
             top_logprobs=asked.top_log_probs,
         )
@@ -139,6 +165,10 @@ class Chat:
         async with contextlib.AsyncExitStack() as stack:
             form = await stack.enter_async_context(answer_form(self._constraints, asked.callable, asked.schema))
             base = dataclasses.replace(base, constraint=form or asked.constraint)
+            if recording is not None:
+                own = dataclasses.replace(base, seed=asked.seed, until=untils[0])
+                yield [functools.partial(recording.respond, sampling=recording.sampling(own, self._engine.temperature))]
+                return
             first = await stack.enter_async_context(self._engine.session(seed))
             sessions = [first]
             if len(untils) > 1:
@@ -150,37 +180,52 @@ class Chat:
     def _until(self, asked: ChatRequest) -> StopText | None:
         return StopText(self._served.codec.decode, asked.stops) if asked.stops else None
 
-    async def _completion(self, asked: ChatRequest, prompt: Prompt, budget: int) -> dict[str, Any]:
+    async def _completion(
+        self, asked: ChatRequest, images: Sequence[np.ndarray], episode: Episode | None
+    ) -> dict[str, Any]:
         untils = [self._until(asked) for _ in range(asked.choices)]
-        async with self._asks(asked, prompt, budget, untils) as asks:
-            found = [await asks[0]()] if len(asks) == 1 else await _all(asks)
-        choices = []
-        for index, (sampled, until) in enumerate(zip(found, untils, strict=True)):
-            text = self._text(sampled, until)
-            log_probs = self._log_probs(sampled.one_by_one()) if asked.log_probs else None
-            told = sampled.tokens if asked.token_ids else None
-            choices.append(completion_choice(index, text, sampled.finish, log_probs, asked.tools, told))
+        async with self._reading(asked, images, episode) as reading:
+            async with self._asks(asked, reading, untils) as asks:
+                found = [await asks[0]()] if len(asks) == 1 else await _all(asks)
+            choices = []
+            for index, (sampled, until) in enumerate(zip(found, untils, strict=True)):
+                text = self._text(sampled, until)
+                log_probs = self._log_probs(sampled.one_by_one()) if asked.log_probs else None
+                told = sampled.tokens if asked.token_ids else None
+                choices.append(completion_choice(index, text, sampled.finish, log_probs, asked.tools, told))
+                self._record(asked, reading, sampled, text)
+        prompt = reading.prompt
         written = sum(len(sampled.tokens) for sampled in found)
         # A stop sequence may leave no token that would tell the version.
         version = max((each.versions[-1] for each in found if each.versions), default=self._engine.version)
         head = self._head("chat.completion", version) | _prompt_ids(asked, prompt)
         return {**head, "choices": choices, "usage": usage_field(len(prompt.tokens), written)}
 
-    async def _chunks(self, asked: ChatRequest, prompt: Prompt, budget: int) -> AsyncGenerator[dict[str, Any], None]:
+    def _record(self, asked: ChatRequest, reading: _Reading, sampled: Sampled, text: str) -> None:
+        """Where the request is of an episode: the answer as it was sampled, and as its client has it."""
+        if reading.recording is not None:
+            message = completion_choice(0, text, sampled.finish, None, asked.tools)["message"]
+            reading.recording.answered(sampled, text, self._text(sampled, None), message)
+
+    async def _chunks(
+        self, asked: ChatRequest, images: Sequence[np.ndarray], episode: Episode | None
+    ) -> AsyncGenerator[dict[str, Any], None]:
         """The chunks of a stream. Each choice begins with its role and ends with its finish_reason."""
         untils = [self._until(asked) for _ in range(asked.choices)]
         codec, stop = self._served.codec, self._served.stop
         streams = [_ChoiceStream(TextStream(codec.decode, stop, asked.stops), asked.tools) for _ in untils]
         head = self._head("chat.completion.chunk", self._engine.version)
         tail = {"usage": None} if asked.include_usage else {}
-        prompt_ids = _prompt_ids(asked, prompt)  # of the first chunk alone
         written = 0
         deadline = asyncio.get_running_loop().time() + self._config.request_seconds
         with engine_errors(self._config.request_seconds, _field):
             async with (
-                self._asks(asked, prompt, budget, untils) as asks,
+                self._reading(asked, images, episode) as reading,
+                self._asks(asked, reading, untils) as asks,
                 contextlib.aclosing(answers(asks)) as arriving,
             ):
+                prompt = reading.prompt
+                prompt_ids = _prompt_ids(asked, prompt)  # of the first chunk alone
                 while (news := await _next(arriving, deadline)) is not None:
                     for index, tokens, ended in news:
                         choice = streams[index]
@@ -189,8 +234,10 @@ class Chat:
                         if ended is None:
                             text, certain = choice.feed(tokens)
                         else:
-                            text, certain = choice.finish(self._text(ended, untils[index]), ended.one_by_one())
+                            whole = self._text(ended, untils[index])
+                            text, certain = choice.finish(whole, ended.one_by_one())
                             written += len(ended.tokens)
+                            self._record(asked, reading, ended, whole)
                         log_probs = self._log_probs(certain) if asked.log_probs and certain else None
                         told = [each.token for each in certain] if asked.token_ids and certain else None
                         for delta in choice.deltas(text, ended is not None):

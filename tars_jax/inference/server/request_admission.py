@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import hmac
 import time
+from collections.abc import Callable
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -21,14 +22,18 @@ from tars_jax.web.responses import refuse
 
 OPEN_PATHS = ("/health",)  # a load balancer has no key
 UNLIMITED_PATHS = ("/health", "/metrics")  # whoever watches a busy server gets an answer
+EPISODE_PATHS = ("/v1/chat/completions", "/v1/models")  # what the key of an episode opens
 WEIGHTS_PATH = "/v1/rl/weights"
 
 
 class RequestAdmission:
     """An ASGI application around another one."""
 
-    def __init__(self, app: ASGIApp, config: ServerConfig, metrics: HttpMetrics) -> None:
-        self._app, self._config, self._metrics = app, config, metrics
+    def __init__(
+        self, app: ASGIApp, config: ServerConfig, metrics: HttpMetrics, has_key: Callable[[str], bool]
+    ) -> None:
+        """`has_key`: whether a key is that of an episode, which may ask for answers and nothing else."""
+        self._app, self._config, self._metrics, self._has_key = app, config, metrics, has_key
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -61,7 +66,8 @@ class RequestAdmission:
             require_local_name(headers.get(b"host", b"").decode("latin-1"))
         if config.api_key and path not in OPEN_PATHS:
             given = headers.get(b"authorization", b"")
-            if not hmac.compare_digest(given.lower()[:7] + given[7:], b"bearer " + config.api_key.encode()):
+            own = hmac.compare_digest(given.lower()[:7] + given[7:], b"bearer " + config.api_key.encode())
+            if not own and not (path.startswith(EPISODE_PATHS) and self._has_key(given[7:].decode("latin-1"))):
                 raise RequestError(
                     "the header Authorization must be Bearer KEY; got no key, or a wrong one",
                     status=401,

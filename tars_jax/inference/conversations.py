@@ -1,0 +1,174 @@
+"""What chat clients that know nothing of us play, as windows of exact tokens, whoever keeps the history.
+
+A client sends its history with every request. Where that begins with all that a window has read and written, the window
+goes on: only what is new is read. Where the client has changed it (compacted it, stripped thoughts, begun another
+agent), a new window begins, which reads all of it; earlier answers are read there as anything else is, since the policy
+did not sample them in that context.
+
+Nothing here asks an engine: who does (server/episodes.py) takes a `Place`, samples, and says what came of it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from tars_jax.inference.chat_template import Message, Prompt, Template
+from tars_jax.inference.sampling import Sampled
+from tars_jax.inference.session import Session
+
+
+class Said(NamedTuple):
+    """A message as it is compared: white space around an answer does not count, as clients strip it."""
+
+    role: str
+    parts: tuple[str | bytes, ...]  # text, or an image's hash
+
+
+@dataclasses.dataclass(frozen=True)
+class Turn:
+    """One request of a client, and its answer."""
+
+    number: int  # of the conversation's answers, in the order in which they came
+    tokens: tuple[int, ...]  # read before the answer: what came after the answer before, or a whole prompt
+    images: tuple[np.ndarray, ...]  # of these tokens, uint8 [height, width, 3] each
+    asked: str  # the text of the new messages
+    text: str  # of the answer, as the client has it
+    sampled: Sampled
+    free: bool  # no constraint held for it, and it was sampled as the learner scores it
+    read_again: bool = False  # the window's tokens were all read anew for it, so that its routes are of all
+
+
+@dataclasses.dataclass
+class Window:
+    """One context, and all that was said in it."""
+
+    said: tuple[Said, ...] = ()
+    turns: list[Turn] = dataclasses.field(default_factory=list)
+    session: Session | None = None  # that holds it; None: it must be read again
+    busy: bool = False  # an answer is under way
+    open: bool = True  # the client's text is that of its tokens
+
+    @property
+    def size(self) -> int:
+        """Tokens."""
+        return sum(len(turn.tokens) + len(turn.sampled.tokens) for turn in self.turns)
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """Where a request goes on, and what is to be read there."""
+
+    window: Window
+    unread: Prompt  # the new tokens and images
+    said: tuple[Said, ...]  # what was said once they are read
+    asked: str  # the text of the new messages
+    read_again: bool  # nothing holds the window any more, so that all of it is read
+
+    def whole(self) -> Prompt:
+        """All of the window, to be read in a session that knows nothing of it."""
+        tokens = [token for turn in self.window.turns for token in (*turn.tokens, *turn.sampled.tokens)]
+        images = [image for turn in self.window.turns for image in turn.images]
+        return Prompt([*tokens, *self.unread.tokens], [*images, *self.unread.images])
+
+
+class Conversation:
+    """The windows of one episode."""
+
+    def __init__(self, template: Template, stop: int) -> None:
+        self._template, self._stop = template, stop
+        self._windows: list[Window] = []
+        self._answers = 0
+
+    @property
+    def windows(self) -> tuple[Window, ...]:
+        """Those with an answer, in the order in which they began."""
+        return tuple(window for window in self._windows if window.turns)
+
+    @property
+    def busy(self) -> bool:
+        return any(window.busy for window in self._windows)
+
+    def sessions(self) -> Iterator[tuple[Window, Session]]:
+        """Those that are held, of the window that was answered longest ago first."""
+        held = [(window, window.session) for window in self._windows if window.session is not None]
+        yield from sorted(held, key=lambda each: each[0].turns[-1].number if each[0].turns else self._answers)
+
+    def place(self, messages: Sequence[Message]) -> Place:
+        """Where the request goes on; the window is busy until `answered` or `given_up`.
+
+        Raises InputError where there is nothing to answer.
+        """
+        said = tuple(map(said_of, messages))
+        known = [
+            window
+            for window in self._windows
+            if window.open and not window.busy and window.said == said[: len(window.said)] != said
+        ]
+        window = max(known, key=lambda each: len(each.said), default=None)
+        if window is None:
+            new, unread = messages, self._template(messages)
+            self._windows.append(window := Window())
+        else:
+            new = messages[len(window.said) :]
+            ended = window.turns[-1].sampled.tokens[-1:] == (self._stop,)
+            unread = self._template.after(new, ended=ended)
+        window.busy = True
+        asked = "\n".join(_text_of(message) for message in new)
+        return Place(window, unread, said, asked, read_again=window.session is None and bool(window.turns))
+
+    def answered(
+        self, place: Place, sampled: Sampled, text: str, decoded: str, message: Message, *, free: bool
+    ) -> None:
+        """The answer came to its end.
+
+        Args:
+          text: as the client has it, before calls of tools are taken out of it.
+          decoded: of the tokens.
+          message: how the client will send it again.
+        """
+        window, read = place.window, place.unread
+        turn = Turn(
+            number=self._answers,
+            tokens=tuple(read.tokens),
+            images=tuple(read.images),
+            asked=place.asked,
+            text=text,
+            sampled=sampled,
+            free=free,
+            read_again=place.read_again,
+        )
+        window.turns.append(turn)
+        window.said = (*place.said, said_of(message))
+        window.open, window.busy = text == decoded, False
+        self._answers += 1
+
+    def given_up(self, place: Place) -> None:
+        """No answer came: the client left, or the engine refused. A new window is none."""
+        place.window.busy = False
+        if not place.window.turns:
+            self._windows = [window for window in self._windows if window is not place.window]
+
+
+def said_of(message: Message) -> Said:
+    """A message as it is compared with another."""
+    parts: list[str | bytes] = []
+    for part in message.parts:
+        if not isinstance(part, str):
+            digest = hashlib.sha256(repr(part.shape).encode() + np.ascontiguousarray(part).tobytes())
+            parts.append(digest.digest())
+        elif parts and isinstance(parts[-1], str):
+            parts[-1] += part
+        else:
+            parts.append(part)
+    if message.role == "assistant":
+        parts = [part.strip() if isinstance(part, str) else part for part in parts]
+    return Said(message.role, tuple(parts))
+
+
+def _text_of(message: Message) -> str:
+    return "".join(part for part in message.parts if isinstance(part, str))

@@ -1,0 +1,235 @@
+"""/v1/rl/episodes: what a chat client plays, recorded as it was sampled.
+
+A trainer opens an episode and gives its key to a program that talks to /v1/chat/completions and knows nothing else of
+us; what it asks with that key (`Authorization: Bearer KEY`, or the header `X-Episode: ID` beside the server's own key)
+is the episode. `finish` hands over its windows (conversations.py) and ends it: the key opens nothing any more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import hmac
+import secrets
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tars_jax.inference.answer_fields import answer_fields
+from tars_jax.inference.chat_protocol import ChatRequest, message_of
+from tars_jax.inference.chat_template import Message, Prompt
+from tars_jax.inference.conversations import Conversation, Place, Turn, Window
+from tars_jax.inference.data_urls import encode_image
+from tars_jax.inference.sampling import OnToken, Sampled, Sampling
+from tars_jax.inference.server.config import Served, ServerConfig
+from tars_jax.inference.server.weights import Weights
+from tars_jax.inference.session import Session
+from tars_jax.json_fields import shown
+from tars_jax.web.protocol import Fields, RequestError, busy
+from tars_jax.web.responses import JsonResponse, read_json
+
+HEADER = "x-episode"
+PREFIX = "ep-"  # of keys: one that is over is told from a server's own
+MOST_EPISODES = 4096
+MOST_SESSIONS = 4  # that an episode holds; of more windows the one that was asked longest ago is read again
+
+
+@dataclasses.dataclass
+class Episode:
+    """One, while it is played."""
+
+    id: str
+    key: str
+    seed: int
+    temperature: float | None  # for all its answers, drawn from the whole distribution; None: as its client asks
+    conversation: Conversation
+    asked: float  # when the last request ended
+    opened: int = 0  # sessions so far, each with a random stream of its own
+
+
+class Episodes:
+    """All of a server. Use as an async context manager."""
+
+    def __init__(self, served: Served, config: ServerConfig, weights: Weights) -> None:
+        self._served, self._config, self._engine, self._weights = served, config, served.engine, weights
+        self._open: dict[str, Episode] = {}
+        self._reaper: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Episodes:
+        self._reaper = asyncio.create_task(self._reap())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        assert self._reaper is not None
+        self._reaper.cancel()
+        for episode in self._open.values():
+            _let_go(episode.conversation)
+
+    def has_key(self, key: str) -> bool:
+        """Whether it is that of an episode; for whoever admits requests."""
+        return self._by_key(key) is not None
+
+    def of(self, headers: Mapping[str, str]) -> Episode | None:
+        """The episode that a request is of; None: of none. Raises RequestError for one that is over."""
+        if (id := headers.get(HEADER)) is not None:
+            return self._find(id)
+        scheme, _, key = headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not key.startswith(PREFIX):
+            return None
+        if (episode := self._by_key(key)) is None:
+            message = "the key is that of an episode that is over, or of none"
+            raise RequestError(message, status=401, code="invalid_api_key", headers={"WWW-Authenticate": "Bearer"})
+        return episode
+
+    async def create(self, request: Request) -> Response:
+        """{seed?, temperature?} -> {id, key}"""
+        fields = Fields(await read_json(request))
+        seed = fields.integer("seed", None, 0, 2**63 - 1)
+        temperature = fields.number("temperature", -1.0, 0.0, 100.0)
+        fields.done()
+        if len(self._open) >= MOST_EPISODES:
+            raise busy(f"{MOST_EPISODES} episodes are open; finish some")
+        id, key = secrets.token_urlsafe(12), PREFIX + secrets.token_urlsafe(24)
+        self._open[id] = Episode(
+            id,
+            key,
+            secrets.randbits(32) if seed is None else seed % 2**32,
+            temperature if temperature >= 0 else None,
+            Conversation(self._served.template, self._served.stop),
+            _now(),
+        )
+        return JsonResponse({"id": id, "key": key}, status_code=201)
+
+    async def show(self, request: Request) -> Response:
+        """{id, answers, windows, busy}: counts, while it is played."""
+        episode = self._find(request.path_params["id"])
+        windows = episode.conversation.windows
+        answers = sum(len(window.turns) for window in windows)
+        said = {"id": episode.id, "answers": answers, "windows": len(windows), "busy": episode.conversation.busy}
+        return JsonResponse(said)
+
+    async def finish(self, request: Request) -> Response:
+        """{} -> {id, windows}: what was played. An answer that is under way is no part of it."""
+        episode = self._find(request.path_params["id"])
+        del self._open[episode.id]
+        _let_go(episode.conversation)
+        windows = [[self._turn_fields(turn) for turn in window.turns] for window in episode.conversation.windows]
+        return JsonResponse({"id": episode.id, "windows": windows})
+
+    @contextlib.asynccontextmanager
+    async def recording(self, episode: Episode, messages: Sequence[Message]) -> AsyncIterator[Recording]:
+        """The turn of one request. Raises InputError where there is nothing to answer."""
+        place = episode.conversation.place(messages)
+        recording = Recording(self, episode, place)
+        try:
+            yield recording
+        finally:
+            episode.asked = _now()
+            if not recording.done:
+                if place.window.session is not None:  # after an answer that was given up only a new window can follow
+                    place.window.session.close()
+                    place.window.session = None
+                episode.conversation.given_up(place)
+
+    def session_for(self, episode: Episode, window: Window) -> Session:
+        """The session that holds the window, or a new one. Raises Busy where there is no room."""
+        if window.session is None:
+            held = [(each, session) for each, session in episode.conversation.sessions() if not each.busy]
+            for other, session in held[: max(0, len(held) - MOST_SESSIONS + 1)]:
+                session.close()
+                other.session = None
+            session = self._engine.session((episode.seed * 1_000_003 + episode.opened) % 2**32)
+            self._engine.open(session)
+            window.session = session
+            episode.opened += 1
+        return window.session
+
+    def _by_key(self, key: str) -> Episode | None:
+        given = key.encode("utf-8", "replace")
+        return next((each for each in self._open.values() if hmac.compare_digest(each.key.encode(), given)), None)
+
+    def _find(self, id: str) -> Episode:
+        episode = self._open.get(id)
+        if episode is None:
+            message = f"there is no such episode, or it is over; got {shown(id)}"
+            raise RequestError(message, status=404, code="episode_not_found")
+        return episode
+
+    def _turn_fields(self, turn: Turn) -> dict[str, Any]:
+        return {
+            "number": turn.number,
+            "read": turn.tokens,
+            "images": [encode_image(image) for image in turn.images],
+            "asked": turn.asked,
+            "text": turn.text,
+            "free": turn.free,
+            "read_again": turn.read_again,
+            "answer": answer_fields(turn.sampled, self._weights.word),
+        }
+
+    async def _reap(self) -> None:
+        """Windows of episodes that nobody asks are held no longer; they are read again if somebody does."""
+        while True:
+            for episode in self._open.values():
+                if not episode.conversation.busy and _now() - episode.asked > self._config.lease_seconds:
+                    _let_go(episode.conversation)
+            await asyncio.sleep(1.0)
+
+
+class Recording:
+    """One request of an episode and its answer."""
+
+    def __init__(self, episodes: Episodes, episode: Episode, place: Place) -> None:
+        self._episodes, self._episode, self._place = episodes, episode, place
+        self._free = False
+        self.done = False
+
+    @property
+    def whole(self) -> Prompt:
+        """All that the window holds before the answer."""
+        return self._place.whole()
+
+    def sampling(self, asked: Sampling, temperature: float) -> Sampling:
+        """As the episode wants it; `temperature`: the learner's."""
+        own = self._episode.temperature
+        if own is not None:
+            asked = dataclasses.replace(
+                asked, temperature=own, top_p=1.0, top_k=0, frequency_penalty=0.0, presence_penalty=0.0, logit_bias=()
+            )
+        plain = Sampling(temperature=temperature)
+        same = ("temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "logit_bias", "constraint")
+        self._free = all(getattr(asked, name) == getattr(plain, name) for name in same)
+        return asked
+
+    async def respond(self, *, sampling: Sampling, on_token: OnToken | None = None) -> Sampled:
+        """Samples the answer."""
+        place = self._place
+        restart = place.window.session is None
+        session = self._episodes.session_for(self._episode, place.window)
+        tokens, images = place.whole() if restart else place.unread
+        return await session.respond(tokens, images, restart=restart, sampling=sampling, on_token=on_token)
+
+    def answered(self, sampled: Sampled, text: str, decoded: str, message: Mapping[str, Any]) -> None:
+        """`message`: as the client has it; `text`: before calls are taken out of it; `decoded`: of its tokens."""
+        self._episode.conversation.answered(self._place, sampled, text, decoded, message_of(message), free=self._free)
+        self.done = True
+
+
+def forced(asked: ChatRequest) -> ChatRequest:
+    """Raises RequestError for what an episode cannot be asked."""
+    if asked.choices != 1:
+        raise RequestError(f"n must be 1 in a recorded episode; got {asked.choices}", "n")
+    return asked
+
+
+def _let_go(conversation: Conversation) -> None:
+    for window, session in conversation.sessions():
+        session.close()
+        window.session = None
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
