@@ -151,6 +151,7 @@ def test_what_was_drawn_otherwise_is_context_and_further_pictures_have_steps(rec
     assert len(twice.steps) == TURNS + 1 and twice.windows[0].images[:3] == (0, 1, 2)
     assert twice.steps[0].response == "" and twice.steps[0].screenshot == twice.steps[1].screenshot
     assert made([]).steps == () and made([]).reward == 0
-    for broken in ([[{}]], [[{**first, "answer": {}}]], [[{**first, "images": ["data:image/png;base64,?"]}]]):
+    nonsense: list[Any] = [[[{}]], [[{**first, "answer": {}}]], [[{**first, "images": ["data:image/png;base64,?"]}]]]
+    for broken in nonsense:
         with pytest.raises(PolicyUnavailable):
             made(broken)
