@@ -66,7 +66,8 @@ def play(client: openai.OpenAI, rewrite: Callable[[Messages], Messages], seed: i
         messages.append({"role": "assistant", "content": text})
         if second:
             other.append({"role": "user", "content": f"You check. Step {turn}?"})
-            checked: Any = client.chat.completions.create(model="nano", messages=other, max_tokens=4)
+            checking: Any = {"model": "nano", "messages": other, "max_tokens": 4}
+            checked = client.chat.completions.create(**checking)
             other.append({"role": "assistant", "content": checked.choices[0].message.content})
 
 
