@@ -36,6 +36,7 @@ GOOD: dict[str, Any] = {
     RESPOND: {"tokens": [1, 9, 2], "images": [], "restart": True, "max_new_tokens": 2, "stop": "abc", "stream": False},
     "/v1/rl/sessions/{id}/fork": {"seed": 1, "lease_seconds": 0.5},
     "/v1/rl/weights": {"checkpoint": "nowhere", "version": 1},
+    "/v1/rl/episodes": {"seed": 1, "temperature": 1.0},
 }
 
 
