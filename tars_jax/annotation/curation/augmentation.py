@@ -14,8 +14,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Protocol
 
+from tars_jax.annotation.asked_model import answers, name_of
 from tars_jax.annotation.curation.grounded import NEGATIONS, added, content, stem, tokens
-from tars_jax.annotation.helper import answers, name_of
 from tars_jax.judges.endpoint import EndpointModel
 from tars_jax.judges.marks import between
 from tars_jax.trajectory import Trajectory

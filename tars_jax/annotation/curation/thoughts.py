@@ -16,8 +16,8 @@ from typing import Protocol
 from tars_jax.agent.functions import RECORDED
 from tars_jax.agent.grammar import format_response, parse_response
 from tars_jax.agent.response import ParseError, Response
+from tars_jax.annotation.asked_model import answers, name_of
 from tars_jax.annotation.curation.grounded import FUNCTION_WORDS, added, turned_round
-from tars_jax.annotation.helper import answers, name_of
 from tars_jax.judges.endpoint import EndpointModel
 from tars_jax.judges.marks import between
 from tars_jax.trajectory import Step, Trajectory

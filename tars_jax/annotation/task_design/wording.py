@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Protocol
 
-from tars_jax.annotation.helper import answers, name_of
+from tars_jax.annotation.asked_model import answers, name_of
 from tars_jax.annotation.task_design.queries import Part, Query
 from tars_jax.judges.endpoint import EndpointModel
 from tars_jax.judges.marks import between
