@@ -14,7 +14,8 @@ import pytest
 from playwright.async_api import Page, expect
 
 import tars_jax.evaluation
-from tars_jax.annotation.in_situ.annotated import Annotation, load_annotation
+from tars_jax.agent.actions import Click, Drag, LeftDouble
+from tars_jax.annotation.in_situ.annotated import Annotation, load_annotation, read_actions
 from tars_jax.annotation.in_situ.recording import read_recording
 from tars_jax.annotation.in_situ.review.app import Review
 from tars_jax.web.running import serving
@@ -41,6 +42,7 @@ class Shown:
     address: str
     file: Path
     written: list[Annotation]
+    first: Annotation
 
     def kept(self) -> Annotation:
         return load_annotation(self.file)
@@ -65,7 +67,7 @@ def shown(recorded: tuple[Path, Annotation], tmp_path: Path) -> Iterator[Shown]:
     style = (Path(tars_jax.evaluation.__file__).parent / "report.css").read_text()
     review = Review(annotation, read_recording(folder), file, finish, style)
     with serving(review.app(KEY), Address()) as address:
-        yield Shown(f"{address}/{KEY}/", file, written)
+        yield Shown(f"{address}/{KEY}/", file, written, annotation)
 
 
 def test_each_step_is_looked_at_and_accepted_by_keyboard(shown: Shown, recorded: tuple[Path, Annotation]) -> None:
@@ -113,6 +115,55 @@ def test_a_step_is_mended_by_mouse_and_the_change_taken_back(shown: Shown, recor
         await until(lambda: len(shown.kept().kept) == before - 1)
         merged = shown.kept().steps[0]
         assert merged.actions.endswith(recorded[1].steps[1].actions) and merged.frame == first.frame
+
+    on_a_page(use)
+
+
+def test_a_click_on_the_picture_places_the_step_and_a_drag_makes_a_drag(shown: Shown) -> None:
+    steps = shown.first.steps
+    clicked = next(number for number, step in enumerate(steps) if step.actions.startswith(("click", "left_double")))
+    typed = next(number for number, step in enumerate(steps) if step.actions.startswith(("type", "hotkey")))
+
+    async def use(page: Page) -> None:
+        await page.goto(shown.address)
+        await page.locator("#steps li").nth(clicked).click()
+        box = await page.locator("#frame").bounding_box()
+        assert box is not None
+
+        def at(x: float, y: float) -> tuple[float, float]:
+            return box["x"] + x * box["width"], box["y"] + y * box["height"]
+
+        await page.locator("#thought").fill("Over there.")  # is kept, too
+        await page.mouse.click(*at(0.25, 0.5))
+        await until(lambda: shown.file.exists() and "<point>250" in shown.kept().steps[clicked].actions)
+        mended = shown.kept().steps[clicked]
+        action = read_actions(mended.actions)[0]
+        assert action.name == read_actions(steps[clicked].actions)[0].name and mended.thought == "Over there."
+        assert isinstance(action, Click | LeftDouble)
+        assert abs(action.point.x - 250) < 2 and abs(action.point.y - 500) < 2 and not mended.accepted
+        await expect(page.locator("#actions")).to_have_value(mended.actions)
+
+        await page.mouse.move(*at(0.1, 0.2))
+        await page.mouse.down()
+        await page.mouse.move(*at(0.3, 0.4))
+        await page.mouse.move(*at(0.6, 0.7))
+        await expect(page.locator("#mark .way")).to_have_count(1)  # seen on its way
+        await page.mouse.up()
+        await until(lambda: shown.kept().steps[clicked].actions.startswith("drag"))
+        drag = read_actions(shown.kept().steps[clicked].actions)[0]
+        assert isinstance(drag, Drag)
+        assert abs(drag.start_point.x - 100) < 2 and abs(drag.end_point.y - 700) < 2
+
+        revision = shown.kept().revision
+        await page.mouse.move(*at(0.1, 0.2))
+        await page.mouse.down()
+        await page.mouse.move(*at(0.3, 0.4))
+        await page.keyboard.press("Escape")  # thought better of it
+        await page.mouse.up()
+        await page.locator("#steps li").nth(typed).click()
+        await page.mouse.click(*at(0.5, 0.5))
+        await expect(page.locator("#wrong")).to_contain_text("a step must click, scroll or drag to have a place")
+        assert shown.kept().revision == revision
 
     on_a_page(use)
 
@@ -181,6 +232,8 @@ def ask(address: str, body: Any = None, **headers: str) -> int:
         ("state", None, 200), ("frames/..%2f..%2frecording.json", None, 404), ("frames/none.png", None, 404),
         ("app.py", None, 404), ("voice?begins=0&ends=1e9", None, 400), ("voice?begins=nan&ends=1", None, 400),
         ("steps/0", {"revision": 0, "actions": "x("}, 400), ("steps/77", {"revision": 0}, 400),
+        ("steps/0", {"revision": 0, "place": [1]}, 400), ("steps/0", {"revision": 0, "place": [1, 2000]}, 400),
+        ("steps/0", {"revision": 0, "place": "here"}, 400), ("steps/0", {"revision": 0, "place": [True, 1]}, 400),
         ("steps/0", {"thought": "no revision"}, 409), ("about", {"revision": 0, "success": "perhaps"}, 400),
         ("undo", {"revision": 0}, 400), ("finish", {}, 400), ("steps/0", [], 400),
     ],

@@ -8,12 +8,15 @@ import msgspec
 
 from tars_jax import InputError
 from tars_jax.annotation.in_situ.annotated import AnnotatedStep, Annotation, join_calls, read_actions
+from tars_jax.annotation.in_situ.review.placing import placed, read_place
 
 LONGEST_TEXT = 1 << 16  # characters
 
 
 def change_step(annotation: Annotation, id: int, given: dict[str, Any]) -> Annotation:
-    """Some of `actions`, `thought`, `accepted`, `deleted` of a step. What is mended is accepted only if it says so.
+    """Some of `actions`, `thought`, `accepted`, `deleted` of a step, or the `place` of its actions (placing.py).
+
+    What is mended is accepted only if it says so.
 
     Raises InputError for calls that the grammar does not have, another field or type, and a step that is not there.
     """
@@ -21,16 +24,20 @@ def change_step(annotation: Annotation, id: int, given: dict[str, Any]) -> Annot
     step = annotation.steps[place]
     fields: dict[str, Any] = {}
     for name, value in given.items():
+        if name == "place":
+            before = read_actions(step.actions) if step.actions else ()
+            fields |= {"actions": join_calls(placed(before, read_place(value))), "cannot_say": ""}
+            continue
         kind = {"actions": str, "thought": str, "accepted": bool, "deleted": bool}.get(name)
         if kind is None or type(value) is not kind:
             raise InputError(
-                "a change of a step must have actions or thought (text), accepted or deleted (true or false); "
-                f"got {name!r:.80}: {value!r:.80}"
+                "a change of a step must have actions or thought (text), place (numbers), accepted or deleted "
+                f"(true or false); got {name!r:.80}: {value!r:.80}"
             )
         if isinstance(value, str) and len(value) > LONGEST_TEXT:
             raise InputError(f"{name} must have at most {LONGEST_TEXT} characters; got {len(value)}")
         fields[name] = value
-    if "actions" in fields:
+    if "actions" in given:
         fields |= {"actions": join_calls(read_actions(fields["actions"])), "cannot_say": ""}
     new = msgspec.structs.replace(step, **fields)
     if new.accepted and not new.actions:

@@ -30,7 +30,7 @@ function change(path, body = {}) {
       return true;
     } catch (error) {
       if (error.status === 409) { state = await ask("state"); show(); }
-      if (body.actions !== undefined) $("wrong").textContent = error.message;
+      if (body.actions !== undefined || body.place) $("wrong").textContent = error.message;
       else say(error.message, true);
       return false;
     }
@@ -191,6 +191,38 @@ function play(begins, ends) {
   player.play().catch((error) => { if (error.name !== "AbortError") say(`it cannot be played: ${error.message}`, true); });
 }
 
+// On the picture a click says where the step's hand goes, and a drag from where to where.
+const screen = document.querySelector("#stage .screen");
+const FAR = 6; // pixels from which on a hand that moves drags
+let pressed = null; // [x, y] on the grid, and in pixels
+
+function gridOf(event) {
+  const box = $("frame").getBoundingClientRect();
+  const part = (at, from, size) => Math.round(10000 * Math.min(1, Math.max(0, (at - from) / size))) / 10;
+  return [part(event.clientX, box.left, box.width), part(event.clientY, box.top, box.height)];
+}
+
+function wayTo(event) {
+  const far = Math.hypot(event.clientX - pressed.x, event.clientY - pressed.y) >= FAR;
+  return far ? [...pressed.grid, ...gridOf(event)] : pressed.grid;
+}
+
+screen.addEventListener("pointerdown", (event) => {
+  if (event.button !== 0 || !step()?.frame) return;
+  event.preventDefault(); // no picture is dragged away, no field keeps the focus unseen
+  document.activeElement.blur();
+  screen.setPointerCapture(event.pointerId);
+  pressed = { x: event.clientX, y: event.clientY, grid: gridOf(event) };
+});
+screen.addEventListener("pointermove", (event) => { if (pressed) draw([wayTo(event)]); });
+screen.addEventListener("pointercancel", () => { pressed = null; draw(step().points); });
+screen.addEventListener("pointerup", async (event) => {
+  if (!pressed) return;
+  const place = wayTo(event);
+  pressed = null;
+  if (!await keepFields() || !await change(`steps/${step().id}`, { place })) draw(step().points);
+});
+
 const KEYS = {
   ArrowDown: () => go(current + 1), j: () => go(current + 1), ArrowUp: () => go(current - 1), k: () => go(current - 1),
   Enter: accept, d: remove, m: merge, u: () => change("undo"), " ": () => $("play").click(),
@@ -199,7 +231,8 @@ const KEYS = {
 
 document.addEventListener("keydown", (event) => {
   const inField = event.target.matches("input, textarea, select");
-  if (event.key === "Escape" && inField) event.target.blur();
+  if (event.key === "Escape" && pressed) { pressed = null; draw(step().points); }
+  else if (event.key === "Escape" && inField) event.target.blur();
   else if (event.key === "Enter" && inField && !event.shiftKey && event.target.id !== "success") { event.preventDefault(); event.target.blur(); }
   else if (!inField && !event.ctrlKey && !event.metaKey && !event.altKey && KEYS[event.key] && !(event.target.matches("button, summary") && " Enter".includes(event.key))) {
     event.preventDefault();
