@@ -60,7 +60,7 @@ def transcribe(
     `hint`: what may have been said at a time, such as the names on the screen.
     """
     for piece in pieces:
-        found = [each for each in by.words(piece.samples, hint(piece.begins)) if each.text.strip()]
+        found = [each for each in by.words(piece.samples, hint(piece.begins)) if any(map(str.isalnum, each.text))]
         last = piece.begins
         for number, word in enumerate(found):
             begins = max(last, piece.heard_from + word.begins) if number else piece.begins

@@ -17,6 +17,7 @@ from PIL import Image
 from tars_jax import InputError
 from tars_jax.annotation.in_situ.events import Button, Ended, Event, Frame, Key, Moved, Secret, Window
 from tars_jax.annotation.in_situ.recording import Recording
+from tars_jax.sandbox.browser.events import KeyDown, KeyUp
 from tests.annotation.in_situ.conftest import Running, Stage
 
 pytestmark = [pytest.mark.multiprocess, pytest.mark.slow]
@@ -132,6 +133,57 @@ def test_a_password_that_a_terminal_does_not_show_is_not_recorded(stage: Stage, 
     assert "Z" not in typed(recording.events) and "bar" not in typed(recording.events)
     assert typed(recording.events).endswith("good")
     assert [event.begins for event in recording.events if isinstance(event, Secret)] == [True, False]
+
+
+def test_a_title_that_changes_is_noticed_where_the_focus_is_on_a_window_inside(stage: Stage, begin: Begin) -> None:
+    """As Firefox has it: its title stands on one window, and the focus is on another one in that."""
+    from Xlib import X, display
+
+    shown = display.Display(stage.env["DISPLAY"])
+    root = shown.screen().root
+    outer = root.create_window(100, 100, 400, 300, 0, X.CopyFromParent, background_pixel=0x00FF00)
+    inner = outer.create_window(0, 0, 400, 300, 0, X.CopyFromParent, event_mask=X.KeyPressMask)
+    outer.set_wm_class("browser", "Browser")
+    outer.set_wm_name("notes")
+    outer.map()
+    inner.map()
+    shown.sync()
+    stage.focus("notes")
+    inner.set_input_focus(X.RevertToParent, X.CurrentTime)
+    shown.sync()
+    running = begin("browser")
+    kept = running.path / "events.jsonl"
+    stage.type("open")
+    running.turn(0.8)
+    outer.set_wm_name("Sign in")
+    shown.sync()
+    running.until(lambda: b'"begins":true' in kept.read_bytes())
+    stage.type("Zanzibar")
+    running.turn(0.8)
+    outer.set_wm_name("notes again")
+    shown.sync()
+    running.until(lambda: b'"begins":false' in kept.read_bytes())
+    stage.type("more")
+    running.turn(0.8)
+    recording = running.stop()
+    shown.close()
+    assert typed(recording.events) == "openmore"
+    assert [event.begins for event in recording.events if isinstance(event, Secret)] == [True, False]
+
+
+def test_what_the_window_manager_draws_is_no_application(stage: Stage) -> None:
+    from tars_jax.annotation.in_situ.x11.screen import XScreen
+
+    stage.terminal("Allowed", "my notes", "60x10+100+100", "#00ff00")
+    stage.terminal("Other", "more notes", "60x10+100+300", "#00ff00")
+    screen = XScreen("", {})
+    try:
+        stage.act(KeyDown("Alt"), KeyDown("Tab"), KeyUp("Tab"))  # a list of windows is there until Alt is let go
+        shown = screen.windows().shown
+    finally:
+        stage.act(KeyUp("Alt"))
+        screen.close()
+    assert len(shown) > 2 and {window.application for window in shown} - {""} == {"Allowed", "Other"}
 
 
 @pytest.fixture

@@ -42,7 +42,8 @@ class Hotkeys:
                 shown.sync()
                 if refused.get_error():
                     raise InputError(
-                        f"config.hotkeys.{wish} must be a combination that no other program has; got {combination!r}"
+                        f"config.hotkeys.{wish} must be a combination that no other program has, no other recorder; "
+                        f"got {combination!r}"
                     )
             self._wishes[code, mask] = wish
 

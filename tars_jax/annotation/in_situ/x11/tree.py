@@ -58,7 +58,7 @@ class Tree:
         """An event of the server's. What it is about is asked for anew by the next `windows`."""
         if event.type == X.PropertyNotify:
             if event.window.id != self.root.id and event.atom in self._told:
-                self._forget(self._owners.get(event.window.id, event.window.id))
+                self._forget(self._top_of(event.window.id))
         elif event.type in (X.MapNotify, X.UnmapNotify, X.ConfigureNotify, X.CirculateNotify, X.CreateNotify):
             self._forget(event.window.id)
         elif event.type in (X.DestroyNotify, X.ReparentNotify):
@@ -91,6 +91,11 @@ class Tree:
         """A window of the window manager's; 0 where there is none."""
         found = self._property(self.root, "_NET_SUPPORTING_WM_CHECK")
         return found[0] if found else 0
+
+    def _top_of(self, window: int) -> int:
+        """The child of the root that a program's window is in; the focus may be on another one of it."""
+        inside = (number for number, top in self._tops.items() if top.inside == window)
+        return next(inside, self._owners.get(window, window))
 
     def _forget(self, top: int) -> None:
         self._tops.pop(top, None)
@@ -140,6 +145,8 @@ class Tree:
         inside = self._inside(window, DEPTH_INSIDE) or window
         inside.change_attributes(event_mask=X.PropertyChangeMask)
         names = bytes(self._property(inside, "WM_CLASS") or b"").decode("utf-8", "replace").split("\0")
+        if inside.id == number and self.manager() and number & self._base == self.manager() & self._base:
+            names = [""]  # a menu or a list of the window manager's is no application
         title = bytes(self._property(inside, "_NET_WM_NAME") or self._property(inside, "WM_NAME") or b"")
         geometry = window.get_geometry()
         process = self._clients.process_of(inside.id) if self._clients is not None else None
