@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from tars_jax.annotation.in_situ.events import Button, Ended, Event, Frame, Key,
 from tars_jax.annotation.in_situ.recording import Recording
 from tars_jax.sandbox.browser.events import KeyDown, KeyUp
 from tests.annotation.in_situ.conftest import Running, Stage
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.multiprocess, pytest.mark.slow]
 
@@ -135,38 +137,48 @@ def test_a_password_that_a_terminal_does_not_show_is_not_recorded(stage: Stage, 
     assert [event.begins for event in recording.events if isinstance(event, Secret)] == [True, False]
 
 
-def test_a_title_that_changes_is_noticed_where_the_focus_is_on_a_window_inside(stage: Stage, begin: Begin) -> None:
-    """As Firefox has it: its title stands on one window, and the focus is on another one in that."""
+@pytest.fixture
+def browser(stage: Stage) -> Iterator[Any]:
+    """A window titled "notes" which, as Firefox has it, has the focus on another one inside of it."""
     from Xlib import X, display
 
     shown = display.Display(stage.env["DISPLAY"])
-    root = shown.screen().root
-    outer = root.create_window(100, 100, 400, 300, 0, X.CopyFromParent, background_pixel=0x00FF00)
+    outer = shown.screen().root.create_window(100, 100, 400, 300, 0, X.CopyFromParent, background_pixel=0x00FF00)
     inner = outer.create_window(0, 0, 400, 300, 0, X.CopyFromParent, event_mask=X.KeyPressMask)
     outer.set_wm_class("browser", "Browser")
     outer.set_wm_name("notes")
     outer.map()
     inner.map()
     shown.sync()
+    wait_until(lambda: [each for each in stage.run(stage.desktop.windows()) if each.title == "notes"])
     stage.focus("notes")
     inner.set_input_focus(X.RevertToParent, X.CurrentTime)
     shown.sync()
+    yield outer
+    shown.close()
+
+
+def test_a_title_that_changes_is_noticed_where_the_focus_is_on_a_window_inside(
+    stage: Stage, begin: Begin, browser: Any
+) -> None:
     running = begin("browser")
     kept = running.path / "events.jsonl"
+
+    def is_called(title: str) -> None:
+        browser.set_wm_name(title)
+        browser.get_wm_name()  # the server has heard of it
+
     stage.type("open")
     running.turn(0.8)
-    outer.set_wm_name("Sign in")
-    shown.sync()
+    is_called("Sign in")
     running.until(lambda: b'"begins":true' in kept.read_bytes())
     stage.type("Zanzibar")
     running.turn(0.8)
-    outer.set_wm_name("notes again")
-    shown.sync()
+    is_called("notes again")
     running.until(lambda: b'"begins":false' in kept.read_bytes())
     stage.type("more")
     running.turn(0.8)
     recording = running.stop()
-    shown.close()
     assert typed(recording.events) == "openmore"
     assert [event.begins for event in recording.events if isinstance(event, Secret)] == [True, False]
 
