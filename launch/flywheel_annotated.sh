@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Two cycles of the flywheel with annotation of each cycle's newest model by a simulated annotator, beside two without,
-# and beside two with as many steps of demonstrations by the same player: runs, a table and a figure.
+# Two cycles of the flywheel with annotation of each cycle's newest model by a simulated annotator, beside two without:
+# runs, a table and a figure.
 # docs/annotation_proof.md says what came of it.
 #   ./launch/flywheel_annotated.sh [FOLDER [SEED ...]]                # three seeds unless told otherwise
 # What is there already is not made again: the same command goes on where it was stopped.
@@ -17,7 +17,7 @@ steps=64 # that a person decides in each cycle
 
 runs=() names=()
 for seed in "${seeds[@]}"; do
-    for kind in corrections demonstrations none; do
+    for kind in annotated none; do
         into=$folder/$kind-$seed
         fly=("$root/launch/local.sh" flywheel --config="$root/configs/flywheel_text.py" --config.run="$into" --config.seed="$seed")
         if [ "$kind" != none ]; then
@@ -26,7 +26,7 @@ for seed in "${seeds[@]}"; do
                 [ -f "$into-$cycle/result.json" ] && continue
                 "${fly[@]}" --config.cycles="$((cycle - 1))"
                 "$root/launch/local.sh" annotate_simulated --config.checkpoint="$into/cycles/000$((cycle - 1))/model" \
-                    --config.environment="$environment" --config.kind="$kind" --config.human_steps="$steps" \
+                    --config.environment="$environment" --config.human_steps="$steps" \
                     --config.first_task="$((2000 + 200 * cycle))" --config.seed="$seed" --config.run="$into-$cycle"
             done
         fi

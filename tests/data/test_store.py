@@ -95,6 +95,14 @@ def test_routing_is_the_equations_once(store: Store) -> None:
     assert (route(store, 2).sft, store.has_batch(SFT, batch_of(2))) == (0, True)
 
 
+def test_what_people_decided_is_learned_from_and_is_no_share_of_the_models(store: Store) -> None:
+    """The model solves one of three; a person solves two, and fails at one."""
+    store.add([played(number, number == 0) for number in range(3)], Origin(cycle=1))
+    store.add([played(10 + number, number < 2) for number in range(3)], Origin("annotation", cycle=1))
+    found = route(store, 1)
+    assert (found.sft, found.ct, found.solved, found.failed) == (3, 3, 1, 2)
+
+
 def test_a_later_verdict_moves_its_episode_at_the_next_routing(store: Store) -> None:
     """To the other set, out of both, and back; what was done in between can be read in the journal."""
     to_ct, out, stays = store.add([played(number, True) for number in range(3)])
