@@ -13,7 +13,7 @@ import functools
 import inspect
 import math
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from tars_jax import InputError
 from tars_jax.agent.functions import check_space
@@ -26,6 +26,15 @@ from tars_jax.sandbox.browser import PageError, SandboxFailure
 DEFAULT_TIME_LIMIT_S = 60.0
 _CLEAN_UP_S = 10.0  # at most, for an environment that failed to end what it does
 _LONGEST_MESSAGE = 500
+
+
+class Moment(Protocol):
+    """An episode at one time, from which it can go on again. Only its environment knows more of it."""
+
+    @property
+    def bytes(self) -> int:
+        """That it takes on this machine's disk."""
+        ...
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,6 +130,41 @@ class CheckedEnvironment:
             transition = checks.transition(f"step of {self._name}", given, may_be_empty=self._may_be_empty)
         self._playing = not (transition.terminated or transition.truncated)
         return transition
+
+    # ---- moments, of an environment that has `save_moment`, `open_moment`, `take_moment` and `drop_moment`
+
+    async def save_moment(self) -> Moment | None:
+        """The episode as it is; None where the environment keeps none. It ends with the episode at the latest.
+
+        Raises InputError where this one cannot be kept, and the episode goes on; EnvironmentFailure where it failed.
+        """
+        save = getattr(self._environment, "save_moment", None)
+        if not self._playing or not callable(save):
+            return None
+        with self._broken_on_failure():
+            return cast(Moment, await self._call("save_moment", save, may_refuse=True))
+
+    async def go_back(self, moment: Moment, sure: Callable[[], None] = lambda: None) -> None:
+        """The episode goes on from a moment of its own.
+
+        `sure` is called when the moment is there and before it is taken; what it raises leaves all as it is. Raises
+        InputError where the moment is not to be had, and all is as it is; EnvironmentFailure where it failed.
+        """
+        environment: Any = self._environment
+        if environment is None:
+            raise InputError(f"{self._name} must be open to go back to a moment; it is not")
+        with self._broken_on_failure():
+            await self._call("open_moment", functools.partial(environment.open_moment, moment), may_refuse=True)
+            sure()
+            await self._call("take_moment", environment.take_moment)
+        self._playing = True
+
+    async def drop_moment(self, moment: Moment) -> None:
+        """What cannot be removed now is removed with the episode."""
+        environment: Any = self._environment
+        if environment is not None:
+            with self._broken_on_failure():
+                await self._call("drop_moment", functools.partial(environment.drop_moment, moment))
 
     async def close(self) -> None:
         """Closes the environment, and waits, within bounds, for those that failed. May be called again.

@@ -10,6 +10,7 @@ train --config.environment=computer \\
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -20,7 +21,7 @@ from tars_jax.agent.actions import Action, CallUser, Finished, ToolCall, Wait
 from tars_jax.agent.platforms import PLATFORM_ACTIONS
 from tars_jax.environment import ActionSpace, Observation, Task, Transition
 from tars_jax.envs import shared_computers
-from tars_jax.envs.computer_episode import Episode
+from tars_jax.envs.computer_episode import Episode, SavedEpisode
 from tars_jax.envs.computer_screen import CHOOSE_FILES, PageScreen
 from tars_jax.envs.interfaces import BOTH, GUI, SDK, check_interface
 from tars_jax.envs.spec import EnvironmentResources
@@ -86,6 +87,8 @@ class ComputerEnvironment:
         )  # fmt: skip
         self._computers: shared_computers.OpensComputers | None = None
         self._episode: Episode | None = None
+        self._opened: Episode | None = None  # from a moment, and not taken yet
+        self._moments: set[SavedEpisode] = set()
 
     @staticmethod
     def max_steps(options: Mapping[str, Any]) -> int:
@@ -179,10 +182,54 @@ class ComputerEnvironment:
         if computers is not None:
             await shared_computers.release(computers)
 
+    async def save_moment(self) -> SavedEpisode:
+        """Files, programs and shells as they are. Raises InputError where that cannot be, and the episode goes on."""
+        assert self._episode is not None  # the guard resets before it saves
+        try:
+            moment = await self._episode.saved()
+        except SandboxFailure as failure:
+            raise InputError(f"this moment cannot be kept: {failure}") from failure
+        self._moments.add(moment)
+        return moment
+
+    async def open_moment(self, moment: SavedEpisode) -> None:
+        """The episode at a moment, beside the one that goes on until `take_moment`. Raises as `save_moment`."""
+        await self._close_opened()
+        if moment not in self._moments:
+            raise InputError("a moment must be one of this episode that is kept; got another")
+        try:
+            self._opened = await moment.open()
+        except SandboxFailure as failure:
+            raise InputError(f"this moment cannot be gone back to: {failure}") from failure
+
+    async def take_moment(self) -> None:
+        """What was opened is the episode from now on."""
+        if self._opened is None:
+            raise InputError("a moment must be opened before it is taken; none is")
+        before, self._episode, self._opened = self._episode, self._opened, None
+        if before is not None:
+            with contextlib.suppress(SandboxFailure):
+                await before.close()
+
+    async def drop_moment(self, moment: SavedEpisode) -> None:
+        """Twice is once."""
+        if moment in self._moments:
+            self._moments.remove(moment)
+            await moment.remove()
+
+    async def _close_opened(self) -> None:
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            await opened.close()
+
     async def _end_episode(self) -> None:
         episode, self._episode = self._episode, None
-        if episode is not None:
-            await episode.close()
+        async with contextlib.AsyncExitStack() as stack:
+            if episode is not None:
+                stack.push_async_callback(episode.close)
+            stack.push_async_callback(self._close_opened)
+            for moment in list(self._moments):
+                stack.push_async_callback(self.drop_moment, moment)
 
     async def _do(self, episode: Episode, action: Action) -> Answer:
         if isinstance(action, ToolCall) and action.name == CHOOSE_FILES.name and isinstance(episode.screen, PageScreen):

@@ -13,6 +13,8 @@ from tars_jax.environment import ActionSpace
 from tars_jax.envs.computer_screen import DesktopScreen, PageScreen, Screen
 from tars_jax.sandbox.browser import InsertText
 from tars_jax.sandbox.computer.interface import ActsOnComputer, TakesScene
+from tars_jax.sandbox.computer.parts import EquippedComputer
+from tars_jax.sandbox.computer.saved_parts import SavedParts, save_parts
 from tars_jax.sandbox.computer.walking import Sought, Unreadable
 from tars_jax.sandbox.desktop import Settle
 from tars_jax.tasks.computer.catalog import Level
@@ -94,11 +96,44 @@ class Episode:
             state["size"], state["windows"] = list(self.screen.size), await self.screen.windows()
         return state
 
+    async def saved(self) -> SavedEpisode:
+        """This moment. Raises InputError where it cannot be had, SandboxFailure."""
+        if not isinstance(self.computer, EquippedComputer):
+            raise InputError("a moment must be one of a computer of this machine to be saved; got one far away")
+        if self.site is not None:
+            raise InputError(
+                "a moment must be one without a site to be saved; got one that tells the host its requests"
+            )
+        return SavedEpisode(await save_parts(self.computer), self.level, self.turn, self.waited)
+
     async def close(self) -> None:
         async with contextlib.AsyncExitStack() as stack:
             stack.push_async_callback(self.computer.close)
             if self.site is not None:
                 await self.site.close()
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class SavedEpisode:
+    """A moment, from which the episode goes on as often as wanted. It lasts until `remove`."""
+
+    parts: SavedParts
+    level: Level
+    turn: int
+    waited: int
+
+    @property
+    def bytes(self) -> int:
+        """That it takes on this machine's disk."""
+        return self.parts.bytes
+
+    async def open(self) -> Episode:
+        """Raises SandboxFailure."""
+        return Episode(await self.parts.open(), self.level, turn=self.turn, waited=self.waited)
+
+    async def remove(self) -> None:
+        """Twice is once."""
+        await self.parts.remove()
 
 
 async def fill(computer: TakesScene, scene: Scene) -> None:

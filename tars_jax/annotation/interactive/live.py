@@ -95,6 +95,12 @@ class LiveEpisode(PlayedEpisode):
             return "a step is under way" if self.is_open else "the episode is over"
         if self.state.secret or not self.state.keeps_no_secret:
             return "what was typed in secret is not kept, so the steps cannot be played again"
+        number = len(self.record.steps) - 1
+        if number in self._moments or self.record.steps[number].transition is None:
+            return None
+        if self._not_the_same is not None and number >= self._not_the_same[0]:
+            no_moment = f"no moment before the step is kept ({self._moments.why_not})" if self._moments.why_not else ""
+            return "; ".join(filter(None, (self._not_the_same[1], no_moment)))
         return None
 
     async def settled(self, seconds: float = PATIENCE_S) -> Episode:
@@ -232,31 +238,65 @@ class LiveEpisode(PlayedEpisode):
     # ---- back, and out
 
     async def undo(self, step: int) -> None:
-        """Back to before the last step, by playing the others again: Conflict says where they are not the same."""
+        """Back to before the last step: from the moment that was kept there, else by playing the others again.
+
+        Raises Conflict where they are not the same, and all is as it was.
+        """
         core.undone(self.state, step)
         if why := self.why_not_undo:
             raise Conflict(f"undo is not to be had: {why}")
         async with self._acting:
-            earlier = self.record.steps[:-1]
-            try:
-                environment = await replayed(self.record, earlier, self._make, self.setting.agent)
-            except NotTheSame as error:
-                raise Conflict(f"undo is not to be had: {error}") from error
-            try:
-                after = core.undone(self.state, step)  # as it stands by now
-                self.keep.undone(step - 1)
-            except (Conflict, OSError):
-                await environment.close()
-                raise
+            if not await self._went_back(step):
+                await self._played_again(step)
             await self.stop()
-            before, self._environment = self._environment, environment
-            self.record = dataclasses.replace(self.record, steps=earlier)
-            self._privileged.environment, self._privileged.observation = environment, self.observation
-            self.screen_version += 1
-            self.put(after)
+            self.tell()
             self.play()
-            with contextlib.suppress(EnvironmentFailure):
-                await before.close()
+
+    async def _went_back(self, step: int) -> bool:
+        """Whether nothing is to be played again: what could not be read led to nothing; else by a moment."""
+        number = len(self.record.steps) - 1
+        if self.record.steps[number].transition is None:
+            self._take_back(step)
+            return True
+        if number not in self._moments:
+            return False
+        try:
+            await self._moments.go_back(number, lambda: self._take_back(step))
+        except Conflict:
+            raise
+        except InputError:  # it is not to be had any more
+            return False
+        except EnvironmentFailure as error:
+            await self.stop()
+            self.lose(f"the session ended under the hand: {error}")
+            raise Conflict(f"undo is not to be had: {error}") from error
+        return True
+
+    async def _played_again(self, step: int) -> None:
+        earlier = self.record.steps[:-1]
+        try:
+            environment = await replayed(self.record, earlier, self._make, self.setting.agent)
+        except NotTheSame as error:
+            self._not_the_same = len(earlier), str(error)
+            raise Conflict(f"undo is not to be had: {self.why_not_undo or error}") from error
+        try:
+            self._take_back(step)
+        except (Conflict, OSError):
+            await environment.close()
+            raise
+        before = self._environment
+        self.stands_in(environment)
+        with contextlib.suppress(EnvironmentFailure):
+            await before.close()
+
+    def _take_back(self, step: int) -> None:
+        """The last step is none. Raises Conflict where the episode stands elsewhere by now, OSError."""
+        after = core.undone(self.state, step)
+        self.keep.undone(step - 1)
+        self.record = dataclasses.replace(self.record, steps=self.record.steps[:-1])
+        self._privileged.observation = self.observation
+        self.screen_version += 1
+        self.state = after
 
     async def end(self, success: bool | None, note: str = "") -> None:
         """A person ends the episode, and may say whether it succeeded."""

@@ -25,6 +25,7 @@ from tars_jax.agent.prompts import PromptWriter
 from tars_jax.annotation.interactive import core, gate
 from tars_jax.annotation.interactive.core import Candidate, Decision, Ending, Episode
 from tars_jax.annotation.interactive.gate import Gate
+from tars_jax.annotation.interactive.moments import Moments
 from tars_jax.annotation.interactive.proposing import Policy, PolicyAway, candidates_of, read_answer
 from tars_jax.annotation.interactive.recorded import Done, Record, sampled_of
 from tars_jax.annotation.interactive.replaying import NotTheSame, replayed
@@ -73,6 +74,8 @@ class PlayedEpisode:
         self.version = self.screen_version = 0
         self.keep = keep
         self._make, self._environment = make, environment
+        self._moments = Moments(environment)
+        self._not_the_same: tuple[int, str] | None = None  # how many steps were played again, and what came of it
         self._privileged = PrivilegedEnvironment(environment, record.first, record.space)
         self._proposer = setting.policy.proposer(self._privileged, record.task)
         self._images: list[np.ndarray] = []
@@ -300,13 +303,20 @@ class PlayedEpisode:
     async def _stepped(self, actions: Sequence[Any]) -> Transition:
         for _ in range(RESUMES):
             try:
+                if self.state.keeps_no_secret:
+                    await self._moments.keep(len(self.record.steps))
                 return await self._environment.step(actions)
             except EnvironmentFailure:
                 with contextlib.suppress(EnvironmentFailure):
                     await self._environment.close()
-                self._environment = await replayed(self.record, self.record.steps, self._make, self.setting.agent)
-                self._privileged.environment = self._environment
+                environment = await replayed(self.record, self.record.steps, self._make, self.setting.agent)
+                self.stands_in(environment)
         return await self._environment.step(actions)
+
+    def stands_in(self, environment: CheckedEnvironment) -> None:
+        """From now on the episode is in this one."""
+        self._environment, self._moments = environment, Moments(environment)
+        self._privileged.environment = environment
 
     async def _after_secret(self) -> Transition:
         """A fresh observation, once the secret is over."""

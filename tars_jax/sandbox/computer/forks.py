@@ -31,6 +31,11 @@ class Saved(Protocol):
     way: str  # one of FORKS
     begun_from: Snapshot | None  # the files that the record of what is opened begins with
 
+    @property
+    def bytes(self) -> int:
+        """That it takes on this machine's disk."""
+        ...
+
     async def open(self) -> ContainedGuest:
         """A computer's guest that goes on from here. Raises SandboxFailure."""
         ...
@@ -79,6 +84,10 @@ class SavedLive:
     def __init__(self, isolation: Isolation, spec: ContainerSpec, token: str, checkpoint: Checkpoint) -> None:
         self._isolation, self._spec, self._token, self.checkpoint = isolation, spec, token, checkpoint
 
+    @property
+    def bytes(self) -> int:
+        return self.checkpoint.bytes + self.checkpoint.snapshot.bytes
+
     async def open(self) -> ContainedGuest:
         guest = ContainedGuest(self._isolation, self._spec, checkpoint=self.checkpoint, token=self._token)
         return await guest.__aenter__()
@@ -95,6 +104,10 @@ class SavedFiles:
     def __init__(self, isolation: Isolation, spec: ContainerSpec, snapshot: Snapshot, *, record: bool) -> None:
         self._isolation, self._spec, self._snapshot, self._record = isolation, spec, snapshot, record
         self.begun_from = snapshot if record else None
+
+    @property
+    def bytes(self) -> int:
+        return self._snapshot.bytes
 
     async def open(self) -> ContainedGuest:
         recording = Recording() if self._record else None
@@ -115,6 +128,7 @@ class SavedRecord:
     ) -> None:  # fmt: skip
         self._isolation, self._spec, self._recording, self._home = isolation, spec, recording, home
         self.begun_from = begun_from
+        self.bytes = 0
 
     async def open(self) -> ContainedGuest:
         """Raises SandboxFailure "diverged" where an answer or the home folder is another than it was."""
