@@ -43,7 +43,7 @@ def get_config() -> ml_collections.ConfigDict:
             # When a person decides: every_step; gated: where the policy is uncertain, else it goes on by itself;
             # on_call: where it calls the user.
             "mode": "every_step",
-            "uncertainty": 0.5,  # gated asks above it: entropy of the candidates' probabilities, 0 to 1
+            "uncertainty": 0.5,  # gated asks above it: entropy over distinct actions, 0 to 1
             "margin": 0.0,  # and where the two likeliest are nearer than this
             "value": placeholder(float),  # and where the run's value model expects less than this; auto: it asks nobody
             "value_checkpoint": "",  # the value model's weights; empty: RUN/value beside the policy's

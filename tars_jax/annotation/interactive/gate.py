@@ -23,7 +23,7 @@ class Gate:
     """Raises InputError for thresholds that mean nothing."""
 
     mode: str = EVERY_STEP  # a person decides each step; or where the gate asks; or only where the policy calls one
-    uncertainty: float = 0.5  # asks above it: entropy of the candidates' probabilities, 0 (one answer) to 1 (all alike)
+    uncertainty: float = 0.5  # asks above it: entropy over distinct actions, 0 (one action) to 1 (all alike)
     margin: float = 0.0  # asks where the two likeliest are nearer than this; 0: the margin asks nobody
     value: float | None = None  # asks where a value model expects less than this return; None: it asks nobody
     calm_share: float = 0.6  # of `uncertainty`: below it a step is calm
@@ -39,18 +39,30 @@ class Gate:
             raise InputError(f"gate.calm_steps must be 1 or more; got {self.calm_steps}")
 
 
+def action_shares(candidates: Sequence[Candidate]) -> list[float]:
+    """Probabilities of the distinct actions, the likeliest first: answers that do the same share theirs.
+
+    How a long thought is worded is no doubt about what to do. Answers that cannot be read are one action.
+    """
+    shares: dict[str, list[float]] = {}
+    for candidate in candidates:
+        shares.setdefault(candidate.action if candidate.valid else "", []).append(candidate.probability)
+    return sorted(map(math.fsum, shares.values()), reverse=True)
+
+
 def uncertainty(candidates: Sequence[Candidate]) -> float:
-    """Entropy of the distinct answers' probabilities, as a share of the largest for so many; 0 for one or none."""
-    shares = [candidate.probability for candidate in candidates if candidate.probability > 0]
-    if len(candidates) < 2:
+    """Entropy of the distinct actions' probabilities, as a share of the largest for so many; 0 for one or none."""
+    shares = action_shares(candidates)
+    if len(shares) < 2:
         return 0.0
-    return min(1.0, -sum(share * math.log(share) for share in shares) / math.log(len(candidates)))
+    entropy = -math.fsum(share * math.log(share) for share in shares if share > 0)
+    return min(1.0, max(0.0, entropy / math.log(len(shares))))
 
 
 def margin(candidates: Sequence[Candidate]) -> float:
-    """Between the two likeliest answers, 0 to 1."""
-    shares = sorted((candidate.probability for candidate in candidates), reverse=True)
-    return shares[0] - shares[1] if len(shares) > 1 else 1.0
+    """Between the two likeliest actions, 0 to 1."""
+    shares = action_shares(candidates)
+    return min(1.0, shares[0] - shares[1]) if len(shares) > 1 else 1.0
 
 
 def calls_user(candidate: Candidate | None) -> bool:
@@ -87,7 +99,7 @@ def asking(
     if doubt > gate.uncertainty:
         return Asking(True, 0, f"the policy is uncertain ({doubt:.2f}, above {gate.uncertainty:g})")
     if near < gate.margin:
-        return Asking(True, 0, f"two answers are nearly as likely (margin {near:.2f}, below {gate.margin:g})")
+        return Asking(True, 0, f"two actions are nearly as likely (margin {near:.2f}, below {gate.margin:g})")
     if gate.value is not None and value is not None and value < gate.value:
         return Asking(True, 0, f"little is expected from here (value {value:.2f}, below {gate.value:g})")
     calm = calm + 1 if doubt <= gate.calm_share * gate.uncertainty else 0

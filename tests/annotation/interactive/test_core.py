@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import math
+import random
 
 import pytest
 from hypothesis import given
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 from tars_jax import InputError
 from tars_jax.annotation.interactive import core
 from tars_jax.annotation.interactive.core import Candidate, Conflict, Decision, Ending, Episode
-from tars_jax.annotation.interactive.gate import Gate, asking, margin, uncertainty
+from tars_jax.annotation.interactive.gate import Gate, action_shares, asking, margin, uncertainty
 
 BUDGET = 4
 
@@ -85,11 +87,35 @@ def test_decisions_and_candidates_are_read_back_as_they_were() -> None:
     assert core.decision_from_json(core.decision_to_json(decision(True))) == decision(True)
 
 
-def test_uncertainty_is_that_of_the_candidates() -> None:
+def test_uncertainty_is_that_of_the_actions() -> None:
     assert uncertainty([candidate()]) == uncertainty([]) == 0
-    assert uncertainty([candidate(0.5), candidate(0.5)]) == pytest.approx(1)
-    assert 0 < uncertainty([candidate(0.9), candidate(0.1)]) < 0.5
-    assert margin([candidate(0.9), candidate(0.1)]) == pytest.approx(0.8) and margin([candidate()]) == 1
+    assert uncertainty([candidate(0.5), candidate(0.5, "back()")]) == pytest.approx(1)
+    assert 0 < uncertainty([candidate(0.9), candidate(0.1, "back()")]) < 0.5
+    assert margin([candidate(0.9), candidate(0.1, "back()")]) == pytest.approx(0.8) and margin([candidate()]) == 1
+    # Worded in three ways, it is the same action.
+    assert uncertainty([candidate(0.4), candidate(0.3), candidate(0.3)]) == 0
+    assert margin([candidate(0.4), candidate(0.3), candidate(0.3)]) == 1
+    # By hand: wait .6 and .15, back .05, two that cannot be read .2 together. Shares .75, .2, .05:
+    # .75 ln(4/3) + .2 ln 5 + .05 ln 20 = .215762 + .321888 + .149787 = .687436, of ln 3 = 1.098612: .625731.
+    odd = [candidate(0.1, "", "no call"), candidate(0.1, "", "a quote does not close")]
+    mixed = [candidate(0.6), candidate(0.15), candidate(0.05, "back()"), *odd]
+    assert action_shares(mixed) == pytest.approx([0.75, 0.2, 0.05])
+    assert uncertainty(mixed) == pytest.approx(0.625731, abs=1e-6)
+    assert margin(mixed) == pytest.approx(0.55)
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcd"), st.floats(1e-6, 1.0)), min_size=1, max_size=12), st.randoms())
+def test_neither_wording_nor_order_changes_a_doubt(drawn: list[tuple[str, float]], rng: random.Random) -> None:
+    """Split into more wordings, or in another order, candidates that do the same are as uncertain as before."""
+    total = sum(weight for _, weight in drawn)
+    whole = [candidate(weight / total, f"{name}()") for name, weight in drawn]
+    split = [dataclasses.replace(each, probability=each.probability / 2) for each in whole for _ in range(2)]
+    rng.shuffle(split)
+    assert uncertainty(split) == pytest.approx(uncertainty(whole), abs=1e-9)
+    assert margin(split) == pytest.approx(margin(whole), abs=1e-9)
+    assert 0 <= uncertainty(whole) <= 1 and 0 <= margin(whole) <= 1
+    assert math.isclose(sum(action_shares(whole)), 1)
+    assert (uncertainty(whole) == 0) == (len({name for name, _ in drawn}) == 1)
 
 
 def test_two_thresholds_make_few_switches() -> None:
@@ -98,12 +124,12 @@ def test_two_thresholds_make_few_switches() -> None:
     doubts = [0.1, 0.15, 0.08, 0.13, 0.08, 0.13, 0.08, 0.08, 0.02, 0.02, 0.02]  # of the less likely of two answers
     was, calm, asks = False, 0, []
     for doubt in doubts:
-        found = asking(gate, [candidate(1 - doubt), candidate(doubt)], was_asked=was, calm=calm)
+        found = asking(gate, [candidate(1 - doubt), candidate(doubt, "back()")], was_asked=was, calm=calm)
         was, calm = found.asks, found.calm
         asks.append(found.asks)
     switches = sum(now and not before for before, now in zip([False, *asks], asks, strict=False))
     assert switches == 1 and not asks[-1]
-    naive = [uncertainty([candidate(1 - doubt), candidate(doubt)]) > 0.5 for doubt in doubts]
+    naive = [uncertainty([candidate(1 - doubt), candidate(doubt, "back()")]) > 0.5 for doubt in doubts]
     assert sum(now and not before for before, now in zip([False, *naive], naive, strict=False)) == 3
 
 
@@ -118,7 +144,7 @@ def test_who_is_asked_and_why() -> None:
     calls = [candidate(action="call_user()")]
     for mode in ("every_step", "gated", "on_call"):
         assert ask(Gate(mode), calls, minutes_left=0.0).reason == "the policy calls for the user"
-    near = [candidate(0.51), candidate(0.49)]
+    near = [candidate(0.51), candidate(0.49, "back()")]
     assert "nearly as likely" in str(ask(Gate("gated", uncertainty=1.0, margin=0.1), near).reason)
     assert "little is expected" in str(ask(Gate("gated", value=0.5), value=0.2).reason)
     assert not ask(Gate("gated", value=0.5), value=0.7).asks and not ask(Gate("gated", value=0.5)).asks
