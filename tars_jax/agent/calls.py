@@ -11,6 +11,7 @@ from typing import Any
 
 from tars_jax.agent.actions import (
     FUNCTIONS,
+    GRID,
     MAX_HOTKEY_KEYS,
     Action,
     BadArgument,
@@ -119,10 +120,11 @@ def points_only(name: str, space: ActionSpace | None) -> bool:
     return bool(fields & _POINT_FIELDS) and fields <= _POINT_FIELDS | {"direction", "button"}
 
 
-def call_of(action: Action) -> tuple[str, dict[str, Any]]:
+def call_of(action: Action, pixel_size: tuple[float, float] | None = None) -> tuple[str, dict[str, Any]]:
     """The call of an action in canonical spelling: (function, parameters); parameters at default left out.
 
-    Parameters are text, but those of a `ToolCall`, which are JSON.
+    Parameters are text, but those of a `ToolCall`, which are JSON. Points stand in whole pixels of an image of
+    `pixel_size`, (width, height), if one is given.
     """
     if isinstance(action, ToolCall):
         return action.name, dict(action.parameters)
@@ -131,7 +133,11 @@ def call_of(action: Action) -> tuple[str, dict[str, Any]]:
         value = getattr(action, field.name)
         if value is None or (field.default is not dataclasses.MISSING and value == field.default):
             continue
-        parameters[parameter_of_field(field.name)] = _text(value)
+        if isinstance(value, Point) and pixel_size is not None:
+            value = tuple(round(at * side / GRID) for at, side in zip((value.x, value.y), pixel_size, strict=True))
+            parameters[parameter_of_field(field.name)] = f"<point>{value[0]} {value[1]}</point>"
+        else:
+            parameters[parameter_of_field(field.name)] = _text(value)
     return action.name, parameters
 
 

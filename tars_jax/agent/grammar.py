@@ -49,9 +49,17 @@ def parse_response(
 
 
 def format_response(
-    response: Response, grammar: str = "text", *, space: ActionSpace | None = None, think_tag: str = "think"
+    response: Response,
+    grammar: str = "text",
+    *,
+    space: ActionSpace | None = None,
+    think_tag: str = "think",
+    pixel_size: tuple[float, float] | None = None,
 ) -> str:
     """The canonical text of a response: `parse_response(format_response(r, g, space=s), g, space=s) == r`.
+
+    With the `pixel_size` that `parse_response` takes, points are written in whole pixels of that image: what is read
+    back lies within half a pixel.
 
     Only the tool form looks at the space: its values have no quotes, so that a text such as 5 is told from the number
     only where the schema does. Without a space it stands as it is.
@@ -60,9 +68,9 @@ def format_response(
       InputError: there is no such grammar, `think_tag` is no name, or the plain form is to say more than one text.
     """
     if grammar == "text":
-        return format_text(response)
+        return format_text(response, pixel_size)
     if grammar == "tool":
-        return format_tool(response, space=space, think_tag=think_tag)
+        return format_tool(response, space=space, think_tag=think_tag, pixel_size=pixel_size)
     if grammar == PLAIN:
         return format_plain(response, think_tag)
     raise _unknown(grammar)

@@ -83,18 +83,18 @@ _ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _UNESCAPES = {"\\": "\\", "'": "'", '"': '"', "n": "\n", "r": "\r", "t": "\t"}
 
 
-def format_text(response: Response) -> str:
-    """The canonical text of a response."""
-    calls = "\n\n".join(format_call(action) for action in response.actions)
+def format_text(response: Response, pixel_size: tuple[float, float] | None = None) -> str:
+    """The canonical text of a response; see `tars_jax.agent.format_response`."""
+    calls = "\n\n".join(format_call(action, pixel_size) for action in response.actions)
     if not response.thought:
         return f"Action: {calls}"
     thought = _ESCAPED_ACTION_LINE.sub(lambda line: f"{line[1]}\\{line[2]}{line[3]}", response.thought)
     return f"Thought: {thought}\nAction: {calls}"
 
 
-def format_call(action: Action) -> str:
-    """The canonical call of one action, without `Action:`."""
-    name, parameters = call_of(action)
+def format_call(action: Action, pixel_size: tuple[float, float] | None = None) -> str:
+    """The canonical call of one action, without `Action:`; see `call_of`."""
+    name, parameters = call_of(action, pixel_size)
     return f"{name}({', '.join(f'{key}={format_value(value)}' for key, value in parameters.items())})"
 
 

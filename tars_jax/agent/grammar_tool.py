@@ -53,10 +53,13 @@ _END = re.compile(rf"\s*(?:(?:{END_OF_TURN}|```)\s*)*", re.IGNORECASE)
 _FENCE = re.compile(r"```\w*")
 
 
-def format_tool(response: Response, *, space: ActionSpace | None = None, think_tag: str = "think") -> str:
+def format_tool(
+    response: Response, *, space: ActionSpace | None = None, think_tag: str = "think",
+    pixel_size: tuple[float, float] | None = None,
+) -> str:  # fmt: skip
     """The canonical text of a response; see `tars_jax.agent.format_response`."""
     check_tag(think_tag)
-    functions = "".join(format_function(action, space) for action in response.actions)
+    functions = "".join(format_function(action, space, pixel_size) for action in response.actions)
     call = f"{_CALL_OPEN}{functions}{_CALL_CLOSE}"
     if not response.thought:
         return call
@@ -181,9 +184,11 @@ def _parse_parameters(text: str, position: int) -> tuple[dict[str, str], int] | 
     return parameters, position + len(_FUNCTION_CLOSE)
 
 
-def format_function(action: Action, space: ActionSpace | None = None) -> str:
+def format_function(
+    action: Action, space: ActionSpace | None = None, pixel_size: tuple[float, float] | None = None
+) -> str:
     """One function of a canonical call."""
-    name, parameters = call_of(action)
+    name, parameters = call_of(action, pixel_size)
     function = function_named(name, space)
 
     def written(key: str, value: Any) -> str:

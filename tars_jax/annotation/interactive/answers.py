@@ -12,12 +12,18 @@ from tars_jax.environment import ActionSpace
 _BEFORE = "Action: "
 
 
-def answer_text(thought: str, calls: str, grammar: str, space: ActionSpace) -> str:
-    """The whole answer in `grammar`; `calls` are those of the text form. Raises InputError for what cannot be read."""
+def answer_text(
+    thought: str, calls: str, grammar: str, space: ActionSpace, pixel_size: tuple[int, int] | None = None
+) -> str:
+    """The whole answer in `grammar`; `calls` are those of the text form, which point on the grid of 0..1000.
+
+    `pixel_size`: (width, height) of the image in whose pixels the policy points; None: it points on the grid, too.
+    Raises InputError for what cannot be read.
+    """
     parsed = parse_response(f"{_BEFORE}{calls}", "text", space=space)
     if isinstance(parsed, ParseError):
         raise InputError(parsed.message)
-    return format_response(Response(thought, parsed.actions), grammar, space=space)
+    return format_response(Response(thought, parsed.actions), grammar, space=space, pixel_size=pixel_size)
 
 
 def complete_calls(calls: str, cursor: int, space: ActionSpace) -> tuple[Completion, ...]:

@@ -204,7 +204,8 @@ class AnnotationApp:
         text = fields.optional_text("text", MOST_TEXT)
         thought, calls = fields.optional_text("thought", MOST_TEXT), fields.optional_text("action", MOST_TEXT)
         if calls is not None:
-            text = answer_text(thought or "", calls, live.setting.agent.grammar, live.record.space)
+            grammar, space = live.setting.agent.grammar, live.record.space
+            text = answer_text(thought or "", calls, grammar, space, live.pixel_size())
         seconds = fields.number("seconds", 0.0, 0.0, 1e6)
         keystrokes = fields.integer("keystrokes", 0, 0, 10**6) or 0
         no_more(fields)

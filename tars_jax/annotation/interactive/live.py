@@ -174,7 +174,8 @@ class LiveEpisode(PlayedEpisode):
     async def _act(
         self, action: Action, seconds: float = 0.0, keystrokes: int = 0, annotator: str = "", *, context: bool = False
     ) -> None:
-        text = format_response(Response("", (action,)), self.setting.agent.grammar, space=self.record.space)
+        grammar, space = self.setting.agent.grammar, self.record.space
+        text = format_response(Response("", (action,)), grammar, space=space, pixel_size=self.pixel_size())
         _, call, error, _ = self.read(text)
         if error:
             raise InputError(error)

@@ -115,7 +115,7 @@ class PlayedEpisode:
 
     def read(self, text: str) -> tuple[str, str, str, tuple[core.Mark, ...]]:
         """As `read_answer`, for this episode's next step."""
-        return read_answer(text, self.setting.agent.grammar, self.record.space, self._pixel_size())
+        return read_answer(text, self.setting.agent.grammar, self.record.space, self.pixel_size())
 
     # ---- the loop
 
@@ -267,9 +267,10 @@ class PlayedEpisode:
             self._comes_back = error.comes_back
             return (), str(error)
         grammar, space = self.setting.agent.grammar, self.record.space
-        return candidates_of(answers, self.setting.writer, grammar, space, self._pixel_size()), None
+        return candidates_of(answers, self.setting.writer, grammar, space, self.pixel_size()), None
 
-    def _pixel_size(self) -> tuple[int, int] | None:
+    def pixel_size(self) -> tuple[int, int] | None:
+        """(width, height) of the image in whose pixels the next answer points; None: on the grid of 0..1000."""
         return self.setting.agent.pixel_size(self.setting.agent.seen(self.observation))
 
     # ---- what answers lead to

@@ -17,7 +17,6 @@ from typing import Any
 from tars_jax.annotation.interactive.core import Candidate
 from tars_jax.annotation.interactive.live import LiveEpisode, no_budget
 from tars_jax.annotation.interactive.playing import Setting
-from tars_jax.annotation.interactive.proposing import read_answer
 from tars_jax.annotation.interactive.recorded import Record
 from tars_jax.annotation.interactive.storage import preference_pairs
 from tars_jax.annotation.interactive.writing import EpisodeWriter
@@ -106,7 +105,7 @@ async def annotate(
 
 def _decide(live: LiveEpisode, annotator: Annotator, text: str, rng: random.Random) -> None:
     step, candidates = live.state.step, live.state.candidates
-    _, action, _, _ = read_answer(text, live.setting.agent.grammar, live.record.space)
+    _, action, _, _ = live.read(text)
     alike = [index for index, candidate in enumerate(candidates) if annotator.same(candidate, action)]
     if alike:
         live.decide(step, max(alike, key=lambda index: candidates[index].probability), None)
