@@ -86,6 +86,40 @@ def test_what_is_written_is_drawn_and_read() -> None:
     ]
 
 
+# What a hand does, in milliseconds between two deeds, and what reaches the environment.
+HANDS: dict[str, list[list[Any]]] = {
+    "click(.5); wait(500)": [["click", 0.5]],
+    "click(.5); wait(100); click(.501); browser(.501); wait(500)": [["double_click", 0.5]],
+    "click(.5); wait(500); click(.5); browser(.5); wait(500)": [["click", 0.5], ["click", 0.5]],
+    "click(.5); click(.8); wait(500)": [["click", 0.5], ["click", 0.8]],
+    "click(.5); click(.5); click(.5); wait(500)": [["double_click", 0.5], ["click", 0.5]],
+    "click(.5); key('a'); click(.5); finish()": [["click", 0.5], ["type", "a"], ["click", 0.5]],
+    "click(.5); drag(.1); wait(500)": [["click", 0.5], ["drag", 0.1]],
+    "right(.5); right(.5); wait(500)": [["right_click", 0.5], ["right_click", 0.5]],
+    "single(); click(.5); click(.5)": [["click", 0.5], ["click", 0.5]],  # where nothing can be clicked twice
+}
+
+
+def test_either_a_click_or_a_double_click_reaches_the_environment() -> None:
+    script = """async (hands) => {
+      const { createHand } = await import("http://page.test/hand.js");
+      const lived = async (deeds) => {
+        const sent = [];
+        let doubles = true;
+        const hand = createHand(async ({ type, x, text }) => { sent.push([type, x ?? text]); }, () => {}, () => {}, () => doubles);
+        const gesture = (type, button = "left") => (x) => hand.gesture({ type, x, y: .5, x2: 1, y2: 1, button });
+        const key = (name) => hand.key(new KeyboardEvent("keydown", { key: name }));
+        const wait = (ms) => new Promise((done) => setTimeout(done, ms));
+        const does = { click: gesture("click"), browser: gesture("double_click"), drag: gesture("drag"), key, wait,
+          right: gesture("click", "right"), finish: hand.finish, single: () => { doubles = false; } };
+        for (const deed of deeds.split("; ")) await new Function(...Object.keys(does), `return ${deed}`)(...Object.values(does));
+        return sent;
+      };
+      return Promise.all(hands.map(lived));
+    }"""
+    assert evaluated(script, list(HANDS)) == list(HANDS.values())
+
+
 LIVED = {
     "at(2); key('a'); at(5)": (5, 1),
     "at(2); key('Shift'); key('A'); key('A'); at(3)": (3, 2),

@@ -215,7 +215,8 @@ export function createDesk({ leave, next }) {
     effort.begin();
     return session.act("input", { ...input, seconds_taken: seconds, keystrokes });
   }
-  const hand = createHand(live, (error) => tell(error.message), (text) => { if (!state().secret) tell(`Typed: ${text}`, "asks"); });
+  const hand = createHand(live, (error) => tell(error.message), (text) => { if (!state().secret) tell(`Typed: ${text}`, "asks"); },
+    () => !state().actions || state().actions.includes("left_double"));
   listenToPointer($("picture"), () => Boolean(state()?.observation.screen) && (deciding() || (holding() && !state().secret)), (gesture) => {
     dragged = gesture.type === "move" && gesture.button === "left" ? { ...gesture, kind: "drag" } : null;
     if (holding()) {

@@ -4,12 +4,18 @@
 import { directionOf } from "./gestures.js";
 
 const PAUSE_MS = 350; // after it what was typed goes
+const DOUBLE_MS = 350; // a click waits so long whether it is the first of two
+const NEAR = 0.01; // of the screen: two clicks that are farther apart are two
 const NAMES = { " ": "space", ArrowUp: "up", ArrowDown: "down", ArrowLeft: "left", ArrowRight: "right", Control: "ctrl", Escape: "escape" };
 const ALONE = new Set(["Shift", "Control", "Alt", "Meta", "AltGraph", "CapsLock", "Dead", "Process", "Unidentified"]);
 
-/** send(input) gives a promise; failed(error) hears why one was not taken; typed(text) what is still being typed. */
-export function createHand(send, failed, typed) {
+/**
+ * send(input) gives a promise; failed(error) hears why one was not taken; typed(text) what is still being typed;
+ * doubles(): whether a double click is something that can be done here.
+ */
+export function createHand(send, failed, typed, doubles = () => true) {
   let waiting = [], busy = null, text = "", timer = 0;
+  let held = null, holding = 0; // a click that may be half of a double one
 
   async function all() {
     try {
@@ -27,7 +33,30 @@ export function createHand(send, failed, typed) {
     return busy ?? Promise.resolve();
   }
 
+  function letGo() {
+    clearTimeout(holding);
+    const click = held;
+    held = null;
+    if (click) put(click);
+  }
+
+  // Either a click or a double click is sent, never one as a part of the other.
+  function clicked(x, y) {
+    if (held && Math.hypot(x - held.x, y - held.y) < NEAR) {
+      clearTimeout(holding);
+      const first = held;
+      held = null;
+      return put({ type: "double_click", x: first.x, y: first.y });
+    }
+    letGo();
+    finish();
+    held = { type: "click", x, y };
+    if (!doubles()) return letGo();
+    holding = setTimeout(letGo, DOUBLE_MS);
+  }
+
   function spell(more) {
+    letGo();
     text += more;
     clearTimeout(timer);
     timer = setTimeout(finish, PAUSE_MS);
@@ -35,6 +64,7 @@ export function createHand(send, failed, typed) {
   }
 
   function finish() {
+    letGo();
     clearTimeout(timer);
     if (text) waiting.push({ type: "type", text });
     text = "";
@@ -50,8 +80,8 @@ export function createHand(send, failed, typed) {
 
   return {
     gesture({ type, x, y, x2, y2, button, dx, dy }) {
-      if (type === "click") put({ type: button === "right" ? "right_click" : "click", x, y });
-      else if (type === "double_click") put({ type, x, y });
+      if (type === "click" && button === "right") put({ type: "right_click", x, y });
+      else if (type === "click") clicked(x, y); // the browser's own double click would come after two clicks
       else if (type === "drag") put({ type, x, y, x2, y2 });
       else if (type === "scroll") put({ type, x, y, direction: directionOf(dx, dy) });
     },
