@@ -106,13 +106,16 @@ def test_either_a_click_or_a_double_click_reaches_the_environment() -> None:
       const lived = async (deeds) => {
         const sent = [];
         let doubles = true;
-        const hand = createHand(async ({ type, x, text }) => { sent.push([type, x ?? text]); }, () => {}, () => {}, () => doubles);
+        const send = async ({ type, x, text }) => { sent.push([type, x ?? text]); };
+        const hand = createHand(send, () => {}, () => {}, () => doubles);
         const gesture = (type, button = "left") => (x) => hand.gesture({ type, x, y: .5, x2: 1, y2: 1, button });
         const key = (name) => hand.key(new KeyboardEvent("keydown", { key: name }));
         const wait = (ms) => new Promise((done) => setTimeout(done, ms));
         const does = { click: gesture("click"), browser: gesture("double_click"), drag: gesture("drag"), key, wait,
           right: gesture("click", "right"), finish: hand.finish, single: () => { doubles = false; } };
-        for (const deed of deeds.split("; ")) await new Function(...Object.keys(does), `return ${deed}`)(...Object.values(does));
+        for (const deed of deeds.split("; ")) {
+          await new Function(...Object.keys(does), `return ${deed}`)(...Object.values(does));
+        }
         return sent;
       };
       return Promise.all(hands.map(lived));
