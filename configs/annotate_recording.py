@@ -16,6 +16,9 @@ def get_config() -> ConfigDict:
         {
             "recording": "",  # its folder, as `record` leaves it
             "task": "",  # what was to be done, where the recording does not say it or says it wrongly
+            # hands that rest for so long, or a suspended computer, end a task, and the next one is a trajectory of its
+            # own, as it is after "the next task is to ..."; 0: what is said alone
+            "rest_minutes": 10.0,
             "review": True,  # False: the data set is written as it is, and says that nobody has looked
             # embedded: a small model of English, which runs here; none: nobody listens; or the address of an endpoint
             # of OpenAI's API, http://HOST:PORT/v1, which gets the voice

@@ -16,6 +16,8 @@ from tars_jax.annotation.in_situ.reading import read_annotation, voice_seconds
 from tars_jax.annotation.in_situ.recording import Recording, read_recording
 from tars_jax.annotation.in_situ.review.app import Review
 from tars_jax.annotation.in_situ.speech import Transcriber, transcriber
+from tars_jax.annotation.in_situ.tasks import cut_tasks
+from tars_jax.rules import at_least
 from tars_jax.training.progress import QUIET, counting
 from tars_jax.training.run_directory import RunDirectory
 from tars_jax.trajectory.files import save_trajectory
@@ -24,6 +26,7 @@ from tars_jax.web.request_limits import is_loopback
 from tars_jax.web.running import serve
 
 POSITIONAL = ("recording",)
+RULES = {"rest_minutes": at_least(0)}
 ANNOTATION, DATASET = "annotation.json", "dataset"
 
 
@@ -50,7 +53,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     print(_summary(annotation), flush=True)
 
     def write(reviewed: Annotation) -> str:
-        return _write(reviewed, recording, run_directory.path / DATASET)
+        return _write(reviewed, recording, run_directory.path / DATASET, 60 * config.rest_minutes)
 
     if not config.review:
         print(write(annotation))
@@ -96,12 +99,15 @@ def _summary(annotation: Annotation) -> str:
     return "\n".join([*lines, *annotation.notes])
 
 
-def _write(annotation: Annotation, recording: Recording, folder: Path) -> str:
-    trajectory = trajectory_of(annotation, lambda name: _frame(recording, name))
+def _write(annotation: Annotation, recording: Recording, folder: Path, rest_s: float) -> str:
+    tasks = cut_tasks(annotation, rest_s) or [annotation]  # of which none is kept: the error says so
+    trajectories = [trajectory_of(task, lambda name: _frame(recording, name)) for task in tasks]
     folder.mkdir(exist_ok=True)
-    save_trajectory(folder / f"{_file_name(annotation.id)}.trajectory", trajectory)
+    for task, trajectory in zip(tasks, trajectories, strict=True):
+        save_trajectory(folder / f"{_file_name(task.id)}.trajectory", trajectory)
     state = "each looked at" if annotation.is_reviewed else "nobody has looked at them"
-    return f"{folder}: {len(trajectory.steps)} steps, {state}"
+    steps = sum(len(trajectory.steps) for trajectory in trajectories)
+    return f"{folder}: {len(tasks)} {'task' if len(tasks) == 1 else 'tasks'}, {steps} steps, {state}"
 
 
 def _frame(recording: Recording, name: str) -> bytes:

@@ -20,7 +20,7 @@ from tars_jax.annotation.in_situ import cues
 from tars_jax.annotation.in_situ.speech import Word
 from tars_jax.annotation.in_situ.steps import RecordedStep
 
-Role = Literal["announces", "comments", "corrected", "apart"]
+Role = Literal["announces", "comments", "corrected", "apart", "task"]  # task: it names the next one (tasks.py)
 PAUSE_S = 0.4  # between words: a sentence ends
 DONE_S = 0.7  # from a sentence to a press that it most likely speaks of
 BREATH_S, TALK_S = 0.6, 1.0  # between two sentences of one talk, surely and perhaps
@@ -101,11 +101,12 @@ def align(words: Sequence[Word], steps: Sequence[RecordedStep], known: Collectio
     parts = sentences(words, [step.time for step in steps])
     vocabulary = {word for each in known for word in cues.normal(each).split() if len(word) > 3}
     vocabulary |= {word for step in steps for word in _typed(step).split() if len(word) > 3}
-    apart = _apart(parts, vocabulary, steps)
+    names = [cues.task_named_in(part.normal) > 0 for part in parts]
+    apart = [other or name for other, name in zip(_apart(parts, vocabulary, steps), names, strict=True)]
     chosen = iter(_best_way([part for part, other in zip(parts, apart, strict=True) if not other], steps))
     found = [
-        _sentence(part, "apart", None) if other else _of_step(part, next(chosen), steps)
-        for part, other in zip(parts, apart, strict=True)
+        _sentence(part, "task" if name else "apart", None) if other else _of_step(part, next(chosen), steps)
+        for part, other, name in zip(parts, apart, names, strict=True)
     ]
     return _corrected(found)
 
@@ -300,7 +301,7 @@ def _corrected(found: list[Sentence]) -> list[Sentence]:
         taken_back = []
         for earlier in range(number - 1, -1, -1):
             other = kept[earlier]
-            if other.role == "apart":
+            if other.role in ("apart", "task"):
                 continue
             if other.role != "announces" or other.step != sentence.step or sentence.begins - other.ends > CORRECTS_S:
                 break

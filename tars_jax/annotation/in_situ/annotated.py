@@ -58,6 +58,7 @@ class Annotation(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...]  # what was missing or could not be read
     last_frame: str  # after the last step
     revision: int = 0  # goes up with each change
+    slept: tuple[float, ...] = ()  # when the computer was suspended: nobody worked on, though the clock stood still
 
     @property
     def kept(self) -> list[AnnotatedStep]:
@@ -70,7 +71,7 @@ class Annotation(msgspec.Struct, frozen=True, kw_only=True):
 
 def annotate(
     head: Head, steps: Sequence[RecordedStep], sentences: Sequence[Sentence], *, last_frame: str, ended: bool,
-    notes: Iterable[str] = (),
+    notes: Iterable[str] = (), slept: Iterable[float] = (),
 ) -> Annotation:  # fmt: skip
     """`ended`: the person has ended the recording, so that the task is over: an agent says so."""
     found = [
@@ -92,6 +93,7 @@ def annotate(
     return Annotation(
         version=VERSION, id=head.id, annotator=head.annotator, track=head.track, task=head.task, success=None,
         steps=tuple(found), sentences=tuple(sentences), notes=tuple(notes), last_frame=last_frame,
+        slept=tuple(slept),
     )  # fmt: skip
 
 

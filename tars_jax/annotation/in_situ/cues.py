@@ -28,6 +28,10 @@ _NEVER_A_CORRECTION = re.compile(
     _FILLERS + r"(?:no (?:results?|problem|idea|need|one|luck|more|errors?)|sorry my|sorry to)\b"
 )
 _CORRECTS_AT_END = re.compile(r"\b(?:instead|not that one|the other one|rather)$")
+_TASK_NAMED = re.compile(
+    _FILLERS
+    + r"(?:now )?(?:(?:the|my|a) )?(?:first|second|third|next|new|another|last) task(?: now)?(?: is)?(?: to)?\b"
+)
 BARE = re.compile(
     _FILLERS.replace(")*", ")+") + r"?|" + _FILLERS + r"(?:no+|wait|actually|oops?|wh?oops?|sorry|hang on|hold on|hm+)"
     r"(?: (?:no+|wait|sorry))*"
@@ -111,6 +115,12 @@ def correction_in(text: str) -> int:
     if (found := _CORRECTION.match(f"{text} ")) and found[0].strip():
         return len(found[0].split())
     return 0
+
+
+def task_named_in(text: str) -> int:
+    """How many words at the beginning of normal text say that what follows is another task; 0: it names none."""
+    found = _TASK_NAMED.match(text)
+    return len(found[0].split()) if found and len(found[0].split()) < len(text.split()) else 0
 
 
 def corrects(text: str) -> bool:

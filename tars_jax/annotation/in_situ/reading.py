@@ -14,7 +14,7 @@ import numpy as np
 from tars_jax import InputError
 from tars_jax.annotation.in_situ.alignment import Sentence, align
 from tars_jax.annotation.in_situ.annotated import Annotation, annotate
-from tars_jax.annotation.in_situ.events import Accessibility, Ended, Frame, Lost, Voice, Window
+from tars_jax.annotation.in_situ.events import Accessibility, Ended, Frame, Lost, Slept, Voice, Window
 from tars_jax.annotation.in_situ.recording import Recording, read_recording
 from tars_jax.annotation.in_situ.speech import Transcriber, Word, transcribe
 from tars_jax.annotation.in_situ.steps import RecordedStep, recorded_steps
@@ -37,7 +37,8 @@ def read_annotation(path: Path, by: Transcriber | None, heard: Heard | None = No
     frames = [event.file for event in recording.events if isinstance(event, Frame)]
     ended = any(isinstance(event, Ended) for event in recording.events[-1:])
     return annotate(
-        recording.head, steps, sentences, last_frame=frames[-1] if frames else "", ended=ended, notes=notes
+        recording.head, steps, sentences, last_frame=frames[-1] if frames else "", ended=ended, notes=notes,
+        slept=[event.time for event in recording.events if isinstance(event, Slept)],
     )  # fmt: skip
 
 
