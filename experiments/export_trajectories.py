@@ -7,6 +7,7 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.data.agentnet_folder import RECORDS, write_agentnet
+from tars_jax.data.atif_writing import write_atif
 from tars_jax.data.exporters import FORMATS, STYLES, recorded, trajectory_files, write_jsonl, write_parquet
 from tars_jax.data.recorded import VERDICTS
 from tars_jax.rules import one_of
@@ -26,6 +27,9 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     if config.format == "parquet":
         written = folder / "trajectories.parquet"
         count = write_parquet(written, found)
+    elif config.format == "atif":
+        written = folder
+        count = write_atif(folder, found)
     elif config.format == "agentnet":
         written = folder / RECORDS
         count = write_agentnet(folder, found)

@@ -7,6 +7,7 @@
     mine.array_record           the same as one file, which `store` exports (the extra grain)
     mine/messages.jsonl         a chat with images a line (conversations.py), or a task of AgentNet (agentnet.py);
                                 the folder of an export of either, too
+    mine/, mine.json            documents of ATIF: of an export, or as Harbor's agents leave them (atif.py)
     mine.parquet, mine/         the same as Parquet, and as Hugging Face's datasets saves it to disk
     package.module:attribute    a function that gives trajectories, as does an entry point of `tars_jax.datasets`
 
@@ -23,6 +24,7 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.data.agentnet import is_agentnet, trajectory_of_agentnet
+from tars_jax.data.atif import atif_files, is_atif, trajectories_of_atif
 from tars_jax.data.conversations import trajectory_of_messages
 from tars_jax.data.images import read_image
 from tars_jax.data.kept_apart import path_and_conditions, taken
@@ -57,6 +59,10 @@ def read_dataset(name: str) -> Iterator[Trajectory]:
         yield from taken(_trajectories(files), where, path)
     elif path.is_dir() and (exports := _exports_in(path)):
         yield from taken(_trajectories(exports), where, path)
+    elif path.is_dir() and (documents := atif_files(path)):
+        yield from taken(_of_documents(documents), where, path)
+    elif path.is_file() and is_atif(path):
+        yield from taken(_of_documents([path]), where, path)
     elif path.is_file() and path.suffix in RECORD_FILES:
         yield from taken(_trajectories([path]), where, path)
     elif path.is_file() and path.suffix == ".array_record":
@@ -67,7 +73,8 @@ def read_dataset(name: str) -> Iterator[Trajectory]:
     else:
         raise InputError(
             "dataset must be a folder of trajectories such as RUN/trajectories/ppo, a store, a .jsonl file of messages "
-            "or of AgentNet, .parquet, .array_record, a folder that datasets saved, package.module:attribute, or an "
+            "or of AgentNet, documents of ATIF, .parquet, .array_record, a folder that datasets saved, "
+            "package.module:attribute, or an "
             f"entry point of {_PLUGINS.group}; got {name!r}"
         )
 
@@ -110,6 +117,12 @@ def _trajectories(files: Iterable[Path]) -> Iterator[Trajectory]:
         if counts:
             reasons = ", ".join(f"{action} ({count})" for action, count in counts.most_common())
             log.warning("%d %s are left out, as no action of ours says: %s", counts.total(), what, reasons)
+
+
+def _of_documents(files: Iterable[Path]) -> Iterator[Trajectory]:
+    for file in files:
+        find = _image_finder(file.parent)
+        yield from (each for each in trajectories_of_atif(file, find) if each.outcome.carries_reward)
 
 
 def _image_finder(folder: Path) -> Callable[[Any, str], bytes]:
