@@ -60,7 +60,6 @@ class Annotation:
         self.notes: dict[str, str] = {}  # of sessions: what happened before they began
         self._spent: dict[str, float] = {}  # seconds of people, in sessions that are over
         self._over: list[str] = []  # sessions that tabs may still show
-        self._opening = asyncio.Lock()
         self._watching: dict[str, asyncio.Task[None]] = {}
         self._sweeping: asyncio.Task[None] | None = None
 
@@ -98,17 +97,23 @@ class Annotation:
 
     async def open(self, person: Person, task: str | None) -> tuple[str, LiveEpisode]:
         """The session of a task, or of the next one. Raises Conflict where it is not to be had, EnvironmentFailure."""
-        async with self._opening:
-            now = self._clock()
-            row = self.board.next_for(person.name, now) if task is None else self.board.lease(task, person.name, now)
-            try:
-                id, live = await self._opened(row, person)
-            except BaseException:
-                self.board.release(row)
-                raise
-            row.session = id
-            self.audit(person, "opened", session=id, task=row.task.id)
-            return id, live
+        now = self._clock()
+        row = self.board.next_for(person.name, now) if task is None else self.board.lease(task, person.name, now)
+        row.opening += 1
+        try:
+            async with row.one_opens:  # of one task alone: a computer may take long to start
+                self.board.lease(row.task.id, person.name, self._clock())  # whoever came first may have let it go
+                try:
+                    id, live = await self._opened(row, person)
+                except BaseException:
+                    self.board.release(row)
+                    raise
+                row.session = id
+                self.board.renew(row, self._clock())
+        finally:
+            row.opening -= 1
+        self.audit(person, "opened", session=id, task=row.task.id)
+        return id, live
 
     async def _opened(self, row: Row, person: Person) -> tuple[str, LiveEpisode]:
         if row.session is not None and row.session in self.live:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 from collections.abc import Mapping, Sequence
 
@@ -22,9 +23,11 @@ class Row:
     leased_by: str | None = None
     expires: float = 0.0  # of the lease, on the service's clock
     streams: int = 0  # tabs that watch the session
+    opening: int = 0  # who wait for the session: a lease does not run out meanwhile
+    one_opens: asyncio.Lock = dataclasses.field(default_factory=asyncio.Lock)
 
     def leased(self, now: float) -> str | None:
-        return self.leased_by if self.leased_by is not None and now < self.expires else None
+        return self.leased_by if self.opening or now < self.expires else None
 
 
 class Board:
@@ -56,7 +59,8 @@ class Board:
     def next_for(self, name: str, now: float) -> Row:
         """The annotator's own session that no tab shows; else the task that the policy has failed most, that has been
         annotated least. Raises Conflict where none is free."""
-        own = [row for row in self.rows.values() if row.leased(now) == name and not row.streams and row.session]
+        mine = [row for row in self.rows.values() if row.leased(now) == name and not row.streams]
+        own = [row for row in mine if row.session or row.opening]
         free = [row for row in self.rows.values() if row.leased(now) is None]
         if not own and not free:
             raise Conflict(f"a task must be free; all {len(self.rows)} are being annotated")

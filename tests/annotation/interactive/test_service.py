@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import dataclasses
+import itertools
 import json
 import random
 import threading
@@ -16,14 +18,15 @@ from typing import Any
 import pytest
 
 from tars_jax.annotation.interactive.app import AnnotationApp
+from tars_jax.annotation.interactive.core import Conflict
 from tars_jax.annotation.interactive.gate import Gate
-from tars_jax.annotation.interactive.people import People
+from tars_jax.annotation.interactive.people import People, Person
 from tars_jax.annotation.interactive.service import Annotation
 from tars_jax.annotation.interactive.tasks import Board
 from tars_jax.data.datasets import read_dataset
-from tars_jax.environment import Task
+from tars_jax.environment import EnvironmentFailure, Task
 from tars_jax.envs.checked import CheckedEnvironment
-from tars_jax.envs.corridor import WAYS
+from tars_jax.envs.corridor import WAYS, CorridorEnvironment
 from tars_jax.web.running import serving
 from tests.annotation.interactive.corridors import UP, Said, make, setting, task, turn
 from tests.ports import free_port
@@ -152,6 +155,45 @@ def test_two_annotators_and_two_tabs(tmp_path: Path) -> None:
         assert ada.post(f"sessions/{id}/decide", step=0, candidate=0)[0] == 200
         status, error = ada.post(f"sessions/{id}/decide", step=0, candidate=0)
         assert status == 409
+
+
+def test_a_start_that_takes_long_keeps_nobody_else(tmp_path: Path) -> None:
+    """The lease is taken first; whoever asks for the same task again waits for the same session."""
+    may, starts = threading.Event(), itertools.count(1)  # of the first task
+
+    def slow(of: Task) -> CheckedEnvironment:
+        def made() -> CorridorEnvironment:
+            if of.seed == 0:
+                start = next(starts)
+                assert may.wait(PATIENCE_S)
+                if start == 1:
+                    raise RuntimeError("it starts the second time")
+            return CorridorEnvironment(**of.options)
+
+        return CheckedEnvironment(made)
+
+    async def play() -> None:
+        clock = itertools.count()  # a second goes by at each look, so that leases run out
+        board = Board(TASKS, {}, 3.0)
+        running = Annotation(tmp_path, setting(Said((UP,))), slow, board, clock=lambda: float(next(clock)))
+        ada, bob = Person("ada", "annotator"), Person("bob", "annotator")
+        first = asyncio.create_task(running.open(ada, None))
+        await asyncio.sleep(0.05)
+        second = asyncio.create_task(running.open(ada, None))  # another tab
+        await asyncio.sleep(0.05)
+        with pytest.raises(Conflict, match="being annotated by ada"):
+            await running.open(bob, "corridor-0")
+        id, live = await running.open(bob, None)
+        assert live.record.task.id == "corridor-1" and not first.done() and not second.done()
+        may.set()
+        with pytest.raises(EnvironmentFailure, match="the second time"):
+            await first
+        found, mine = await second
+        assert mine.record.task.id == "corridor-0" and mine.annotator == "ada" and found != id
+        assert (await running.open(ada, "corridor-0"))[1] is mine and board.rows["corridor-0"].leased_by == "ada"
+        await running.close()
+
+    asyncio.run(play())
 
 
 def test_the_lid_is_closed_and_somebody_else_goes_on(tmp_path: Path) -> None:
