@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
 import pytest
 
 from tars_jax import InputError
-from tars_jax.agent import parse_response
-from tars_jax.agent.actions import Click, Drag, Point, Type
+from tars_jax.agent import parse_response, pixel_size
+from tars_jax.agent.actions import Action, Click, Drag, Point, Type
+from tars_jax.agent.loop import AgentConfig
 from tars_jax.agent.platforms import platform_space
 from tars_jax.agent.response import ParseError
+from tars_jax.annotation.interactive import inputs
 from tars_jax.annotation.interactive.answers import answer_text, complete_calls
+from tars_jax.annotation.interactive.live import LiveEpisode
+from tars_jax.annotation.interactive.writing import EpisodeWriter
+from tars_jax.environment import Task, Transition
+from tars_jax.envs.checked import CheckedEnvironment
+from tars_jax.trajectory import Trajectory
+from tests.annotation.interactive.boards import Boards
+from tests.annotation.interactive.corridors import Said, setting
 
 SPACE = platform_space("browser")
 CALLS = "click(point='<point>250 500</point>')\n\ntype(content='it\\'s </parameter>')"
@@ -50,3 +64,51 @@ def test_what_cannot_be_read_is_refused(calls: str) -> None:
 def test_calls_alone_are_completed() -> None:
     assert [each.insert for each in complete_calls("left", 4, SPACE)] == ["_double("]
     assert complete_calls("", 0, SPACE)[0].insert == "click("
+
+
+class Touched(Boards):
+    """Boards that keep where they were clicked, across all that are opened."""
+
+    places: ClassVar[list[Point]] = []
+
+    async def step(self, actions: Sequence[Action]) -> Transition:
+        Touched.places += [action.point for action in actions if isinstance(action, Click)]
+        return await super().step(actions)
+
+
+@pytest.mark.parametrize("grammar", ["text", "tool"])
+@pytest.mark.parametrize("image_size", [None, pixel_size], ids=["grid", "pixels"])
+def test_what_a_person_places_lands_there(grammar: str, image_size: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Written on the page, done by hand and played again, for policies that point in either way."""
+    monkeypatch.setattr(Touched, "places", [])
+    agent = AgentConfig(grammar=grammar, image_size=image_size)
+    task = Task("board", "boards", 0, {}, 12)
+    wanted = [(250, 500), (999, 1), (333, 667)]
+
+    async def play() -> Trajectory:
+        played = dataclasses.replace(setting(Said(("?",))), agent=agent)
+        live = await LiveEpisode.begin(
+            played, lambda: CheckedEnvironment(Touched, may_be_empty=True), task, EpisodeWriter("one"), "ada"
+        )
+        await live.settled(30)
+        assert (live.pixel_size() is None) == (image_size is None)
+        for step, (x, y) in enumerate(wanted[:2]):
+            calls = f"click(point='<point>{x} {y}</point>')"
+            live.decide(step, None, answer_text("there", calls, grammar, live.record.space, live.pixel_size()))
+            await live.settled(30)
+        await live.take_over()
+        await live.act(inputs.action_of({"type": "click", "x": 0.333, "y": 0.667}, live.record.space))
+        [mark] = live.read(live.record.steps[-1].decision.text)[3]  # where the page draws it
+        assert (mark.x, mark.y) == pytest.approx((0.333, 0.667), abs=1e-3)
+        await live.undo(3)  # the two before are played again
+        await live.settled(30)
+        trajectory = await live.trajectory()
+        await live.close()
+        assert trajectory is not None
+        return trajectory
+
+    trajectory = asyncio.run(play())
+    assert len(Touched.places) == 5
+    told = [*Touched.places, *(Point(*step.point) for step in trajectory.steps if step.point is not None)]
+    for found, (x, y) in zip(told, [*wanted, *wanted[:2], *wanted[:2]], strict=True):
+        assert (found.x, found.y) == pytest.approx((x, y), abs=0.5 if image_size is None else 0.5 * 1000 / 360 + 1e-6)
