@@ -20,6 +20,7 @@ from tars_jax.data.conversations import task_of
 from tars_jax.data.kept_apart import marks_in
 from tars_jax.data.pyautogui_calls import NoSuchAction, actions_of_code
 from tars_jax.trajectory import Outcome, Step, Trajectory
+from tars_jax.trajectory.context import context_in
 
 
 def is_agentnet(record: Mapping[str, Any]) -> bool:
@@ -38,6 +39,7 @@ def trajectory_of_agentnet(
     Raises InputError that begins with `where` and names the field; NoSuchAction where no step is left.
     """
     steps: list[Step] = []
+    places: dict[int, int] = {}  # of entries among the steps
     mouse: Point | None = None
     entries = record.get("traj")
     if not isinstance(entries, list) or not entries:
@@ -49,6 +51,7 @@ def trajectory_of_agentnet(
             left_out[str(action)] += 1
             mouse = None  # it may have gone anywhere
         else:
+            places[number] = len(steps)
             steps.append(step)
     instruction, completed = record.get("instruction"), record.get("task_completed")
     if not isinstance(instruction, str) or not instruction:
@@ -57,6 +60,10 @@ def trajectory_of_agentnet(
         raise InputError(f"{where}: field task_completed must be true or false; got {completed!r:.80}")
     if not steps:
         raise NoSuchAction("any of its steps")
+    context = {
+        name: [places[each] for each in given if each in places]
+        for name, given in context_in(record, where, len(entries)).items()
+    }
     id, reward = str(record.get("task_id") or name), float(bool(completed))
     return Trajectory(
         id=id,
@@ -65,7 +72,7 @@ def trajectory_of_agentnet(
         steps=(*steps[:-1], Step(**{**vars(steps[-1]), "reward": reward})),
         outcome=Outcome.FINISHED,
         reward=reward,
-        metadata={"instruction": instruction, "recorded_in": where, **marks_in(record, where)},
+        metadata={"instruction": instruction, "recorded_in": where, **marks_in(record, where), **context},
         success=completed,
     )
 

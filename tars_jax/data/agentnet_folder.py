@@ -5,7 +5,8 @@
      "traj": [{"index", "image", "value": {"code", "observation", "thought", "action", "reflection",
                                            "last_step_correct", "last_step_redundant"}}]}
 
-and `purpose` and `held_out`, ours, which keep evaluations apart (kept_apart.py). What nobody has said is null: scores,
+and ours: `purpose` and `held_out`, which keep evaluations apart (kept_apart.py), and `context_steps`, the indices of
+steps that nobody is to imitate. What nobody has said is null: scores,
 reflections, whether a step was right. Steps are numbered without a gap, so an episode of which one step is no code of
 PyAutoGUI, or shows no image, is left out as a whole, and counted.
 """
@@ -33,6 +34,7 @@ from tars_jax.data.pyautogui_code import code_of_actions
 from tars_jax.data.recorded import instruction_of
 from tars_jax.data.store.records import flush
 from tars_jax.trajectory import Step, Trajectory
+from tars_jax.trajectory.context import CONTEXT_STEPS, context_of
 
 RECORDS = "agentnet.jsonl"
 SCORES = ("alignment_score", "efficiency_score", "task_difficulty")
@@ -80,6 +82,7 @@ def record_of(trajectory: Trajectory, images: ImageFiles) -> dict[str, Any]:
         "actual_task": writable(instruction),
         "task_completed": trajectory.success,
         **marks_of(trajectory),
+        CONTEXT_STEPS: context_of(trajectory),
         **{score: trajectory.metadata.get(score) for score in SCORES},
         "traj": [
             {"index": index, "image": images.keep(step.screenshot).name, "value": _value(step, code)}

@@ -6,8 +6,8 @@
 A user's or a tool's turn is what was observed, at most one image in it; the first text is the instruction. An image
 is named by its part (`image`, `image_url`), or, with `images` beside the messages, is the next one of these. What an
 assistant wrote is read in either grammar, or taken from `tool_calls`; what cannot be read stays text. A system message
-is not shown: the learner has its own. `id`, `task`, `outcome`, `reward`, `success`, `actions`, `purpose` and
-`held_out` may stand beside the messages, as an export writes them.
+is not shown: the learner has its own. `id`, `task`, `outcome`, `reward`, `success`, `actions`, `purpose`, `held_out`
+and `context_steps` may stand beside the messages, as an export writes them.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from tars_jax.data.kept_apart import marks_in
 from tars_jax.environment import Task
 from tars_jax.json_fields import without_nulls
 from tars_jax.trajectory import Outcome, Step, Trajectory
+from tars_jax.trajectory.context import context_in
 
 ReadImage = Callable[[Any, str], bytes]  # what a record says of an image, and where, to its PNG
 _PLACEHOLDER = "<image>"
@@ -50,6 +51,7 @@ def trajectory_of_messages(record: Mapping[str, Any], where: str, name: str, rea
     if next(images, None) is not None:
         raise InputError(f"{where}: field images must have a place in the messages each; got more than these show")
     steps = turns.steps(record.get("actions"))
+    context = context_in(record, where, len(steps))
     success = record.get("success")
     if type(success) not in (bool, type(None)):
         raise InputError(f"{where}: field success must be true, false or null; got {success!r:.80}")
@@ -63,7 +65,7 @@ def trajectory_of_messages(record: Mapping[str, Any], where: str, name: str, rea
         steps=(*steps[:-1], dataclasses.replace(steps[-1], reward=float(reward))),
         outcome=_outcome(record.get("outcome") or Outcome.FINISHED.value, where),
         reward=float(reward),
-        metadata={"instruction": turns.instruction, "recorded_in": where, **marks_in(record, where)},
+        metadata={"instruction": turns.instruction, "recorded_in": where, **marks_in(record, where), **context},
         final_screenshot=turns.seen.screenshot,
         final_text=turns.seen.text,
         success=success,

@@ -2,8 +2,9 @@
 
 An episode becomes one conversation: the instruction and what was seen in the user's turns, what the policy wrote in the
 assistant's. It is the text of the steps that is written, not their tokens: what a learner of ours needs, to the last
-token, are the trajectory files themselves. What is no conversation is left out, and counted in the log: an episode that
-failed or has no step, and one of which nobody knows what was asked.
+token, are the trajectory files themselves. Steps that nobody is to imitate are named beside the messages, as
+`context_steps`. What is no conversation is left out, and counted in the log: an episode that failed or has no step, and
+one of which nobody knows what was asked.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from tars_jax.data.kept_apart import marks_of, of_evaluation
 from tars_jax.data.recorded import instruction_of, with_verdict
 from tars_jax.data.store.records import flush
 from tars_jax.trajectory import Step, Trajectory
+from tars_jax.trajectory.context import CONTEXT_STEPS, context_of
 from tars_jax.trajectory.files import load_trajectory
 from tars_jax.trajectory.folders import is_evaluation
 
@@ -128,6 +130,7 @@ def about(trajectory: Trajectory) -> dict[str, Any]:
         "success": trajectory.success,
         "actions": [writable(step.action) for step in trajectory.steps],
         **marks_of(trajectory),
+        CONTEXT_STEPS: context_of(trajectory),
     }
 
 
@@ -135,7 +138,8 @@ def write_jsonl(folder: Path, trajectories: Iterable[Trajectory], style: str = "
     """FOLDER/messages.jsonl, a conversation a line; returns how many.
 
     Args:
-      style: "qwen" names image files of FOLDER/images, each image once; "openai" has them in the lines, as data URLs.
+      style: "qwen" names image files of FOLDER/images, each image once; "openai" has them in the lines, as data URLs,
+        and gives an answer that is context the weight 0.
     """
     folder.mkdir(parents=True, exist_ok=True)
     images = ImageFiles(folder) if style == "qwen" else None
@@ -147,6 +151,8 @@ def write_jsonl(folder: Path, trajectories: Iterable[Trajectory], style: str = "
     partial = folder / ".messages.jsonl.partial"
     with open(partial, "wb") as lines:
         for trajectory, messages in conversations(trajectories, shown):
+            for step in context_of(trajectory) if style == "openai" else ():
+                messages[2 * step + 1]["weight"] = 0
             line = json.dumps({"messages": messages, **about(trajectory)}, ensure_ascii=False)
             lines.write(_bytes(line) + b"\n")
             count += 1
@@ -185,6 +191,7 @@ def write_parquet(file: Path, trajectories: Iterable[Trajectory]) -> int:
             ("success", pa.bool_()),
             ("purpose", pa.string()),
             ("held_out", pa.bool_()),
+            (CONTEXT_STEPS, pa.list_(pa.int64())),
         ]
     )
     file.parent.mkdir(parents=True, exist_ok=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +24,21 @@ def context_of(trajectory: Trajectory, steps: int | None = None) -> list[int]:
             f"trajectory {trajectory.id!r}: {CONTEXT_STEPS} must be steps of 0 to {count - 1}; got {shown(given)}"
         )
     return [each for each in given if steps is None or each < steps]
+
+
+def context_in(record: Mapping[str, Any], where: str, count: int) -> dict[str, list[int]]:
+    """For metadata: the steps of `count` that a record, which lies at `where`, names as context, if there are any.
+
+    Raises InputError that names the field.
+    """
+    given = record.get(CONTEXT_STEPS)
+    if given is None:
+        return {}
+    if not isinstance(given, list) or not all(type(each) is int and 0 <= each < count for each in given):
+        raise InputError(
+            f"{where}: field {CONTEXT_STEPS} must be numbers of steps, 0 to {count - 1}; got {shown(given)}"
+        )
+    return {CONTEXT_STEPS: sorted(set(given))} if given else {}
 
 
 def as_context(trajectory: Trajectory, steps: Sequence[int]) -> Trajectory:

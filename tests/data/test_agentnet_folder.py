@@ -125,7 +125,7 @@ def test_a_folder_in_agentnets_form_is_read_back(tmp_path: Path) -> None:
     assert set(first) == {
         "task_id", "instruction", "traj", "task_completed", "alignment_score", "efficiency_score", "task_difficulty",
         "natural_language_task", "actual_task",
-        "purpose", "held_out",  # ours: what is kept apart
+        "purpose", "held_out", "context_steps",  # ours: what is kept apart, and what is not imitated
     }  # fmt: skip
     assert [step["index"] for step in first["traj"]] == [0, 1, 2]
     assert set(first["traj"][0]["value"]) == {

@@ -1,6 +1,8 @@
 """Trajectories as other trainers take them, read back by what reads such files."""
 
 import base64
+import collections
+import dataclasses
 import io
 import json
 import sys
@@ -13,10 +15,16 @@ from PIL import Image
 
 from experiments.__main__ import main
 from tars_jax import InputError
+from tars_jax.agent.loop import AgentConfig
+from tars_jax.agent.prompts import PromptWriter
+from tars_jax.data.agentnet_folder import write_agentnet
 from tars_jax.data.datasets import read_dataset
-from tars_jax.data.exporters import trajectory_files, write_parquet
+from tars_jax.data.exporters import trajectory_files, write_jsonl, write_parquet
+from tars_jax.data.retokenized import Reader, retokenize
+from tars_jax.model.tokenizer import load_tokenizer
 from tars_jax.trajectory import ContextWindow, Outcome, Step, Trajectory
-from tars_jax.trajectory.files import save_trajectory
+from tars_jax.trajectory.context import CONTEXT_STEPS
+from tars_jax.trajectory.files import load_trajectory, save_trajectory
 from tars_jax.trajectory.folders import mark_evaluation
 
 
@@ -114,6 +122,52 @@ def test_parquet_holds_the_same(run: Path) -> None:
     assert [image["bytes"] for image in won["images"]] == [picture(1), picture(1), picture(3)]
     assert won["messages"][1]["content"][0]["text"].startswith("Thought: won")
     assert (won["success"], lost["success"]) == (True, False) and json.loads(won["task"])["seed"] == 1
+
+
+@pytest.mark.parametrize(
+    "flags", [["style=qwen"], ["style=openai"], ["format=parquet"], ["format=agentnet"]], ids=lambda flags: flags[0]
+)
+def test_what_was_context_is_not_learned_from_after_a_round_trip(run: Path, flags: list[str]) -> None:
+    if "parquet" in flags[0]:
+        pytest.importorskip("pyarrow.parquet")
+    won = episode("won", 1.0, (1, 2, 3))
+    steps = tuple(dataclasses.replace(step, text="") for step in won.steps)  # AgentNet's form has no texts
+    marked = dataclasses.replace(won, steps=steps, metadata={CONTEXT_STEPS: [0, 2]})
+    save_trajectory(run / "trajectories" / "ppo" / "0.trajectory", marked)
+    folder = export(run / "trajectories" / "ppo", *(f"--config.{flag}" for flag in flags))
+    if flags == ["style=openai"]:
+        [line] = (folder / "messages.jsonl").read_text().splitlines()
+        answers = json.loads(line)["messages"][1::2]
+        assert [answer.get("weight") for answer in answers] == [0, None, 0]
+    [read] = read_dataset(str(folder))
+    assert read.metadata[CONTEXT_STEPS] == [0, 2] and len(read.steps) == 3
+    tokens = load_tokenizer()
+    writer = PromptWriter(tokens, image_tokens=1, max_observation_tokens=64)
+    reader = Reader(writer, AgentConfig(), tokens.image, tokens.vocabulary, lambda height, width: (height, width))
+    again = retokenize(read, "Wait.", reader)
+    learned = collections.Counter(int(step) for window in again.windows for step in window.steps[window.action_mask])
+    assert learned[0] == 0 and learned[1] > 1 and learned[2] == 1  # the token that ends it carries the outcome
+
+
+@pytest.mark.parametrize("given", ["1", [3], [-1], [True], [0.0], {}])
+def test_context_that_is_no_step_is_refused_by_line_and_field(run: Path, given: object) -> None:
+    solved = run / "trajectories" / "ppo" / "0.trajectory"
+    write_jsonl(run / "messages", [load_trajectory(solved)])
+    write_agentnet(run / "agentnet", [load_trajectory(solved)])
+    for name in ("messages", "agentnet"):
+        file = run / name / f"{name}.jsonl"
+        file.write_text(json.dumps({**json.loads(file.read_text()), CONTEXT_STEPS: given}))
+        with pytest.raises(InputError, match="jsonl:1: field context_steps must be numbers of steps, 0 to 2; got"):
+            list(read_dataset(str(file)))
+
+
+def test_steps_that_others_left_out_of_a_record_move_what_was_context(run: Path) -> None:
+    file = export(run, "--config.format=agentnet", "--config.verdict=solved") / "agentnet.jsonl"
+    record = json.loads(file.read_text())
+    record["traj"][0]["value"]["code"] = "computer.no_such_thing()"
+    file.write_text(json.dumps({**record, CONTEXT_STEPS: [0, 2]}))
+    [read] = read_dataset(str(file))
+    assert len(read.steps) == 2 and read.metadata[CONTEXT_STEPS] == [1]
 
 
 def test_evaluations_are_left_out_unless_asked_for(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
