@@ -19,7 +19,7 @@ from tars_jax.pipelines.task_provider import TRAINING, VALUE, EvenSets, TaskStre
 from tars_jax.rollout.curriculum import UNCERTAIN, FrontierCurriculum
 from tars_jax.rollout.pool_config import WHOLE, Share
 from tars_jax.tasks.games.catalog import game_names
-from tars_jax.tasks.games.succession import LEVEL_REWARDS, NEXT_LEVELS
+from tars_jax.tasks.games.succession import LEVEL_REWARDS, NEXT_LEVELS, OPTIONS
 from tars_jax.tasks.library import COLLECTIONS, SUITES, has_levels, load_playable, members, playable_names
 from tars_jax.tasks.sampling import sample_task
 from tars_jax.trajectory import Step, Trajectory
@@ -108,7 +108,9 @@ class FrontierGames:
     ) -> None:
         self._config, self._names, self._share = config, names, share
         self._curricula = {
-            game: FrontierCurriculum(kinds_of(game, config.levels), config.seed, state[game] if state else None)
+            game: FrontierCurriculum(
+                kinds_of(game, config.levels), config.seed, state[game] if state else None, kind_of=_kind_of
+            )
             for game in names
         }
 
@@ -144,6 +146,11 @@ class FrontierGames:
 def kinds_of(game: str, levels: Sequence[int]) -> list[dict[str, Any]]:
     """The options of its tasks: one for each level, where it has levels."""
     return [{"level": level} for level in levels] if has_levels(game) else [{}]
+
+
+def _kind_of(task: Mapping[str, Any]) -> dict[str, Any]:
+    """Inverse of `kinds_of` of a task's record: whether levels follow each other is the same for all."""
+    return {name: value for name, value in task["options"].items() if name not in OPTIONS}
 
 
 def several_levels(config: Any) -> dict[str, bool]:

@@ -66,6 +66,23 @@ def test_each_game_has_a_curriculum_of_its_own_that_resumes() -> None:
     assert [again.task(index) for index in range(60)] == [stream.task(index) for index in range(60)]
 
 
+@pytest.mark.parametrize("flags", [(), ("--config.task.next_levels=True", "--config.task.level_rewards=True")])
+def test_what_a_stream_hands_out_it_takes_back(flags: tuple[str, ...]) -> None:
+    stream = Games(config("--config.levels=1,2", *flags)).training(None)
+    tasks = [stream.task(index) for index in range(60)]
+    assert all(("next_levels" in task.options) == bool(flags) for task in tasks)
+    played = [
+        Trajectory(
+            "", task.to_json(), (), (), Outcome.FINISHED, 1.0, {"final": {"verdict": {"score": 2.0}}},
+            success=task.options["level"] == 1,
+        )
+        for task in tasks
+    ]  # fmt: skip
+    metrics = stream.update(played)
+    assert metrics["infinity_loop_level"] == pytest.approx(1.5, abs=0.4)
+    assert metrics.get("infinity_loop_score") == (2.0 if flags else None)
+
+
 def test_benchmarks_are_trained_on_like_games() -> None:
     """Whole ones by name; what has no levels has one kind of task."""
     flags = ["--config.games=lmgame,maze_path_of_light,miniwob/click-test", "--config.levels=1,2"]
