@@ -30,7 +30,7 @@ for seed in "${seeds[@]}"; do
                     --config.first_task="$((2000 + 200 * cycle))" --config.seed="$seed" --config.run="$into-$cycle"
             done
         fi
-        [ -d "$into/cycles/0002/model" ] || "${fly[@]}" --config.cycles=2
+        grep -qs '"number": 2' "$into/result.json" || "${fly[@]}" --config.cycles=2
         runs+=("$into") names+=("$kind")
     done
 done
