@@ -10,7 +10,7 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.agent.functions import check_space
 from tars_jax.environment import ActionSpace
-from tars_jax.envs.computer_screen import DesktopScreen, PageScreen, Screen
+from tars_jax.envs.computer_screen import DesktopScreen, PageScreen, Position, Screen
 from tars_jax.sandbox.browser import InsertText
 from tars_jax.sandbox.computer.interface import ActsOnComputer, TakesScene
 from tars_jax.sandbox.computer.parts import EquippedComputer
@@ -104,7 +104,8 @@ class Episode:
             raise InputError(
                 "a moment must be one without a site to be saved; got one that tells the host its requests"
             )
-        return SavedEpisode(await save_parts(self.computer), self.level, self.turn, self.waited)
+        mouse = self.screen.mouse if isinstance(self.screen, DesktopScreen) else None
+        return SavedEpisode(await save_parts(self.computer), self.level, self.turn, self.waited, mouse)
 
     async def close(self) -> None:
         async with contextlib.AsyncExitStack() as stack:
@@ -121,6 +122,7 @@ class SavedEpisode:
     level: Level
     turn: int
     waited: int
+    mouse: Position | None = None  # on a desktop
 
     @property
     def bytes(self) -> int:
@@ -129,7 +131,9 @@ class SavedEpisode:
 
     async def open(self) -> Episode:
         """Raises SandboxFailure."""
-        return Episode(await self.parts.open(), self.level, turn=self.turn, waited=self.waited)
+        computer = await self.parts.open()
+        screen = None if computer.desktop is None else DesktopScreen(computer.desktop, self.mouse)
+        return Episode(computer, self.level, turn=self.turn, waited=self.waited, screen=screen)
 
     async def remove(self) -> None:
         """Twice is once."""

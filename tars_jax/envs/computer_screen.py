@@ -49,9 +49,9 @@ class Screen(Protocol):
 
 
 class DesktopScreen:
-    def __init__(self, desktop: ActsOnDesktop) -> None:
+    def __init__(self, desktop: ActsOnDesktop, mouse: Position | None = None) -> None:
         self._desktop = desktop
-        self._mouse: Position | None = None
+        self.mouse = mouse
 
     @property
     def size(self) -> tuple[int, int]:
@@ -60,7 +60,7 @@ class DesktopScreen:
     async def act(self, action: Action) -> str:
         if not acts_on_page(action):
             return f"{action.name}: a desktop has no such action"
-        events, own_ms = to_events(action, *self.size, self._mouse)
+        events, own_ms = to_events(action, *self.size, self.mouse)
         if isinstance(action, Type):  # a keyboard of X types any character, with shift where it needs that
             events = [InsertText(action.content.replace("\r\n", "\n"))]
         await asyncio.sleep(own_ms / 1000)
@@ -68,7 +68,7 @@ class DesktopScreen:
             await self._desktop.act(events, settle=SETTLE)
         except InputError as error:
             return f"{action.name}: {error}"
-        self._mouse = mouse_after(events, self._mouse)
+        self.mouse = mouse_after(events, self.mouse)
         return ""
 
     async def shown(self) -> tuple[bytes, Any, str]:

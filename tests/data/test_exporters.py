@@ -125,7 +125,9 @@ def test_parquet_holds_the_same(run: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "flags", [["style=qwen"], ["style=openai"], ["format=parquet"], ["format=agentnet"]], ids=lambda flags: flags[0]
+    "flags",
+    [["style=qwen"], ["style=openai"], ["format=parquet"], ["format=agentnet"], ["format=atif"]],
+    ids=lambda flags: flags[0],
 )
 def test_what_was_context_is_not_learned_from_after_a_round_trip(run: Path, flags: list[str]) -> None:
     if "parquet" in flags[0]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
+from typing import Any
 
 from tars_jax import InputError
 from tars_jax.sandbox.computer.computer import Computer
@@ -13,11 +15,12 @@ from tars_jax.sandbox.tools.forms import Toolbox
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SavedParts:
-    """Files, programs and shells as they were. It lasts until `remove`, and what was opened from it lives on."""
+    """Files, programs, shells and windows as they were. It lasts until `remove`; what was opened lives on."""
 
     equipped: EquippedComputer
     saved: Saved
     toolbox: Toolbox  # what the host knew of shells and kernels at the moment
+    desktop: Mapping[str, Any] | None  # the same of a desktop; None: there is none
 
     @property
     def bytes(self) -> int:
@@ -27,7 +30,18 @@ class SavedParts:
     async def open(self) -> EquippedComputer:
         """Raises SandboxFailure."""
         computer: Computer = await self.equipped.computer.opened(self.saved)
-        return EquippedComputer(computer, None, self.toolbox.copied(computer.machine), spec=self.equipped.spec)
+        desktop = None
+        try:
+            if self.desktop is not None:
+                from tars_jax.sandbox.desktop import Desktop  # over X, whose library is an extra
+
+                desktop = await Desktop.resumed(computer.machine, self.desktop)
+                computer.machine.variables = desktop.env
+            toolbox = self.toolbox.copied(computer.machine)
+            return EquippedComputer(computer, desktop, toolbox, spec=self.equipped.spec)
+        except BaseException:
+            await computer.close()
+            raise
 
     async def remove(self) -> None:
         """Twice is once."""
@@ -37,12 +51,17 @@ class SavedParts:
 async def save_parts(equipped: EquippedComputer) -> SavedParts:
     """This moment of it; programs stand still for that long.
 
-    Raises InputError for a computer with more than a shell, and where programs cannot be copied live; SandboxFailure.
+    Raises InputError for a computer with more than a shell and a desktop, and where programs cannot be copied live;
+    SandboxFailure.
     """
-    more = {"desktop": equipped.desktop, "page": equipped.page, "phone": equipped.phone, "mcp": equipped.foreign}
+    more = {"page": equipped.page, "phone": equipped.phone, "mcp": equipped.foreign}
     if kept_open := [name for name, part in more.items() if part is not None]:
-        raise InputError(f"parts must be a shell alone for a moment to be saved; got {kept_open[0]}")
-    known: list[Toolbox] = []
-    machine = equipped.computer.machine
-    saved = await equipped.computer.save("live", lambda: known.append(equipped.toolbox.copied(machine)))
-    return SavedParts(equipped, saved, known[0])
+        raise InputError(f"parts must be of shell and desktop for a moment to be saved; got {kept_open[0]}")
+    known: list[tuple[Toolbox, Mapping[str, Any] | None]] = []
+    machine, desktop = equipped.computer.machine, equipped.desktop
+
+    def at_the_moment() -> None:
+        known.append((equipped.toolbox.copied(machine), None if desktop is None else desktop.state()))
+
+    saved = await equipped.computer.save("live", at_the_moment)
+    return SavedParts(equipped, saved, *known[0])

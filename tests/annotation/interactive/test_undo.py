@@ -7,6 +7,7 @@ import dataclasses
 import errno
 import itertools
 import os
+import shutil
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -239,6 +240,35 @@ def test_a_shell_is_as_it_was_with_its_files_and_its_programs() -> None:
     asyncio.run(play())
 
 
+@pytest.mark.slow
+@pytest.mark.multiprocess
+@pytest.mark.skipif(os.geteuid() != 0 or criu_command() is None, reason="needs root and CRIU (sudo ./launch/criu.sh)")
+@pytest.mark.skipif(
+    shutil.which("Xvfb") is None or shutil.which("mousepad") is None, reason="needs a desktop's programs"
+)
+def test_a_desktop_shows_the_windows_that_it_showed() -> None:
+    def windows(live: LiveEpisode) -> str:
+        return str(live.observation.info["state"]["windows"])
+
+    async def play() -> None:
+        live = await _shell(task="move_in_files", interface="both", size=[320, 240])
+        await _do(live, bash("date +%N > stamp; mousepad stamp & sleep 2"))
+        assert "stamp" in windows(live)
+        await _do(live, "Action: type(content='plum')")
+        assert "*" in windows(live)  # as mousepad marks what is not saved
+        await _do(live, bash("kill %1; sleep 1"))
+        assert "stamp" not in windows(live)
+        await _undo(live)
+        await _do(live, "Action: wait(time='1')")
+        assert "stamp" in windows(live) and "*" in windows(live)
+        await _undo(live), await _undo(live)
+        await _do(live, "Action: wait(time='1')")
+        assert "stamp" in windows(live) and "*" not in windows(live)
+        await live.close()
+
+    asyncio.run(play())
+
+
 @pytest.mark.multiprocess
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, as other tests of whole computers")
 def test_where_programs_cannot_be_copied_the_replay_says_what_was_not_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -260,6 +290,6 @@ def test_where_programs_cannot_be_copied_the_replay_says_what_was_not_the_same(m
     asyncio.run(play())
 
 
-async def _shell() -> LiveEpisode:
-    task = Task("shell", "computer", 3, {"task": "find_word"}, 16)
-    return await _begun(lambda: load_environment(task.environment, task.options).checked(EnvironmentResources()), task)
+async def _shell(task: str = "find_word", **options: Any) -> LiveEpisode:
+    of = Task("shell", "computer", 3, {"task": task, **options}, 16)
+    return await _begun(lambda: load_environment(of.environment, of.options).checked(EnvironmentResources()), of)
