@@ -5,7 +5,8 @@ Command:  ./launch/local.sh annotate [--config.checkpoint=RUN/policy] [--config.
 Without a flag: small mazes, and an untrained policy that proposes what it can. The address with the owner's key is
 printed when the page is ready (half a minute here). Ctrl-C ends it: finished episodes are in
 RUN/annotation/trajectories, and the last line is the command that trains on them; unfinished ones go on with
---config.run=RUN. What is recorded, where it lies and how it is deleted: docs/annotation_interactive.md.
+--config=RUN/config.json --config.run=RUN, and whatever flags are others now: people, policy, gate. What is recorded,
+where it lies and how it is deleted: docs/annotation_interactive.md.
 """
 
 import ml_collections

@@ -29,7 +29,7 @@ from tars_jax.environment import ActionSpace, Task
 from tars_jax.envs.checked import CheckedEnvironment
 from tars_jax.envs.registry import EnvironmentResources, load_environment
 from tars_jax.launcher import LAUNCHER, from_here
-from tars_jax.pipelines.annotating import Annotated, open_annotated
+from tars_jax.pipelines.annotating import Annotated, newest_weights, open_annotated
 from tars_jax.pipelines.environments import EnvironmentTasks
 from tars_jax.pipelines.rules import BROWSER_RULES, LENGTH_RULES
 from tars_jax.pipelines.sections import browsers_for, sandbox_of
@@ -54,6 +54,12 @@ RULES = {
     **LENGTH_RULES,
     **BROWSER_RULES,
 }
+# People come and go, a policy gets better, and who asks when is a matter of the day.
+RENEWED = (
+    "annotators", "checkpoint", "model", "api_key_file", "candidates", "answer_seconds", "failures", "lease_seconds",
+    "host", "port", "browser.pages", *(f"gate.{field.name}" for field in dataclasses.fields(Gate)), "gate.minutes",
+    "gate.value_checkpoint",
+)  # fmt: skip
 FOLDER = "annotation"
 
 
@@ -155,7 +161,8 @@ def _closing(config: Any, folder: Path) -> str:
     stored = folder / TRAJECTORIES
     count = len(list(stored.glob("*.trajectory")))
     if not count:
-        again = f"{LAUNCHER} annotate --config.run={shlex.quote(str(from_here(folder.parent)))}"
+        where = shlex.quote(str(from_here(folder.parent)))
+        again = f"{LAUNCHER} annotate --config={where}/config.json --config.run={where}"
         return f"annotate: no episode is finished yet; go on with:\n  {again}"
     pairs = folder / PREFERENCES
     counted = len(pairs.read_text(encoding="utf-8").splitlines()) if pairs.exists() else 0
@@ -163,7 +170,9 @@ def _closing(config: Any, folder: Path) -> str:
     flags = [f"--config.environment={config.environment}"]
     if config.environment_options not in ("", "{}"):
         flags.append(f"--config.environment_options={config.environment_options}")
-    flags.append(f"--config.demonstrations.datasets={where},")
+    if config.checkpoint and Path(config.checkpoint).is_dir():
+        flags.append(f"--config.model.preset={from_here(newest_weights(Path(config.checkpoint)))}")
+    flags += [f"--config.demonstrations.datasets={where},", "--config.demonstrations.episodes=0"]
     command = " ".join([LAUNCHER, "train", *map(shlex.quote, flags)])
     return (
         f"annotate: {count} episode{'' if count == 1 else 's'} in {where}, {counted} preference pairs in "

@@ -4,10 +4,11 @@ The command comes with the wheel; in a checkout `./launch/local.sh` sets up firs
 
 NAME is a module experiments/NAME.py with `run(config, run_directory)` and, optionally, `RULES`, dotted field -> Rule,
 `POSITIONAL`, the fields that VALUEs without a flag are for, in their order, `EXTENSIONS`, the fields that may grow when
-a run is resumed (`tars_jax.training.extension`), and `PROCESSES = "many"` where several processes can share a run
-(`tars_jax.training.processes`); its default config is configs/NAME.py. Two fields belong to this file: `seed`, and
-`run`, the run directory ("" for runs/NAME-TIME-seedSEED, in the checkout, or else where the user stands; one that
-exists is resumed). A config without `run` is of a command that leaves no run: it has `run(config)`.
+a run is resumed (`tars_jax.training.extension`), `RENEWED`, those that may be others then, and `PROCESSES = "many"`
+where several processes can share a run (`tars_jax.training.processes`); its default config is configs/NAME.py. Two
+fields belong to this file: `seed`, and `run`, the run directory ("" for runs/NAME-TIME-seedSEED, in the checkout, or
+else where the user stands; one that exists is resumed). A config without `run` is of a command that leaves no run: it
+has `run(config)`.
 
 Exit codes: 0 done, 1 done, and what was to be shown is not so (`run` returns it), 2 something given cannot be used, or
 what was waited for did not come (one sentence says what; a run that was refused leaves no directory), 130 interrupted
@@ -164,7 +165,7 @@ def _run_directory(
 ) -> RunDirectory:
     path, extensions = _run_path(name, config, root), getattr(module, "EXTENSIONS", {})
     if not os.environ.get(POD):
-        return RunDirectory.create(path, config.to_dict(), name, extensions)
+        return RunDirectory.create(path, config.to_dict(), name, extensions, getattr(module, "RENEWED", ()))
     from tars_jax.pipelines.pod import shared_run_directory  # imports jax, for which most commands need not wait
 
     return shared_run_directory(name, config, path, getattr(module, "PROCESSES", "one"), extensions)

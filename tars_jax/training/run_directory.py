@@ -17,7 +17,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Self
 
 from tars_jax import InputError
@@ -63,11 +63,13 @@ class RunDirectory:
         config: Mapping[str, Any],
         experiment: str,
         extensions: Mapping[str, Extension] | None = None,
+        renewed: Collection[str] = (),
     ) -> Self:
         """Make the run directory `path`, or open the one that is there to resume it.
 
         `config` is plain nested data that JSON can hold; its field `run`, the place, is no part of what is compared or
-        stored. A field of `extensions` may be larger than the one that the run had: then the run goes on. Raises
+        stored. A field of `extensions` may be larger than the one that the run had: then the run goes on. Fields that
+        are `renewed` are taken as they are asked for now. Raises
         InputError if another process holds the directory, if it is no run directory or cannot be made, or if its
         config is another one; OSError if the disk refuses.
         """
@@ -82,7 +84,7 @@ class RunDirectory:
                 f"config.run must be a directory that can be made and written; got {str(path)!r}: {error.strerror}"
             ) from error
         try:
-            return cls._open(folder, lock, {**config, "run": ""}, experiment, extensions or {}, made)
+            return cls._open(folder, lock, {**config, "run": ""}, experiment, extensions or {}, renewed, made)
         except BaseException:
             os.close(lock)
             raise
@@ -118,6 +120,7 @@ class RunDirectory:
         config: dict[str, Any],
         experiment: str,
         extensions: Mapping[str, Extension],
+        renewed: Collection[str],
         made: Sequence[pathlib.Path],
     ) -> Self:
         asked = json.loads(json.dumps({"experiment": experiment, "config": config}))
@@ -128,7 +131,10 @@ class RunDirectory:
         if resumed:
             asked = _with_what_was_chosen(asked, read_object(folder / "config.json", "experiment", "config"))
             _extend(folder, asked, extensions)
-            _require_same(folder / "config.json", read_object(folder / "config.json", "experiment", "config"), asked)
+            stored = read_object(folder / "config.json", "experiment", "config")
+            _require_same(folder / "config.json", stored, asked, renewed)
+            if renewed and stored != asked:
+                write_json(folder / "config.json", asked)
             if (folder / "environment.json").exists():
                 starts = read_object(folder / "environment.json", "starts")["starts"]
         else:
@@ -272,10 +278,10 @@ def _lock(folder: pathlib.Path) -> int:
     return descriptor
 
 
-def _require_same(path: pathlib.Path, stored: Any, asked: dict[str, Any]) -> None:
+def _require_same(path: pathlib.Path, stored: Any, asked: dict[str, Any], renewed: Collection[str]) -> None:
     before, now = dict(_leaves(stored)), dict(_leaves(asked))
     for field in [*before, *now]:
-        if field.removeprefix("config.") in _NOT_COMPARED:
+        if field.removeprefix("config.") in (*_NOT_COMPARED, *renewed):
             continue
         if field not in before or field not in now or before[field] != now[field]:
             raise InputError(

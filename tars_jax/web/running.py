@@ -109,6 +109,14 @@ def address(listening: socket.socket, certificate: Certificate | None) -> str:
     return f"http{'s' if certificate else ''}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
+class _Dropped(logging.Filter):
+    """Without what uvicorn says of requests that it cancels."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        error = record.exc_info[1] if record.exc_info else None
+        return not isinstance(error, asyncio.CancelledError) and "graceful shutdown exceeded" not in record.getMessage()
+
+
 class _Server(uvicorn.Server):
     """uvicorn that says what its signals do and ends as a program that has done what it was told."""
 
@@ -147,6 +155,16 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         if sockets and self.started:
             self._on_start(address(sockets[0], self._certificate))
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Requests that take longer than the time to stop are dropped, as was said: no error of theirs."""
+        log, dropped = logging.getLogger("uvicorn.error"), _Dropped()
+        log.addFilter(dropped)
+        try:
+            await super().shutdown(sockets)
+            await asyncio.sleep(0)  # those that were cancelled last say so now
+        finally:
+            log.removeFilter(dropped)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -73,7 +73,9 @@ def test_killed_in_the_middle_it_goes_on_at_its_step(tmp_path: Path) -> None:
     journal = run / "annotation" / "episodes" / id / "journal.jsonl"
     with open(journal, "ab") as torn:
         torn.write(b'{"event":"deci')  # as a kill leaves it
-    with annotating(run, *flags) as (process, page):
+    others = "--config.annotators=ada,", "--config.gate.minutes=5.0"  # who comes later, and what is otherwise then
+    with annotating(run, f"--config={run}/config.json", *others) as (process, page):
+        assert json.loads((run / "config.json").read_text())["config"]["annotators"] == ["ada"]
         state = page.ask("sessions", {})
         assert state["session"] == id and len(state["history"]) == 2
         state = page.settled(id)
@@ -88,7 +90,7 @@ def test_killed_in_the_middle_it_goes_on_at_its_step(tmp_path: Path) -> None:
     [command] = [line for line in printed.splitlines() if line.startswith("train on them: ")]
     words = shlex.split(command.removeprefix("train on them: "))
     assert words[1] == "train" and f"--config.demonstrations.datasets={run}/annotation/trajectories," in words
-    assert options in words
+    assert options in words and "--config.demonstrations.episodes=0" in words
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,17 @@ def test_a_run_resumes_with_its_config_only(tmp_path: pathlib.Path) -> None:
     assert after == before
 
 
+def test_fields_that_are_renewed_are_taken_as_they_are_asked_for_now(tmp_path: pathlib.Path) -> None:
+    RunDirectory.create(tmp_path / "run", {"people": [], "seed": 1}, "annotate").close()
+    with pytest.raises(InputError, match=r"config\.people must be \[\] as in"):
+        RunDirectory.create(tmp_path / "run", {"people": ["ada"], "seed": 1}, "annotate")
+    with RunDirectory.create(tmp_path / "run", {"people": ["ada"], "seed": 1}, "annotate", renewed=["people"]) as run:
+        assert run.config["people"] == ["ada"]
+    with pytest.raises(InputError, match=r"config\.seed must be 1 as in"):
+        RunDirectory.create(tmp_path / "run", {"people": [], "seed": 2}, "annotate", renewed=["people"])
+    assert read_json(tmp_path / "run" / "config.json")["config"]["people"] == ["ada"]
+
+
 def test_a_directory_of_something_else_is_left_alone(tmp_path: pathlib.Path) -> None:
     (tmp_path / "thesis.tex").write_text("x")
     with pytest.raises(InputError, match=r"holds 'thesis\.tex' and no config\.json"):
