@@ -21,6 +21,7 @@ from tars_jax.annotation.interactive.tasks import Board
 from tars_jax.environment import Observation, Task, Transition
 from tars_jax.envs.checked import CheckedEnvironment
 from tars_jax.web.running import serving
+from tests.annotation.interactive import corridors
 from tests.annotation.interactive.corridors import Said, setting
 
 PICTURES = sorted(Path(tars_jax.tasks.games.__file__).parent.glob("*/picture.png"))  # 640 x 360
@@ -99,20 +100,25 @@ def annotated(
     port: int = 0,
     observation: str = "",
     lasts: int = STEPS,
+    corridor: bool = False,
     **gate: Any,
 ) -> Iterator[Shown]:
     """Serves while the block runs; what is decided is in `folder`, where another one goes on.
 
-    `lasts`: steps after which an environment fails.
+    `lasts`: steps after which an environment fails. `corridor`: of text alone, with one function, `go`.
     """
     said = Said(texts, LOG_PROBS[: len(texts)])
     people = People(folder / "keys", ["bob", "eve:reviewer"])
-    tasks = [Task(f"board-{seed}", "boards", seed, {}, STEPS) for seed in range(3)]
+    tasks = [corridors.task(0)] if corridor else [Task(f"board-{seed}", "boards", seed, {}, STEPS) for seed in range(3)]
 
     def make(task: Task) -> CheckedEnvironment:
+        if corridor:
+            return corridors.make(task)()
         return CheckedEnvironment(lambda: Boards(observation, lasts), name="boards", may_be_empty=True)
 
-    service = Annotation(folder, setting(said, Gate(**gate)), make, Board(tasks, {"board-1": 2.0}, 60.0))
+    service = Annotation(
+        folder, setting(said, Gate(**gate)), make, Board(tasks, {} if corridor else {"board-1": 2.0}, 60.0)
+    )
     app = AnnotationApp(service, people, STYLE).app()
     with serving(app, Address(port=port), plain=True) as address:
         yield Shown(address, people.keys["owner"], said, service, people)

@@ -71,13 +71,13 @@ def test_an_episode_by_keyboard_alone(shown: Shown) -> None:
             "The tile on the left is free.", "Another reason."
         )
         await page.keyboard.press("w")
-        await page.keyboard.type("Down there is more.")
-        await page.keyboard.press("Tab")
         await page.keyboard.type("nav")
         await expect(page.locator("#completions li")).to_have_count(2)
         await page.keyboard.press("ArrowDown")
         await page.keyboard.press("Tab")
         await expect(page.locator("#action")).to_have_value("navigate_back()")
+        await page.keyboard.press("Shift+Tab")
+        await page.keyboard.type("Down there is more.")
         await page.keyboard.press("Enter")
         await ready(page, 5)
         assert shown.decisions[-1].text == "Thought: Down there is more.\nAction: navigate_back()"
@@ -97,8 +97,7 @@ def test_an_episode_by_keyboard_alone(shown: Shown) -> None:
         await page.keyboard.press("s")
         await expect(page.locator("#secret")).to_be_hidden()
         assert "hush" not in str(shown.decisions)
-        await page.keyboard.press("Shift+Escape")
-        await page.keyboard.press("t")
+        await page.keyboard.press("t")  # the page's, as it was before the secret
         await expect(page.locator(".take").first).to_be_enabled()
         await page.keyboard.press("n")
         await page.keyboard.press("1")
@@ -153,6 +152,15 @@ def test_an_episode_by_mouse_alone(shown: Shown) -> None:
         await until(lambda: len(shown.decisions) == 6)
         names = [each.action.partition("(")[0] for each in shown.decisions[-2:]]
         assert names == ["right_single", "scroll"]
+        await page.locator("#hide").click()
+        await expect(page.locator("#secret")).to_contain_text("Clicks work, too")
+        async with page.expect_response("**/input") as answered:
+            await page.mouse.click(*place(0.25, 0.5))
+        secret = await answered.value
+        assert secret.ok and secret.request.post_data_json["x"] == pytest.approx(0.25, abs=0.01)
+        await page.locator("#hide").click()
+        await expect(page.locator("#secret")).to_be_hidden()
+        await expect(page.locator("#stage")).to_be_focused()  # the keys were the session's before it
         await page.locator("#take").click()
         await expect(page.locator(".take").first).to_be_enabled()
         await page.locator("#end").click()
@@ -213,6 +221,9 @@ def test_the_older_of_two_tabs_decides_nothing(shown: Shown) -> None:
         await expect(other.locator("#begin")).to_be_visible()
         await other.route("**/events", lambda route: waits.wait())  # it hears of nothing
         await other.evaluate(f"location.hash = {urlsplit(page.url).fragment!r}")
+        await expect(other.locator("#elsewhere")).to_have_text("Another tab has this session.")
+        await other.keyboard.press("2")
+        await other.keyboard.press("Enter")
         await ready(other, 1)
         await page.keyboard.press("1")
         await ready(page, 2)
@@ -221,6 +232,42 @@ def test_the_older_of_two_tabs_decides_nothing(shown: Shown) -> None:
         await expect(other.locator("#steps")).to_contain_text("Step 2 of")
         assert [each.candidate for live in shown.service.live.values() for each in live.state.decisions] == [0]
         waits.set()
+
+    on_a_page(use)
+
+
+def test_a_tab_that_goes_on_has_the_session_alone(shown: Shown) -> None:
+    async def use(page: Page) -> None:
+        await begin(page, shown)
+        await page.reload()
+        await ready(page, 1)  # the same tab is no other one
+        second = await page.context.new_page()
+        await second.goto(shown.login)
+        await expect(second.locator("#begin")).to_be_visible()
+        await second.evaluate(f"location.hash = {urlsplit(page.url).fragment!r}")
+        await second.locator("#go_on").click()
+        await ready(second, 1)
+        await expect(page.locator("#elsewhere")).to_be_visible()
+        await second.keyboard.press("1")
+        await ready(second, 2)
+        await second.close()
+        await page.locator("#go_on").click()
+        await ready(page, 2)
+
+    on_a_page(use)
+
+
+def test_the_likeliest_comes_first(shown: Shown) -> None:
+    async def use(page: Page) -> None:
+        shown.said.log_prob = (-2.0, -0.5, -3.0, -4.0)
+        await begin(page, shown)
+        await expect(page.locator(".current .thought")).to_have_text("The one beside it.")
+        chances = [int(each.strip("<%")) for each in await page.locator(".percent").all_inner_texts()]
+        assert chances == sorted(chances, reverse=True)
+        await page.keyboard.press("2")
+        await ready(page, 2)
+        assert [each.candidate for each in shown.decisions] == [0]
+        assert shown.decisions[0].text == PROPOSALS[0]
 
     on_a_page(use)
 
@@ -256,6 +303,7 @@ def test_a_service_that_begins_anew_goes_on_at_the_step(tmp_path: Path) -> None:
             await ready(page, 2)
             await expect(page.locator("#screen")).to_have_attribute("data-shown", re.compile("v=1"))
             await page.keyboard.press("w")
+            await page.keyboard.press("Shift+Tab")
             await page.keyboard.type("half a thou")
         await expect(page.locator("#say")).to_contain_text("The connection is lost")
         with annotated(tmp_path, port=urlsplit(first.address).port or 0) as second:
@@ -294,12 +342,12 @@ def test_what_is_wrong_with_an_answer_stands_at_the_answer(shown: Shown) -> None
     async def use(page: Page) -> None:
         await begin(page, shown)
         await page.keyboard.press("w")
-        await page.keyboard.press("Tab")
         await page.keyboard.type("clock(")
         await page.keyboard.press("Enter")
         await expect(page.locator("#wrong")).not_to_be_empty()
         await expect(page.locator("#action")).to_be_focused()
         await page.keyboard.press("Escape")
+        await expect(page.locator("#action")).to_have_value("")
         await page.keyboard.press("4")
         await expect(page.locator("#say")).to_contain_text("cannot be done as it is written")
         assert not shown.decisions

@@ -4,9 +4,13 @@ import { $ } from "./elements.js";
 import { completeIn } from "./completion.js";
 import { marksOf, placeGesture } from "./placing.js";
 
+const CALL = /\S\s*[(（]/; // whether it is a good one is the service's to say
+const WIRE = /\bAction:|<\/?seed:/; // words of the policy's grammar, which nobody writes here
+
 /**
  * on: send({candidate, thought, action}) gives null or the Refused that says what is wrong; complete(text, cursor);
- * changed() hears that another place is to be drawn; knows(name): whether the episode has a function.
+ * changed() hears that another place is to be drawn; knows(name): whether the episode has a function; example(): a call
+ * of this episode.
  */
 export function createAnswer(on) {
   const thought = $("thought"), action = $("action");
@@ -34,6 +38,8 @@ export function createAnswer(on) {
     action.setAttribute("aria-invalid", String(Boolean(words)));
   }
 
+  const hint = () => `The action is a call, such as ${on.example()}`;
+
   function clear() {
     edited = null;
     thought.value = action.value = "";
@@ -42,9 +48,11 @@ export function createAnswer(on) {
   }
 
   async function send() {
-    if (!action.value.trim()) {
+    if (!CALL.test(action.value)) {
+      if (!usable) return;
       action.focus();
-      return completion.open();
+      wrong(hint());
+      return action.value.trim() ? undefined : completion.open();
     }
     if ($("send").disabled) return;
     completion.close();
@@ -52,7 +60,7 @@ export function createAnswer(on) {
     const said = { candidate: edited?.index ?? null, ...(same ? {} : { thought: thought.value.trim(), action: action.value.trim() }) };
     const refused = await on.send(said);
     if (refused?.status === 400 && !same) {
-      wrong(refused.message);
+      wrong(WIRE.test(refused.message) ? hint() : refused.message);
       action.focus();
     } else if (!refused) document.activeElement?.blur(); // keys are the page's again
   }
@@ -65,7 +73,10 @@ export function createAnswer(on) {
       else if (event.key === "Enter" && !event.shiftKey) {
         event.preventDefault();
         send();
-      } else if (event.key === "Escape") field.blur();
+      } else if (event.key === "Escape") {
+        clear();
+        field.blur();
+      }
     });
   }
   action.addEventListener("keyup", () => { caret = action.selectionStart; });
@@ -100,7 +111,7 @@ export function createAnswer(on) {
     },
     write() {
       if (edited) clear();
-      thought.focus();
+      action.focus();
     },
     /** Whether the gesture had a meaning in the answer. */
     gesture(gesture) {

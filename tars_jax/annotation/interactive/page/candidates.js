@@ -12,6 +12,9 @@ export const colorOf = (index) => `c${index % COLORS}`;
 const percent = (probability) => (probability >= 0.995 ? "100%" : probability < 0.01 ? "<1%" : `${Math.round(100 * probability)}%`);
 const short = (text) => (text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text);
 
+/** The likeliest first; one whose probability is not known comes last. Each keeps its `index`. */
+export const ranked = (candidates) => candidates.toSorted((a, b) => (b.probability ?? -1) - (a.probability ?? -1));
+
 let kept = null;
 
 /** on: accept(index), edit(index), choose(index). `chosen`: the row that Enter and e mean. */

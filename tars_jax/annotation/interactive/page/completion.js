@@ -3,6 +3,7 @@
 import { $, make } from "./elements.js";
 
 const PAUSE_MS = 60;
+const HIGHEST = 216, LOWEST = 84, MARGIN = 12; // pixels of the page
 
 /** ask(text, cursor) gives {completions: [{insert, label, from?, description?}], error}; changed() hears that the text was completed. */
 export function completeIn(field, list, ask, changed) {
@@ -10,6 +11,7 @@ export function completeIn(field, list, ask, changed) {
 
   function show() {
     list.hidden = !found.length;
+    if (found.length) fit();
     field.setAttribute("aria-expanded", String(Boolean(found.length)));
     list.replaceChildren(...found.map(({ label, insert }, place) => make("li", {
       id: `completion-${place}`, role: "option", "aria-selected": String(place === chosen), dir: "auto",
@@ -18,6 +20,12 @@ export function completeIn(field, list, ask, changed) {
     if (found.length) field.setAttribute("aria-activedescendant", `completion-${chosen}`);
     else field.removeAttribute("aria-activedescendant");
     list.children[chosen]?.scrollIntoView({ block: "nearest" });
+  }
+
+  // Below the field, as high as there is room: the other field and the proposals above stay in sight.
+  function fit() {
+    const room = innerHeight - field.getBoundingClientRect().bottom - MARGIN;
+    list.style.maxHeight = `${Math.min(HIGHEST, Math.max(LOWEST, room))}px`;
   }
 
   function close() {

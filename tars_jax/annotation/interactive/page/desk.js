@@ -9,20 +9,23 @@ import { measureEffort } from "./effort.js";
 import { followSession } from "./session.js";
 import { showHistory } from "./history.js";
 import { showMarks, showScreen } from "./screen.js";
-import { guidance, QUESTIONS, verdictOf } from "./words.js";
+import { exampleOf, guidance, QUESTIONS, verdictOf } from "./words.js";
 
 const LIVE = ["click", "type", "hotkey", "press"]; // without any of them a hand can do nothing here
 const NO_HAND = "There is nothing to click or to type into here: write the step instead.";
 
-/** leave(words, kind) shows the list again; next() opens the next task. */
-export function createDesk({ leave, next }) {
+/** leave(words, kind) shows the list again; next() opens the next task; known() hears that a session is there to be seen. */
+export function createDesk({ leave, next, known }) {
   const effort = measureEffort();
   let session = null, chosen = 0, offline = null, told = null, dragged = null;
   let held = false; // a person has the session, also while what they do is being done
+  let keysThere = false; // where the keys went before a secret: to the session, or to the page
 
   const state = () => session?.state ?? null;
   const deciding = () => state()?.phase === "deciding" && !session.sending;
   const holding = () => Boolean(state()) && held;
+  const captured = () => document.activeElement === $("stage");
+  const reachable = () => LIVE.some((name) => state().actions?.includes(name));
 
   // ---- what is shown
 
@@ -36,18 +39,24 @@ export function createDesk({ leave, next }) {
       effort.begin();
     } else if (before.phase !== now.phase || before.candidates.length !== now.candidates.length) {
       chosen = Math.min(chosen, Math.max(0, now.candidates.length - 1));
-      if (now.phase === "deciding" && before.phase === "proposing") told = null;
+      if (now.phase === "deciding" && before.phase === "proposing") {
+        told = null;
+        chosen = 0;
+      }
     }
     const text = now.instruction || now.task;
     if ($("instruction").textContent !== text) $("instruction").textContent = text;
     $("steps").textContent = `Step ${Math.min(now.step + (now.phase === "ended" ? 0 : 1), now.budget)} of ${now.budget}`;
     $("budget").firstElementChild.style.width = `${(100 * now.step) / Math.max(1, now.budget)}%`;
     $("minutes").textContent = now.minutes_left === null ? "" : `${Math.ceil(now.minutes_left)} min of your time left`;
+    $("card").classList.toggle("no_screen", !now.observation.screen && !now.secret);
+    $("card").classList.toggle("no_hand", !reachable());
     $("action").placeholder = now.observation.screen ? "Action: click on the screen, or type here" : "Action: type here; Tab completes";
     $("policy").textContent = `${now.policy.name} · version ${now.policy.version}`;
     showScreen(now);
     showHistory(now.history);
     refresh();
+    if (!before) known();
     if (held && !wasHeld) $("stage").focus();
     if (before?.phase !== "ended" && now.phase === "ended") {
       $("ending").close();
@@ -72,10 +81,10 @@ export function createDesk({ leave, next }) {
     const busy = session.sending || ["proposing", "acting"].includes(now.phase);
     $("undo").disabled = busy || over || !now.can_undo;
     $("undo").title = now.can_undo ? "" : now.why_not_undo ?? "";
-    const live = LIVE.some((name) => now.actions?.includes(name));
-    $("take").disabled = over || (!held && (!live || now.phase === "acting"));
-    $("take").title = live ? "" : NO_HAND;
-    $("take").replaceChildren(holding() ? "Give back " : "Take over ", key("t"));
+    $("take").disabled = over || (!held && (!reachable() || now.phase === "acting"));
+    $("take").title = reachable() ? "" : NO_HAND;
+    $("take").replaceChildren(...(reachable() ? [holding() ? "Give back " : "Take over ", key("t")] : ["Nothing to take over here"]));
+    $("hide").hidden = !reachable();
     $("hide").disabled = !holding();
     $("hide").setAttribute("aria-pressed", String(now.secret));
     $("propose").disabled = !deciding();
@@ -85,7 +94,7 @@ export function createDesk({ leave, next }) {
   }
 
   function say() {
-    const [words, kind] = offline ? [offline, "bad"] : told ?? guidance(state(), session.sending, held);
+    const [words, kind] = offline ? [offline, "bad"] : told ?? guidance(state(), session.sending, held, captured());
     if ($("say").textContent !== words) $("say").textContent = words;
     $("say").className = kind;
   }
@@ -157,13 +166,15 @@ export function createDesk({ leave, next }) {
     },
     e: () => edit(chosen),
     w: () => { if (deciding()) answer.write(); },
+    Escape: () => { if (answer.begun) answer.clear(); },
     u: () => press("undo"), t: () => press("take"), s: () => press("hide"), p: () => press("propose"), n: () => press("end"),
   };
   function press(id) {
     if (!$(id).disabled) return $(id).click();
     if (id === "undo" && state().why_not_undo) tell(state().why_not_undo);
     if (id === "take" && $("take").title) tell(NO_HAND, "");
-    if (id === "hide" && state().phase === "deciding") tell("Take over first (t): then a secret can be typed.");
+    if (id === "hide" && !reachable()) tell(NO_HAND, "");
+    else if (id === "hide" && state().phase === "deciding") tell("Take over first (t): then a secret can be typed.");
   }
 
   $("undo").addEventListener("click", () => {
@@ -173,10 +184,16 @@ export function createDesk({ leave, next }) {
   });
   $("propose").addEventListener("click", () => act("propose", step()));
   $("take").addEventListener("click", () => hand.finish().then(() => act(holding() ? "give_back" : "take_over")));
+  let pressed = null; // whether the session had the keys when the button was pressed: a press takes the focus
+  $("hide").addEventListener("pointerdown", () => { pressed = captured(); });
+  $("hide").addEventListener("pointerleave", () => { pressed = null; });
   $("hide").addEventListener("click", async () => {
+    const begins = !state().secret;
+    if (begins) keysThere = pressed ?? captured();
+    pressed = null;
     await hand.finish(); // what was typed before is before the secret
-    await act("secret", { on: !state().secret });
-    if (holding()) $("stage").focus();
+    await act("secret", { on: begins });
+    if (holding() && (state().secret || keysThere)) $("stage").focus();
   });
   $("leave").addEventListener("click", async () => {
     await act("release");
@@ -206,6 +223,7 @@ export function createDesk({ leave, next }) {
     complete: (text, cursor) => session.ask("complete", { ...step(), action: text, cursor }),
     changed: () => { if (state()) marks(); },
     knows: (name) => !state().actions || state().actions.includes(name),
+    example: () => exampleOf(state()),
   });
 
   // ---- the hand on the screen: an answer while one decides, the session itself while one has it
@@ -217,7 +235,8 @@ export function createDesk({ leave, next }) {
   }
   const hand = createHand(live, (error) => tell(error.message), (text) => { if (!state().secret) tell(`Typed: ${text}`, "asks"); },
     () => !state().actions || state().actions.includes("left_double"));
-  listenToPointer($("picture"), () => Boolean(state()?.observation.screen) && (deciding() || (holding() && !state().secret)), (gesture) => {
+  const pointable = () => (holding() && state().secret) || (Boolean(state()?.observation.screen) && (deciding() || holding()));
+  listenToPointer($("picture"), pointable, (gesture) => {
     dragged = gesture.type === "move" && gesture.button === "left" ? { ...gesture, kind: "drag" } : null;
     if (holding()) {
       $("stage").focus();
@@ -231,12 +250,14 @@ export function createDesk({ leave, next }) {
     if (event.key === "Escape" && event.shiftKey) {
       event.preventDefault();
       hand.finish();
-      $("take").focus();
-      return tell("The keys are this page's again: t gives the session back, s begins or ends a secret.", "");
+      told = null;
+      return $("take").focus();
     }
     if (hand.key(event)) event.preventDefault();
   });
   $("stage").addEventListener("paste", (event) => { if (holding()) hand.paste(event.clipboardData.getData("text/plain")); });
+
+  for (const name of ["focus", "blur"]) $("stage").addEventListener(name, () => { if (holding()) say(); });
 
   document.addEventListener("keydown", (event) => {
     if ($("desk").hidden || !state() || document.querySelector("dialog[open]") || event.defaultPrevented) return;
@@ -253,8 +274,7 @@ export function createDesk({ leave, next }) {
     open(id) {
       this.close();
       offline = told = null;
-      held = false;
-      delete $("desk").dataset.phase;
+      held = keysThere = false;
       session = followSession(id, {
         changed,
         connection(words) {
@@ -270,6 +290,7 @@ export function createDesk({ leave, next }) {
     close() {
       session?.close();
       session = null;
+      delete $("desk").dataset.phase;
       $("policy").textContent = "";
     },
   };

@@ -4,12 +4,14 @@ import { $, inField } from "./elements.js";
 import { createDesk } from "./desk.js";
 import { showDisagreements, showEpisode, showEpisodes, showLog } from "./review.js";
 import { Away, Refused, again, forget, hasKey, login, post } from "./service.js";
+import { claim, isElsewhere, onClaimed, showElsewhere } from "./tabs.js";
 import { showTasks } from "./tasks.js";
 
 const GREETED = "annotation.greeted";
 const AGAIN_MS = 1000;
 let who = null, words = ["", ""]; // what the list says once, when a session was left, and its class
 let shown = 0;
+let opened = null; // the session that this tab itself has opened, or was asked to go on with
 
 const desk = createDesk({
   leave(said, kind) {
@@ -22,6 +24,7 @@ const desk = createDesk({
     words = [refused, "bad"];
     go("#/tasks");
   },
+  known() { if (!localStorage.getItem(GREETED)) greet(); },
 });
 
 const go = (address) => { location.hash === address ? route() : location.hash = address; };
@@ -30,6 +33,7 @@ const go = (address) => { location.hash === address ? route() : location.hash = 
 async function open(task) {
   try {
     const state = await post("/api/sessions", task === null ? {} : { task });
+    opened = state.session;
     go(`#/session/${encodeURIComponent(state.session)}`);
     return null;
   } catch (error) {
@@ -50,9 +54,15 @@ async function route() {
     else anchor.removeAttribute("aria-current");
   }
   if (view === "session" && id) {
+    if (id === desk.id) return show("desk");
+    desk.close();
     show("desk");
+    const elsewhere = id !== opened && await isElsewhere(id, who.name);
+    if (mine !== shown) return;
+    opened = null;
+    if (elsewhere) return away(id);
+    claim(id, who.name);
     desk.open(id);
-    if (!localStorage.getItem(GREETED)) greet();
     return;
   }
   desk.close();
@@ -70,6 +80,16 @@ async function route() {
     if (!(error instanceof Away) && !(error instanceof Refused)) throw error;
     if (error instanceof Away) setTimeout(() => { if (mine === shown) route(); }, AGAIN_MS);
   }
+}
+
+/** Another tab has the session: it is said in the desk's place. */
+function away(id) {
+  desk.close();
+  show("list");
+  showElsewhere(() => {
+    opened = id;
+    route();
+  });
 }
 
 function greet() {
@@ -116,6 +136,9 @@ document.addEventListener("keydown", (event) => {
   } else if (event.key === "Enter" && $("begin") && !$("list").hidden && !event.target.closest("button, a")) $("begin").click();
 });
 addEventListener("hashchange", route);
+onClaimed((id, name) => {
+  if (!$("desk").hidden && desk.id === id && who?.name === name) away(id);
+});
 
 const given = new URLSearchParams(location.hash.slice(1)).get("key");
 if (given) {

@@ -1,13 +1,14 @@
 // The session's screen: its newest picture, and what the candidates and the answer point at.
 
 import { $, draw } from "./elements.js";
+import { showObservations } from "./observed.js";
 
 const LABELS = [[1, -1], [1, 1], [-1, -1], [-1, 1]]; // corners, so that marks at one place can all be read
 const NEAR = 26; // pixels of the page
 
 let shown = "", wanted = "", groups = [];
 
-/** Shows the state's picture, black under a secret, or its text where there is no picture. */
+/** Shows the state's picture, black under a secret, or where there is none all texts so far. */
 export function showScreen(state) {
   const { screen, text } = state.observation;
   const pictured = Boolean(screen) || state.secret;
@@ -15,8 +16,9 @@ export function showScreen(state) {
   $("observation").hidden = pictured;
   $("secret").hidden = !state.secret;
   $("output").hidden = !pictured || !text;
-  const said = pictured ? $("output") : $("observation");
-  if (said.textContent !== text) {
+  const said = $("output");
+  if (!pictured) showObservations(state);
+  else if (said.textContent !== text) {
     said.textContent = text ?? "";
     said.scrollTop = said.scrollHeight; // what is new in an output stands at its end
   }

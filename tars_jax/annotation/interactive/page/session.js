@@ -1,5 +1,6 @@
 // One session as the service tells it: followed through lost connections, and acted on.
 
+import { ranked } from "./candidates.js";
 import { Away, Refused, get, post, stream } from "./service.js";
 
 const WAITS_MS = [250, 500, 1000, 2000, 4000];
@@ -22,7 +23,7 @@ export function followSession(id, on) {
     if (!fresh && state && next.revision < state.revision) return; // an answer that an event overtook
     const before = state;
     fresh = false;
-    state = next;
+    state = { ...next, candidates: ranked(next.candidates) };
     const { screen } = state.observation;
     if (screen) screen.url += `&since=${since}`;
     on.changed(state, before);
