@@ -237,11 +237,14 @@ def test_the_older_of_two_tabs_decides_nothing(shown: Shown) -> None:
 
 
 def test_a_tab_that_goes_on_has_the_session_alone(shown: Shown) -> None:
-    async def use(page: Page) -> None:
+    async def use(any_page: Page) -> None:
+        browser = any_page.context.browser
+        assert browser is not None
+        context = await browser.new_context()  # tabs of one browser
+        page, second = await context.new_page(), await context.new_page()
         await begin(page, shown)
         await page.reload()
         await ready(page, 1)  # the same tab is no other one
-        second = await page.context.new_page()
         await second.goto(shown.login)
         await expect(second.locator("#begin")).to_be_visible()
         await second.evaluate(f"location.hash = {urlsplit(page.url).fragment!r}")
