@@ -157,7 +157,8 @@ def test_an_episode_by_mouse_alone(shown: Shown) -> None:
         async with page.expect_response("**/input") as answered:
             await page.mouse.click(*place(0.25, 0.5))
         secret = await answered.value
-        assert secret.ok and secret.request.post_data_json["x"] == pytest.approx(0.25, abs=0.01)
+        sent = secret.request.post_data_json
+        assert secret.ok and sent is not None and sent["x"] == pytest.approx(0.25, abs=0.01)
         await page.locator("#hide").click()
         await expect(page.locator("#secret")).to_be_hidden()
         await expect(page.locator("#stage")).to_be_focused()  # the keys were the session's before it
