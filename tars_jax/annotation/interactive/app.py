@@ -35,7 +35,7 @@ from tars_jax.annotation.interactive.live import LiveEpisode
 from tars_jax.annotation.interactive.people import COOKIE, People, Person, Role, cookie_of
 from tars_jax.annotation.interactive.reviews import disagreements
 from tars_jax.annotation.interactive.service import Annotation, NoSession
-from tars_jax.annotation.interactive.view import episode_view, state_of, step_view
+from tars_jax.annotation.interactive.view import episode_view, lost_view, state_of, step_view
 from tars_jax.annotation.interactive.wire import (
     HEADERS,
     Guarded,
@@ -286,7 +286,9 @@ class AnnotationApp:
     async def _episodes(self, request: Request, person: Person) -> Response:
         found = await asyncio.to_thread(self._service.storage.episodes)
         mine = [(id, kept) for id, kept in found.items() if person.may("reviewer") or kept.annotator == person.name]
-        return answer({"episodes": [episode_view(id, kept) for id, kept in mine]})
+        damaged = self._service.storage.damaged if person.may("reviewer") else {}
+        rows = [*(episode_view(id, kept) for id, kept in mine), *(lost_view(id, why) for id, why in damaged.items())]
+        return answer({"episodes": rows})
 
     async def _episode(self, request: Request, person: Person) -> Response:
         id = request.path_params["id"]

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tars_jax import InputError
-from tars_jax.agent.actions import Action, Type, Wait
+from tars_jax.agent.actions import Action, CallUser, Type, Wait
 from tars_jax.agent.grammar import format_response
 from tars_jax.agent.response import Response
 from tars_jax.annotation.interactive import core
@@ -27,7 +27,6 @@ from tars_jax.environment import EnvironmentFailure, Task
 from tars_jax.envs.checked import CheckedEnvironment
 from tars_jax.trajectory import Trajectory
 
-CALL_USER = "Action: call_user()"  # what stands for a secret
 PATIENCE_S = 120.0  # for a step under way
 
 
@@ -213,12 +212,14 @@ class LiveEpisode(PlayedEpisode):
             return
         if "call_user" not in self.record.space.actions:
             raise Conflict("a secret can be typed where the agent can call the user; here it has no call_user")
+        call = Response("", (CallUser(),))
+        text = format_response(call, self.setting.agent.grammar, space=self.record.space, pixel_size=self.pixel_size())
         stands_for = Decision(
-            CALL_USER, "", "call_user()", **written(self.setting.writer, CALL_USER), decided_by="annotator",
+            text, "", "call_user()", **written(self.setting.writer, text), decided_by="annotator",
             live=True, hidden=True, annotator=self.annotator,
         )  # fmt: skip
         after = core.secret_begun(self.state, stands_for)
-        self.keep.handed("secret", after, self.annotator)
+        self.keep.secret(after, text, self.annotator)
         self._secret_over.clear()
         self.put(after)
         self.answer(stands_for)

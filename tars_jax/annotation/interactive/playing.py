@@ -324,7 +324,8 @@ class PlayedEpisode:
         await self._secret_over.wait()
         led_to, self._led_to = self._led_to, None
         if led_to is not None and (led_to.terminated or led_to.truncated):
-            return led_to
+            # Nobody has turned the secret off, so what it led to may show it.
+            return dataclasses.replace(led_to, observation=self.observation, info={})
         if self.looks_anew:
             fresh = await self._environment.step((Wait(1.0),))
             return dataclasses.replace(fresh, reward=fresh.reward + (led_to.reward if led_to else 0.0))

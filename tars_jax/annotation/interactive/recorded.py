@@ -84,7 +84,7 @@ async def trajectory_of(
     `ending`: None for an episode that was cut off. What a person says of success counts; what the environment said
     stays in `metadata["environment_success"]`. `about` joins the metadata.
     """
-    replay = Replay(record.steps)
+    replay = Replay([_with_tokens(done, writer) for done in record.steps])
     played = await play_episode(
         replay, record.first, replay, writer, dataclasses.replace(agent, max_prompt=None), id=record.id,
         task=record.task, instruction=record.instruction, space=record.space,
@@ -105,6 +105,14 @@ async def trajectory_of(
         "annotation": about | {"steps": [step_about(done) for done in record.steps]},
     }
     return as_context(dataclasses.replace(played, outcome=outcome, success=success, metadata=metadata), context)
+
+
+def _with_tokens(done: Done, writer: PromptWriter) -> Done:
+    """What stands for a secret has none in the journal, and its step must have one to carry its reward."""
+    if not done.decision.hidden or done.decision.tokens:
+        return done
+    tokens = written(writer, done.decision.text)
+    return dataclasses.replace(done, decision=dataclasses.replace(done.decision, **tokens))
 
 
 def step_about(done: Done) -> dict[str, Any]:

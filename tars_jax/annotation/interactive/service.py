@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import logging
 import re
 import secrets
@@ -71,9 +72,11 @@ class Annotation:
             if kept.ended is not None or kept.lost is not None:
                 if row is not None:
                     row.done += 1
-                await self.storage.make_whole(kept, self.setting)
+                await self.storage.make_whole(id, kept, self.setting)
             elif row is not None:
                 row.session = id
+        if damaged := self.storage.damaged:
+            log.warning("annotation: %d episodes are lost, as their journals cannot be read", len(damaged))
         self._sweeping = asyncio.create_task(self._sweep())
 
     async def close(self) -> None:
@@ -123,18 +126,10 @@ class Annotation:
         make = self._maker(row.task)
         note = ""
         if row.session is not None:
-            kept = self.storage.episode(row.session)
-            writer = EpisodeWriter(row.session, self.storage.journal(row.session))
-            try:
-                live = await LiveEpisode.resume(
-                    self.setting, make, kept.record, writer, person.name, self._left(person.name)
-                )
-                return row.session, self._watch(row.session, live, row)
-            except NotTheSame as error:
-                writer.lost(str(error))
-                writer.close()
-                await self.storage.make_whole(self.storage.episode(row.session), self.setting)
-                note = f"the earlier session could not be resumed: {error}; its {len(kept.record.steps)} steps are kept"
+            resumed = await self._resumed(row.session, person, make)
+            if isinstance(resumed, LiveEpisode):
+                return row.session, self._watch(row.session, resumed, row)
+            note, row.session = resumed, None
         id = f"{re.sub('[^A-Za-z0-9_.-]', '_', row.task.id)[:80]}-{secrets.token_hex(4)}"
         writer = EpisodeWriter(id, self.storage.journal(id))
         try:
@@ -146,6 +141,27 @@ class Annotation:
         if note:
             self.notes[id] = note
         return id, self._watch(id, live, row)
+
+    async def _resumed(self, id: str, person: Person, make: Callable[[], CheckedEnvironment]) -> LiveEpisode | str:
+        """The session where it stood; else why it cannot go on. What is left of it is kept."""
+        try:
+            kept = self.storage.episode(id)
+        except Exception as error:  # a journal or a screen that a disk or a hand has damaged
+            self.storage.lose(id, str(error))
+            return f"the earlier session could not be resumed: {error}; its files are kept"
+        writer = EpisodeWriter(id, self.storage.journal(id))
+        try:
+            return await LiveEpisode.resume(
+                self.setting, make, kept.record, writer, person.name, self._left(person.name)
+            )
+        except (NotTheSame, InputError) as error:
+            writer.lost(str(error))
+            writer.close()
+            await self.storage.make_whole(id, dataclasses.replace(kept, lost=str(error)), self.setting)
+            return f"the earlier session could not be resumed: {error}; its {len(kept.record.steps)} steps are kept"
+        except BaseException:
+            writer.close()
+            raise
 
     def session(self, id: str, person: Person, *, acts: bool = True) -> LiveEpisode:
         """An open session of the person's; reviewers may look at others'. Raises NoSession, Conflict."""
@@ -212,7 +228,7 @@ class Annotation:
             self.board.ended(row, failed=corrected or ending is None or ending.success is False)
             try:
                 await self.storage.store(id, live)
-            except OSError as error:
+            except Exception as error:  # the queue goes on; the journal has all of it, and the next start tries again
                 log.error("annotation: episode %s is in its journal, but not stored: %s", id, error)
             self._over = [*self._over, id]
             for old in self._over[:-MOST_OVER]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import shutil
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -28,6 +30,7 @@ class Storage:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.damaged: dict[str, str] = {}  # episodes whose journal cannot be read: why not. Their files stay
         (folder / EPISODES).mkdir(parents=True, exist_ok=True)
         (folder / TRAJECTORIES).mkdir(exist_ok=True)
 
@@ -45,14 +48,18 @@ class Storage:
         return read_episode(self.folder / EPISODES / id)
 
     def episodes(self) -> dict[str, Kept]:
-        """All that can be read, without their screens; what cannot is said in the log."""
+        """All that can be read, without their screens; what cannot is in `damaged`, and said in the log once."""
         found: dict[str, Kept] = {}
+        damaged: dict[str, str] = {}
         for folder in sorted((self.folder / EPISODES).iterdir()):
-            if (folder / FILE).is_file():
+            if any(file.is_file() and file.stat().st_size for file in folder.rglob("*")):  # else it never began
                 try:
                     found[folder.name] = read_episode(folder, screens=False)
-                except InputError as error:
-                    log.error("annotation: %s", error)
+                except Exception as error:  # whatever a disk or a hand has made of it: the others go on
+                    damaged[folder.name] = _sentence(error)
+                    if folder.name not in self.damaged:
+                        log.error("annotation: episode %s is lost, its files stay: %s", folder.name, error)
+        self.damaged = damaged
         return found
 
     def screen(self, id: str, name: str) -> Path:
@@ -73,11 +80,31 @@ class Storage:
             self._prefer(id, live.record)
             save_trajectory(self._trajectory(id), trajectory)  # the last of all: with it nothing is left to be done
 
-    async def make_whole(self, kept: Kept, setting: Setting) -> None:
-        """The same of one whose service was killed before, or that is lost: from its journal."""
-        id = kept.record.id
+    async def make_whole(self, id: str, kept: Kept, setting: Setting) -> None:
+        """The same of one whose service was killed before, or that is lost: from its journal.
+
+        One that no trajectory can be made of is marked as lost, with the reason; it keeps nothing else from going on.
+        """
         if self._trajectory(id).exists() or not kept.record.steps:
             return
+        try:
+            await self._made_whole(id, setting)
+        except Exception as error:
+            why = f"no trajectory can be made of it: {_sentence(error)}"
+            log.error("annotation: episode %s: %s; its files stay", id, why)
+            if kept.lost is None:
+                self.lose(id, why)
+
+    def lose(self, id: str, why: str) -> None:
+        """Marks an episode as lost, as far as the disk allows."""
+        with contextlib.suppress(OSError):
+            journal = self.journal(id)
+            try:
+                journal.append("lost", time=round(time.time(), 3), why=why)
+            finally:
+                journal.close()
+
+    async def _made_whole(self, id: str, setting: Setting) -> None:
         kept = self.episode(id)  # with its screens
         ending = kept.ended or Ending(None, 0.0, kept.lost or "")
         about = {"annotator": kept.annotator, "policy": kept.policy, "switches": kept.switches, "note": ending.reason}
@@ -99,6 +126,10 @@ class Storage:
         others = [line for line in lines if json.loads(line)["episode"] != id]
         pairs = [json.dumps(pair, ensure_ascii=False) for pair in preference_pairs(record)]
         write_atomic(file, "".join(f"{line}\n" for line in (*others, *pairs)).encode())
+
+
+def _sentence(error: Exception) -> str:
+    return str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"[:300]
 
 
 def preference_pairs(record: Record) -> Iterator[Mapping[str, Any]]:

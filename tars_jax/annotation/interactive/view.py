@@ -82,6 +82,15 @@ def episode_view(id: str, kept: Kept) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def lost_view(id: str, why: str) -> dict[str, Any]:
+    """The same of one whose journal cannot be read; only why is known."""
+    return {
+        "id": id, "task": "", "environment": "", "instruction": "", "annotator": "", "steps": 0, "success": None,
+        "reward": None, "verdict": "lost", "open": False, "lost": why, "seconds": 0.0, "switches": 0, "corrected": 0,
+        "reviews": [],
+    }  # fmt: skip
+
+
 def verdict_of(kept: Kept) -> str:
     if kept.lost is not None:
         return "lost"

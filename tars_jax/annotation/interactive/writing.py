@@ -65,6 +65,10 @@ class EpisodeWriter:
     def handed(self, kind: str, state: Episode, annotator: str) -> None:
         self.append(kind, step=state.step, annotator=annotator)
 
+    def secret(self, state: Episode, text: str, annotator: str) -> None:
+        """`text`: what stands for it, in the grammar of the episode."""
+        self.append("secret", step=state.step, annotator=annotator, text=text)
+
     def resumed(self, annotator: str, step: int) -> None:
         self.append("resumed", annotator=annotator, step=step)
 
@@ -121,7 +125,7 @@ def read_episode(folder: Path, *, screens: bool = True) -> Kept:
         raise InputError(f"{folder} must hold the journal of an episode that began; got {len(events)} events")
     try:
         return _folded(folder if screens else None, events)
-    except (KeyError, TypeError, AttributeError, IndexError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         raise InputError(f"{folder}: an event lacks what it must say: {error!r}") from error
 
 
@@ -140,7 +144,7 @@ def _folded(folder: Path | None, events: Sequence[Mapping[str, Any]]) -> Kept:
             case "decided":
                 decided = decision_from_json(event["decision"]), event["reason"]
             case "secret":
-                text = "Action: call_user()"
+                text = event.get("text", "Action: call_user()")
                 decided = Decision(text, "", "call_user()", (), (), (), "annotator", live=True, hidden=True), None
             case "acted":
                 if decided is not None:

@@ -17,6 +17,7 @@ class Login:
     action_space = ActionSpace("browser", ("click", "type", "wait", "call_user", "finished"))
     instruction = "Log in."
     max_steps = 12
+    ends = False  # once the password is in
     fails: ClassVar[list[int]] = []  # steps of the next environments that fail, the last first
 
     def __init__(self) -> None:
@@ -35,7 +36,7 @@ class Login:
             if isinstance(action, Type):
                 self._typed += action.content
         done = self._typed == "hunter22Xyzzy9"
-        return Transition(self._seen(), float(done), False, success=done)
+        return Transition(self._seen(), float(done), done and self.ends, success=done)
 
     async def close(self) -> None:
         pass
@@ -44,3 +45,9 @@ class Login:
         pixels = np.full((20, 30, 3), (7 * len(self._typed) + self._steps) % 256, np.uint8)
         text = f"field: {self._typed}" if self._typed else "an empty field"
         return Observation.from_pixels(pixels, text, {"state": {"field": self._typed, "of": [self._typed]}})
+
+
+class Once(Login):
+    """It is over once the password is in."""
+
+    ends = True
