@@ -239,7 +239,7 @@ async def play_episode(
         },
         final_screenshot=observation.screenshot,
         final_text=shown.text,
-        success=_success(task.verification, reward, verdicts),
+        success=stated_success(task.verification, reward, verdicts),
     )
 
 
@@ -267,7 +267,7 @@ def _refused(observation: Observation, message: str) -> Observation:
     return Observation.decoded(observation.screenshot, observation.pixels, message, observation.info)
 
 
-def _success(verification: Verification, reward: float, verdicts: Sequence[bool | None]) -> bool | None:
+def stated_success(verification: Verification, reward: float, verdicts: Sequence[bool | None]) -> bool | None:
     """The task's own statement: its threshold, else what the environment said last; None where a judge is to say it.
 
     An environment that was never acted on has not been solved.

@@ -15,6 +15,7 @@ import numpy as np
 from tars_jax import InputError
 from tars_jax.json_fields import shown
 from tars_jax.trajectory import ContextWindow, Outcome, Step, Trajectory
+from tars_jax.trajectory.context import context_of
 
 COLUMNS = {"tokens": "int32", "action_mask": "bool", "log_probs": "float32", "versions": "int32", "steps": "int32"}
 _LEAST = {"tokens": 0, "versions": -1, "routes": -1}
@@ -158,11 +159,15 @@ def check_sampled(trajectory: Trajectory, source: str) -> None:
 
 
 def check_rewarded(trajectory: Trajectory, source: str) -> None:
-    """Raises InputError for a reward or a penalty that no token would get: of a step without a sampled one."""
+    """Raises InputError for a reward or a penalty that no token would get: of a step without a sampled one.
+
+    An episode of context alone has no targets, and so nothing to give them."""
     if not trajectory.windows or not trajectory.outcome.carries_reward:
         return
     answered = {step for window in trajectory.windows for step in window.steps[window.action_mask].tolist()}
     last = len(trajectory.steps) - 1
+    if not answered and len(set(context_of(trajectory))) == len(trajectory.steps):
+        return
     for number, step in enumerate(trajectory.steps):
         if number not in answered and (number == last or step.reward != 0 or not step.valid):
             raise InputError(

@@ -45,17 +45,21 @@ def as_context(trajectory: Trajectory, steps: Sequence[int]) -> Trajectory:
     """The same, where the answers of these steps are no targets.
 
     The token that ends an answer stays one where the step has a reward, a penalty or the end to carry
-    (`check_rewarded`): that a turn ends is true of any answer.
+    (`check_rewarded`): that a turn ends is true of any answer. Where all steps are context none has anything to carry.
     """
     if not steps:
         return trajectory
-    wanted = {
-        number
-        for number in steps
-        if trajectory.steps[number].reward != 0
-        or not trajectory.steps[number].valid
-        or number == len(trajectory.steps) - 1
-    }
+    wanted = (
+        set()
+        if len(set(steps)) == len(trajectory.steps)
+        else {
+            number
+            for number in steps
+            if trajectory.steps[number].reward != 0
+            or not trajectory.steps[number].valid
+            or number == len(trajectory.steps) - 1
+        }
+    )
     last = {number: _last(trajectory.windows, number) for number in wanted}
     windows = tuple(
         _masked(window, steps, {place for at, place in last.values() if at == index})

@@ -110,7 +110,7 @@ class AnnotationApp:
             get("/api/disagreements", self._disagreements, "reviewer"),
             get("/api/log", self._log, "owner"),
         ]
-        handlers: dict[Any, Any] = {HTTPException: not_here, 500: failed, RequestError: refused}
+        handlers: dict[Any, Any] = {HTTPException: not_here, 500: failed, RequestError: refused, InputError: refused}
         return Guarded(Starlette(routes=routes, exception_handlers=handlers, lifespan=living))
 
     # ---- who
@@ -209,7 +209,7 @@ class AnnotationApp:
         seconds = fields.number("seconds", 0.0, 0.0, 1e6)
         keystrokes = fields.integer("keystrokes", 0, 0, 10**6) or 0
         no_more(fields)
-        live.decide(step, candidate, text, seconds, keystrokes, person.name)
+        live.decide(step, candidate, text, live.seconds_of(seconds), keystrokes, person.name)
         return self._shown(request.path_params["id"], live)
 
     async def _propose(self, request: Request, person: Person) -> Response:
@@ -252,7 +252,7 @@ class AnnotationApp:
         seconds = fields.number("seconds_taken", 0.0, 0.0, 1e6)
         keystrokes = fields.integer("keystrokes", 0, 0, 10**6) or 0
         action = inputs.action_of(given, live.record.space)
-        await live.act(action, seconds, keystrokes, person.name)
+        await live.act(action, live.seconds_of(seconds), keystrokes, person.name)
         return self._shown(request.path_params["id"], live)
 
     async def _secret(self, request: Request, person: Person) -> Response:
@@ -285,7 +285,7 @@ class AnnotationApp:
 
     async def _episodes(self, request: Request, person: Person) -> Response:
         found = await asyncio.to_thread(self._service.storage.episodes)
-        mine = [(id, kept) for id, kept in found.items() if person.may("reviewer") or kept.annotator == person.name]
+        mine = [(id, kept) for id, kept in found.items() if person.may("reviewer") or person.name in kept.annotators]
         damaged = self._service.storage.damaged if person.may("reviewer") else {}
         rows = [*(episode_view(id, kept) for id, kept in mine), *(lost_view(id, why) for id, why in damaged.items())]
         return answer({"episodes": rows})
@@ -309,8 +309,10 @@ class AnnotationApp:
             kept = self._service.storage.episode(id)
         except InputError as error:
             raise NoSession(str(error)) from error
-        if kept.annotator != person.name and not person.may("reviewer"):
-            raise RequestError(f"this episode is {kept.annotator}'s; others' take the role reviewer", status=403)
+        if person.name not in kept.annotators and not person.may("reviewer"):
+            raise RequestError(
+                f"this episode is that of {', '.join(kept.annotators)}; others' take the role reviewer", status=403
+            )
         return kept
 
     async def _review(self, request: Request, person: Person) -> Response:

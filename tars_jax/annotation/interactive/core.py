@@ -15,8 +15,9 @@ from typing import Any, Literal
 from tars_jax import InputError
 
 Phase = Literal["proposing", "deciding", "acting", "person", "ended", "lost"]
-DecidedBy = Literal["annotator", "policy", "edited"]
+DecidedBy = Literal["annotator", "policy", "edited", "service"]  # the service looks at the screen anew
 OPEN: tuple[Phase, ...] = ("proposing", "deciding", "acting", "person")
+LEAST_SECONDS = 0.5  # in which a step can be looked at and decided: who says less is not believed
 MOST_SECONDS = 3600.0  # of one step; who left the desk did not think for a day
 
 
@@ -77,7 +78,7 @@ class Decision:
 
     @property
     def by_person(self) -> bool:
-        return self.decided_by != "policy" or self.accepted
+        return self.decided_by in ("annotator", "edited") or self.accepted
 
     @property
     def learned(self) -> bool:
@@ -90,6 +91,7 @@ class Ending:
     success: bool | None
     reward: float
     reason: str
+    claimed_success: bool | None = None  # what a person said of it; it counts where no environment verifies
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,6 +111,7 @@ class Episode:
     switches: int = 0  # from the policy to a person
     ended: Ending | None = None
     message: str | None = None
+    taken_back: tuple[tuple[str, float], ...] = ()  # annotator and seconds of each step that was undone
 
     @property
     def step(self) -> int:
@@ -116,8 +119,17 @@ class Episode:
 
     @property
     def seconds(self) -> float:
-        """A person's time."""
-        return sum(decision.seconds for decision in self.decisions)
+        """People's time, that of undone steps too."""
+        return sum(self.spent.values())
+
+    @property
+    def seconds_undone(self) -> float:
+        return sum(seconds for _, seconds in self.taken_back)
+
+    @property
+    def spent(self) -> dict[str, float]:
+        """Seconds by annotator."""
+        return seconds_by(self.decisions, self.taken_back)
 
     @property
     def keeps_no_secret(self) -> bool:
@@ -201,6 +213,7 @@ def undone(episode: Episode, step: int) -> Episode:
         episode,
         phase="person" if episode.person else "proposing",
         decisions=episode.decisions[:-1],
+        taken_back=(*episode.taken_back, (episode.decisions[-1].annotator, episode.decisions[-1].seconds)),
         candidates=(),
         reason=None,
         message=None,
@@ -250,11 +263,21 @@ def given_back(episode: Episode) -> Episode:
 
 
 def finished(episode: Episode, ending: Ending) -> Episode:
+    """Where a person claims what the environment denies, the message says so."""
     if episode.phase not in OPEN:
         raise Conflict(f"the episode must be open; it is {episode.phase}")
     return dataclasses.replace(
-        episode, phase="ended", ended=ending, candidates=(), reason=None, person=False, secret=False
-    )
+        episode, phase="ended", ended=ending, candidates=(), reason=None, person=False, secret=False,
+        message=_contradiction(ending),
+    )  # fmt: skip
+
+
+def _contradiction(ending: Ending) -> str | None:
+    if ending.claimed_success is None or ending.claimed_success == ending.success:
+        return None
+    said = {True: "solved", False: "not solved"}
+    own = said[bool(ending.success)]
+    return f"the environment verifies that it is {own}: so it is stored; {said[ending.claimed_success]} stays a claim"
 
 
 def lost(episode: Episode, why: str) -> Episode:
@@ -272,6 +295,14 @@ def require_step(episode: Episode, step: int) -> None:
 def _require(episode: Episode, phase: Phase) -> None:
     if episode.phase != phase:
         raise Conflict(f"the episode must be {phase}; it is {episode.phase}")
+
+
+def seconds_by(decisions: Sequence[Decision], taken_back: Sequence[tuple[str, float]]) -> dict[str, float]:
+    """By annotator."""
+    spent: dict[str, float] = {}
+    for name, seconds in (*((each.annotator, each.seconds) for each in decisions), *taken_back):
+        spent[name] = spent.get(name, 0.0) + seconds
+    return spent
 
 
 def decision_to_json(decision: Decision) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from tars_jax.annotation.interactive.playing import PlayedEpisode, Setting
 from tars_jax.annotation.interactive.recorded import Record, trajectory_of, written
 from tars_jax.annotation.interactive.replaying import NotTheSame, replayed
 from tars_jax.annotation.interactive.writing import EpisodeWriter
-from tars_jax.environment import EnvironmentFailure, Task
+from tars_jax.environment import EnvironmentFailure, Observation, Task
 from tars_jax.envs.checked import CheckedEnvironment
 from tars_jax.trajectory import Trajectory
 
@@ -50,14 +50,12 @@ class LiveEpisode(PlayedEpisode):
         annotator: str,
         minutes_left: Callable[[], float | None] = no_budget,
     ) -> LiveEpisode:
-        """Opens the task's environment and begins. Raises InputError for a task that it refuses, EnvironmentFailure."""
-        environment = make()
+        """Opens the task's environment and begins. Raises InputError for a task that it refuses, EnvironmentFailure
+        where it fails twice: what it runs in may have been killed, and is there again the second time."""
         try:
-            first = await environment.reset(task)
-        except BaseException:
-            with contextlib.suppress(EnvironmentFailure):
-                await environment.close()
-            raise
+            environment, first = await _opened(make, task)
+        except EnvironmentFailure:
+            environment, first = await _opened(make, task)
         instruction = environment.instruction or task.instruction
         record = Record(keep.id, task, instruction, environment.action_space, first, ())
         keep.begun(record, annotator, setting.policy.name)
@@ -75,13 +73,16 @@ class LiveEpisode(PlayedEpisode):
         keep: EpisodeWriter,
         annotator: str,
         minutes_left: Callable[[], float | None] = no_budget,
+        taken_back: tuple[tuple[str, float], ...] = (),
     ) -> LiveEpisode:
-        """Goes on after the record's steps, in a new environment. Raises NotTheSame where that cannot be."""
+        """Goes on after the record's steps, in a new environment; `taken_back`: as in `Episode`, of the steps before.
+        Raises NotTheSame where that cannot be."""
         environment = await replayed(record, record.steps, make, setting.agent)
         live = cls(setting, make, record, environment, keep, annotator, minutes_left)
         live._acting = asyncio.Lock()
         live._privileged.observation = live.observation
-        live.state = dataclasses.replace(live.state, decisions=tuple(done.decision for done in record.steps))
+        decisions = tuple(done.decision for done in record.steps)
+        live.state = dataclasses.replace(live.state, decisions=decisions, taken_back=taken_back)
         keep.resumed(annotator, len(record.steps))
         live.play()
         return live
@@ -158,7 +159,8 @@ class LiveEpisode(PlayedEpisode):
         while self.state.phase == "acting":
             await self.changed(self.version, PATIENCE_S)
         after = core.taken_over(self.state)
-        self.keep.handed("taken_over", after, annotator or self.annotator)
+        self._stood = self.state.candidates
+        self.keep.taken_over(after, annotator or self.annotator, bool(self._stood))
         self.put(after)
         self.wake()
 
@@ -180,8 +182,9 @@ class LiveEpisode(PlayedEpisode):
             raise InputError(error)
         self.decided(
             Decision(
-                text, "", call, **written(self.setting.writer, text), decided_by="annotator", live=True,
-                context=context, annotator=annotator or self.annotator,
+                text, "", call, **written(self.setting.writer, text), live=True, context=context,
+                decided_by="service" if context else "annotator",
+                annotator="" if context else annotator or self.annotator,
                 seconds=min(max(0.0, seconds), core.MOST_SECONDS), keystrokes=keystrokes,
             )
         )  # fmt: skip
@@ -219,6 +222,7 @@ class LiveEpisode(PlayedEpisode):
             live=True, hidden=True, annotator=self.annotator,
         )  # fmt: skip
         after = core.secret_begun(self.state, stands_for)
+        self._stood = ()
         self.keep.secret(after, text, self.annotator)
         self._secret_over.clear()
         self.put(after)
@@ -233,6 +237,7 @@ class LiveEpisode(PlayedEpisode):
             if not self.is_open:
                 return
             after = core.given_back(self.state)
+            self._stood = ()
             self.keep.handed("given_back", after, self.annotator)
             self.put(after)
             self.wake()
@@ -294,6 +299,7 @@ class LiveEpisode(PlayedEpisode):
     def _take_back(self, step: int) -> None:
         """The last step is none. Raises Conflict where the episode stands elsewhere by now, OSError."""
         after = core.undone(self.state, step)
+        self._stood = ()
         self.keep.undone(step - 1)
         self.record = dataclasses.replace(self.record, steps=self.record.steps[:-1])
         self._privileged.observation = self.observation
@@ -301,12 +307,17 @@ class LiveEpisode(PlayedEpisode):
         self.state = after
 
     async def end(self, success: bool | None, note: str = "") -> None:
-        """A person ends the episode, and may say whether it succeeded."""
+        """A person ends the episode, and may say whether it succeeded: that counts where no environment says it."""
         if not self.is_open:
             raise Conflict(f"the episode must be open to be ended; it is {self.state.phase}")
         await self.stop()
-        reward = sum(done.transition.reward for done in self.record.steps if done.transition is not None)
-        self.finish(Ending(success, float(reward), note or f"ended by {self.annotator}"))
+        verdict, reward = self.record.verdict
+        note = self.cleaned(note) or f"ended by {self.annotator}"
+        self.finish(Ending(success if verdict is None else verdict, reward, note, success))
+
+    def cleaned(self, text: str) -> str:
+        """The text without what was typed in secret."""
+        return self._secrets.cleaned(text)
 
     async def close(self) -> None:
         """Puts it aside: what is done is on the disk."""
@@ -323,6 +334,17 @@ class LiveEpisode(PlayedEpisode):
         about = {
             "annotator": self.annotator, "policy": self.setting.policy.name, "switches": self.state.switches,
             "gate": self.setting.gate.mode, "seconds": self.state.seconds,
+            "seconds_undone": self.state.seconds_undone,
             "note": self.state.ended.reason if self.state.ended else "",
         }  # fmt: skip
         return await trajectory_of(self.record, self.setting.writer, self.setting.agent, self.state.ended, about)
+
+
+async def _opened(make: Callable[[], CheckedEnvironment], task: Task) -> tuple[CheckedEnvironment, Observation]:
+    environment = make()
+    try:
+        return environment, await environment.reset(task)
+    except BaseException:
+        with contextlib.suppress(EnvironmentFailure):
+            await environment.close()
+        raise

@@ -85,6 +85,7 @@ class PlayedEpisode:
         self._comes_back = True  # a policy that is away
         self._proposed: dict[int, tuple[tuple[Candidate, ...], str | None]] = {}  # by step: an undone one comes again
         self._decided_on: tuple[tuple[Candidate, ...], str | None] = ((), None)  # of the step under way
+        self._stood: tuple[Candidate, ...] = ()  # on the screen when a person took over, until they act
         self._secret_over = asyncio.Event()
         self._led_to: Transition | None = None  # what was done in secret
         self._changed = asyncio.Event()  # a new one after each change
@@ -185,9 +186,19 @@ class PlayedEpisode:
         """Keeps a decision and hands it to the loop. Raises Conflict where none is waited for."""
         after = core.decided(self.state, decision)
         self.keep.decided(len(self.record.steps), decision, self.state.reason)
-        self._decided_on = self.state.candidates, self.state.reason
+        if decision.live:
+            self._decided_on = () if decision.context else self._stood, None
+            self._stood = ()
+        else:
+            self._decided_on = self.state.candidates, self.state.reason
         self.put(after)
         self.answer(decision)
+
+    def seconds_of(self, said: float) -> float:
+        """A person's seconds at the step that stands: what the page says, at most what was seen here; and what was seen
+        here where it says less than anybody takes."""
+        seen = min(time.monotonic() - self._since, core.MOST_SECONDS)
+        return seen if said < core.LEAST_SECONDS else min(said, seen)
 
     def answer(self, decision: Decision) -> None:
         self._given = decision
@@ -287,6 +298,7 @@ class PlayedEpisode:
         self.keep.acted(len(self.record.steps), transition)
         self.record = dataclasses.replace(self.record, steps=(*self.record.steps, done))
         self._decided_on = (), None
+        self._since = time.monotonic()
         self.screen_version += 1
         self._privileged.observation = self.observation
         self.put(core.acted(self.state))

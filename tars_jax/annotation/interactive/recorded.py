@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tars_jax.agent.loop import AgentConfig, TurnDeclined, play_episode
+from tars_jax.agent.loop import AgentConfig, TurnDeclined, play_episode, stated_success
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.annotation.interactive.core import Candidate, Decision, Ending
 from tars_jax.environment import ActionSpace, Observation, Task, Transition
@@ -49,6 +49,13 @@ class Record:
         shown = [done.transition.observation for done in self.steps[:step] if done.transition is not None]
         return shown[-1] if shown else self.first
 
+    @property
+    def verdict(self) -> tuple[bool | None, float]:
+        """What the environment says of it so far (None: nothing, or nobody verifies), and the rewards' sum."""
+        led_to = [done.transition for done in self.steps if done.transition is not None]
+        reward = float(sum(each.reward for each in led_to))
+        return stated_success(self.task.verification, reward, [each.success for each in led_to]), reward
+
 
 class Replay:
     """Environment and policy of recorded steps: both say what they said. After the last one the policy is silent."""
@@ -81,8 +88,8 @@ async def trajectory_of(
 ) -> Trajectory:
     """The episode as the flywheel, CT and SFT read it. There is one step at least.
 
-    `ending`: None for an episode that was cut off. What a person says of success counts; what the environment said
-    stays in `metadata["environment_success"]`. `about` joins the metadata.
+    `ending`: None for an episode that was cut off. What a person says of success counts where no environment verifies;
+    it stays in `metadata["claimed_success"]`. `about` joins the metadata.
     """
     replay = Replay([_with_tokens(done, writer) for done in record.steps])
     played = await play_episode(
@@ -94,13 +101,14 @@ async def trajectory_of(
     success = own
     if ending is None:
         outcome, success = Outcome.TRUNCATED, own or None
-    elif ending.success is not None:
-        success = ending.success
-        outcome = Outcome.FINISHED if ending.success else outcome
+    else:
+        success = ending.success if own is None else own
+        outcome = Outcome.FINISHED if success else outcome
     context = [number for number, done in enumerate(record.steps) if not done.decision.learned]
     metadata = {
         **played.metadata,
         "environment_success": own,
+        "claimed_success": None if ending is None else ending.claimed_success,
         CONTEXT_STEPS: context,
         "annotation": about | {"steps": [step_about(done) for done in record.steps]},
     }

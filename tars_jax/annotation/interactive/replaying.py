@@ -25,9 +25,23 @@ class NotTheSame(Exception):
 async def replayed(
     record: Record, steps: Sequence[Done], make: Callable[[], CheckedEnvironment], agent: AgentConfig
 ) -> CheckedEnvironment:
-    """A new environment where these steps of the record have been done. Raises NotTheSame."""
+    """A new environment where these steps of the record have been done; one that fails is tried once more, as what it
+    runs in may have been killed. Raises NotTheSame."""
     if any(done.decision.hidden for done in steps):
         raise NotTheSame("what was typed in secret is not kept, so the steps cannot be played again")
+    try:
+        return await _replayed(record, steps, make, agent)
+    except EnvironmentFailure:
+        pass
+    try:
+        return await _replayed(record, steps, make, agent)
+    except EnvironmentFailure as error:
+        raise NotTheSame(f"the environment failed when it was played again: {error}") from error
+
+
+async def _replayed(
+    record: Record, steps: Sequence[Done], make: Callable[[], CheckedEnvironment], agent: AgentConfig
+) -> CheckedEnvironment:
     environment = make()
     try:
         seen = await environment.reset(record.task)
@@ -43,11 +57,9 @@ async def replayed(
             transition = await environment.step(parsed.actions)
             what = f"played again, step {number} led to another observation"
             _compare(transition.observation, done.transition.observation, what)
-    except BaseException as error:
+    except BaseException:
         with contextlib.suppress(Exception):
             await environment.close()
-        if isinstance(error, EnvironmentFailure):
-            raise NotTheSame(f"the environment failed when it was played again: {error}") from error
         raise
     return environment
 

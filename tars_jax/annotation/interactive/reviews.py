@@ -1,4 +1,5 @@
-"""What reviewers look at: tasks that two people ended or decided otherwise, steps where person and policy differ."""
+"""What reviewers look at: tasks that two people ended or decided otherwise, steps where person and policy differ,
+reviews that do not agree with what was done."""
 
 from __future__ import annotations
 
@@ -14,8 +15,24 @@ MOST = 100
 
 
 def disagreements(episodes: Mapping[str, Kept]) -> dict[str, Any]:
-    """Both kinds, the greatest differences first."""
-    return {"tasks": _between_people(episodes), "steps": _with_the_policy(episodes)[:MOST]}
+    """All three kinds, the greatest differences first."""
+    return {
+        "tasks": _between_people(episodes),
+        "steps": _with_the_policy(episodes)[:MOST],
+        "reviews": _with_reviewers(episodes),
+    }
+
+
+def _with_reviewers(episodes: Mapping[str, Kept]) -> list[dict[str, Any]]:
+    return [
+        {
+            "episode": id, "task": kept.record.task.id, "annotators": list(kept.annotators),
+            "verdict": verdict_of(kept), "reviewer": review["name"], "note": review["note"],
+        }
+        for id, kept in episodes.items()
+        for review in kept.reviews
+        if not review["agree"]
+    ]  # fmt: skip
 
 
 def _between_people(episodes: Mapping[str, Kept]) -> list[dict[str, Any]]:
@@ -26,18 +43,25 @@ def _between_people(episodes: Mapping[str, Kept]) -> list[dict[str, Any]]:
     found = []
     for task, some in by_task.items():
         for (first_id, first), (second_id, second) in itertools.combinations(some, 2):
-            if first.annotator == second.annotator:
-                continue
             step = _parting(first, second)
+            people = [_who(first, step), _who(second, step)]
+            if people[0] == people[1]:
+                continue
             verdicts = [verdict_of(first), verdict_of(second)]
             if step is not None or verdicts[0] != verdicts[1]:
                 found.append(
                     {
                         "task": task, "episodes": [first_id, second_id], "verdicts": verdicts,
-                        "annotators": [first.annotator, second.annotator], "step": step,
+                        "annotators": people, "step": step,
                     }
                 )  # fmt: skip
     return sorted(found, key=lambda each: each["verdicts"][0] == each["verdicts"][1])
+
+
+def _who(kept: Kept, step: int | None) -> str:
+    """Who decided there; where it was the policy, or at no step, all who had the episode."""
+    decided = "" if step is None else kept.record.steps[step].decision.annotator
+    return decided or ", ".join(kept.annotators)
 
 
 def _parting(first: Kept, second: Kept) -> int | None:

@@ -44,6 +44,9 @@ class Secrets:
             transition, observation=self.without(transition.observation), info=self._hidden(transition.info)
         )
 
+    def cleaned(self, text: str) -> str:
+        return str(self._hidden(text))
+
     def _hidden(self, value: Any) -> Any:
         match value:
             case str():

@@ -26,7 +26,7 @@ from tars_jax.annotation.interactive.playing import Setting
 from tars_jax.annotation.interactive.replaying import NotTheSame
 from tars_jax.annotation.interactive.storage import EPISODES, Storage
 from tars_jax.annotation.interactive.tasks import Board, Row
-from tars_jax.annotation.interactive.writing import EpisodeWriter, Kept
+from tars_jax.annotation.interactive.writing import EpisodeWriter
 from tars_jax.environment import Task
 from tars_jax.envs.checked import CheckedEnvironment
 
@@ -59,7 +59,7 @@ class Annotation:
         self._audit = Journal(folder / "audit")
         self.live: dict[str, LiveEpisode] = {}
         self.notes: dict[str, str] = {}  # of sessions: what happened before they began
-        self._spent: dict[str, float] = {}  # seconds of people, in sessions that are over
+        self._spent: dict[str, dict[str, float]] = {}  # by session that is over or put aside: seconds of people
         self._over: list[str] = []  # sessions that tabs may still show
         self._watching: dict[str, asyncio.Task[None]] = {}
         self._sweeping: asyncio.Task[None] | None = None
@@ -68,13 +68,15 @@ class Annotation:
         """Reads what earlier services have left: unfinished sessions go on when their task is opened."""
         for id, kept in self.storage.episodes().items():
             row = self.board.rows.get(kept.record.task.id)
-            self._spend(kept)
+            self._spent[id] = kept.spent
             if kept.ended is not None or kept.lost is not None:
                 if row is not None:
                     row.done += 1
                 await self.storage.make_whole(id, kept, self.setting)
             elif row is not None:
-                row.session = id
+                row.session, row.owner = id, kept.holder
+                if not kept.left:  # a crash is no reason to lose one's session to who comes first
+                    self.board.lease(row.task.id, kept.holder, self._clock())
         if damaged := self.storage.damaged:
             log.warning("annotation: %d episodes are lost, as their journals cannot be read", len(damaged))
         self._sweeping = asyncio.create_task(self._sweep())
@@ -111,7 +113,7 @@ class Annotation:
                 except BaseException:
                     self.board.release(row)
                     raise
-                row.session = id
+                row.session, row.owner = id, person.name
                 self.board.renew(row, self._clock())
         finally:
             row.opening -= 1
@@ -121,7 +123,7 @@ class Annotation:
     async def _opened(self, row: Row, person: Person) -> tuple[str, LiveEpisode]:
         if row.session is not None and row.session in self.live:
             live = self.live[row.session]
-            live.annotator = person.name
+            live.annotator, live.minutes_left = person.name, self._left(person.name)
             return row.session, live
         make = self._maker(row.task)
         note = ""
@@ -152,7 +154,7 @@ class Annotation:
         writer = EpisodeWriter(id, self.storage.journal(id))
         try:
             return await LiveEpisode.resume(
-                self.setting, make, kept.record, writer, person.name, self._left(person.name)
+                self.setting, make, kept.record, writer, person.name, self._left(person.name), kept.taken_back
             )
         except (NotTheSame, InputError) as error:
             writer.lost(str(error))
@@ -180,7 +182,7 @@ class Annotation:
     async def release(self, id: str, person: Person) -> None:
         self.session(id, person)
         self.audit(person, "released", session=id)
-        await self._put_aside(id, f"released by {person.name}")
+        await self._put_aside(id, f"released by {person.name}", by_person=True)
 
     @contextlib.contextmanager
     def watched(self, id: str) -> Any:
@@ -195,9 +197,13 @@ class Annotation:
                 row.streams = max(0, row.streams - 1)
 
     def review(self, id: str, person: Person, agree: bool, note: str) -> None:
-        """Raises Conflict for an episode that is still open."""
+        """Another one of the same person replaces the first. Raises Conflict for an episode that is still open, and for
+        one's own."""
         if id in self.live and self.live[id].is_open:
             raise Conflict(f"an episode can be reviewed once it is over; {id} is open")
+        if person.name in self.storage.episode(id).annotators:
+            raise Conflict(f"an episode must be reviewed by somebody who did not decide in it; {person.name} did")
+        note = self.live[id].cleaned(note) if id in self.live else note
         journal = self.storage.journal(id)
         try:
             journal.append("reviewed", time=round(time.time(), 3), name=person.name, agree=agree, note=note)
@@ -222,7 +228,7 @@ class Annotation:
         while live.is_open and self.live.get(id) is live:
             await live.changed(live.version, 60.0)
         if not live.is_open:
-            self._spent[live.annotator] = self._spent.get(live.annotator, 0.0) + live.state.seconds
+            self._spent[id] = live.state.spent
             corrected = any(done.decision.by_person and not done.decision.accepted for done in live.record.steps)
             ending: Ending | None = live.state.ended
             self.board.ended(row, failed=corrected or ending is None or ending.success is False)
@@ -237,16 +243,17 @@ class Annotation:
         await live.close()
         self._watching.pop(id, None)
 
-    async def _put_aside(self, id: str, why: str) -> None:
+    async def _put_aside(self, id: str, why: str, *, by_person: bool = False) -> None:
         live, row = self.live.pop(id, None), self.board.of_session(id)
         if row is not None:
             self.board.release(row)
         if live is None:
             return
+        self._spent[id] = live.state.spent
         watching = self._watching.get(id)
         if live.is_open:
             with contextlib.suppress(OSError):
-                live.keep.append("released", why=why)
+                live.keep.append("released", why=why, by_person=by_person)
             await live.close()
         live.tell()
         if watching is not None:
@@ -271,15 +278,10 @@ class Annotation:
         def left() -> float | None:
             if not self._minutes:
                 return None
-            open_now = sum(live.state.seconds for live in self.live.values() if live.annotator == name)
-            return self._minutes - (self._spent.get(name, 0.0) + open_now) / 60
+            by_session = self._spent | {id: live.state.spent for id, live in self.live.items()}
+            return max(0.0, self._minutes - sum(spent.get(name, 0.0) for spent in by_session.values()) / 60)
 
         return left
-
-    def _spend(self, kept: Kept) -> None:
-        for done in kept.record.steps:
-            name = done.decision.annotator
-            self._spent[name] = self._spent.get(name, 0.0) + done.decision.seconds
 
 
 def failures_in(trajectories: Sequence[Any]) -> Mapping[str, float]:

@@ -107,7 +107,10 @@ class Storage:
     async def _made_whole(self, id: str, setting: Setting) -> None:
         kept = self.episode(id)  # with its screens
         ending = kept.ended or Ending(None, 0.0, kept.lost or "")
-        about = {"annotator": kept.annotator, "policy": kept.policy, "switches": kept.switches, "note": ending.reason}
+        about = {
+            "annotator": kept.holder, "policy": kept.policy, "switches": kept.switches, "note": ending.reason,
+            "seconds": sum(kept.spent.values()), "seconds_undone": sum(seconds for _, seconds in kept.taken_back),
+        }  # fmt: skip
         trajectory = await trajectory_of(kept.record, setting.writer, setting.agent, kept.ended, about)
         self._prefer(id, kept.record)
         save_trajectory(self._trajectory(id), trajectory)

@@ -20,6 +20,7 @@ class Row:
     failures: float = 0.0  # of the policy: recent ones count more
     done: int = 0  # episodes that annotators have ended
     session: str | None = None  # that is open, or kept unfinished
+    owner: str | None = None  # who had that session last
     leased_by: str | None = None
     expires: float = 0.0  # of the lease, on the service's clock
     streams: int = 0  # tabs that watch the session
@@ -57,10 +58,11 @@ class Board:
         return row
 
     def next_for(self, name: str, now: float) -> Row:
-        """The annotator's own session that no tab shows; else the task that the policy has failed most, that has been
-        annotated least. Raises Conflict where none is free."""
-        mine = [row for row in self.rows.values() if row.leased(now) == name and not row.streams]
-        own = [row for row in mine if row.session or row.opening]
+        """The annotator's own session that no tab shows, also one of before a crash; else the task that the policy has
+        failed most, that has been annotated least. Raises Conflict where none is free."""
+        quiet = [row for row in self.rows.values() if not row.streams]
+        own = [row for row in quiet if row.leased(now) == name and (row.session or row.opening)]
+        own += [row for row in quiet if row.leased(now) is None and row.session and row.owner == name]
         free = [row for row in self.rows.values() if row.leased(now) is None]
         if not own and not free:
             raise Conflict(f"a task must be free; all {len(self.rows)} are being annotated")
@@ -76,6 +78,6 @@ class Board:
 
     def ended(self, row: Row, *, failed: bool) -> None:
         """An episode of the task is over; `failed`: the policy would not have done it alone."""
-        row.done, row.session = row.done + 1, None
+        row.done, row.session, row.owner = row.done + 1, None, None
         row.failures = RECENT * row.failures + float(failed)
         self.release(row)

@@ -73,10 +73,12 @@ def episode_view(id: str, kept: Kept) -> dict[str, Any]:
     ended, steps = kept.ended, kept.record.steps
     return {
         "id": id, "task": kept.record.task.id, "environment": kept.record.task.environment,
-        "instruction": kept.record.instruction, "annotator": kept.annotator, "steps": len(steps),
+        "instruction": kept.record.instruction, "annotator": kept.annotator,
+        "annotators": list(kept.annotators), "steps": len(steps),
         "success": None if ended is None else ended.success, "reward": None if ended is None else ended.reward,
         "verdict": verdict_of(kept), "open": ended is None and kept.lost is None, "lost": kept.lost,
-        "seconds": sum(done.decision.seconds for done in steps), "switches": kept.switches,
+        "seconds": sum(kept.spent.values()), "seconds_undone": sum(seconds for _, seconds in kept.taken_back),
+        "claimed_success": None if ended is None else ended.claimed_success, "switches": kept.switches,
         "corrected": sum(done.decision.by_person and not done.decision.accepted for done in steps),
         "reviews": [{name: review[name] for name in ("name", "agree", "note")} for review in kept.reviews],
     }  # fmt: skip
@@ -85,7 +87,8 @@ def episode_view(id: str, kept: Kept) -> dict[str, Any]:
 def lost_view(id: str, why: str) -> dict[str, Any]:
     """The same of one whose journal cannot be read; only why is known."""
     return {
-        "id": id, "task": "", "environment": "", "instruction": "", "annotator": "", "steps": 0, "success": None,
+        "id": id, "task": "", "environment": "", "instruction": "", "annotator": "",
+        "annotators": [], "steps": 0, "success": None,
         "reward": None, "verdict": "lost", "open": False, "lost": why, "seconds": 0.0, "switches": 0, "corrected": 0,
         "reviews": [],
     }  # fmt: skip

@@ -55,8 +55,7 @@ def error_answer(error: RequestError) -> Response:
 
 
 async def refused(request: Request, error: Exception) -> Response:
-    assert isinstance(error, RequestError)
-    return error_answer(error)
+    return error_answer(error if isinstance(error, RequestError) else RequestError(str(error)))
 
 
 async def not_here(request: Request, error: Exception) -> Response:

@@ -30,6 +30,7 @@ from tars_jax.annotation.interactive.core import (
     candidate_to_json,
     decision_from_json,
     decision_to_json,
+    seconds_by,
 )
 from tars_jax.annotation.interactive.journal import Journal, digest, read_events, read_screen
 from tars_jax.annotation.interactive.recorded import Done, Record
@@ -65,6 +66,10 @@ class EpisodeWriter:
     def handed(self, kind: str, state: Episode, annotator: str) -> None:
         self.append(kind, step=state.step, annotator=annotator)
 
+    def taken_over(self, state: Episode, annotator: str, stood: bool) -> None:
+        """`stood`: the step's proposals were on the screen."""
+        self.append("taken_over", step=state.step, annotator=annotator, stood=stood)
+
     def secret(self, state: Episode, text: str, annotator: str) -> None:
         """`text`: what stands for it, in the grammar of the episode."""
         self.append("secret", step=state.step, annotator=annotator, text=text)
@@ -76,7 +81,10 @@ class EpisodeWriter:
         self.append("lost", why=why)
 
     def ended(self, ending: Ending, state: Episode) -> None:
-        self.append("ended", ending=dataclasses.asdict(ending), switches=state.switches, seconds=state.seconds)
+        self.append(
+            "ended", ending=dataclasses.asdict(ending), switches=state.switches, seconds=state.seconds,
+            seconds_undone=state.seconds_undone,
+        )  # fmt: skip
 
     def append(self, kind: str, **fields: Any) -> None:
         if self._journal is not None:
@@ -106,7 +114,7 @@ class Kept:
     """An episode as its journal has it."""
 
     record: Record
-    annotator: str
+    annotator: str  # who opened it
     policy: str
     ended: Ending | None
     lost: str | None
@@ -115,6 +123,20 @@ class Kept:
     switches: int = 0
     began: float = 0.0  # seconds since 1970
     versions: tuple[int, ...] = ()  # of the policy, by step
+    taken_back: tuple[tuple[str, float], ...] = ()  # annotator and seconds of each step that was undone
+    holder: str = ""  # who had it last
+    left: bool = False  # they let it go
+
+    @property
+    def annotators(self) -> tuple[str, ...]:
+        """Who opened it, and who else decided."""
+        deciders = [done.decision.annotator for done in self.record.steps]
+        return tuple(dict.fromkeys(filter(None, (self.annotator, *deciders))))
+
+    @property
+    def spent(self) -> dict[str, float]:
+        """Seconds by annotator."""
+        return seconds_by([done.decision for done in self.record.steps], self.taken_back)
 
 
 def read_episode(folder: Path, *, screens: bool = True) -> Kept:
@@ -135,7 +157,11 @@ def _folded(folder: Path | None, events: Sequence[Mapping[str, Any]]) -> Kept:
     candidates: dict[int, tuple[Candidate, ...]] = {}
     versions: dict[int, int] = {}
     decided: tuple[Decision, str | None] | None = None
-    ended, lost, reviews, switches = None, None, [], 0
+    ended, lost, switches = None, None, 0
+    reviews: dict[str, Mapping[str, Any]] = {}  # the last one of each reviewer
+    taken_back: list[tuple[str, float]] = []
+    stood: tuple[Candidate, ...] = ()  # on the screen when a person took over
+    holder, left = begun["annotator"], False
     for event in events[1:]:
         match event["event"]:
             case "proposed":
@@ -143,33 +169,45 @@ def _folded(folder: Path | None, events: Sequence[Mapping[str, Any]]) -> Kept:
                 versions[event["step"]] = event["version"]
             case "decided":
                 decided = decision_from_json(event["decision"]), event["reason"]
+            case "taken_over":
+                stood = candidates.get(len(steps), ()) if event.get("stood") else ()
+            case "given_back":
+                stood = ()
             case "secret":
+                stood = ()
                 text = event.get("text", "Action: call_user()")
                 decided = Decision(text, "", "call_user()", (), (), (), "annotator", live=True, hidden=True), None
             case "acted":
                 if decided is not None:
                     given = event["transition"]
                     transition = None if given is None else _transition(folder, given)
-                    shown = () if decided[0].live else candidates.get(len(steps), ())
+                    own = () if decided[0].context else stood
+                    shown = own if decided[0].live else candidates.get(len(steps), ())
                     steps.append(Done(decided[0], shown, transition, decided[1]))
-                decided = None
+                decided, stood = None, ()
             case "undone":
-                steps, decided = steps[: event["step"]], None
+                undone = [done.decision for done in steps[event["step"] :]]
+                taken_back += [(each.annotator, each.seconds) for each in undone]
+                steps, decided, stood = steps[: event["step"]], None, ()
             case "ended":
                 ended, switches = Ending(**event["ending"]), event["switches"]
             case "lost":
                 lost = event["why"]
             case "resumed":
-                lost, decided = None, None
+                lost, decided, stood = None, None, ()
+                holder, left = event["annotator"], False
+            case "released":
+                left = event.get("by_person", False)
             case "reviewed":
-                reviews.append(event)
+                reviews[event["name"]] = event
     record = Record(
         begun["id"], Task.from_json(begun["task"]), begun["instruction"], space_from_json(begun["space"]),
         _observation(folder, begun["first"]), tuple(steps),
     )  # fmt: skip
     return Kept(
-        record, begun["annotator"], begun["policy"], ended, lost, tuple(reviews), decided[0] if decided else None,
-        switches, begun["time"], tuple(versions.get(number, -1) for number in range(len(steps))),
+        record, begun["annotator"], begun["policy"], ended, lost, tuple(reviews.values()),
+        decided[0] if decided else None, switches, begun["time"],
+        tuple(versions.get(number, -1) for number in range(len(steps))), tuple(taken_back), holder, left,
     )  # fmt: skip
 
 

@@ -131,6 +131,7 @@ def test_giving_back_looks_at_the_screen_anew() -> None:
         assert live.observation.screenshot != before and live.state.candidates
         looked = live.record.steps[-1].decision
         assert looked.action.startswith("wait(") and not looked.learned
+        assert looked.decided_by == "service" and not looked.annotator and not looked.by_person
         await live.close()
 
     asyncio.run(play())
@@ -154,7 +155,7 @@ def test_a_policy_that_calls_the_user_gets_one() -> None:
         while live.is_open:
             await live.changed(live.version, 30)
         people = [done.decision.by_person for done in live.record.steps]
-        assert sum(people) == 2 and len(people) == TASK.max_steps and live.state.switches == 1
+        assert sum(people) == 1 and len(people) == TASK.max_steps and live.state.switches == 1
         await live.close()
 
     asyncio.run(play())
@@ -179,7 +180,7 @@ def test_one_that_cannot_be_opened_anew_ends_with_its_reason_and_its_steps() -> 
         live = await _begin(Said((CLICK,)))
         live.decide(0, 0, None)
         await live.settled(30)
-        Login.fails = [1, 2]  # the step, and then the first one of its replay
+        Login.fails = [1, 1, 2]  # the step, and then the first one of its replay, twice
         live.decide(1, 0, None)
         await live.settled(30)
         assert live.state.phase == "lost" and "the browser is gone" in str(live.state.message)

@@ -13,7 +13,7 @@ import pytest
 from tars_jax import InputError
 from tars_jax.agent.actions import ToolCall
 from tars_jax.annotation.interactive import journal, playing
-from tars_jax.annotation.interactive.core import Conflict
+from tars_jax.annotation.interactive.core import Conflict, Ending
 from tars_jax.annotation.interactive.gate import Gate
 from tars_jax.annotation.interactive.journal import FILE, Journal
 from tars_jax.annotation.interactive.live import LiveEpisode
@@ -84,7 +84,7 @@ def test_what_the_policy_did_alone_is_context() -> None:
     steps = len(trajectory.steps)
     assert trajectory.metadata[CONTEXT_STEPS] == list(range(steps))
     learned = [int(window.action_mask.sum()) for window in trajectory.windows]
-    assert sum(learned) == 1  # what ends the last answer, which carries the outcome
+    assert sum(learned) == 0
     check_answers(trajectory, "this one")
 
 
@@ -301,6 +301,8 @@ def test_a_person_ends_it_and_says_whether_it_succeeded() -> None:
         live.decide(0, 0, None)
         await live.settled(30)
         await live.end(True, "good enough")
+        assert live.state.ended == Ending(False, 0.0, "good enough", True)
+        assert "verifies that it is not solved" in str(live.state.message)
         with pytest.raises(Conflict):
             await live.end(False)
         trajectory = await live.trajectory()
@@ -308,7 +310,8 @@ def test_a_person_ends_it_and_says_whether_it_succeeded() -> None:
         return trajectory
 
     trajectory = asyncio.run(play())
-    assert trajectory.success is True and trajectory.metadata["environment_success"] is False
+    assert trajectory.success is False and trajectory.metadata["environment_success"] is False  # it verifies
+    assert trajectory.metadata["claimed_success"] is True and not trajectory.succeeded
     check_answers(trajectory, "this one")
 
 

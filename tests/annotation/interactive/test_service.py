@@ -166,8 +166,8 @@ def test_a_start_that_takes_long_keeps_nobody_else(tmp_path: Path) -> None:
             if of.seed == 0:
                 start = next(starts)
                 assert may.wait(PATIENCE_S)
-                if start == 1:
-                    raise RuntimeError("it starts the second time")
+                if start <= 2:  # one that fails is tried once more
+                    raise RuntimeError("it starts the third time")
             return CorridorEnvironment(**of.options)
 
         return CheckedEnvironment(made)
@@ -186,7 +186,7 @@ def test_a_start_that_takes_long_keeps_nobody_else(tmp_path: Path) -> None:
         id, live = await running.open(bob, None)
         assert live.record.task.id == "corridor-1" and not first.done() and not second.done()
         may.set()
-        with pytest.raises(EnvironmentFailure, match="the second time"):
+        with pytest.raises(EnvironmentFailure, match="the third time"):
             await first
         found, mine = await second
         assert mine.record.task.id == "corridor-0" and mine.annotator == "ada" and found != id
@@ -334,7 +334,7 @@ def test_a_budget_of_minutes_runs_out_and_the_policy_goes_on(tmp_path: Path) -> 
         threading.Event().wait(0.05)
         ada.post(f"sessions/{id}/decide", step=0, text=UP, seconds=60)
         state = ada.settled(id)
-        assert state["phase"] == "ended" and state["minutes_left"] < 0
+        assert state["phase"] == "ended" and state["minutes_left"] == 0
         assert [each["decided_by"] for each in state["history"]] == ["annotator", "policy", "policy"]
 
 
