@@ -221,7 +221,8 @@ def test_reviews_are_others_and_the_last_one_counts(tmp_path: Path) -> None:
         assert again["reviews"] == [{"name": "owner", "agree": False, "note": "on a second look"}]
         [row] = owner.get("disagreements")[1]["reviews"]
         assert row["episode"] == id and row["reviewer"] == "owner" and row["annotators"] == ["bob"]
-        for body in ({"key": 5}, {}, {"key": None}, {"key": []}, {"key": "\ud800"}):
+        bodies: list[dict[str, object]] = [{"key": 5}, {}, {"key": None}, {"key": []}, {"key": "\ud800"}]
+        for body in bodies:
             status, error = ada.call("POST", "/api/login", body)
             assert status == 400 and error["error"].startswith("key must be text"), body
 
