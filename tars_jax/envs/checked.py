@@ -131,6 +131,20 @@ class CheckedEnvironment:
         self._playing = not (transition.terminated or transition.truncated)
         return transition
 
+    async def look(self) -> Observation | None:
+        """What is seen now, without acting; None where nothing happens by itself: no `look` of the environment's own.
+
+        Raises EnvironmentFailure where it failed.
+        """
+        look = getattr(self._environment, "look", None)
+        if not self._playing or not callable(look):
+            return None
+        with self._broken_on_failure():
+            given = await self._call("look", look)
+            if given is None:
+                return None
+            return checks.observation(f"look of {self._name}", given, may_be_empty=True)
+
     # ---- moments, of an environment that has `save_moment`, `open_moment`, `take_moment` and `drop_moment`
 
     async def save_moment(self) -> Moment | None:

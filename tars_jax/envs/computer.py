@@ -22,7 +22,7 @@ from tars_jax.agent.platforms import PLATFORM_ACTIONS
 from tars_jax.environment import ActionSpace, Observation, Task, Transition
 from tars_jax.envs import shared_computers
 from tars_jax.envs.computer_episode import Episode, SavedEpisode
-from tars_jax.envs.computer_screen import CHOOSE_FILES, PageScreen
+from tars_jax.envs.computer_screen import CHOOSE_FILES, DesktopScreen, PageScreen
 from tars_jax.envs.interfaces import BOTH, GUI, SDK, check_interface
 from tars_jax.envs.spec import EnvironmentResources
 from tars_jax.sandbox.computer.parts import ComputerSpec, check_parts
@@ -221,6 +221,14 @@ class ComputerEnvironment:
         opened, self._opened = self._opened, None
         if opened is not None:
             await opened.close()
+
+    async def look(self) -> Observation | None:
+        """A desktop as it is now; None where the screen stands still until somebody acts."""
+        screen = None if self._episode is None else self._episode.screen
+        if not isinstance(screen, DesktopScreen):
+            return None
+        png, pixels, _ = await screen.shown()
+        return Observation.decoded(png, pixels)
 
     async def _end_episode(self) -> None:
         episode, self._episode = self._episode, None

@@ -198,11 +198,19 @@ class PhoneEnvironment:
         """Of the stand-in, for a reference player: of a device nobody tells them."""
         return self._held.stand_in.call(_places) if isinstance(self._held, StandInPhone) else {}
 
-    async def _observed(self, text: str, wrong: str) -> Observation:
-        assert self._scene is not None
+    async def look(self) -> Observation | None:
+        """A device's screen as it is now; None of the stand-in, which stands still."""
+        return Observation(_png(await self._picture())) if self._serials and self._scene is not None else None
+
+    async def _picture(self) -> Image.Image:
         image = await self._phone.screenshot()
         if self._serials:
             image.thumbnail(self._size)
+        return image
+
+    async def _observed(self, text: str, wrong: str) -> Observation:
+        assert self._scene is not None
+        image = await self._picture()
         state = self._scene.state(self._done, self._widgets(), self._scrolled)
         return Observation(_png(image), text, {"state": state, "task": self._name, "wrong": wrong})
 

@@ -521,3 +521,27 @@ def test_a_hang_does_not_keep_the_process() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE_S, check=True
     )
     assert done.stdout == "timeout\n"
+
+
+def test_a_look_at_what_happens_by_itself() -> None:
+    class Clock(Plain):
+        async def look(self) -> Any:
+            return self._do("look")
+
+    async def look(environment: Plain) -> Any:
+        guard = CheckedEnvironment(lambda: environment)
+        assert await guard.look() is None  # before an episode
+        await guard.reset(TASK)
+        try:
+            return await guard.look()
+        finally:
+            await guard.close()
+
+    assert asyncio.run(look(Plain())) is None
+    clock = Clock()
+    clock._gives["look"] = PICTURE
+    assert asyncio.run(look(clock)) == PICTURE
+    clock = Clock()
+    clock._gives["look"] = "no observation"
+    with pytest.raises(EnvironmentFailure, match="look of environment"):
+        asyncio.run(look(clock))

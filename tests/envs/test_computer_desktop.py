@@ -9,7 +9,8 @@ import shutil
 import pytest
 
 from tars_jax import InputError
-from tars_jax.environment import ActionSpace
+from tars_jax.agent.functions import tool_call
+from tars_jax.environment import ActionSpace, Task
 from tars_jax.envs.computer import ComputerEnvironment
 from tars_jax.envs.spec import EnvironmentResources
 from tars_jax.tasks.computer.catalog import EITHER_WAY, NEEDS, TASKS, tasks_for
@@ -170,3 +171,25 @@ def test_there_are_forty_and_ten_need_both() -> None:
     space = ComputerEnvironment(task="note_process").action_space
     assert space.platform == "computer" and "click" in space.actions and space.function("execute_bash")
     assert not ComputerEnvironment(task="add_line").action_space.functions
+
+
+def test_a_desktop_is_seen_as_it_changes_by_itself() -> None:
+    require("note_process")
+
+    async def watch() -> bool:
+        environment = ComputerEnvironment(task="note_process")
+        try:
+            first = await environment.reset(Task("t", "computer", 1, {"task": "note_process"}, 8))
+            bash = next(each for each in environment.action_space.functions if "bash" in each.name)
+            await environment.step([tool_call(bash, {"command": "(sleep 1; mousepad) >/dev/null 2>&1 &"})])
+            for _ in range(60):
+                seen = await environment.look()
+                assert seen is not None and seen.pixels is not None and seen.pixels.shape == (720, 1280, 3)
+                if seen.screenshot != first.screenshot:
+                    return True
+                await asyncio.sleep(0.5)
+            return False
+        finally:
+            await environment.close()
+
+    assert asyncio.run(watch())
