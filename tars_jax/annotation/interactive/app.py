@@ -190,7 +190,7 @@ class AnnotationApp:
         live = self._service.session(request.path_params["id"], person, acts=False)
         if live.state.secret:
             raise RequestError("pictures are withheld while a secret is typed", status=409)
-        png = live.observation.screenshot
+        png = live.screenshot
         if not png:
             raise RequestError("the episode has no screen", status=404)
         asked = request.query_params.get("v", str(live.screen_version))

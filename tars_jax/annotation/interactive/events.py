@@ -13,11 +13,13 @@ from tars_jax.annotation.interactive.view import state_of
 from tars_jax.web.protocol import to_json
 
 HEARTBEAT_SECONDS = 10.0
+LOOK_SECONDS = 0.4  # between pictures of a session that a person has
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
 def states(service: Annotation, id: str, live: LiveEpisode, *, counted: bool) -> Response:
-    """`counted`: the tab of who has the session; a second one is told."""
+    """`counted`: the tab of who has the session; a second one is told. While a person has it, what changes on its
+    screen by itself is shown, too."""
 
     async def items() -> AsyncIterator[bytes]:
         with service.watched(id) if counted else contextlib.nullcontext():
@@ -31,7 +33,11 @@ def states(service: Annotation, id: str, live: LiveEpisode, *, counted: bool) ->
                     yield b": alive\n\n"
                 if service.live.get(id) is not live or not live.is_open:
                     return
-                await live.changed(seen, HEARTBEAT_SECONDS)
+                if counted and live.state.phase == "person":
+                    await live.changed(seen, LOOK_SECONDS)
+                    await live.look()
+                else:
+                    await live.changed(seen, HEARTBEAT_SECONDS)
 
     return StreamingResponse(items(), media_type="text/event-stream", headers=_HEADERS)
 

@@ -172,6 +172,28 @@ class LiveEpisode(PlayedEpisode):
             else:
                 await self._act(action, seconds, keystrokes, annotator)
 
+    async def look(self) -> None:
+        """While a person has the session: what is on the screen by now is shown, and not recorded."""
+        if not self._may_look or self._acting.locked():
+            return
+        async with self._acting:
+            if not self._may_look:
+                return
+            try:
+                seen = await self._environment.look()
+            except EnvironmentFailure as error:
+                await self.stop()
+                self.lose(f"the session ended under the hand: {error}")
+                return
+            if seen is not None and self._may_look and seen.screenshot != self.screenshot:
+                self.screen_version += 1
+                self.glimpse = self.screen_version, seen.screenshot
+                self.tell()
+
+    @property
+    def _may_look(self) -> bool:
+        return self.state.phase == "person" and not self.state.secret
+
     async def _act(
         self, action: Action, seconds: float = 0.0, keystrokes: int = 0, annotator: str = "", *, context: bool = False
     ) -> None:

@@ -72,6 +72,7 @@ class PlayedEpisode:
         self.state = Episode(budget=record.task.max_steps)
         self.window: tuple[int, ...] = ()  # tokens of the prompt that is answered
         self.version = self.screen_version = 0
+        self.glimpse: tuple[int, bytes] | None = None  # (screen_version, PNG) that a look at the session has shown
         self.keep = keep
         self._make, self._environment = make, environment
         self._moments = Moments(environment)
@@ -96,6 +97,12 @@ class PlayedEpisode:
     def observation(self) -> Observation:
         """What the next answer is to."""
         return self.record.observation(len(self.record.steps))
+
+    @property
+    def screenshot(self) -> bytes:
+        """The PNG that is shown: of the observation, or of what has happened by itself since."""
+        seen = self.glimpse
+        return seen[1] if seen is not None and seen[0] == self.screen_version else self.observation.screenshot
 
     @property
     def is_open(self) -> bool:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tars_jax.agent.actions import Click, Point, Type
@@ -16,7 +17,7 @@ from tars_jax.annotation.interactive.live import LiveEpisode
 from tars_jax.annotation.interactive.replaying import NotTheSame
 from tars_jax.annotation.interactive.view import state_of
 from tars_jax.annotation.interactive.writing import EpisodeWriter, read_episode
-from tars_jax.environment import Task
+from tars_jax.environment import Observation, Task
 from tars_jax.trajectory.checks import check_answers
 from tars_jax.trajectory.files import encode_trajectory, save_trajectory
 from tests.annotation.interactive.corridors import WRITER, Said, make, setting
@@ -201,5 +202,49 @@ def test_a_browser_that_dies_while_a_secret_is_typed_says_so() -> None:
         assert live.state.phase == "lost" and not live.state.secret
         assert "hunter22" not in str(live.state)
         await live.close()
+
+    asyncio.run(play())
+
+
+def test_what_changes_by_itself_is_shown_to_who_has_the_session_and_kept_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pictures = [Observation.from_pixels(np.full((8, 8, 3), shade, np.uint8)) for shade in (10, 200)]
+    shown = pictures[0]
+
+    async def look(self: Login) -> Observation:
+        return shown
+
+    monkeypatch.setattr(Login, "look", look, raising=False)
+
+    async def play() -> None:
+        nonlocal shown
+        live = await _begin(Said((CLICK, CALL)), tmp_path / "journal")
+        before, own = live.screen_version, live.screenshot
+        await live.look()  # the policy has the session: what it saw is what is decided on
+        assert (live.screen_version, live.screenshot) == (before, own)
+        await live.take_over()
+        await live.look()
+        assert live.screen_version == before + 1 and live.screenshot == pictures[0].screenshot
+        await live.look()
+        assert live.screen_version == before + 1  # nothing has changed
+        live.set_secret(True)
+        shown = pictures[1]
+        await live.look()
+        assert live.screen_version == before + 1 and state_of("one", live)["observation"]["screen"] is None
+        live.set_secret(False)
+        await live.settled(30)
+        assert live.screenshot == live.observation.screenshot
+        await live.look()
+        assert live.screenshot == pictures[1].screenshot
+        await live.give_back()
+        await live.settled(30)
+        await live.end(None, "")
+        played = await live.trajectory()
+        assert played is not None
+        kept = encode_trajectory(played) + b"".join(
+            file.read_bytes() for file in (tmp_path / "journal").rglob("*") if file.is_file()
+        )
+        assert not any(picture.screenshot in kept for picture in pictures)
 
     asyncio.run(play())
