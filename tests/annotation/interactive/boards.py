@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import dataclasses
 from collections.abc import Iterator, Sequence
@@ -27,6 +28,7 @@ from tests.annotation.interactive.corridors import Said, setting
 PICTURES = sorted(Path(tars_jax.tasks.games.__file__).parent.glob("*/picture.png"))  # 640 x 360
 STYLE = (Path(tars_jax.evaluation.__file__).parent / "report.css").read_text(encoding="utf-8")
 STEPS = 12
+LOOK_S = 0.5  # what looking at the screen anew takes
 PROPOSALS = (
     "Thought: The tile on the left is free.\nAction: click(point='<point>300 400</point>')",
     "Thought: The one beside it.\nAction: click(point='<point>320 420</point>')",
@@ -50,6 +52,8 @@ class Boards:
         return self._seen()
 
     async def step(self, actions: Sequence[Action]) -> Transition:
+        if any(action.name == "wait" for action in actions):
+            await asyncio.sleep(LOOK_S)
         self._step, self._done = self._step + 1, self._done + 1
         if self._done > self._lasts:
             raise RuntimeError("the browser is gone")

@@ -183,7 +183,12 @@ export function createDesk({ leave, next, known }) {
     going.then(() => { if (told?.[1] === "") tell(""); });
   });
   $("propose").addEventListener("click", () => act("propose", step()));
-  $("take").addEventListener("click", () => hand.finish().then(() => act(holding() ? "give_back" : "take_over")));
+  $("take").addEventListener("click", async () => {
+    const mine = session, name = holding() ? "give_back" : "take_over";
+    await hand.finish();
+    if (holding()) await mine.settled(); // after a secret the screen is looked at anew
+    if (mine === session) act(name);
+  });
   let pressed = null; // whether the session had the keys when the button was pressed: a press takes the focus
   $("hide").addEventListener("pointerdown", () => { pressed = captured(); });
   $("hide").addEventListener("pointerleave", () => { pressed = null; });
@@ -191,7 +196,10 @@ export function createDesk({ leave, next, known }) {
     const begins = !state().secret;
     if (begins) keysThere = pressed ?? captured();
     pressed = null;
+    const mine = session;
     await hand.finish(); // what was typed before is before the secret
+    await mine.settled();
+    if (mine !== session) return;
     await act("secret", { on: begins });
     if (holding() && (state().secret || keysThere)) $("stage").focus();
   });
@@ -228,10 +236,11 @@ export function createDesk({ leave, next, known }) {
 
   // ---- the hand on the screen: an answer while one decides, the session itself while one has it
 
-  function live(input) {
-    const { seconds, keystrokes } = effort.taken();
+  async function live(input) {
+    const mine = session, { seconds, keystrokes } = effort.taken();
     effort.begin();
-    return session.act("input", { ...input, seconds_taken: seconds, keystrokes });
+    await mine.settled();
+    if (mine === session) await mine.act("input", { ...input, seconds_taken: seconds, keystrokes });
   }
   const hand = createHand(live, (error) => tell(error.message), (text) => { if (!state().secret) tell(`Typed: ${text}`, "asks"); },
     () => !state().actions || state().actions.includes("left_double"));

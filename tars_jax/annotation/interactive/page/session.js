@@ -16,7 +16,7 @@ export function followSession(id, on) {
   const over = () => state.phase === "ended" || state.phase === "lost";
   const path = `/api/sessions/${encodeURIComponent(id)}`;
   const closing = new AbortController();
-  let state = null, fresh = false, pending = null, since = 0, line = new AbortController();
+  let state = null, fresh = false, pending = null, since = 0, line = new AbortController(), waiting = [];
 
   function take(next) {
     if (closing.signal.aborted || next?.session !== id) return;
@@ -27,6 +27,11 @@ export function followSession(id, on) {
     const { screen } = state.observation;
     if (screen) screen.url += `&since=${since}`;
     on.changed(state, before);
+    if (state.phase !== "acting") goOn();
+  }
+
+  function goOn() {
+    for (const each of waiting.splice(0)) each();
   }
 
   async function connect() {
@@ -120,6 +125,11 @@ export function followSession(id, on) {
     get sending() { return pending !== null; },
     decide, act,
     ask: (name, body) => post(`${path}/${name}`, body),
-    close: () => closing.abort(),
+    /** Resolves once no step is under way, or nobody follows any more. */
+    settled: () => (state.phase === "acting" ? new Promise((resolve) => { waiting.push(resolve); }) : Promise.resolve()),
+    close() {
+      closing.abort();
+      goOn();
+    },
   };
 }
