@@ -48,6 +48,11 @@ async def size(page: Page) -> list[int]:
 
 
 def test_an_episode_by_keyboard_alone(shown: Shown) -> None:
+    async def late(route: Route) -> None:  # the event with the state comes first
+        answer = await route.fetch()
+        await asyncio.sleep(0.3)
+        await route.fulfill(response=answer)
+
     async def use(page: Page) -> None:
         await begin(page, shown)
         assert "key" not in page.url  # it does not stay in the address
@@ -90,8 +95,10 @@ def test_an_episode_by_keyboard_alone(shown: Shown) -> None:
         await until(lambda: len(shown.decisions) == 5)
         assert [each.action for each in shown.decisions[3:]] == ["type(content='st')", "hotkey(key='ctrl left')"]
         await page.keyboard.press("Shift+Escape")
+        await page.route("**/secret", late)
         await page.keyboard.press("s")
         await expect(page.locator("#secret")).to_be_visible()
+        assert await page.evaluate("document.activeElement.id") == "stage"  # at once: no key of it is the page's
         await page.keyboard.type("hush")
         await page.keyboard.press("Shift+Escape")
         await page.keyboard.press("s")

@@ -57,7 +57,8 @@ export function createDesk({ leave, next, known }) {
     showHistory(now.history);
     refresh();
     if (!before) known();
-    if (held && !wasHeld) $("stage").focus();
+    const keys = now.secret ? !before?.secret : before?.secret && keysThere; // with the dark picture, not after it: no key of a secret is the page's
+    if (held && (!wasHeld || keys)) $("stage").focus();
     if (before?.phase !== "ended" && now.phase === "ended") {
       $("ending").close();
       if (!inField(document.activeElement)) $("next").focus();
@@ -201,7 +202,6 @@ export function createDesk({ leave, next, known }) {
     await mine.settled();
     if (mine !== session) return;
     await act("secret", { on: begins });
-    if (holding() && (state().secret || keysThere)) $("stage").focus();
   });
   $("leave").addEventListener("click", async () => {
     await act("release");
