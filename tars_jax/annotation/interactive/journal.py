@@ -95,7 +95,7 @@ def read_events(folder: Path) -> Iterator[dict[str, Any]]:
     for number, line in enumerate(lines[:-1], 1):
         try:
             event = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InputError(f"{file}:{number} must be an event; got {error}") from error
         if not isinstance(event, dict) or not isinstance(event.get("event"), str):
             raise InputError(f"{file}:{number} must be an event; got {line[:80]!r}")

@@ -236,6 +236,8 @@ class Annotation:
                 await self.storage.store(id, live)
             except Exception as error:  # the queue goes on; the journal has all of it, and the next start tries again
                 log.error("annotation: episode %s is in its journal, but not stored: %s", id, error)
+                if not isinstance(error, OSError):
+                    self.storage.lose(id, f"no trajectory can be made of it: {error}")
             self._over = [*self._over, id]
             for old in self._over[:-MOST_OVER]:
                 self.live.pop(old, None)

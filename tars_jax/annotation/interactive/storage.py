@@ -52,13 +52,13 @@ class Storage:
         found: dict[str, Kept] = {}
         damaged: dict[str, str] = {}
         for folder in sorted((self.folder / EPISODES).iterdir()):
-            if any(file.is_file() and file.stat().st_size for file in folder.rglob("*")):  # else it never began
-                try:
+            try:
+                if any(file.is_file() and file.stat().st_size for file in folder.rglob("*")):  # else it never began
                     found[folder.name] = read_episode(folder, screens=False)
-                except Exception as error:  # whatever a disk or a hand has made of it: the others go on
-                    damaged[folder.name] = _sentence(error)
-                    if folder.name not in self.damaged:
-                        log.error("annotation: episode %s is lost, its files stay: %s", folder.name, error)
+            except Exception as error:  # whatever a disk or a hand has made of it: the others go on
+                damaged[folder.name] = _sentence(error)
+                if folder.name not in self.damaged:
+                    log.error("annotation: episode %s is lost, its files stay: %s", folder.name, error)
         self.damaged = damaged
         return found
 
@@ -126,9 +126,17 @@ class Storage:
         """Adds an episode's pairs; those that it has there already are replaced."""
         file = self.folder / PREFERENCES
         lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
-        others = [line for line in lines if json.loads(line)["episode"] != id]
+        others = [line for line in lines if _episode_of(line) != id]
         pairs = [json.dumps(pair, ensure_ascii=False) for pair in preference_pairs(record)]
         write_atomic(file, "".join(f"{line}\n" for line in (*others, *pairs)).encode())
+
+
+def _episode_of(pair: str) -> str | None:
+    """None for a line that a hand has damaged: it stays as it is."""
+    try:
+        return str(json.loads(pair)["episode"])
+    except (ValueError, TypeError, KeyError):
+        return None
 
 
 def _sentence(error: Exception) -> str:

@@ -126,17 +126,13 @@ class Kept:
     taken_back: tuple[tuple[str, float], ...] = ()  # annotator and seconds of each step that was undone
     holder: str = ""  # who had it last
     left: bool = False  # they let it go
+    spent: Mapping[str, float] = dataclasses.field(default_factory=dict)  # seconds by annotator, undone steps' too
 
     @property
     def annotators(self) -> tuple[str, ...]:
         """Who opened it, and who else decided."""
         deciders = [done.decision.annotator for done in self.record.steps]
         return tuple(dict.fromkeys(filter(None, (self.annotator, *deciders))))
-
-    @property
-    def spent(self) -> dict[str, float]:
-        """Seconds by annotator."""
-        return seconds_by([done.decision for done in self.record.steps], self.taken_back)
 
 
 def read_episode(folder: Path, *, screens: bool = True) -> Kept:
@@ -199,7 +195,7 @@ def _folded(folder: Path | None, events: Sequence[Mapping[str, Any]]) -> Kept:
             case "released":
                 left = event.get("by_person", False)
             case "reviewed":
-                reviews[event["name"]] = event
+                reviews[event["name"]] = {name: event[name] for name in ("name", "agree", "note")}
     record = Record(
         begun["id"], Task.from_json(begun["task"]), begun["instruction"], space_from_json(begun["space"]),
         _observation(folder, begun["first"]), tuple(steps),
@@ -208,6 +204,7 @@ def _folded(folder: Path | None, events: Sequence[Mapping[str, Any]]) -> Kept:
         record, begun["annotator"], begun["policy"], ended, lost, tuple(reviews.values()),
         decided[0] if decided else None, switches, begun["time"],
         tuple(versions.get(number, -1) for number in range(len(steps))), tuple(taken_back), holder, left,
+        seconds_by([done.decision for done in steps], taken_back),
     )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -118,7 +119,7 @@ def test_the_screen_after_a_secret_that_ended_the_episode_is_nowhere(tmp_path: P
     assert not any(b"hunter22" in file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
 
 
-@pytest.mark.parametrize("how", ["line", "begun", "screen", "binary", "gone", "types"])
+@pytest.mark.parametrize("how", ["line", "begun", "screen", "binary", "gone", "types", "seconds"])
 def test_damaged_episodes_among_good_ones(tmp_path: Path, how: str) -> None:
     async def play() -> None:
         service = _service(tmp_path)
@@ -135,6 +136,8 @@ def test_damaged_episodes_among_good_ones(tmp_path: Path, how: str) -> None:
         await service.close()
         for file in service.storage.trajectories.iterdir():
             file.unlink()
+        with open(tmp_path / "preferences.jsonl", "a", encoding="utf-8") as pairs:
+            pairs.write("half a li\n")
         for id in ids:
             _damage(tmp_path / "episodes" / id, how)
         good = await _one_more(tmp_path)
@@ -178,6 +181,9 @@ def _damage(folder: Path, how: str) -> None:
             journal.write_bytes(b"\xff\x00\n" * 10)
         case "gone":
             journal.unlink()
+        case "seconds":
+            text = journal.read_text(encoding="utf-8")
+            journal.write_text(re.sub(r'"seconds":[\d.]+', '"seconds":"long"', text), encoding="utf-8")
         case "types":
             events = [json.loads(line) for line in lines]
             events = [event | {"decision": [1]} if "decision" in event else event for event in events]
