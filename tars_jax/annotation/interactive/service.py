@@ -59,7 +59,7 @@ class Annotation:
         self._audit = Journal(folder / "audit")
         self.live: dict[str, LiveEpisode] = {}
         self.notes: dict[str, str] = {}  # of sessions: what happened before they began
-        self._spent: dict[str, dict[str, float]] = {}  # by session that is over or put aside: seconds of people
+        self._spent: dict[str, Mapping[str, float]] = {}  # by session that is over or put aside: seconds of people
         self._over: list[str] = []  # sessions that tabs may still show
         self._watching: dict[str, asyncio.Task[None]] = {}
         self._sweeping: asyncio.Task[None] | None = None
