@@ -276,8 +276,8 @@ def _contradiction(ending: Ending) -> str | None:
     if ending.claimed_success is None or ending.claimed_success == ending.success:
         return None
     said = {True: "solved", False: "not solved"}
-    own = said[bool(ending.success)]
-    return f"the environment verifies that it is {own}: so it is stored; {said[ending.claimed_success]} stays a claim"
+    own, claimed = said[bool(ending.success)], said[ending.claimed_success]
+    return f"the environment verifies that it is {own}, and so it is stored; that it is {claimed} is kept as a claim"
 
 
 def lost(episode: Episode, why: str) -> Episode:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 import re
 import shutil
@@ -11,10 +12,13 @@ from pathlib import Path
 import pytest
 
 from tars_jax.agent.actions import Type
+from tars_jax.annotation.interactive.journal import Journal
 from tars_jax.annotation.interactive.live import LiveEpisode
 from tars_jax.annotation.interactive.people import Person
+from tars_jax.annotation.interactive.recorded import trajectory_of
 from tars_jax.annotation.interactive.service import Annotation
 from tars_jax.annotation.interactive.tasks import Board
+from tars_jax.annotation.interactive.writing import EpisodeWriter, read_episode
 from tars_jax.data.datasets import read_dataset
 from tars_jax.environment import Task
 from tars_jax.envs.checked import CheckedEnvironment
@@ -117,6 +121,30 @@ def test_the_screen_after_a_secret_that_ended_the_episode_is_nowhere(tmp_path: P
 
     asyncio.run(play())
     assert not any(b"hunter22" in file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
+
+
+def test_a_secret_in_the_other_grammar(tmp_path: Path) -> None:
+    async def play() -> None:
+        told = setting(Said(("<seed:tool_call><function=wait></function></seed:tool_call>",)))
+        told = dataclasses.replace(told, agent=dataclasses.replace(told.agent, grammar="tool"))
+        keep = EpisodeWriter("one", Journal(tmp_path))
+        live = await LiveEpisode.begin(told, make(TASKS[0]), TASKS[0], keep, "ada")
+        await live.settled(30)
+        await live.take_over()
+        live.set_secret(True)
+        await live.act(Type("hunter22"))
+        assert live.state.secret  # it waits for the person
+        live.set_secret(False)
+        await live.settled(30)
+        await live.close()
+        kept = read_episode(tmp_path)
+        [done] = kept.record.steps
+        assert done.decision.hidden and done.transition is not None
+        trajectory = await trajectory_of(kept.record, told.writer, told.agent, None, {})
+        check_trajectory(trajectory, "this one")
+        assert trajectory.steps[0].valid and trajectory.steps[0].action == "call_user()"
+
+    asyncio.run(play())
 
 
 @pytest.mark.parametrize("how", ["line", "begun", "screen", "binary", "gone", "types", "seconds"])
