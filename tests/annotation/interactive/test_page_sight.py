@@ -101,9 +101,18 @@ def test_an_episode_is_looked_at_and_judged(tmp_path: Path) -> None:
             await expect(page.locator("#verdict")).to_contain_text("The task failed.")
             await page.locator("#look").click()
             await expect(page.locator("#replay img")).to_have_count(2)
-            await page.keyboard.press("d")
-            await expect(page.locator("#said")).to_have_text("You disagree. It is stored.")
             id = page.url.rpartition("/")[2]
+            await page.keyboard.press("d")
+            await expect(page.locator("#said")).to_contain_text("somebody who did not decide in it")
+            browser = page.context.browser
+            assert browser is not None
+            reviewer = await browser.new_page()
+            await reviewer.goto(shown.login_of("eve"))
+            await expect(reviewer.locator("#begin")).to_be_visible()
+            await reviewer.evaluate(f"location.hash = '#/episodes/{id}'")
+            await expect(reviewer.locator("#replay img")).to_have_count(2)
+            await reviewer.keyboard.press("d")
+            await expect(reviewer.locator("#said")).to_have_text("You disagree. It is stored.")
             await until(lambda: shown.service.storage.episode(id).reviews)
             assert shown.service.storage.episode(id).reviews[0]["agree"] is False
             await page.locator("#top nav a").nth(1).click()
