@@ -95,7 +95,13 @@ function away(id) {
 function greet() {
   localStorage.setItem(GREETED, "yes");
   $("card").showModal();
-  $("card").addEventListener("close", () => desk.begin(), { once: true });
+  const read = new AbortController();
+  for (const name of ["submit", "cancel"]) { // at once: `close` waits for a frame, and may come after the next key
+    $("card").addEventListener(name, () => {
+      desk.begin();
+      read.abort();
+    }, { signal: read.signal });
+  }
 }
 
 function ask(said) {
