@@ -118,7 +118,8 @@ def test_an_episode_is_looked_at_and_judged(tmp_path: Path) -> None:
             await page.locator("#top nav a").nth(1).click()
             await expect(page.locator("#list tbody tr")).to_have_count(1)
             await page.locator("#to_disagreements").click()
-            await expect(page.locator("#list tbody tr")).to_have_count(1)
+            await expect(page.locator("#list tbody tr")).to_have_count(2)  # with the reviewer, and with the policy
+            await expect(page.locator("#list tbody tr").first).to_contain_text("eve")
             await page.locator("#to_log").click()
             await expect(page.locator("#list tbody tr").first).to_contain_text("reviewed")
 

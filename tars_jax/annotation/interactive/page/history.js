@@ -7,6 +7,7 @@ const LONGEST = 600;
 
 export function byWhom({ decided_by, accepted, live, hidden }) {
   if (hidden) return "a secret of yours";
+  if (decided_by === "service") return "a fresh look at the screen";
   if (live) return "you did it live";
   if (decided_by === "annotator") return "you wrote it";
   if (decided_by === "edited") return "you edited it";

@@ -79,7 +79,7 @@ function pictured(step, marks) {
 }
 
 export async function showDisagreements() {
-  const { tasks, steps } = await get("/api/disagreements");
+  const { tasks, steps, reviews } = await get("/api/disagreements");
   $("list").replaceChildren(
     make("h2", {}, "Where people differ"),
     tasks.length ? table(["Task", "How it ended", "They part"], tasks.map((each) => make("tr", {},
@@ -87,6 +87,13 @@ export async function showDisagreements() {
       make("td", {}, ...each.episodes.flatMap((id, at) => [link(id, each.annotators[at]), " ", badge(each.verdicts[at]), " "])),
       make("td", { class: "note" }, each.step === null ? "" : `at step ${each.step + 1}`))))
       : make("p", { class: "note" }, "No two people did a task otherwise."),
+    make("h2", { class: "second" }, "Where a reviewer does not agree"),
+    reviews.length ? table(["Episode", "How it ended", "The reviewer", "Says"], reviews.map((each) => make("tr", {},
+      make("td", {}, link(each.episode, `${each.task}, ${each.annotators.join(", ")}`)),
+      make("td", {}, badge(each.verdict)),
+      make("td", {}, written("span", "", each.reviewer)),
+      make("td", { class: "note" }, written("span", "", each.note)))))
+      : make("p", { class: "note" }, "No reviewer has disagreed."),
     make("h2", { class: "second" }, "Where people and the policy differ most"),
     steps.length ? table(["Episode", "The person", "The policy", "It would have done so"], steps.map((each) => make("tr", {},
       make("td", {}, link(each.episode, `${each.task}, step ${each.step + 1}`)),
