@@ -84,7 +84,7 @@ def test_exports_of_a_run(form: tuple[str, str], tmp_path: Path) -> None:
         flags = [f"format={form[0]}", f"style={form[1]}", f"evaluations={asked}", f"output={out}"]
         flags.append(f"run={tmp_path / f'run {asked}'}")
         assert main(["export_trajectories", str(tmp_path), *(f"--config.{flag}" for flag in flags)]) == 0
-        file = str(out / {**WRITTEN, "agentnet": "agentnet.jsonl"}[form[0]])
+        file = str(out / {**WRITTEN, "agentnet": "agentnet.jsonl", "atif": ""}[form[0]])
         assert sorted(each.id for each in read_dataset(f"{file}?purpose=*")) == names(wanted)
         assert sorted(each.id for each in read_dataset(file)) == names("0")
 
