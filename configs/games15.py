@@ -8,7 +8,14 @@ Commands:
 
 Expected result: RUN/report.html with two curves for each game while PPO trains, the share of episodes that solve a
 level and the mean score, with the lines of the best scripted player and of one of a person's pace and errors on
-held-out tasks of the same budget. The two seeds have not been run.
+held-out tasks of the same budget.
+
+Two seeds at a tenth of the size, by demonstrations.episodes=300 supervised.updates=300 task.max_steps=16
+task.scale_episodes=1 task.evaluation_episodes=45 value.episodes=60 value.max_episodes=60 value.max_updates=20
+ppo.updates=8 ppo.min_batch=45: some ten minutes each on two quiet cores. All curves and lines are there, and eight
+updates of three episodes a game move none of them: mean return of 45 held-out episodes .33 to .20 and .33 to .36
+(differences -.13 [-.31, .05] and +.02 [-.22, .27]). Gem 11, 2048 and Merge and Double are solved from the start on;
+seven games never are. At full size neither seed has been run.
 """
 
 import ml_collections

@@ -129,7 +129,9 @@ def held_out(config: Any) -> Suite:
             section.game: tasks(config, "eval", 1, section.evaluation_episodes, section.evaluation_distances),
         }
     return {
-        name: suite_tasks(name, config.episodes, config.levels, config.seed, config.max_steps)
+        name: suite_tasks(
+            name, config.episodes, config.levels, config.seed, config.max_steps, next_levels=config.next_levels
+        )
         for name in suite_names(config.suite, config.names)
     }
 

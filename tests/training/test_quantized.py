@@ -10,7 +10,10 @@ import jax
 import numpy as np
 import pytest
 
+import configs.evaluate
+import configs.quantize
 from experiments.__main__ import main
+from experiments.quantize import held_out
 from tars_jax import InputError
 from tars_jax.inference import Engine, EngineConfig, Sampled
 from tars_jax.model.config import ModelConfig
@@ -97,6 +100,16 @@ def test_weights_of_an_unknown_kind(tiny_model: ModelConfig, tiny_parameters: Pa
 
 
 @pytest.mark.full
+@pytest.mark.parametrize("next_levels", [True, False])
+def test_a_suite_is_played_as_an_evaluation_plays_it(next_levels: bool) -> None:
+    """A policy of games whose levels follow each other has read prompts that say so, and no others."""
+    config = configs.quantize.get_config()
+    assert config.next_levels == configs.evaluate.get_config().next_levels
+    config.suite, config.names, config.next_levels = "games15", ("maze_path_of_light",), next_levels
+    [tasks] = held_out(config).values()
+    assert len(tasks) == 6 and all(task.options.get("next_levels", False) == next_levels for task in tasks)
+
+
 def test_the_command_replaces_no_folder_of_something_else(
     tmp_path: pathlib.Path, tiny_parameters: Parameters, capsys: pytest.CaptureFixture[str]
 ) -> None:
