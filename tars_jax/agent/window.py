@@ -59,16 +59,15 @@ class WindowBuilder:
             )
         )
 
-    def wrote(self, sampled: Sampled, step: int, *, learned: bool = True) -> None:
-        """`learned`: it was drawn as the learner scores it; else it is context."""
+    def wrote(self, sampled: Sampled, step: int) -> None:
         size = len(sampled.tokens)
         if sampled.routes is not None:
             self.routes.append(sampled.routes)
         self.columns.append(
             (
                 np.asarray(sampled.tokens, np.int32),
-                np.full(size, learned),
-                np.asarray(sampled.log_probs, np.float32) * np.float32(learned),
+                np.ones(size, bool),
+                np.asarray(sampled.log_probs, np.float32),
                 np.asarray(sampled.versions, np.int32),
                 np.full(size, step, np.int32),
             )

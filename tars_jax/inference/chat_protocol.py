@@ -53,9 +53,8 @@ class ChatLimits:
 class ChatRequest:
     model: str
     messages: tuple[RoleAndParts, ...]
-    tools: bool  # whether the prompt lists any, so that calls of them are told apart from words
     forced: tuple[dict[str, Any], ...]  # tools of which the answer must call one; none: it may say what it likes
-    listed: tuple[dict[str, Any], ...]  # tools of which it may call one
+    listed: tuple[dict[str, Any], ...]  # tools that the prompt lists, of which it may call one
     form: dict[str, Any] | None  # a JSON schema that the answer fits where it calls no tool; None: it may be any text
     temperature: float
     top_p: float
@@ -73,6 +72,11 @@ class ChatRequest:
     token_ids: bool  # whether the tokens of prompt and answer are told, as vLLM tells them
     stream: bool
     include_usage: bool
+
+    @property
+    def tools(self) -> bool:
+        """Whether the prompt lists any, so that calls of them are told apart from words."""
+        return bool(self.listed)
 
     @property
     def callable(self) -> tuple[dict[str, Any], ...]:
@@ -123,7 +127,6 @@ def parse_chat(body: Any, limits: ChatLimits) -> ChatRequest:
     request = ChatRequest(
         model=fields.text("model"),
         messages=messages,
-        tools=bool(tools),
         forced=forced,
         listed=tools,
         form=form,

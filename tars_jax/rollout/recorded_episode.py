@@ -3,7 +3,7 @@
 What comes is the answer of POST /v1/rl/episodes/ID/finish: windows of turns, each with the tokens that were read and
 the answer as it was sampled. Each answer is a step, in the order in which they came; where windows of several agents
 take turns, so do their steps. An answer that was not drawn as the learner scores it (under a constraint, or tempered by
-the client) is context: nobody learns from it.
+the client) is context: nobody learns from it, but for the token that ends it where a reward hangs on that.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from tars_jax.environment import Task
 from tars_jax.inference.answer_fields import read_answer
 from tars_jax.inference.policy_client import PolicyUnavailable
 from tars_jax.trajectory import ContextWindow, Outcome, Step, Trajectory
+from tars_jax.trajectory.context import CONTEXT_STEPS, as_context
 
 Turns = Sequence[Mapping[str, Any]]
 
@@ -41,17 +42,19 @@ def trajectory_of_recorded(
     except (KeyError, TypeError, ValueError) as error:
         raise PolicyUnavailable(f"the server's episode is none ({error}): {str(windows)[:200]}") from error
     turns = [turn for window in windows for turn in window]
-    counts = {"windows": len(windows), "answers": len(turns), "not_learned": sum(not turn["free"] for turn in turns)}
-    return Trajectory(
+    context = sorted(places[turn["number"]][-1] for turn in turns if not turn["free"])
+    counts = {"windows": len(windows), "answers": len(turns), "not_learned": len(context)}
+    found = Trajectory(
         id=id,
         task=task.to_json(),
         windows=built,
         steps=steps,
         outcome=outcome,
         reward=reward if steps else 0.0,
-        metadata={**metadata, "recorded": counts},
+        metadata={**metadata, "recorded": counts, **({CONTEXT_STEPS: context} if context else {})},
         success=success,
     )
+    return as_context(found, context)
 
 
 def _steps(windows: Sequence[Turns], reward: float) -> tuple[tuple[Step, ...], dict[int, list[int]]]:
@@ -93,7 +96,7 @@ def _window(turns: Turns, places: Mapping[int, Sequence[int]]) -> ContextWindow:
         window.images += its if turn["images"] else []
         if turn["read_again"]:
             window.routes.clear()  # those of this turn are of all tokens
-        window.wrote(sampled, its[-1], learned=turn["free"])
+        window.wrote(sampled, its[-1])
     return window.build()
 
 

@@ -28,6 +28,8 @@ from tars_jax.rollout.recorded_episode import trajectory_of_recorded
 from tars_jax.training.packing import Packer, PackingConfig
 from tars_jax.training.ppo import make_score_fn
 from tars_jax.trajectory import Outcome, Trajectory
+from tars_jax.trajectory.checks import check_rewarded
+from tars_jax.trajectory.context import context_of
 from tests.training.test_same_log_probs import ENGINE, TOKENIZER, model, parameters
 
 __all__ = ["model", "parameters"]  # fixtures
@@ -148,6 +150,11 @@ def test_what_was_drawn_otherwise_is_context_and_further_pictures_have_steps(rec
     assert found.metadata["recorded"] == {"windows": 1, "answers": TURNS, "not_learned": 1}
     assert found.num_action_tokens == whole.num_action_tokens - len(first["answer"]["tokens"])
     assert (found.windows[0].tokens == whole.windows[0].tokens).all()
+    *_, last = recorded[0][0]
+    ended = made([[first, *rest[:-1], {**last, "free": False}]])  # its end alone carries the reward
+    assert ended.num_action_tokens == whole.num_action_tokens - len(last["answer"]["tokens"]) + 1
+    check_rewarded(ended, "recorded")
+    assert context_of(ended) == [TURNS - 1]
     twice = made([[{**first, "images": first["images"] * 2}, *rest]])
     assert len(twice.steps) == TURNS + 1 and twice.windows[0].images[:3] == (0, 1, 2)
     assert twice.steps[0].response == "" and twice.steps[0].screenshot == twice.steps[1].screenshot

@@ -38,8 +38,6 @@ def no_budget() -> float | None:
 class LiveEpisode(PlayedEpisode):
     """Use `begin` or `resume`, and `close` when it is over or put aside."""
 
-    _acting: asyncio.Lock
-
     @classmethod
     async def begin(
         cls,
@@ -60,7 +58,6 @@ class LiveEpisode(PlayedEpisode):
         record = Record(keep.id, task, instruction, environment.action_space, first, ())
         keep.begun(record, annotator, setting.policy.name)
         live = cls(setting, make, record, environment, keep, annotator, minutes_left)
-        live._acting = asyncio.Lock()
         live.play()
         return live
 
@@ -79,7 +76,6 @@ class LiveEpisode(PlayedEpisode):
         Raises NotTheSame where that cannot be."""
         environment = await replayed(record, record.steps, make, setting.agent)
         live = cls(setting, make, record, environment, keep, annotator, minutes_left)
-        live._acting = asyncio.Lock()
         live._privileged.observation = live.observation
         decisions = tuple(done.decision for done in record.steps)
         live.state = dataclasses.replace(live.state, decisions=decisions, taken_back=taken_back)

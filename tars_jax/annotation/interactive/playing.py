@@ -87,6 +87,7 @@ class PlayedEpisode:
         self._proposed: dict[int, tuple[tuple[Candidate, ...], str | None]] = {}  # by step: an undone one comes again
         self._decided_on: tuple[tuple[Candidate, ...], str | None] = ((), None)  # of the step under way
         self._stood: tuple[Candidate, ...] = ()  # on the screen when a person took over, until they act
+        self._acting = asyncio.Lock()  # what a person does on the session comes one after the other
         self._secret_over = asyncio.Event()
         self._led_to: Transition | None = None  # what was done in secret
         self._changed = asyncio.Event()  # a new one after each change

@@ -33,7 +33,7 @@ from tars_jax.inference.sampling import Sampled, Sampling, Token
 from tars_jax.inference.server.answer_forms import answer_form
 from tars_jax.inference.server.config import Served, ServerConfig
 from tars_jax.inference.server.constraints import ServedConstraints
-from tars_jax.inference.server.episodes import Episode, Episodes, Recording, forced
+from tars_jax.inference.server.episodes import Episode, Episodes, Recording, require_one_choice
 from tars_jax.inference.server.generation import Ask, answers, engine_errors
 from tars_jax.inference.session import Session
 from tars_jax.inference.text_stream import StopText, TextStream
@@ -77,7 +77,8 @@ class Chat:
     async def complete(self, request: Request) -> Response:
         episode = self._episodes.of(request.headers)
         asked = parse_chat(await read_json(request), self._limits)
-        asked = asked if episode is None else forced(asked)
+        if episode is not None:
+            require_one_choice(asked)
         if asked.model != self._served.name:
             raise self._no_model(asked.model, "model")
         # Before they are made tokens, which takes seconds for a megabyte.

@@ -116,7 +116,9 @@ class Episodes:
         episode = self._find(request.path_params["id"])
         del self._open[episode.id]
         _let_go(episode.conversation)
-        windows = [[self._turn_fields(turn) for turn in window.turns] for window in episode.conversation.windows]
+        turns = [tuple(window.turns) for window in episode.conversation.windows]
+        # In a thread: packing pictures holds nobody up.
+        windows = await asyncio.to_thread(lambda: [[self._turn_fields(turn) for turn in window] for window in turns])
         return JsonResponse({"id": episode.id, "windows": windows})
 
     @contextlib.asynccontextmanager
@@ -218,11 +220,10 @@ class Recording:
         self.done = True
 
 
-def forced(asked: ChatRequest) -> ChatRequest:
-    """Raises RequestError for what an episode cannot be asked."""
+def require_one_choice(asked: ChatRequest) -> None:
+    """Raises RequestError for several, of which nobody could say which one goes on."""
     if asked.choices != 1:
         raise RequestError(f"n must be 1 in a recorded episode; got {asked.choices}", "n")
-    return asked
 
 
 def _let_go(conversation: Conversation) -> None:
