@@ -4,6 +4,7 @@ Commands:
   ./launch/local.sh evaluate --config.suite=games15 --config.checkpoint=RUN/policy
   ./launch/local.sh evaluate --config.suite=miniwob --config.checkpoint=http://127.0.0.1:8000
   ./launch/local.sh evaluate --config.suite=lmgame --config.checkpoint=https://somewhere/v1 --config.model=NAME
+  ./launch/local.sh evaluate --config.checkpoint=https://somewhere/v1 --config.model=NAME --config.tools=native
   ./launch/local.sh evaluate --config.suite=games15 --config.checkpoint=random
 
 Expected result: the tables of the UI-TARS-2 report for our episodes, with its own rows beside ours and marked as such,
@@ -39,6 +40,7 @@ def get_config() -> ConfigDict:
             "answer_seconds": 120.0,  # that such a policy may take for one answer
             "patience": 3600.0,  # seconds that a policy behind an address may be away; then the run ends, to be resumed
             "guide": True,  # a policy behind an address is told how to act; one of our server may know already
+            "tools": "text",  # it writes in the grammar of `agent`; native: it calls tools, as endpoints have them
             "next_levels": True,  # in games15 the next level follows a solved one; False: an episode is one level
             "levels": (1,),  # of games that have levels, where an episode begins; they take turns
             # Of LMGame-Bench, text beside the screenshots: none; text, the board and the last ten moves as we write

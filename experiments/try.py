@@ -16,6 +16,7 @@ import ml_collections
 from tars_jax import InputError
 from tars_jax.agent.grammar_plain import PLAIN
 from tars_jax.agent.prompts import PromptWriter
+from tars_jax.agent.tool_schemas import TEXT, TOOLS
 from tars_jax.environment import EnvironmentFailure, Task
 from tars_jax.envs.registry import EnvironmentResources, EnvironmentSpec, environments_in, load_environment
 from tars_jax.evaluation.trial import Limits, Played, Subject, Trial, render_trial, transcript, try_environment
@@ -43,6 +44,7 @@ RULES = {
     "environment": Rule(bool, "a game, a benchmark's task, gymnasium:ID, package.module:attribute or an entry point"),
     "player": Rule(bool, "chance, reference, package.module:attribute, or the address of an endpoint (http://...)"),
     "answer_seconds": more_than(0),
+    "tools": one_of(*TOOLS),
     "seed": at_least(0),
     "max_steps": at_least(0),
     "episodes": at_least(1),
@@ -58,7 +60,8 @@ UNCUT = 2**31  # tokens of a text
 
 def run(config: Any, run_directory: RunDirectory) -> int:
     spec, task = subject_of(config)
-    config = filled(config, {"agent.grammar": config.agent.grammar or (PLAIN if spec.answered_in_words else "text")})
+    in_words = spec.answered_in_words and config.tools == TEXT
+    config = filled(config, {"agent.grammar": config.agent.grammar or (PLAIN if in_words else "text")})
     judge = judge_of(task, None, spec.judge) if spec.judge or task.verification.reference else None
     model, tokenizer, _ = starting_point(config.preset)
     writer = PromptWriter(tokenizer, 1, config.agent.show_budget, chat_format(tokenizer), UNCUT)

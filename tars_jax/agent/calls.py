@@ -216,7 +216,7 @@ def _point(name: str, field: str, value: Any, pixel_size: tuple[float, float] | 
         with contextlib.suppress(TypeError, ValueError, OverflowError):
             numbers = [float(number) for number in value]
     if numbers is None or len(numbers) not in (2, 4):
-        raise BadArgument(f"{name}: {field} must be <point>x y</point>; got {str(value)[:80]!r}")
+        raise BadArgument(f"{name}: {field} must be <point>x y</point> or [x, y]; got {str(value)[:80]!r}")
     if len(numbers) == 4:  # a box: its center
         numbers = [(numbers[0] + numbers[2]) / 2, (numbers[1] + numbers[3]) / 2]
     x, y = numbers

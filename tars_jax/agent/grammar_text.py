@@ -100,7 +100,7 @@ def format_call(action: Action, pixel_size: tuple[float, float] | None = None) -
 
 def format_value(value: Any) -> str:
     """A parameter's value in canonical form: text in quotes, all else as JSON."""
-    return _quote(value) if isinstance(value, str) else to_json(value)
+    return quoted(value) if isinstance(value, str) else to_json(value)
 
 
 def parse_text(
@@ -334,5 +334,6 @@ def _skip_space(text: str, position: int) -> int:
     return space.end() if space else position
 
 
-def _quote(value: str) -> str:
+def quoted(value: str) -> str:
+    """A text as a value in quotes, with its escapes."""
     return "'" + re.sub(r"[\\'\n\r\t]", lambda found: _ESCAPES[found[0]], value) + "'"

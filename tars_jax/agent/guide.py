@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tars_jax import InputError
@@ -95,7 +95,8 @@ def action_guide(grammar: str, space: ActionSpace | None = None, *, pixels: bool
     if page.platform == "tools" and page.functions:
         first = example_call(page.functions[0]) or first
     answer = format_response(Response("what you see and what you do next", (first,)), grammar=grammar, space=page)
-    parts = [f"{_introduction(page, [action for action, _ in examples], pixels)}\n\n{answer}"]
+    said = introduction(page, [action.name for action, _ in examples], pixels)
+    parts = [f"{said} Answer with one action, in exactly this form:\n\n{answer}"]
     if examples:
         calls = (f"{_written(action, grammar, page)}  # {meaning}" for action, meaning in examples)
         parts.append("\n".join(["Actions:", *calls]))
@@ -104,18 +105,19 @@ def action_guide(grammar: str, space: ActionSpace | None = None, *, pixels: bool
     return "\n\n".join(parts)
 
 
-def _introduction(space: ActionSpace, actions: list[Action], pixels: bool) -> str:
+def introduction(space: ActionSpace, actions: Sequence[str], pixels: bool) -> str:
+    """Where a policy acts, and how it points if it can call an action with a point."""
     if space.platform == "tools":
         words = "You act by calling functions, and read what they return."
     else:
         words = f"{_PLACES[space.platform]} that you see as a screenshot after every action."
         words += " You may also call functions, and read what they return." if space.functions else ""
-    if any(action_point(action) for action in actions):
+    if any(action_point(action) for action, _ in EXAMPLES if action.name in actions):
         scale = "in pixels" if pixels else "on a grid from 0 to 1000 over the width and the height"
         words += f" Points are x y {scale} of the screenshot."
     if space.platform in ("browser", "game"):
         words += " While you think, time stands still."
-    return f"{words} Answer with one action, in exactly this form:"
+    return words
 
 
 def _written(action: Action, grammar: str, space: ActionSpace) -> str:

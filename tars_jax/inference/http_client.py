@@ -19,7 +19,14 @@ from tars_jax.inference.answer_fields import read_answer
 from tars_jax.inference.chat_template import Message, Part, TurnFormat
 from tars_jax.inference.data_urls import encode_image
 from tars_jax.inference.http_connection import Connection, bearer, check_address, open_connection
-from tars_jax.inference.policy_client import ClientSession, PolicyClient, PolicyUnavailable, Reply, require_turns
+from tars_jax.inference.policy_client import (
+    ClientSession,
+    PolicyClient,
+    PolicyUnavailable,
+    Reply,
+    encodable,
+    require_turns,
+)
 from tars_jax.inference.sampling import Refused, Sampled, Sampling, seed_of
 from tars_jax.model.policy import Parameters
 from tars_jax.model.sharding import leaf_name
@@ -47,9 +54,9 @@ async def open_http_client(
         elif not model:
             raise InputError(f"client.model must name a model of {target}, which is none of our servers; got nothing")
         else:
-            # Where the path says it, it is the place of chat/completions, whatever its last part is.
+            # Where the path says it, it is the place of the whole API, whatever its last part is.
             place = "/v1" if base != target or not urllib.parse.urlsplit(target).path else ""
-            yield EndpointClient(somewhere, turns, model, f"{place}/chat/completions")
+            yield EndpointClient(somewhere, turns, model, place)
 
 
 @contextlib.asynccontextmanager
@@ -90,6 +97,10 @@ class ServerClient:
     async def chat(self, messages: Sequence[Message], sampling: Sampling | None = None) -> Reply:
         options = _sampling_fields(sampling, "max_tokens")
         return await _chat(self._connection, "/v1/chat/completions", self._model, messages, options)
+
+    async def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """As `MessageEndpoint.post`."""
+        return await self._connection.send("POST", f"/v1/{path}", {"model": self._model, **body})
 
     async def version(self) -> int:
         """Of the weights that the server samples from now."""
@@ -160,24 +171,29 @@ class EndpointClient:
     exact = False
     policy_info: Mapping[str, Any] = MappingProxyType({})
 
-    def __init__(self, connection: Connection, turns: TurnFormat | None, model: str, path: str) -> None:
-        self._connection, self._turns, self._model, self._path = connection, turns, model, path
+    def __init__(self, connection: Connection, turns: TurnFormat | None, model: str, place: str) -> None:
+        """`place`: the path that all of the API's begin with."""
+        self._connection, self._turns, self._model, self._place = connection, turns, model, place
         self._budget = "max_tokens"  # which all servers know but those that have put another name in its place
 
     @contextlib.asynccontextmanager
     async def session(self, seed: int) -> AsyncIterator[ClientSession]:
         yield ChatSession(self, require_turns(self._turns, "a session of a plain endpoint"), seed)
 
+    async def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """As `MessageEndpoint.post`."""
+        return await self._connection.send("POST", f"{self._place}/{path}", {"model": self._model, **body})
+
     async def chat(self, messages: Sequence[Message], sampling: Sampling | None = None) -> Reply:
-        options = _sampling_fields(sampling, self._budget)
+        options, path = _sampling_fields(sampling, self._budget), f"{self._place}/chat/completions"
         try:
-            return await _chat(self._connection, self._path, self._model, messages, options)
+            return await _chat(self._connection, path, self._model, messages, options)
         except Refused as error:
             if error.field != "max_tokens" or "max_completion_tokens" not in str(error):
                 raise
         self._budget = "max_completion_tokens"
         options = _sampling_fields(sampling, self._budget)
-        return await _chat(self._connection, self._path, self._model, messages, options)
+        return await _chat(self._connection, path, self._model, messages, options)
 
 
 class ChatSession:
@@ -213,7 +229,7 @@ async def _chat(
             raise TypeError(f"content is {type(text).__name__}")
     except (KeyError, IndexError, TypeError) as error:
         raise PolicyUnavailable(f"the endpoint's answer is no chat completion: {str(found)[:200]}") from error
-    return Reply(text, finish)
+    return Reply(encodable(text), finish)
 
 
 async def _content(parts: Sequence[Part]) -> Any:

@@ -70,6 +70,20 @@ class PolicyClient(Protocol):
         ...
 
 
+class MessageEndpoint(Protocol):
+    """A policy behind an address that takes messages."""
+
+    async def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """What the API answers to a body, in which the model's name is added, at a path such as chat/completions.
+        Raises as `ClientSession.respond` does."""
+        ...
+
+
+def encodable(text: str) -> str:
+    """A text that came as JSON as one that a tokenizer takes: half a surrogate pair, which JSON can say, is a `?`."""
+    return text.encode("utf-8", "replace").decode()
+
+
 def require_turns(turns: TurnFormat | None, what: str) -> TurnFormat:
     if turns is None:
         raise InputError(f"client.turns must be a chat template for {what}; got None")

@@ -15,14 +15,16 @@ from PIL import Image
 
 from tars_jax import InputError
 from tars_jax.agent.coordinates import pixel_size
+from tars_jax.agent.grammar_plain import PLAIN
 from tars_jax.agent.guide import action_guide
 from tars_jax.agent.loop import AgentConfig, PolicySession
 from tars_jax.agent.prompts import PromptWriter
+from tars_jax.agent.tool_schemas import TEXT
 from tars_jax.environment import Task
 from tars_jax.inference import Engine, EngineConfig, Sampling
 from tars_jax.inference.chat_template import Message, TurnFormat
 from tars_jax.inference.client import open_client
-from tars_jax.inference.http_client import ChatSession, ServerClient
+from tars_jax.inference.http_client import ChatSession, EndpointClient, ServerClient
 from tars_jax.inference.policy_client import PolicyClient, PolicyUnavailable
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters
@@ -34,6 +36,7 @@ from tars_jax.pipelines.sections import agent_config, chat_format, num_pages
 from tars_jax.pipelines.serving import fit_to, read_key
 from tars_jax.pipelines.starts import run_config, starting_point
 from tars_jax.pipelines.windows import longest_windows
+from tars_jax.rollout.native_session import NativeSession
 from tars_jax.rollout.players import (
     Player,
     PrivilegedEnvironment,
@@ -135,17 +138,29 @@ def remote(config: Any, field: str = "checkpoint") -> Contestant:
     known = policy.get("agent")
     section = known or config.agent
     agent = agent_config(section, None, pixel_size)
+    tools = config.get("tools", TEXT)
+    if tools != TEXT and agent.grammar == PLAIN:
+        raise InputError(f"config.tools must be text for answers in plain text, which call nothing; got {tools}")
+    told = config.guide or agent.list_actions
     words = action_guide(agent.grammar, pixels=agent.image_size is not None)
     guide = [Message("system", (words,))] if config.guide and not known else []
     screen = config.screen or (policy.get("screenshot") or [SCREEN])[0]
 
     @contextlib.asynccontextmanager
     async def player(watched: PrivilegedEnvironment, task: Task) -> AsyncIterator[PolicySession]:
+        seed = task.seed + config.seed
         async with reach() as client:
-            yield ChatSession(client, turns, task.seed + config.seed, guide)
+            if tools == TEXT:
+                yield ChatSession(client, turns, seed, guide)
+                return
+            assert isinstance(client, EndpointClient | ServerClient), "what is reached by an address takes messages"
+            size, space = agent.image_size, watched.space
+            yield NativeSession(client, turns, space, agent.grammar, seed, image_size=size, guide=told)
 
     playing: Player = player
-    if known and known.get("constrained"):
+    if tools != TEXT:
+        agent = dataclasses.replace(agent, list_actions=False)  # the session tells what can be called, as tools
+    elif known and known.get("constrained"):
 
         async def keep(name: str, pattern: str) -> None:
             async with reach() as client:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tars_jax.agent.grammar import FORMS
+from tars_jax.agent.tool_schemas import TOOLS
 from tars_jax.environment import Task
 from tars_jax.envs.registry import is_playable
 from tars_jax.evaluation.scoring import score_within
@@ -31,6 +32,7 @@ SUITE_RULES: dict[str, Rule] = {
     "episodes": at_least(0),
     "answer_seconds": more_than(0),
     "patience": more_than(0),
+    "tools": one_of(*TOOLS),
     "seed": at_least(0),
     "screen": at_least(0),
     "agent.grammar": one_of(*FORMS),

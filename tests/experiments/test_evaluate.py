@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 
 import jax
+import numpy as np
 import pytest
 from PIL import Image
 from starlette.applications import Starlette
@@ -47,6 +48,7 @@ from tars_jax.training.checkpoint import save_parameters
 from tars_jax.training.run_directory import RunDirectory
 from tars_jax.trajectory import Outcome, Trajectory
 from tars_jax.trajectory.files import load_trajectory
+from tests.rollout.scripted_endpoint import call, calling, scripted
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SMALL = {
@@ -284,6 +286,45 @@ def test_an_endpoint_plays_by_messages(tmp_path: pathlib.Path) -> None:
     assert guide["role"] == "system" and "click(point='<point>500 120</point>')" in guide["content"]
     texts = "".join(part["text"] for part in question["content"] if part["type"] == "text")
     assert "Bring the light to the exit." in texts and "3 left" in texts
+
+
+def button_of(url: str) -> tuple[float, float]:
+    """Where MiniWoB's grey button lies on a screenshot, on the grid of 0 to 1000."""
+    pixels = np.asarray(Image.open(io.BytesIO(base64.b64decode(url.partition(",")[2]))).convert("RGB"))
+    rows, columns = np.nonzero((pixels == 239).all(-1))
+    return columns.mean() * 1000 / pixels.shape[1], rows.mean() * 1000 / pixels.shape[0]
+
+
+@pytest.mark.browser
+def test_an_endpoint_solves_real_pages_by_calling_tools(tmp_path: pathlib.Path) -> None:
+    """It sees a button and clicks it, in its second turn, by a call; and what it did is an episode like others."""
+
+    def script(body: Mapping[str, Any]) -> Mapping[str, Any]:
+        if len(body["messages"]) == 2:
+            return calling(call("wait", {"time": 0.1}, "first"), words="I look first.")
+        point = [round(each) for each in button_of(body["messages"][-1]["content"][-1]["image_url"]["url"])]
+        return calling(call("click", {"point": point}, "second"), words="There is the button.")
+
+    play = {"suite": "miniwob", "names": "miniwob/click-test,", "max_steps": 4, "screen": 0, "tools": "native"}
+    with scripted(script) as (address, asked):
+        result = evaluate(tmp_path / "run", checkpoint=address, model="theirs", **play)
+    assert result["successes"] == {"miniwob/click-test": [2, 2]} and len(asked) == 4
+    guide, question = asked[0]["messages"]
+    assert guide["role"] == "system" and "Act by calling the tools" in guide["content"]
+    assert "Click the button." in question["content"][0]["text"]
+    for path in (tmp_path / "run" / "trajectories" / "played-160x210").glob("*.trajectory"):
+        episode = load_trajectory(path)
+        assert [step.valid for step in episode.steps] == [True, True]
+        assert re.fullmatch(
+            r"Thought: There is the button.\nAction: click\(point='<point>\d+ \d+</point>'\)", episode.steps[1].response
+        )
+
+
+def test_answers_in_plain_text_call_no_tools(capsys: pytest.CaptureFixture[str]) -> None:
+    with scripted(lambda _: {}) as (address, _):
+        more = {"checkpoint": address, "model": "theirs", "tools": "native", "agent.grammar": "plain"}
+        assert main(["evaluate", *flags(**more)]) == 2
+    assert capsys.readouterr().err.startswith("config.tools must be text for answers in plain text")
 
 
 @pytest.mark.browser

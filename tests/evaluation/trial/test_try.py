@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from experiments.__main__ import main
+from tests.rollout.scripted_endpoint import call, calling, scripted
 
 SOUND = "tests.environments.faulty:Sound"
 
@@ -77,6 +78,17 @@ def test_an_endpoint_plays_and_is_told_how(tmp_path: Path, capsys: pytest.Captur
         "None of 2 answers of the player could be read, such as 'I would rather not.': there is no 'Action:'." in said
     )
     assert "The episode is over (rejected) after 2 turns, without success" in said
+
+
+def test_an_endpoint_plays_by_calling_functions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with scripted(lambda _: calling(call("say", {"word": "hello"}), words="It is time.")) as (address, asked):
+        assert tried(tmp_path / "a", f"player={address}", "model=somebody", "tools=native") == 0
+    said = capsys.readouterr().out
+    assert "         says  Thought: It is time.\n" in said
+    assert "The episode is over (finished) after 3 turns, with success; its return is 1." in said
+    assert [tool["function"]["name"] for tool in asked[0]["tools"]] == ["say"]
+    assert "exactly this form" not in json.dumps(asked) and "Act by calling the tools" in json.dumps(asked[0])
+    assert [message["role"] for message in asked[1]["messages"]] == ["system", "user", "assistant", "tool"]
 
 
 @pytest.mark.parametrize(

@@ -174,6 +174,15 @@ def test_a_policy_of_this_machine_is_asked_without_a_proxy(monkeypatch: pytest.M
     assert asyncio.run(play()) == "yes"
 
 
+def test_half_a_character_is_no_reason_to_stop() -> None:
+    async def play() -> str:
+        said = '{"choices": [{"message": {"content": "a\\ud800b"}, "finish_reason": "stop"}]}'
+        async with answering(lambda body: Response(said, media_type="application/json")) as client:
+            return (await client.chat([Message("user", ("well",))])).text
+
+    assert asyncio.run(play()) == "a?b"
+
+
 @pytest.mark.parametrize("key", ["schlüssel", "key\n", "two\nlines"])
 def test_a_key_that_no_header_holds_is_refused(key: str) -> None:
     async def reach() -> None:
