@@ -24,7 +24,7 @@ from tars_jax.evaluation.statistics import Estimate
 from tars_jax.evaluation.suites import EPISODES, suite_names, suite_tasks
 from tars_jax.evaluation.tables import budget_table
 from tars_jax.files import write_atomic
-from tars_jax.pipelines.contestants import open_contestant, scripted
+from tars_jax.pipelines.contestants import check_contestant, open_contestant, scripted
 from tars_jax.pipelines.environments import evaluation_tasks, written_kinds
 from tars_jax.pipelines.suite_play import SUITE_RULES, Episodes, Tasks, in_common, play_suite
 from tars_jax.rules import Rule, one_of
@@ -51,6 +51,8 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     budgets = sorted(config.budgets)
     if config.suite == ENVIRONMENT and "person" in config.contestants:
         raise InputError("config.contestants must be without person, which plays games alone; got suite=environment")
+    for given in config.contestants:
+        check_contestant(given, "contestants")
     scale = scale_of(config, folder, budgets[-1])
     played: dict[str, dict[int, Episodes]] = {name: {} for name in names}
     for name, given in zip(names, config.contestants, strict=True):

@@ -4,6 +4,7 @@ import atexit
 import collections
 import contextlib
 import dataclasses
+import gc
 import glob
 import os
 import shutil
@@ -39,6 +40,7 @@ from tars_jax.model.presets import preset
 
 WAITING = ("envs", "sandbox", "tasks", "web")  # folders of tests whose processes are others', most of the time
 
+gc.disable()  # until all is collected: nothing of what modules and tests are made of goes away
 hypothesis.settings.register_profile("any machine", deadline=None)  # an example takes what a busy one gives it
 hypothesis.settings.load_profile("any machine")
 
@@ -47,6 +49,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--all", action="store_true", help="the marked `full`, too, and every task of MiniWoB++")
     parser.addoption("--once-each", action="store_true", help="each test with the first of its parameters alone")
     parser.addoption("--chaos-seeds", type=int, default=1, help="histories of kills that test_chaos.py goes through")
+
+
+def pytest_collection_finish() -> None:
+    """What was imported and collected stays: the garbage collector, a tenth of the time, does not look through it."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
+    gc.enable()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -10,6 +10,7 @@ UNOPTIMIZED = (
     "--xla_backend_optimization_level=0",
     "--xla_llvm_disable_expensive_passes=true",
     "--xla_cpu_use_fusion_emitters=false",
+    "--xla_cpu_parallel_codegen_split_count=1",  # one part, as the other workers have the cores
 )
 ASK = "from jaxlib.xla_client import CompileOptions; CompileOptions()"  # reads XLA_FLAGS, 0.3 s
 

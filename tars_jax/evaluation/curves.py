@@ -11,10 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import matplotlib
 import numpy as np
-from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, MaxNLocator, PercentFormatter
 
 from tars_jax.training.metrics import MetricsRow
 
@@ -258,6 +255,9 @@ def _svg(
     bounds: Sequence[float],
     index: int,
 ) -> str:
+    import matplotlib  # here, as every command that may report imports this file
+    from matplotlib.figure import Figure
+
     # Text stays text; the salt keeps the ids of one page's figures apart and the same from run to run.
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": f"curve {index}", "font.size": 7.5}):
         figure = Figure(figsize=_SIZE, dpi=100)
@@ -278,6 +278,8 @@ def _svg(
 def _scale(
     axes: Any, curve: Curve, lines: list[tuple[Series, np.ndarray, np.ndarray, np.ndarray]], bounds: Sequence[float]
 ) -> None:
+    from matplotlib.ticker import FixedLocator, MaxNLocator, PercentFormatter
+
     values = np.concatenate([y for _, _, y, _ in lines] + [np.array(bounds, float)])
     low, high = max(float(values.min()), curve.floor), float(values.max())
     if curve.percent:

@@ -13,8 +13,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.special import expit, log_expit, logit
 
 from tars_jax import InputError
 from tars_jax.json_fields import read_object
@@ -34,6 +32,8 @@ class Calibration(NamedTuple):
         """A score, 0 to 1, as a probability."""
         if self == IDENTITY:
             return float(score)
+        from scipy.special import expit
+
         return float(expit(self.slope * _logits(score) + self.intercept))
 
 
@@ -57,6 +57,9 @@ def fit_calibration(scores: Sequence[float], solved: Sequence[bool]) -> Calibrat
     failures = len(truth) - successes
     if len(values) < FEWEST or not (successes and failures):
         return IDENTITY
+    from scipy.optimize import minimize  # here, as most that import this file fit nothing
+    from scipy.special import expit, log_expit
+
     logits = _logits(values)
     targets = np.where(truth, (successes + 1) / (successes + 2), 1 / (failures + 2))
 
@@ -85,5 +88,7 @@ def read_calibration(checkpoint: Path) -> Calibration:
 
 
 def _logits(scores: float | np.ndarray) -> np.ndarray:
+    from scipy.special import logit
+
     found: np.ndarray = logit(np.clip(scores, SURE, 1 - SURE))
     return found

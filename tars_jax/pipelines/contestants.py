@@ -56,6 +56,7 @@ FIELDS = {
     "client.api_key": "config.api_key_file",
 }
 SCRIPTED = ("reference", "person", "random")
+ADDRESSES = ("http://", "https://")
 AWAY_SECONDS = 5.0  # until a policy that was away is asked again
 ANSWER = 48  # tokens at most, of weights that no run of ours has made
 INSTRUCTION, ROUND = 256, 32  # tokens of an instruction, for which windows have room; lengths are multiples of this
@@ -81,18 +82,24 @@ def open_contestant(config: Any, steps: int, field: str = "checkpoint") -> Itera
     Raises InputError where it is neither a folder of exported weights, nor an address, nor one of `SCRIPTED`.
     """
     given = config.checkpoint
+    check_contestant(given, field)
     if given in SCRIPTED:
         yield scripted(given, config)
-    elif given.startswith(("http://", "https://")):
+    elif given.startswith(ADDRESSES):
         yield remote(config)
-    elif (Path(given) / "checkpoint.json").is_file():
+    else:
         with exported(Path(given), config, steps) as contestant:
             yield contestant
-    else:
-        raise InputError(
-            f"config.{field} must be a folder of exported weights such as RUN/policy, the address of a server "
-            f"(http://...), or one of {', '.join(SCRIPTED)}; got {given!r}"
-        )
+
+
+def check_contestant(given: str, field: str = "checkpoint") -> None:
+    """What costs nothing to tell, for whoever lets others play before. Raises InputError as `open_contestant`."""
+    if given in SCRIPTED or given.startswith(ADDRESSES) or (Path(given) / "checkpoint.json").is_file():
+        return
+    raise InputError(
+        f"config.{field} must be a folder of exported weights such as RUN/policy, the address of a server "
+        f"(http://...), or one of {', '.join(SCRIPTED)}; got {given!r}"
+    )
 
 
 def scripted(name: str, config: Any) -> Contestant:
