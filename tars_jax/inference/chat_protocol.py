@@ -18,21 +18,25 @@ ROLES = {"developer": "system", "system": "system", "user": "user", "assistant":
 
 # Fields that change nothing here, and fields that may be given as long as they ask for nothing.
 WITHOUT_EFFECT = (
-    "metadata", "parallel_tool_calls", "prediction", "prompt_cache_key", "prompt_cache_retention", "safety_identifier",
-    "service_tier", "store", "user",
+    "metadata", "parallel_tool_calls", "prediction", "prompt_cache_key", "prompt_cache_retention", "reasoning_effort",
+    "safety_identifier", "service_tier", "store", "user", "verbosity",
 )  # fmt: skip
 NEUTRAL: dict[str, tuple[Any, ...]] = {
     "audio": (),
     "functions": ([],),
     "function_call": ("none",),
     "modalities": (["text"],),
-    "reasoning_effort": ("none",),
-    "verbosity": (),
     "web_search_options": (),
 }
 
 
 ANY_OBJECT: dict[str, Any] = {"type": "object"}
+
+# Of a message: what names it or answers a call, and what answers of other servers hold, which programs send on.
+IGNORED = (
+    "annotations", "audio", "cache_control", "function_call", "name", "provider_specific_fields", "reasoning",
+    "reasoning_content", "refusal", "thinking_blocks", "tool_call_id",
+)  # fmt: skip
 
 RoleAndParts = tuple[str, tuple[str | ImageUrl, ...]]
 
@@ -205,7 +209,10 @@ def _message(value: Any, path: str) -> RoleAndParts:
         raise fields.error("tool_calls", "null in a message that is not the assistant's")
     calls = parse_calls(fields)
     content = fields.value("content")
-    if calls and content in (None, "", []):
+    if content in (None, "", []) and ROLES[role] in (
+        "assistant",
+        "tool",
+    ):  # an empty answer, a tool with nothing to say
         parts: tuple[str | ImageUrl, ...] = (calls,)
     elif is_text(content):
         parts = (f"{content}\n{calls}" if calls else content,)
@@ -214,7 +221,7 @@ def _message(value: Any, path: str) -> RoleAndParts:
         parts += (f"\n{calls}",) if calls else ()
     else:
         raise fields.error("content", "text or an array of parts")
-    fields.ignore(("name", "tool_call_id", "refusal", "audio", "function_call", "annotations"))
+    fields.ignore(IGNORED)
     fields.done()
     return ROLES[role], parts
 
@@ -238,6 +245,7 @@ def _part(value: Any, path: str, role: str) -> str | ImageUrl:
         inner.done()
     else:
         raise fields.error("type", "text, or image_url in a message of the user")
+    fields.ignore(("cache_control", "prompt_cache_breakpoint"))
     fields.done()
     return part
 

@@ -1,7 +1,7 @@
 """Chat messages as the tokens that a policy reads, and back.
 
 A window of our agent is a row of turns: `<|user|>` text and screenshots, `<|agent|>` an answer `<|end|>`. Messages of
-the system, of the user and of tools that follow each other are one user turn; a line break ends a system message.
+the system, of the user and of tools that follow each other are one user turn, a line break between them.
 Both directions are here, so that a chat client can ask a policy that reads tokens, and an agent loop that writes tokens
 can ask an endpoint that takes messages.
 """
@@ -81,13 +81,13 @@ class TurnFormat:
         _check_answerable(messages)
         tokens: list[int] = []
         images: list[np.ndarray] = []
-        answered = True
+        before = "assistant"
         for message in messages:
             if message.role == "assistant":
                 text = "".join(part for part in message.parts if isinstance(part, str))
                 tokens += self.codec.encode(self.chat.agent + self._plain(text) + self.chat.end)
             else:
-                text = self.chat.user if answered else ""
+                text = {"assistant": self.chat.user, "system": ""}.get(before, "\n")  # which ends with a line break
                 for part in _joined(message.parts):
                     if isinstance(part, str):
                         text += self._plain(part)
@@ -95,7 +95,7 @@ class TurnFormat:
                         text += self.chat.image_text(self.image_tokens(*part.shape[:2]))
                         images.append(part)
                 tokens += self.codec.encode(text + ("\n" if message.role == "system" else ""))
-            answered = message.role == "assistant"
+            before = message.role
         return Prompt(tokens + self.codec.encode(self.chat.agent), images)
 
     def after(self, messages: Sequence[Message], *, ended: bool) -> Prompt:

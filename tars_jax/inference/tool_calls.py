@@ -40,6 +40,7 @@ def parse_tools(fields: Fields) -> tuple[dict[str, Any], ...]:
             raise inner.error("parameters", "a JSON schema of an object")
         inner.flag("strict")
         inner.done()
+        outer.ignore(("cache_control",))
         outer.done()
         if not _is_written(tool):
             raise fields.error("tools", "functions of plain text that are not nested so deeply")
@@ -80,11 +81,20 @@ def parse_calls(fields: Fields) -> str:
         if outer.text("type", "function") != "function":
             raise outer.error("type", "function")
         inner = Fields(outer.value("function"), outer.param("function"))
-        name, arguments = inner.text("name"), inner.text("arguments", "{}")
+        name, arguments = inner.text("name"), _as_called(inner.text("arguments", "{}"))
         calls.append(f'<tool_call>\n{{"name": {_json(name)}, "arguments": {arguments}}}\n</tool_call>')
         inner.done()
         outer.done()
     return "\n".join(calls)
+
+
+def _as_called(arguments: str) -> str:
+    """Arguments as `_called` writes them: programs that read them send them back in a form of their own."""
+    try:
+        found = json.loads(arguments)
+        return _json(found) if isinstance(found, dict) and _is_written(found) else arguments
+    except (ValueError, RecursionError):
+        return arguments
 
 
 def list_tools(tools: Sequence[dict[str, Any]]) -> str:
@@ -177,27 +187,34 @@ def _called(text: str) -> list[dict[str, Any]]:
     """The calls that a tagged text is, as OpenAI has them; none where it is no whole one."""
     found = _CALL.fullmatch(text) if text.startswith(_OPEN) else _LIST.fullmatch(text)
     try:
-        written = json.loads(found[1]) if found else None
+        written = json.loads(found[1], parse_constant=_no_constant) if found else None
     except (ValueError, RecursionError):
         return []
     if text.startswith(_OPEN) or not isinstance(written, list):
         written = [written]
     calls = []
     for call in written:
-        if not (isinstance(call, dict) and isinstance(call.get("name"), str)):
+        if not (isinstance(call, dict) and is_text(call.get("name"))):
             return []
         if not isinstance(arguments := call.get("arguments", call.get("parameters", {})), dict):
+            return []
+        if not _is_written(arguments):
             return []
         function = {"name": call["name"], "arguments": _json(arguments)}
         calls.append({"id": f"call_{secrets.token_hex(12)}", "type": "function", "function": function})
     return calls
 
 
-def _is_written(tool: dict[str, Any]) -> bool:
+def _is_written(value: dict[str, Any]) -> bool:
+    """Whether it can be sent as JSON that everybody reads: no infinity, no half of a character."""
     try:
-        return is_text(_json(tool))
-    except RecursionError:
+        return is_text(json.dumps(value, ensure_ascii=False, allow_nan=False))
+    except (ValueError, RecursionError):
         return False
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
 
 
 def _json(value: Any) -> str:

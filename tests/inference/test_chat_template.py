@@ -1,5 +1,6 @@
 """Messages as tokens and back, with the committed tokenizer."""
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -48,11 +49,13 @@ PART = TEXT | st.just(PICTURE)
 def merged(messages: list[Message]) -> list[tuple[str, list[str]]]:
     """What two lists of messages that mean the same have in common: whose turn it is, its text and its pictures."""
     turns: list[tuple[str, list[str]]] = []
-    for message in messages:
+    for message, after in itertools.zip_longest(messages, messages[1:]):
+        followed = after is not None and "assistant" not in (message.role, after.role)
+        breaks = message.role == "system" or followed
         whose = "assistant" if message.role == "assistant" else "user"
         if not turns or turns[-1][0] != whose or whose == "assistant":
             turns.append((whose, []))
-        for part in [*message.parts, *(["\n"] if message.role == "system" else [])]:
+        for part in [*message.parts, *(["\n"] if breaks else [])]:
             text = part if isinstance(part, str) else None
             if text is None:
                 turns[-1][1].append("picture")

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tars_jax.inference.chat_protocol import ChatLimits, call_deltas, completion_choice, parse_chat
+from tars_jax.inference.chat_protocol import ChatLimits, call_deltas, completion_choice, message_of, parse_chat
+from tars_jax.inference.conversations import said_of
 from tars_jax.inference.tool_calls import CallStream, split_calls
 from tars_jax.web.protocol import RequestError
 
@@ -50,9 +51,52 @@ def test_calls_and_what_tools_say_go_back_as_they_came() -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["Left.", "<tool_call>\n{look}\n</tool_call>", '<tool_call>{"name": 5}</tool_call>', '<tool_call>\n{"name":'],
+    "arguments", ['{"at":"café"}', '{"at": "caf\\u00e9"}', '\n{ "at" : "café" }', '{\n  "at": "café"\n}']
 )
+def test_a_call_is_the_same_in_whatever_form_a_program_sends_it_back(arguments: str) -> None:
+    """Programs read arguments and write them anew: the history has begun with what was said all the same."""
+    answer = completion_choice(
+        0, '<tool_call>{"name": "look", "arguments": {"at": "café"}}</tool_call>', "stop", None, True
+    )
+    call = {**CALL, "function": {"name": "look", "arguments": arguments}}
+    message = {"role": "assistant", "content": None, "tool_calls": [call]}
+    assert [said_of(message_of(each)) for each in (message, answer["message"])] == [said_of(message_of(message))] * 2
+
+
+@pytest.mark.parametrize("arguments", ["1", "no JSON", '{"at": 1e999}', '{"at": "\\ud800"}'])
+def test_arguments_that_are_none_are_read_as_they_came(arguments: str) -> None:
+    call = {**CALL, "function": {"name": "look", "arguments": arguments}}
+    [_, (_, said)] = read(USER, {"role": "assistant", "tool_calls": [call]}, USER)[:2]
+    assert f'"arguments": {arguments}}}' in said
+
+
+@pytest.mark.parametrize("nothing", [None, "", []])
+def test_an_empty_answer_and_a_tool_with_nothing_to_say_can_be_sent_back(nothing: Any) -> None:
+    said: list[dict[str, Any]] = [{"role": "assistant", "content": nothing}, {"role": "tool", "content": nothing}]
+    assert read(USER, *said) == [("user", "Where?"), ("assistant", ""), ("tool", "")]
+    with pytest.raises(RequestError, match=r"messages\[0\].content must be text or an array of parts"):
+        read({"role": "user", "content": None if nothing == "" else nothing})
+
+
+def test_marks_and_hints_of_programs_for_other_servers_change_nothing() -> None:
+    mark = {"cache_control": {"type": "ephemeral"}}
+    answer = {"role": "assistant", "content": "a", "reasoning_content": "b", "provider_specific_fields": None}
+    parts = [{"type": "text", "text": "Where?", **mark}]
+    hints = {"reasoning_effort": "low", "verbosity": "high", "store": True, "metadata": {"a": "b"}}
+    found = read({"role": "user", "content": parts}, answer, USER | mark, tools=[TOOL | mark], **hints)
+    assert found[1:] == [("user", "Where?"), ("assistant", "a"), ("user", "Where?")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Left.", "<tool_call>\n{look}\n</tool_call>", '<tool_call>{"name": 5}</tool_call>', '<tool_call>\n{"name":',
+        '<tool_call>{"name": "look", "arguments": {"at": 1e999}}</tool_call>',
+        '<tool_call>{"name": "look", "arguments": {"at": NaN}}</tool_call>',
+        '<tool_call>{"name": "look", "arguments": {"at": "\\ud800"}}</tool_call>',
+        '<tool_call>{"name": "\\udfff"}</tool_call>',
+    ],
+)  # fmt: skip
 def test_an_answer_without_a_call_is_words(text: str) -> None:
     choice = completion_choice(0, text, "stop", None, tools=True)
     assert choice["message"] == {"role": "assistant", "content": text, "refusal": None}
