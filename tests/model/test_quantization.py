@@ -22,6 +22,7 @@ from tars_jax.model.quantization import (
     is_quantized,
     pack,
     quantize,
+    quantize_on_mesh,
     quantized_forward,
     unpack,
     weight_errors,
@@ -31,7 +32,7 @@ from tars_jax.model.quantization import (
 @pytest.fixture(scope="module")
 def quantized(tiny_model: ModelConfig, tiny_parameters: Parameters) -> Parameters:
     pytest.importorskip("qwix")
-    return quantize(tiny_model, tiny_parameters)
+    return quantize_on_mesh(tiny_model, tiny_parameters)
 
 
 def kernel(rows: list[list[int]]) -> dict[str, Any]:
@@ -101,8 +102,8 @@ def test_channels_and_kernels_of_zeros(tiny_model: ModelConfig, tiny_parameters:
     gate = parameters["decoder"]["layers"]["experts"]["gate"].at[:, :, :, 3].set(0)
     parameters["decoder"]["layers"]["experts"]["gate"] = gate
     parameters["vocabulary_head"]["kernel"] *= 0
-    quantized = quantize(tiny_model, parameters)
-    again = dequantize(unpack(pack(quantized)))
+    quantized = quantize_on_mesh(tiny_model, parameters)
+    again = jax.jit(lambda: dequantize(unpack(pack(quantized))))()
     assert (
         not again["decoder"]["layers"]["experts"]["gate"][..., 3].any() and not again["vocabulary_head"]["kernel"].any()
     )
@@ -119,7 +120,7 @@ def test_int8_activations_add_little_to_int4_weights(
     """All experts have a say, so that no token is near the border between two."""
     pytest.importorskip("qwix")
     model = dataclasses.replace(tiny_model, experts_per_token=tiny_model.experts)
-    quantized = quantize(model, tiny_parameters)
+    quantized = quantize_on_mesh(model, tiny_parameters)
     drawn = jax.random.randint(jax.random.key(1), (1, tokens), 6, model.vocabulary)
     inputs = dataclasses.replace(dummy_inputs(model, tokens), tokens=drawn)
 

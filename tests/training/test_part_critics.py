@@ -53,7 +53,7 @@ def played(episode: Episode, of_sdk: Sequence[float] = (1, 0, 1)) -> list[Trajec
 
 @pytest.fixture(scope="session")
 def values(tiny_model: ModelConfig) -> Parameters:
-    return init_parameters(value_model(tiny_model), jax.random.key(1))
+    return jax.jit(lambda key: init_parameters(value_model(tiny_model), key))(jax.random.key(1))
 
 
 def updated(one: PPOLearner, policy: Parameters, value: Any, episodes: Sequence[Trajectory], parts: Any = PARTS) -> Any:

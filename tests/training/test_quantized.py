@@ -18,7 +18,7 @@ from tars_jax import InputError
 from tars_jax.inference import Engine, EngineConfig, Sampled
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Inputs, Parameters, forward
-from tars_jax.model.quantization import quantize, quantized_forward
+from tars_jax.model.quantization import quantize, quantize_on_mesh, quantized_forward
 from tars_jax.training.checkpoint import lineage, save_parameters
 from tars_jax.training.quantized import bytes_on_disk, load_for_engine, load_quantized, save_quantized
 
@@ -56,7 +56,7 @@ def test_the_engine_samples_from_what_the_quantized_policy_says(
     tiny_model: ModelConfig, tiny_parameters: Parameters
 ) -> None:
     pytest.importorskip("qwix")
-    quantized = quantize(tiny_model, tiny_parameters)
+    quantized = quantize_on_mesh(tiny_model, tiny_parameters)
     config = EngineConfig(
         slots=1, max_length=16, max_new_tokens=6, chunk=3, row_buckets=(1,), length_buckets=(8,), weights="w4a8"
     )

@@ -127,6 +127,7 @@ def test_the_trainer_says_how_answers_are_drawn(trainer: Trainer) -> None:
     assert len(texts) == 1  # of the episode's own seed
     id, client = trainer.open(temperature=1.0, seed=8)
     assert say(client, [{"role": "user", "content": "go"}], max_tokens=20).choices[0].message.content not in texts
+    trainer.finish(id)
     id, client = trainer.open()
     say(client, [{"role": "user", "content": "go"}], temperature=0)
     [[turn]] = trainer.finish(id)
