@@ -133,7 +133,7 @@ def get_config() -> ml_collections.ConfigDict:
     config.agent.grammar = placeholder(str)
     config.agent.show_budget = placeholder(bool)
     config.agent.max_steps = placeholder(int)
-    config.agent.constrained = True
+    config.agent.constrained = placeholder(bool)  # only calls that there are can be sampled
     config.agent.thought = placeholder(str)  # with constrained: optional, required or never
     config.agent.most_calls = 1  # with constrained: of one answer
     config.agent.list_actions = placeholder(bool)  # the prompt says what can be called

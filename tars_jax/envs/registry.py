@@ -19,6 +19,8 @@ from tars_jax.environment import Environment
 from tars_jax.envs.composite import NAME as COMPOSITE
 from tars_jax.envs.composite import composite_spec
 from tars_jax.envs.foreign.spec import PACKAGES, foreign_spec
+from tars_jax.envs.harness import NAME as HARNESS
+from tars_jax.envs.harness import harness_spec
 from tars_jax.envs.prompts import NAME as PROMPTS
 from tars_jax.envs.prompts import prompts_spec
 from tars_jax.envs.registration import register_with_gymnasium
@@ -104,7 +106,7 @@ def written_environments(names: str) -> tuple[str, ...]:
 def known_environments() -> tuple[str, ...]:
     """The names that need no colon."""
     ours = (each for collection in COLLECTIONS for each in playable_names(collection))
-    return (*_registered, *ours, *_CLASSES, PROMPTS, COMPOSITE, *PACKAGES, *installed_environments())
+    return (*_registered, *ours, *_CLASSES, PROMPTS, HARNESS, COMPOSITE, *PACKAGES, *installed_environments())
 
 
 def installed_environments() -> tuple[str, ...]:
@@ -121,6 +123,8 @@ def _spec(name: str, options: Mapping[str, Any]) -> EnvironmentSpec:
         return dataclasses.replace(spec_of(name, _PLUGINS.load(_CLASSES[name]), options), on_callers_loop=True)
     if name == PROMPTS:
         return prompts_spec(options)
+    if name == HARNESS:
+        return harness_spec(options)
     if name == COMPOSITE:
         return composite_spec(options, load_environment)
     if name in PACKAGES:

@@ -8,7 +8,7 @@ import functools
 import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from tars_jax import InputError
 from tars_jax.environment import Environment, Task, Verification
@@ -17,6 +17,9 @@ from tars_jax.envs.pages_of_another_loop import PagesOfAnotherLoop
 from tars_jax.sandbox.address import SandboxAddress
 from tars_jax.sandbox.browser import OpensPages
 from tars_jax.tasks.games.catalog import ReferencePlayer
+
+if TYPE_CHECKING:
+    from tars_jax.envs.harness import Harness
 
 DEFAULT_MAX_STEPS = 16
 _METHODS = ("reset", "step", "close")
@@ -95,11 +98,20 @@ class EnvironmentSpec:
     may_be_empty: bool = False  # observations that say nothing are none of its failures: the instruction says it all
     levels: Levels | None = None  # None: a task for any seed
     defaults: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # of options that are left out, where known
+    harness: Callable[[EnvironmentResources], Harness] | None = (
+        None  # plays whole episodes in the place of an agent loop
+    )
+    answered_by: str = ""  # the function that answers a harness's program in the policy's place, to show how it is done
     on_callers_loop: bool = False  # its coroutines run on the loop of whoever calls them, and never block it
 
     def __post_init__(self) -> None:
         if isinstance(self.time_limit, bool) or not isinstance(self.time_limit, int | float) or not self.time_limit > 0:
             raise InputError(f"{self.name}: time_limit must be more than 0 seconds; got {self.time_limit!r}")
+
+    @property
+    def has_reference(self) -> bool:
+        """Whether somebody can show how its tasks are done."""
+        return self.reference is not None or bool(self.answered_by)
 
     def doubt_of_limit(self, task: Task, largest_reward: float | None = None) -> str:
         """A sentence where a task's limit of steps may allow no success; empty: there is nothing to say.

@@ -30,6 +30,7 @@ NEUTRAL: dict[str, tuple[Any, ...]] = {
 }
 
 
+MOST_TOKENS = 1 << 31  # of an answer, as a request may ask for; windows are shorter
 ANY_OBJECT: dict[str, Any] = {"type": "object"}
 
 # Of a message: what names it or answers a call, and what answers of other servers hold, which programs send on.
@@ -45,7 +46,6 @@ RoleAndParts = tuple[str, tuple[str | ImageUrl, ...]]
 class ChatLimits:
     """What a request may have at most."""
 
-    tokens: int  # of an answer
     choices: int = 16
     images: int = 64
     pixels: int = 4096 * 4096  # of one image
@@ -140,7 +140,7 @@ def parse_chat(body: Any, limits: ChatLimits) -> ChatRequest:
         frequency_penalty=fields.number("frequency_penalty", 0.0, -2.0, 2.0),
         presence_penalty=fields.number("presence_penalty", 0.0, -2.0, 2.0),
         logit_bias=logit_bias(fields, limits.vocabulary),
-        max_tokens=_max_tokens(fields, limits.tokens),
+        max_tokens=_max_tokens(fields, MOST_TOKENS),
         seed=_seed(fields),
         constraint=fields.optional_text("constraint"),
         stops=stop_sequences(fields),

@@ -99,8 +99,16 @@ def chosen(config: Any) -> tuple[list[Choice], list[TaskShape] | None]:
 def _forms(tasks: EnvironmentTasks) -> list[Choice]:
     """How prompts and answers are written."""
     said = all(kind.spec.answered_in_words for kind in tasks.kinds)
+    programs = any(kind.spec.harness is not None for kind in tasks.kinds)
     why = "what the policy writes is its answer" if said else "what the policy writes are calls"
-    return [Choice("agent.grammar", PLAIN if said else "text", why), Choice("agent.show_budget", not said, why)]
+    whose = (
+        "a program's prompts say what an answer is" if programs else "only calls that the environment has are sampled"
+    )
+    return [
+        Choice("agent.grammar", PLAIN if said else "text", why),
+        Choice("agent.show_budget", not said, why),
+        Choice("agent.constrained", not programs, whose),
+    ]
 
 
 def choices(

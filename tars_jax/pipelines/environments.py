@@ -127,7 +127,7 @@ class EnvironmentTasks(EvenSets):
     def has_reference(self) -> bool:
         """Whether somebody can show how it is done."""
         own = bool(self._config.demonstrations.player)
-        return own or all(kind.spec.reference is not None for kind in self.kinds)
+        return own or all(kind.spec.has_reference for kind in self.kinds)
 
     def training(self, state: Mapping[str, Any] | None) -> TaskStream:
         if self.mixture is None:

@@ -20,6 +20,7 @@ from tars_jax.environment import ActionSpace, EnvironmentFailure, Observation, T
 from tars_jax.envs.checked import CheckedEnvironment
 from tars_jax.envs.registry import EnvironmentResources, EnvironmentSpec, load_environment
 from tars_jax.pipelines.environments import EnvironmentTasks, Kind
+from tars_jax.pipelines.harness import Asked, looked_at
 from tars_jax.pipelines.sections import browser_config, sandbox_of
 from tars_jax.pipelines.task_provider import VALUE
 from tars_jax.rollout.episode_runner import ATTEMPTS, page_resources
@@ -69,6 +70,7 @@ class TaskShape:
     seen: Seen = Seen()
     shown: Seen | None = None  # episodes of the player who shows how; None: there is none
     says_max_steps: bool = True  # false: `max_steps` is ours, as the environment has none
+    asked: Asked | None = None  # of a harness: what its program asks; None: an agent loop of ours plays
 
 
 def callable_in(shapes: Sequence[TaskShape]) -> ActionSpace | None:
@@ -110,6 +112,8 @@ async def _probed(config: Any, writer: PromptWriter, kinds: Sequence[Sequence[Ta
         spec: EnvironmentSpec, tasks: Sequence[Task], resources: EnvironmentResources, chance: bool
     ) -> TaskShape:
         async with places:
+            if spec.harness is not None:
+                return await _look_at_program(spec, tasks, config)
             return await _look(spec, tasks, spec.checked(resources), trial, chance)
 
     async with contextlib.AsyncExitStack() as stack:
@@ -247,6 +251,34 @@ async def _look(
         says_max_steps=spec.says_max_steps,
         begun=tuple(task for _, task in begun),
         seen=_together(seen) if seen else Seen(text=max(trial.writer.length(first.text) for first, _ in begun)),
+    )
+
+
+async def _look_at_program(spec: EnvironmentSpec, tasks: Sequence[Task], config: Any) -> TaskShape:
+    """Of a harness: its program plays, and is answered by who shows how, or with nothing said."""
+    looked = await looked_at(spec, tasks[:FEWEST_PROBES], config)
+    seen = [
+        Seen(each.answers, each.first, each.first, each.answer, each.reward, 1 / each.answers, abs(each.reward))
+        for each in looked
+    ]
+    asked = Asked(
+        tokens=max(each.tokens for each in looked),
+        first=max(each.first for each in looked),
+        images=max(each.images for each in looked),
+        turns=max(each.turns for each in looked),
+    )
+    return TaskShape(
+        name=spec.name,
+        max_steps=tasks[0].max_steps,
+        instruction="",
+        screenshot=None,
+        answer=max(len(each.answer) for each in looked) if spec.answered_by else 0,
+        varies=True,
+        needs_browser=False,
+        begun=tuple(tasks),
+        seen=_together(seen),
+        shown=_together(seen) if spec.answered_by else None,
+        asked=asked,
     )
 
 

@@ -27,6 +27,7 @@ from tars_jax.judges.registry import judge_of
 from tars_jax.model.policy import Parameters
 from tars_jax.model.sharding import make_mesh
 from tars_jax.pipelines.fleet import open_fleet, open_policy
+from tars_jax.pipelines.harness import serving_engine
 from tars_jax.pipelines.infrastructure import since, together
 from tars_jax.pipelines.judges import open_judge
 from tars_jax.pipelines.probing import TaskShape, callable_in
@@ -49,6 +50,7 @@ from tars_jax.pipelines.windows import require_room, shapes_of, with_room
 from tars_jax.rollout.activity import Activity
 from tars_jax.rollout.episode_runner import Rollouts
 from tars_jax.rollout.fleet import Fleet
+from tars_jax.rollout.harness_episode import ChatPolicy, HarnessPlayer
 from tars_jax.rollout.players import Player, Sessions, engine_player
 from tars_jax.rollout.pool_config import WHOLE, Share
 from tars_jax.rollout.stream_metrics import EngineCounts
@@ -80,6 +82,10 @@ class RunSpec:
         text = config.agent.max_observation_tokens
         self.writer = PromptWriter(tokenizer, tokens_of, config.agent.show_budget, chat_format(tokenizer), text)
         self.shapes = shapes_of(config, self.writer) if shapes is None else shapes
+        if config.agent.constrained and (programs := [shape.name for shape in self.shapes if shape.asked]):
+            raise InputError(
+                f"agent.constrained must be False with {programs[0]}, whose program says what an answer is; got True"
+            )
         if config.agent.grammar == PLAIN:
             for shape in self.shapes:
                 require_text_call(shape.space)
@@ -178,6 +184,12 @@ class RunContext(RunSpec):
         self._timeline = Timeline(run.own)
         self.activity = Activity(self._timeline)
         engine = engine_config(config, constraint)
+        self._has_programs = any(shape.asked for shape in self.shapes)
+        self._chat: ChatPolicy | None = None
+        if self._has_programs and (has_server(config) or num_hosts(config)):
+            raise InputError(
+                "server.address must be '' and fleet.hosts 0 for a harness, which asks the engine of this process"
+            )
         needs_browser = any(shape.needs_browser for shape in self.shapes)
         browser = run_browsers(config) if needs_browser else None
         loop, sandbox = agent_config(agent, engine, vision=self.model.vision), sandbox_of(config)
@@ -227,6 +239,10 @@ class RunContext(RunSpec):
             if self._plays:
                 stack.enter_context(self.rollouts)
             stack.enter_context(self.policy)
+            if self._has_programs:
+                self._chat = stack.enter_context(
+                    serving_engine(self.engine, self.tokenizer, self.parameters, self.config)
+                )
             if self.run.is_main_process:
                 stack.enter_context(self.page)
             self._open = stack.pop_all()
@@ -242,6 +258,8 @@ class RunContext(RunSpec):
     def policy_player(self) -> Player:
         """Plays by the policy's weights of the moment."""
         player = engine_player(self.policy.sessions, self.config.seed)
+        if (chat := self._chat) is not None:
+            return HarnessPlayer(player, lambda task: chat, self.config.seed)
         return patient_player(self.config, player) if has_server(self.config) else player
 
     def sync_weights(self, parameters: Parameters, version: int) -> None:

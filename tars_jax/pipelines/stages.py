@@ -20,6 +20,7 @@ from tars_jax.evaluation.judge_metrics import hidden_metrics
 from tars_jax.evaluation.reward_parts import reward_metrics
 from tars_jax.evaluation.scores import summary
 from tars_jax.evaluation.value_doubts import VALUE_DOUBT
+from tars_jax.pipelines.harness import demonstrating
 from tars_jax.pipelines.mixture import mixture_in
 from tars_jax.pipelines.rules import ppo_config
 from tars_jax.pipelines.run_context import RunContext, RunSpec
@@ -60,7 +61,9 @@ MOST_SHOWN = 8  # metrics of tasks in a progress line: a benchmark has more
 def collect(context: RunContext, provider: TaskProvider) -> list[Trajectory]:
     config = context.config.demonstrations
     player = demonstrating_player(config.get("player", ""), context.writer, context.config.agent.grammar, config.skill)
-    found = context.play("demonstrations", provider.demonstrations(config.episodes), player, compiles=False)
+    tasks = provider.demonstrations(config.episodes)
+    with demonstrating(player, tasks, config.skill, context.config) as playing:
+        found = context.play("demonstrations", tasks, playing, compiles=False)
     context.record("demonstrations", {"success": _success(found), "episodes": len(found)})
     return found
 

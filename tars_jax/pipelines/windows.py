@@ -19,6 +19,7 @@ from tars_jax.agent.observations import Shown
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.envs.gui import PAGE_ACTIONS
 from tars_jax.pipelines.games import Games, game_members, is_game, several_levels
+from tars_jax.pipelines.harness import Asked
 from tars_jax.pipelines.probing import FEWEST_PROBES, TaskShape, longest_answer, probe, probes
 from tars_jax.tasks.library import load_playable
 from tars_jax.trajectory import Trajectory
@@ -43,6 +44,7 @@ ANSWERS = {
 }
 OTHER = (24, 26)  # of a game that is none of ours: the templates' players click
 SEVERAL = {"verdict": {"solved": 0}}  # of an episode of several levels, as its instruction looks at
+PROGRAM_GROWS = 1.25
 MEMORY_BEGINS = 8  # tokens of the words before what the policy wrote, and of its end
 SUMMARY = 8  # tokens of an older step as memory keeps it
 MULTIPLE = 16  # sizes that are worked out are multiples of it, which keeps the shapes few
@@ -103,6 +105,9 @@ def longest_windows(config: Any, writer: PromptWriter, shapes: Sequence[TaskShap
     text = "x" if writer.max_observation_tokens else ""
     found = []
     for shape in shapes:
+        if shape.asked is not None:
+            found.append(_of_program(shape.name, shape.asked, config.engine.max_new_tokens))
+            continue
         if shape.screenshot is None and not writer.max_observation_tokens:
             raise InputError(
                 f"agent.max_observation_tokens must be 1 or more for {shape.name}, whose observations are text; got 0."
@@ -127,6 +132,12 @@ def longest_windows(config: Any, writer: PromptWriter, shapes: Sequence[TaskShap
         images = 0 if shape.screenshot is None else steps
         found.append(Window(shape.name, steps, images, tokens, head + first + kept * (later + answer)))
     return found
+
+
+def _of_program(name: str, asked: Asked, answer: int) -> Window:
+    """Of what a program asks, with `PROGRAM_GROWS` times what was seen, as other tasks may take more."""
+    tokens = round(asked.tokens * PROGRAM_GROWS) + asked.turns * answer
+    return Window(name, asked.turns, asked.images, tokens, round(asked.first * PROGRAM_GROWS))
 
 
 def with_room(config: Any, writer: PromptWriter, shapes: Sequence[TaskShape]) -> Any:

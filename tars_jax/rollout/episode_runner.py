@@ -20,10 +20,12 @@ from tars_jax.agent.prompts import PromptWriter
 from tars_jax.agent.window import Sampled
 from tars_jax.environment import EnvironmentFailure, Transition
 from tars_jax.envs.checked import CheckedEnvironment
+from tars_jax.envs.harness import Harness
 from tars_jax.envs.kept_pages import KeptPages
 from tars_jax.envs.registry import EnvironmentResources, EnvironmentSpec, load_environment
 from tars_jax.judges import Judge, JudgeFailure, judge_of
 from tars_jax.rollout.activity import Activity, now
+from tars_jax.rollout.harness_episode import OVER_TIME, play_harness
 from tars_jax.rollout.players import Player, PrivilegedEnvironment
 from tars_jax.rollout.rollout_workers import EpisodeRunner, Record, RolloutWorkers
 from tars_jax.rollout.sources import Assignment
@@ -78,7 +80,7 @@ class EnvironmentRunner:
         self, resources: EnvironmentResources, writer: PromptWriter, agent: AgentConfig, judge: Judge | None = None
     ) -> None:
         self._resources, self._writer, self._agent, self._judge = resources, writer, agent, judge
-        self._environment: CheckedEnvironment | None = None
+        self._environment: CheckedEnvironment | Harness | None = None
         self._kind: tuple[str, str] | None = None
 
     async def ready(self) -> None:
@@ -92,25 +94,10 @@ class EnvironmentRunner:
         while len(failures) < ATTEMPTS:
             environment = await self._environment_of(spec)
             try:
-                start = now()
-                try:
-                    first = await environment.reset(task, assignment.alike)
-                finally:
-                    record("reset", start, now())
-                timed = _TimedEnvironment(environment, record)
-                privileged = PrivilegedEnvironment(timed, first, environment.action_space, assignment.member)
-                async with player(privileged, task) as policy:
-                    trajectory = await play_episode(
-                        privileged,
-                        first,
-                        _TimedSession(policy, record),
-                        self._writer,
-                        self._agent,
-                        id=id,
-                        task=task,
-                        instruction=environment.instruction or task.instruction,
-                        space=environment.action_space,
-                    )
+                if isinstance(environment, Harness):
+                    trajectory = await play_harness(environment, player, assignment, id, record)
+                else:
+                    trajectory = await self._play(environment, player, assignment, id, record)
                 if judge := judge_of(task, self._judge, spec.judge):
                     start = now()
                     try:
@@ -122,6 +109,8 @@ class EnvironmentRunner:
                 )
             except EnvironmentFailure as failure:  # what the environment did wrong is nobody's merit either
                 failures.append(f"{failure.kind}: {failure}")
+                if failure.kind == OVER_TIME:
+                    break
             except TurnDeclined as declined:  # of its first turn: nothing of the policy was seen
                 failures.append(f"policy: {declined}")
                 break
@@ -138,6 +127,30 @@ class EnvironmentRunner:
             metadata={"infrastructure_failures": failures},
         )
 
+    async def _play(
+        self, environment: CheckedEnvironment, player: Player, assignment: Assignment, id: str, record: Record
+    ) -> Trajectory:
+        """By the agent loop. Raises EnvironmentFailure, TurnDeclined for the first turn."""
+        task, start = assignment.task, now()
+        try:
+            first = await environment.reset(task, assignment.alike)
+        finally:
+            record("reset", start, now())
+        timed = _TimedEnvironment(environment, record)
+        privileged = PrivilegedEnvironment(timed, first, environment.action_space, assignment.member)
+        async with player(privileged, task) as policy:
+            return await play_episode(
+                privileged,
+                first,
+                _TimedSession(policy, record),
+                self._writer,
+                self._agent,
+                id=id,
+                task=task,
+                instruction=environment.instruction or task.instruction,
+                space=environment.action_space,
+            )
+
     async def close(self) -> None:
         """Gives back what the environment holds. May be called again."""
         environment, self._environment, self._kind = self._environment, None, None
@@ -145,11 +158,12 @@ class EnvironmentRunner:
             with contextlib.suppress(EnvironmentFailure):
                 await environment.close()
 
-    async def _environment_of(self, spec: EnvironmentSpec) -> CheckedEnvironment:
+    async def _environment_of(self, spec: EnvironmentSpec) -> CheckedEnvironment | Harness:
         kind = (spec.name, json.dumps(dict(spec.made_with), sort_keys=True, default=repr))
         if self._environment is None or kind != self._kind:
             await self.close()
-            self._environment, self._kind = spec.checked(self._resources), kind
+            made = spec.checked if spec.harness is None else spec.harness
+            self._environment, self._kind = made(self._resources), kind
         return self._environment
 
 

@@ -26,7 +26,7 @@ LISTED = (
 
 
 def read(*messages: dict[str, Any], **fields: Any) -> list[tuple[str, str]]:
-    request = parse_chat({"model": "m", "messages": list(messages), **fields}, ChatLimits(100))
+    request = parse_chat({"model": "m", "messages": list(messages), **fields}, ChatLimits())
     return [(message.role, "".join(map(str, message.parts))) for message in request.with_pixels([])]
 
 

@@ -17,7 +17,7 @@ from tars_jax.inference.server.config import Served, ServerConfig
 from tars_jax.inference.server.constraints import ServedConstraints
 from tars_jax.inference.server.episodes import Episodes
 from tars_jax.inference.server.metrics import CONTENT_TYPE, HttpMetrics, engine_families, session_families
-from tars_jax.inference.server.request_admission import WEIGHTS_PATH, RequestAdmission
+from tars_jax.inference.server.request_admission import REWARD_PATH, WEIGHTS_PATH, RequestAdmission
 from tars_jax.inference.server.sessions import Sessions
 from tars_jax.inference.server.weights import Weights
 from tars_jax.web.protocol import RequestError
@@ -89,6 +89,7 @@ def make_app(served: Served, config: ServerConfig) -> ASGIApp:
         Route("/v1/rl/episodes", episodes.create, methods=["POST"]),
         Route("/v1/rl/episodes/{id}", episodes.show, methods=["GET"]),
         Route("/v1/rl/episodes/{id}/finish", episodes.finish, methods=["POST"]),
+        Route(REWARD_PATH, episodes.reward, methods=["POST"]),
         Route("/v1/rl/constraints/{name}", constraints.put, methods=["PUT"]),
         Route(WEIGHTS_PATH, weights.show, methods=["GET"]),
         Route(WEIGHTS_PATH, weights.load, methods=["POST"]),

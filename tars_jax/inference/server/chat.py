@@ -66,7 +66,6 @@ class Chat:
         self._served, self._config, self._engine = served, config, served.engine
         engine = served.engine.config
         self._limits = ChatLimits(
-            engine.max_length,
             choices=min(engine.max_sessions, engine.max_queue, 16),  # more would find no room at any time
             vocabulary=served.engine.model.vocabulary,
             top_logprobs=min(engine.top_logprobs, 20),
@@ -75,11 +74,11 @@ class Chat:
         self._constraints = constraints
 
     async def complete(self, request: Request) -> Response:
-        episode = self._episodes.of(request.headers)
+        episode = self._episodes.asking(request.headers)
         asked = parse_chat(await read_json(request), self._limits)
         if episode is not None:
             require_one_choice(asked)
-        if asked.model != self._served.name:
+        if asked.model != self._served.name and episode is None:  # programs have names of models written in them
             raise self._no_model(asked.model, "model")
         # Before they are made tokens, which takes seconds for a megabyte.
         if asked.characters > LONGEST_TOKEN * self._engine.config.max_length:
@@ -122,12 +121,15 @@ class Chat:
                     prompt = self._served.template(messages)
             except InputError as error:
                 raise RequestError(str(error), "messages") from error
-            yield _Reading(prompt, self._budget(asked, prompt), recording)
+            yield _Reading(prompt, self._budget(asked, prompt, episode), recording)
 
-    def _budget(self, asked: ChatRequest, prompt: Prompt) -> int:
-        """How long an answer may become: what is asked for, else what the engine writes and the window holds."""
+    def _budget(self, asked: ChatRequest, prompt: Prompt, episode: Episode | None) -> int:
+        """How long an answer may become: what is asked for, else what the engine writes and the window holds. In an
+        episode that says how long its answers are, no more than that and what the window holds."""
         room = self._engine.config.max_length - len(prompt.tokens)
         budget = asked.max_tokens or min(self._engine.config.max_new_tokens, room)
+        if episode is not None and episode.most_tokens is not None:
+            budget = min(budget, episode.most_tokens, room)
         if not 0 < budget <= room:
             answer = f" and an answer of {asked.max_tokens}" if asked.max_tokens else ""
             raise self._too_long(f"{len(prompt.tokens)} tokens{answer}")

@@ -2,7 +2,8 @@
 
 A trainer opens an episode and gives its key to a program that talks to /v1/chat/completions and knows nothing else of
 us; what it asks with that key (`Authorization: Bearer KEY`, or the header `X-Episode: ID` beside the server's own key)
-is the episode. `finish` hands over its windows (conversations.py) and ends it: the key opens nothing any more.
+is the episode. A program that knows how well it did says so with the same key, once, at /v1/rl/reward. `finish` hands
+over the windows (conversations.py) and the reward, and ends the episode: the key opens nothing any more.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from tars_jax.web.responses import JsonResponse, read_json
 HEADER = "x-episode"
 PREFIX = "ep-"  # of keys: one that is over is told from a server's own
 MOST_EPISODES = 4096
+MOST_REWARD = 1e6
 MOST_SESSIONS = 4  # that an episode holds; of more windows the one that was asked longest ago is read again
 
 
@@ -47,6 +49,12 @@ class Episode:
     temperature: float | None  # for all its answers, drawn from the whole distribution; None: as its client asks
     conversation: Conversation
     asked: float  # when the last request ended
+    most_answers: int | None = None  # that it may ask for
+    most_tokens: int | None = None  # of one answer, whatever its client asks for
+    begun: int = 0  # answers, also those that were given up
+    refused: int = 0  # requests beyond `most_answers`
+    reward: float | None = None  # as its program said
+    success: bool | None = None
     opened: int = 0  # sessions so far, each with a random stream of its own
 
 
@@ -72,8 +80,18 @@ class Episodes:
         """Whether it is that of an episode; for whoever admits requests."""
         return self._by_key(key) is not None
 
+    def asking(self, headers: Mapping[str, str]) -> Episode | None:
+        """The episode that a request for an answer is of; None: of none. Raises RequestError for one that is over, or
+        has had all its answers."""
+        episode = self.of(headers)
+        if episode is not None and episode.most_answers is not None and episode.begun >= episode.most_answers:
+            episode.refused += 1
+            message = f"the episode has had the {episode.most_answers} answers that it may have"
+            raise RequestError(message, status=403, code="episode_over")
+        return episode
+
     def of(self, headers: Mapping[str, str]) -> Episode | None:
-        """The episode that a request is of; None: of none. Raises RequestError for one that is over."""
+        """The same for any other request."""
         if (id := headers.get(HEADER)) is not None:
             return self._find(id)
         scheme, _, key = headers.get("authorization", "").partition(" ")
@@ -85,9 +103,11 @@ class Episodes:
         return episode
 
     async def create(self, request: Request) -> Response:
-        """{seed?, temperature?} -> {id, key}"""
+        """{seed?, temperature?, answers?, answer_tokens?} -> {id, key}"""
         fields = Fields(await read_json(request))
         seed = fields.integer("seed", None, 0, 2**63 - 1)
+        answers = fields.integer("answers", None, 1, 2**31)
+        answer_tokens = fields.integer("answer_tokens", None, 1, 2**31)
         temperature = fields.number("temperature", -1.0, 0.0, 100.0)
         fields.done()
         if len(self._open) >= MOST_EPISODES:
@@ -100,6 +120,8 @@ class Episodes:
             temperature if temperature >= 0 else None,
             Conversation(self._served.template, self._served.stop),
             _now(),
+            answers,
+            answer_tokens,
         )
         return JsonResponse({"id": id, "key": key}, status_code=201)
 
@@ -111,20 +133,42 @@ class Episodes:
         said = {"id": episode.id, "answers": answers, "windows": len(windows), "busy": episode.conversation.busy}
         return JsonResponse(said)
 
+    async def reward(self, request: Request) -> Response:
+        """{reward, success?} -> {id}: what the program itself says of its episode, once."""
+        episode = self.of(request.headers)
+        if episode is None:
+            message = "the header Authorization must be Bearer and the key of an episode; got none"
+            raise RequestError(message, status=401, code="invalid_api_key", headers={"WWW-Authenticate": "Bearer"})
+        fields = Fields(await read_json(request))
+        if fields.value("reward") is None:
+            raise fields.error("reward", "a number")
+        reward = fields.number("reward", 0.0, -MOST_REWARD, MOST_REWARD)
+        success = fields.flag("success") if fields.value("success") is not None else None
+        fields.done()
+        if episode.reward is not None:
+            message = f"the reward must be said once; got {reward:g} after {episode.reward:g}"
+            raise RequestError(message, "reward", status=409, code="reward_said")
+        episode.reward, episode.success = reward, success
+        return JsonResponse({"id": episode.id})
+
     async def finish(self, request: Request) -> Response:
-        """{} -> {id, windows}: what was played. An answer that is under way is no part of it."""
+        """{} -> {id, windows, reward, success, refused}: what was played, what its program said of it (null where it
+        said nothing), and how often it asked for more answers than it may have. An answer that is under way is no part
+        of it."""
         episode = self._find(request.path_params["id"])
         del self._open[episode.id]
         _let_go(episode.conversation)
         turns = [tuple(window.turns) for window in episode.conversation.windows]
         # In a thread: packing pictures holds nobody up.
         windows = await asyncio.to_thread(lambda: [[self._turn_fields(turn) for turn in window] for window in turns])
-        return JsonResponse({"id": episode.id, "windows": windows})
+        said = {"reward": episode.reward, "success": episode.success, "refused": episode.refused}
+        return JsonResponse({"id": episode.id, "windows": windows, **said})
 
     @contextlib.asynccontextmanager
     async def recording(self, episode: Episode, messages: Sequence[Message]) -> AsyncIterator[Recording]:
         """The turn of one request. Raises InputError where there is nothing to answer."""
         place = episode.conversation.place(messages)
+        episode.begun += 1
         recording = Recording(self, episode, place)
         try:
             yield recording

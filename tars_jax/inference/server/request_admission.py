@@ -22,7 +22,8 @@ from tars_jax.web.responses import refuse
 
 OPEN_PATHS = ("/health",)  # a load balancer has no key
 UNLIMITED_PATHS = ("/health", "/metrics")  # whoever watches a busy server gets an answer
-EPISODE_PATHS = ("/v1/chat/completions", "/v1/models")  # what the key of an episode opens
+REWARD_PATH = "/v1/rl/reward"
+EPISODE_PATHS = ("/v1/chat/completions", "/v1/models", REWARD_PATH)  # what the key of an episode opens
 WEIGHTS_PATH = "/v1/rl/weights"
 
 

@@ -46,7 +46,7 @@ def trainer(server: str) -> Iterator[Trainer]:
 
 def say(client: openai.OpenAI, messages: list[Any], **fields: Any) -> Any:
     answer: Any = client.chat.completions.create(
-        model="tiny", messages=messages, extra_body={"return_token_ids": True}, **{"max_tokens": 6, **fields}
+        messages=messages, extra_body={"return_token_ids": True}, **{"model": "tiny", "max_tokens": 6, **fields}
     )
     return answer
 
@@ -148,6 +148,36 @@ def test_what_an_episode_cannot_be_asked(trainer: Trainer) -> None:
         say(other, [{"role": "user", "content": "go"}])
     assert trainer.http.post("/v1/rl/episodes", json={"temperature": -1}).status_code == 400
     assert trainer.http.get("/v1/rl/episodes/none").status_code == 404
+
+
+def test_an_episode_has_so_many_answers_of_so_many_tokens(trainer: Trainer) -> None:
+    id, client = trainer.open(answers=2, answer_tokens=3)
+    messages: list[Any] = [{"role": "user", "content": "go"}]
+    for _ in range(2):
+        assert say(client, messages, max_tokens=10**6, model="any-name").usage.completion_tokens <= 3
+    for _ in range(3):
+        with pytest.raises(openai.PermissionDeniedError, match="has had the 2 answers that it may have"):
+            say(client, messages)
+    found = trainer.http.post(f"/v1/rl/episodes/{id}/finish", json={}).json()
+    assert found["refused"] == 3 and sum(map(len, found["windows"])) == 2 and found["reward"] is None
+
+
+def test_a_program_says_its_reward_once_and_with_its_key(trainer: Trainer) -> None:
+    id, client = trainer.open()
+
+    def reward(body: Any, key: str = client.api_key) -> httpx.Response:
+        return trainer.http.post("/v1/rl/reward", json=body, headers={"Authorization": f"Bearer {key}"})
+
+    wrongs: list[Any] = [{}, {"reward": "1"}, {"reward": 1e9}, {"reward": 1, "success": 1}, {"reward": True}, [1]]
+    for wrong in [*wrongs, {"rewrd": 1}]:
+        assert reward(wrong).status_code == 400, wrong
+    assert reward({"reward": 1}, "ep-nothing").status_code == 401
+    assert reward({"reward": 1}, "another").status_code == 401
+    assert reward({"reward": 0.5, "success": False}).json() == {"id": id}
+    assert reward({"reward": 1}).status_code == 409
+    found = trainer.http.post(f"/v1/rl/episodes/{id}/finish", json={}).json()
+    assert (found["reward"], found["success"]) == (0.5, False)
+    assert reward({"reward": 1}).status_code == 401
 
 
 def test_two_programs_with_one_key_and_an_end_while_one_is_answered(trainer: Trainer) -> None:

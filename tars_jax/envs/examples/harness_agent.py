@@ -1,0 +1,59 @@
+"""A harness: a program of Python's standard library alone, which knows of chat completions and of nothing else here.
+
+train --config.environment=harness --config.environment_options='{
+  "command": ["python3", "agent.py"], "files": {"agent.py": "tars_jax/envs/examples/harness_agent.py"},
+  "reference": "tars_jax.envs.examples.harness_agent:reference"}'
+
+It shows a row of words and asks for the first or the last of them, in a conversation of two questions; each right
+answer is worth half of the reward. A policy that has learned when to say which has read the question.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import urllib.request
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+WORDS = ("plum", "kiwi", "fig", "pear", "lime", "date")
+
+
+def ask(messages: Sequence[Mapping[str, str]]) -> str:
+    """One chat completion."""
+    body = {"model": os.environ["OPENAI_MODEL"], "messages": messages}
+    request = urllib.request.Request(
+        f"{os.environ['OPENAI_BASE_URL']}/chat/completions",
+        json.dumps(body).encode(),
+        {"Content-Type": "application/json", "Authorization": f"Bearer {os.environ['OPENAI_API_KEY']}"},
+    )
+    with urllib.request.urlopen(request) as response:
+        return str(json.load(response)["choices"][0]["message"]["content"])
+
+
+def main() -> None:
+    task = json.loads(os.environ["TASK"])
+    rng = random.Random(task["seed"])
+    messages: list[dict[str, str]] = []
+    right = 0
+    for _ in range(2):
+        row, side = rng.sample(WORDS, 3), rng.choice(("first", "last"))
+        messages.append({"role": "user", "content": f"{' '.join(row)}: {side}?"})
+        said = ask(messages)
+        messages.append({"role": "assistant", "content": said})
+        right += said.strip() == row[0 if side == "first" else -1]
+    with open(os.environ["REWARD_FILE"], "w", encoding="utf-8") as file:
+        json.dump({"reward": right / 2, "success": right == 2}, file)
+
+
+def reference(messages: Sequence[Mapping[str, Any]], rng: random.Random, skill: float) -> str:
+    """The right word; a bad answer is any of the three."""
+    row, side = re.fullmatch(r"(.+): (first|last)\?", messages[-1]["content"].strip()).groups()  # type: ignore[union-attr]
+    words = row.split()
+    return words[0 if side == "first" else -1] if rng.random() < skill else rng.choice(words)
+
+
+if __name__ == "__main__":
+    main()

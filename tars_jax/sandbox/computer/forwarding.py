@@ -1,0 +1,116 @@
+"""One address outside, reached from a computer that has no network: a port inside whose connections lead there.
+
+    async with PortForward(computer.machine, "127.0.0.1", 8000) as forward:
+        await computer.machine.run(["curl", f"http://127.0.0.1:{forward.port}/health"])
+
+Programs inside choose nothing of where a connection leads. It ends with the computer, or with `async with`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import Self
+
+from tars_jax.sandbox.computer.guest.forward import CLOSED, DATA, ENDED, HEAD, LISTENING, OPENED, PIECE
+from tars_jax.sandbox.computer.guest_client import GuestMachine
+from tars_jax.sandbox.failures import SandboxFailure
+
+MOST_CONNECTIONS = 256  # at one time; further ones are closed at once
+LONGEST_FRAME = 1 << 20
+START_S = 30.0
+
+
+class PortForward:
+    """An async context manager. `port`: that programs inside connect to, at 127.0.0.1."""
+
+    def __init__(self, machine: GuestMachine, host: str, port: int) -> None:
+        self._machine, self._target = machine, (host, port)
+        self.port = 0
+        self._connections: dict[int, asyncio.Queue[bytes | None]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._writing = asyncio.Lock()
+        self._writer: asyncio.StreamWriter | None = None
+
+    async def __aenter__(self) -> Self:
+        """Raises SandboxFailure."""
+        machine = self._machine
+        _, (reader, self._writer) = await machine.pipe(
+            [machine.python, "-I", "-S", f"{machine.folder}/forward.py"], longest_line=LONGEST_FRAME
+        )
+        try:
+            async with asyncio.timeout(START_S):
+                _, kind, said = await _frame(reader)
+            if kind != LISTENING:
+                raise ValueError(f"it said {kind}")
+            self.port = int(said)
+        except (OSError, EOFError, ValueError, TimeoutError) as error:
+            self._writer.close()
+            raise SandboxFailure("guest", f"no port could be had inside: {error or type(error).__name__}") from error
+        self._do(self._read(reader))
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        assert self._writer is not None
+        self._writer.close()
+
+    def _do(self, work: asyncio._CoroutineLike[None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _read(self, reader: asyncio.StreamReader) -> None:
+        with contextlib.suppress(OSError, EOFError, ValueError):
+            while True:
+                number, kind, data = await _frame(reader)
+                if kind == OPENED and len(self._connections) >= MOST_CONNECTIONS:
+                    await self._say(number, CLOSED)
+                elif kind == OPENED:
+                    self._connections[number] = asyncio.Queue()
+                    self._do(self._connect(number, self._connections[number]))
+                elif (incoming := self._connections.get(number)) is not None:
+                    incoming.put_nowait(data if kind == DATA else None)
+
+    async def _connect(self, number: int, incoming: asyncio.Queue[bytes | None]) -> None:
+        """One connection, until the outside has ended it or the inside is gone."""
+        with contextlib.suppress(OSError):
+            try:
+                reader, writer = await asyncio.open_connection(*self._target)
+                try:
+                    sending = asyncio.ensure_future(_send(incoming, writer))
+                    try:
+                        while data := await reader.read(PIECE):
+                            await self._say(number, DATA, data)
+                    finally:
+                        sending.cancel()
+                finally:
+                    writer.close()
+            finally:
+                del self._connections[number]
+                await self._say(number, ENDED)
+
+    async def _say(self, number: int, kind: int, data: bytes = b"") -> None:
+        assert self._writer is not None
+        async with self._writing:
+            self._writer.write(HEAD.pack(number, kind, len(data)) + data)
+            await self._writer.drain()
+
+
+async def _send(incoming: asyncio.Queue[bytes | None], writer: asyncio.StreamWriter) -> None:
+    with contextlib.suppress(OSError):
+        while (data := await incoming.get()) is not None:
+            writer.write(data)
+            await writer.drain()
+        if writer.can_write_eof():
+            writer.write_eof()
+
+
+async def _frame(reader: asyncio.StreamReader) -> tuple[int, int, bytes]:
+    """Raises EOFError at the end, ValueError for what is none."""
+    number, kind, size = HEAD.unpack(await reader.readexactly(HEAD.size))
+    if size > LONGEST_FRAME or kind not in (LISTENING, OPENED, DATA, ENDED, CLOSED):
+        raise ValueError(f"a frame of kind {kind} and {size} bytes")
+    return number, kind, await reader.readexactly(size)
