@@ -5,7 +5,8 @@
 #
 # Each has an environment of its own, by launch/harnesses/NAME.lock, with hashes, made with the Python that runs programs in
 # computers, so that it runs inside one as well. Their locks leave out what the programs here never import: of mini-swe-agent
-# what its benchmarks and its terminal pages ask for (datasets, textual), half a gigabyte.
+# what its benchmarks and its terminal pages ask for (datasets, textual), half a gigabyte; of browser-use the clients of other
+# clouds (Google's, Groq's, Ollama's) and what writes PDFs. browser-use takes a Chromium that is there.
 set -euo pipefail
 root=$(CDPATH="" cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"

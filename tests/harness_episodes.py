@@ -27,6 +27,7 @@ from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters
 from tars_jax.model.tokenizer import load_tokenizer
 from tars_jax.rollout.recorded_episode import trajectory_of_recorded
+from tars_jax.sandbox.browser.config import find_executable
 from tars_jax.training.packing import Packer, PackingConfig
 from tars_jax.training.ppo import make_score_fn
 from tars_jax.trajectory import Outcome, Trajectory
@@ -38,13 +39,14 @@ FRAMEWORKS = {
     "openai_agents_pictures": "openai-agents",
     "mini_swe_agent_walk": "mini-swe-agent",
     "smolagents_pictures": "smolagents",
+    "browser_use_page": "browser-use",
 }
 TOKENIZER = load_tokenizer()
 LENGTH, PICTURES = 1024, 8  # of a window, at most
 ENGINE = EngineConfig(
     slots=4,
     max_length=LENGTH,
-    max_new_tokens=32,
+    max_new_tokens=64,
     row_buckets=(4,),
     length_buckets=(32, 256, LENGTH),
     record_routes=True,
@@ -71,7 +73,10 @@ def policy_server(model: ModelConfig, parameters: Parameters) -> Iterator[str]:
     """The address of one."""
     with Engine(model, parameters, ENGINE, image=TOKENIZER.image, stop=TOKENIZER.end, seed=0) as engine:
         turns = TurnFormat(TOKENIZER, lambda height, width: height * width // 1024)
-        served = Served("nano", engine, TOKENIZER, turns, exact, TOKENIZER.end, parameters, lambda path: parameters)
+        served = Served(
+            "nano", engine, TOKENIZER, turns, exact, TOKENIZER.end, parameters, lambda path: parameters,
+            token_bytes=TOKENIZER.token_bytes,
+        )  # fmt: skip
         config = ServerConfig(port=0)
         with serving(make_app(served, config), config) as address:
             yield address
@@ -90,6 +95,7 @@ def play(address: str, program: str, task: Mapping[str, Any]) -> Episode:
             "OPENAI_BASE_URL": f"{address}/v1",
             "OPENAI_API_KEY": opened["key"],
             "OPENAI_MODEL": "nano",
+            **({"CHROMIUM": str(find_executable())} if program.startswith("browser") else {}),
             "TASK": json.dumps(task),
             "REWARD_FILE": str(reward),
         }

@@ -35,7 +35,13 @@ def address(model: ModelConfig, parameters: Parameters) -> Iterator[str]:
         yield found
 
 
-@pytest.fixture(scope="module", params=list(FRAMEWORKS))
+ALL = [  # a browser for each episode takes longer
+    pytest.param(name, marks=[pytest.mark.full, pytest.mark.browser] if name.startswith("browser") else [])
+    for name in FRAMEWORKS
+]
+
+
+@pytest.fixture(scope="module", params=ALL)
 def episodes(request: pytest.FixtureRequest, address: str) -> list[Episode]:
     if python_of(FRAMEWORKS[request.param]) is None:
         pytest.skip("launch/harnesses.sh has not installed the agent frameworks of others")

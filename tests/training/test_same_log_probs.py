@@ -78,6 +78,10 @@ def model() -> ModelConfig:
 
 @pytest.fixture(scope="module")
 def parameters(model: ModelConfig) -> Parameters:
+    return decided_parameters(model)
+
+
+def decided_parameters(model: ModelConfig) -> Parameters:
     """Random, and far from uniform: answers, experts and the places that attention looks at are all decided."""
     fresh = jax.jit(lambda key: init_parameters(model, key))(jax.random.key(1))
     fresh["vocabulary_head"]["kernel"] *= 2

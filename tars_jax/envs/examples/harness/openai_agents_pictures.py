@@ -56,15 +56,18 @@ def measure(side: str) -> str:
     return f"{side}: a lot"
 
 
-async def play(seed: int) -> int:
+async def play(task: dict[str, Any]) -> int:
     """The turns that were answered rightly."""
-    rng, right = random.Random(seed), 0
+    rng, right = random.Random(task["seed"]), 0
+    forced = task.get("tool_choice")  # required: each turn begins with a call
     agent = Agent(
         name="pictures",
         instructions="Which half is bright?",
         tools=[measure],
         model=os.environ.get("OPENAI_MODEL", "nano"),
-        model_settings=ModelSettings(max_tokens=12, parallel_tool_calls=False, metadata={"turns": str(TURNS)}),
+        model_settings=ModelSettings(
+            max_tokens=64 if forced else 12, tool_choice=forced, parallel_tool_calls=False, metadata={"turns": "4"}
+        ),
     )
     history: list[Any] = []
     for turn in range(TURNS):
@@ -90,7 +93,7 @@ def main() -> None:
     """One episode."""
     set_default_openai_api("chat_completions")
     set_tracing_disabled(True)
-    right = asyncio.run(play(json.loads(os.environ["TASK"])["seed"]))
+    right = asyncio.run(play(json.loads(os.environ["TASK"])))
     Path(os.environ["REWARD_FILE"]).write_text(json.dumps({"reward": right / TURNS, "success": right == TURNS}))
 
 
