@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
+import os
 import posixpath
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -22,7 +23,7 @@ FILE, HTTP, EXIT_CODE = REWARDS = ("file", "http", "exit_code")
 BESIDE = "none"  # the isolation of a harness that runs on this machine as it is
 OPTIONS = (
     "command", "reward", "reward_file", "without_reward", "success_reward", "time_limit", "answers", "isolation",
-    "files", "binds", "environment", "memory_mib", "processes", "disk_mib", "reference",
+    "files", "binds", "venv", "environment", "memory_mib", "processes", "disk_mib", "reference",
     "data", "evaluation_data", "held_out", "seed", "shuffle",
 )  # fmt: skip
 
@@ -69,6 +70,7 @@ def read_options(options: Mapping[str, Any]) -> tuple[HarnessOptions, Rows | Non
     time_limit: seconds of an episode. answers: that it may ask for in an episode; further requests are refused.
     isolation: of the computer that it runs in, as `computer` has it; none: beside us, on this machine as it is.
     files: what is copied into its home folder: paths there, each with a file or a folder of this machine.
+    venv: a Python environment of this machine, whose programs are found first. It is one of the binds.
     binds: what else it may read: a list of paths of this machine, or an object, paths inside to paths of this machine.
     environment: variables of its own. memory_mib, processes, disk_mib: of its computer.
     reference: package.module:function, (messages, rng, skill) -> the text of an answer, which shows how it is done.
@@ -90,27 +92,35 @@ def read_options(options: Mapping[str, Any]) -> tuple[HarnessOptions, Rows | Non
     if reward not in REWARDS:
         raise fields.error("reward", f"one of {', '.join(REWARDS)}")
     without = fields.value("without_reward")
-    place = posixpath.normpath(fields.text("reward_file", HarnessOptions.reward_file))
-    if place.startswith(("/", "..")) or place == ".":
+    reward_file = posixpath.normpath(fields.text("reward_file", HarnessOptions.reward_file))
+    if reward_file.startswith(("/", "..")) or reward_file == ".":
         raise fields.error("reward_file", "a path below the home folder")
-    variables = _texts(fields, "environment")
-    defaults = ContainerSpec()
+    isolation = fields.text("isolation", "auto")
+    venv, variables = fields.text("venv", ""), _texts(fields, "environment")
+    binds, defaults = _binds(fields), ContainerSpec()
+    if venv:
+        place = _there(fields, "venv", venv)
+        if not (place / "bin" / "python").exists():
+            raise fields.error("venv", "a Python environment, with bin/python")
+        binds = {str(place): place, **binds}
+        programs = os.environ["PATH"] if isolation == BESIDE else defaults.variables("", "")["PATH"]
+        variables = {"VIRTUAL_ENV": str(place), "PATH": f"{place}/bin:{programs}", **variables}
     container = ContainerSpec(
         memory_mib=fields.integer("memory_mib", 2 * defaults.memory_mib, 16, 1 << 22) or 0,
         processes=fields.integer("processes", defaults.processes, 4, 1 << 20) or 0,
         disk_mib=fields.integer("disk_mib", defaults.disk_mib, 16, 1 << 22) or 0,
-        binds=_binds(fields),
+        binds=binds,
         environment=variables,
     )
     found = HarnessOptions(
         command=tuple(words),
         reward=reward,
-        reward_file=place,
+        reward_file=reward_file,
         without_reward=None if without is None else fields.number("without_reward", 0.0, -1e6, 1e6),
         success_reward=fields.number("success_reward", HarnessOptions.success_reward, -1e6, 1e6),
         time_limit=fields.number("time_limit", HarnessOptions.time_limit, 0.1, 1e6),
         answers=fields.integer("answers", HarnessOptions.answers, 1, 10_000) or 1,
-        isolation=fields.text("isolation", "auto"),
+        isolation=isolation,
         files={inside: _there(fields, "files", host) for inside, host in _texts(fields, "files").items()},
         container=container,
         environment=variables,

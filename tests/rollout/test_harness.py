@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import random
+import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -79,11 +80,13 @@ def plays(player: HarnessPlayer, tmp_path: Path) -> Iterator[Plays]:
     with contextlib.ExitStack() as stack:
         writer = PromptWriter(TOKENIZER, image_tokens=1)
 
-        def play(*programs: str, seeds: Sequence[int] = (), **options: Any) -> list[Trajectory]:
+        def play(
+            *programs: str, seeds: Sequence[int] = (), python: str = "python3", **options: Any
+        ) -> list[Trajectory]:
             options = {"time_limit": 20, "isolation": "auto", **options}
             tasks = []
             for number, program in enumerate(programs):
-                command = ["python3", "-c", LIBRARY + program]
+                command = [python, "-c", LIBRARY + program]
                 spec = load_environment("harness", given := {"command": command, **options})
                 seed = seeds[number] if seeds else number
                 tasks.append(Task(f"t{number}", "harness", seed, given, spec.default_max_steps(given)))
@@ -196,6 +199,18 @@ def test_beside_us_by_name_and_what_it_is_given(plays: Plays, tmp_path: Path) ->
         assert found.steps[0].response == "PLUMSHELF", found.metadata
 
 
+def test_programs_of_a_python_environment_are_found(plays: Plays, tmp_path: Path) -> None:
+    venv = tmp_path / "its own"
+    subprocess.run(["/usr/bin/python3", "-m", "venv", "--without-pip", venv], check=True)
+    plum = next(venv.glob("lib/*/site-packages")) / "plum.py"
+    plum.write_text("TEXT = 'plum'")
+    for isolation in ("auto", "none"):
+        program = "import plum, subprocess\nask(plum.TEXT)\n"
+        program += "reward(str(float(subprocess.run(['python', '-c', 'import plum']).returncode == 0)))"
+        [found] = plays(program, python="python", venv=str(venv), isolation=isolation)
+        assert found.reward == 1 and found.steps[0].response == "PLUM", found.metadata
+
+
 def test_nothing_but_the_policy_is_reached_from_within(plays: Plays, player: HarnessPlayer) -> None:
     address = player.policy_of(Task("x", "harness", 0, {}, 1)).address
     program = f"""
@@ -219,6 +234,7 @@ def test_an_agent_loop_cannot_play_it_and_options_are_read(tmp_path: Path) -> No
         ({"command": "ls", "files": {"a": "/nowhere"}}, "option files must name what is there"),
         ({"command": "ls", "binds": ["/nowhere"]}, "option binds must name what is there"),
         ({"command": "ls", "binds": {"relative": "/usr"}}, "binds of a container must name absolute paths"),
+        ({"command": "ls", "venv": str(tmp_path)}, "option venv must be a Python environment"),
         ({"command": "ls", "time_limit": 0}, "option time_limit must be a number"),
         ({"command": "ls", "answers": 0}, "option answers must be a whole number"),
         ({"command": "ls", "data": str(tmp_path)}, "option data must be a file of .jsonl"),

@@ -1,11 +1,9 @@
-"""A harness: a program of Python's standard library alone, which knows of chat completions and of nothing else here.
+"""The first or the last word of a row, in a conversation of two questions: a program of the standard library alone.
 
-train --config.environment=harness --config.environment_options='{
-  "command": ["python3", "agent.py"], "files": {"agent.py": "tars_jax/envs/examples/harness_agent.py"},
-  "reference": "tars_jax.envs.examples.harness_agent:reference"}'
+    ./launch/local.sh train --config=configs/harness_words.py
 
-It shows a row of words and asks for the first or the last of them, in a conversation of two questions; each right
-answer is worth half of the reward. A policy that has learned when to say which has read the question.
+It knows of chat completions and of nothing else here. Each right answer is worth half of the reward. `reference` is no
+part of it: it answers in the policy's place, to show how.
 """
 
 from __future__ import annotations
