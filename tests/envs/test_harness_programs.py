@@ -40,7 +40,7 @@ def test_a_kind_is_rewarded_by_its_share(program: Any) -> None:
     assert len(set(rows)) > 190 and all(len(row.split()) == 5 for row in rows)
     right, wrong = [], []
     for row in rows:
-        messages = [{"role": "system", "content": "?"}, {"role": "user", "content": row}]
+        messages = [{"role": "user", "content": f"Digits or letters?\n{row}"}]
         right.append(found.reward_of(row, kinds(messages, random.Random(0), 1.0)))
         wrong.append(found.reward_of(row, kinds(messages, random.Random(0), 0.0)))
     assert set(right) == {1.0} and 0.3 < sum(wrong) / len(wrong) < 0.7
@@ -53,7 +53,7 @@ def test_a_walk_by_its_words_arrives(program: Any, tmp_path: Path) -> None:
     found = program("mini_swe_agent_walk", *(f"minisweagent.{name}" for name in names))
     found.place_programs(tmp_path, (0, 0), (2, 1))
     assert found.distance(tmp_path) == 3
-    messages = [{"role": "user", "content": "right\ndown"}]
+    messages = [{"role": "user", "content": "Say left or up.\nright\ndown\n"}]
     said = ""
     for _ in range(3):
         way = walk([*messages, {"role": "user", "content": "One word."}], random.Random(1), 1.0)

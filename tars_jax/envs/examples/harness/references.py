@@ -1,4 +1,7 @@
-"""Answers that the programs here are to be given, from what they ask: `reference` of the environment `harness`."""
+"""Answers that the programs here are to be given, from what they ask: `reference` of the environment `harness`.
+
+What a policy reads as one turn comes as one message, the system's words before the user's.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ WAYS = ("left", "right", "up", "down")
 
 def kinds(messages: Sequence[Mapping[str, Any]], rng: random.Random, skill: float) -> str:
     """Of openai_agents_kinds.py: one character of the kind that the row has more of; a bad one is of either kind."""
-    row = text_of(messages[-1]).split()
+    row = text_of(messages[-1]).splitlines()[-1].split()
     right = DIGITS if 2 * sum(each in DIGITS for each in row) > len(row) else LETTERS
     return rng.choice(right if rng.random() < skill else rng.choice((DIGITS, LETTERS)))
 
@@ -30,5 +33,4 @@ def text_of(message: Mapping[str, Any]) -> str:
 
 
 def _ways(message: Mapping[str, Any]) -> tuple[str, ...]:
-    words = text_of(message).split() if message["role"] == "user" else []
-    return tuple(words) if words and all(word in WAYS for word in words) else ()
+    return tuple(line for line in text_of(message).splitlines() if line in WAYS) if message["role"] == "user" else ()
