@@ -105,9 +105,11 @@ def test_what_nobody_sampled_is_no_data_for_ppo() -> None:
 
 def test_folders_of_trajectories_and_functions_of_ones_own(tmp_path: Path) -> None:
     ours = retokenize(EPISODE, "Find it.", READER)
-    save_trajectory(tmp_path / "00000000.trajectory", ours)
-    save_trajectory(tmp_path / "00000001.trajectory", dataclasses.replace(ours, outcome=Outcome.FAILED))
-    assert [each.id for each in read(tmp_path)] == ["e1"]
+    played = tmp_path / "played"
+    played.mkdir()
+    save_trajectory(played / "00000000.trajectory", ours)
+    save_trajectory(played / "00000001.trajectory", dataclasses.replace(ours, outcome=Outcome.FAILED))
+    assert [each.id for each in read(played)] == ["e1"]
     assert [each.id for each in read(f"{HERE}two_of_mine")] == ["e1", "e1"]
     with pytest.raises(InputError, match="must give trajectories; got str"):
         read(f"{HERE}texts")
@@ -116,7 +118,7 @@ def test_folders_of_trajectories_and_functions_of_ones_own(tmp_path: Path) -> No
     with pytest.raises(InputError, match="dataset must be a folder of trajectories .*; got 'nowhere'"):
         read("nowhere")
     with pytest.raises(InputError, match="dataset must be a folder"):
-        read(tmp_path.parent)
+        read(tmp_path)
 
 
 def two_of_mine() -> Iterator[Trajectory]:
