@@ -40,7 +40,11 @@ def get_config() -> ConfigDict:
             "answer_seconds": 120.0,  # that such a policy may take for one answer
             "patience": 3600.0,  # seconds that a policy behind an address may be away; then the run ends, to be resumed
             "guide": True,  # a policy behind an address is told how to act; one of our server may know already
-            "tools": "text",  # it writes in the grammar of `agent`; native: it calls tools, as endpoints have them
+            # It writes in the grammar of `agent` (text), calls tools as chat completions have them (native), or acts by
+            # OpenAI's computer tool as responses have it (computer, or computer_use_preview).
+            "tools": "text",
+            # Where such an endpoint wants a person to look at a call: end the episode, or acknowledge it unseen.
+            "safety_checks": "end",
             "next_levels": True,  # in games15 the next level follows a solved one; False: an episode is one level
             "levels": (1,),  # of games that have levels, where an episode begins; they take turns
             # Of LMGame-Bench, text beside the screenshots: none; text, the board and the last ten moves as we write

@@ -23,9 +23,10 @@ def get_config() -> ConfigDict:
     # Folders of exported weights, addresses, "reference", "person" (of games alone), "random".
     config.contestants = ("reference", "person", "random")
     config.called = ()  # what they are called in the figure; (): the last part of each
-    for name in ("model", "api_key_file", "answer_seconds", "patience", "guide", "tools", "next_levels", "levels"):
+    for name in ("model", "api_key_file", "answer_seconds", "patience", "guide", "tools", "safety_checks"):
         config[name] = base[name]
-    config.screen = base.screen
+    for name in ("next_levels", "levels", "screen"):
+        config[name] = base[name]
     config.episodes = 0  # of each game or kind of task; 0: LMGame-Bench's 3 runs, else 6
     config.seed = 0
     config.run = ""

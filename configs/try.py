@@ -29,7 +29,9 @@ def get_config() -> ConfigDict:
             "player": "chance",
             "model": "",  # the model's name at an endpoint
             "api_key_file": "",  # a file that holds the key alone
-            "tools": "text",  # how an endpoint says what it does: text, in a grammar of ours; native, by calls of tools
+            # How an endpoint says what it does: text, in a grammar of ours; native, by calls of tools; computer or
+            # computer_use_preview, by OpenAI's computer tool.
+            "tools": "text",
             "answer_seconds": 120.0,  # that an endpoint may take for one answer
             "seed": 0,  # of the task
             "max_steps": 0,  # of an episode; 0: as the environment says

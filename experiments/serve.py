@@ -17,6 +17,7 @@ from typing import Any
 import jax
 
 from tars_jax import InputError
+from tars_jax.agent.computer_form import ComputerForm
 from tars_jax.agent.grammar import GRAMMARS
 from tars_jax.inference import Engine, EngineConfig
 from tars_jax.inference.server import Served, ServerConfig, make_app, serve
@@ -108,6 +109,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
         )
         print("serve: compiling what can be asked; a second start finds it compiled ...", flush=True)
         engine.warm_up(image_size, counting("serve", "programs"))
+        agent = run_config(checkpoint).get("agent") if checkpoint else None
         served = Served(
             name=config.name,
             engine=engine,
@@ -117,7 +119,8 @@ def run(config: Any, run_directory: RunDirectory) -> None:
             stop=tokenizer.end,
             weights=weights,
             load=load,
-            agent=run_config(checkpoint).get("agent") if checkpoint else None,
+            agent=agent,
+            computer=ComputerForm.of(agent),
             screenshot=image_size,
             token_bytes=tokenizer.token_bytes,
         )
@@ -130,7 +133,8 @@ def announce(config: Any, address: str) -> None:
     key = '  -H "Authorization: Bearer $(cat KEY_FILE)" \\\n' if config.api_key_file else ""
     body = f'{{"model": "{config.name}", "messages": [{{"role": "user", "content": "Say where you are.\\n5 left"}}]}}'
     print(
-        f"serve: {address}/v1 (OpenAI's chat completions), {address}/v1/rl (sessions, weights), {address}/metrics\n"
+        f"serve: {address}/v1 (OpenAI's chat completions and responses), {address}/v1/rl (sessions, weights), "
+        f"{address}/metrics\n"
         f"Try:  curl {address}/v1/chat/completions -H 'Content-Type: application/json' \\\n{key}  -d '{body}'\n"
         "Ctrl-C ends it: requests under way may finish.",
         flush=True,

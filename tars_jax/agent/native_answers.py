@@ -8,11 +8,13 @@ it does of any policy's text; where our grammars read such a text as something t
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tars_jax.agent.actions import Action, ActionError
+from tars_jax.agent.actions import Action, ActionError, BadArgument
 from tars_jax.agent.calls import actions_from_call, call_of
+from tars_jax.agent.computer_tool import read_computer_action
 from tars_jax.agent.grammar import format_response, parse_response
 from tars_jax.agent.grammar_text import quoted
 from tars_jax.agent.response import ParseError, Response
@@ -39,6 +41,28 @@ class NativeCall:
             return None
         return read if isinstance(read, dict) else None
 
+    def actions(self, space: ActionSpace, pixel_size: tuple[float, float] | None) -> tuple[Action, ...]:
+        """What it asks for. Raises ActionError for what the space has not, or not so."""
+        if (arguments := self.arguments) is None:
+            shown = repr(self.written)[:_SHOWN]
+            raise BadArgument(f"{self.name[:_SHOWN]}: the arguments must be a JSON object; got {shown}")
+        return actions_from_call(self.name, arguments, space=space, pixel_size=pixel_size)
+
+
+@dataclasses.dataclass(frozen=True)
+class ComputerCall(NativeCall):
+    """One action of OpenAI's computer tool; `written` is a list of it, so that no grammar reads it as arguments."""
+
+    size: tuple[int, int]  # width and height of the display, in pixels
+
+    @classmethod
+    def of(cls, action: Any, size: tuple[int, int]) -> ComputerCall:
+        kind = action.get("type") if isinstance(action, dict) else None
+        return cls(kind if isinstance(kind, str) else "computer", json.dumps([action]), size)
+
+    def actions(self, space: ActionSpace, pixel_size: tuple[float, float] | None) -> tuple[Action, ...]:
+        return read_computer_action(json.loads(self.written)[0], space, self.size)
+
 
 @dataclasses.dataclass(frozen=True)
 class NativeAnswer:
@@ -64,14 +88,12 @@ def native_answer(
     actions: list[Action] = []
     errors = [""] * len(calls)
     for place, call in enumerate(calls):
-        if (arguments := call.arguments) is None:
-            shown = repr(call.written)[:_SHOWN]
-            errors[place] = f"{call.name[:_SHOWN]}: the arguments must be a JSON object; got {shown}"
-            continue
         try:
-            actions += actions_from_call(call.name, arguments, space=space, pixel_size=pixel_size)
+            actions += call.actions(space, pixel_size)
         except ActionError as error:
             errors[place] = str(error)
+    if not any(errors) and not actions:
+        errors[-1] = "nothing was to be carried out"
     if not any(errors):
         response = Response(words, tuple(actions))
         return NativeAnswer(format_response(response, grammar, space=space, pixel_size=pixel_size), tuple(errors))
@@ -91,7 +113,10 @@ def _as_it_came(words: str, calls: Sequence[NativeCall], grammar: str) -> str:
     if grammar == "tool":
         written = "".join(f"<seed:tool_call>{_json_call(call)}</seed:tool_call>" for call in calls)
         return f"<think>{words}</think>{written}" if words else written
-    written = "\n\n".join(map(_text_call, calls))
+    if all(call.arguments is not None for call in calls):
+        written = "\n\n".join(map(_text_call, calls))
+    else:  # as JSON, since in parentheses a text may read as an argument without its name
+        written = f"[{', '.join(map(_json_call, calls))}]"
     return f"Thought: {words}\nAction: {written}" if words else f"Action: {written}"
 
 
@@ -100,10 +125,8 @@ def _json_call(call: NativeCall) -> str:
 
 
 def _text_call(call: NativeCall) -> str:
-    if call.arguments is None:  # as JSON, since in parentheses a text may read as an argument without its name
-        return _json_call(call)
     arguments = ", ".join(
         f"{name}={quoted(value) if isinstance(value, str) else to_json(value)}"
-        for name, value in call.arguments.items()
+        for name, value in (call.arguments or {}).items()
     )
     return f"{call.name}({arguments})"

@@ -13,11 +13,13 @@ from typing import Any
 
 from tars_jax.agent.actions import BUTTONS, DIRECTIONS, FUNCTIONS, GRID, MAX_WAIT_SECONDS, Finished, Scroll
 from tars_jax.agent.calls import parameter_of_field
+from tars_jax.agent.computer_tool import COMPUTER_TOOLS
 from tars_jax.agent.guide import EXAMPLES, introduction
 from tars_jax.environment import ActionSpace, Function
 
 TEXT, NATIVE = "text", "native"
-TOOLS = (TEXT, NATIVE)  # how a policy behind an address says what it does: in a grammar of ours, or by calls of tools
+# How a policy behind an address says what it does: in a grammar of ours, by calls of tools, by OpenAI's computer tool.
+TOOLS = (TEXT, NATIVE, *COMPUTER_TOOLS)
 MOST_NAME = 64  # characters of a tool's name, and which they are: what endpoints take
 _NOT_IN_NAMES = re.compile("[^A-Za-z0-9_-]")
 _MEANINGS = {action.name: meaning for action, meaning in EXAMPLES}
@@ -50,6 +52,17 @@ def action_tools(
             name = f"{tool_name(function.name)[: MOST_NAME - 4]}_{number}"
         found[name] = function
     return found
+
+
+def chat_tools(functions: Mapping[str, Function]) -> list[dict[str, Any]]:
+    """Functions as chat completions have them, by the names that `action_tools` gives."""
+    return [
+        {
+            "type": "function",
+            "function": {"name": name, "description": each.description, "parameters": dict(each.parameters)},
+        }
+        for name, each in functions.items()
+    ]
 
 
 def tools_guide(space: ActionSpace, *, pixels: bool = False) -> str:

@@ -76,11 +76,12 @@ class ChatRequest:
     token_ids: bool  # whether the tokens of prompt and answer are told, as vLLM tells them
     stream: bool
     include_usage: bool
+    calls_apart: bool = True  # from the words of an answer; False: it is told as it was written
 
     @property
     def tools(self) -> bool:
         """Whether the prompt lists any, so that calls of them are told apart from words."""
-        return bool(self.listed)
+        return bool(self.listed) and self.calls_apart
 
     @property
     def callable(self) -> tuple[dict[str, Any], ...]:

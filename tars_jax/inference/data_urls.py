@@ -68,6 +68,12 @@ async def decode_images(urls: Sequence[ImageUrl], max_pixels: int, fit: Fit = ex
     return unpacked(images)
 
 
+def image_size(image_url: ImageUrl, max_pixels: int) -> tuple[int, int]:
+    """(width, height) of an image, of which nothing is unpacked. Raises as `decode_images`."""
+    with contextlib.closing(_opened(image_url, max_pixels)) as image:
+        return image.size
+
+
 def _opened(image_url: ImageUrl, max_pixels: int) -> Image.Image:
     """The image with its size known and nothing unpacked.
 

@@ -73,6 +73,11 @@ class PolicyClient(Protocol):
 class MessageEndpoint(Protocol):
     """A policy behind an address that takes messages."""
 
+    @property
+    def policy_info(self) -> Mapping[str, Any]:
+        """As `PolicyClient.policy_info`."""
+        ...
+
     async def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """What the API answers to a body, in which the model's name is added, at a path such as chat/completions.
         Raises as `ClientSession.respond` does."""

@@ -19,7 +19,7 @@ from tars_jax.agent.grammar_plain import PLAIN
 from tars_jax.agent.guide import action_guide
 from tars_jax.agent.loop import AgentConfig, PolicySession
 from tars_jax.agent.prompts import PromptWriter
-from tars_jax.agent.tool_schemas import TEXT
+from tars_jax.agent.tool_schemas import NATIVE, TEXT
 from tars_jax.environment import Task
 from tars_jax.inference import Engine, EngineConfig, Sampling
 from tars_jax.inference.chat_template import Message, TurnFormat
@@ -36,6 +36,7 @@ from tars_jax.pipelines.sections import agent_config, chat_format, num_pages
 from tars_jax.pipelines.serving import fit_to, read_key
 from tars_jax.pipelines.starts import run_config, starting_point
 from tars_jax.pipelines.windows import longest_windows
+from tars_jax.rollout.computer_session import END, ComputerSession
 from tars_jax.rollout.native_session import NativeSession
 from tars_jax.rollout.players import (
     Player,
@@ -162,7 +163,13 @@ def remote(config: Any, field: str = "checkpoint") -> Contestant:
                 return
             assert isinstance(client, EndpointClient | ServerClient), "what is reached by an address takes messages"
             size, space = agent.image_size, watched.space
-            yield NativeSession(client, turns, space, agent.grammar, seed, image_size=size, guide=told)
+            if tools == NATIVE:
+                yield NativeSession(client, turns, space, agent.grammar, seed, image_size=size, guide=told)
+            else:
+                yield ComputerSession(
+                    client, turns, space, agent.grammar, seed, tool=tools, image_size=size, guide=told and not known,
+                    safety_checks=config.get("safety_checks", END),
+                )  # fmt: skip
 
     playing: Player = player
     if tools != TEXT:

@@ -15,6 +15,7 @@ from tars_jax.evaluation.scoring import score_within
 from tars_jax.pipelines.contestants import Contestant
 from tars_jax.pipelines.rules import BROWSER_RULES, LENGTH_RULES
 from tars_jax.pipelines.sections import browsers_for, sandbox_of
+from tars_jax.rollout.computer_session import SAFETY_CHECKS
 from tars_jax.rollout.episode_runner import Rollouts
 from tars_jax.rules import Rule, at_least, each, more_than, one_of
 from tars_jax.tasks.library import load_playable
@@ -33,6 +34,7 @@ SUITE_RULES: dict[str, Rule] = {
     "answer_seconds": more_than(0),
     "patience": more_than(0),
     "tools": one_of(*TOOLS),
+    "safety_checks": one_of(*SAFETY_CHECKS),
     "seed": at_least(0),
     "screen": at_least(0),
     "agent.grammar": one_of(*FORMS),

@@ -21,7 +21,7 @@ from tars_jax import InputError
 from tars_jax.agent.grammar import parse_response
 from tars_jax.agent.native_answers import NativeAnswer, NativeCall, native_answer, native_calls
 from tars_jax.agent.response import ParseError
-from tars_jax.agent.tool_schemas import action_tools, tool_name, tools_guide
+from tars_jax.agent.tool_schemas import action_tools, chat_tools, tool_name, tools_guide
 from tars_jax.environment import ActionSpace
 from tars_jax.inference.chat_template import Message, TurnFormat
 from tars_jax.inference.http_client import encoded_images
@@ -111,7 +111,7 @@ class NativeSession:
             self._size = width, height
         messages = self._history.read(tokens, images, restart=restart)
         seed = seed_of(self._seed, self._answers) if sampling is None or sampling.seed is None else sampling.seed
-        body = {"messages": await self._wire(messages), "tools": self._tools(), "seed": seed % 2**31}
+        body = {"messages": await self._wire(messages), "tools": chat_tools(self._functions), "seed": seed % 2**31}
         try:
             found = await self._client.post("chat/completions", body)
         except Refused as error:
@@ -120,15 +120,6 @@ class NativeSession:
         said = self._said_of(message)
         self._answers += 1
         return self._history.wrote(said, finish)
-
-    def _tools(self) -> list[dict[str, Any]]:
-        return [
-            {
-                "type": "function",
-                "function": {"name": name, "description": each.description, "parameters": dict(each.parameters)},
-            }
-            for name, each in self._functions.items()
-        ]
 
     def _said_of(self, message: Mapping[str, Any]) -> Said:
         calls, items = [], []

@@ -48,7 +48,7 @@ from tars_jax.training.checkpoint import save_parameters
 from tars_jax.training.run_directory import RunDirectory
 from tars_jax.trajectory import Outcome, Trajectory
 from tars_jax.trajectory.files import load_trajectory
-from tests.rollout.scripted_endpoint import call, calling, scripted
+from tests.rollout.scripted_endpoint import call, calling, scripted, scripted_responses
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SMALL = {
@@ -318,6 +318,38 @@ def test_an_endpoint_solves_real_pages_by_calling_tools(tmp_path: pathlib.Path) 
         assert re.fullmatch(
             r"Thought: There is the button.\nAction: click\(point='<point>\d+ \d+</point>'\)", episode.steps[1].response
         )
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("tool", ["computer", "computer_use_preview"])
+def test_an_endpoint_solves_real_pages_by_the_computer_tool(tmp_path: pathlib.Path, tool: str) -> None:
+    """It looks, sees a button and clicks it; an endpoint that wants a person to look ends the episode."""
+    checks: list[Any] = []
+
+    def script(body: Mapping[str, Any]) -> Any:
+        head = {"type": "computer_call", "id": "cu", "call_id": f"c{len(body['input'])}", "status": "completed"}
+        if len(body["input"]) == 1:
+            url, action = body["input"][0]["content"][-1]["image_url"], {"type": "wait"}
+        else:
+            url = body["input"][2]["output"]["image_url"]
+            x, y = button_of(url)
+            action = {"type": "click", "button": "left", "x": round(x * 160 / 1000), "y": round(y * 210 / 1000)}
+        assert url.startswith("data:image/png")
+        acted = {"actions": [action]} if tool == "computer" else {"action": action}
+        return [{**head, **acted, "pending_safety_checks": checks}]
+
+    play = {"suite": "miniwob", "names": "miniwob/click-test,", "max_steps": 4, "screen": 0, "tools": tool}
+    with scripted_responses(script) as (address, asked):
+        result = evaluate(tmp_path / "run", checkpoint=address, model="theirs", **play)
+        assert result["successes"] == {"miniwob/click-test": [2, 2]} and len(asked) == 4
+        assert asked[0]["tools"][0]["type"] == tool
+        checks.append({"id": "1", "code": "irrelevant_domain", "message": "Is this page meant?"})
+        if tool == "computer":
+            result = evaluate(tmp_path / "asked", checkpoint=address, model="theirs", **play)
+            assert result["lost_to_infrastructure"] == 2, "of such an episode nothing was seen"
+            more = {"safety_checks": "acknowledge"}
+            result = evaluate(tmp_path / "unseen", checkpoint=address, model="theirs", **play, **more)
+            assert result["successes"] == {"miniwob/click-test": [2, 2]}
 
 
 def test_answers_in_plain_text_call_no_tools(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pydantic
 from openai.types.chat import ChatCompletionMessageParam, ChatCompletionToolParam
+from openai.types.responses import ResponseInputItemParam, ToolParam
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -19,7 +20,9 @@ from tars_jax.inference.server import ServerConfig, serving
 
 MESSAGES = pydantic.TypeAdapter(list[ChatCompletionMessageParam])
 TOOLS = pydantic.TypeAdapter(list[ChatCompletionToolParam])
-Script = Callable[[Mapping[str, Any]], Mapping[str, Any] | Response]
+ITEMS: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(list[ResponseInputItemParam])
+TOOL: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(ToolParam)
+Script = Callable[[Mapping[str, Any]], Any]  # an answer, or a whole response of HTTP
 
 
 def call(name: str, arguments: Any, id: str | None = "c1") -> dict[str, Any]:
@@ -73,5 +76,46 @@ def scripted(script: Script) -> Iterator[tuple[str, list[Any]]]:
         return JSONResponse({"choices": [{"message": said, "finish_reason": finish}]})
 
     app = Starlette(routes=[Route("/v1/chat/completions", complete, methods=["POST"])])
+    with serving(app, ServerConfig(port=0)) as address:
+        yield f"{address}/v1", asked
+
+
+def check_response(body: Mapping[str, Any]) -> None:
+    """As OpenAI's endpoint checks what responses are asked: types, and an output for each call behind it."""
+    ITEMS.validate_python(body["input"])
+    for tool in body["tools"]:
+        TOOL.validate_python(tool)
+    assert not {"messages", "seed"} & body.keys()
+    waiting: list[str] = []
+    for item in body["input"]:
+        if item["type"] in ("computer_call_output", "function_call_output"):
+            waiting.remove(item["call_id"])
+            continue
+        if item["type"] in ("computer_call", "function_call"):
+            waiting.append(item["call_id"])
+        if item["type"] == "function_call":
+            assert isinstance(json.loads(item["arguments"]), dict)
+        assert item["type"] != "message" or item.get("role") == "assistant" or not waiting, f"no output of {waiting}"
+    assert not waiting, f"no output of {waiting}"
+
+
+@contextlib.contextmanager
+def scripted_responses(script: Script) -> Iterator[tuple[str, list[Any]]]:
+    """As `scripted`, of responses: the script says the output's items, or the whole body."""
+    asked: list[Any] = []
+
+    async def respond(request: Request) -> Response:
+        body = json.loads(await request.body())
+        asked.append(body)
+        try:
+            check_response(body)
+        except (AssertionError, ValueError, KeyError) as error:
+            return JSONResponse({"error": {"message": f"broken rule: {error}"}}, 400)
+        said = script(body)
+        if isinstance(said, Response):
+            return said
+        return JSONResponse({"status": "completed", "output": said} if isinstance(said, list) else said)
+
+    app = Starlette(routes=[Route("/v1/responses", respond, methods=["POST"])])
     with serving(app, ServerConfig(port=0)) as address:
         yield f"{address}/v1", asked

@@ -18,6 +18,7 @@ from tars_jax.inference.server.constraints import ServedConstraints
 from tars_jax.inference.server.episodes import Episodes
 from tars_jax.inference.server.metrics import CONTENT_TYPE, HttpMetrics, engine_families, session_families
 from tars_jax.inference.server.request_admission import REWARD_PATH, WEIGHTS_PATH, RequestAdmission
+from tars_jax.inference.server.responses import Responses
 from tars_jax.inference.server.sessions import Sessions
 from tars_jax.inference.server.weights import Weights
 from tars_jax.web.protocol import RequestError
@@ -29,6 +30,7 @@ def make_app(served: Served, config: ServerConfig) -> ASGIApp:
     constraints, weights = ServedConstraints(served), Weights(served, config)
     sessions, episodes = Sessions(served, config, weights), Episodes(served, config, weights)
     chat = Chat(served, config, constraints, episodes)
+    responses = Responses(served, chat, episodes)
 
     async def health(request: Request) -> Response:
         """503 once the engine has stopped: whoever watches may start the server again."""
@@ -81,6 +83,9 @@ def make_app(served: Served, config: ServerConfig) -> ASGIApp:
         Route("/v1/models", chat.models, methods=["GET"]),
         Route("/v1/models/{name:path}", chat.model, methods=["GET"]),
         Route("/v1/chat/completions", chat.complete, methods=["POST"]),
+        Route("/v1/responses", responses.create, methods=["POST"]),
+        Route("/v1/responses/{id}", responses.show, methods=["GET"]),
+        Route("/v1/responses/{id}", responses.delete, methods=["DELETE"]),
         Route("/v1/rl/policy", policy, methods=["GET"]),
         Route("/v1/rl/sessions", sessions.create, methods=["POST"]),
         Route("/v1/rl/sessions/{id}", sessions.delete, methods=["DELETE"]),

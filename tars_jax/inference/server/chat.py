@@ -75,20 +75,38 @@ class Chat:
 
     async def complete(self, request: Request) -> Response:
         episode = self._episodes.asking(request.headers)
-        asked = parse_chat(await read_json(request), self._limits)
+        asked = self.parse(await read_json(request), episode)
+        if not asked.stream:
+            return JsonResponse(await self.answer(asked, episode))
+        images = await self._images(asked, episode)
+        with engine_errors(self._config.request_seconds, _field):
+            return await EventStream.begin(self._chunks(asked, images, episode))
+
+    def parse(self, body: Any, episode: Episode | None) -> ChatRequest:
+        """Reads a request for this policy; raises RequestError that names the field."""
+        asked = parse_chat(body, self._limits)
+        self.require_model(asked.model, episode)
+        return asked
+
+    def require_model(self, name: str, episode: Episode | None) -> None:
+        """Raises RequestError for another one, but in an episode: programs have names of models written in them."""
+        if name != self._served.name and episode is None:
+            raise self._no_model(name, "model")
+
+    async def answer(self, asked: ChatRequest, episode: Episode | None) -> dict[str, Any]:
+        """The completion, not streamed; recorded where it is of an episode."""
+        images = await self._images(asked, episode)
+        with engine_errors(self._config.request_seconds, _field):
+            async with asyncio.timeout(self._config.request_seconds):
+                return await self._completion(asked, images, episode)
+
+    async def _images(self, asked: ChatRequest, episode: Episode | None) -> list[np.ndarray]:
         if episode is not None:
             require_one_choice(asked)
-        if asked.model != self._served.name and episode is None:  # programs have names of models written in them
-            raise self._no_model(asked.model, "model")
         # Before they are made tokens, which takes seconds for a megabyte.
         if asked.characters > LONGEST_TOKEN * self._engine.config.max_length:
             raise self._too_long(f"{asked.characters} characters")
-        images = await decode_images(asked.images, self._limits.pixels, self._served.fit)
-        with engine_errors(self._config.request_seconds, _field):
-            if asked.stream:
-                return await EventStream.begin(self._chunks(asked, images, episode))
-            async with asyncio.timeout(self._config.request_seconds):
-                return JsonResponse(await self._completion(asked, images, episode))
+        return await decode_images(asked.images, self._limits.pixels, self._served.fit)
 
     async def models(self, request: Request) -> Response:
         return JsonResponse({"object": "list", "data": [self._model()]})

@@ -23,7 +23,7 @@ from tars_jax.web.responses import refuse
 OPEN_PATHS = ("/health",)  # a load balancer has no key
 UNLIMITED_PATHS = ("/health", "/metrics")  # whoever watches a busy server gets an answer
 REWARD_PATH = "/v1/rl/reward"
-EPISODE_PATHS = ("/v1/chat/completions", "/v1/models", REWARD_PATH)  # what the key of an episode opens
+EPISODE_PATHS = ("/v1/chat/completions", "/v1/models", "/v1/responses", REWARD_PATH)  # what the key of an episode opens
 WEIGHTS_PATH = "/v1/rl/weights"
 
 
