@@ -329,7 +329,8 @@ def test_an_endpoint_solves_real_pages_by_the_computer_tool(tmp_path: pathlib.Pa
     def script(body: Mapping[str, Any]) -> Any:
         head = {"type": "computer_call", "id": "cu", "call_id": f"c{len(body['input'])}", "status": "completed"}
         if len(body["input"]) == 1:
-            url, action = body["input"][0]["content"][-1]["image_url"], {"type": "wait"}
+            url = body["input"][0]["content"][-1]["image_url"]
+            action: dict[str, Any] = {"type": "wait"}
         else:
             url = body["input"][2]["output"]["image_url"]
             x, y = button_of(url)

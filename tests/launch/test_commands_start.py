@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import io
 import json
 import os
 import queue
@@ -50,13 +51,19 @@ def ask(address: str, path: str, body: Any = None, key: str = "") -> Any:
 
 
 def ask_for_a_call(address: str, _: str) -> None:
-    """As the first page's program may be asked: with the function that it defines."""
+    """As the first page's program may be asked: with the function that it defines; and by the client of the computer
+    tool that docs/inference.md shows."""
     about = {"name": "answer", "description": "Answers.", "parameters": {
         "type": "object", "properties": {"yes": {"type": "boolean"}}, "required": ["yes"]}}  # fmt: skip
     body = {"model": "tars_jax", "messages": [{"role": "user", "content": "Is it large?\n7"}],
             "tools": [{"type": "function", "function": about}]}  # fmt: skip
     (choice,) = ask(address, "/v1/chat/completions", body)["choices"]
     assert choice["finish_reason"] in ("stop", "length", "tool_calls")
+    (program,) = re.findall(r"```python\n(import base64\n.*?)```", (ROOT / "docs" / "inference.md").read_text(), re.S)
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        exec(program.replace("http://127.0.0.1:8000", address), {})
+    lines = said.getvalue().splitlines()
+    assert lines[0].startswith("['screenshot']") and len(lines) > 1
 
 
 def ask_for_an_episode(address: str, key: str) -> None:
