@@ -7,7 +7,7 @@ else as the policy would have written it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tars_jax.inference.response_forms import Heard
@@ -20,6 +20,27 @@ _ROLES = ("user", "system", "developer", "assistant")
 _TEXTS = ("input_text", "output_text", "text", "summary_text", "reasoning_text")
 
 ChatMessage = dict[str, Any]
+
+
+class ScreenTurn(ChatMessage):
+    """A message of the user that began with the screenshot of a call, words first: so our policies read a turn."""
+
+
+def as_turns(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
+    """Messages, of which a screenshot that no answer stands before is of the turn that it was asked for in."""
+    found: list[ChatMessage] = []
+    for message in messages:
+        if isinstance(message, ScreenTurn) and found and found[-1]["role"] == "user":
+            said = found[-1]["content"]
+            parts = [{"type": "text", "text": said}] if isinstance(said, str) else said
+            found[-1] = ScreenTurn(role="user", content=_words_first([*parts, *message["content"]]))
+        else:
+            found.append(message)
+    return found
+
+
+def _words_first(parts: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(parts, key=lambda part: part["type"] != "text")
 
 
 class Input(NamedTuple):
@@ -93,10 +114,9 @@ class InputReader:
             self._shown += content
 
     def _turn(self) -> None:
-        """A screenshot and what was said to it are one message, words first: so our policies read a turn."""
+        """A screenshot and what was said to it are one message."""
         if self._shown:
-            parts = sorted(self._shown, key=lambda part: part["type"] != "text")
-            self._messages.append({"role": "user", "content": parts})
+            self._messages.append(ScreenTurn(role="user", content=_words_first(self._shown)))
             self._shown = []
 
     def _flush(self) -> None:

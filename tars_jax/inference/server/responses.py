@@ -19,7 +19,7 @@ from starlette.responses import Response
 
 from tars_jax.inference.data_urls import ImageUrl, image_size
 from tars_jax.inference.response_forms import Heard, Size, Tools, WordsAlone, parse_response_tools
-from tars_jax.inference.response_input import ChatMessage, InputReader
+from tars_jax.inference.response_input import ChatMessage, InputReader, as_turns
 from tars_jax.inference.response_output import output_items, response_events
 from tars_jax.inference.server.chat import Chat
 from tars_jax.inference.server.config import Served
@@ -176,7 +176,7 @@ class Responses:
     def _chat_body(self, asked: _Asked) -> dict[str, Any]:
         tools = asked.tools
         told = self._form.told(tools.environment, tools.functions, screen=bool(tools.screen))
-        messages = asked.messages
+        messages = as_turns(asked.messages)
         if told.before:
             messages = _after(told.before, messages)
         if system := "\n\n".join(filter(None, (asked.instructions, told.system))):
