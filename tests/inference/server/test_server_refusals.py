@@ -262,14 +262,14 @@ def test_a_full_engine_is_busy(
 def test_an_answer_that_takes_too_long(
     other_server: OtherServer, chat: Callable[..., dict[str, Any]], idle: Callable[[], None], stream: bool
 ) -> None:
-    with other_server(request_seconds=1) as address:
+    with other_server(request_seconds=0.2) as address:
         response = httpx.post(address + CHAT, json=chat(max_tokens=4000, stream=stream), timeout=600)
     if response.status_code == 200:  # the stream had begun in time
         assert stream and "[DONE]" not in response.text
         last = json.loads(response.text.strip().rpartition("data: ")[2])
         assert last["error"]["code"] == "timeout"
     else:
-        require_error(response, 504, words="no answer within 1 seconds")
+        require_error(response, 504, words="no answer within 0.2 seconds")
 
 
 def metrics(http: httpx.Client) -> dict[str, float]:
