@@ -24,6 +24,8 @@ def get_config() -> ConfigDict:
             "certificate_key_file": "",
             # New weights may be loaded from below it; "": the folder that holds the checkpoint; of a preset, from none.
             "checkpoint_root": "",
+            # Where conversations are kept as trajectories with exact tokens, such as runs/recorded; "": nowhere.
+            "record": "",
             "image": (),  # (height, width) of images in chat messages; (): as the run says, else each its own
             "constraints": ("text", "tool"),  # grammars that a request may name as its `constraint`
             "mesh": {"data": 1, "fsdp": 1, "expert": 1, "tensor": 1},
@@ -49,6 +51,7 @@ def get_config() -> ConfigDict:
                 "max_body_megabytes": 32,
                 "request_seconds": 300.0,
                 "lease_seconds": 120.0,  # a session that is asked for nothing so long is closed
+                "idle_seconds": 600.0,  # a conversation that nobody goes on with so long is over, and kept in `record`
                 "stop_seconds": 20.0,  # for the requests under way when the server is told to stop
             },
             "seed": 0,

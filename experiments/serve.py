@@ -26,6 +26,7 @@ from tars_jax.model.sharding import make_mesh
 from tars_jax.pipelines.sections import well_formed
 from tars_jax.pipelines.serving import fit_to, read_certificate, read_key, screenshot_size, template
 from tars_jax.pipelines.starts import run_config, starting_point
+from tars_jax.rollout.recorded_episode import KeptConversations
 from tars_jax.rules import Rule, at_least, more_than
 from tars_jax.training.progress import counting, working
 from tars_jax.training.quantized import load_for_engine
@@ -42,6 +43,7 @@ RULES = {
     ),
     "constraints": Rule(lambda names: set(names) <= set(GRAMMARS), f"some of {', '.join(GRAMMARS)}, or ()"),
     "server.max_body_megabytes": at_least(1),
+    "server.idle_seconds": more_than(0),
     "server.stop_seconds": more_than(0),
 }
 
@@ -62,6 +64,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
         max_body_bytes=config.server.max_body_megabytes << 20,
         request_seconds=config.server.request_seconds,
         lease_seconds=config.server.lease_seconds,
+        idle_seconds=config.server.idle_seconds,
         stop_seconds=config.server.stop_seconds,
         checkpoint_root=root,
         incoming=run_directory.path / "incoming",
@@ -123,6 +126,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
             computer=ComputerForm.of(agent),
             screenshot=image_size,
             token_bytes=tokenizer.token_bytes,
+            keep=KeptConversations(Path(config.record)) if config.record else None,
         )
         print(f"serve: ready after {time.monotonic() - began:.1f} s", flush=True)
         serve(make_app(served, server), server, functools.partial(announce, config), say)

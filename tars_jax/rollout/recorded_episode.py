@@ -9,17 +9,22 @@ the client) is context: nobody learns from it, but for the token that ends it wh
 from __future__ import annotations
 
 import base64
+import threading
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from tars_jax.agent.window import WindowBuilder
 from tars_jax.environment import Task
 from tars_jax.inference.answer_fields import read_answer
 from tars_jax.inference.policy_client import PolicyUnavailable
+from tars_jax.rollout.ledger import stored_numbers, trajectory_path
 from tars_jax.trajectory import ContextWindow, Outcome, Step, Trajectory
 from tars_jax.trajectory.context import CONTEXT_STEPS, as_context
+from tars_jax.trajectory.files import save_trajectory
 
 Turns = Sequence[Mapping[str, Any]]
+RECORDED = "recorded"  # the environment that tasks of conversations name, which nobody can play
 
 
 def trajectory_of_recorded(
@@ -55,6 +60,27 @@ def trajectory_of_recorded(
         success=success,
     )
     return as_context(found, context)
+
+
+class KeptConversations:
+    """A folder of conversations that clients had with a policy server: trajectories without a reward or a verdict.
+
+    It goes on where another server has left it. One server has it at a time.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder, self._next, self._lock = folder, max(stored_numbers(folder), default=-1) + 1, threading.Lock()
+
+    def __call__(self, windows: Sequence[Turns]) -> None:
+        """Keeps one. Raises OSError."""
+        with self._lock:
+            number, self._next = self._next, self._next + 1
+        task = Task(f"conversation-{number}", RECORDED, number, {}, max(1, sum(map(len, windows))))
+        kept = trajectory_of_recorded(
+            windows, id=f"{number:08d}", task=task, reward=0.0, success=None, outcome=Outcome.FINISHED, metadata={}
+        )
+        save_trajectory(trajectory_path(self._folder, number), kept)
 
 
 def _steps(windows: Sequence[Turns], reward: float) -> tuple[tuple[Step, ...], dict[int, list[int]]]:

@@ -126,7 +126,7 @@ STARTS = {
     "new": Start("kind=environment name=yours", r"^yours\.py: ", ends=True, in_ci=True, leaves_run=False),
     "train": Start(SMALL, r"^report: ", ends=True, in_ci=True, program=("python", "mine.py")),
     "serve": Start(
-        "checkpoint={train}/policy port=0 engine.slots=2 engine.row_buckets=2, engine.image_buckets=1, "
+        "checkpoint={train}/policy port=0 record=kept engine.slots=2 engine.row_buckets=2, engine.image_buckets=1, "
         "engine.length_buckets=32,2048 constraints=()", r"^serve: (http\S+)/v1 ", ask_for_a_call,
         in_ci=True,
     ),

@@ -130,6 +130,8 @@ class Chat:
         messages, recording = asked.with_pixels(images), None
         async with contextlib.AsyncExitStack() as stack:
             try:
+                if episode is None and asked.choices == 1:
+                    episode = self._episodes.by_prefix(messages)
                 if episode is not None:
                     recording = await stack.enter_async_context(self._episodes.recording(episode, messages))
                     prompt = recording.whole

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ class ServerConfig:
     body_seconds: float = 30.0  # to send a body; for weights, to send the next piece of it
     request_seconds: float = 300.0  # for an answer, the wait for a slot included
     lease_seconds: float = 120.0  # a session that is asked for nothing so long is closed
+    idle_seconds: float = 600.0  # a conversation without a key that nobody goes on with so long is over, and kept
     max_lease_seconds: float = 3600.0
     stop_seconds: float = 20.0  # for the requests under way when the server is told to stop
     max_weight_bytes: int = 1 << 40
@@ -37,7 +38,14 @@ class ServerConfig:
     incoming: Path | None = None  # a folder for weights while they are received; None: they are not taken
 
     def __post_init__(self) -> None:
-        for field in ("max_requests", "max_body_bytes", "body_seconds", "request_seconds", "lease_seconds"):
+        for field in (
+            "max_requests",
+            "max_body_bytes",
+            "body_seconds",
+            "request_seconds",
+            "lease_seconds",
+            "idle_seconds",
+        ):
             if getattr(self, field) <= 0:
                 raise InputError(f"server.{field} must be a value above 0; got {getattr(self, field)}")
         if not 0 <= self.port < 65536:
@@ -65,5 +73,7 @@ class Served:
     agent: Mapping[str, Any] | None = None
     screenshot: tuple[int, int] | None = None
     computer: ComputerForm | None = None  # how it acts by OpenAI's computer tool; None: it does not
+    # Takes the windows of conversations that clients without a key have had; None: they are not recorded.
+    keep: Callable[[Sequence[Sequence[Mapping[str, Any]]]], None] | None = None
     # What each token stands for, by its id, special ones left out: for answers that must be calls of tools.
     token_bytes: Callable[[], Mapping[int, bytes]] | None = None

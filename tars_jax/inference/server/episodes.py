@@ -4,6 +4,9 @@ A trainer opens an episode and gives its key to a program that talks to /v1/chat
 us; what it asks with that key (`Authorization: Bearer KEY`, or the header `X-Episode: ID` beside the server's own key)
 is the episode. A program that knows how well it did says so with the same key, once, at /v1/rl/reward. `finish` hands
 over the windows (conversations.py) and the reward, and ends the episode: the key opens nothing any more.
+
+Where the server keeps what is played (`Served.keep`), requests without a key are recorded, too, each with the
+conversation that it goes on with (prefix_episodes.py).
 """
 
 from __future__ import annotations
@@ -11,7 +14,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import functools
 import hmac
+import logging
 import secrets
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
@@ -26,36 +31,20 @@ from tars_jax.inference.conversations import Conversation, Place, Turn, Window
 from tars_jax.inference.data_urls import encode_image
 from tars_jax.inference.sampling import OnToken, Sampled, Sampling
 from tars_jax.inference.server.config import Served, ServerConfig
+from tars_jax.inference.server.episode import Episode, let_go
+from tars_jax.inference.server.prefix_episodes import PrefixEpisodes
 from tars_jax.inference.server.weights import Weights
 from tars_jax.inference.session import Session
 from tars_jax.json_fields import shown
 from tars_jax.web.protocol import Fields, RequestError, busy
 from tars_jax.web.responses import JsonResponse, read_json
 
+log = logging.getLogger(__name__)
 HEADER = "x-episode"
 PREFIX = "ep-"  # of keys: one that is over is told from a server's own
 MOST_EPISODES = 4096
 MOST_REWARD = 1e6
 MOST_SESSIONS = 4  # that an episode holds; of more windows the one that was asked longest ago is read again
-
-
-@dataclasses.dataclass
-class Episode:
-    """One, while it is played."""
-
-    id: str
-    key: str
-    seed: int
-    temperature: float | None  # for all its answers, drawn from the whole distribution; None: as its client asks
-    conversation: Conversation
-    asked: float  # when the last request ended
-    most_answers: int | None = None  # that it may ask for
-    most_tokens: int | None = None  # of one answer, whatever its client asks for
-    begun: int = 0  # answers, also those that were given up
-    refused: int = 0  # requests beyond `most_answers`
-    reward: float | None = None  # as its program said
-    success: bool | None = None
-    opened: int = 0  # sessions so far, each with a random stream of its own
 
 
 class Episodes:
@@ -64,6 +53,8 @@ class Episodes:
     def __init__(self, served: Served, config: ServerConfig, weights: Weights) -> None:
         self._served, self._config, self._engine, self._weights = served, config, served.engine, weights
         self._open: dict[str, Episode] = {}
+        begin = functools.partial(self._new, None, None)
+        self._by_prefix = PrefixEpisodes(begin, config.idle_seconds) if served.keep is not None else None
         self._reaper: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Episodes:
@@ -74,7 +65,9 @@ class Episodes:
         assert self._reaper is not None
         self._reaper.cancel()
         for episode in self._open.values():
-            _let_go(episode.conversation)
+            let_go(episode.conversation)
+        if self._by_prefix is not None:
+            await self._keep(self._by_prefix.all_over())
 
     def has_key(self, key: str) -> bool:
         """Whether it is that of an episode; for whoever admits requests."""
@@ -112,18 +105,24 @@ class Episodes:
         fields.done()
         if len(self._open) >= MOST_EPISODES:
             raise busy(f"{MOST_EPISODES} episodes are open; finish some")
-        id, key = secrets.token_urlsafe(12), PREFIX + secrets.token_urlsafe(24)
-        self._open[id] = Episode(
-            id,
-            key,
+        episode = self._new(seed, temperature if temperature >= 0 else None)
+        episode.most_answers, episode.most_tokens = answers, answer_tokens
+        self._open[episode.id] = episode
+        return JsonResponse({"id": episode.id, "key": episode.key}, status_code=201)
+
+    def _new(self, seed: int | None, temperature: float | None) -> Episode:
+        return Episode(
+            secrets.token_urlsafe(12),
+            PREFIX + secrets.token_urlsafe(24),
             secrets.randbits(32) if seed is None else seed % 2**32,
-            temperature if temperature >= 0 else None,
+            temperature,
             Conversation(self._served.template, self._served.stop),
             _now(),
-            answers,
-            answer_tokens,
         )
-        return JsonResponse({"id": id, "key": key}, status_code=201)
+
+    def by_prefix(self, messages: Sequence[Message]) -> Episode | None:
+        """The conversation that a request without a key goes on with, or begins; None where nothing is kept."""
+        return None if self._by_prefix is None else self._by_prefix.of(messages)
 
     async def show(self, request: Request) -> Response:
         """{id, answers, windows, busy}: counts, while it is played."""
@@ -157,12 +156,26 @@ class Episodes:
         of it."""
         episode = self._find(request.path_params["id"])
         del self._open[episode.id]
-        _let_go(episode.conversation)
-        turns = [tuple(window.turns) for window in episode.conversation.windows]
-        # In a thread: packing pictures holds nobody up.
-        windows = await asyncio.to_thread(lambda: [[self._turn_fields(turn) for turn in window] for window in turns])
+        let_go(episode.conversation)
+        windows = await asyncio.to_thread(self._windows, episode)
         said = {"reward": episode.reward, "success": episode.success, "refused": episode.refused}
         return JsonResponse({"id": episode.id, "windows": windows, **said})
+
+    def _windows(self, episode: Episode) -> list[list[dict[str, Any]]]:
+        """As JSON. It packs pictures, which takes its time."""
+        turns = [tuple(window.turns) for window in episode.conversation.windows]
+        return [[self._turn_fields(turn) for turn in window] for window in turns]
+
+    async def _keep(self, episodes: Sequence[Episode]) -> None:
+        """What was played in these, which are over. One that cannot be kept is said in the log, and holds up nobody."""
+        for episode in episodes:
+            let_go(episode.conversation)
+            assert self._served.keep is not None
+            if windows := await asyncio.to_thread(self._windows, episode):
+                try:
+                    await asyncio.to_thread(self._served.keep, windows)
+                except Exception:
+                    log.exception("a conversation of %d answers is lost", sum(map(len, windows)))
 
     @contextlib.asynccontextmanager
     async def recording(self, episode: Episode, messages: Sequence[Message]) -> AsyncIterator[Recording]:
@@ -221,7 +234,9 @@ class Episodes:
         while True:
             for episode in self._open.values():
                 if not episode.conversation.busy and _now() - episode.asked > self._config.lease_seconds:
-                    _let_go(episode.conversation)
+                    let_go(episode.conversation)
+            if self._by_prefix is not None:
+                await self._keep(self._by_prefix.over(_now()))
             await asyncio.sleep(1.0)
 
 
@@ -268,12 +283,6 @@ def require_one_choice(asked: ChatRequest) -> None:
     """Raises RequestError for several, of which nobody could say which one goes on."""
     if asked.choices != 1:
         raise RequestError(f"n must be 1 in a recorded episode; got {asked.choices}", "n")
-
-
-def _let_go(conversation: Conversation) -> None:
-    for window, session in conversation.sessions():
-        session.close()
-        window.session = None
 
 
 def _now() -> float:
