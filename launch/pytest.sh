@@ -11,12 +11,28 @@ run_pytest() {
     unsteady=()
     # Twice as many processes as CI has cores: more than half of the time they wait. Bytecode is kept, whatever the
     # environment says: without it each process that a test starts compiles all that it imports.
-    COLUMNS=200 PYTHONDONTWRITEBYTECODE='' "$python" -m pytest -n 4 --dist loadfile --no-loadscope-reorder --durations=20 \
-        -o cache_dir="$folder/cache" "$@" </dev/null 2>&1 | tee "$folder/log" || status=$?
+    (
+        files=$(mktemp -d -p "$(place_of_files)")
+        trap 'rm -rf "$files"' EXIT
+        COLUMNS=200 PYTHONDONTWRITEBYTECODE='' "$python" -m pytest -n 4 --dist loadfile --no-loadscope-reorder \
+            --durations=20 --basetemp="$files/pytest" -o tmp_path_retention_policy=failed -o cache_dir="$folder/cache" "$@"
+    ) </dev/null 2>&1 | tee "$folder/log" || status=$?
     mapfile -t skipped < <(skip_reasons "$folder/log")
     if [ "$status" = 1 ] && pytest_alone "$folder" "$@"; then status=0; fi
     rm -rf "$folder"
     return "$status"
+}
+
+# Tests write many small files, each of which waits for the disk: they lie in memory where there is plenty.
+place_of_files() {
+    local room memory
+    room=$(df -k --output=avail /dev/shm 2>/dev/null | tail -n 1)
+    memory=$(awk '/^MemAvailable:/ {print $2}' /proc/meminfo 2>/dev/null)
+    if [ "${room:-0}" -gt 8000000 ] && [ "${memory:-0}" -gt 12000000 ] && [ -w /dev/shm ]; then
+        echo /dev/shm
+    else
+        echo "${TMPDIR:-/tmp}"
+    fi
 }
 
 # Of the lines "SKIPPED [3] FILE:LINE: REASON", by reason.

@@ -87,6 +87,7 @@ def test_windows_by_hand() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_attention_stays_in_its_window() -> None:
     row, column = patch_coordinates(4, 6, 2)
     windows = windows_of(row, column, side=4)

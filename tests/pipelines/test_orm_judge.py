@@ -86,6 +86,7 @@ class Telling:
         return Sampled(said, (-0.5,) * len(said), (0,) * len(said))
 
 
+@pytest.mark.slow
 def test_it_is_the_only_reward_and_the_truth_stays_beside_it(
     trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -113,6 +114,7 @@ def test_it_is_the_only_reward_and_the_truth_stays_beside_it(
     assert engine.open == 0
 
 
+@pytest.mark.slow
 def test_its_score_becomes_a_probability_and_a_threshold_of_it_the_verdict(
     trained: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -66,6 +66,7 @@ def annotate(model: ModelConfig, parameters: Parameters) -> Any:
     return lambda **fields: play(jax.tree.map(jnp.asarray, Annotator(**fields)))
 
 
+@pytest.mark.slow
 def test_nobody_is_asked_and_the_policy_plays_as_it_would_alone(
     annotate: Any, model: ModelConfig, parameters: Parameters
 ) -> None:
@@ -79,6 +80,7 @@ def test_nobody_is_asked_and_the_policy_plays_as_it_would_alone(
     np.testing.assert_allclose(np.asarray(found.uncertainty)[played], mean[played], rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_who_is_asked_at_every_step_solves_what_the_policy_cannot(annotate: Any) -> None:
     found = annotate(skill=1.0, ask_above=ALWAYS, keep_above=ALWAYS)
     np.testing.assert_array_equal(found.asked, found.episodes.played)
@@ -91,6 +93,7 @@ def test_who_is_asked_at_every_step_solves_what_the_policy_cannot(annotate: Any)
     assert not clumsy.episodes.succeeded.all()
 
 
+@pytest.mark.slow
 def test_labels_afterwards_stand_in_the_prompts_of_the_failed_episode(annotate: Any) -> None:
     found: Annotated = annotate(skill=1.0, ask_above=NEVER, keep_above=NEVER, afterwards=True)
     decided = decided_by_person(found, True, 1000)
@@ -104,6 +107,7 @@ def test_labels_afterwards_stand_in_the_prompts_of_the_failed_episode(annotate: 
     assert not episodes.action_mask[..., :-length].any()
 
 
+@pytest.mark.slow
 def test_a_gate_keeps_the_person_longer_than_it_calls_them(annotate: Any) -> None:
     free = annotate(skill=1.0, ask_above=NEVER, keep_above=NEVER)
     seen = np.asarray(free.uncertainty)[np.asarray(free.episodes.played)]

@@ -148,6 +148,7 @@ def test_screenshots_of_a_row_are_those_of_its_window() -> None:
     np.testing.assert_array_equal(by_step[:, 0, 2], np.asarray(episodes.images)[:, 0])
 
 
+@pytest.mark.slow
 def test_a_window_of_one_without_memory_is_what_tables_hold() -> None:
     made, known = (demonstrate(scene(each), LEVELS, 0.5) for each in (contexts(config=ContextConfig()), TABLES))
     jax.tree.map(np.testing.assert_array_equal, made, known)

@@ -107,6 +107,7 @@ def test_the_learner_scores_what_was_sampled_as_it_was_sampled(
     )
 
 
+@pytest.mark.slow
 def test_two_unreadable_answers_in_a_row_end_an_episode(sampled: Episodes) -> None:
     assert not sampled.valid.any()  # an untrained policy writes nothing that can be read
     np.testing.assert_array_equal(sampled.played, np.broadcast_to([True, True, False], (6, 3)))
