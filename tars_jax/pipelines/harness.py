@@ -28,6 +28,7 @@ from tars_jax.plugins import Plugins
 from tars_jax.rollout.activity import now
 from tars_jax.rollout.harness_episode import ChatPolicy, HarnessPlayer
 from tars_jax.rollout.players import Player
+from tars_jax.training.progress import counting
 
 MODEL = "policy"  # its name; programs may ask for any
 LONGEST = 1 << 16  # tokens of a window that is looked at before a run
@@ -38,9 +39,16 @@ _REFERENCES = Plugins("option reference", "tars_jax.references")
 
 
 @contextlib.contextmanager
-def serving_engine(engine: Engine, tokenizer: Tokenizer, parameters: Parameters, config: Any) -> Iterator[ChatPolicy]:
+def serving_engine(
+    engine: Engine, tokenizer: Tokenizer, parameters: Parameters, config: Any, *, pictures: bool
+) -> Iterator[ChatPolicy]:
     """A policy server for a run's engine, while the block runs. Pictures come in the size of `browser.size`, or of open
-    weights in their own."""
+    weights in their own.
+
+    All is compiled before: the time of an episode is its program's. `pictures`: programs were seen to show some.
+    """
+    size = (config.browser.size, config.browser.size) if pictures else None
+    engine.warm_up(size, counting("compile", "programs"))
     served = _served(engine, engine.model, tokenizer, config, parameters)
     with _serving(served) as address:
         yield ChatPolicy(address, MODEL, temperature=engine.temperature, answer_tokens=engine.config.max_new_tokens)

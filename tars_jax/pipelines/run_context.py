@@ -240,9 +240,9 @@ class RunContext(RunSpec):
                 stack.enter_context(self.rollouts)
             stack.enter_context(self.policy)
             if self._has_programs:
-                self._chat = stack.enter_context(
-                    serving_engine(self.engine, self.tokenizer, self.parameters, self.config)
-                )
+                asked = [shape.asked.images > 0 for shape in self.shapes if shape.asked is not None]
+                serving = serving_engine(self.engine, self.tokenizer, self.parameters, self.config, pictures=any(asked))
+                self._chat = stack.enter_context(serving)
             if self.run.is_main_process:
                 stack.enter_context(self.page)
             self._open = stack.pop_all()
