@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import threading
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -82,6 +83,7 @@ class Conversation:
     def __init__(self, template: Template, stop: int) -> None:
         self._template, self._stop = template, stop
         self._windows: list[Window] = []
+        self._choosing = threading.Lock()
         self._answers = 0
 
     @property
@@ -99,25 +101,22 @@ class Conversation:
         yield from sorted(held, key=lambda each: each[0].turns[-1].number if each[0].turns else self._answers)
 
     def place(self, messages: Sequence[Message]) -> Place:
-        """Where the request goes on; the window is busy until `answered` or `given_up`.
+        """Where the request goes on; the window is busy until `answered` or `given_up`. May be called in any thread.
 
         Raises InputError where there is nothing to answer.
         """
         said = tuple(map(said_of, messages))
-        known = [
-            window
-            for window in self._windows
-            if window.open and not window.busy and window.said == said[: len(window.said)] != said
-        ]
-        window = max(known, key=lambda each: len(each.said), default=None)
-        if window is None:
-            new, unread = messages, self._template(messages)
-            self._windows.append(window := Window())
-        else:
-            new = messages[len(window.said) :]
-            ended = window.turns[-1].sampled.tokens[-1:] == (self._stop,)
-            unread = self._template.after(new, ended=ended)
-        window.busy = True
+        window = self._window_for(said)
+        try:
+            if window.turns:
+                new = messages[len(window.said) :]
+                ended = window.turns[-1].sampled.tokens[-1:] == (self._stop,)
+                unread = self._template.after(new, ended=ended)
+            else:
+                new, unread = messages, self._template(messages)
+        except BaseException:
+            self._free(window)
+            raise
         asked = "\n".join(_text_of(message) for message in new)
         return Place(window, unread, said, asked, read_again=window.session is None and bool(window.turns))
 
@@ -149,9 +148,27 @@ class Conversation:
 
     def given_up(self, place: Place) -> None:
         """No answer came: the client left, or the engine refused. A new window is none."""
-        place.window.busy = False
-        if not place.window.turns:
-            self._windows = [window for window in self._windows if window is not place.window]
+        self._free(place.window)
+
+    def _window_for(self, said: tuple[Said, ...]) -> Window:
+        """The longest one that goes on so, or a new one; it is busy from now on."""
+        with self._choosing:
+            known = [
+                window
+                for window in self._windows
+                if window.open and not window.busy and window.said == said[: len(window.said)] != said
+            ]
+            window = max(known, key=lambda each: len(each.said), default=None)
+            if window is None:
+                self._windows.append(window := Window())
+            window.busy = True
+            return window
+
+    def _free(self, window: Window) -> None:
+        with self._choosing:
+            window.busy = False
+            if not window.turns:
+                self._windows = [each for each in self._windows if each is not window]
 
 
 def said_of(message: Message) -> Said:

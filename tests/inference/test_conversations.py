@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import random
 
 import numpy as np
@@ -156,3 +157,17 @@ def test_going_on_reads_what_the_whole_prompt_would_hold(template: Template) -> 
             assert [*begun.tokens, *tokens, *after.tokens] == template(
                 [*first, said("assistant", "an answer"), *later]
             ).tokens
+
+
+def test_requests_that_come_at_once_from_several_threads_have_a_window_each() -> None:
+    conversation, messages = Conversation(TURNS, STOP), [said("user", "one " * 4000)]
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        places = list(pool.map(lambda _: conversation.place(messages), range(8)))
+    assert len({id(place.window) for place in places}) == 8
+    for place in places[1:]:
+        conversation.given_up(place)
+    with pytest.raises(InputError, match="must be one to answer"):
+        conversation.place([said("assistant", "x")])
+    assert conversation.busy and conversation.windows == ()
+    conversation.given_up(places[0])
+    assert not conversation.busy

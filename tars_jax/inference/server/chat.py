@@ -33,7 +33,7 @@ from tars_jax.inference.sampling import Sampled, Sampling, Token
 from tars_jax.inference.server.answer_forms import answer_form
 from tars_jax.inference.server.config import Served, ServerConfig
 from tars_jax.inference.server.constraints import ServedConstraints
-from tars_jax.inference.server.episodes import Episode, Episodes, Recording, require_one_choice
+from tars_jax.inference.server.episodes import INLINE_CHARACTERS, Episode, Episodes, Recording, require_one_choice
 from tars_jax.inference.server.generation import Ask, answers, engine_errors
 from tars_jax.inference.session import Session
 from tars_jax.inference.text_stream import StopText, TextStream
@@ -42,7 +42,6 @@ from tars_jax.json_fields import shown
 from tars_jax.web.protocol import RequestError
 from tars_jax.web.responses import EventStream, JsonResponse, read_json
 
-INLINE_CHARACTERS = 1 << 14  # more are made tokens in a thread, so that they hold nobody up
 LONGEST_TOKEN = 256  # characters; those of open vocabularies, runs of blanks, have up to 128
 
 

@@ -43,6 +43,7 @@ log = logging.getLogger(__name__)
 HEADER = "x-episode"
 PREFIX = "ep-"  # of keys: one that is over is told from a server's own
 MOST_EPISODES = 4096
+INLINE_CHARACTERS = 1 << 14
 MOST_REWARD = 1e6
 MOST_SESSIONS = 4  # that an episode holds; of more windows the one that was asked longest ago is read again
 
@@ -180,7 +181,7 @@ class Episodes:
     @contextlib.asynccontextmanager
     async def recording(self, episode: Episode, messages: Sequence[Message]) -> AsyncIterator[Recording]:
         """The turn of one request. Raises InputError where there is nothing to answer."""
-        place = episode.conversation.place(messages)
+        place = await _placed(episode.conversation, messages)
         episode.begun += 1
         recording = Recording(self, episode, place)
         try:
@@ -277,6 +278,18 @@ class Recording:
         """`message`: as the client has it; `text`: before calls are taken out of it; `decoded`: of its tokens."""
         self._episode.conversation.answered(self._place, sampled, text, decoded, message_of(message), free=self._free)
         self.done = True
+
+
+async def _placed(conversation: Conversation, messages: Sequence[Message]) -> Place:
+    """Long messages are made tokens in a thread, so that they hold nobody up."""
+    if sum(len(part) for message in messages for part in message.parts if isinstance(part, str)) <= INLINE_CHARACTERS:
+        return conversation.place(messages)
+    placing = asyncio.ensure_future(asyncio.to_thread(conversation.place, messages))
+    try:
+        return await asyncio.shield(placing)
+    except asyncio.CancelledError:  # the client left: what the thread still finds is nobody's
+        placing.add_done_callback(lambda done: None if done.exception() else conversation.given_up(done.result()))
+        raise
 
 
 def require_one_choice(asked: ChatRequest) -> None:

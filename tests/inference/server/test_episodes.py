@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -219,3 +220,25 @@ def test_the_key_of_an_episode_opens_answers_and_nothing_else(other_server: Any)
         by_name = openai.OpenAI(base_url=f"{address}/v1", api_key="the-servers-own", default_headers={"X-Episode": id})
         say(by_name, [{"role": "user", "content": "go"}])
         assert len(trainer.finish(id)) == 2
+
+
+def test_others_are_answered_while_a_long_prompt_is_read(other_server: Any) -> None:
+    with other_server(request_seconds=60.0) as address:
+        trainer = Trainer(address)
+        id, client = trainer.open()
+        took: list[float] = []
+
+        def ask() -> None:
+            began = time.monotonic()
+            with pytest.raises(openai.BadRequestError, match="window holds 4096 tokens"):
+                say(client, [{"role": "user", "content": "a" * 160_000}])
+            took.append(time.monotonic() - began)
+
+        thread = threading.Thread(target=ask)
+        thread.start()
+        time.sleep(0.1)
+        began = time.monotonic()
+        assert trainer.http.get("/health").status_code == 200
+        waited = time.monotonic() - began
+        thread.join()
+        assert waited < max(took[0] / 3, 0.2) and trainer.finish(id) == []
