@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import functools
 import importlib.metadata
 import json
 import os
@@ -222,13 +223,15 @@ def environment() -> dict[str, Any]:
         "cpu": _processor(),
         "cpus": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "xla_flags": os.environ.get("XLA_FLAGS", ""),
-        "packages": {
-            package.metadata["Name"]: package.version
-            for package in sorted(
-                importlib.metadata.distributions(), key=lambda package: package.metadata["Name"].lower()
-            )
-        },
+        "packages": {**_packages()},
     }
+
+
+@functools.cache
+def _packages() -> dict[str, str]:
+    """The version of each, by name. Read once: there are hundreds of files."""
+    each = (package.metadata for package in importlib.metadata.distributions())
+    return dict(sorted(((one["Name"], one["Version"]) for one in each), key=lambda named: named[0].lower()))
 
 
 def _code_version() -> dict[str, Any]:

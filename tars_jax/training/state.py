@@ -33,7 +33,9 @@ class TrainState:
 def fresh_parameters(model: ModelConfig, key: jax.Array, mesh: Mesh) -> Parameters:
     """Initial parameters straight into their shardings: nothing is ever whole on one device."""
     shardings = jax.tree.map(lambda leaf: leaf.sharding, abstract_parameters(model, mesh))
-    return jax.jit(lambda: init_parameters(model, key), out_shardings=shardings)()
+    # The key is an argument: with it in the program, each seed would be compiled anew.
+    parameters: Parameters = jax.jit(lambda key: init_parameters(model, key), out_shardings=shardings)(key)
+    return parameters
 
 
 def abstract_parameters(model: ModelConfig, mesh: Mesh) -> Parameters:

@@ -154,7 +154,7 @@ STARTS = {
         r"^maze: \d of 2 labelled", ends=True,
     ),
     "judge_agreement": Start(
-        "labels=answers judge=reference", r"^\|.*precision", ends=True, in_ci=True
+        "labels=answers judge=reference most=300", r"^\|.*precision", ends=True, in_ci=True
     ),
     "annotate": Start(
         "checkpoint=reference environment=corridor environment_options={{}}", r"^annotate: open (http\S+)/#key=(\S+)$",
