@@ -4,10 +4,10 @@
     PYTHONPATH=. python tests/benchmarks/recorded_harnesses.py [--episodes=50] [--programs openai_agents_pictures ...]
 
 Each program of tars_jax/envs/examples/harness plays so many episodes, two at once, against a policy server of a nano
-policy with random weights, in fp32. In every fifth episode of openai_agents_pictures each turn has to begin with a call
-of a tool. Printed are, for each program, what was played, the seconds that an episode took, and how far the learner's
-log-probabilities are from those recorded, at most and in the median, with experts chosen anew and with those of the
-record. It ends with 1 where a difference is 1e-4 or more.
+policy with random weights, in fp32. Of five episodes of openai_agents_pictures one asks by responses, and in one each
+turn has to begin with a call of a tool. Printed are, for each program, what was played, the seconds that an episode
+took, and how far the learner's log-probabilities are from those recorded, at most and in the median, with experts
+chosen anew and with those of the record. It ends with 1 where a difference is 1e-4 or more.
 """
 
 from __future__ import annotations
@@ -34,8 +34,10 @@ CLOSE = 1e-4
 
 
 def tasks_of(program: str, episodes: int) -> list[dict[str, Any]]:
-    forced = {"tool_choice": "required"} if program == "openai_agents_pictures" else {}
-    return [{"seed": seed, **(forced if seed % 5 == 4 else {})} for seed in range(episodes)]
+    kinds: dict[int, dict[str, Any]] = {}
+    if program == "openai_agents_pictures":
+        kinds = {3: {"api": "responses"}, 4: {"tool_choice": "required"}}
+    return [{"seed": seed, **kinds.get(seed % 5, {})} for seed in range(episodes)]
 
 
 def main() -> int:

@@ -53,9 +53,9 @@ def test_a_framework_plays_in_a_computer(
     engine: Any = ScriptedEngine(model, config, TOKENIZER, TOKENIZER.end, turns.messages, function)
     served = Served("policy", engine, TOKENIZER, turns, fit_to(model, (96, 96)), TOKENIZER.end, {}, lambda path: {})
     options = {
-        "command": [str(python), "-I", files[0]],
+        "command": ["python", "-I", files[0]],
         "files": {name: str(PROGRAMS / name) for name in files},
-        "binds": [str(python.parents[1])],
+        "venv": str(python.parents[1]),
         "time_limit": 60,
     }
     spec = load_environment("harness", options)

@@ -7,6 +7,7 @@ was recorded is right all the same. Fifty episodes of each: tests/benchmarks/rec
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -45,7 +46,10 @@ ALL = [  # a browser for each episode takes longer
 def episodes(request: pytest.FixtureRequest, address: str) -> list[Episode]:
     if python_of(FRAMEWORKS[request.param]) is None:
         pytest.skip("launch/harnesses.sh has not installed the agent frameworks of others")
-    return play_all(address, request.param, [{"seed": seed} for seed in range(EPISODES)])
+    tasks: list[dict[str, Any]] = [{"seed": seed} for seed in range(EPISODES)]
+    if request.param == "openai_agents_pictures":
+        tasks[0]["api"] = "responses"
+    return play_all(address, request.param, tasks)
 
 
 def test_the_learner_computes_what_was_recorded(

@@ -91,9 +91,10 @@ async def play(task: dict[str, Any]) -> int:
 
 def main() -> None:
     """One episode."""
-    set_default_openai_api("chat_completions")
+    task = json.loads(os.environ["TASK"])
+    set_default_openai_api(task.get("api", "chat_completions"))  # or responses
     set_tracing_disabled(True)
-    right = asyncio.run(play(json.loads(os.environ["TASK"])))
+    right = asyncio.run(play(task))
     Path(os.environ["REWARD_FILE"]).write_text(json.dumps({"reward": right / TURNS, "success": right == TURNS}))
 
 
