@@ -34,7 +34,7 @@ def get_config() -> ml_collections.ConfigDict:
     config.task.evaluation_episodes = 200
     config.demonstrations.episodes = 200
     config.demonstrations.skill = 0.25
-    config.supervised.updates = 100
+    config.supervised.updates = 30  # more know the demonstrations by heart
     config.engine.max_new_tokens = 4
     config.value.episodes = 64
     config.value.max_updates = 20
