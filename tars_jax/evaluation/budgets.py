@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-
-from matplotlib.figure import Figure
-from matplotlib.ticker import ScalarFormatter
+from typing import TYPE_CHECKING
 
 from tars_jax.evaluation.lmgame import reported_score
 from tars_jax.evaluation.scoring import estimate_mean, normalize, score_within, solved_within
 from tars_jax.evaluation.statistics import Estimate, wilson_interval
 from tars_jax.trajectory import Trajectory
+
+if TYPE_CHECKING:  # an evaluation draws at its end
+    from matplotlib.figure import Figure
 
 Curve = Mapping[int, Estimate]  # budget -> score
 UNITS = {"games15": "mean normalized score", "lmgame": "mean score"}  # of a suite; of any other `SUCCESS`
@@ -57,6 +58,9 @@ def _solved(episode: Trajectory, budget: int) -> bool:
 
 def draw_budgets(curves: Mapping[str, Curve], unit: str, title: str) -> Figure:
     """The curve of each contestant with its 95% intervals; budgets on a logarithmic axis."""
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import ScalarFormatter
+
     figure = Figure(figsize=(6, 3.6), layout="constrained")
     axes = figure.subplots()
     for number, (name, curve) in enumerate(curves.items()):

@@ -5,12 +5,13 @@ from __future__ import annotations
 import io
 import os
 import pathlib
-
-import matplotlib
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING
 
 from tars_jax import InputError
 from tars_jax.files import write_atomic
+
+if TYPE_CHECKING:  # whoever draws has imported it
+    from matplotlib.figure import Figure
 
 _UNDATED = {"svg": "Date", "pdf": "CreationDate", "png": "Software"}  # formats, and what would differ between machines
 
@@ -24,6 +25,8 @@ def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
     kind = file.suffix.removeprefix(".")
     if kind not in _UNDATED:
         raise InputError(f"a figure's name must end in .{', .'.join(_UNDATED)}; got {file}")
+    import matplotlib
+
     picture = io.BytesIO()
     with matplotlib.rc_context({"svg.hashsalt": "tars_jax"}):  # of the ids in it
         figure.savefig(picture, format=kind, dpi=110, metadata={_UNDATED[kind]: None})
