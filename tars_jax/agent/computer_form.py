@@ -67,8 +67,8 @@ class ComputerForm:
 
         `environment`: that of the display, such as browser or linux; empty: the client has not said it.
         """
-        if self.grammar and not self.list_actions:
-            return Told(tools=tuple(map(dict, tools)))
+        if self.grammar and not self.list_actions:  # it knows actions; functions it must be told
+            return Told(tools=tuple(dict(tool) for tool in tools if tool["function"]["name"] not in FUNCTIONS))
         platform = "tools" if not screen else "browser" if environment == "browser" else "computer"
         space = _space(PLATFORM_ACTIONS[platform], tools, platform)
         if self.grammar:

@@ -192,7 +192,8 @@ def test_a_policy_that_is_no_run_s_is_told_what_it_can_call() -> None:
     names = [tool["function"]["name"] for tool in told.tools]
     assert "click" in names and "look" in names and "press_home" not in names and "0 to 1000" in str(told.tools)
     assert "Act by calling the tools" in told.system
-    assert TRAINED.told("browser", [TOOL], screen=True).tools == (TOOL,)
+    press = {"type": "function", "function": {"name": "press", "parameters": {}}}
+    assert TRAINED.told("browser", [TOOL, press], screen=True).tools == (TOOL,), "actions it knows by its training"
     listing = ComputerForm("text", list_actions=True).told("linux", [TOOL], screen=True)
     assert "look(query='...')" in listing.before and not listing.tools and not listing.system
     assert isinstance(Finished(), Finished) and ToolCall("look", {}).name == "look"
