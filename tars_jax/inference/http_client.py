@@ -202,6 +202,7 @@ class ChatSession:
     def __init__(self, client: PolicyClient, turns: TurnFormat, seed: int, guide: Sequence[Message] = ()) -> None:
         self._client, self._turns, self._seed, self._guide = client, turns, seed % 2**31, tuple(guide)
         self._messages: list[Message] = []
+        self._answers = 0  # in all windows
 
     async def respond(
         self, tokens: Sequence[int], images: Sequence[np.ndarray], *, restart: bool, sampling: Sampling | None = None
@@ -209,10 +210,9 @@ class ChatSession:
         messages = [*([] if restart else self._messages), *self._turns.messages(tokens, images)]
         sampling = sampling or Sampling()
         if sampling.seed is None:
-            turn = sum(message.role == "assistant" for message in messages)
-            sampling = dataclasses.replace(sampling, seed=seed_of(self._seed, turn) % 2**31)
+            sampling = dataclasses.replace(sampling, seed=seed_of(self._seed, self._answers) % 2**31)
         reply = await self._client.chat([*self._guide, *messages], sampling)
-        self._messages = [*messages, Message("assistant", (reply.text,))]
+        self._messages, self._answers = [*messages, Message("assistant", (reply.text,))], self._answers + 1
         written = self._turns.answer(reply.text)
         return Sampled(tuple(written), (0.0,) * len(written), (-1,) * len(written), finish=reply.finish)
 

@@ -1,13 +1,14 @@
 """Contract 1 where a program that knows nothing of us has played, through chat completions alone.
 
-Several at once, as agents of others do: one keeps its whole history, one drops all pictures but the last, one compacts
-its history, one has a second agent ask in between. What was recorded is what the learner computes anew, images and
-experts included.
+Several at once, as agents of others do: one keeps its whole history, one drops all pictures but the last, one
+compacts its history, one has a second agent ask in between, one is a client of the computer tool, by responses. What
+was recorded is what the learner computes anew, images and experts included.
 """
 
 from __future__ import annotations
 
 import concurrent.futures
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,7 @@ import numpy as np
 import openai
 import pytest
 
+from tars_jax.agent.computer_form import ComputerForm
 from tars_jax.environment import Task
 from tars_jax.inference import Engine
 from tars_jax.inference.chat_template import TurnFormat
@@ -73,6 +75,27 @@ def play(client: openai.OpenAI, rewrite: Callable[[Messages], Messages], seed: i
             other.append({"role": "assistant", "content": checked.choices[0].message.content})
 
 
+def play_responses(client: openai.OpenAI, seed: int) -> None:
+    """The loop of a client of OpenAI's computer tool."""
+    rng, previous, calls = np.random.default_rng(seed), None, list[Any]()
+    for turn in range(TURNS):
+        url = encode_image(rng.integers(0, 256, (96, 96, 3), np.uint8))
+        shown: list[Any] = [
+            {"type": "computer_call_output", "call_id": call.call_id,
+             "output": {"type": "computer_screenshot", "image_url": url}}
+            for call in calls
+        ]  # fmt: skip
+        said = [{"type": "input_text", "text": f"{turn}"}]
+        asked: Any = [
+            *shown,
+            {"role": "user", "content": said if shown else [*said, {"type": "input_image", "image_url": url}]},
+        ]
+        found = client.responses.create(
+            model="nano", input=asked, previous_response_id=previous, tools=[{"type": "computer"}], max_output_tokens=10
+        )
+        previous, calls = found.id, [item for item in found.output if item.type == "computer_call"]
+
+
 WAYS = [(whole, False), (last_picture, False), (compacted, False), (whole, True)]
 
 
@@ -81,17 +104,21 @@ def recorded(model: ModelConfig, parameters: Parameters) -> list[list[Any]]:
     with Engine(model, parameters, ENGINE, image=TOKENIZER.image, stop=TOKENIZER.end, seed=0) as engine:
         turns = TurnFormat(TOKENIZER, lambda height, width: height * width // 1024)
         served = Served("nano", engine, TOKENIZER, turns, exact, TOKENIZER.end, parameters, lambda path: parameters)
+        served = dataclasses.replace(served, computer=ComputerForm("text"))
         config = ServerConfig(port=0)
         with serving(make_app(served, config), config) as address, httpx.Client(base_url=address, timeout=600) as http:
 
             def episode(number: int) -> Any:
                 opened = http.post("/v1/rl/episodes", json={"seed": number, "temperature": 1.0}).json()
                 client = openai.OpenAI(base_url=f"{address}/v1", api_key=opened["key"], timeout=600)
-                play(client, *WAYS[number][:1], number, WAYS[number][1])
+                if number < len(WAYS):
+                    play(client, *WAYS[number][:1], number, WAYS[number][1])
+                else:
+                    play_responses(client, number)
                 return http.post(f"/v1/rl/episodes/{opened['id']}/finish", json={}).json()["windows"]
 
-            with concurrent.futures.ThreadPoolExecutor(len(WAYS)) as pool:
-                return list(pool.map(episode, range(len(WAYS))))
+            with concurrent.futures.ThreadPoolExecutor(len(WAYS) + 1) as pool:
+                return list(pool.map(episode, range(len(WAYS) + 1)))
 
 
 @pytest.fixture(scope="module")
@@ -125,9 +152,9 @@ def test_the_learner_computes_what_was_recorded(
 
 @pytest.mark.slow
 def test_windows_begin_where_the_history_was_rewritten(trajectories: list[Trajectory]) -> None:
-    assert [len(each.windows) for each in trajectories] == [1, TURNS, TURNS - 2, 2]
-    assert [len(each.steps) for each in trajectories] == [TURNS, TURNS, TURNS, 2 * TURNS]
-    assert [len(each.windows[0].images) for each in trajectories] == [TURNS, 1, 3, TURNS]
+    assert [len(each.windows) for each in trajectories] == [1, TURNS, TURNS - 2, 2, 1]
+    assert [len(each.steps) for each in trajectories] == [TURNS, TURNS, TURNS, 2 * TURNS, TURNS]
+    assert [len(each.windows[0].images) for each in trajectories] == [TURNS, 1, 3, TURNS, TURNS]
     for each in trajectories:
         assert sum(step.reward for step in each.steps) == each.reward == each.steps[-1].reward == 1
         written = [

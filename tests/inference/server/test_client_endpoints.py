@@ -63,6 +63,18 @@ def test_an_agent_that_writes_tokens_can_ask_an_endpoint_that_takes_messages(tur
     assert last[1]["content"] == "a"
 
 
+def test_each_answer_is_drawn_from_a_seed_of_its_own_also_in_a_new_window(turns: TurnFormat) -> None:
+    asked: list[Any] = []
+
+    async def play() -> None:
+        async with endpoint(turns, asked) as client, client.session(1) as session:
+            for restart in (True, True, False):
+                await session.respond([1, 9, 2], [], restart=restart)
+
+    asyncio.run(play())
+    assert len({body["seed"] for body in asked[1:]}) == 3
+
+
 @contextlib.asynccontextmanager
 async def answering(
     response: Callable[[dict[str, Any]], Response], patience: float = 60
