@@ -24,7 +24,7 @@ from tars_jax.environment import ActionSpace
 from tars_jax.inference.chat_template import Message, TurnFormat
 from tars_jax.inference.http_client import encoded_images
 from tars_jax.inference.policy_client import Declined, MessageEndpoint, PolicyUnavailable
-from tars_jax.inference.sampling import Refused, Sampled, Sampling, seed_of
+from tars_jax.inference.sampling import Sampled, Sampling, seed_of
 from tars_jax.rollout.native_session import (
     DONE,
     NOTHING,
@@ -33,7 +33,7 @@ from tars_jax.rollout.native_session import (
     Said,
     called_function,
     content_of,
-    named_refusal,
+    naming_tools,
     readable_arguments,
     readable_name,
     results,
@@ -71,6 +71,7 @@ class ComputerSession:
         self._functions = action_tools(space, without=FORMS if self._acts else frozenset())
         self._history = History(turns)
         self._screen: np.ndarray | None = None  # the last one
+        self._blank = np.zeros((1, 1, 3), np.uint8)  # for calls of a tool that was not given, where there is none
         self._answers = 0
 
     async def respond(
@@ -101,15 +102,12 @@ class ComputerSession:
             body["seed"] = seed_of(self._seed, self._answers) % 2**31
         if self._guide:
             body["instructions"] = f"{introduction(self._space, (), pixels=True)} {_ENDS}"
-        try:
+        with naming_tools(self._tool):
             return await self._client.post("responses", body)
-        except Refused as error:
-            raise named_refusal(error, self._tool) from error
 
     @property
     def _size(self) -> Size:
-        assert self._screen is not None, "the computer tool is given with a screen alone"
-        height, width = self._screen.shape[:2]
+        height, width = (self._blank if self._screen is None else self._screen).shape[:2]
         return width, height
 
     def _tools(self) -> list[dict[str, Any]]:
@@ -249,8 +247,7 @@ class ComputerSession:
         return [self._screenshot(item, screen) for item in answer if item["type"] == "computer_call"]
 
     async def _shown(self) -> str:
-        assert self._screen is not None, "a computer call comes with a screen alone"
-        return (await encoded_images([self._screen]))[0]
+        return (await encoded_images([self._blank if self._screen is None else self._screen]))[0]
 
 
 _ALL = ActionSpace("browser", tuple(FUNCTIONS))

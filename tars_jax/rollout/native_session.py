@@ -10,9 +10,10 @@ arguments that are no JSON object are sent as {}, a name that is none with other
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from tars_jax import InputError
 from tars_jax.agent.grammar import parse_response
 from tars_jax.agent.native_answers import NativeAnswer, NativeCall, native_answer, native_calls
 from tars_jax.agent.response import ParseError
-from tars_jax.agent.tool_schemas import action_tools, chat_tools, tool_name, tools_guide
+from tars_jax.agent.tool_schemas import NATIVE, action_tools, chat_tools, tool_name, tools_guide
 from tars_jax.environment import ActionSpace
 from tars_jax.inference.chat_template import Message, TurnFormat
 from tars_jax.inference.http_client import encoded_images
@@ -112,10 +113,8 @@ class NativeSession:
         messages = self._history.read(tokens, images, restart=restart)
         seed = seed_of(self._seed, self._answers) if sampling is None or sampling.seed is None else sampling.seed
         body = {"messages": await self._wire(messages), "tools": chat_tools(self._functions), "seed": seed % 2**31}
-        try:
+        with naming_tools(NATIVE):
             found = await self._client.post("chat/completions", body)
-        except Refused as error:
-            raise named_refusal(error, "native") from error
         message, finish = _message_of(found)
         said = self._said_of(message)
         self._answers += 1
@@ -218,11 +217,22 @@ def readable_arguments(call: NativeCall) -> str:
     return call.written if call.arguments is not None and call.written.strip() else "{}"
 
 
-def named_refusal(error: Refused, tools: str) -> InputError:
-    """A refusal that is about tools, as one of the field that asks for them; another one as it is."""
-    if isinstance(error, Declined) or "tool" not in f"{error.field} {error}".lower():
-        return error
-    return InputError(f"config.tools must be text for an endpoint that takes no such tools; got {tools}: {error}")
+@contextlib.contextmanager
+def naming_tools(tools: str) -> Iterator[None]:
+    """A refusal of the block that is about tools, or about the path of responses, as one of the field that asks for
+    them; another one as it is."""
+    try:
+        yield
+    except Declined:
+        raise
+    except Refused as error:
+        words = f"{error.field} {error}".lower()
+        no_path = any(each in words for each in ("status 404", "not found", "/responses")) and "model" not in words
+        if "tool" in words or no_path:
+            raise InputError(
+                f"config.tools must be text for an endpoint that takes no such tools; got {tools}: {error}"
+            ) from error
+        raise
 
 
 def text_of(content: Any) -> str:

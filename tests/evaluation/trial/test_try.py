@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from experiments.__main__ import main
-from tests.rollout.scripted_endpoint import call, calling, scripted
+from tests.rollout.scripted_endpoint import call, calling, scripted, scripted_responses
 
 SOUND = "tests.environments.faulty:Sound"
 
@@ -89,6 +89,23 @@ def test_an_endpoint_plays_by_calling_functions(tmp_path: Path, capsys: pytest.C
     assert [tool["function"]["name"] for tool in asked[0]["tools"]] == ["say"]
     assert "exactly this form" not in json.dumps(asked) and "Act by calling the tools" in json.dumps(asked[0])
     assert [message["role"] for message in asked[1]["messages"]] == ["system", "user", "assistant", "tool"]
+
+
+def test_an_endpoint_plays_by_responses_where_it_has_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    called = {"type": "function_call", "id": "f", "call_id": "c", "name": "say", "arguments": '{"word": "hello"}'}
+    with scripted_responses(lambda _: [called]) as (address, asked):
+        assert tried(tmp_path / "a", f"player={address}", "model=somebody", "tools=computer") == 0
+    assert "return is 1." in capsys.readouterr().out and [tool["type"] for tool in asked[0]["tools"]] == ["function"]
+    click = {"type": "click", "button": "left", "x": 0, "y": 0}
+    acted = {"type": "computer_call", "id": "cu", "call_id": "cu", "status": "completed", "actions": [click]}
+    with scripted_responses(lambda _: [{**acted, "pending_safety_checks": []}]) as (address, asked):
+        assert tried(tmp_path / "c", f"player={address}", "model=somebody", "tools=computer") == 1
+    assert "The episode is over (rejected) after 2 turns" in capsys.readouterr().out, "a tool that it was not given"
+    with scripted(lambda _: {}) as (address, asked):
+        assert tried(tmp_path / "b", f"player={address}", "model=somebody", "tools=computer") == 2
+    said = capsys.readouterr().err
+    assert said.startswith("config.tools must be text for an endpoint that takes no such tools; got computer: ")
+    assert said.count("\n") == 1
 
 
 @pytest.mark.parametrize(
