@@ -32,7 +32,7 @@ OPENERS = {
     "Rollouts", "RunContext", "play_suite", "EnvironmentResources", "RegisteredEpisode", "BrowserManager", "Websites",
     "Computers", "ContainedComputers", "EquippedComputer",
 }  # fmt: skip
-PARTS_OF_A_RUN = {f"tars_jax.pipelines.{name}" for name in ("run_context", "probing", "fleet", "suite_play")}
+PARTS_OF_A_RUN = {f"tars_jax.pipelines.{name}" for name in ("run_context", "probing", "harness", "fleet", "suite_play")}
 # Whose sandboxes are this machine's: it serves them to others, or they are websites' applications (docs/computer.md).
 OF_THIS_MACHINE = {"sandbox_service", "synthesize_websites"}
 # Which its game.json names; and games, by their names in the config.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -201,9 +202,10 @@ def test_calls_that_come_at_once_have_their_turns(tmp_path: Path, mode: str) -> 
             each += [said(one, "bash", command=f"sleep .2; echo {n}") for n in range(4, 6)]
             each += [said(one, "JupyterCI", code=f"import time; time.sleep(.2); {n}") for n in range(6, 8)]
             assert await asyncio.gather(*each) == [str(n) for n in range(8)]
-            slow = asyncio.create_task(said(one, "execute_bash", command="sleep 100"))
+            nap = f"sleep 100.{os.getpid()}"  # nobody else's
+            slow = asyncio.create_task(said(one, "execute_bash", command=nap))
             waiting = asyncio.create_task(said(two, "execute_bash", command="echo waited"))
-            await until(lambda: running("sleep 100"))
+            await until(lambda: running(nap))
             await said(two, "execute_bash", command="C-c")
             assert "130" in await slow and await waiting == "waited"
 
@@ -235,15 +237,16 @@ asyncio.run(live())
 @pytest.mark.parametrize("heeds", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_client_that_is_killed_ends_its_command(tmp_path: Path, mode: str, heeds: bool) -> None:
     async def work(url: str, machine: GuestMachine, endpoint: McpEndpoint) -> None:
-        command = "sleep 61.75" if heeds else "(trap '' INT; sleep 61.75)"
+        nap = f"sleep 61.{os.getpid()}"
+        command = nap if heeds else f"(trap '' INT; {nap})"
         killed = await asyncio.create_subprocess_exec(sys.executable, "-c", _KILLED, url, mode, command)
         try:
-            await until(lambda: running("sleep 61.75"))
+            await until(lambda: running(nap))
             async with client(url, mode=mode) as other:
                 waiting = asyncio.create_task(other.call_tool("execute_bash", {"command": "echo mine"}))
                 killed.kill()
                 assert text(await waiting) == "mine"
-            assert not await running("sleep 61.75")
+            assert not await running(nap)
         finally:
             await killed.wait()
 
