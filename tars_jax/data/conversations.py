@@ -115,7 +115,9 @@ class _Turns:
         role = message.get("role") if isinstance(message, dict) else None
         if role == "assistant":
             if self.instruction is None:
-                raise InputError(f"{where} must follow a user's message with the instruction; got an assistant's")
+                if not self.seen.screenshot:
+                    raise InputError(f"{where} must follow a user's message with the instruction; got an assistant's")
+                self.instruction = ""  # a picture says it all
             self.answers.append((self.seen, _answer(message, where, self._may_be_silent)))
             self.seen = _Seen()
         elif role in ("user", "tool"):

@@ -53,6 +53,8 @@ def instruction_of(trajectory: Trajectory) -> str:
     """What the agent was asked to do. Raises InputError where neither the episode nor a game of ours says it."""
     if told := trajectory.metadata.get("instruction") or trajectory.task.get("instruction"):
         return str(told)
+    if "instruction" in trajectory.metadata:  # it was asked by pictures alone
+        return ""
     playable = load_playable(str(trajectory.task.get("environment")))
     try:
         return playable.instruction_for(trajectory.steps[0].info)

@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import inspect
 import random
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -50,8 +51,8 @@ def serving_engine(
     size = (config.browser.size, config.browser.size) if pictures else None
     engine.warm_up(size, counting("compile", "programs"))
     served = _served(engine, engine.model, tokenizer, config, parameters)
-    with _serving(served) as address:
-        yield ChatPolicy(address, MODEL, temperature=engine.temperature, answer_tokens=engine.config.max_new_tokens)
+    with _serving(served) as (address, key):
+        yield ChatPolicy(address, MODEL, key, engine.temperature, engine.config.max_new_tokens)
 
 
 @contextlib.contextmanager
@@ -64,8 +65,8 @@ def serving_answers(model: ModelConfig, tokenizer: Tokenizer, answers: Answers, 
         )
     longest = EngineConfig(max_length=LONGEST, max_new_tokens=ANSWER)
     engine: Any = ScriptedEngine(model, longest, tokenizer, tokenizer.end, read.messages, answers)
-    with _serving(_served(engine, model, tokenizer, config, {})) as address:
-        yield ChatPolicy(address, MODEL)
+    with _serving(_served(engine, model, tokenizer, config, {})) as (address, key):
+        yield ChatPolicy(address, MODEL, key)
 
 
 @contextlib.contextmanager
@@ -136,21 +137,28 @@ class Asked:
 
 
 async def looked_at(spec: EnvironmentSpec, tasks: Sequence[Task], config: Any) -> list[Asked]:
-    """Episodes of these tasks, answered by the function that shows how, or with nothing said.
+    """Episodes of these tasks, answered by the function that shows how, or with nothing said; those that were lost are
+    left out.
 
-    Raises InputError for a command that does not ask the policy anything.
+    Raises InputError where all were, as for a command that does not ask the policy anything.
     """
     assert spec.harness is not None
     model, tokenizer, _ = starting_point(config.model.preset)
     answers = reference(spec.answered_by, 1.0) if spec.answered_by else lambda messages, rng: ""
     harness = spec.harness(EnvironmentResources(sandbox=sandbox_of(config)))
+    found, lost = list[Asked](), EnvironmentFailure("program", "none")
     try:
         with serving_answers(model, tokenizer, answers, config) as policy:
-            return [await _look(harness, policy, task) for task in tasks]
-    except EnvironmentFailure as failure:
-        raise InputError(f"{spec.name} must play an episode before it is trained on; got {failure}") from failure
+            for task in tasks:
+                try:
+                    found.append(await _look(harness, policy, task))
+                except EnvironmentFailure as failure:
+                    lost = failure
     finally:
         await harness.close()
+    if not found:
+        raise InputError(f"{spec.name} must play an episode before it is trained on; got {lost}")
+    return found
 
 
 async def _look(harness: Harness, policy: ChatPolicy, task: Task) -> Asked:
@@ -190,9 +198,14 @@ def _served(engine: Any, model: ModelConfig, tokenizer: Tokenizer, config: Any, 
 
 
 @contextlib.contextmanager
-def _serving(served: Served) -> Iterator[str]:
+def _serving(served: Served) -> Iterator[tuple[str, str]]:
+    """Its address and its key, which programs do not have: theirs are of an episode, and open nothing else."""
     config = ServerConfig(
-        port=0, max_requests=MOST_REQUESTS, request_seconds=REQUEST_SECONDS, lease_seconds=REQUEST_SECONDS
+        port=0,
+        api_key=secrets.token_urlsafe(24),
+        max_requests=MOST_REQUESTS,
+        request_seconds=REQUEST_SECONDS,
+        lease_seconds=REQUEST_SECONDS,
     )
     with serving(make_app(served, config), config) as address:
-        yield address
+        yield address, config.api_key

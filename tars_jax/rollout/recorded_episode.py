@@ -42,7 +42,7 @@ def trajectory_of_recorded(
     Raises PolicyUnavailable for what no server of ours has written.
     """
     try:
-        steps, places = _steps(windows, reward)
+        steps, places, asked = _steps(windows, reward)
         built = tuple(_window(turns, places) for turns in windows)
     except (KeyError, TypeError, ValueError) as error:
         raise PolicyUnavailable(f"the server's episode is none ({error}): {str(windows)[:200]}") from error
@@ -56,7 +56,12 @@ def trajectory_of_recorded(
         steps=steps,
         outcome=outcome,
         reward=reward if steps else 0.0,
-        metadata={**metadata, "recorded": counts, **({CONTEXT_STEPS: context} if context else {})},
+        metadata={
+            "instruction": asked,
+            **metadata,
+            "recorded": counts,
+            **({CONTEXT_STEPS: context} if context else {}),
+        },
         success=success,
     )
     return as_context(found, context)
@@ -83,8 +88,9 @@ class KeptConversations:
         save_trajectory(trajectory_path(self._folder, number), kept)
 
 
-def _steps(windows: Sequence[Turns], reward: float) -> tuple[tuple[Step, ...], dict[int, list[int]]]:
-    """The steps, and for each turn, by its number, those of its images; the last of them is its own.
+def _steps(windows: Sequence[Turns], reward: float) -> tuple[tuple[Step, ...], dict[int, list[int]], str]:
+    """The steps; for each turn, by its number, those of its images, of which the last is its own; and what was asked
+    first, which is the instruction.
 
     A step has one screenshot, so each further image of a turn stands in a step before it that did nothing.
     """
@@ -95,8 +101,9 @@ def _steps(windows: Sequence[Turns], reward: float) -> tuple[tuple[Step, ...], d
         *further, last = [_png(each) for each in turn["images"]] or [b""]
         places[turn["number"]] = [*range(len(steps), len(steps) + len(further) + 1)]
         steps += [_step(image, "", "", 0.0) for image in further]
-        steps.append(_step(last, turn["text"], turn["asked"], reward if turn is turns[-1] else 0.0))
-    return tuple(steps), places
+        text = "" if turn is turns[0] else turn["asked"]
+        steps.append(_step(last, turn["text"], text, reward if turn is turns[-1] else 0.0))
+    return tuple(steps), places, turns[0]["asked"] if turns else ""
 
 
 def _step(screenshot: bytes, response: str, text: str, reward: float) -> Step:

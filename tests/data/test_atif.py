@@ -17,7 +17,11 @@ from experiments.__main__ import main
 from tars_jax import InputError
 from tars_jax.data.atif_writing import write_atif
 from tars_jax.data.datasets import read_dataset
-from tars_jax.trajectory import ContextWindow, Trajectory
+from tars_jax.data.exporters import write_jsonl
+from tars_jax.environment import Task
+from tars_jax.inference.data_urls import encode_image
+from tars_jax.rollout.recorded_episode import trajectory_of_recorded
+from tars_jax.trajectory import ContextWindow, Outcome, Trajectory
 from tars_jax.trajectory.context import CONTEXT_STEPS, context_of
 from tars_jax.trajectory.files import save_trajectory
 from tests.data.test_exporters import episode, picture
@@ -159,3 +163,29 @@ def test_the_command_writes_what_datasets_read(tmp_path: Path, capsys: pytest.Ca
     assert main(["export_trajectories", str(tmp_path), *flags]) == 0
     assert "1 of 1 episodes" in capsys.readouterr().out
     assert [each.id for each in read_dataset(str(tmp_path / "out"))] == ["won"]
+
+
+def recorded_turn(number: int, asked: str, images: list[str], *tokens: int) -> dict[str, Any]:
+    answer = {"tokens": tokens, "log_probs": [-1.0] * len(tokens), "versions": [2] * len(tokens), "finish": "stop"}
+    about = {"asked": asked, "text": f"answer {number}", "free": True, "read_again": False}
+    return {"number": number, "read": [1, 2], "images": images, "answer": answer, **about}
+
+
+def test_what_a_client_played_goes_out_and_comes_in_though_it_has_no_task_of_ours(tmp_path: Path) -> None:
+    """Two agents in turns, each with its window; one that was asked by a picture alone."""
+    url = encode_image(np.zeros((32, 32, 3), np.uint8))
+    windows = [
+        [recorded_turn(0, "Begin.", [], 5, 6), recorded_turn(2, "Go on.", [url], 7)],
+        [recorded_turn(1, "Check.", [], 8)],
+    ]
+    task = Task("t", "harness", 4, {"command": "run"}, 9)
+    whole: Any = {"id": "x", "task": task, "reward": 0.5, "success": False, "outcome": Outcome.FINISHED, "metadata": {}}
+    played = trajectory_of_recorded(windows, **whole)
+    silent = trajectory_of_recorded([[recorded_turn(0, "", [url], 5, 6)]], **whole)
+    assert write_atif(tmp_path, [played, silent]) == 2 == write_jsonl(tmp_path / "messages", [played, silent])
+    assert documents(tmp_path)[0].steps[0].message[0].text == "Begin."
+    found, by_picture = read_dataset(str(tmp_path))
+    assert [step.text for step in found.steps] == ["", "Check.", "Go on."] and found.metadata["instruction"] == "Begin."
+    assert [step.response for step in found.steps] == ["answer 0", "answer 1", "answer 2"]
+    assert sum(window.action_mask.sum() for window in found.windows) == 4 and found.task == task.to_json()
+    assert by_picture.steps[0].screenshot == silent.steps[0].screenshot

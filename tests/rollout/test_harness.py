@@ -66,8 +66,9 @@ def player() -> Iterator[HarnessPlayer]:
     config = EngineConfig(max_length=512, max_new_tokens=64)
     engine: Any = ScriptedEngine(model, config, TOKENIZER, TOKENIZER.end, turns.messages, answers)
     served = Served("policy", engine, TOKENIZER, turns, fit_to(model, (96, 96)), TOKENIZER.end, {}, lambda path: {})
-    with serving(make_app(served, ServerConfig(port=0)), ServerConfig(port=0)) as address:
-        policy = ChatPolicy(address, "policy")
+    server = ServerConfig(port=0, api_key="the-trainers-own")
+    with serving(make_app(served, server), server) as address:
+        policy = ChatPolicy(address, "policy", server.api_key)
         yield HarnessPlayer(nobody, lambda task: policy, 0)
 
 
@@ -133,7 +134,7 @@ def test_the_task_is_told_and_the_same_seed_is_the_same_episode(plays: Plays, tm
     data.write_text("".join(json.dumps(row) + "\n" for row in rows))
     program = "assert ask(task['word']) == task['word'].upper(); print(task); reward('1')"
     found = plays(program, program, program, seeds=(0, 2, 1), data=str(data))
-    asked = [each.steps[0].text for each in found]
+    asked = [each.metadata["instruction"] for each in found]
     assert sorted(asked[:2]) == ["fig", "kiwi"] and asked[2] == "pear"
     assert "'split': 'eval'" in found[2].metadata["output"] and "word" in found[2].metadata["output"]
 
@@ -215,13 +216,20 @@ def test_nothing_but_the_policy_is_reached_from_within(plays: Plays, player: Har
     address = player.policy_of(Task("x", "harness", 0, {}, 1)).address
     program = f"""
 ask('a')
-for url in ({address!r} + '/health', 'http://1.1.1.1/', os.environ['OPENAI_BASE_URL'][:-3] + '/v1/rl/weights'):
-    try: print(url, urllib.request.urlopen(url, timeout=5).status)
-    except Exception as error: print('no:', type(error).__name__)
+inside, own = os.environ['OPENAI_BASE_URL'][:-3], {{'Authorization': 'Bearer ' + os.environ['OPENAI_API_KEY']}}
+paths = ['/metrics', *('/v1/rl/' + each for each in ('weights', 'policy', 'sessions', 'episodes', 'episodes/x/finish'))]
+for url in ({address!r} + '/health', 'http://1.1.1.1/', *(inside + path for path in paths)):
+    for headers in ({{}}, own):
+        for data in (None, b'{{}}'):
+            try: print(url, urllib.request.urlopen(urllib.request.Request(url, data, headers), timeout=5).status)
+            except urllib.error.HTTPError as error: print('no:', error.code)
+            except OSError as error: print('no:', type(error).__name__)
+print(urllib.request.urlopen(urllib.request.Request(inside + '/v1/models', None, own)).status)
 reward('1')
 """
     [found] = plays(program)
-    assert found.metadata["output"].splitlines()[:2] == ["no: URLError", "no: URLError"]
+    said = found.metadata["output"].splitlines()
+    assert said == ["no: URLError"] * 8 + ["no: 401"] * 24 + ["200"]
 
 
 def test_an_agent_loop_cannot_play_it_and_options_are_read(tmp_path: Path) -> None:

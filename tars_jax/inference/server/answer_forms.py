@@ -16,6 +16,7 @@ from outlines_core import json_schema
 
 from tars_jax import InputError
 from tars_jax.inference.server.constraints import ServedConstraints
+from tars_jax.inference.server.schema_checks import check_schema
 from tars_jax.web.protocol import RequestError
 
 _BLANK = "[ ]?"  # that may stand between the parts of a JSON value
@@ -68,6 +69,7 @@ def form_pattern(tools: Sequence[Mapping[str, Any]], schema: Mapping[str, Any] |
 
 def _json_pattern(schema: Mapping[str, Any], place: str) -> str:
     try:
+        check_schema(schema)
         return str(json_schema.build_regex_from_schema(json.dumps(schema), _BLANK))
-    except (ValueError, TypeError, OverflowError) as error:
+    except (ValueError, TypeError, OverflowError, RecursionError) as error:
         raise InputError(f"{place}: {str(error)[:200]}") from error
