@@ -19,6 +19,7 @@ from tars_jax.agent.actions import FUNCTIONS, Action, ActionError, CallUser, Fin
 from tars_jax.agent.calls import actions_from_call, parameter_of_field
 from tars_jax.agent.computer_tool import FORMS, Size, computer_action, read_computer_action
 from tars_jax.agent.coordinates import pixel_size
+from tars_jax.agent.functions import check_space
 from tars_jax.agent.grammar import format_response, parse_response
 from tars_jax.agent.grammar_text import format_call
 from tars_jax.agent.guide import action_guide
@@ -114,7 +115,7 @@ class ComputerForm:
                         actions += read_computer_action(each, space, size or (0, 0))
                 else:
                     actions += actions_from_call(call["name"], json.loads(call["arguments"] or "{}"), space=space)
-        except (ActionError, ValueError, TypeError, AttributeError, ZeroDivisionError):
+        except (ActionError, ValueError, TypeError, AttributeError, ZeroDivisionError, RecursionError):
             return "\n".join([heard.words, *map(to_json, heard.calls)]).strip()
         thought = "\n".join(filter(None, (heard.thought, heard.words)))
         if not actions:
@@ -136,14 +137,19 @@ class ComputerForm:
 
 
 def _space(actions: Any, tools: Sequence[Mapping[str, Any]], platform: str = "browser") -> ActionSpace:
-    """Actions and functions; of a function with the name of an action, the action."""
+    """Actions and functions; of a function with the name of an action, the action.
+
+    Raises InputError for a function that no grammar can write.
+    """
     functions = {}
     for tool in tools:
         given = tool["function"]
         if given["name"] not in FUNCTIONS:
-            schema = given.get("parameters") or {"type": "object", "properties": {}}
+            schema = {"type": "object", **(given.get("parameters") or {})}
             functions[given["name"]] = Function(given["name"], given.get("description") or "", schema)
-    return ActionSpace(platform, tuple(actions), tuple(functions.values()))
+    space = ActionSpace(platform, tuple(actions), tuple(functions.values()))
+    check_space(space)
+    return space
 
 
 def _arguments(action: Action) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import math
 import urllib.parse
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any
@@ -158,9 +159,15 @@ def _words(received: Received) -> str:
 
 
 def _object(body: bytes) -> dict[str, Any]:
-    """The JSON object in a body; empty when there is none."""
-    with contextlib.suppress(ValueError):
-        found = json.loads(body)
+    """The JSON object in a body; empty when there is none. What is sent back must be JSON, as infinity is not."""
+    with contextlib.suppress(ValueError, RecursionError):
+        found = json.loads(body, parse_constant=_number, parse_float=_number)
         if isinstance(found, dict):
             return found
     return {}
+
+
+def _number(text: str) -> float:
+    if math.isfinite(number := float(text)):
+        return number
+    raise ValueError(f"{text} is no number of JSON")

@@ -6,10 +6,12 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from tars_jax.inference.tool_calls import split_calls
+from tars_jax.inference.tool_calls import is_tool_name, split_calls
 from tars_jax.web.protocol import Fields, RequestError
 
 SCREEN_TOOLS = ("computer", "computer_use_preview")
+
+NOTHING: dict[str, Any] = {"type": "object", "properties": {}}  # what a function without parameters takes
 
 Size = tuple[int, int]  # width and height of the display, in pixels
 
@@ -93,11 +95,15 @@ def parse_response_tools(fields: Fields) -> Tools:
         each = Fields(tool, fields.param(f"tools[{index}]"))
         kind = each.text("type")
         if kind == "function":
-            function = {
-                name: tool[name] for name in ("name", "description", "parameters") if tool.get(name) is not None
-            }
-            functions.append({"type": "function", "function": function})
-            each.ignore((*function, "strict", "description", "parameters"))
+            function: dict[str, Any] = {"name": each.text("name")}
+            if not is_tool_name(function["name"]):
+                raise each.error("name", "1 to 64 letters, digits and . _ -")
+            if (about := each.optional_text("description")) is not None:
+                function["description"] = about
+            if not isinstance(parameters := each.value("parameters"), dict | None):
+                raise each.error("parameters", "a JSON schema of an object")
+            functions.append({"type": "function", "function": {**function, "parameters": parameters or dict(NOTHING)}})
+            each.flag("strict")
         elif kind in SCREEN_TOOLS and not screen:
             screen, environment = kind, each.text("environment", "")
             width, height = (each.integer(f"display_{side}", None, 1, 1 << 15) for side in ("width", "height"))

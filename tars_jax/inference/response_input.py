@@ -141,7 +141,7 @@ class InputReader:
                 case "item_reference":
                     raise each.error("id", "that of an item that this server still knows")
                 case "reasoning":
-                    thoughts.append(_text(item.get("summary") or item.get("content") or ""))
+                    thoughts += (_text(_parts(each, name)) for name in ("summary", "content") if item.get(name))
                 case "message":
                     words.append(_text(_parts(each, "content")))
                 case "function_call":

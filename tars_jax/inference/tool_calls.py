@@ -33,7 +33,7 @@ def parse_tools(fields: Fields) -> tuple[dict[str, Any], ...]:
         if outer.text("type") != "function":
             raise outer.error("type", "function")
         inner = Fields(outer.value("function"), outer.param("function"))
-        if not _NAME.fullmatch(inner.text("name")):
+        if not is_tool_name(inner.text("name")):
             raise inner.error("name", "1 to 64 letters, digits and . _ -")
         inner.optional_text("description")
         if not isinstance(inner.value("parameters"), dict | None):
@@ -45,6 +45,10 @@ def parse_tools(fields: Fields) -> tuple[dict[str, Any], ...]:
         if not _is_written(tool):
             raise fields.error("tools", "functions of plain text that are not nested so deeply")
     return tuple(tools)
+
+
+def is_tool_name(name: str) -> bool:
+    return _NAME.fullmatch(name) is not None
 
 
 def parse_tool_choice(fields: Fields, tools: Sequence[dict[str, Any]]) -> tuple[dict[str, Any], ...]:

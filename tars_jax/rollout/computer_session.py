@@ -43,6 +43,7 @@ from tars_jax.rollout.native_session import (
 MOST_LOOKS = 4  # screenshots in a row that a policy is shown within one turn
 END, ACKNOWLEDGE = "end", "acknowledge"
 SAFETY_CHECKS = (END, ACKNOWLEDGE)  # what becomes of an episode when the endpoint wants a person to look
+OUTPUTS = ("computer_call_output", "function_call_output")
 LOOK = {"type": "screenshot"}  # in place of an action that the endpoint could not read again
 _FINISHES = {"max_output_tokens": "length"}
 
@@ -264,7 +265,9 @@ def _output_of(found: Mapping[str, Any], number: int) -> list[dict[str, Any]]:
         raise Declined("the answer was filtered", "content_filter")
     if found.get("status") in ("failed", "cancelled"):
         raise PolicyUnavailable(f"the endpoint gave no response: {str(found.get('error'))[:200]}")
-    if not isinstance(output, list) or not all(isinstance(each, dict) and "type" in each for each in output):
+    if not isinstance(output, list) or not all(
+        isinstance(each, dict) and isinstance(each.get("type"), str) for each in output
+    ):
         raise PolicyUnavailable(f"the endpoint's answer is no response: {str(found)[:200]}")
     items = []
     for place, item in enumerate(output):
@@ -300,13 +303,14 @@ def _only_looks(output: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def _checks_of(call: Mapping[str, Any]) -> list[dict[str, Any]]:
-    checks = call.get("pending_safety_checks") or []
+    given = call.get("pending_safety_checks") or []
+    checks = given if isinstance(given, list) else [given]
     return [each if isinstance(each, dict) else {"message": str(each)} for each in checks]
 
 
 def _last_answer(items: Sequence[Mapping[str, Any]]) -> int:
     """Where the last answer of a turn begins, behind the screenshots that it was shown within it."""
-    return max((place + 1 for place, item in enumerate(items) if str(item["type"]).endswith("_output")), default=0)
+    return max((place + 1 for place, item in enumerate(items) if item["type"] in OUTPUTS), default=0)
 
 
 def _refusal_of(message: Mapping[str, Any]) -> str:

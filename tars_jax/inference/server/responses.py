@@ -17,6 +17,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
+from tars_jax import InputError
 from tars_jax.inference.data_urls import ImageUrl, image_size
 from tars_jax.inference.response_forms import Heard, Size, Tools, WordsAlone, parse_response_tools
 from tars_jax.inference.response_input import ChatMessage, InputReader, as_turns
@@ -74,8 +75,12 @@ class Responses:
     async def create(self, request: Request) -> Response:
         episode = self._episodes.asking(request.headers)
         owner = "" if episode is None else episode.id
-        asked = self._read(Fields(await read_json(request)), episode, owner)
-        body = await self._respond(asked, episode, owner)
+        fields = Fields(await read_json(request))
+        try:
+            asked = self._read(fields, episode, owner)
+            body = await self._respond(asked, episode, owner)
+        except InputError as error:  # of the form in which the policy acts: a function that it cannot write
+            raise RequestError(str(error), "tools") from error
         return await EventStream.begin(_each(response_events(body))) if asked.stream else JsonResponse(body)
 
     async def show(self, request: Request) -> Response:

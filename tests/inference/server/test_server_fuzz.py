@@ -1,18 +1,26 @@
 """Whatever is sent, the answer is an answer or a 4xx in the form of errors, and nothing is left behind."""
 
-import contextlib
+import dataclasses
 import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-CHAT, RESPOND = "/v1/chat/completions", "/v1/rl/sessions/{id}/respond"
-PATHS = (CHAT, "/v1/rl/sessions", RESPOND, "/v1/rl/sessions/{id}/fork", "/v1/rl/weights")
+from tars_jax.agent.computer_form import ComputerForm
+from tars_jax.inference.data_urls import encode_image
+from tars_jax.inference.server import Served, make_app, serving
+from tests.inference.server.conftest import SERVER
 
+CHAT, RESPOND = "/v1/chat/completions", "/v1/rl/sessions/{id}/respond"
+RESPONSES = "/v1/responses"
+PATHS = (CHAT, RESPONSES, "/v1/rl/sessions", RESPOND, "/v1/rl/sessions/{id}/fork", "/v1/rl/weights")
+
+ONE = encode_image(np.zeros((8, 8, 3), np.uint8))
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.characters(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
@@ -32,6 +40,39 @@ GOOD: dict[str, Any] = {
         "return_token_ids": True,
         "logit_bias": {"7": -1.5},
     },
+    RESPONSES: {
+        "model": "tiny",
+        "max_output_tokens": 2,
+        "instructions": "b",
+        "input": [
+            {
+                "role": "user",
+                "content": [{"type": "input_text", "text": "a"}, {"type": "input_image", "image_url": ONE}],
+            },
+            {"type": "reasoning", "id": "r", "summary": [{"type": "summary_text", "text": "c"}]},
+            {
+                "type": "computer_call",
+                "id": "i",
+                "call_id": "c",
+                "actions": [{"type": "click", "button": "left", "x": 1, "y": 2}],
+            },
+            {
+                "type": "computer_call_output",
+                "call_id": "c",
+                "output": {"type": "computer_screenshot", "image_url": ONE},
+            },
+            {"type": "function_call", "id": "f", "call_id": "d", "name": "look", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "d", "output": "e"},
+        ],
+        "tools": [
+            {"type": "computer_use_preview", "display_width": 24, "display_height": 16, "environment": "browser"},
+            {"type": "function", "name": "look", "parameters": {"type": "object", "properties": {}}},
+        ],
+        "text": {"format": {"type": "text"}},
+        "store": True,
+        "stream": False,
+        "temperature": 1.0,
+    },
     "/v1/rl/sessions": {"seed": 1, "lease_seconds": 0.5},
     RESPOND: {"tokens": [1, 9, 2], "images": [], "restart": True, "max_new_tokens": 2, "stop": "abc", "stream": False},
     "/v1/rl/sessions/{id}/fork": {"seed": 1, "lease_seconds": 0.5},
@@ -41,8 +82,9 @@ GOOD: dict[str, Any] = {
 
 
 @pytest.fixture(scope="module")
-def address(other_server: Callable[..., contextlib.AbstractContextManager[str]]) -> Iterator[str]:
-    with other_server(lease_seconds=0.2, max_lease_seconds=1) as address:
+def address(served: Served) -> Iterator[str]:
+    config = dataclasses.replace(SERVER, lease_seconds=0.2, max_lease_seconds=1)
+    with serving(make_app(dataclasses.replace(served, computer=ComputerForm("text")), config), config) as address:
         yield address
 
 
