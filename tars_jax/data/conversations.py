@@ -6,8 +6,9 @@
 A user's or a tool's turn is what was observed, at most one image in it; the first text is the instruction. An image
 is named by its part (`image`, `image_url`), or, with `images` beside the messages, is the next one of these. What an
 assistant wrote is read in either grammar, or taken from `tool_calls`; what cannot be read stays text. A system message
-is not shown: the learner has its own. `id`, `task`, `outcome`, `reward`, `success`, `actions`, `purpose`, `held_out`
-and `context_steps` may stand beside the messages, as an export writes them.
+is metadata, as an agent of ours has its own; whoever learns from a harness's conversations is shown it. `id`, `task`,
+`outcome`, `reward`, `success`, `actions`, `purpose`, `held_out` and `context_steps` may stand beside the messages, as
+exports write them.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from tars_jax.trajectory import Outcome, Step, Trajectory
 from tars_jax.trajectory.context import context_in
 
 ReadImage = Callable[[Any, str], bytes]  # what a record says of an image, and where, to its PNG
+SYSTEM = "system"  # of the metadata: what system messages said
 _PLACEHOLDER = "<image>"
 
 
@@ -65,7 +67,13 @@ def trajectory_of_messages(record: Mapping[str, Any], where: str, name: str, rea
         steps=(*steps[:-1], dataclasses.replace(steps[-1], reward=float(reward))),
         outcome=_outcome(record.get("outcome") or Outcome.FINISHED.value, where),
         reward=float(reward),
-        metadata={"instruction": turns.instruction, "recorded_in": where, **marks_in(record, where), **context},
+        metadata={
+            "instruction": turns.instruction,
+            **({SYSTEM: "\n".join(turns.system)} if turns.system else {}),
+            "recorded_in": where,
+            **marks_in(record, where),
+            **context,
+        },
         final_screenshot=turns.seen.screenshot,
         final_text=turns.seen.text,
         success=success,
@@ -108,6 +116,7 @@ class _Turns:
         self._where, self._read_image, self._images = where, read_image, images
         self._may_be_silent = may_be_silent  # an export of ours says so of a policy that wrote nothing
         self.instruction: str | None = None
+        self.system: tuple[str, ...] = ()
         self.seen = _Seen()
         self.answers: list[tuple[_Seen, str]] = []
 
@@ -122,7 +131,9 @@ class _Turns:
             self.seen = _Seen()
         elif role in ("user", "tool"):
             self._observe(where, message)
-        elif role != "system":
+        elif role == "system":
+            self.system += tuple(part for part in _parts(message.get("content"), where) if isinstance(part, str))
+        else:
             raise InputError(f"{where}.role must be system, user, assistant or tool; got {role!r:.80}")
 
     def _observe(self, where: str, message: Mapping[str, Any]) -> None:

@@ -127,14 +127,15 @@ def _seen(step: Step, reader: Reader) -> Step:
     parsed = parse_response(f"Action: {step.action}", grammar="text", space=RECORDED)
     if step.valid and not isinstance(parsed, ParseError):
         response = format_response(Response(step.thought, parsed.actions), grammar=reader.agent.grammar)
-    return dataclasses.replace(step, screenshot=_resized(step.screenshot, reader), response=response)
+    return dataclasses.replace(step, screenshot=resized(step.screenshot, reader.size), response=response)
 
 
-def _resized(png: bytes, reader: Reader) -> bytes:
+def resized(png: bytes, size: Callable[[int, int], tuple[int, int]]) -> bytes:
+    """A picture, if there is one, at the (height, width) that a policy reads it at."""
     if not png:
         return png
     image = read_picture(png)
-    height, width = reader.size(image.height, image.width)
+    height, width = size(image.height, image.width)
     if image.size == (width, height):
         return png
     smaller = io.BytesIO()
