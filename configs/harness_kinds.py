@@ -5,6 +5,10 @@ Command:  ./launch/harnesses.sh openai-agents && ./launch/local.sh train --confi
 Of a row of digits and letters it says which there are more of (tars_jax/envs/examples/harness/openai_agents_kinds.py).
 Rows that are played in the end were never trained on. Demonstrations are by `kinds` of references.py beside it, which
 answers three of four by chance: it is right five times in eight.
+
+Expected result: not measured with the framework yet, whose start costs a second of processor. A program of the
+standard library that asks the same and rewards the same, beside much other work: 30.0% of 100 held-out rows before PPO
+and 60.0% after 16 updates (difference 16 to 42 points); from there on, 84% of the rows of updates 11 and 12.
 """
 
 import json
@@ -38,7 +42,8 @@ def get_config() -> ml_collections.ConfigDict:
     config.engine.max_new_tokens = 4
     config.value.episodes = 64
     config.value.max_updates = 20
-    config.ppo.updates = 16
+    config.ppo.updates = 40
+    config.ppo.entropy_bonus = 0.003
     config.ppo.min_batch = 64
     config.ppo.minibatch_rows = 64
     config.ppo.learning_rate = 1e-3
