@@ -123,8 +123,10 @@ class Harness:
         if options.reward == FILE:
             try:
                 said = await asyncio.to_thread(computer.container.read, reward_file, LARGEST_REWARD_FILE)
-            except OSError:
+            except FileNotFoundError:
                 return ended
+            except OSError as error:
+                raise EnvironmentFailure("reward", f"the reward's file must be a file; {error}") from error
             reward, success = read_reward(said)
             return dataclasses.replace(ended, reward=reward, success=success)
         return ended

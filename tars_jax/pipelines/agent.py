@@ -67,6 +67,7 @@ def summary(context: RunContext, evaluated: Evaluated) -> dict[str, Any]:
         "minutes": sum(stage["seconds"] for stage in stages.values()) / 60,
         "seed": context.config.seed,
         "training_episodes": stages["ppo"]["consumed"],
+        "lost_episodes": sum(stage.get("lost_episodes", 0) + stage.get("failed", 0) for stage in stages.values()),
         **{name: stages["ppo"][name] for name in ("curriculum",) if name in stages["ppo"]},
         **{name: stages["value"][name] for name in valued},
         **judged_beside_true(evaluated),

@@ -227,6 +227,7 @@ class RunContext(RunSpec):
         self._open = contextlib.ExitStack()
         self.page = RunningPage(run, page_at)
         self._last_record = time.monotonic()
+        self._lost = 0  # episodes since then
         self._last_counts: dict[str, Any] = {}
 
     def __enter__(self) -> Self:
@@ -302,6 +303,13 @@ class RunContext(RunSpec):
             print(
                 f"{stage}: {len(dropped)} tasks are left out, which their judge cannot tell: {', '.join(dropped[:5])}"
             )
+        if lost := self.rollouts.lost:
+            self._lost += lost
+            print(
+                f"{stage}: {lost} of {len(tasks) * samples} episodes were lost and count nowhere; the last one: "
+                f"{self.rollouts.last_loss:.500}",
+                flush=True,
+            )
         if tasks and not played:
             raise InputError(
                 f"All {len(tasks) * samples} episodes of the stage {stage} were lost; see {folder}. "
@@ -317,12 +325,14 @@ class RunContext(RunSpec):
         what it had cost before.
         """
         tally, self.rollouts.unjudged = self.rollouts.unjudged.tally, Unjudged()
+        lost, self._lost = self._lost, 0
         now, counts = time.monotonic(), self.rollouts.infrastructure
         if self.run.finished(stage) is None:
             earlier = self.run.earlier(stage)
             seconds = now - self._last_record + earlier.get("seconds", 0.0)
             added = together([earlier.get("infrastructure", {}), since(counts, self._last_counts)])
-            self.run.finish(stage, {**judged_of(tally), **result, "seconds": seconds, "infrastructure": added})
+            result = {**({"lost_episodes": lost} if lost else {}), **judged_of(tally), **result}
+            self.run.finish(stage, {**result, "seconds": seconds, "infrastructure": added})
             if self.run.is_main_process:
                 self.page.look()
         self._last_record, self._last_counts = now, counts

@@ -261,6 +261,8 @@ def _output_of(found: Mapping[str, Any], number: int) -> list[dict[str, Any]]:
     Raises PolicyUnavailable for what is no response, Declined for what a filter is against.
     """
     output = found.get("output")
+    if output is None and "output" in found:
+        output = []  # it said nothing
     if _reason_of(found) == "content_filter":
         raise Declined("the answer was filtered", "content_filter")
     if found.get("status") in ("failed", "cancelled"):

@@ -243,15 +243,20 @@ def text_of(content: Any) -> str:
 
 
 def _message_of(found: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
-    """The message of a chat completion, and why it ended. Raises PolicyUnavailable for what is none."""
+    """The message of a chat completion, and why it ended; what it calls that is no call is one of nothing.
+
+    Raises PolicyUnavailable for what is no chat completion.
+    """
     try:
         choice = found["choices"][0]
-        message, finish = choice["message"], str(choice.get("finish_reason"))
-        calls = message.get("tool_calls") or []
-        known = (str, list, type(None))
-        whole = isinstance(message.get("content"), known) and isinstance(calls, list)
-        if not whole or not all(isinstance(each["function"], dict) for each in calls):
-            raise TypeError("a message that is none")
-    except (KeyError, IndexError, TypeError, AttributeError) as error:
+        message, finish = dict(choice["message"]), str(choice.get("finish_reason"))
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
         raise PolicyUnavailable(f"the endpoint's answer is no chat completion: {str(found)[:200]}") from error
+    if not isinstance(message.get("content"), str | list | None):
+        message["content"] = None
+    calls = message.get("tool_calls") or []
+    message["tool_calls"] = [
+        each if isinstance(each, dict) and isinstance(each.get("function"), dict) else {"function": {}}
+        for each in (calls if isinstance(calls, list) else [calls])
+    ]
     return message, finish

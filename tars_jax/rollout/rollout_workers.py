@@ -61,7 +61,7 @@ class RolloutWorkers(abc.ABC):
         self._thread = threading.Thread(target=self._loop.run_forever, name="rollouts", daemon=True)
         self.runners_lost = 0
         self.unjudged = Unjudged()  # of what is streamed, or was played last
-        self.last_loss = ""  # why an episode was lost, of those that were played last
+        self.lost, self.last_loss = 0, ""  # episodes of those that were played last; why the last of these was
 
     @abc.abstractmethod
     async def _open(self) -> Sequence[EpisodeRunner]:
@@ -109,7 +109,7 @@ class RolloutWorkers(abc.ABC):
         with self._working(source, player) as running:
             running.result()
         self.unjudged = Unjudged.of(source.done.values())
-        self.last_loss = source.last_loss
+        self.lost, self.last_loss = source.lost, source.last_loss
         played = [trajectory for _, trajectory in sorted(source.done.items()) if trajectory.outcome.carries_reward]
         return [trajectory for trajectory in played if not self.unjudged.drops(trajectory.task)]
 

@@ -87,6 +87,11 @@ class ListSource:
         self._told = any(each.outcome.carries_reward or each.cannot_say for each in self.done.values())
 
     @property
+    def lost(self) -> int:
+        """Episodes that failed."""
+        return sum(bool(loss_of(each)) for each in self.done.values())
+
+    @property
     def last_loss(self) -> str:
         """Why the last episode failed that did; empty: none has."""
         return next(filter(None, map(loss_of, reversed(self.done.values()))), "")

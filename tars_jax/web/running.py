@@ -136,7 +136,7 @@ class _Server(uvicorn.Server):
             uvicorn.Config(
                 app,
                 log_config=None,  # uvicorn's own would close the handlers that the program has
-                log_level=logging.WARNING,
+                log_level=logging.ERROR,  # its warnings say what clients send that is no request: anybody's to repeat
                 access_log=False,
                 http=Http1,
                 ws=protocol,

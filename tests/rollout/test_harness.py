@@ -147,9 +147,12 @@ def test_programs_that_fail_are_lost_with_a_sentence_and_never_a_reward(plays: P
         "ask('a'); reward('NaN')",
         "ask('a'); os.kill(os.getpid(), 9)",
         "ask('a'); time.sleep(60)",
+        "ask('a'); os.mkdir(os.environ['REWARD_FILE'])",
+        "ask('a'); os.symlink('/etc/passwd', os.environ['REWARD_FILE'])",
         time_limit=4,
     )
     words = [why(each) for each in lost]
+    assert all("the reward's file must be a file" in each for each in words[6:])
     assert "said no reward (file)" in words[0] and "out of plums" in words[0]
     assert "had no answer of the policy" in words[1] and "hello" in words[1]
     assert "must hold a number" in words[2] and "plenty" in words[2] and "NaN" in words[3]

@@ -240,16 +240,31 @@ def test_an_endpoint_that_takes_no_tools_is_one_sentence(status: int, error: dic
     "body",
     [
         {"choices": []},
-        {"choices": [{"message": {"content": 7}}]},
-        {"choices": [{"message": {"tool_calls": "click"}}]},
-        {"choices": [{"message": {"tool_calls": ["click"]}}]},
-        {"choices": [{"message": {"tool_calls": [{"id": "1"}]}}]},
+        {"choices": [{}]},
         {"choices": [{"message": None}]},
+        {"choices": [{"message": "click"}]},
     ],
 )
 def test_what_is_no_chat_completion_is_a_failure_of_the_policy(body: Any) -> None:
     with pytest.raises(PolicyUnavailable, match="is no chat completion"):
         play(lambda _: JSONResponse(body))
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"content": 7},
+        {"tool_calls": "click"},
+        {"tool_calls": ["click"]},
+        {"tool_calls": [{"id": "1"}]},
+        {"tool_calls": [{"id": "1", "type": "function", "function": None}]},
+    ],
+)
+def test_calls_that_are_none_are_an_answer_that_cannot_be_read(message: Any) -> None:
+    """The endpoint is there: who waits for it would wait for the same answer."""
+    body = {"choices": [{"message": {"role": "assistant", **message}, "finish_reason": "stop"}]}
+    episode, page, _ = play(lambda _: JSONResponse(body), 2)
+    assert not page.done and not any(step.valid for step in episode.steps)
 
 
 def test_a_conversation_that_is_too_long_is_declined_and_no_refusal_of_tools() -> None:
