@@ -6,9 +6,11 @@ Of a row of digits and letters it says which there are more of (tars_jax/envs/ex
 Rows that are played in the end were never trained on. Demonstrations are by `kinds` of references.py beside it, which
 answers three of four by chance: it is right five times in eight.
 
-Expected result: not measured with the framework yet, whose start costs a second of processor. A program of the
-standard library that asks the same and rewards the same, beside much other work: 30.0% of 100 held-out rows before PPO
-and 60.0% after 16 updates (difference 16 to 42 points); from there on, 84% of the rows of updates 11 and 12.
+Expected result, seen once, seed 0, beside much other work (31 minutes, of which each start of the framework takes a
+second of processor): 45.0% of 100 held-out rows before PPO and 64.0% after 16 updates, +19.0 points [5.2, 31.8], with
+--config.ppo.updates=16 --config.ppo.entropy_bonus=0 --config.task.evaluation_episodes=100 --config.value.max_episodes=64
+A program of the standard library that asks the same and rewards the same went on: 30.0 to 60.0% in 16 updates, and 84%
+of the rows of updates 11 and 12 from there; 40 updates of the framework itself have not been run.
 """
 
 import json
