@@ -8,9 +8,9 @@ answers three of four by chance: it is right five times in eight.
 
 Expected result, seen once, seed 0, beside much other work (31 minutes, of which each start of the framework takes a
 second of processor): 45.0% of 100 held-out rows before PPO and 64.0% after 16 updates, +19.0 points [5.2, 31.8], with
---config.ppo.updates=16 --config.ppo.entropy_bonus=0 --config.task.evaluation_episodes=100 --config.value.max_episodes=64
-A program of the standard library that asks the same and rewards the same went on: 30.0 to 60.0% in 16 updates, and 84%
-of the rows of updates 11 and 12 from there; 40 updates of the framework itself have not been run.
+--config.ppo.updates=16 --config.ppo.entropy_bonus=0 --config.task.evaluation_episodes=100
+--config.value.max_episodes=64. A program of the standard library that asks the same and rewards the same: 30.0 to 60.0%
+in 16 updates, and 84% of the rows of updates 11 and 12 from there; 40 updates of the framework have not been run.
 """
 
 import json
