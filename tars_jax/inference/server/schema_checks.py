@@ -91,7 +91,7 @@ class _Check:
             low, high = schema.get(least, 0), schema.get(most, MOST_COUNTED)
             if type(low) is not int or type(high) is not int or not 0 <= low <= high or high > MOST_COUNTED:
                 raise InputError(f"{place} must have {least} and {most} of 0 to {MOST_COUNTED}; got {low} and {high}")
-        if "pattern" in said and not (isinstance(schema["pattern"], str) and _PATTERN.fullmatch(schema["pattern"])):
+        if "pattern" in said and not _is_plain_pattern(schema["pattern"]):
             raise InputError(
                 f"{place}.pattern must be one whose texts hold no quote, of characters, [classes], groups and counts; "
                 f"got {json.dumps(schema['pattern'])[:80]}"
@@ -161,6 +161,16 @@ class _Check:
     def _refuse(self, keywords: set[str], place: str) -> None:
         if keywords:
             raise InputError(f"{place} must be one that a constraint can say; got {', '.join(sorted(keywords))}")
+
+
+def _is_plain_pattern(pattern: Any) -> bool:
+    if not isinstance(pattern, str) or not _PATTERN.fullmatch(pattern):
+        return False
+    try:
+        re.compile(pattern)
+    except (re.error, OverflowError, RecursionError):
+        return False
+    return True
 
 
 def _is(value: Any, kind: str) -> bool:

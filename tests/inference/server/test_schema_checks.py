@@ -85,6 +85,7 @@ def twice(depth: int) -> dict[str, Any]:
         ({"allOf": [{"type": "null"}, {"type": "boolean"}]}, "must be of one schema"),
         ({"type": "string", "maxLength": 10**9}, "of 0 to 1024"),
         ({"type": "string", "format": "email"}, "format must be of uuid"),
+        ({"type": "string", "pattern": "(a"}, "pattern must be one whose texts hold no quote"),
         ({"type": "text"}, "type must be of object"),
         (3, "must be a schema"),
     ],
