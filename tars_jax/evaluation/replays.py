@@ -130,7 +130,9 @@ def _step_html(number: int, step: Step) -> str:
     reward = f'<span class="reward">+{step.reward:.3g}</span>' if step.reward > 0 else ""
     if step.reward < 0:
         reward = f'<span class="reward negative">−{-step.reward:.3g}</span>'
-    if step.valid:
+    if step.valid and not step.action:  # an answer in words, of which nobody read a call
+        words = words_html(step.response, "response")
+    elif step.valid:
         words = words_html(step.thought, "thought") + call_html(short_action(step.action))
     else:
         words = f'<p class="unreadable">not readable:</p>{words_html(step.response, "response")}'

@@ -43,6 +43,11 @@ def test_a_text_episode_shows_what_was_asked_and_read_and_speaks_of_no_screensho
     assert "thought" not in page  # there was none
 
 
+def test_an_answer_in_words_is_shown_as_it_came() -> None:
+    page = shown(episode(step(action="", response="seven, <b>I think</b>")))
+    assert "seven, &lt;b&gt;I think&lt;/b&gt;" in page and "not readable" not in page
+
+
 def test_text_stands_beside_pictures() -> None:
     page = shown(episode(step(screenshot=PIXEL, text="a button", point=(500.0, 500.0))))
     assert page.index("<img") < page.index("a button") < page.index("answer(")
