@@ -21,17 +21,19 @@ import math
 import posixpath
 import urllib.parse
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tars_jax import InputError
 from tars_jax.environment import Environment, EnvironmentFailure, Task
-from tars_jax.envs import shared_computers
 from tars_jax.envs.harness_options import EXIT_CODE, FILE, HarnessOptions, Rows, read_options
 from tars_jax.envs.spec import EnvironmentResources, EnvironmentSpec
-from tars_jax.sandbox.computer.computer import Computer
-from tars_jax.sandbox.computer.forwarding import PortForward
+from tars_jax.sandbox.computer.home import File
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.tasks.sampling import split_of_seed
+
+if TYPE_CHECKING:
+    from tars_jax.envs.shared_computers import NearComputers
+    from tars_jax.sandbox.computer.computer import Computer
 
 NAME = "harness"
 MOST_OUTPUT = 16 << 10  # bytes of what a program says that are kept
@@ -73,17 +75,22 @@ class Harness:
         if (at := resources.sandbox) is not None and (at.service or at.guests):
             raise InputError("sandbox.address and sandbox.guests must be '' for a harness, whose computers are here")
         self.options, self._rows = options, rows
-        self._computers: shared_computers.NearComputers | None = None
+        self._computers: NearComputers | None = None
+        self._files: dict[str, File] = {}  # what every episode begins with
 
     async def play(self, task: Task, policy: PolicyAccess) -> Ending:
         """One episode to its end. Raises InputError for an isolation that does not work here, SandboxFailure, and
         EnvironmentFailure for a command that cannot be started, or a reward that is none."""
+        from tars_jax.envs import shared_computers  # here, as the registry knows this file whatever is played
+        from tars_jax.sandbox.computer.forwarding import PortForward
+
         if self._computers is None:
+            self._files = await asyncio.to_thread(self.options.given_files)
             self._computers = shared_computers.acquire(self.options.isolation)
         shared = self._computers
         computer = await (await shared.entered()).open(self.options.container)
         try:
-            await computer.put(await asyncio.to_thread(self.options.given_files))
+            await computer.put(self._files)
             parts = urllib.parse.urlsplit(policy.address)
             async with PortForward(computer.machine, parts.hostname or "", parts.port or 80) as forward:
                 return await self._run(computer, task, policy, f"http://127.0.0.1:{forward.port}")
@@ -141,6 +148,8 @@ class Harness:
         """Twice is once."""
         computers, self._computers = self._computers, None
         if computers is not None:
+            from tars_jax.envs import shared_computers
+
             await shared_computers.release(computers)
 
 

@@ -47,15 +47,20 @@ class HarnessOptions:
 
     def given_files(self) -> dict[str, File]:
         """What lies in the home folder when the command starts. Raises InputError for more than a home takes."""
-        found: dict[str, File] = {}
-        for inside, host in self.files.items():
-            for path, file in _files_of(inside, host):
-                found[path] = file
-        if (size := sum(len(file.data) for file in found.values())) > MOST_BYTES:
+        self.check_files()
+        return {
+            place: File(path.read_bytes(), bool(path.stat().st_mode & 0o100))
+            for inside, host in self.files.items()
+            for place, path in _files_of(inside, host)
+        }
+
+    def check_files(self) -> None:
+        """Without reading them. Raises InputError for more than a home takes."""
+        size = sum(path.stat().st_size for inside, host in self.files.items() for _, path in _files_of(inside, host))
+        if size > MOST_BYTES:
             raise InputError(
                 f"option files must be of {MOST_BYTES >> 20} MiB at most, larger ones are for binds; got {size >> 20}"
             )
-        return found
 
 
 def read_options(options: Mapping[str, Any]) -> tuple[HarnessOptions, Rows | None]:
@@ -110,7 +115,6 @@ def read_options(options: Mapping[str, Any]) -> tuple[HarnessOptions, Rows | Non
         processes=fields.integer("processes", defaults.processes, 4, 1 << 20) or 0,
         disk_mib=fields.integer("disk_mib", defaults.disk_mib, 16, 1 << 22) or 0,
         binds=binds,
-        environment=variables,
     )
     found = HarnessOptions(
         command=tuple(words),
@@ -129,7 +133,7 @@ def read_options(options: Mapping[str, Any]) -> tuple[HarnessOptions, Rows | Non
     rows = _rows(fields)
     if unknown := fields.unread():
         raise InputError(f"harness: an option must be one of {', '.join(OPTIONS)}; got {unknown[0]!r}")
-    found.given_files()
+    found.check_files()
     return found, rows
 
 
@@ -199,8 +203,9 @@ def _there(fields: Fields, name: str, host: str) -> Path:
     return path
 
 
-def _files_of(inside: str, host: Path) -> Iterator[tuple[str, File]]:
+def _files_of(inside: str, host: Path) -> Iterator[tuple[str, Path]]:
+    """Each with its place in a home folder."""
     for path in sorted(host.rglob("*")) if host.is_dir() else [host]:
         if path.is_file():
             place = posixpath.join(inside, path.relative_to(host).as_posix()) if host.is_dir() else inside
-            yield posixpath.normpath(place), File(path.read_bytes(), bool(path.stat().st_mode & 0o100))
+            yield posixpath.normpath(place), path

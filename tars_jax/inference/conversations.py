@@ -54,10 +54,9 @@ class Window:
     busy: bool = False  # an answer is under way
     open: bool = True  # the client's text is that of its tokens
 
-    @property
-    def size(self) -> int:
-        """Tokens."""
-        return sum(len(turn.tokens) + len(turn.sampled.tokens) for turn in self.turns)
+    def goes_on_as(self, said: tuple[Said, ...]) -> bool:
+        """Whether a request that says so goes on with it: it begins with all that was said here, and says more."""
+        return self.open and not self.busy and self.said == said[: len(self.said)] != said
 
 
 @dataclasses.dataclass(frozen=True)
@@ -153,11 +152,7 @@ class Conversation:
     def _window_for(self, said: tuple[Said, ...]) -> Window:
         """The longest one that goes on so, or a new one; it is busy from now on."""
         with self._choosing:
-            known = [
-                window
-                for window in self._windows
-                if window.open and not window.busy and window.said == said[: len(window.said)] != said
-            ]
+            known = [window for window in self._windows if window.goes_on_as(said)]
             window = max(known, key=lambda each: len(each.said), default=None)
             if window is None:
                 self._windows.append(window := Window())

@@ -227,7 +227,7 @@ class RunContext(RunSpec):
         self._open = contextlib.ExitStack()
         self.page = RunningPage(run, page_at)
         self._last_record = time.monotonic()
-        self._lost = 0  # episodes since then
+        self._lost: dict[str, int] = {}  # episodes since then, by the stages that have played
         self._last_counts: dict[str, Any] = {}
 
     def __enter__(self) -> Self:
@@ -304,7 +304,7 @@ class RunContext(RunSpec):
                 f"{stage}: {len(dropped)} tasks are left out, which their judge cannot tell: {', '.join(dropped[:5])}"
             )
         if lost := self.rollouts.lost:
-            self._lost += lost
+            self._lost[stage] = lost
             print(
                 f"{stage}: {lost} of {len(tasks) * samples} episodes were lost and count nowhere; the last one: "
                 f"{self.rollouts.last_loss:.500}",
@@ -325,7 +325,7 @@ class RunContext(RunSpec):
         what it had cost before.
         """
         tally, self.rollouts.unjudged = self.rollouts.unjudged.tally, Unjudged()
-        lost, self._lost = self._lost, 0
+        lost, self._lost = sum(self._lost.values()), {}
         now, counts = time.monotonic(), self.rollouts.infrastructure
         if self.run.finished(stage) is None:
             earlier = self.run.earlier(stage)

@@ -94,10 +94,10 @@ class EnvironmentRunner:
         while len(failures) < ATTEMPTS:
             environment = await self._environment_of(spec)
             try:
-                if isinstance(environment, Harness):
-                    trajectory = await play_harness(environment, player, assignment, id, record)
-                else:
+                if isinstance(environment, CheckedEnvironment):
                     trajectory = await self._play(environment, player, assignment, id, record)
+                else:
+                    trajectory = await play_harness(environment, player, assignment, id, record)
                 if judge := judge_of(task, self._judge, spec.judge):
                     start = now()
                     try:

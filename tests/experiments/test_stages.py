@@ -233,14 +233,17 @@ def test_what_the_sandbox_went_through_stays_when_a_finished_run_is_resumed() ->
     results = {name: {"success": 0.5, "seconds": 1.0, "consumed": 3, "infrastructure": {}} for name in STAGES}
     for name in ("value", "ppo"):
         results[name]["infrastructure"] = counts
-    results["value"] |= {"explained_variance": 0.1, "simulator_explained_variance": 0.2}
+    results["value"] |= {"explained_variance": 0.1, "simulator_explained_variance": 0.2, "lost_episodes": 2}
+    results["ppo"]["failed"] = 3
     opened: Any = types.SimpleNamespace(
         run=types.SimpleNamespace(finished=results.get),
         config=types.SimpleNamespace(seed=0),
         rollouts=types.SimpleNamespace(infrastructure={"launches": 0, "browsers": 0, "failures": {}}),
     )
     side = [Trajectory("", {}, (), (), Outcome.FINISHED, 1.0, success=True)]
-    found = summary(opened, Evaluated(side, side))["infrastructure"]
+    told = summary(opened, Evaluated(side, side))
+    assert told["lost_episodes"] == 5
+    found = told["infrastructure"]
     assert found == {"launches": 4, "browsers": 2, "failures": {"crash": 2}}
     assert since(found, counts) == {"launches": 2, "browsers": 2, "failures": {"crash": 1}}
 

@@ -93,8 +93,10 @@ def plays(player: HarnessPlayer, tmp_path: Path) -> Iterator[Plays]:
                 tasks.append(Task(f"t{number}", "harness", seed, given, spec.default_max_steps(given)))
             folder = tmp_path / f"played-{time.monotonic_ns()}"
             rollouts = stack.enter_context(Rollouts(None, writer, AgentConfig(), 4))
-            rollouts.play(tasks, player, folder)
-            return [load_trajectory(file) for file in sorted(folder.glob("*.trajectory"))]
+            kept = len(rollouts.play(tasks, player, folder))
+            found = [load_trajectory(file) for file in sorted(folder.glob("*.trajectory"))]
+            assert rollouts.lost == sum(each.outcome is Outcome.FAILED for each in found) == len(found) - kept
+            return found
 
         yield play
 

@@ -31,7 +31,7 @@ class PrefixEpisodes:
             (len(window.said), episode)
             for episode in self._open
             for window in episode.conversation.windows
-            if window.open and not window.busy and window.said == said[: len(window.said)] != said
+            if window.goes_on_as(said)
         ]
         if found:
             return max(found, key=lambda each: each[0])[1]
