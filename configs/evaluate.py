@@ -7,6 +7,8 @@ Commands:
   ./launch/local.sh evaluate --config.checkpoint=https://somewhere/v1 --config.model=NAME --config.tools=native
   ./launch/local.sh evaluate --config.suite=games15 --config.checkpoint=random
 
+Benchmarks of others, from their own files (docs/benchmarks.md), write their own result files, too.
+
 Expected result: the tables of the UI-TARS-2 report for our episodes, with its own rows beside ours and marked as such,
 and the score against the step budget: RUN/report.md, RUN/budget.svg, RUN/result.json. A run that was killed plays only
 what it lacks: --config.run=RUN. One that lost every episode to the infrastructure has measured nothing and exits 1.
@@ -28,8 +30,11 @@ from configs import quickstart
 def get_config() -> ConfigDict:
     return ConfigDict(
         {
-            "suite": "games15",  # games15, miniwob or lmgame
-            # Some of the suite's tasks, as `python -m tars_jax.envs` lists them, and folders of games; (): all.
+            # games15, miniwob or lmgame; or a benchmark of others, whose files `tasks` names (docs/benchmarks.md).
+            "suite": "games15",
+            "tasks": "",  # where a benchmark's own files are: a checkout, a folder or a file, as it publishes them
+            # Some of the suite's tasks, as `python -m tars_jax.envs` lists them, and folders of games; of a benchmark
+            # the ids of some; (): all.
             "names": (),
             # What plays: a folder of exported weights, the address of our server or of an OpenAI-compatible endpoint,
             # "reference" (scripted players of our games), "person" (the same at a person's pace, with errors), or
@@ -46,6 +51,12 @@ def get_config() -> ConfigDict:
             # Where such an endpoint wants a person to look at a call: end the episode, or acknowledge it unseen.
             "safety_checks": "end",
             "next_levels": True,  # in games15 the next level follows a solved one; False: an episode is one level
+            "attempts": 0,  # at each task of a benchmark; 0: as many as its leaderboard counts
+            "time_limit": 0.0,  # seconds of an episode of a benchmark; 0: as it says
+            "interface": "",  # to a benchmark's tasks: gui, sdk or both; empty: as its environment has it
+            "environment_options": "{}",  # further options of a benchmark's environment, as JSON
+            "judge": "",  # of a benchmark's episodes, with options as JSON; empty: its own
+            "judge_options": "{}",
             "levels": (1,),  # of games that have levels, where an episode begins; they take turns
             # Of LMGame-Bench, text beside the screenshots: none; text, the board and the last ten moves as we write
             # them down; gamingagent, the benchmark's own modules, which need its package.

@@ -22,6 +22,7 @@ import numpy as np
 
 from tars_jax import InputError
 from tars_jax.environment import Task
+from tars_jax.envs.interfaces import INTERFACES
 from tars_jax.evaluation.budgets import SUCCESS, UNITS, draw_budgets, measured, step_budgets
 from tars_jax.evaluation.figures import save_figure
 from tars_jax.evaluation.lmgame import reported_score
@@ -38,10 +39,12 @@ from tars_jax.evaluation.suites import (
 )
 from tars_jax.evaluation.tables import budget_table, games_table, lmgame_table, success_table
 from tars_jax.files import write_atomic
+from tars_jax.pipelines.benchmark_play import evaluate_benchmark
 from tars_jax.pipelines.contestants import SCRIPTED, open_contestant, scripted
 from tars_jax.pipelines.game_scales import SCALES
 from tars_jax.pipelines.suite_play import SUITE_RULES, Episodes, Tasks, in_common, play_suite, with_scale
-from tars_jax.rules import at_least, one_of
+from tars_jax.rules import Rule, at_least, one_of
+from tars_jax.tasks.benchmarks.catalog import BENCHMARKS, is_benchmark
 from tars_jax.tasks.games.catalog import Game
 from tars_jax.tasks.library import SUITES, load_playable
 from tars_jax.tasks.lmgame.catalog import ACE_ATTORNEY, sokoban_levels
@@ -49,10 +52,18 @@ from tars_jax.training.run_directory import RunDirectory, write_json
 from tars_jax.trajectory import Trajectory
 
 RULES = SUITE_RULES | {
-    "suite": one_of(*SUITES),
+    "suite": Rule(
+        lambda name: name in SUITES or is_benchmark(name) or ":" in str(name),
+        f"one of {', '.join([*SUITES, *BENCHMARKS])}, or package.module:attribute",
+    ),
     "harness": one_of(*HARNESSES),
     "max_steps": at_least(0),
+    "attempts": at_least(0),
+    "time_limit": at_least(0),
+    "interface": one_of("", *INTERFACES),
 }
+OF_BENCHMARKS = ("tasks", "attempts", "time_limit", "interface", "environment_options", "judge", "judge_options")
+OF_OURS = ("episodes", "sokoban_levels", "super_mario_bros_rom", "ace_attorney_rom", "gaming_agent")
 NOTE = {
     "games15": "Columns marked (paper) are carried over from the UI-TARS-2 report, table 2, normalized to its human "
     "player on its own games; ours are normalized to the best scripted player of each game, and to one of a person's "
@@ -78,6 +89,15 @@ ACE_NOTE = (
 
 
 def run(config: Any, run_directory: RunDirectory) -> int:
+    ours = config.suite in SUITES
+    unused = OF_BENCHMARKS if ours else OF_OURS
+    if said := [name for name in unused if config[name] not in ("", "{}", 0)]:
+        whose = "a benchmark that is read from its own files" if ours else "games15, miniwob and lmgame"
+        raise InputError(f"config.{said[0]} must be left out but for {whose}; got {config[said[0]]!r:.100}")
+    return play_ours(config, run_directory) if ours else evaluate_benchmark(config, run_directory)
+
+
+def play_ours(config: Any, run_directory: RunDirectory) -> int:
     fields = ("super_mario_bros_rom", "ace_attorney_rom", "gaming_agent")
     roms = roms_given(config.suite, {field: config[field] for field in fields})
     names = suite_names(config.suite, config.names, roms)

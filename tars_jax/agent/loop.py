@@ -33,6 +33,15 @@ class Acts(Protocol):
     async def step(self, actions: Sequence[Action]) -> Transition: ...
 
 
+@runtime_checkable
+class Concludes(Acts, Protocol):
+    """One that gives its verdict at the end, whoever ends the episode."""
+
+    async def conclude(self) -> Transition | None:
+        """Of an episode that it has not ended itself; None where its steps have said all."""
+        ...
+
+
 class TurnDeclined(Exception):
     """The policy takes no further turn of this episode, though it does of others. Its words begin with a reason."""
 
@@ -135,6 +144,7 @@ async def play_episode(
     shown = writer.shown(first)
     seen = {0: first}  # by step; those that a window may still show, as an episode's pixels are many
 
+    over = False  # by the environment's own word
     for index in range(task.max_steps):
         steps_left = task.max_steps - index
         if restart:
@@ -174,6 +184,7 @@ async def play_episode(
             transition = Transition(refused(observation, parsed.message))
         else:
             transition = await environment.step(actions)
+            over = transition.terminated or transition.truncated
             verdicts.append(transition.success)
             measured |= transition.rewards
         observation = config.seen(transition.observation)
@@ -222,6 +233,11 @@ async def play_episode(
 
     if window.columns:
         windows.append(window.build())
+    if not over and isinstance(environment, Concludes) and (last := await environment.conclude()):
+        verdicts.append(last.success)
+        measured |= last.rewards
+        observation = config.seen(last.observation)
+        steps[-1] = dataclasses.replace(steps[-1], reward=steps[-1].reward + last.reward)
     reward = sum(step.reward for step in steps)
     return Trajectory(
         id=id,

@@ -131,6 +131,18 @@ class CheckedEnvironment:
         self._playing = not (transition.terminated or transition.truncated)
         return transition
 
+    async def conclude(self) -> Transition | None:
+        """The verdict of an episode that somebody else ends; None where it is over, or steps have said all: no
+        `conclude` of the environment's own. Raises EnvironmentFailure where it failed."""
+        conclude = getattr(self._environment, "conclude", None)
+        if not self._playing or not callable(conclude):
+            return None
+        with self._broken_on_failure():
+            given = await self._call("conclude", conclude)
+            transition = checks.transition(f"conclude of {self._name}", given, may_be_empty=True)
+        self._playing = False
+        return transition
+
     async def look(self) -> Observation | None:
         """What is seen now, without acting; None where nothing happens by itself: no `look` of the environment's own.
 

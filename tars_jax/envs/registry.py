@@ -16,6 +16,7 @@ from typing import Any, cast
 
 from tars_jax import InputError
 from tars_jax.environment import Environment
+from tars_jax.envs.benchmarks.spec import benchmark_spec
 from tars_jax.envs.composite import NAME as COMPOSITE
 from tars_jax.envs.composite import composite_spec
 from tars_jax.envs.foreign.spec import PACKAGES, foreign_spec
@@ -26,6 +27,8 @@ from tars_jax.envs.prompts import prompts_spec
 from tars_jax.envs.registration import register_with_gymnasium
 from tars_jax.envs.spec import EnvironmentResources, EnvironmentSpec, spec_of
 from tars_jax.plugins import Plugins
+from tars_jax.tasks.benchmarks.benchmark import Benchmark
+from tars_jax.tasks.benchmarks.catalog import BENCHMARKS, is_benchmark
 from tars_jax.tasks.games.catalog import game_names
 from tars_jax.tasks.library import COLLECTIONS, SUITES, load_playable, members, playable_names
 
@@ -106,7 +109,17 @@ def written_environments(names: str) -> tuple[str, ...]:
 def known_environments() -> tuple[str, ...]:
     """The names that need no colon."""
     ours = (each for collection in COLLECTIONS for each in playable_names(collection))
-    return (*_registered, *ours, *_CLASSES, PROMPTS, HARNESS, COMPOSITE, *PACKAGES, *installed_environments())
+    return (
+        *_registered,
+        *ours,
+        *_CLASSES,
+        PROMPTS,
+        HARNESS,
+        COMPOSITE,
+        *BENCHMARKS,
+        *PACKAGES,
+        *installed_environments(),
+    )
 
 
 def installed_environments() -> tuple[str, ...]:
@@ -129,10 +142,13 @@ def _spec(name: str, options: Mapping[str, Any]) -> EnvironmentSpec:
         return composite_spec(options, load_environment)
     if name in PACKAGES:
         return foreign_spec(name, options)
+    if is_benchmark(name):
+        return benchmark_spec(name, options)
     if name.startswith(_GYMNASIUM):
         return _gymnasium_spec(name, options)
     if ":" in name or name in _PLUGINS.entry_points():
-        return spec_of(name, _PLUGINS.load(name), options)
+        found = _PLUGINS.load(name)
+        return benchmark_spec(name, options) if isinstance(found, Benchmark) else spec_of(name, found, options)
     raise InputError(_unknown(name))
 
 

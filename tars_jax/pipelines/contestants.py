@@ -56,7 +56,7 @@ FIELDS = {
     "client.model": "config.model",
     "client.api_key": "config.api_key_file",
 }
-SCRIPTED = ("reference", "person", "random")
+SCRIPTED = REFERENCE, PERSON, RANDOM = ("reference", "person", "random")
 ADDRESSES = ("http://", "https://")
 AWAY_SECONDS = 5.0  # until a policy that was away is asked again
 ANSWER = 48  # tokens at most, of weights that no run of ours has made

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tars_jax.agent.loop import Acts, AgentConfig, PolicySession, TurnDeclined, ask_to_remember, play_episode
+from tars_jax.agent.loop import AgentConfig, PolicySession, TurnDeclined, ask_to_remember, play_episode
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.agent.window import Sampled
 from tars_jax.environment import EnvironmentFailure, Transition
@@ -39,13 +39,20 @@ ATTEMPTS = 3
 
 @dataclasses.dataclass(frozen=True)
 class _TimedEnvironment:
-    environment: Acts
+    environment: CheckedEnvironment
     record: Record
 
     async def step(self, actions: Sequence[Any]) -> Transition:
         start = now()
         try:
             return await self.environment.step(actions)
+        finally:
+            self.record("act", start, now())
+
+    async def conclude(self) -> Transition | None:
+        start = now()
+        try:
+            return await self.environment.conclude()
         finally:
             self.record("act", start, now())
 
@@ -92,6 +99,7 @@ class EnvironmentRunner:
         id = f"{assignment.index:08d}-{task.id}"
         spec = load_environment(task.environment, task.options)
         while len(failures) < ATTEMPTS:
+            began = now()
             environment = await self._environment_of(spec)
             try:
                 if isinstance(environment, CheckedEnvironment):
@@ -104,9 +112,8 @@ class EnvironmentRunner:
                         trajectory = await judge.judged(trajectory, task)
                     finally:
                         record("judge", start, now())
-                return dataclasses.replace(
-                    trajectory, metadata={**trajectory.metadata, "infrastructure_failures": failures}
-                )
+                about = {"infrastructure_failures": failures, "seconds": round(now() - began, 3)}
+                return dataclasses.replace(trajectory, metadata={**trajectory.metadata, **about})
             except EnvironmentFailure as failure:  # what the environment did wrong is nobody's merit either
                 failures.append(f"{failure.kind}: {failure}")
                 if failure.kind == OVER_TIME:

@@ -15,7 +15,7 @@ import numpy as np
 from tars_jax import InputError
 from tars_jax.agent import Response, action_from_call, format_response
 from tars_jax.agent.chance import random_action
-from tars_jax.agent.loop import Acts, PolicySession, ask_to_remember
+from tars_jax.agent.loop import Acts, Concludes, PolicySession, ask_to_remember
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.environment import ActionSpace, Observation, Task, Transition
 from tars_jax.envs.registry import load_environment
@@ -38,6 +38,9 @@ class PrivilegedEnvironment:
         transition = await self.environment.step(actions)
         self.observation = transition.observation
         return transition
+
+    async def conclude(self) -> Transition | None:
+        return await self.environment.conclude() if isinstance(self.environment, Concludes) else None
 
 
 class EpisodeRunnerLost(Exception):

@@ -1,0 +1,1 @@
+"""Benchmarks of others: their tasks, read from the files that they publish."""
