@@ -21,6 +21,8 @@ def get_config() -> ml_collections.ConfigDict:
         del config[field]
     for field in ("ace_attorney_rom", "gaming_agent", "episodes", "max_steps"):
         del config[field]
+    for field in ("tasks", "attempts", "time_limit", "interface", "judge", "judge_options"):
+        del config[field]
     # Who proposes: a folder of exported weights or a run that has some, whose newer ones are taken while people work;
     # the address of our server or of an OpenAI-compatible endpoint; reference, person or random; none: nobody; empty:
     # an untrained nano model.

@@ -31,7 +31,7 @@ def result_of(played: Sequence[Played], left_out: Mapping[str, str], about: Abou
         "benchmark": {"title": about.benchmark.title, "version": about.benchmark.version},
         "checkpoint": about.agent,
         "seed": about.seed,
-        "tasks": str(about.tasks),
+        "path": str(about.tasks),
         "options": dict(about.options),
         "episodes": len(played),
         "lost_to_infrastructure": len(lost) - len(unsaid),
