@@ -282,12 +282,17 @@ class Computers:
         if can_keep(self._isolation):
             await self._isolation.end_others()
 
-    async def open(self, spec: ContainerSpec | None = None) -> Computer:
-        """A computer whose guest answers. Raises SandboxFailure."""
+    async def open(self, spec: ContainerSpec | None = None, snapshot: Snapshot | None = None) -> Computer:
+        """A computer whose guest answers, with the files of a snapshot if one is given.
+
+        Raises SandboxFailure; InputError where the kind of isolation has no root.
+        """
+        if spec is not None and spec.root and (kind := self.isolation().name) != "namespaces":
+            raise InputError(f"isolation must be namespaces where a computer's programs are root; got {kind}")
         recording = Recording() if self.forks == "replay" else None
-        guest = ContainedGuest(self.isolation(), spec or ContainerSpec(), recording=recording)
+        guest = ContainedGuest(self.isolation(), spec or ContainerSpec(), snapshot, recording=recording)
         await guest.__aenter__()
-        return Computer(guest, "new", self)
+        return Computer(guest, "new", self, snapshot)
 
     async def open_saved(self, saved: Saved) -> Computer:
         """A computer that goes on from a moment of another. Raises SandboxFailure."""

@@ -17,7 +17,7 @@ from tars_jax.sandbox.computer.control_groups import ControlGroup
 from tars_jax.sandbox.computer.processes import Process, listening_ports, processes_below
 from tars_jax.sandbox.computer.root import find_inside
 from tars_jax.sandbox.computer.snapshots import copy_upper
-from tars_jax.sandbox.computer.spec import HOME, ContainerSpec
+from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.computer.walking import Sought
 from tars_jax.sandbox.failures import SandboxFailure
 
@@ -32,13 +32,13 @@ _UNMOUNT_S = 10.0
 class NamespaceContainer:
     """A container of this kind."""
 
-    home, run_folder = HOME, RUN
+    run_folder = RUN
 
     def __init__(
         self, isolation: NamespaceIsolation, id: str, spec: ContainerSpec, folder: Path, group: ControlGroup, pid: int,
         descriptors: list[int], plan: dict[str, Any],
     ) -> None:  # fmt: skip
-        self.id, self.spec, self.pid = id, spec, pid
+        self.id, self.spec, self.pid, self.home = id, spec, pid, spec.home
         self._isolation, self._folder, self._group, self._plan = isolation, folder, group, plan
         self._paused, self._closed = group.is_frozen, False  # one that was adopted may stand still
         self._disk, self._root = descriptors  # they show the files also when all processes have ended

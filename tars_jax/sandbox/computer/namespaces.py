@@ -26,7 +26,7 @@ from tars_jax.sandbox.computer.namespace_container import LISTEN, RUN, Namespace
 from tars_jax.sandbox.computer.root import make_base, system_folders
 from tars_jax.sandbox.computer.runs import RunFolder
 from tars_jax.sandbox.computer.snapshots import Snapshots
-from tars_jax.sandbox.computer.spec import HOME, USER_ID, ContainerSpec
+from tars_jax.sandbox.computer.spec import USER_ID, ContainerSpec
 from tars_jax.sandbox.computer.users import Users, first_user, take_block
 from tars_jax.sandbox.failures import SandboxFailure
 
@@ -219,11 +219,12 @@ class NamespaceIsolation:
         if "pids" not in group.limited:
             limits["RLIMIT_NPROC"] = spec.processes
         below = [self._run.path / "base"]
-        if self._users is not None and user != USER_ID:
+        if self._users is not None and user != USER_ID and not spec.root:
             below.insert(0, self._users.layer(user))
         layers = [*layers, *({"kind": "folder", "folder": str(each), "base": True} for each in below)]
         return {
-            "id": id, "folder": str(folder), "argv": list(argv), "environment": spec.variables(HOME, RUN), "cwd": HOME,
+            "id": id, "folder": str(folder), "argv": list(argv), "cwd": spec.home, "root": spec.root,
+            "environment": spec.variables(spec.home, RUN),
             "hostname": spec.hostname, "user": user, "disk_user": USER_ID, "run": RUN, "log": LOG, "disk": disk,
             "layers": layers,
             "system": system_folders()[0], "binds": {path: str(host) for path, host in spec.binds.items()},

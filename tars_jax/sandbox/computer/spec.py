@@ -10,6 +10,7 @@ from pathlib import Path
 from tars_jax import InputError
 
 HOME = "/home/agent"
+ROOT_HOME = "/root"
 OTHER_HOME = "/home/user"  # a link to it: what the tasks of OSWorld call a home
 USER, USER_ID = "agent", 1000
 PROGRAMS = "/opt/bin"  # `python`, which Debian has by no name but python3; what the system has comes first
@@ -28,6 +29,7 @@ class ContainerSpec:
     environment: Mapping[str, str] = dataclasses.field(default_factory=dict)
     hostname: str = "computer"
     user: int | None = None  # of this machine's, as users.py counts; None: one that no other container has
+    root: bool = False  # its programs are root of a user namespace of their own: `/` and /usr are theirs to change
     one_device: bool = False  # files are of their folders' device, else file managers copy what is dragged among them
 
     def __post_init__(self) -> None:
@@ -53,10 +55,18 @@ class ContainerSpec:
         """That one process may have; all of them together a million at most, or a thousand each."""
         return max(1024, (1 << 20) // self.processes)
 
+    @property
+    def home(self) -> str:
+        return ROOT_HOME if self.root else HOME
+
     def variables(self, home: str, run: str) -> dict[str, str]:
         """The environment of the first process."""
+        user = "root" if self.root else USER
+        path = f"/usr/local/bin:/usr/bin:/bin:/usr/local/games:/usr/games:{PROGRAMS}"
+        if self.root:
+            path = f"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:{PROGRAMS}"
         standard = {
-            "HOME": home, "USER": USER, "LOGNAME": USER, "SHELL": "/bin/bash", "LANG": "C.UTF-8", "TERM": "dumb",
-            "PATH": f"/usr/local/bin:/usr/bin:/bin:/usr/local/games:/usr/games:{PROGRAMS}", "TARS_JAX_RUN": run,
+            "HOME": home, "USER": user, "LOGNAME": user, "SHELL": "/bin/bash", "LANG": "C.UTF-8", "TERM": "dumb",
+            "PATH": path, "TARS_JAX_RUN": run,
         }  # fmt: skip
         return {**standard, **self.environment}

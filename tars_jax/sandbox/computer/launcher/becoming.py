@@ -12,7 +12,7 @@ from typing import Any
 
 from tars_jax.sandbox.computer.launcher import syscalls
 from tars_jax.sandbox.computer.launcher.filesystem import enter_root, listen_inside
-from tars_jax.sandbox.computer.launcher.privileges import drop_privileges, set_resource_limits
+from tars_jax.sandbox.computer.launcher.privileges import become_contained_root, drop_privileges, set_resource_limits
 
 LOG_BYTES = 1 << 16  # of a log that are there although the disk is full: what fills it is told there
 READY = b"ready "
@@ -25,10 +25,12 @@ def become(plan: dict[str, Any], report: int, permission: int) -> None:
     disk = enter_root(plan)
     socket.sethostname(plan["hostname"])
     syscalls.set_loopback_up()
+    if plan["root"]:
+        open_ports()
     set_resource_limits(plan["rlimits"])
     os.umask(0o022)
     listener = listen_inside(plan["listen"]) if plan["listen"] else None
-    drop_privileges(plan["user"])
+    (become_contained_root if plan["root"] else drop_privileges)(plan["user"])
     os.write(report, READY + str(disk).encode())
     if os.read(permission, 1) == b"":  # the launcher died before its death was to be this process's
         os._exit(1)
@@ -57,6 +59,12 @@ def become_command(plan: dict[str, Any], report: int, permission: int) -> None:
     keep(kept, report)
     syscalls.prctl(syscalls.PR_SET_PDEATHSIG, signal.SIGKILL)
     os.execv(plan["command"][0], plan["command"])
+
+
+def open_ports() -> None:
+    """All ports of the container's own network can be listened at, as its root expects."""
+    with contextlib.suppress(OSError), open("/proc/sys/net/ipv4/ip_unprivileged_port_start", "w") as file:
+        file.write("0")
 
 
 def join(plan: dict[str, Any]) -> None:

@@ -10,7 +10,7 @@ import stat
 from typing import Any
 
 from tars_jax.sandbox.computer.launcher import syscalls
-from tars_jax.sandbox.computer.launcher.mapping import map_mount, mapping
+from tars_jax.sandbox.computer.launcher.mapping import map_mount, mapping, show_as
 from tars_jax.sandbox.computer.launcher.syscalls import MS_BIND, MS_NODEV, MS_NOEXEC, MS_NOSUID, MS_RDONLY, MS_REC
 from tars_jax.sandbox.computer.launcher.terminals import OPTIONS
 
@@ -21,6 +21,7 @@ LINKS = {
 }  # fmt: skip
 # What tells about the host, or what it holds: of no use to a program, and empty for it.
 HIDDEN_FILES = ("kcore", "keys", "kmsg", "sched_debug", "timer_list", "sysrq-trigger", "kallsyms", "interrupts")
+SYSTEM_OF_ROOT = "/usr"
 HIDDEN_FOLDERS = ("acpi", "scsi", "bus", "asound", "driver", "fs")
 
 
@@ -35,7 +36,8 @@ def enter_root(plan: dict[str, Any]) -> int:
     _mount_layers(plan, folder, root)
     _empty(root + plan["run"])
     for path in plan["system"]:
-        _bind(path, root + path)
+        if not (plan["root"] and path == SYSTEM_OF_ROOT and mount_system_of_root(plan, root)):
+            _bind(path, root + path)
     for inside, host in plan["binds"].items():
         _bind(host, _place(root, inside, is_folder=os.path.isdir(host)))
     _mount_proc(f"{root}/proc")
@@ -104,6 +106,8 @@ def _mount_layers(plan: dict[str, Any], folder: str, root: str) -> None:
     for name in ("upper", "work"):
         os.makedirs(f"{disk}/{name}", exist_ok=True)
     os.chmod(f"{disk}/upper", 0o755)
+    if plan["root"]:
+        os.chown(f"{disk}/upper", plan["user"], plan["user"])
     lowers = []
     for number, layer in enumerate(plan["layers"]):  # the uppermost first, the base of the host's files last
         if layer["kind"] == "image":
@@ -111,17 +115,57 @@ def _mount_layers(plan: dict[str, Any], folder: str, root: str) -> None:
             os.makedirs(place, exist_ok=True)
             _mount_image(layer["file"], place, mapped, read_only=True)
             lowers.append(f"{place}/upper")
+        elif plan["root"] and layer.get("base"):
+            lowers += [_own_folders(plan), f"{folder}/layer-{number}"]
+            show_as(layer["folder"], lowers[-1], plan["user"])
         else:
             lowers.append(layer["folder"])
     if mapped is not None:
         os.close(mapped)
+    _mount_overlay(root, lowers, disk, plan)
+
+
+def _own_folders(plan: dict[str, Any]) -> str:
+    """A layer of folders that the base has as an agent's, and a container's root has as its own."""
+    own = f"{plan['folder']}/own"
+    for name in ("", "/home", "/home/agent", "/run", plan["run"]):
+        os.makedirs(own + name, exist_ok=True)
+        os.chmod(own + name, 0o755)
+        os.chown(own + name, plan["user"], plan["user"])
+    return own
+
+
+def mount_system_of_root(plan: dict[str, Any], root: str) -> bool:
+    """The system's programs as files that a container's root may change, for itself alone; False where no disk can
+    keep them: they are then to be bound as everywhere.
+    """
+    folder, user = plan["folder"], plan["user"]
+    disk = f"{folder}/disk/system"
+    if plan["disk"]["kind"] != "image":
+        return False
+    lower = f"{folder}/system"
+    try:
+        show_as(SYSTEM_OF_ROOT, lower, user)
+    except OSError:  # a file system of the host that cannot show users otherwise
+        return False
+    for name in ("upper", "work"):
+        os.makedirs(f"{disk}/{name}", exist_ok=True)
+    os.chmod(f"{disk}/upper", 0o755)
+    os.chown(f"{disk}/upper", user, user)
+    earlier = [f"{folder}/layer-{number}/system/upper" for number in range(len(plan["layers"]))]
+    _mount_overlay(root + SYSTEM_OF_ROOT, [*filter(os.path.isdir, earlier), lower], disk, plan)
+    return True
+
+
+def _mount_overlay(place: str, lowers: list[str], disk: str, plan: dict[str, Any]) -> None:
+    """`disk`: the folder in which `upper` and `work` lie."""
     paths = f"lowerdir={':'.join(lowers)},upperdir={disk}/upper,workdir={disk}/work"
     xino = ",xino=on" if plan["one_device"] else ""  # with it a site was seen to answer forms more slowly
     # Redirections let a folder of the layers below be renamed; with an index, CRIU can tell which file an inotify watch
     # is of. Not every kernel lets every root have them.
     for options in (f",redirect_dir=on{xino},index=on,nfs_export=on", f",redirect_dir=on{xino}", ""):
         try:
-            syscalls.mount("overlay", root, "overlay", MS_NOSUID | MS_NODEV, paths + options)
+            syscalls.mount("overlay", place, "overlay", MS_NOSUID | MS_NODEV, paths + options)
             return
         except OSError:
             if not options:

@@ -10,6 +10,21 @@ from tars_jax.sandbox.computer.launcher import syscalls
 _ORDINARY = 1 << 16  # users below are shown as they are
 
 
+def show_as(source: str, place: str, user: int) -> None:
+    """Mounts a folder once more, in which what belongs to root is shown as the user's own. Raises OSError."""
+    os.makedirs(place, exist_ok=True)
+    namespace = mapping(0, user)
+    try:
+        tree = syscalls.open_tree(source)
+        try:
+            syscalls.set_mount_mapping(tree, namespace)
+            syscalls.move_mount(tree, place)
+        finally:
+            os.close(tree)
+    finally:
+        os.close(namespace)
+
+
 def mapping(on_disk: int, shown: int) -> int:
     """The descriptor of a user namespace in which `on_disk`, below 65536, is `shown`, from there on. Raises OSError."""
     own, hers = os.pipe()
@@ -26,7 +41,9 @@ def mapping(on_disk: int, shown: int) -> int:
     try:
         if not (name := os.read(own, 32).decode()):
             raise OSError("user namespaces cannot be made")
-        lines = f"0 0 {on_disk}\n{on_disk} {shown} 1\n{on_disk + 1} {on_disk + 1} {_ORDINARY - on_disk - 1}\n"
+        lines = f"{on_disk} {shown} 1\n{on_disk + 1} {on_disk + 1} {_ORDINARY - on_disk - 1}\n"
+        if on_disk:
+            lines = f"0 0 {on_disk}\n{lines}"
         for file in ("uid_map", "gid_map"):
             with open(f"/proc/{name}/{file}", "w") as opened:
                 opened.write(lines)

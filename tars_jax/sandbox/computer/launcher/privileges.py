@@ -10,6 +10,10 @@ import signal
 from tars_jax.sandbox.computer.launcher import syscalls
 from tars_jax.sandbox.computer.launcher.seccomp import seccomp_filter
 
+# chown, dac_override, dac_read_search, fowner, fsetid, kill: over the files and processes of one user. Not sys_ptrace,
+# by which the guest could be read.
+_KEPT = frozenset((0, 1, 2, 3, 4, 5))
+
 
 def drop_privileges(user: int) -> None:
     """This process and its children are `user`, user and group, without a capability, and no program gives them one."""
@@ -25,6 +29,31 @@ def drop_privileges(user: int) -> None:
     if program := seccomp_filter():
         syscalls.set_seccomp_filter(program)
     syscalls.prctl(syscalls.PR_SET_PDEATHSIG, signal.SIGKILL)  # last: a change of user clears it
+
+
+def become_contained_root(user: int) -> None:
+    """This process and its children are root of a new user namespace, which is `user` and nobody else outside.
+
+    Root's powers hold for files of that user alone: the other namespaces of the container belong to the one above. What
+    needs a second user (chown, setuid) is told to have been done, as in a container that has one user there is nothing
+    to do: installers go on.
+    """
+    os.setgroups([])
+    os.setresgid(user, user, user)
+    os.setresuid(user, user, user)
+    syscalls.unshare(syscalls.CLONE_NEWUSER)
+    syscalls.prctl(syscalls.PR_SET_DUMPABLE, 1)  # else its files in /proc belong to root above
+    for file, text in (("setgroups", "deny"), ("uid_map", f"0 {user} 1"), ("gid_map", f"0 {user} 1")):
+        with open(f"/proc/self/{file}", "w") as opened:
+            opened.write(text)
+    for capability in range(64):
+        if capability not in _KEPT:
+            with contextlib.suppress(OSError):
+                syscalls.prctl(syscalls.PR_CAPBSET_DROP, capability)
+    syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
+    if program := seccomp_filter(one_user=True):
+        syscalls.set_seccomp_filter(program)
+    syscalls.prctl(syscalls.PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def set_resource_limits(limits: dict[str, int]) -> None:

@@ -32,6 +32,17 @@ _EVERYWHERE = {
     "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "open_tree": 428, "move_mount": 429,
     "fsopen": 430, "fsconfig": 431, "fsmount": 432, "fspick": 433, "mount_setattr": 442, "quotactl_fd": 443,
 }  # fmt: skip
+# What one user has no use for: it is told to have been done.
+_OF_USERS = {
+    "x86_64": {
+        "chown": 92, "fchown": 93, "lchown": 94, "fchownat": 260, "setuid": 105, "setgid": 106, "setgroups": 116,
+        "setreuid": 113, "setregid": 114, "setresuid": 117, "setresgid": 119, "capset": 126,
+    },
+    "aarch64": {
+        "fchown": 55, "fchownat": 54, "setuid": 146, "setgid": 144, "setgroups": 159, "setreuid": 145,
+        "setregid": 143, "setresuid": 147, "setresgid": 149, "capset": 91,
+    },
+}  # fmt: skip
 _CLONE3 = 435
 # Of one process, by its number; and those of a kind: a process, a group, or all of a user, which has this number.
 _SCHEDULING = {
@@ -58,8 +69,11 @@ def _do(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
     return struct.pack("=HBBI", code, if_true, if_false, value)
 
 
-def seccomp_filter() -> bytes:
-    """The program for this machine's architecture; empty for one that is not known here."""
+def seccomp_filter(*, one_user: bool = False) -> bytes:
+    """The program for this machine's architecture; empty for one that is not known here.
+
+    `one_user`: calls that give a file or a process to another user do nothing, and say that all went well.
+    """
     if platform.machine() not in _ARCHITECTURES:
         return b""
     mark, calls, clone, socket, limits = _ARCHITECTURES[platform.machine()]
@@ -73,6 +87,8 @@ def seccomp_filter() -> bytes:
     ]
     for number in sorted({**calls, **_EVERYWHERE}.values()):
         program += [_do(_EQUAL, number, 0, 1), _do(_RETURN, _ERRNO | _EPERM)]
+    for number in sorted(_OF_USERS[platform.machine()].values()) if one_user else ():
+        program += [_do(_EQUAL, number, 0, 1), _do(_RETURN, _ERRNO)]
     # clone3 hides its flags from filters; the C library then falls back to clone.
     program += [_do(_EQUAL, _CLONE3, 0, 1), _do(_RETURN, _ERRNO | _ENOSYS)]
     program += [

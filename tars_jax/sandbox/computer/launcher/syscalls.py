@@ -18,6 +18,7 @@ MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_NOATIME = 1, 2, 4, 8, 1024
 MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 32, 4096, 16384, 1 << 18
 MNT_DETACH = 2
 PR_SET_PDEATHSIG, PR_CAPBSET_DROP, PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS, PR_CAP_AMBIENT = 1, 24, 22, 38, 47
+PR_SET_DUMPABLE = 4
 
 # clone and pivot_root have other numbers on each architecture; the newer calls have the same one everywhere.
 _NUMBERS = {"x86_64": (56, 155), "aarch64": (220, 41)}

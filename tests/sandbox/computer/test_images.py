@@ -1,0 +1,114 @@
+"""Dockerfiles that become computers, whose programs are root of themselves and of nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from tars_jax import InputError
+from tars_jax.sandbox.computer import base_images
+from tars_jax.sandbox.computer.computer import Computer, Computers
+from tars_jax.sandbox.computer.images import Images
+from tars_jax.sandbox.computer.spec import ContainerSpec
+from tests.sandbox.computer.containers import needs_root
+
+pytestmark = [pytest.mark.multiprocess, needs_root]
+
+
+def live(test: Callable[[Images], Awaitable[None]]) -> None:
+    async def run() -> None:
+        async with Computers("namespaces", "files") as computers:
+            images = Images(computers)
+            try:
+                await test(images)
+            finally:
+                await images.close()
+
+    asyncio.run(run())
+
+
+async def said(computer: Computer, script: str, cwd: str = "/") -> str:
+    ran = await computer.machine.run(["bash", "-c", script], cwd=cwd, merge=True)
+    return ran.stdout.decode().strip()
+
+
+def context(folder: Path, text: str, **files: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / "Dockerfile").write_text(f"FROM debian\n{text}")
+    for name, content in files.items():
+        (folder / name).write_text(content)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def any_debian(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(base_images, "why_not", lambda image: "")
+
+
+def test_a_dockerfile_is_carried_out_once_and_computers_begin_with_it(tmp_path: Path) -> None:
+    text = """ENV NAME=plum
+WORKDIR /app
+RUN echo $NAME > fruit; date +%s%N > made; useradd -m bob; echo x > /usr/local/lib/mine; rm /usr/bin/tar.none || true
+COPY data box/
+RUN chown -R bob:bob /app && install -o bob -m 700 fruit /opt/fruit
+"""
+    folder = context(tmp_path / "environment", text, data="1 2 3")
+
+    async def test(images: Images) -> None:
+        one, other = await asyncio.gather(images.built(folder), images.built(folder))
+        assert one is other and one.workdir == "/app"
+        first, second = await images.open(one, ContainerSpec()), await images.open(one, ContainerSpec())
+        script = "cat fruit box/data /opt/fruit /usr/local/lib/mine; echo $NAME; id -u; id -un bob"
+        assert (await said(first, script, "/app")).split() == ["plum", "1", "2", "3plum", "x", "plum", "0", "bob"]
+        assert await said(first, "cat /app/made") == await said(second, "cat /app/made")
+        await said(first, "rm -r /app /usr/local/lib/mine; echo changed > /usr/bin/env")
+        assert await said(first, "ls /app/fruit; cat /usr/bin/env") != ""
+        assert await said(second, "cat /app/fruit; env true && echo fine") == "plum\nfine"
+        assert Path("/usr/bin/env").read_bytes()[:4] == b"\x7fELF"  # this machine's own
+        await first.close()
+        await second.close()
+        (folder / "data").write_text("4")
+        assert (await images.built(folder)).key != one.key
+
+    live(test)
+
+
+def test_what_a_program_of_the_build_says_comes_with_its_line(tmp_path: Path) -> None:
+    folder = context(tmp_path / "environment", "RUN true\nRUN echo no such plum; exit 3\n")
+    slow = context(tmp_path / "slow", "RUN sleep 60\n")
+
+    async def test(images: Images) -> None:
+        message = r"^environment/Dockerfile, line 3: RUN must end with 0; got 3 \(no such plum\)$"
+        with pytest.raises(InputError, match=message):
+            await images.built(folder)
+        (folder / "Dockerfile").write_text("FROM debian\nRUN echo plum > /plum\n")
+        await images.built(folder)
+        with pytest.raises(InputError, match=r"^slow/Dockerfile, line 2: RUN must end within the build's time$"):
+            await images.built(slow, timeout_s=0.5)
+
+    live(test)
+
+
+def test_root_of_a_computer_is_nobody_outside_of_it(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with Computers("namespaces", "files") as computers:
+            computer = await computers.open(ContainerSpec(root=True))
+            assert await said(computer, "id -u; echo $HOME; pwd") == "0\n/root\n/"
+            for refused in (
+                "mount -t tmpfs none /mnt", "unshare -m true", "chroot / true", "unshare -U true",
+                "echo 1 > /proc/sys/kernel/core_pattern", "cat /proc/1/environ", "cat /proc/1/mem", "mknod /x b 8 0",
+            ):  # fmt: skip
+                assert await said(computer, f"({refused}) >/dev/null 2>&1 && echo done") == "", refused
+            capabilities = int((await said(computer, "grep CapBnd /proc/self/status")).split()[1], 16)
+            assert capabilities & ~0x3F == 0
+            outside = int((await said(computer, "cat /proc/self/uid_map")).split()[1])
+            assert outside != 0
+            assert Path(f"/proc/{computer.container.pid}").stat().st_uid in (0, outside)
+            server = "python3 -m http.server 80 >/dev/null 2>&1 & sleep 1; python3 -c 'import urllib.request as u; "
+            assert await said(computer, server + 'print(u.urlopen("http://127.0.0.1:80/").status)\'') == "200"
+            await computer.close()
+
+    asyncio.run(test())
