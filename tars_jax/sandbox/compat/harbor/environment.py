@@ -1,0 +1,190 @@
+"""Computers of this machine for Harbor's own command, in place of containers of Docker.
+
+    harbor run -p TASKS -a oracle -e tars_jax.sandbox.compat.harbor.environment:ComputerEnvironment
+
+Imported by Harbor (0.26, Python 3.12 or later) in its own Python, in which the standard library is all else that this
+needs. How, and what is not there: docs/benchmarks/harbor.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from harbor.environments.base import BaseEnvironment, ExecResult
+from harbor.environments.capabilities import EnvironmentCapabilities, EnvironmentResourceCapabilities
+from harbor.environments.options import EnvironmentOptions
+from harbor.models.task.config import NetworkMode, NetworkPolicy
+from harbor.models.trial.config import ResourceMode
+from pydantic import Field
+
+from tars_jax import InputError
+from tars_jax.sandbox.compat.harbor.commands import run_command
+from tars_jax.sandbox.compat.harbor.folders import put_file, put_folder, take_file, take_folder
+from tars_jax.sandbox.compat.harbor.owner import shared_images
+from tars_jax.sandbox.computer.computer import Computer, Computers
+from tars_jax.sandbox.computer.images import checked
+from tars_jax.sandbox.computer.spec import ContainerSpec
+
+MEMORY_MIB, DISK_MIB = 2048, 10240  # where a task says nothing
+BUILD_S = 86_400.0  # Harbor bounds a start by itself
+ROOT = (None, "root", 0, "0")
+
+
+class ComputerOptions(EnvironmentOptions):
+    """What `--ek NAME=VALUE` sets."""
+
+    isolation: str = Field(default="auto", description="Kind of isolation: auto, namespaces, bubblewrap or gvisor.")
+    processes: int = Field(default=1024, ge=4, description="Processes and threads that a computer may have at a time.")
+
+
+class ComputerEnvironment(BaseEnvironment):
+    """A trial's computer: a container of this machine's, made by environment/Dockerfile, with no network but its own.
+
+    Failures of the machine are SandboxFailure, what a task asks for and cannot have is InputError: Harbor writes both
+    down as the trial's exception, and no reward.
+    """
+
+    options_model = ComputerOptions
+    options: ComputerOptions
+
+    _computer: Computer | None = None
+    _workdir: str = "/"
+
+    @staticmethod
+    def type() -> str:
+        return "tars-computer"
+
+    @property
+    def capabilities(self) -> EnvironmentCapabilities:
+        """No network in any phase: a policy that allows one is kept to, and told in the trial's log."""
+        return EnvironmentCapabilities(disable_internet=True, dynamic_network_policy=True)
+
+    @classmethod
+    def resource_capabilities(cls) -> EnvironmentResourceCapabilities:
+        return EnvironmentResourceCapabilities(cpu_limit=True, memory_limit=True, fractional_cpus=True)
+
+    @classmethod
+    def preflight(cls, kwargs: dict[str, Any] | None = None) -> None:
+        """Opens the isolation once. Raises SystemExit with the reason where none works here."""
+        super().preflight(kwargs)
+        options = cls.parse_options(kwargs)
+        if why := _why_not(options.isolation):
+            raise SystemExit(why)
+
+    def _validate_definition(self) -> None:
+        """Raises InputError for what is not built or mounted here, with file and line."""
+        if (compose := self.environment_dir / "docker-compose.yaml").exists():
+            raise InputError(f"environment must be one Dockerfile, as a computer is one container; got {compose}")
+        if not (self.environment_dir / "Dockerfile").exists():
+            image = self.task_env_config.docker_image
+            raise InputError(
+                f"{self.environment_dir}/Dockerfile must be there, as images are built here and not fetched; got "
+                f"{f'docker_image = {image!r}' if image else 'nothing'}"
+            )
+        checked(self.environment_dir)
+        self._binds()
+
+    def _binds(self) -> dict[str, Path]:
+        """Mounts that a user has asked for, by their place inside."""
+        binds = {}
+        for mount in self._host_mounts:
+            if mount["type"] != "bind" or not mount.get("read_only"):
+                raise InputError(f"mounts of a computer must be binds that are read_only; got {dict(mount)}")
+            binds[mount["target"]] = Path(mount["source"])
+        return binds
+
+    def _spec(self) -> ContainerSpec:
+        cpus = self._resource_limit_value("cpu", auto_mode=ResourceMode.LIMIT)
+        memory = self._resource_limit_value("memory", auto_mode=ResourceMode.LIMIT)
+        return ContainerSpec(
+            memory_mib=memory or MEMORY_MIB, processes=self.options.processes,
+            disk_mib=self._effective_storage_mb or DISK_MIB, cpus=float(cpus) if cpus else None, binds=self._binds(),
+        )  # fmt: skip
+
+    async def start(self, force_build: bool) -> None:
+        """Builds the image, once in a run of Harbor however often it is asked for, and opens a computer on it."""
+        spec = self._spec()
+        images = await shared_images(self.options.isolation)
+        image = await images.built(self.environment_dir, spec=spec, timeout_s=BUILD_S)
+        self._computer = await images.open(image, spec)
+        self._workdir = self.task_env_config.workdir or image.workdir
+        self._tell_network(self.network_policy)
+        await self.ensure_dirs(self._mount_targets(writable_only=True))
+
+    async def stop(self, delete: bool) -> None:
+        """Ends all that runs there. Nothing can be kept of a computer, so `delete` has no say."""
+        computer, self._computer = self._computer, None
+        if computer is not None:
+            if not delete:
+                self.logger.warning("A computer ends with its trial, with its files: --no-delete keeps nothing of it.")
+            await computer.close()
+
+    async def _apply_network_policy(self, network_policy: NetworkPolicy) -> None:
+        self._tell_network(network_policy)
+
+    def _tell_network(self, policy: NetworkPolicy) -> None:
+        if policy.network_mode != NetworkMode.NO_NETWORK:
+            self.logger.warning(
+                f"network_mode is {policy.network_mode.value}, but a computer has no network: what downloads will fail."
+            )
+
+    async def exec(
+        self, command: str, cwd: str | None = None, env: Mapping[str, str] | None = None,
+        timeout_sec: int | None = None, user: str | int | None = None,
+    ) -> ExecResult:  # fmt: skip
+        """Runs a line of bash. Raises InputError for another user than root, RuntimeError where its time is over."""
+        if (who := self._resolve_user(user)) not in ROOT:
+            raise InputError(f"user must be root, as all programs of a computer are; got {who!r}")
+        done = await run_command(
+            self._started(), command, cwd=cwd or self._workdir, env=self._merge_env(env), timeout_s=timeout_sec
+        )  # fmt: skip
+        if done.timed_out:
+            raise RuntimeError(f"Command timed out after {timeout_sec} seconds")
+        stdout, stderr = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
+        if emit := self._output_callback():
+            for text, stream in ((stdout, "stdout"), (stderr, "stderr")):
+                if text:
+                    await emit(text, stream)
+        status = done.status if done.status >= 0 else 128 - done.status  # as shells tell a signal
+        return ExecResult(stdout=stdout or None, stderr=stderr or None, return_code=status)
+
+    async def upload_file(self, source_path: Path | str, target_path: str) -> None:
+        await put_file(self._started(), Path(source_path), str(target_path))
+
+    async def upload_dir(self, source_dir: Path | str, target_dir: str) -> None:
+        await put_folder(self._started(), Path(source_dir), str(target_dir))
+
+    async def download_file(self, source_path: str, target_path: Path | str) -> None:
+        await take_file(self._started(), str(source_path), Path(target_path))
+
+    async def download_dir(self, source_dir: str, target_dir: Path | str) -> None:
+        await take_folder(self._started(), str(source_dir), Path(target_dir))
+
+    def _started(self) -> Computer:
+        if self._computer is None:
+            raise RuntimeError("a computer must be started before it is used; got none, or one that was stopped")
+        return self._computer
+
+
+def _why_not(isolation: str) -> str:
+    """Why computers cannot be opened here; empty where they can. In a thread, as a loop may run in this one."""
+    found = [""]
+
+    async def try_it() -> None:
+        async with Computers(isolation, forks="files"):
+            pass
+
+    def run() -> None:
+        try:
+            asyncio.run(try_it())
+        except InputError as error:
+            found[0] = str(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    return found[0]

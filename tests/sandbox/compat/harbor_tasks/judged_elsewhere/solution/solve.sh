@@ -1,0 +1,2 @@
+#!/bin/bash
+printf 'plum\nblossom\nfalls\n' > poem.txt

@@ -1,0 +1,2 @@
+#!/bin/bash
+python3 /srv/ask.py /index.txt | grep -o 'fig' > word

@@ -1,0 +1,2 @@
+#!/bin/bash
+[ "$PWD" = /data ] && echo "$WORD" > "$PLACE"
