@@ -182,6 +182,7 @@ def finish(
         "successes": {name: (solved[name], len(episodes)) for name, episodes in played.items()},
         "lost_to_infrastructure": lost,
         "declined": dict(declined),
+        "by_task": by_task(config.suite, played, most),
     }
     note = NOTE[config.suite]
     match config.suite:
@@ -298,3 +299,18 @@ def normalized(
 
 def scores(episodes: Sequence[Trajectory], budget: int) -> list[float]:
     return [score_within(episode, budget) for episode in episodes]
+
+
+def by_task(suite: str, played: Episodes, most: int) -> dict[str, dict[str, Any]]:
+    """What each task came to, by its id: what runs of two checkpoints are paired by."""
+    score = reported_score if suite == "lmgame" else score_within
+    return {
+        str(episode.task["id"]): {
+            "group": name,
+            "scores": [score(episode, most)],
+            "successes": [solved_within(episode, most)],
+            "lost": [],
+        }
+        for name, episodes in played.items()
+        for episode in episodes
+    }

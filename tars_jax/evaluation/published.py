@@ -1,10 +1,26 @@
 """Scores that others report, to stand beside ours: carried over, never measured here.
 
-Source: the UI-TARS-2 report, tables 2 and 3. Its games are other implementations than ours, and its normalized scores
+Source: the UI-TARS-2 report, tables 1 to 3. Its games are other implementations than ours, and its normalized scores
 refer to a human player, ours to the reference player of each game: rows are to be read, not subtracted.
 """
 
 from __future__ import annotations
+
+# Table 1, in percent: a suite, the benchmark that the figures are of, and what each agent reached by the screen alone
+# or, where the report says so, with functions of the SDK. Newer versions of a benchmark have other tasks and scorers.
+BENCHMARK_AGENTS = (
+    "Claude-4-Sonnet", "Claude-4-Opus", "OpenAI o3", "OpenAI CUA-o3", "UI-TARS", "UI-TARS-1.5", "UI-TARS-2",
+)  # fmt: skip
+BENCHMARKS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "osworld": ("OSWorld, 369 tasks", ("43.9", "-", "-", "42.9", "24.6", "42.5", "47.5")),
+    "windows_agent_arena": ("WindowsAgentArena, over 150 tasks", ("-", "-", "-", "-", "-", "42.1", "50.6")),
+    "terminal_bench": ("Terminal-Bench, not 2", ("39.2", "43.2", "30.2", "-", "-", "-", "45.3 with SDK")),
+    "swe_bench": ("SWE-bench", ("72.7", "72.5", "69.1", "-", "-", "-", "68.7 with SDK")),
+    "android_world": ("AndroidWorld, 116 tasks", ("-", "-", "-", "52.5", "44.6", "64.2", "73.3")),
+    "online_mind2web": ("Online-Mind2Web, 300 tasks", ("-", "-", "-", "71.0", "-", "75.8", "88.2")),
+    "browsecomp_zh": ("BrowseComp-zh", ("22.5", "37.4", "-", "-", "-", "-", "32.1; 50.5 with SDK")),
+    "browsecomp": ("BrowseComp-en", ("14.7", "18.8", "49.7", "-", "-", "-", "7.0; 29.6 with SDK")),
+}
 
 GAMES15_AGENTS = ("Human", "UI-TARS-2-SFT", "UI-TARS-2-RL", "OpenAI CUA", "Claude Computer Use")
 
@@ -49,3 +65,9 @@ def normalized_to_human(game: str) -> tuple[float, ...]:
     """A game's published scores as percentages of the human player's, one for each of GAMES15_AGENTS."""
     human = GAMES15[game][0]
     return tuple(100 * score / human for score in GAMES15[game])
+
+
+def benchmark_rows(suite: str) -> list[tuple[str, str, str]]:
+    """Agent, percent and benchmark of all that table 1 reports of a suite; none of one that it has not."""
+    of, scores = BENCHMARKS.get(suite, ("", ()))
+    return [(agent, score, of) for agent, score in zip(BENCHMARK_AGENTS, scores, strict=False) if score != "-"]

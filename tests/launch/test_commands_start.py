@@ -178,6 +178,7 @@ STARTS = {
         r"^report: ", ends=True,
     ),
     "compare": Start("runs={train},", r"comparison\.svg$", ends=True, in_ci=True),
+    "suites": Start("runs=played, names=mine,", r"suites\.html$", ends=True, in_ci=True),
     "publish": Start("source={train} trajectories=updates output=run.zip", r"run\.zip", ends=True, in_ci=True),
     "replay": Start("source={train}", r"^All 1 updates gave the recorded weights, bit for bit", ends=True, in_ci=True),
     "flywheel": Start(
@@ -403,7 +404,10 @@ def files() -> dict[str, str]:
         "allowed": [],
         "source": "x11",
     }
+    played = {"suite": "osworld", "checkpoint": "policy", "by_task": {"a": {"scores": [1.0], "successes": [True]}}}
+    share = {"tasks": 1, "success": {"value": 1.0, "low": 0.2, "high": 1.0}}
     return {
+        "played/result.json": json.dumps(played | share),
         "mine.py": program, "addresses.txt": "http://127.0.0.1:9/\n", "recording/recording.json": json.dumps(head),
     }  # fmt: skip
 

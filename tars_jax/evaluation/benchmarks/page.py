@@ -7,6 +7,7 @@ from typing import Any
 
 from tars_jax.evaluation.benchmarks.played import About, Played, Score, costs_of, groups_of, score_of
 from tars_jax.evaluation.budgets import SUCCESS, step_budgets
+from tars_jax.evaluation.published import benchmark_rows
 from tars_jax.evaluation.statistics import Estimate
 from tars_jax.evaluation.tables import budget_table, markdown, shown
 
@@ -56,10 +57,8 @@ def curve_of(counted: Sequence[Played]) -> dict[int, Estimate]:
     }
 
 
-def report_of(
-    played: Sequence[Played], left_out: Mapping[str, str], about: About, published: Sequence[Sequence[str]] = ()
-) -> str:
-    """The page in Markdown; at least one episode counts. `published`: what others report, (agent, score, version)."""
+def report_of(played: Sequence[Played], left_out: Mapping[str, str], about: About) -> str:
+    """The page in Markdown; at least one episode counts."""
     counted = [each for each in played if each.counts]
     attempts = 1 + max(each.attempt for each in played)
     lost, costs = len(played) - len(counted), costs_of(played)
@@ -78,9 +77,8 @@ def report_of(
     if left_out:
         reasons = "\n".join(f"- {id}: {why}" for id, why in list(left_out.items())[:400])
         parts.append(f"{len(left_out)} tasks cannot be played here and count nowhere:\n\n{reasons}")
-    if published:
-        told = markdown(("Published, not measured here", "score", "of"), [list(row) for row in published])
-        parts.append(told)
+    if published := benchmark_rows(about.benchmark.name):
+        parts.append(markdown(("Published by the report, not measured here", "success, %", "of"), published))
     spent = (
         f"{costs['steps']:,} steps, {costs['tokens_read']:,} tokens read and {costs['tokens_written']:,} written, "
         f"{costs['seconds']:,.0f} seconds of episodes, {costs['judge_calls']:,} calls of judging models."
