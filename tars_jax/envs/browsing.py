@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 
 from tars_jax import InputError
 from tars_jax.agent.actions import Action, CallUser, Finished, Navigate, NavigateBack, ToolCall
-from tars_jax.environment import Function, Observation, Task, Transition, Verification
+from tars_jax.environment import ActionSpace, Function, Observation, Task, Transition, Verification
 from tars_jax.envs.browsing_players import reference_move
 from tars_jax.envs.gui import PAGE_ACTIONS
 from tars_jax.envs.interfaces import BOTH, GUI, SDK, check_interface, space_of
@@ -77,7 +77,11 @@ class BrowsingEnvironment(Website):
             self._opens = resources.pages("browsing")
         self._read = _READ
         self._episode = None
-        self.action_space = space_of(interface, "browser", ACTIONS, CALLS)
+        self.action_space = self.space(interface)
+
+    @staticmethod
+    def space(interface: str) -> ActionSpace:
+        return space_of(interface, "browser", ACTIONS, CALLS)
 
     @staticmethod
     def needs_browser(options: Mapping[str, Any]) -> bool:  # type: ignore[override]

@@ -22,7 +22,7 @@ from tars_jax.inference.policy_client import Declined, PolicyUnavailable
 from tars_jax.inference.sampling import Sampling
 from tars_jax.judges.answers import alternatives
 from tars_jax.judges.evidence import Evidence
-from tars_jax.judges.judge import JudgeUnavailable
+from tars_jax.judges.judge import JudgeUnavailable, count_call
 from tars_jax.judges.judge_model import Kept, Scored
 from tars_jax.judges.marks import between, unmarked
 from tars_jax.judges.verdicts import (
@@ -145,6 +145,7 @@ class EndpointModel:
         messages = [Message("system", (system or f"{PROMPTS[self.prompt]} {_RULES}",)), Message("user", parts)]
         sampling = Sampling(temperature=self.temperature, seed=self.seed, max_new_tokens=self.max_tokens)
         key = _key(self.api_key_file)
+        count_call()
         try:
             async with open_client(self.address, model=self.model, api_key=key, patience=self.patience) as client:
                 return (await client.chat(messages, sampling)).text

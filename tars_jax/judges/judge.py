@@ -8,10 +8,12 @@ verdict, too, after which nobody asks again.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import inspect
 import math
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 from tars_jax import InputError
@@ -29,6 +31,43 @@ class Judgement(NamedTuple):
 
     reward: float  # the return of the whole episode; (step rewards of the environment are in `trajectory.steps`)
     success: bool | None = None  # None: nobody says
+
+
+@dataclasses.dataclass
+class Inquiry:
+    """What comes about while a judge is asked of one episode."""
+
+    calls: int = 0  # of models, answered or not
+    details: dict[str, Any] = dataclasses.field(default_factory=dict)  # JSON: why the judge says what it says
+
+    def to_json(self) -> dict[str, Any]:
+        """As an episode's metadata have it."""
+        return {"judge_calls": self.calls} | ({"judge_details": self.details} if self.details else {})
+
+
+_INQUIRY: ContextVar[Inquiry | None] = ContextVar("inquiry", default=None)
+
+
+@contextlib.contextmanager
+def inquiring() -> Iterator[Inquiry]:
+    """Whatever judges do meanwhile, in this task and those that it starts, belongs to one inquiry."""
+    token = _INQUIRY.set(inquiry := Inquiry())
+    try:
+        yield inquiry
+    finally:
+        _INQUIRY.reset(token)
+
+
+def count_call() -> None:
+    """A model is asked for the episode that is being judged, where there is one: judge calls are costs."""
+    if (inquiry := _INQUIRY.get()) is not None:
+        inquiry.calls += 1
+
+
+def add_details(**details: Any) -> None:
+    """Keeps JSON beside the verdict, in `metadata["judge_details"]` of the episode that is being judged."""
+    if (inquiry := _INQUIRY.get()) is not None:
+        inquiry.details |= details
 
 
 class JudgeFailure(Exception):
@@ -71,18 +110,20 @@ class Judge:
         """The episode with the judge's reward, all of it at the last step, and its verdict, or that of the task's
         threshold; what the environment's rewards came to stays in `metadata["environment_reward"]`, and its own verdict
         in `metadata["environment_success"]`: nothing that learns reads them. The judge's name and version are in
-        `metadata["judge"]` and, where it has one, `metadata["judge_version"]`.
+        `metadata["judge"]` and, where it has one, `metadata["judge_version"]`; how often it asked a model, failures
+        included, in `metadata["judge_calls"]`, and what it says besides, where it does, in `metadata["judge_details"]`.
 
         An episode of which the judge cannot say is whole, but FAILED, without a reward; `cannot_say` tells why.
 
         Raises JudgeFailure and InputError as `judgement` does.
         """
         about = self.about(trajectory)
-        try:
-            reward, success = await self.judgement(trajectory, task)
-        except CannotSay as verdict:
-            return untold(trajectory, verdict, about)
-        return paid(trajectory, reward, success, task.verification.threshold, about)
+        with inquiring() as inquiry:
+            try:
+                reward, success = await self.judgement(trajectory, task)
+            except CannotSay as verdict:
+                return untold(trajectory, verdict, about | inquiry.to_json())
+        return paid(trajectory, reward, success, task.verification.threshold, about | inquiry.to_json())
 
     def about(self, trajectory: Trajectory) -> dict[str, Any]:
         """Who judges an episode, and what the environment said of it itself."""

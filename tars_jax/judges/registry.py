@@ -13,6 +13,7 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.environment import Task
 from tars_jax.judges.answer_judge import AnswerJudge
+from tars_jax.judges.browsecomp import BrowseCompJudge
 from tars_jax.judges.judge import DEFAULT_TIME_LIMIT_S, Judge, Judgement, JudgeUnavailable
 from tars_jax.judges.reference import reference_answer
 from tars_jax.judges.rewards import rewards_judge
@@ -39,6 +40,7 @@ _OURS: Mapping[str, Any] = {
     "webjudge": WebJudge,
     "rubric": RubricJudge,
     "answer": AnswerJudge,
+    "browsecomp": BrowseCompJudge,
 }
 
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from tars_jax import InputError
 from tars_jax.environment import Task
 from tars_jax.json_fields import is_number
-from tars_jax.judges.judge import CannotSay, Judge, Judgement, paid, untold
+from tars_jax.judges.judge import CannotSay, Judge, Judgement, inquiring, paid, untold
 from tars_jax.judges.reward_functions import (
     PLUGINS,
     RewardFunction,
@@ -85,10 +85,12 @@ class RewardsJudge(Judge):
     async def judged(self, trajectory: Trajectory, task: Task) -> Trajectory:
         """As `Judge.judged`, with the value of each function in `metadata["rewards"]`."""
         about = self.about(trajectory)
-        try:
-            values = await self.rewards.values(trajectory, task)
-        except CannotSay as verdict:
-            return untold(trajectory, verdict, about)
+        with inquiring() as inquiry:
+            try:
+                values = await self.rewards.values(trajectory, task)
+            except CannotSay as verdict:
+                return untold(trajectory, verdict, about | inquiry.to_json())
+        about |= inquiry.to_json()
         about[VALUES] = {said.name: said.value for said in values}
         if self.rewards.pending:
             about[PENDING] = self.rewards.pending

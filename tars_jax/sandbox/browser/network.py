@@ -5,7 +5,7 @@ port of loopback as long as the page lives; redirects, WebSockets and encrypted 
 
     example.com         ports 80 and 443        *.example.com       every name below it
     example.com:8080    that port alone         127.0.0.1:3000      this machine, where it is named by address
-                                                [::1]:3000          an IPv6 address stands in brackets
+        *                   every public name       [::1]:3000          an IPv6 address stands in brackets
 
 The localhost of a page may be another machine (`Loopback`): all its ports are then allowed, and it is never this one.
 
@@ -28,6 +28,7 @@ from urllib.parse import urlsplit
 from tars_jax import InputError
 from tars_jax.sandbox.browser.addresses import is_public
 
+EVERY = "*"
 ENTRY = re.compile(r"(\*\.)?([a-z0-9_-]+(?:\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\])(?::([0-9]{1,5}))?", re.IGNORECASE)
 NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")  # a last part like this makes an address of a name, for browsers too
 USUAL_PORTS = {"http": 80, "ws": 80, "https": 443, "wss": 443}
@@ -48,6 +49,8 @@ class Host:
     port: int | None  # None: 80 and 443
 
     def allows(self, name: str, port: int) -> bool:
+        if self.name == EVERY:
+            return port in (80, 443) and name not in ("", "localhost") and not _is_address(name)
         named = name.endswith(f".{self.name}") if self.below else name == self.name
         return named and (port in (80, 443) if self.port is None else port == self.port)
 
@@ -76,10 +79,13 @@ class Hosts:
 
 
 def _host(entry: str, index: int) -> Host:
+    if entry == EVERY:
+        return Host(EVERY, below=True, port=None)
     match = ENTRY.fullmatch(entry)
     if match is None or not 0 < int(match[3] or 80) < 65536 or not _is_host(name := _plain(match[2]), below=match[1]):
         raise InputError(
-            f"network[{index}] must be a host, *.host, host:port or an address as 127.0.0.1, [::1]; got {entry[:200]!r}"
+            f"network[{index}] must be a host, *.host, *, host:port or an address as 127.0.0.1, [::1]; "
+            f"got {entry[:200]!r}"
         )
     return Host(name, bool(match[1]), int(match[3]) if match[3] else None)
 

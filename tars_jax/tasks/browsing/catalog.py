@@ -4,6 +4,7 @@ world              countries, cities and elements (the extra browsing)
 foldoc             computing (./launch/websites.sh foldoc)
 FILE.xml[.bz2]     a dump of MediaWiki
 FILE.zim           a ZIM file (the extra zim)
+FILE.jsonl         documents of one's own: {"title": ..., "text": ...} a line
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pathlib import Path
 
 from tars_jax import InputError
 from tars_jax.tasks.browsing.article import Article
+from tars_jax.tasks.browsing.documents import read_documents
 from tars_jax.tasks.browsing.encyclopedia import Encyclopedia
 from tars_jax.tasks.browsing.figures import moved
 from tars_jax.tasks.browsing.foldoc import FILE, read_foldoc
@@ -40,9 +42,11 @@ def load_encyclopedia(name: str, names_seed: int | None = None) -> Encyclopedia:
     if name == "foldoc":
         return Encyclopedia(read_foldoc(foldoc_file()))
     file = Path(name)
+    if file.is_file() and file.suffix == ".jsonl":
+        return read_documents(file)
     if file.is_file():
         return read_zim(file) if file.suffix == ".zim" else read_mediawiki(file)
-    raise InputError(f"encyclopedia must be world, foldoc, or a file .xml, .xml.bz2 or .zim; got {name!r}")
+    raise InputError(f"encyclopedia must be world, foldoc, or a file .xml, .xml.bz2, .zim or .jsonl; got {name!r}")
 
 
 def disguised(articles: Sequence[Article], seed: int) -> list[Article]:
