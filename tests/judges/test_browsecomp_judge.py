@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from tars_jax import InputError
-from tars_jax.agent.calls import call_of
 from tars_jax.agent.actions import Finished
 from tars_jax.agent.grammar_text import format_call
 from tars_jax.environment import Task

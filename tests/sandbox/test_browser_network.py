@@ -27,7 +27,7 @@ from tars_jax.sandbox.browser.sessions.calls import Act, Evaluate
 from tars_jax.sandbox.failures import SandboxFailure
 
 NO_ENTRIES = [
-    "http://x/", "", "*", "a b", "x:0", "x:70000", "*.", "x/y", "127.1", "0x7f.0.0.1", "0177.0.0.1", "2130706433",
+    "http://x/", "", "**", "*:80", "a b", "x:0", "x:70000", "*.", "x/y", "127.1", "0x7f.0.0.1", "0177.0.0.1", "2130706433",
     "256.1.1.1", "*.1.2.3.4", "1.2.3.4.5", "[::1", "[::g]", "[::1%25lo]", "::1", "*.[::1]", "[127.0.0.1]:1:2",
 ]  # fmt: skip
 
@@ -58,6 +58,18 @@ def test_what_an_allow_list_allows() -> None:
         "http://[::1": False,
     }.items():
         assert hosts.allows_url(url) == allowed, url
+    every = Hosts(["*", "127.0.0.1:3000"])
+    for url, allowed in {
+        "https://example.com/": True,
+        "http://a.b.example.org:80/": True,
+        "https://example.com:8443/": False,
+        "http://localhost/": False,
+        "http://127.0.0.1/": False,
+        "http://127.0.0.1:3000/": True,
+        "http://[::1]/": False,
+        "http:///": False,
+    }.items():
+        assert every.allows_url(url) == allowed, url
     for index, entry in enumerate(NO_ENTRIES):
         with pytest.raises(InputError, match=rf"network\[{index}\] must be "):
             Hosts(["example.com"] * index + [entry])

@@ -119,9 +119,4 @@ class LivePage:
 def _is_host(content: str) -> bool:
     """Whether it is an address without a scheme: example.org/wiki, and not /wiki or wiki.html."""
     first = content.partition("/")[0]
-    return (
-        "://" not in content
-        and "." in first
-        and not first.endswith((".html", ".htm", ".php"))
-       
-    )
+    return "://" not in content and "." in first and not first.endswith((".html", ".htm", ".php"))

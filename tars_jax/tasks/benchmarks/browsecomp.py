@@ -29,6 +29,8 @@ _COLUMNS = {
     ENGLISH: {"question": "problem", "answer": "answer", "topic": "problem_topic"},
     CHINESE: {"question": "Question", "answer": "Answer", "topic": "Topic"},
 }
+NEEDED = ("problem", "answer", "canary")  # of BrowseComp
+_LISTED = ", ".join(NEEDED)
 _PREFIX = {ENGLISH: "browsecomp", CHINESE: "browsecomp-zh"}
 
 
@@ -108,10 +110,8 @@ def _table(file: Path) -> Iterator[dict[str, str]]:
         for row in reader:
             if not names:
                 names = [each.strip() for each in row]
-                if missing := [each for each in ("problem", "answer", "canary") if each not in names]:
-                    raise InputError(
-                        f"{file} must have the columns problem, answer, canary; got none named {missing[0]}"
-                    )
+                if missing := [each for each in NEEDED if each not in names]:
+                    raise InputError(f"{file} must have the columns {_LISTED}; got none named {missing[0]}")
             elif row:
                 if len(row) != len(names):
                     raise InputError(f"{file}: line {reader.line_num} must have {len(names)} columns; got {len(row)}")
@@ -119,7 +119,7 @@ def _table(file: Path) -> Iterator[dict[str, str]]:
     except csv.Error as error:
         raise InputError(f"{file}: line {reader.line_num} must be CSV; got {error}") from error
     if not names:
-        raise InputError(f"{file} must have the columns problem, answer, canary; got an empty file")
+        raise InputError(f"{file} must have the columns {_LISTED}; got an empty file")
 
 
 def _said(where: str, column: str, row: Mapping[str, str], canary: str | None) -> str:
@@ -128,9 +128,7 @@ def _said(where: str, column: str, row: Mapping[str, str], canary: str | None) -
     try:
         said = (text if canary is None else decrypted(text, canary)).strip()
     except ValueError as error:  # of base64, and of UTF-8
-        raise InputError(
-            f"{where}: {column} must be base64 of a text encrypted with its canary; got {error}"
-        ) from error
+        raise InputError(f"{where}: {column} must be base64 of a text encrypted with its canary; {error}") from error
     if not said:
         raise InputError(f"{where}: {column} must not be empty; got {text!r:.60}")
     return said

@@ -13,7 +13,10 @@ from tars_jax.tasks.benchmarks.benchmark import Benchmark, BenchmarkTasks
 
 _PLUGINS = Plugins("suite", "tars_jax.benchmarks")
 # Where each is; its module is imported when it is used.
-BENCHMARKS: Mapping[str, str] = {}
+BENCHMARKS: Mapping[str, str] = {
+    "browsecomp": "tars_jax.tasks.benchmarks.browsecomp:BROWSECOMP",
+    "browsecomp_zh": "tars_jax.tasks.benchmarks.browsecomp:BROWSECOMP_ZH",
+}
 
 
 def is_benchmark(name: str) -> bool:

@@ -67,9 +67,8 @@ def _value(cell: ElementTree.Element, shared: list[str]) -> str | None:
 
 def _first_sheet(archive: zipfile.ZipFile) -> str:
     sheets = _part(archive, "xl/workbook.xml", "sheet")
-    links = {
-        each.get("Id"): each.get("Target", "") for each in _part(archive, "xl/_rels/workbook.xml.rels", "Relationship")
-    }
+    parts = _part(archive, "xl/_rels/workbook.xml.rels", "Relationship")
+    links = {each.get("Id"): each.get("Target", "") for each in parts}
     named = next((value for name, value in sheets[0].attrib.items() if name.endswith("}id")), None) if sheets else None
     target = links.get(named, "worksheets/sheet1.xml")
     return posixpath.normpath(target.lstrip("/") if target.startswith("/") else f"xl/{target}")

@@ -19,6 +19,7 @@ from tars_jax.agent import action_from_call
 from tars_jax.agent.actions import CallUser, Click, Finished, Navigate, NavigateBack, Point, ToolCall, Type
 from tars_jax.environment import Task
 from tars_jax.envs.benchmarks.browsecomp import BrowseCompEnvironment
+from tars_jax.envs.benchmarks.live_page import LivePage
 from tars_jax.envs.spec import EnvironmentResources
 from tars_jax.rollout.episode_runner import page_resources
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager
@@ -159,6 +160,7 @@ def test_over_hosts_that_are_named(tmp_path: Path) -> None:
                 tasks(tmp_path), hosts=[host], start=f"http://{host}/", size=(640, 480), resources=resources
             )
             assert "navigate" in environment.action_space.actions
+            page: LivePage | None = None
             for _ in range(2):  # the second episode knows nothing of the first
                 first = await environment.reset(TASK)
                 assert first.pixels is not None and first.pixels.min() < 200  # something is written on it
@@ -170,6 +172,7 @@ def test_over_hosts_that_are_named(tmp_path: Path) -> None:
                 assert page.data["title"] == "Start"
                 said = (await environment.step([NavigateBack()])).observation.text
                 assert said == "navigate_back: there is no page to go back to"
+            assert page is not None
             said = (await environment.step([Navigate(f"http://{other}/")])).observation.text
             assert "none of the sites that can be reached" in said and page.data["title"] == "Start"
             last = await environment.step([Finished("Nera")])

@@ -50,9 +50,10 @@ def write_xlsx(file: Path, rows: Sequence[Sequence[str]], *, shared: bool = Fals
     name = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
     links = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
     parts = {
-        "xl/workbook.xml": f'<workbook {name} xmlns:r="{links}"><sheets><sheet name="q" sheetId="1" r:id="rId7"/></sheets>'
-        "</workbook>",
-        "xl/_rels/workbook.xml.rels": '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">'
+        "xl/workbook.xml": f'<workbook {name} xmlns:r="{links}"><sheets>'
+        '<sheet name="q" sheetId="1" r:id="rId7"/></sheets></workbook>',
+        "xl/_rels/workbook.xml.rels": "<Relationships "
+        'xmlns="http://schemas.openxmlformats.org/package/2006/relationships">'
         f'<Relationship Id="rId7" Type="{links}/worksheet" Target="worksheets/sheet3.xml"/></Relationships>',
         "xl/worksheets/sheet3.xml": f"<worksheet {name}><sheetData>"
         + "".join(f"<row>{line}</row>" for line in lines)
