@@ -29,7 +29,8 @@ ROOMS = [file for file in DOCUMENTS if file.is_relative_to(ROOT / "tars_jax")]
 # What runs, games and sandboxes write, and what others have: not files of this repository.
 WRITTEN = {
     "game.json", "index.html", "guard.js", "hints.js",  # of a game that was synthesized
-    "result.json", "results.jsonl", "summary.json", "infer.jsonl", "report.html", "metrics.jsonl", "timeline.json", "checkpoint.json", "messages.jsonl", "output.log",
+    "results.jsonl", "summary.json", "infer.jsonl",  # of benchmarks
+    "result.json", "report.html", "metrics.jsonl", "timeline.json", "checkpoint.json", "messages.jsonl", "output.log",
     "recording.json", "events.jsonl", "preferences.jsonl",
     "trajectories.parquet", "stages.json", "environment.json", "levels.txt", "arrivals.txt", "journal.jsonl",
 }  # fmt: skip

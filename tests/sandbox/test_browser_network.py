@@ -27,7 +27,8 @@ from tars_jax.sandbox.browser.sessions.calls import Act, Evaluate
 from tars_jax.sandbox.failures import SandboxFailure
 
 NO_ENTRIES = [
-    "http://x/", "", "**", "*:80", "a b", "x:0", "x:70000", "*.", "x/y", "127.1", "0x7f.0.0.1", "0177.0.0.1", "2130706433",
+    "**", "*:80",
+    "http://x/", "", "a b", "x:0", "x:70000", "*.", "x/y", "127.1", "0x7f.0.0.1", "0177.0.0.1", "2130706433",
     "256.1.1.1", "*.1.2.3.4", "1.2.3.4.5", "[::1", "[::g]", "[::1%25lo]", "::1", "*.[::1]", "[127.0.0.1]:1:2",
 ]  # fmt: skip
 
