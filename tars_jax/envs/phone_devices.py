@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import fcntl
-import os
 import re
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TextIO
 
 from tars_jax import InputError
 from tars_jax.sandbox.phone import Phone, PhoneConfig
 from tars_jax.sandbox.phone.failures import ADB_SERVER, NO_DEVICE, UNAUTHORIZED, SandboxFailure
+from tars_jax.sandbox.phone.holding import hold
 
 PATIENCE_S = 40.0  # for a phone that is free and well, within the time of a reset
 LOOK_S = 0.5
@@ -53,7 +50,7 @@ async def lease(serials: Sequence[str], packages: Sequence[str]) -> LeasedPhone:
     while True:
         failures: list[SandboxFailure] = []
         for serial in serials:
-            if (lock := _lock(serial)) is None:
+            if (lock := hold(serial)) is None:
                 continue
             try:
                 phone = await Phone(PhoneConfig(serial=serial)).start()
@@ -99,16 +96,3 @@ async def set_back(phone: Phone, packages: Sequence[str]) -> None:
             raise SandboxFailure("storage", f"{phone.serial} did not clear {package}")
     await phone.press_home()
     await phone.settle()
-
-
-def _lock(serial: str) -> TextIO | None:
-    """None where another has it. A file of this machine, which whoever dies lets go of."""
-    folder = Path(tempfile.gettempdir(), f"tars_jax-phones-{os.geteuid()}")
-    folder.mkdir(mode=0o700, exist_ok=True)
-    lock = open(folder / re.sub(r"[^\w.-]", "_", serial), "w")  # noqa: SIM115 - held by whoever gets it
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        lock.close()
-        return None
-    return lock

@@ -16,6 +16,7 @@ _PLUGINS = Plugins("suite", "tars_jax.benchmarks")
 BENCHMARKS: Mapping[str, str] = {
     "browsecomp": "tars_jax.tasks.benchmarks.browsecomp:BROWSECOMP",
     "browsecomp_zh": "tars_jax.tasks.benchmarks.browsecomp:BROWSECOMP_ZH",
+    "android_world": "tars_jax.tasks.benchmarks.android_world:ANDROID_WORLD",
 }
 
 

@@ -1,8 +1,8 @@
 """AndroidWorld's actions: JSON objects with an `action_type`, and what each does to a phone.
 
 The shapes and their meaning are those of `android_world/env/json_action.py` and `actuation.py`: scroll names what is
-to be seen and swipe where the finger goes; input_text ends with Enter; wait is one second; status and answer leave the
-phone alone. An `index` counts the elements of the screen (`elements.py`).
+to be seen and swipe where the finger goes (across: where it comes from); input_text ends with Enter; wait is one
+second; status and answer leave the phone alone. An `index` counts the elements of the screen (`elements.py`).
 """
 
 from __future__ import annotations
@@ -162,7 +162,10 @@ async def _move(phone: Phone, action: AndroidWorldAction) -> None:
     x, y = (left + right) // 2, (top + bottom) // 2
     ends = {"left": (left, y), "right": (right, y), "up": (x, top), "down": (x, bottom)}
     opposite = {"left": "right", "right": "left", "up": "down", "down": "up"}[action.direction]
-    # A scroll's finger goes from the middle against the direction, a swipe's from one side to the other along it.
-    start, end = ((x, y), ends[opposite]) if scrolls else (ends[opposite], ends[action.direction])
+    # A scroll's finger goes from the middle against the direction; a swipe's from one side to the other, up and down
+    # along the direction, and across against it, as in AndroidWorld's own code.
+    along = (ends[opposite], ends[action.direction])
+    swiped = along if action.direction in ("up", "down") else along[::-1]
+    start, end = ((x, y), ends[opposite]) if scrolls else swiped
     inside = [(min(place[0], width - 1), min(place[1], height - 1)) for place in (start, end)]
     await phone.drag(inside[0], inside[1], SCROLL_MS if scrolls else SWIPE_MS)

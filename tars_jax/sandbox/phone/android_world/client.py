@@ -1,0 +1,200 @@
+"""A client of AndroidWorld's HTTP server, whoever runs it: every call in bounded time, every answer checked.
+
+What goes wrong is a `SandboxFailure` ("service": nobody answers, or another kind of server does; "timeout"; "screen":
+a screenshot that is none), or `Refused`, where the server understood and would not.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import httpx
+import numpy as np
+
+from tars_jax import InputError
+from tars_jax.json_fields import is_number, is_text, shown
+from tars_jax.sandbox.failures import SandboxFailure
+
+MOST_BYTES = 256 << 20  # of one answer; a screenshot of 1080 x 2400 takes 30 MB
+TRIES, PAUSE_S = 3, 0.5  # of what was not sent, or only asks
+_PIXELS = re.compile(rb'\{"pixels":\[\[\[([\d,\[\]]+)\]\]\]\}')
+
+
+class Refused(Exception):
+    """The server answers, and says no. `broke`: it raised an exception rather than say why (500)."""
+
+    def __init__(self, message: str, *, broke: bool) -> None:
+        super().__init__(message)
+        self.broke = broke
+
+
+class AndroidWorldClient:
+    """One server. Methods block; each may raise SandboxFailure and Refused.
+
+    Args:
+      address: http://HOST:PORT, where its /health is.
+      token: for servers that ask for one, sent as `Authorization: Bearer`.
+      seconds: that one request may take; tasks are set up within one.
+
+    Raises InputError for an address that is none.
+    """
+
+    def __init__(self, address: str, token: str = "", seconds: float = 300.0) -> None:
+        self.address, self._seconds = check_address(address), seconds
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        timeout = httpx.Timeout(seconds, connect=min(seconds, 10.0))
+        self._http = httpx.Client(base_url=self.address, headers=headers, timeout=timeout, trust_env=False)
+
+    def close(self) -> None:
+        self._http.close()
+
+    def check(self) -> None:
+        """That it is there and has a device."""
+        said = self._get("/health")
+        if said.get("status") != "success":
+            raise self._other(f"/health says {shown(said)}")
+
+    def task_types(self) -> list[str]:
+        names = self._get("/suite/task_list", max_index=-1).get("task_list")
+        if not isinstance(names, list) or not all(is_text(name) and re.fullmatch(r"\w{1,200}", name) for name in names):
+            raise self._other(f"/suite/task_list gives {shown(names)}")
+        return names
+
+    def instances(self, task_type: str) -> int:
+        length = self._get("/suite/task_length", task_type=task_type).get("length")
+        if type(length) is not int or length < 0:
+            raise self._other(f"/suite/task_length gives {shown(length)}")
+        return length
+
+    def reinitialize(self, combinations: int, seed: int, family: str) -> None:
+        """Other instances of all tasks: those of a seed."""
+        self._get("/suite/reinitialize", n_task_combinations=combinations, seed=seed, task_family=family)
+
+    def goal(self, task_type: str, index: int) -> str:
+        goal = self._get("/task/goal", task_type=task_type, task_idx=index).get("goal")
+        if not is_text(goal) or not goal:
+            raise self._other(f"/task/goal gives {shown(goal)}")
+        return str(goal)
+
+    def initialize(self, task_type: str, index: int) -> None:
+        self._post("/task/initialize", task_type=task_type, task_idx=index)
+
+    def tear_down(self, task_type: str, index: int) -> None:
+        self._post("/task/tear_down", task_type=task_type, task_idx=index)
+
+    def score(self, task_type: str, index: int) -> float:
+        """0 to 1."""
+        said = self._get("/task/score", task_type=task_type, task_idx=index).get("score")
+        score = float(said) if said is not None and (isinstance(said, bool) or is_number(said)) else -1.0
+        if not 0 <= score <= 1:
+            raise self._other(f"/task/score gives {shown(said)}")
+        return score
+
+    def reset(self) -> None:
+        """To the home screen; the last answer is forgotten."""
+        self._post("/reset", go_home=True)
+
+    def act(self, action: Mapping[str, Any]) -> None:
+        """One of AndroidWorld's actions; it is never sent twice."""
+        self._post("/execute_action", json=dict(action))
+
+    def screenshot(self) -> np.ndarray:
+        """uint8 [height, width, 3], once the screen rests."""
+        return read_pixels(self._answer("GET", "/screenshot", {"wait_to_stabilize": True}).content)
+
+    def _get(self, path: str, **parameters: Any) -> dict[str, Any]:
+        return self._object(path, self._answer("GET", path, parameters))
+
+    def _post(self, path: str, json: Any = None, **parameters: Any) -> None:
+        self._object(path, self._answer("POST", path, parameters, json))
+
+    def _object(self, path: str, response: httpx.Response) -> dict[str, Any]:
+        try:
+            said = response.json()
+        except (ValueError, RecursionError):
+            said = None
+        if not isinstance(said, dict):
+            raise self._other(f"{path} gives {response.content[:80]!r}")
+        return said
+
+    def _answer(self, method: str, path: str, parameters: Mapping[str, Any], json: Any = None) -> httpx.Response:
+        for left in reversed(range(TRIES)):
+            try:
+                return self._checked(path, self._sent(method, path, parameters, json))
+            except httpx.ConnectError as error:
+                if not left:
+                    raise SandboxFailure("service", f"{self.address} does not answer: {error}") from error
+            except httpx.TimeoutException as error:
+                about = f"{self.address}{path} did not answer within {self._seconds:g} s"
+                raise SandboxFailure("timeout", about) from error
+            except (httpx.HTTPError, httpx.InvalidURL) as error:
+                if method != "GET" or not left:  # what may have been done is not done again
+                    raise SandboxFailure("service", f"{self.address}{path} broke off: {error!r}") from error
+            time.sleep(PAUSE_S)
+        raise AssertionError("the last try returns or raises")
+
+    def _sent(self, method: str, path: str, parameters: Mapping[str, Any], json: Any) -> httpx.Response:
+        """Read whole, within the bounds of bytes and of time."""
+        end, body = time.monotonic() + self._seconds, bytearray()
+        with self._http.stream(method, path, params=dict(parameters), json=json) as response:
+            for piece in response.iter_bytes():
+                body += piece
+                if len(body) > MOST_BYTES:
+                    raise self._other(f"{path} gives more than {MOST_BYTES} bytes")
+                if time.monotonic() > end:
+                    raise httpx.ReadTimeout("drips", request=response.request)
+        plain = {name: value for name, value in response.headers.items() if name == "content-type"}
+        return httpx.Response(response.status_code, headers=plain, content=bytes(body))
+
+    def _checked(self, path: str, response: httpx.Response) -> httpx.Response:
+        if response.status_code == 200:
+            return response
+        try:
+            said = response.json()
+            said = said.get("detail", said) if isinstance(said, dict) else said
+        except (ValueError, RecursionError):
+            said = response.text
+        about = f"{self.address}{path} said {response.status_code}: {shown(said)}"
+        if response.status_code in (400, 422, 500):
+            raise Refused(about, broke=response.status_code == 500)
+        raise SandboxFailure("service", about)
+
+    def _other(self, what: str) -> SandboxFailure:
+        return SandboxFailure("service", f"{self.address} must be a server of AndroidWorld; {what}")
+
+
+def check_address(address: str) -> str:
+    """Without what stands at its end. Raises InputError for what is no address of a server."""
+    if not re.fullmatch(r"https?://[\w.\-\[\]:]+(/[\w./-]*)?", address):
+        raise InputError(f"an AndroidWorld server must be http://HOST:PORT; got {shown(address)}")
+    return address.rstrip("/")
+
+
+def read_pixels(body: bytes) -> np.ndarray:
+    """uint8 [height, width, 3] of {"pixels": lists of lists of lists}, without an object for each number.
+
+    Raises SandboxFailure("screen") for anything else, such as rows of different lengths.
+    """
+    match = _PIXELS.fullmatch(body.translate(None, b" \n\r\t"))
+    if match is None:
+        raise SandboxFailure(
+            "screen", f"a screenshot must be {{'pixels': [[[red, green, blue]...]...]}}; got {body[:80]!r}"
+        )
+    rows = match[1].split(b"]],[[")
+    widths = {row.count(b"],[") + 1 for row in rows}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            numbers = np.fromstring(match[1].translate(None, b"[]"), np.int32, sep=",")
+        except (ValueError, DeprecationWarning, OverflowError) as error:
+            raise SandboxFailure("screen", f"a screenshot must be whole numbers; {error}") from error
+    width = max(widths)
+    if len(widths) > 1 or numbers.size != len(rows) * width * 3 or numbers.min() < 0 or numbers.max() > 255:
+        raise SandboxFailure(
+            "screen", f"a screenshot must be rows of alike many pixels of 3 bytes; got {numbers.size} numbers"
+        )
+    return numbers.astype(np.uint8).reshape(len(rows), width, 3)
