@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs Harbor (0.26.0) in a Python of its own, .cache/harbor (300 MB), with our computers as an environment of it:
+# Installs Harbor (0.26.0) in a Python of its own, .cache/harbor (430 MB), with our computers as an environment of it:
 #   ./launch/harbor.sh                       # installs; what is there already is kept
 #   ./launch/harbor.sh run -p TASKS ...      # then Harbor's own command, as .cache/harbor/bin/harbor
 #
@@ -24,7 +24,7 @@ harbor_python() {
     fi
     while read -r candidate; do
         serves_harbor "$candidate" && printf '%s\n' "$candidate" && return
-    done < <(type -aP python3.{12..14} python3; ls -d "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.1[2-4]*/bin/python 2>/dev/null)
+    done < <(type -aP python3.{12..14} python3; ls -d "${PYENV_ROOT:-${HOME:-/root}/.pyenv}"/versions/3.1[2-4]*/bin/python 2>/dev/null)
     fail "Harbor takes a CPython 3.12 to 3.14 that can make virtual environments, and none was found: install one, or set TARS_JAX_HARBOR_PYTHON to its path."
 }
 

@@ -9,7 +9,9 @@ needs. How, and what is not there: docs/benchmarks/harbor.md.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -31,7 +33,7 @@ from tars_jax.sandbox.computer.spec import ContainerSpec
 
 MEMORY_MIB, DISK_MIB = 2048, 10240  # where a task says nothing
 BUILD_S = 86_400.0  # Harbor bounds a start by itself
-ROOT = (None, "root", 0, "0")
+ROOT: tuple[str | int | None, ...] = (None, "root", 0, "0")
 
 
 class ComputerOptions(EnvironmentOptions):
@@ -75,8 +77,28 @@ class ComputerEnvironment(BaseEnvironment):
         if why := _why_not(options.isolation):
             raise SystemExit(why)
 
+    # What Harbor calls these for while it makes a trial would end all other trials, too. `start` ends this one alone.
+
     def _validate_definition(self) -> None:
-        """Raises InputError for what is not built or mounted here, with file and line."""
+        """Told by `start`."""
+
+    def _validate_gpu_support(self) -> None:
+        """Told by `start`."""
+
+    def _validate_tpu_support(self) -> None:
+        """Told by `start`."""
+
+    def validate_network_policy_support(self, network_policy: NetworkPolicy | None = None) -> None:
+        """Before the start told by `start`."""
+        if self._computer is not None:
+            super().validate_network_policy_support(network_policy)
+
+    def _check(self) -> None:
+        """Raises InputError for what a task asks for and cannot have here, and Harbor's own errors."""
+        super()._validate_gpu_support()
+        super()._validate_tpu_support()
+        for policy in (self.network_policy, *self._phase_network_policies):
+            super().validate_network_policy_support(policy)
         if (compose := self.environment_dir / "docker-compose.yaml").exists():
             raise InputError(f"environment must be one Dockerfile, as a computer is one container; got {compose}")
         if not (self.environment_dir / "Dockerfile").exists():
@@ -86,7 +108,8 @@ class ComputerEnvironment(BaseEnvironment):
                 f"{f'docker_image = {image!r}' if image else 'nothing'}"
             )
         checked(self.environment_dir)
-        self._binds()
+        if others := users(self.environment_dir.parent / "task.toml") - set(ROOT):
+            raise InputError(f"user must be root, as all programs of a computer are; got {', '.join(map(str, others))}")
 
     def _binds(self) -> dict[str, Path]:
         """Mounts that a user has asked for, by their place inside."""
@@ -106,7 +129,11 @@ class ComputerEnvironment(BaseEnvironment):
         )  # fmt: skip
 
     async def start(self, force_build: bool) -> None:
-        """Builds the image, once in a run of Harbor however often it is asked for, and opens a computer on it."""
+        """Builds the image, once in a run of Harbor however often it is asked for, and opens a computer on it.
+
+        Raises InputError, SandboxFailure.
+        """
+        self._check()
         spec = self._spec()
         images = await shared_images(self.options.isolation)
         image = await images.built(self.environment_dir, spec=spec, timeout_s=BUILD_S)
@@ -168,6 +195,22 @@ class ComputerEnvironment(BaseEnvironment):
         if self._computer is None:
             raise RuntimeError("a computer must be started before it is used; got none, or one that was stopped")
         return self._computer
+
+
+def users(file: Path) -> set[str | int]:
+    """All that a task names anywhere: an agent that could not be started as its user would be judged all the same."""
+    found: set[str | int] = set()
+
+    def look(value: Any) -> None:
+        for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+            look(each)
+        if isinstance(value, dict) and isinstance(value.get("user"), str | int):
+            found.add(value["user"])
+
+    with contextlib.suppress(FileNotFoundError):  # Harbor has read it
+        tables = tomllib.loads(file.read_text())
+        look({name: tables.get(name) for name in ("agent", "verifier", "solution", "steps")})
+    return found
 
 
 def _why_not(isolation: str) -> str:

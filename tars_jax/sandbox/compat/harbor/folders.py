@@ -122,7 +122,10 @@ async def take_folder(computer: Computer, source: str, target: Path) -> None:
 
 async def _real(computer: Computer, path: str) -> str:
     """A path without links, as far as it is there: those who read from outside follow none."""
-    done = await computer.machine.run(["/usr/bin/realpath", "-m", "-z", "--", path], cwd="/", timeout_s=30.0)
+    try:
+        done = await computer.machine.run(["/usr/bin/realpath", "-m", "-z", "--", path], cwd="/", timeout_s=30.0)
+    except GuestError:  # an agent may have removed it
+        return posixpath.normpath(path)
     return os.fsdecode(done.stdout.removesuffix(b"\0")) if done.status == 0 else posixpath.normpath(path)
 
 

@@ -1,0 +1,170 @@
+"""Harbor's own command with our computers: what its agents get, what is refused, and what stays when it is killed."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import os
+import signal
+import subprocess
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.sandbox.compat.harbor_command import TASKS, command, environment, make_task, needs_harbor, run
+from tests.sandbox.computer.containers import Traces
+
+pytestmark = [
+    pytest.mark.multiprocess,
+    needs_harbor,
+    pytest.mark.skipif(os.geteuid() != 0, reason="images are made by root alone"),
+]
+ONE = "echo 1 > /logs/verifier/reward.txt"
+
+
+@pytest.mark.parametrize(("agent", "reward"), [("oracle", 1.0), ("nop", 0.0)])
+def test_the_oracle_solves_all_and_doing_nothing_none(tmp_path: Path, agent: str, reward: float) -> None:
+    found = run(TASKS, tmp_path, agent)
+    assert {name: (trial.reward, trial.exception) for name, trial in found.items()} == {
+        folder.name: (reward, "") for folder in TASKS.iterdir() if folder.is_dir()
+    }
+    if agent == "oracle":
+        kept = found["kept_artifacts"].folder / "artifacts"
+        files = {file.relative_to(kept).as_posix() for file in kept.rglob("*") if not file.is_dir()}
+        assert files == {"app/report.txt", "app/out/deep/one", "logs/artifacts/kept", "manifest.json"}
+        assert "no network" in (found["closed_network"].folder / "trial.log").read_text()
+
+
+def test_what_cannot_be_had_ends_its_own_trial_in_words(tmp_path: Path) -> None:
+    tasks = tmp_path / "tasks"
+    make_task(tasks / "other_base", dockerfile="FROM ubuntu:24.04\n", tests=[ONE])
+    make_task(tasks / "no_dockerfile", dockerfile="", environment='docker_image = "debian"\n', tests=[ONE])
+    make_task(tasks / "services", tests=[ONE])
+    (tasks / "services" / "environment" / "docker-compose.yaml").write_text("services: {}\n")
+    make_task(tasks / "some_hosts", environment='network_mode = "allowlist"\nallowed_hosts = ["a.org"]\n', tests=[ONE])
+    make_task(tasks / "accelerator", environment="gpus = 1\n", tests=[ONE])
+    make_task(tasks / "other_user", config='[agent]\nuser = "nobody"\n', tests=[ONE])
+    make_task(tasks / "failing", dockerfile="FROM debian\nRUN echo unlucky >&2; exit 3\n", tests=[ONE])
+    make_task(tasks / "fine", tests=[ONE])
+    found = run(tasks, tmp_path, "oracle")
+    said = {name: trial.exception for name, trial in found.items()}
+    assert found["fine"].reward == 1.0 and not said.pop("fine")
+    assert all(trial.reward is None for name, trial in found.items() if name != "fine")
+    for name, words in {
+        "other_base": "environment/Dockerfile, line 1: FROM must be debian or python",
+        "no_dockerfile": "got docker_image = 'debian'",
+        "services": "environment must be one Dockerfile",
+        "some_hosts": "network_mode='allowlist'",
+        "accelerator": "Task requires 1 GPU(s)",
+        "other_user": "user must be root, as all programs of a computer are; got nobody",
+        "failing": "environment/Dockerfile, line 2: RUN must end with 0; got 3 (unlucky)",
+    }.items():
+        assert words in said.pop(name)
+    assert not said
+
+
+def test_a_hostile_verifier_gets_no_reward_that_it_did_not_write(tmp_path: Path) -> None:
+    tasks = tmp_path / "tasks"
+    make_task(tasks / "link", tests=["ln -s /etc/hostname /logs/verifier/reward.txt"])
+    make_task(tasks / "pipe", tests=["mkfifo /logs/verifier/reward.txt"])
+    make_task(tasks / "not_finite", tests=["echo nan > /logs/verifier/reward.txt"])
+    make_task(tasks / "nothing", tests=["exit 0"])
+    make_task(tasks / "endless", tests=[ONE, "sleep 1234"], verifier_s=2.0)
+    make_task(tasks / "forks", tests=["f() { f | f & }; f; sleep 5"], verifier_s=5.0)
+    make_task(tasks / "huge", tests=["truncate -s 9T /logs/verifier/huge || truncate -s 200G /logs/verifier/huge", ONE])
+    make_task(tasks / "kills", tests=[ONE, "kill -9 -1"])
+    make_task(tasks / "removes", tests=[ONE, "rm -rf /usr/bin/* /bin/*"])
+    make_task(tasks / "fills", tests=["head -c 1G /dev/zero > /zero", f"rm /zero; {ONE}"])
+    make_task(tasks / "memory", tests=["python3 -c 'x = bytearray(1 << 31)' || " + ONE])
+    found = run(tasks, tmp_path, "nop")
+    whole = {"kills", "removes", "fills", "memory"}
+    assert {name for name, trial in found.items() if trial.reward == 1.0} == whole
+    said = {name: trial.exception.partition(":")[0] for name, trial in found.items() if name not in whole}
+    assert all(found[name].reward is None for name in said)
+    assert said.pop("forks") in ("RewardFileNotFoundError", "VerifierTimeoutError")
+    assert said == {
+        "link": "RewardFileNotFoundError",
+        "pipe": "RewardFileNotFoundError",
+        "not_finite": "VerifierOutputParseError",
+        "nothing": "RewardFileNotFoundError",
+        "endless": "VerifierTimeoutError",
+        "huge": "DownloadVerifierDirError",
+    }
+    assert not Traces(tmp_path).left()
+
+
+def test_an_agent_whose_time_is_over_ends_and_is_judged(tmp_path: Path) -> None:
+    make_task(
+        tmp_path / "tasks" / "slow", config="[agent]\ntimeout_sec = 2.0\n",
+        solution="touch /begun; sleep 1235; touch /end",
+        tests=["if [ -e /begun ] && ! [ -e /end ] && ! pgrep -x sleep; then echo 0.5; fi > /logs/verifier/reward.txt"],
+    )  # fmt: skip
+    found = run(tmp_path / "tasks", tmp_path, "oracle")
+    assert found["slow"].reward == 0.5 and found["slow"].exception
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_nothing_stays_when_harbor_is_ended_in_the_middle(tmp_path: Path, number: signal.Signals) -> None:
+    for name in ("one", "two"):
+        make_task(tmp_path / "tasks" / name, solution="sleep 1236", tests=[ONE])
+    process = subprocess.Popen(
+        command(tmp_path / "tasks", tmp_path / "jobs", "oracle"), env=environment(tmp_path), cwd=tmp_path,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    traces = Traces(tmp_path / f"tars_jax-computers-{os.geteuid()}")
+    try:
+        wait_for(lambda: sleepers() == 2)
+        traces.note()
+        assert traces.left()
+    finally:
+        process.send_signal(number)
+        process.wait(60)
+    wait_for(lambda: not traces.left() and not sleepers())
+
+
+def wait_for(condition: Any) -> None:
+    until = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.1)
+
+
+def sleepers() -> int:
+    lines = [file.read_bytes() for file in Path("/proc").glob("[0-9]*/cmdline") if file.exists()]
+    return lines.count(b"sleep\x001236\x00")
+
+
+class Scripted(http.server.BaseHTTPRequestHandler):
+    """An endpoint of OpenAI's form that says the same whatever it is asked: a command, then that it is done."""
+
+    def do_POST(self) -> None:
+        messages = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["messages"]
+        begun = len(messages) > 1
+        commands = [] if begun else [{"keystrokes": "echo plum > fruit.txt\n", "duration": 0.5}]
+        said = json.dumps({"analysis": "", "plan": "", "commands": commands, "task_complete": begun})
+        choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": said}}
+        usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+        body = json.dumps({"id": "a", "object": "chat.completion", "created": 1, "choices": [choice], "usage": usage})
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.end_headers()
+        self.wfile.write(body.encode())
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_terminus_2_plays_by_an_endpoint(tmp_path: Path) -> None:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Scripted) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        found = run(
+            TASKS, tmp_path, "terminus-2", "-i", "plum_file", "-m", "openai/scripted",
+            "--ak", f"api_base=http://127.0.0.1:{server.server_port}/v1", "--ak", "record_terminal_session=false",
+            variables={"OPENAI_API_KEY": "none"},
+        )  # fmt: skip
+        server.shutdown()
+    assert (found["plum_file"].reward, found["plum_file"].exception) == (1.0, "")
+    assert (found["plum_file"].folder / "agent" / "trajectory.json").exists()
