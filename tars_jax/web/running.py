@@ -9,7 +9,7 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from types import FrameType
 from typing import Any, Literal, Protocol
 
@@ -77,6 +77,20 @@ def serving(
         finally:
             server.should_exit = True
             thread.join()
+
+
+@contextlib.asynccontextmanager
+async def serving_here(app: ASGIApp, config: Address, listening: socket.socket) -> AsyncIterator[None]:
+    """Serves at a socket of `listen` on the running event loop while the block runs; signals are the program's own."""
+    server = _Beside(app, config, lambda words: None, True, lambda address: None, sockets=False)
+    task = asyncio.create_task(server.serve([listening]))
+    while not server.started and not task.done():
+        await asyncio.sleep(0.005)
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        await task
 
 
 def _run(server: _Server, listening: socket.socket) -> None:
@@ -194,3 +208,11 @@ class _Server(uvicorn.Server):
         elif sig == signal.SIGINT:
             self.force_exit = True
             self._say("stopping now: requests under way are dropped")
+
+
+class _Beside(_Server):
+    """One whose program hears its signals itself."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield

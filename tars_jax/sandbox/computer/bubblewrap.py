@@ -148,7 +148,7 @@ class BubblewrapIsolation:
         folders, links = system_folders()
         parts += [["--ro-bind", path, path] for path in folders]
         parts += [["--symlink", target, path] for path, target in links.items()]
-        parts += [["--symlink", HOME, OTHER_HOME]]
+        parts += [["--symlink", HOME, OTHER_HOME], ["--symlink", RUN, "/run/user/1000"]]
         parts += [["--proc", "/proc"], ["--dev", "/dev"]]
         parts += [["--size", str(spec.shared_memory_mib << 20), "--tmpfs", "/dev/shm"]]
         parts += [["--ro-bind", str(host), path] for path, host in spec.binds.items()]

@@ -31,7 +31,7 @@ _FOLDERS = {
     "dev": 0o755, "etc": 0o755, "home": 0o755, "mnt": 0o755, "opt": 0o755, "proc": 0o555, "root": 0o755, "run": 0o755,
     "opt/bin": 0o755, "srv": 0o755, "sys": 0o555, "tmp": 0o1777,
     "var": 0o755, "var/cache": 0o755, "var/lib": 0o755, "var/log": 0o755,
-    "var/tmp": 0o1777, "run/agent": 0o755, "run/guest": 0o700, "home/agent": 0o755,
+    "var/tmp": 0o1777, "run/agent": 0o755, "run/guest": 0o700, "run/user": 0o755, "home/agent": 0o755,
     "tmp/.X11-unix": 0o1777, "tmp/.ICE-unix": 0o1777,
 }  # fmt: skip
 HOMES = (HOME[1:], "run/agent")  # folders of the agent's own
@@ -84,6 +84,7 @@ def make_base(base: Path) -> None:
     _copy_public("/etc", base / "etc", _PRIVATE)
     (base / PROGRAMS[1:] / "python").symlink_to("/usr/bin/python3")
     (base / OTHER_HOME[1:]).symlink_to(HOME)
+    (base / "run/user/1000").symlink_to("/run/agent")  # where the tasks of OSWorld find the session's bus
     for name, text in {**_WRITTEN, **names(USER_ID)}.items():
         (base / name).write_text(text)
     if os.geteuid() == 0:

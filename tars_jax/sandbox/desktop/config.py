@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 
 from tars_jax import InputError
 
@@ -29,6 +30,7 @@ class DesktopConfig:
     background: int = 0x2C3E50  # of the screen, 0xRRGGBB
     window_manager: bool = True
     settle: Settle = dataclasses.field(default_factory=Settle)
+    environment: Mapping[str, str] = dataclasses.field(default_factory=dict)  # of its programs, over what they have
 
     def __post_init__(self) -> None:
         for name in ("width", "height"):

@@ -159,7 +159,7 @@ class Desktop:
     @property
     def env(self) -> dict[str, str]:
         """The variables of programs that shall run on this desktop; shells of the session need them, too."""
-        return {**ENVIRONMENT, **self._server.environment}
+        return {**ENVIRONMENT, **self.config.environment, **self._server.environment}
 
     @property
     def folder(self) -> str:

@@ -1,0 +1,124 @@
+"""The guest protocol of OSWorld from the host's side: a client, and a server of one desktop for a scorer beside."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+
+from tars_jax.environment import EnvironmentFailure
+from tars_jax.sandbox.compat.serving import Gate, Guarded, Served
+from tars_jax.sandbox.computer.guest_client import GuestMachine
+from tars_jax.sandbox.desktop import Desktop
+from tars_jax.sandbox.desktop.osworld import osworld_app
+from tars_jax.sandbox.failures import SandboxFailure
+from tars_jax.web.running import address, listen, serving_here
+
+PATIENCE_S = 180.0  # of a request: commands have 120 s
+OPENS_S = 1800.0  # for a file that an application opens
+CHUNK = 1 << 16
+
+
+class GuestProtocol:
+    """A guest by its server, which may be OSWorld's own. Calls raise EnvironmentFailure where it is away.
+
+    What a guest refuses, such as a command that it does not have, is an answer.
+    """
+
+    def __init__(self, client: httpx.AsyncClient) -> None:
+        self._client = client
+
+    @classmethod
+    def of_desktop(cls, desktop: Desktop) -> GuestProtocol:
+        """One of this process, without a socket."""
+        transport = httpx.ASGITransport(osworld_app(desktop))
+        return cls(httpx.AsyncClient(transport=transport, base_url="http://guest"))
+
+    async def post(self, path: str, *, timeout_s: float = PATIENCE_S, **what: Any) -> httpx.Response:
+        """`what`: json, data, files, as httpx has them."""
+        try:
+            answer = await self._client.post(path, timeout=timeout_s, **what)
+        except httpx.HTTPError as error:
+            raise EnvironmentFailure("guest", f"the guest did not answer {path}: {error or type(error).__name__}") from error
+        if answer.status_code == 503:
+            raise SandboxFailure("guest", f"{path}: {message(answer)}")
+        return answer
+
+    async def execute(self, command: Any, shell: Any = False) -> httpx.Response:
+        return await self.post("/setup/execute", json={"command": command, "shell": shell})
+
+    async def upload(self, path: str, data: bytes) -> httpx.Response:
+        name = path.replace("\\", "/").rpartition("/")[2]
+        return await self.post("/setup/upload", data={"file_path": path}, files={"file_data": (name, data)})
+
+    async def platform(self) -> str:
+        return (await self._client.get("/platform", timeout=PATIENCE_S)).text.strip()
+
+    async def close(self) -> None:
+        await self._client.aclose()
+
+
+def message(answer: httpx.Response) -> str:
+    """What a guest says of an error, in short."""
+    with contextlib.suppress(ValueError):
+        said = answer.json()
+        if isinstance(said, dict):
+            return str(said.get("message") or said.get("error") or said)[:300]
+    return answer.text[:300]
+
+
+@contextlib.asynccontextmanager
+async def served(desktop: Desktop) -> AsyncIterator[tuple[str, int]]:
+    """A desktop's guest server on loopback while the block runs: "any:TOKEN@127.0.0.1", as clients take it, and port."""
+    token = secrets.token_urlsafe(24)
+    app = Guarded(osworld_app(desktop), Gate(token))
+    listening = listen(Served())
+    with listening:
+        port = int(address(listening, None).rpartition(":")[2])
+        async with serving_here(app, Served(stop_seconds=1), listening):
+            yield f"any:{token}@127.0.0.1", port
+
+
+@contextlib.asynccontextmanager
+async def port_of(machine: GuestMachine, port: int) -> AsyncIterator[int]:
+    """A port of this machine's loopback that leads to one of the inside while the block runs."""
+    under_way: set[asyncio.Task[Any]] = set()
+
+    async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        under_way.add(task)
+        with contextlib.closing(writer), contextlib.suppress(Exception):  # whoever called sees the connection end
+            inside, answering = await machine.connect(port)
+            with contextlib.closing(answering):
+                await _either(_copy(reader, answering), _copy(inside, writer))
+        under_way.discard(task)
+
+    server = await asyncio.start_server(pass_on, "127.0.0.1", 0)
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        server.close()
+        for task in under_way:
+            task.cancel()
+        await asyncio.gather(*under_way, return_exceptions=True)
+
+
+async def _either(*copies: Any) -> None:
+    tasks = [asyncio.ensure_future(each) for each in copies]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while data := await reader.read(CHUNK):
+        writer.write(data)
+        await writer.drain()

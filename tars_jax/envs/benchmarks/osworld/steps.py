@@ -1,0 +1,229 @@
+"""The steps of a task's `config` and `postconfig`, carried out in a guest by its protocol.
+
+As OSWorld's own controller does them: a window that is not there is no failure, nor is a command that ends badly; a
+file or an application that does not open is one, as the task could not begin.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tars_jax.environment import EnvironmentFailure
+from tars_jax.envs.benchmarks.osworld.guest import OPENS_S, GuestProtocol, message
+from tars_jax.tasks.benchmarks.osworld_files import CloudFile, downloads
+
+PASSWORD = "password"  # of the user of OSWorld's own machines
+CHROME_PORT = 9222
+TRIES = 5  # of a command that is to go on until something is so
+LONGEST_UNTIL_S = 600.0
+CHROME_S = 60.0  # for Chrome to answer
+# Opens and closes tabs by Chrome's HTTP interface, from within.
+TABS = """
+import json, sys, time, urllib.parse, urllib.request
+port, what, addresses, limit = int(sys.argv[1]), sys.argv[2], sys.argv[3:-1], float(sys.argv[-1])
+def ask(path, method="GET"):
+    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", method=method)
+    return urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=10).read()
+end = time.monotonic() + limit
+while True:
+    try:
+        tabs = [tab for tab in json.loads(ask("/json/list")) if tab["type"] == "page"]
+        break
+    except OSError as error:
+        if time.monotonic() > end:
+            sys.exit(f"Chrome does not answer at {port}: {error}")
+        time.sleep(0.5)
+if what == "open":
+    for address in addresses:
+        ask("/json/new?" + urllib.parse.quote(address, safe=":/?#[]@!$&'()*+,;=%"), "PUT")
+    for tab in tabs[:1]:
+        ask("/json/close/" + tab["id"])
+else:
+    for address in addresses:
+        for tab in tabs:
+            if tab["url"].rstrip("/") == address.rstrip("/"):
+                ask("/json/close/" + tab["id"])
+                break
+"""
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """What steps know of where they are carried out."""
+
+    guest: GuestProtocol
+    cache: Path  # of the task, on this machine: what commands say goes there, and the scorer reads it
+    size: tuple[int, int]
+    copy_of: Callable[[CloudFile], Path | None]  # of a file that a task fetches
+    folder: Path | None = None  # that files to upload lie in
+    chrome_port: int = CHROME_PORT  # inside
+    password: str = PASSWORD
+
+
+async def carry_out(steps: Sequence[Mapping[str, Any]], place: Place) -> None:
+    """Raises EnvironmentFailure("setup") with the number of the step that could not be done, SandboxFailure."""
+    for number, step in enumerate(steps, 1):
+        work = STEPS.get(step["type"])
+        if work is None:
+            raise EnvironmentFailure("setup", f"step {number} has the type {step['type']!r}, which is not there")
+        try:
+            await work(place, dict(step["parameters"]))
+        except _Undone as undone:
+            raise EnvironmentFailure("setup", f"step {number} of the task, {step['type']}: {undone}") from None
+
+
+class _Undone(Exception):
+    """A step could not be done, so that the task cannot begin."""
+
+
+async def _download(place: Place, parameters: dict[str, Any]) -> None:
+    for file in downloads(parameters):
+        copy = place.copy_of(file)
+        if copy is None:
+            raise _Undone(f"there is no copy of {file.name} beside the tasks")
+        await _upload(place, file.path, copy)
+
+
+async def _upload_file(place: Place, parameters: dict[str, Any]) -> None:
+    for file in parameters.get("files") or ():
+        path = (place.folder or Path()) / str(file["local_path"])
+        if place.folder is None or not path.resolve().is_relative_to(place.folder.resolve()) or not path.is_file():
+            raise _Undone(f"local_path must be a file beside the task; got {file['local_path']!r}")
+        await _upload(place, str(file["path"]), path)
+
+
+async def _upload(place: Place, path: str, copy: Path) -> None:
+    answer = await place.guest.upload(path, await asyncio.to_thread(copy.read_bytes))
+    if answer.status_code != 200:
+        raise _Undone(f"{path} could not be written: {message(answer)}")
+
+
+async def _launch(place: Place, parameters: dict[str, Any]) -> None:
+    command, shell = parameters["command"], parameters.get("shell", False)
+    if isinstance(command, str) and not shell:
+        command = command.split()
+    answer = await place.guest.post("/setup/launch", json={"command": _filled(place, command), "shell": bool(shell)})
+    if answer.status_code != 200:
+        raise _Undone(message(answer))
+
+
+async def _execute(place: Place, parameters: dict[str, Any]) -> None:
+    command, shell = _filled(place, parameters["command"]), bool(parameters.get("shell", False))
+    until, failed = parameters.get("until") or {}, 0
+    end = asyncio.get_running_loop().time() + LONGEST_UNTIL_S
+    while True:
+        answer = await place.guest.execute(command, shell)
+        if answer.status_code == 200:
+            ran = answer.json()
+            for name in ("stdout", "stderr"):
+                if file := parameters.get(name):
+                    said = str(ran["output" if name == "stdout" else "error"])
+                    await asyncio.to_thread(kept(place.cache, str(file)).write_text, said, "utf-8")
+            if not until or _is_so(until, ran):
+                return
+        else:
+            failed += 1
+        if not until or failed >= TRIES:
+            return
+        if asyncio.get_running_loop().time() > end:
+            raise _Undone(f"what its command was to say was not said within {LONGEST_UNTIL_S:g} s")
+        await asyncio.sleep(0.3)
+
+
+def _is_so(until: Mapping[str, Any], ran: Mapping[str, Any]) -> bool:
+    return (
+        ("returncode" in until and ran["returncode"] == until["returncode"])
+        or ("stdout" in until and until["stdout"] in ran["output"])
+        or ("stderr" in until and until["stderr"] in ran["error"])
+    )
+
+
+def kept(cache: Path, name: str) -> Path:
+    """A file of a task's cache. Raises EnvironmentFailure for a name that leads out of it."""
+    if not name or "/" in name or "\\" in name or "\0" in name or name in (".", ".."):
+        raise EnvironmentFailure("setup", f"a file of the cache must be a name; got {name!r}")
+    return cache / name
+
+
+async def _verified(place: Place, parameters: dict[str, Any]) -> None:
+    wait_s = float(parameters.get("max_wait_time", 10))
+    what = {
+        "command": _filled(place, parameters["command"]), "shell": bool(parameters.get("shell", False)),
+        "verification": parameters.get("verification") or {}, "max_wait_time": wait_s,
+        "check_interval": parameters.get("check_interval", 1.0),
+    }  # fmt: skip
+    answer = await place.guest.post("/setup/execute_with_verification", json=what, timeout_s=wait_s + 180)
+    if answer.status_code != 200:
+        raise _Undone(message(answer))
+
+
+async def _sleep(place: Place, parameters: dict[str, Any]) -> None:
+    await asyncio.sleep(float(parameters["seconds"]))
+
+
+async def _open(place: Place, parameters: dict[str, Any]) -> None:
+    answer = await place.guest.post("/setup/open_file", json={"path": parameters["path"]}, timeout_s=OPENS_S)
+    if answer.status_code != 200:
+        raise _Undone(message(answer))
+
+
+async def _window(place: Place, parameters: dict[str, Any], which: str) -> None:
+    what = {name: parameters.get(name, False) for name in ("strict", "by_class")}
+    await place.guest.post(f"/setup/{which}", json={"window_name": parameters["window_name"], **what})
+
+
+async def _activate(place: Place, parameters: dict[str, Any]) -> None:
+    await _window(place, parameters, "activate_window")
+
+
+async def _close(place: Place, parameters: dict[str, Any]) -> None:
+    await _window(place, parameters, "close_window")
+
+
+async def _wallpaper(place: Place, parameters: dict[str, Any]) -> None:
+    answer = await place.guest.post("/setup/change_wallpaper", json={"path": parameters["path"]})
+    if answer.status_code != 200:
+        raise _Undone(message(answer))
+
+
+async def _tabs(place: Place, what: str, addresses: Sequence[Any]) -> None:
+    argv = ["python3", "-c", TABS, str(place.chrome_port), what, *map(str, addresses), str(CHROME_S)]
+    answer = await place.guest.execute(argv)
+    ran = answer.json() if answer.status_code == 200 else {"returncode": -1, "error": message(answer)}
+    if ran["returncode"] != 0:
+        raise _Undone(str(ran["error"]).strip()[-300:])
+
+
+async def _open_tabs(place: Place, parameters: dict[str, Any]) -> None:
+    await _tabs(place, "open", parameters["urls_to_open"])
+
+
+async def _close_tabs(place: Place, parameters: dict[str, Any]) -> None:
+    await _tabs(place, "close", parameters["urls_to_close"])
+
+
+def _filled(place: Place, command: Any) -> Any:
+    """A command with what it leaves open: the size of the screen, and the user's password."""
+    width, height = place.size
+    words = {
+        "{CLIENT_PASSWORD}": place.password, "{SCREEN_WIDTH_HALF}": str(width // 2),
+        "{SCREEN_HEIGHT_HALF}": str(height // 2), "{SCREEN_WIDTH}": str(width), "{SCREEN_HEIGHT}": str(height),
+    }  # fmt: skip
+    text = json.dumps(command)
+    for word, value in words.items():
+        text = text.replace(word, json.dumps(value)[1:-1])
+    return json.loads(text)
+
+
+Step = Callable[[Place, dict[str, Any]], Any]
+STEPS: dict[str, Step] = {
+    "download": _download, "upload_file": _upload_file, "launch": _launch, "execute": _execute, "command": _execute,
+    "execute_with_verification": _verified, "sleep": _sleep, "open": _open, "activate_window": _activate,
+    "close_window": _close, "change_wallpaper": _wallpaper, "chrome_open_tabs": _open_tabs,
+    "chrome_close_tabs": _close_tabs,
+}  # fmt: skip
