@@ -17,6 +17,7 @@ BENCHMARKS: Mapping[str, str] = {
     "browsecomp": "tars_jax.tasks.benchmarks.browsecomp:BROWSECOMP",
     "browsecomp_zh": "tars_jax.tasks.benchmarks.browsecomp:BROWSECOMP_ZH",
     "android_world": "tars_jax.tasks.benchmarks.android_world:ANDROID_WORLD",
+    "osworld": "tars_jax.tasks.benchmarks.osworld:OSWORLD",
 }
 
 

@@ -10,6 +10,7 @@ PATH is the folder, or the checkout around it, a list such as test_small.json, a
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -161,6 +162,4 @@ def _check_evaluator(evaluator: Mapping[str, Any], where: str) -> None:
 
 
 def _renamed(task: BenchmarkTask) -> BenchmarkTask:
-    import dataclasses
-
     return dataclasses.replace(task, id=f"{task.group}/{task.id}")

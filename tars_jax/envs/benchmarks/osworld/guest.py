@@ -43,7 +43,9 @@ class GuestProtocol:
         try:
             answer = await self._client.post(path, timeout=timeout_s, **what)
         except httpx.HTTPError as error:
-            raise EnvironmentFailure("guest", f"the guest did not answer {path}: {error or type(error).__name__}") from error
+            raise EnvironmentFailure(
+                "guest", f"the guest did not answer {path}: {error or type(error).__name__}"
+            ) from error
         if answer.status_code == 503:
             raise SandboxFailure("guest", f"{path}: {message(answer)}")
         return answer
@@ -73,7 +75,8 @@ def message(answer: httpx.Response) -> str:
 
 @contextlib.asynccontextmanager
 async def served(desktop: Desktop) -> AsyncIterator[tuple[str, int]]:
-    """A desktop's guest server on loopback while the block runs: "any:TOKEN@127.0.0.1", as clients take it, and port."""
+    """A desktop's guest server on loopback while the block runs: "any:TOKEN@127.0.0.1", as clients take it, and the
+    port."""
     token = secrets.token_urlsafe(24)
     app = Guarded(osworld_app(desktop), Gate(token))
     listening = listen(Served())

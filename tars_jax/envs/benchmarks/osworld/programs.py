@@ -1,4 +1,4 @@
-"""Programs of OSWorld's virtual machine that go by other names here: a folder that its computers read, first in PATH."""
+"""Programs of OSWorld's virtual machine that have other names here: a folder, first in the PATH of its computers."""
 
 from __future__ import annotations
 

@@ -23,6 +23,8 @@ import struct
 import sys
 import types
 import zipfile
+from collections.abc import Mapping
+from typing import Any
 
 VERSION = "1.0.2"
 LONGEST_S = 150  # of a request to the guest without a time of its own
@@ -43,12 +45,12 @@ class Lacking(Exception):
 
     said = ""
 
-    def __init__(self, words):
+    def __init__(self, words: str) -> None:
         super().__init__(words)
         Lacking.said = Lacking.said or words
 
 
-def load():
+def load() -> tuple[Any, Any]:
     """The package's getters and metrics. Raises Lacking."""
     try:
         version = importlib.metadata.version("desktop-env")
@@ -58,7 +60,7 @@ def load():
         raise Lacking(f"desktop-env must be {VERSION}; got {version}")
 
     class Absent(types.ModuleType):
-        def __getattr__(self, name):
+        def __getattr__(self, name: str) -> Any:
             if name.startswith("__"):
                 raise AttributeError(name)
             raise Lacking(f"{self.__name__} is not installed, as it takes gigabytes")
@@ -69,13 +71,13 @@ def load():
     return getters, metrics
 
 
-def watch(host):
+def watch(host: str) -> None:
     """From now on requests to the guest that are lost, and any to others, are remembered."""
     import requests
 
     send, guest = requests.Session.request, host.rpartition("@")[2]
 
-    def request(session, method, url, **options):
+    def request(session: Any, method: Any, url: Any, **options: Any) -> Any:
         if f"{guest}:" not in str(url):
             raise Lacking(f"the scorer asks {str(url)[:100]}, and there is no internet")
         options.setdefault("timeout", LONGEST_S)
@@ -87,13 +89,13 @@ def watch(host):
             raise Lacking(f"the guest was away: {answer.text[:200]}")
         return answer
 
-    requests.Session.request = request
+    requests.Session.request = request  # type: ignore[method-assign, assignment]
 
 
 class Environment:
     """What getters ask of desktop-env's environment."""
 
-    def __init__(self, request):
+    def __init__(self, request: Mapping[str, Any]) -> None:
         from desktop_env.controllers.python import PythonController
 
         ports = request["ports"]
@@ -108,7 +110,7 @@ class Environment:
         self.evaluator = request["evaluator"]
 
 
-def scored(request, getters, metrics):
+def scored(request: Mapping[str, Any], getters: Any, metrics: Any) -> dict[str, Any]:
     """The answer to a request. Raises Lacking."""
     evaluator = request["evaluator"]
     funcs = evaluator["func"]
@@ -141,7 +143,9 @@ def scored(request, getters, metrics):
     return {"score": whole, "details": {"metrics": details}}
 
 
-def _one(environment, getters, metrics, name, result, wanted, options):
+def _one(
+    environment: Environment, getters: Any, metrics: Any, name: str, result: Any, wanted: Any, options: Any
+) -> tuple[float, str]:
     """The score of one metric, and why the state could not be read. Raises Lacking."""
     if (program := PROGRAMS.get(name, "")) and shutil.which(program) is None:
         raise Lacking(f"{program} is not installed, which {name} needs")
@@ -177,26 +181,26 @@ def _one(environment, getters, metrics, name, result, wanted, options):
         raise Lacking(f"{name} gave {str(score)[:80]!r}, which is no score") from None
 
 
-def _named(module, name):
+def _named(module: Any, name: str) -> Any:
     found = getattr(module, name, None)
     if not callable(found):
         raise Lacking(f"desktop-env {VERSION} has no {name}")
     return found
 
 
-def _in_cache(error, folder):
+def _in_cache(error: FileNotFoundError, folder: str) -> bool:
     """Whether a file is missing that the guest should have given, and no program or file of this machine."""
     name = error.filename
     return name is None or str(name).startswith(folder) or not os.path.isabs(str(name))
 
 
-def _is_broken_file(error):
+def _is_broken_file(error: Exception) -> bool:
     """What libraries raise for a file that is none of theirs, by the names that they have for it."""
     words = ("NotFound", "Invalid", "Corrupt", "Malformed", "Parse", "Unidentified", "Package", "PdfRead", "FileData")
     return any(word in type(error).__name__ for word in words)
 
 
-def answer(line, getters, metrics):
+def answer(line: str, getters: Any, metrics: Any) -> dict[str, Any]:
     """Never raises."""
     said = io.StringIO()
     try:
@@ -211,7 +215,7 @@ def answer(line, getters, metrics):
         return {"failure": f"the scorer failed: {type(error).__name__}: {error}"[:500]}
 
 
-def main():
+def main() -> None:
     logging.disable(logging.CRITICAL)
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # libraries print; answers have a way of their own

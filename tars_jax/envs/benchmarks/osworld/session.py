@@ -47,12 +47,18 @@ SNAPSHOT: Mapping[str, str] = {
 }
 
 
-def computer_spec(programs: Path, size: tuple[int, int], tools: tuple[str, ...], parts: tuple[str, ...]) -> ComputerSpec:
-    """Raises InputError where PyAutoGUI, which steps and scorers of tasks call, is not installed."""
-    folder = pyautogui_folder()
-    if folder is None:
-        raise InputError("osworld must have PyAutoGUI for its computers; ./launch/pyautogui.sh installs it")
-    room = with_pyautogui(ROOM, folder)
+def computer_spec(
+    programs: Path, size: tuple[int, int], tools: tuple[str, ...], record: Mapping[str, Any]
+) -> ComputerSpec:
+    """The computer of a task, with a shell where there are tools.
+
+    Raises InputError where PyAutoGUI, which its steps or its scorer call, is not installed.
+    """
+    folder, room = pyautogui_folder(), ROOM
+    if folder is not None:
+        room = with_pyautogui(room, folder)
+    elif "pyautogui" in str(record):
+        raise InputError("osworld must have PyAutoGUI in its computers for this task; ./launch/osworld.sh installs it")
     room = dataclasses.replace(
         room,
         binds={**room.binds, INSIDE: programs},
@@ -60,6 +66,7 @@ def computer_spec(programs: Path, size: tuple[int, int], tools: tuple[str, ...],
         hostname="user-virtual-machine",
     )
     desktop = DesktopConfig(size[0], size[1], environment=ENVIRONMENT)
+    parts = ("shell", "desktop") if tools else ("desktop",)
     return ComputerSpec(parts=parts, tools=tools, container=room, desktop=desktop)
 
 

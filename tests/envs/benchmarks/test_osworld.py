@@ -1,0 +1,203 @@
+"""Tasks in OSWorld's format from their steps to their score, on desktops; their scorers' package is stood in for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tars_jax import InputError
+from tars_jax.agent.actions import CallUser, Finished, Hotkey, ToolCall, Type, Wait
+from tars_jax.environment import EnvironmentFailure, Task, Transition
+from tars_jax.envs.benchmarks.osworld import OSWorldEnvironment
+from tars_jax.envs.benchmarks.osworld.scoring import Scorer, scorer_python
+from tars_jax.tasks.benchmarks.catalog import read_benchmark
+from tests.envs.benchmarks.osworld_stand_in import TASKS, rule, says, scorers, task, write_tasks
+from tests.sandbox.desktop.conftest import require_desktop
+
+pytestmark = pytest.mark.multiprocess
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_tasks(tmp_path_factory.mktemp("osworld"))
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return scorers(tmp_path_factory.mktemp("scorers"))
+
+
+@pytest.fixture(autouse=True)
+def with_scorers(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TARS_JAX_OSWORLD", str(installed))
+
+
+@pytest.fixture(scope="module")
+def runner() -> Iterator[asyncio.Runner]:
+    with asyncio.Runner() as runner:
+        yield runner
+
+
+def play(
+    runner: asyncio.Runner, checkout: Path, name: str, *turns: list[Any], **options: Any
+) -> tuple[Transition, OSWorldEnvironment]:
+    require_desktop()
+
+    async def played() -> tuple[Transition, OSWorldEnvironment]:
+        environment = OSWorldEnvironment(read_benchmark("osworld", str(checkout)), **options)
+        try:
+            await environment.reset(Task("t", "osworld", 0, {"task": name}, len(turns)))
+            for turn in turns:
+                last = await environment.step(turn)
+            return last, environment
+        finally:
+            await environment.close()
+
+    return runner.run(played())
+
+
+def details(last: Transition) -> dict[str, Any]:
+    found: dict[str, Any] = dict(last.observation.info["benchmark"]["details"])
+    return found
+
+
+def test_a_task_is_solved_by_the_screen_alone(runner: asyncio.Runner, checkout: Path) -> None:
+    turns: list[list[Any]] = [[Type("mv ~/Desktop/figs ~/Desktop/plums\n"), Wait(1.0)], [Finished("")]]
+    last, environment = play(runner, checkout, "rename", *turns)
+    assert (last.reward, last.success, last.terminated) == (1.0, True, True)
+    assert environment.instruction.startswith(TASKS["os"][0]["instruction"]) and "FAIL" in environment.instruction
+    assert last.observation.pixels is not None and last.observation.pixels.shape == (1080, 1920, 3)
+
+
+def test_nothing_done_is_zero_and_the_last_step_ends_it(runner: asyncio.Runner, checkout: Path) -> None:
+    last, _ = play(runner, checkout, "rename", [Hotkey(("shift",))])
+    assert (last.reward, last.success, last.truncated) == (0.0, False, True)
+    assert details(last) == {"metrics": [{"metric": "exact_match", "score": 0.0}], "last": ""}
+
+
+@pytest.mark.parametrize(
+    ("name", "end", "score"),
+    [
+        ("fly", CallUser(), 1.0),
+        ("fly", Finished("FAIL: it has no wings"), 1.0),
+        ("fly", Finished("it flies"), 0.0),
+        ("rename", CallUser(), 0.0),
+    ],
+)
+def test_who_gives_up_is_right_where_nothing_can_be_done(
+    runner: asyncio.Runner, checkout: Path, name: str, end: Any, score: float
+) -> None:
+    assert play(runner, checkout, name, [end])[0].reward == score
+
+
+def test_files_come_from_beside_the_tasks(runner: asyncio.Runner, checkout: Path) -> None:
+    gold = checkout / "cache" / "copy" / "gold.txt"
+    gold.parent.mkdir(parents=True, exist_ok=True)
+    gold.write_text("one plum\n")
+    copy = ToolCall("execute_bash", {"command": "cp ~/Desktop/recipe.txt ~/Desktop/copy.txt"})
+    last, environment = play(runner, checkout, "copy", [copy], [Finished("")], interface="sdk")
+    assert [each["score"] for each in details(last)["metrics"]] == [1.0, 1.0]
+    assert last.reward == 1.0 and last.observation.pixels is None
+    assert [function.name for function in environment.action_space.functions] == ["execute_bash", "str_replace_editor"]
+
+
+@pytest.mark.parametrize(("said", "score"), [("hello", 1.0), ("no", 0.5)])
+def test_or_takes_the_best(runner: asyncio.Runner, checkout: Path, said: str, score: float) -> None:
+    write = ToolCall("execute_bash", {"command": f"echo {said} > ~/said.txt"})
+    assert play(runner, checkout, "either", [write], [Finished("")], interface="both")[0].reward == score
+
+
+def test_a_task_whose_steps_fail_is_no_score(runner: asyncio.Runner, tmp_path: Path) -> None:
+    begins = {"type": "launch", "parameters": {"command": ["no-such-program"]}}
+    write_tasks(tmp_path, {"os": [task("lost", "Begin.", says("true", ""), begins)]})
+    with pytest.raises(EnvironmentFailure, match="step 1 of the task, launch: .*no-such-program") as error:
+        play(runner, tmp_path, "lost", [Finished("")])
+    assert error.value.kind == "setup"
+
+
+# ---- the scorers' process, by itself
+
+
+def request(folder: Path, evaluator: dict[str, Any], port: int = 9) -> dict[str, Any]:
+    return {
+        "evaluator": evaluator, "cache": str(folder / "cache"), "host": "any:token-of-it@127.0.0.1",
+        "ports": {"server": port}, "last": "DONE", "size": [1920, 1080], "platform": "Linux",
+    }  # fmt: skip
+
+
+def score(folder: Path, evaluator: dict[str, Any]) -> tuple[float, Any]:
+    async def scored() -> tuple[float, Any]:
+        scorer = Scorer(scorer_python())
+        try:
+            return await scorer.score(request(folder, evaluator), 60.0)
+        finally:
+            await scorer.close()
+
+    return asyncio.run(scored())
+
+
+def of_file(func: str, path: str, expected: Any) -> dict[str, Any]:
+    return {"func": func, "result": {"type": "cache_file", "path": path}, "expected": expected}
+
+
+def test_a_state_that_cannot_be_read_is_zero(tmp_path: Path) -> None:
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / "gold.txt").write_text("plum")
+    found, said = score(tmp_path, of_file("compare_text_file", "none.txt", {"type": "cloud_file", **GOLD}))
+    assert found == 0.0 and said["metrics"][0]["wrong"].startswith("AssertionError")
+
+
+GOLD = {"path": "https://example.org/gold.txt", "dest": "gold.txt"}
+
+
+@pytest.mark.parametrize(
+    ("evaluator", "words"),
+    [
+        (says("true", "yes"), "the guest did not answer"),
+        ({"func": "compare_text_file", "result": {"type": "vm_file", "path": "/a", "dest": "a"},
+          "expected": rule("")}, "the guest did not answer"),  # the getter itself says None
+        (of_file("compare_text_file", "a", {"type": "cloud_file", **GOLD}), "there is no internet"),
+        (of_file("fuzzy_match", "a", rule("")), "AssertionError|has no fuzzy_match"),
+        (of_file("is_in_list", "here.txt", rule("")), "the scorer ended with 9"),
+    ],
+)  # fmt: skip
+def test_what_is_lacking_is_never_a_score(tmp_path: Path, evaluator: dict[str, Any], words: str) -> None:
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / "here.txt").write_text("")
+    with pytest.raises(EnvironmentFailure, match=words) as error:
+        score(tmp_path, evaluator)
+    assert error.value.kind == "verifier"
+
+
+def test_a_scorer_that_hangs_is_ended(tmp_path: Path) -> None:
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / "here.txt").write_text("")
+
+    async def twice() -> float:
+        scorer = Scorer(scorer_python())
+        try:
+            with pytest.raises(EnvironmentFailure, match="did not answer within 0.5 s"):
+                await scorer.score(request(tmp_path, of_file("literal_match", "here.txt", rule(""))), 0.5)
+            return (await scorer.score(request(tmp_path, of_file("check_line_number", "here.txt", rule(""))), 60))[0]
+        finally:
+            await scorer.close()
+
+    assert asyncio.run(twice()) == 0.5
+
+
+def test_another_version_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TARS_JAX_OSWORLD", str(scorers(tmp_path / "newer", "1.0.9")))
+    with pytest.raises(
+        EnvironmentFailure, match=r"desktop-env must be 1.0.2; got 1.0.9; ./launch/osworld.sh installs it"
+    ):
+        score(tmp_path, says("true", ""))
+
+
+def test_scorers_that_are_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checkout: Path) -> None:
+    monkeypatch.setenv("TARS_JAX_OSWORLD", str(tmp_path))
+    with pytest.raises(InputError, match=r"must have desktop-env's scorers in .*; ./launch/osworld.sh installs them"):
+        OSWorldEnvironment(read_benchmark("osworld", str(checkout)))
