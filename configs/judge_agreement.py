@@ -13,6 +13,10 @@ Any judge on traces of several domains whose truth is hidden: --config.labels=tr
 What a published judge said, in place of asking one (AgentRewardBench's files BENCHMARK/AGENT/JUDGE/TASK.json):
 --config.source=FOLDER --config.judge=JUDGE --config.judgments=FOLDER.
 
+Agents' runs of Online-Mind2Web, in the form of its result.json, beside people's labels (FOLDER/human_label.json,
+FOLDER/AGENT/TASK_ID): --config.labels=online_mind2web --config.source=FOLDER; with --config.judgments=FOLDER what its
+evaluation said of them, from FOLDER/AGENT/..._auto_eval_results.json.
+
 Judges of answers, by answers that somebody labelled who had not seen the rules (tars_jax/judges/labels/answers.py):
 --config.labels=answers --config.judge=reference, or --config.judge=answer with an endpoint; each split and each kind of
 answer is a row.
@@ -28,7 +32,7 @@ from ml_collections import ConfigDict
 def get_config() -> ConfigDict:
     return ConfigDict(
         {
-            # or recorded: episodes of our runs; or traces: a run of judge_traces; or answers
+            # or online_mind2web; or recorded: episodes of our runs; or traces: a run of judge_traces; or answers
             "labels": "agent_reward_bench",
             "source": "",  # the folder of the labels; answers have their own
             "judge": "webjudge",  # as config.task.judge of train

@@ -18,12 +18,14 @@ from tars_jax.judges.labels import agreement, read_agent_reward_bench, read_answ
 from tars_jax.judges.labels.agent_reward_bench import UNSURE
 from tars_jax.judges.labels.judgments import Judgment, read_judgments
 from tars_jax.judges.labels.labelled import CONTRADICTIONS, Labelled
+from tars_jax.judges.labels.online_mind2web_runs import read_evaluations, read_labelled_runs
 from tars_jax.judges.labels.sets import SETS
 from tars_jax.pipelines.judges import named_judge
 from tars_jax.rules import Rule, at_least, one_of
 from tars_jax.training.progress import Progress, working
 from tars_jax.training.run_directory import RunDirectory, write_json
 
+WITH_JUDGMENTS = ("agent_reward_bench", "online_mind2web")
 RULES = {
     "labels": one_of(*SETS),
     "judge": Rule(bool, "the name of a judge"),
@@ -35,8 +37,9 @@ RULES = {
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:
-    if config.judgments and config.labels != "agent_reward_bench":
-        raise InputError(f"config.labels must be agent_reward_bench where judgments are read; got {config.labels!r}")
+    if config.judgments and config.labels not in WITH_JUDGMENTS:
+        wanted = " or ".join(WITH_JUDGMENTS)
+        raise InputError(f"config.labels must be {wanted} where judgments are read; got {config.labels!r}")
     judge = None if config.judgments else named_judge(config.judge, config.judge_options, "config")
     labelled = read_labels(config)
     said = {each.labelled.id: each for each in labelled_judgments(config, labelled)}
@@ -93,6 +96,9 @@ def read_labels(config: Any) -> Sequence[Labelled]:
         return labelled_episodes(config.source)
     if config.labels == "traces":
         return labelled_traces(config.source)
+    if config.labels == "online_mind2web":
+        with working("read labels"):
+            return read_labelled_runs(config.source, trajectories=not config.judgments)
     with working("read labels"):
         return read_agent_reward_bench(config.source, unsure=config.unsure, trajectories=not config.judgments)
 
@@ -101,6 +107,8 @@ def labelled_judgments(config: Any, labelled: Sequence[Labelled]) -> list[Judgme
     """Raises InputError where they are asked for and are not there."""
     if not config.judgments:
         return []
+    if config.labels == "online_mind2web":
+        return read_evaluations(config.judgments, labelled)
     return read_judgments(config.judgments, config.judge, labelled)
 
 

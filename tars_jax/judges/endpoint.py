@@ -22,7 +22,7 @@ from tars_jax.inference.policy_client import Declined, PolicyUnavailable
 from tars_jax.inference.sampling import Sampling
 from tars_jax.judges.answers import alternatives
 from tars_jax.judges.evidence import Evidence
-from tars_jax.judges.judge import JudgeUnavailable, count_call
+from tars_jax.judges.judge import JudgeUnavailable, add_details, count_call
 from tars_jax.judges.judge_model import Kept, Scored
 from tars_jax.judges.marks import between, unmarked
 from tars_jax.judges.verdicts import (
@@ -121,7 +121,9 @@ class EndpointModel:
             f"{_claimed(evidence)}\nGo through the requirements one by one. Your last line is the verdict: "
             f"{VERDICT_FORM}."
         )
-        return read_verdict(await self.ask(*parts))
+        said = await self.ask(*parts)
+        add_details(verdict=said)
+        return read_verdict(said)
 
     async def fact(self, evidence: Evidence, fact: str) -> int | None:
         parts: list[Part] = [f"Task: {evidence.instruction}\n\nActions:\n" + _acted(evidence)]

@@ -13,7 +13,7 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.environment import Task
 from tars_jax.judges.evidence import evidence_of
-from tars_jax.judges.judge import Judgement
+from tars_jax.judges.judge import Judgement, add_details
 from tars_jax.judges.judge_model import Kept, Scored, open_judge_model
 from tars_jax.judges.requirements import clauses_of, demanded
 from tars_jax.judges.rule_model import untold
@@ -56,7 +56,7 @@ class WebJudge:
         self._threshold, self._most, self._answer, self._parallel = threshold, most_observations, answer, parallel
 
     async def __call__(self, trajectory: Trajectory, task: Task) -> Judgement:
-        """Raises CannotSay where the model does."""
+        """Raises CannotSay where the model does. What it goes by is in the episode's `metadata["judge_details"]`."""
         evidence = evidence_of(trajectory, task, with_claim=self._answer)
         points = await self._model.key_points(evidence.instruction)
         places = asyncio.Semaphore(self._parallel)
@@ -73,6 +73,11 @@ class WebJudge:
             for number, found in sorted(telling[: self._most], key=lambda each: each[0])
         ]
         success = await self._model.verdict(evidence, points, kept)
+        add_details(
+            key_points="\n".join(f"{number}. {point}" for number, point in enumerate(points, 1)),
+            image_judge_record=[{"Response": found.reason, "Score": found.score} for _, found in scores],
+            score_threshold=self._threshold,
+        )
         return Judgement(float(success), success)
 
     def untold(self, task: Task, others: Sequence[Task]) -> str:

@@ -14,6 +14,7 @@ from tars_jax.trajectory.files import save_trajectory
 from tests.judges.episodes import episode, task
 from tests.judges.test_judgments import judgment, judgments_of
 from tests.judges.test_labels import folder_of
+from tests.judges.test_online_mind2web_runs import bench
 
 
 def measure(run: Path, source: Path, *flags: str) -> int:
@@ -39,6 +40,20 @@ def test_by_what_a_judge_said_elsewhere(tmp_path: Path, capsys: pytest.CaptureFi
     result = json.loads((tmp_path / "run" / "result.json").read_text())
     assert result["judge"]["precision"] == 0.5 and result["judge"]["recall"] == 1
     assert list(result["by_length"]) == ["6-10 steps"]
+
+
+def test_by_labels_of_people_on_live_websites(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = bench(tmp_path / "bench")
+    flags = ("--config.labels=online_mind2web", f"--config.judgments={source}")
+    assert measure(tmp_path / "run", source, *flags) == 0
+    assert "2 trajectories of 2" in capsys.readouterr().out
+    result = json.loads((tmp_path / "run" / "result.json").read_text())
+    assert result["judge"]["precision"] == 0.5 and result["judge"]["recall"] == 1
+    assert result["set"]["name"].startswith("Online-Mind2Web")
+    assert (
+        measure(tmp_path / "again", source, "--config.labels=online_mind2web") == 0
+    )  # the embedded rules see no picture
+    assert json.loads((tmp_path / "again" / "result.json").read_text())["set"]["trajectories"] == 2
 
 
 def recorded(folder: Path) -> Path:
@@ -83,13 +98,19 @@ def test_the_embedded_judge_of_answers_by_labels(tmp_path: Path, capsys: pytest.
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        (("--config.labels=mine",), "config.labels must be one of 'agent_reward_bench', 'recorded', 'answers'"),
+        (
+            ("--config.labels=mine",),
+            "config.labels must be one of 'agent_reward_bench', 'online_mind2web', 'recorded', 'answers'",
+        ),
         (
             ("--config.judge=nobody",),
-            "judge must be one of environment, reference, webjudge, rubric, answer, votes, rewards, orm",
+            "judge must be one of environment, reference, webjudge, rubric, answer, browsecomp, votes, rewards, orm",
         ),
         (("--config.judge_options={",), "config.judge_options must be a JSON object; got '{'"),
-        (("--config.labels=recorded", "--config.judgments=x"), "agent_reward_bench where judgments are read; got"),
+        (
+            ("--config.labels=recorded", "--config.judgments=x"),
+            "agent_reward_bench or online_mind2web where judgments are read; got",
+        ),
         (("--config.source=",), "config.source must be a folder; got ''"),
         ((), "annotations.csv must be a file that can be read"),
     ],

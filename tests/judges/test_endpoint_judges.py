@@ -91,6 +91,24 @@ def judged(name: str, address: str, about: str = "", **options: Any) -> Any:
     return asyncio.run(judge.function(bought(), task(reference=about)))  # type: ignore[arg-type]
 
 
+def test_what_a_judge_goes_by_and_costs_is_kept() -> None:
+    asked: Asked = []
+    with model(sensible, asked) as address:
+        judge = load_judge("webjudge", {"endpoint": {"address": address, "model": "theirs"}})
+        found = asyncio.run(judge.judged(bought(), task())).metadata
+        assert found["judge_calls"] == len(asked) == 5  # key points, three observations, the verdict
+        details = found["judge_details"]
+        assert details["key_points"] == "1. the cart holds two pens" and details["verdict"] == "Met.\nVERDICT: SUCCESS"
+        scores = [(each["Response"], each["Score"]) for each in details["image_judge_record"]]
+        assert scores == [("Nothing.", 1), ("Nothing.", 1), ("It shows the cart.", 5)]
+        both = {
+            "judges": [
+                {"judge": "webjudge", "options": {"endpoint": {"address": address, "model": "theirs"}}, "votes": 2}
+            ]
+        }
+        assert asyncio.run(load_judge("votes", both).judged(bought(), task())).metadata["judge_calls"] == 10
+
+
 def test_key_points_then_screenshots_then_the_verdict(tmp_path: Path) -> None:
     asked: Asked = []
     (tmp_path / "key").write_text("secret\n")

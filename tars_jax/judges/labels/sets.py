@@ -15,6 +15,9 @@ SETS: Mapping[str, LabelSet] = {
     "agent_reward_bench": LabelSet(
         "AgentRewardBench: trajectories of web agents (arXiv 2504.08942)", "its authors' annotators, who judged by hand"
     ),
+    "online_mind2web": LabelSet(
+        "Online-Mind2Web: what agents did on live websites (arXiv 2504.01382)", "its authors' annotators, by hand"
+    ),
     "recorded": LabelSet("episodes of runs", "their environments, whose verdicts no judge has seen"),
     "answers": LabelSet(
         "answers to questions, tars_jax/judges/labels/answers_*.jsonl", "somebody who had not seen the rules, by hand"

@@ -15,6 +15,7 @@ _PLUGINS = Plugins("suite", "tars_jax.benchmarks")
 # Where each is; its module is imported when it is used.
 BENCHMARKS: Mapping[str, str] = {
     "browsecomp": "tars_jax.tasks.benchmarks.browsecomp:BROWSECOMP",
+    "online_mind2web": "tars_jax.tasks.benchmarks.online_mind2web:ONLINE_MIND2WEB",
     "browsecomp_zh": "tars_jax.tasks.benchmarks.browsecomp:BROWSECOMP_ZH",
     "android_world": "tars_jax.tasks.benchmarks.android_world:ANDROID_WORLD",
     "osworld": "tars_jax.tasks.benchmarks.osworld:OSWORLD",

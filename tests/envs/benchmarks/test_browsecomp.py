@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import http.server
 import json
 import random
-import threading
-from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +16,10 @@ from tars_jax.agent.actions import CallUser, Click, Finished, Navigate, Navigate
 from tars_jax.environment import Task
 from tars_jax.envs.benchmarks.browsecomp import BrowseCompEnvironment
 from tars_jax.envs.benchmarks.live_page import LivePage
-from tars_jax.envs.spec import EnvironmentResources
-from tars_jax.rollout.episode_runner import page_resources
-from tars_jax.sandbox.browser import BrowserConfig, BrowserManager
 from tars_jax.tasks.benchmarks.benchmark import BenchmarkTasks
 from tars_jax.tasks.benchmarks.browsecomp import BROWSECOMP
 from tars_jax.tasks.benchmarks.browsecomp_response import response_of
+from tests.envs.benchmarks.local_website import browsers, website
 from tests.tasks.benchmarks.browsecomp_files import QUESTIONS, write_csv
 
 DOCUMENTS = [
@@ -92,13 +86,6 @@ def test_the_reference_player_answers_in_the_form(tmp_path: Path) -> None:
     asyncio.run(play())
 
 
-@contextlib.asynccontextmanager
-async def browsers() -> AsyncIterator[EnvironmentResources]:
-    settings = BrowserConfig(width=640, height=480, browsers=1, pages_per_browser=2)
-    async with BrowserManager(settings) as manager:
-        yield page_resources(manager, settings, 1)
-
-
 @pytest.mark.browser
 def test_by_screenshots_of_pages(tmp_path: Path) -> None:
     async def play() -> list[bytes]:
@@ -130,28 +117,6 @@ PAGES = {
 }
 
 
-@contextlib.contextmanager
-def website(asked: list[str]) -> Iterator[str]:
-    """A server of this machine; its host and port."""
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            asked.append(self.path)
-            page = PAGES.get(self.path)
-            self.send_response(200 if page else 404)
-            self.send_header("Content-Type", "text/html; charset=utf-8")
-            self.end_headers()
-            self.wfile.write((page or "nothing").encode())
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"127.0.0.1:{server.server_port}"
-    server.shutdown()
-
-
 @pytest.mark.browser
 def test_over_hosts_that_are_named(tmp_path: Path) -> None:
     async def play(host: str, other: str) -> None:
@@ -181,7 +146,7 @@ def test_over_hosts_that_are_named(tmp_path: Path) -> None:
 
     asked: list[str] = []
     elsewhere: list[str] = []
-    with website(asked) as host, website(elsewhere) as other:
+    with website(PAGES, asked) as host, website(PAGES, elsewhere) as other:
         asyncio.run(play(host, other))
     assert asked.count("/next") == 2 and not elsewhere
 
