@@ -20,11 +20,11 @@ import websockets.sync.server as websockets
 from websockets.exceptions import ConnectionClosed
 
 from tars_jax import InputError
-from tars_jax.sandbox.browser.addresses import is_public
-from tars_jax.sandbox.browser.network import Hosts, Proxy
 from tars_jax.sandbox.browser.sessions import Sessions
 from tars_jax.sandbox.browser.sessions.calls import Act, Evaluate
 from tars_jax.sandbox.failures import SandboxFailure
+from tars_jax.web.addresses import is_public
+from tars_jax.web.network import Hosts, Proxy
 
 NO_ENTRIES = [
     "**", "*:80",

@@ -13,9 +13,9 @@ from PIL import Image
 from playwright.async_api import Route
 
 from tars_jax.sandbox.browser import Site, isolation
-from tars_jax.sandbox.browser.network import Hosts
 from tars_jax.sandbox.browser.page_events import Report
 from tars_jax.sandbox.browser.site import PageSpec
+from tars_jax.web.network import Hosts
 
 pytestmark = pytest.mark.browser
 

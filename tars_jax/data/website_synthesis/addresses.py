@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 
 from tars_jax import InputError
 from tars_jax.sandbox.browser import BrowserManager, InputEvent, Observation, Page, Site
-from tars_jax.sandbox.browser.network import Hosts
 from tars_jax.sandbox.browser.site import PageSpec
+from tars_jax.web.network import Hosts
 
 
 @dataclasses.dataclass(frozen=True)

@@ -22,12 +22,12 @@ from tars_jax.envs.browsing import ACTIONS, BrowsingEnvironment
 from tars_jax.envs.browsing_players import reference_move
 from tars_jax.envs.interfaces import GUI, SDK, check_interface, space_of
 from tars_jax.envs.spec import EnvironmentResources
-from tars_jax.sandbox.browser.network import Hosts
 from tars_jax.tasks.benchmarks.benchmark import BenchmarkTask, BenchmarkTasks
 from tars_jax.tasks.benchmarks.browsecomp_response import question_in, response_of
 from tars_jax.tasks.browsing.catalog import load_encyclopedia
 from tars_jax.tasks.browsing.question import Question
 from tars_jax.tasks.games.moves import Move
+from tars_jax.web.network import Hosts
 
 SIZE = (1280, 720)
 

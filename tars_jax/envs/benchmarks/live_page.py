@@ -20,8 +20,8 @@ from tars_jax.environment import Observation
 from tars_jax.envs.gui import Position, acts_on_page, mouse_after, to_events
 from tars_jax.sandbox import browser
 from tars_jax.sandbox.browser import ActsOnPage, OpensPages, Site
-from tars_jax.sandbox.browser.network import Hosts
 from tars_jax.sandbox.computer.page import BLANK
+from tars_jax.web.network import Hosts
 
 SETTLE_MS = 1000.0  # virtual, after an action: real pages load in several goes
 _numbers = itertools.count()
@@ -34,7 +34,7 @@ _READ = """(() => {
 
 
 def check_hosts(hosts: object) -> tuple[str, ...]:
-    """Raises InputError for entries that are none (`sandbox/browser/network.py`), and for none at all."""
+    """Raises InputError for entries that are none (`web/network.py`), and for none at all."""
     if not isinstance(hosts, list | tuple) or not hosts or not all(isinstance(each, str) for each in hosts):
         raise InputError(
             'option hosts must name the hosts that pages may reach, such as ["example.org", "*.example.org"], or ["*"] '

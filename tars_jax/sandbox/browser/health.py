@@ -12,9 +12,9 @@ from tars_jax import InputError
 from tars_jax.sandbox.browser.connection import ProtocolError
 from tars_jax.sandbox.browser.isolation import new_context, new_tab, show
 from tars_jax.sandbox.browser.launch import Launched
-from tars_jax.sandbox.browser.network import Hosts
 from tars_jax.sandbox.browser.screenshots import shown
 from tars_jax.sandbox.browser.site import PageSpec, Site
+from tars_jax.web.network import Hosts
 
 PROBE = PageSpec(Site(Path(__file__).parent, index="probe.html"), width=16, height=16)
 

@@ -29,10 +29,10 @@ from tars_jax.sandbox.browser.drawings import still
 from tars_jax.sandbox.browser.frames import Frames
 from tars_jax.sandbox.browser.launch import Launched, Making
 from tars_jax.sandbox.browser.moment import Moment
-from tars_jax.sandbox.browser.network import Hosts
 from tars_jax.sandbox.browser.page_events import LONGEST_TEXT, Report, watch
 from tars_jax.sandbox.browser.site import ORIGIN, PageSpec, Site, part_of
 from tars_jax.sandbox.failures import SandboxFailure
+from tars_jax.web.network import Hosts
 
 _REPORTED = {"Content-Security-Policy-Report-Only": REPORTING}
 _NO_STORAGE = (

@@ -33,7 +33,6 @@ from tars_jax.sandbox.browser.downloads import Downloader, Downloads
 from tars_jax.sandbox.browser.drawings import has_smil
 from tars_jax.sandbox.browser.isolation import alive, new_context, new_tab, show
 from tars_jax.sandbox.browser.launch import Launched
-from tars_jax.sandbox.browser.network import Hosts, Loopback, Proxy
 from tars_jax.sandbox.browser.page import Page
 from tars_jax.sandbox.browser.page_events import Report
 from tars_jax.sandbox.browser.processes import SandboxRun
@@ -41,6 +40,7 @@ from tars_jax.sandbox.browser.site import PageSpec, Site
 from tars_jax.sandbox.browser.stats import ManagerStats
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.loops import every
+from tars_jax.web.network import Hosts, Loopback, Proxy
 
 LONGEST_CLOSE_S = 5.0
 

@@ -31,6 +31,7 @@ class PortForward:
         self._tasks: set[asyncio.Task[None]] = set()
         self._writing = asyncio.Lock()
         self._writer: asyncio.StreamWriter | None = None
+        self._reading: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
         """Raises SandboxFailure."""
@@ -47,8 +48,13 @@ class PortForward:
         except (OSError, EOFError, ValueError, TimeoutError) as error:
             self._writer.close()
             raise SandboxFailure("guest", f"no port could be had inside: {error or type(error).__name__}") from error
-        self._do(self._read(reader))
+        self._reading = self._do(self._read(reader))
         return self
+
+    @property
+    def is_open(self) -> bool:
+        """Whether programs inside can still connect: they may have ended the one that listens."""
+        return self._reading is not None and not self._reading.done()
 
     async def __aexit__(self, *_: object) -> None:
         for task in list(self._tasks):
@@ -57,10 +63,11 @@ class PortForward:
         assert self._writer is not None
         self._writer.close()
 
-    def _do(self, work: asyncio._CoroutineLike[None]) -> None:
+    def _do(self, work: asyncio._CoroutineLike[None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
     async def _read(self, reader: asyncio.StreamReader) -> None:
         with contextlib.suppress(OSError, EOFError, ValueError):

@@ -8,6 +8,7 @@ computer = await images.open(image, ContainerSpec(memory_mib=2048))
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import hashlib
 import itertools
@@ -23,8 +24,10 @@ from tars_jax.sandbox.computer.computer import Computer, Computers
 from tars_jax.sandbox.computer.container import Snapshot
 from tars_jax.sandbox.computer.dockerfile import Dockerfile, Instruction, below, fill, read_dockerfile
 from tars_jax.sandbox.computer.filling import unpack
+from tars_jax.sandbox.computer.outbound import Outbound
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.failures import SandboxFailure
+from tars_jax.web.network import Hosts
 
 BUILD_S = 600.0
 _SAID = 600  # characters of a program's last words that a message repeats
@@ -58,8 +61,9 @@ def checked(folder: Path) -> Dockerfile:
 class Images:
     """Of one `Computers`, which must be entered."""
 
-    def __init__(self, computers: Computers) -> None:
-        self._computers = computers
+    def __init__(self, computers: Computers, hosts: Hosts | None = None) -> None:
+        """`hosts`: that RUN reaches by the usual variables (outbound.py); None: no network at all."""
+        self._computers, self._hosts = computers, hosts
         self._building: dict[str, asyncio.Task[Image]] = {}
 
     async def built(
@@ -105,9 +109,13 @@ class Images:
     ) -> Image:  # fmt: skip
         computer = await self._computers.open(dataclasses.replace(spec, root=True))
         try:
-            build = _Build(computer, folder, dockerfile, asyncio.get_running_loop().time() + timeout_s)
-            for instruction in dockerfile.instructions:
-                await build.do(instruction)
+            async with contextlib.AsyncExitStack() as way:
+                outbound = None
+                if self._hosts is not None and any(each.name == "RUN" for each in dockerfile.instructions):
+                    outbound = await way.enter_async_context(Outbound(computer.machine, self._hosts))
+                build = _Build(computer, folder, dockerfile, asyncio.get_running_loop().time() + timeout_s, outbound)
+                for instruction in dockerfile.instructions:
+                    await build.do(instruction)
             snapshot = await computer.snapshot(f"image {key[:12]} {os.getpid()} {next(_names)}")
             return Image(key, snapshot, build.environment, build.workdir)
         finally:
@@ -115,7 +123,10 @@ class Images:
 
 
 class _Build:
-    def __init__(self, computer: Computer, folder: Path, dockerfile: Dockerfile, end: float) -> None:
+    def __init__(
+        self, computer: Computer, folder: Path, dockerfile: Dockerfile, end: float, outbound: Outbound | None
+    ) -> None:  # fmt: skip
+        self._outbound = outbound
         self._machine, self._folder, self._dockerfile, self._end = computer.machine, folder, dockerfile, end
         self.environment: dict[str, str] = dict(base_images.variables(dockerfile.base))
         self._arguments: dict[str, str] = {}
@@ -145,7 +156,8 @@ class _Build:
     async def _must(self, instruction: Instruction, argv: list[str], stdin: bytes = b"") -> None:
         """Raises InputError for a program that does not end well."""
         rest = self._end - asyncio.get_running_loop().time()
-        variables = {**self._arguments, **self.environment}
+        way = await self._outbound.variables() if self._outbound and instruction.name == "RUN" else {}
+        variables = {**way, **self._arguments, **self.environment}
         cwd = self.workdir if instruction.name == "RUN" else "/"
         try:
             ran = await self._machine.run(

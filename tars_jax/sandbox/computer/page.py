@@ -21,12 +21,12 @@ from tars_jax import InputError
 from tars_jax.sandbox.browser.downloads import Downloads
 from tars_jax.sandbox.browser.events import InputEvent
 from tars_jax.sandbox.browser.manager import BrowserManager
-from tars_jax.sandbox.browser.network import Hosts
 from tars_jax.sandbox.browser.page import Page
 from tars_jax.sandbox.browser.screenshots import Observation
 from tars_jax.sandbox.browser.site import PageSpec, Site
 from tars_jax.sandbox.computer.guest_client import GuestError, GuestMachine, Streams
 from tars_jax.sandbox.tools.files import Files
+from tars_jax.web.network import Hosts
 
 log = logging.getLogger(__name__)
 

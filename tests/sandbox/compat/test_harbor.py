@@ -168,3 +168,41 @@ def test_terminus_2_plays_by_an_endpoint(tmp_path: Path) -> None:
         server.shutdown()
     assert (found["plum_file"].reward, found["plum_file"].exception) == (1.0, "")
     assert (found["plum_file"].folder / "agent" / "trajectory.json").exists()
+
+
+class Word(http.server.BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"quince\n")
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_hosts_are_reached_as_the_policy_of_each_phase_says(tmp_path: Path) -> None:
+    tasks, ask = tmp_path / "tasks", "curl -s -m 20 http://127.0.0.2/"
+    allowed = 'network_mode = "allowlist"\nallowed_hosts = ["127.0.0.2"]\n'
+    judged = [
+        f'if [ "$({ask})" = quince ] && ! [ -s /asked ]; then echo 1; else echo 0; fi > /logs/verifier/reward.txt'
+    ]
+    make_task(
+        tasks / "verifier_alone", config='[agent]\nnetwork_mode = "no-network"\n', environment=allowed, tests=judged,
+        solution=f"{ask} > /asked",
+    )  # fmt: skip
+    public = [
+        f"{ask} -o /dev/null -w '%{{http_code}}' > /code; grep -q 403 /code && {ONE}"
+    ]  # it is not of the public network
+    make_task(tasks / "public", environment='network_mode = "public"\n', tests=public)
+    try:
+        server = http.server.ThreadingHTTPServer(("127.0.0.2", 80), Word)
+    except OSError as error:
+        pytest.skip(f"port 80 of 127.0.0.2 is taken: {error}")
+    with server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        found = run(tasks, tmp_path, "oracle", "--ek", "network=policy")
+        server.shutdown()
+    assert {name: (trial.reward, trial.exception) for name, trial in found.items()} == {
+        "verifier_alone": (1.0, ""),
+        "public": (1.0, ""),
+    }

@@ -7,9 +7,9 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.json_fields import is_text
-from tars_jax.sandbox.browser.network import Hosts
 from tars_jax.sandbox.browser.sessions.places import CLOCK
 from tars_jax.sandbox.browser.site import MAX_SIDE, PageSpec, Site
+from tars_jax.web.network import Hosts
 from tars_jax.web.protocol import Fields, RequestError
 
 MOST_MS = MOST_SECONDS = 2.0**53

@@ -8,43 +8,32 @@ needs. How, and what is not there: docs/benchmarks/harbor.md.
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import threading
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from harbor.environments.base import BaseEnvironment, ExecResult
 from harbor.environments.capabilities import EnvironmentCapabilities, EnvironmentResourceCapabilities
-from harbor.environments.options import EnvironmentOptions
 from harbor.models.task.config import NetworkMode, NetworkPolicy
 from harbor.models.trial.config import ResourceMode
-from pydantic import Field
 
 from tars_jax import InputError
+from tars_jax.sandbox.compat.harbor.asked import ROOT, ComputerOptions, allowed_entries, users, why_not
 from tars_jax.sandbox.compat.harbor.commands import run_command
 from tars_jax.sandbox.compat.harbor.folders import put_file, put_folder, take_file, take_folder
 from tars_jax.sandbox.compat.harbor.owner import shared_images
-from tars_jax.sandbox.computer.computer import Computer, Computers
+from tars_jax.sandbox.computer.computer import Computer
 from tars_jax.sandbox.computer.images import checked
+from tars_jax.sandbox.computer.outbound import Outbound
 from tars_jax.sandbox.computer.spec import ContainerSpec
+from tars_jax.web.network import Hosts
 
 MEMORY_MIB, DISK_MIB = 2048, 10240  # where a task says nothing
 BUILD_S = 86_400.0  # Harbor bounds a start by itself
-ROOT: tuple[str | int | None, ...] = (None, "root", 0, "0")
-
-
-class ComputerOptions(EnvironmentOptions):
-    """What `--ek NAME=VALUE` sets."""
-
-    isolation: str = Field(default="auto", description="Kind of isolation: auto, namespaces, bubblewrap or gvisor.")
-    processes: int = Field(default=1024, ge=4, description="Processes and threads that a computer may have at a time.")
 
 
 class ComputerEnvironment(BaseEnvironment):
-    """A trial's computer: a container of this machine's, made by environment/Dockerfile, with no network but its own.
+    """A trial's computer: a container of this machine's, made by environment/Dockerfile.
 
     Failures of the machine are SandboxFailure, what a task asks for and cannot have is InputError: Harbor writes both
     down as the trial's exception, and no reward.
@@ -54,6 +43,7 @@ class ComputerEnvironment(BaseEnvironment):
     options: ComputerOptions
 
     _computer: Computer | None = None
+    _outbound: Outbound | None = None  # where programs reach hosts, or did in a phase before
     _workdir: str = "/"
 
     @staticmethod
@@ -62,8 +52,13 @@ class ComputerEnvironment(BaseEnvironment):
 
     @property
     def capabilities(self) -> EnvironmentCapabilities:
-        """No network in any phase: a policy that allows one is kept to, and told in the trial's log."""
-        return EnvironmentCapabilities(disable_internet=True, dynamic_network_policy=True)
+        """Without network=policy there is no network in any phase: what a policy allows is not there."""
+        allows = self.options.network == "policy"
+        return EnvironmentCapabilities(
+            disable_internet=True, dynamic_network_policy=True, network_allowlist=allows,
+            network_allowlist_hostnames=allows, network_allowlist_wildcard_hostnames=allows,
+            network_allowlist_ipv4_addresses=allows, network_allowlist_ipv6_addresses=allows,
+        )  # fmt: skip
 
     @classmethod
     def resource_capabilities(cls) -> EnvironmentResourceCapabilities:
@@ -73,8 +68,7 @@ class ComputerEnvironment(BaseEnvironment):
     def preflight(cls, kwargs: dict[str, Any] | None = None) -> None:
         """Opens the isolation once. Raises SystemExit with the reason where none works here."""
         super().preflight(kwargs)
-        options = cls.parse_options(kwargs)
-        if why := _why_not(options.isolation):
+        if why := why_not():
             raise SystemExit(why)
 
     # What Harbor calls these for while it makes a trial would end all other trials, too. `start` ends this one alone.
@@ -135,29 +129,43 @@ class ComputerEnvironment(BaseEnvironment):
         """
         self._check()
         spec = self._spec()
-        images = await shared_images(self.options.isolation)
+        images = await shared_images(network=self.options.network == "policy")
         image = await images.built(self.environment_dir, spec=spec, timeout_s=BUILD_S)
         self._computer = await images.open(image, spec)
         self._workdir = self.task_env_config.workdir or image.workdir
-        self._tell_network(self.network_policy)
+        await self._set_hosts(self.network_policy)
         await self.ensure_dirs(self._mount_targets(writable_only=True))
 
     async def stop(self, delete: bool) -> None:
         """Ends all that runs there. Nothing can be kept of a computer, so `delete` has no say."""
         computer, self._computer = self._computer, None
-        if computer is not None:
-            if not delete:
-                self.logger.warning("A computer ends with its trial, with its files: --no-delete keeps nothing of it.")
-            await computer.close()
+        outbound, self._outbound = self._outbound, None
+        try:
+            if outbound is not None:
+                await outbound.__aexit__()
+        finally:
+            if computer is not None:
+                if not delete:
+                    self.logger.warning("A computer ends with its trial: --no-delete keeps nothing of it.")
+                await computer.close()
 
     async def _apply_network_policy(self, network_policy: NetworkPolicy) -> None:
-        self._tell_network(network_policy)
+        await self._set_hosts(network_policy)
 
-    def _tell_network(self, policy: NetworkPolicy) -> None:
-        if policy.network_mode != NetworkMode.NO_NETWORK:
-            self.logger.warning(
-                f"network_mode is {policy.network_mode.value}, but a computer has no network: what downloads will fail."
-            )
+    async def _set_hosts(self, policy: NetworkPolicy) -> None:
+        """What programs reach from now on; what they have open ends."""
+        if self.options.network == "none":
+            if policy.network_mode != NetworkMode.NO_NETWORK:
+                self.logger.warning(
+                    f"network_mode is {policy.network_mode.value}, but this computer has no network: what downloads "
+                    "will fail. --ek network=policy keeps to the task's policy."
+                )
+            return
+        hosts = Hosts(allowed_entries(policy))
+        if self._outbound is not None:
+            self._outbound.allow(hosts)
+        elif policy.network_mode != NetworkMode.NO_NETWORK:
+            self._outbound = await Outbound(self._started().machine, hosts).__aenter__()
 
     async def exec(
         self, command: str, cwd: str | None = None, env: Mapping[str, str] | None = None,
@@ -166,8 +174,10 @@ class ComputerEnvironment(BaseEnvironment):
         """Runs a line of bash. Raises InputError for another user than root, RuntimeError where its time is over."""
         if (who := self._resolve_user(user)) not in ROOT:
             raise InputError(f"user must be root, as all programs of a computer are; got {who!r}")
+        way = await self._outbound.variables() if self._outbound else {}
+        variables = {**way, **(self._merge_env(env) or {})}
         done = await run_command(
-            self._started(), command, cwd=cwd or self._workdir, env=self._merge_env(env), timeout_s=timeout_sec
+            self._started(), command, cwd=cwd or self._workdir, env=variables, timeout_s=timeout_sec
         )  # fmt: skip
         if done.timed_out:
             raise RuntimeError(f"Command timed out after {timeout_sec} seconds")
@@ -195,39 +205,3 @@ class ComputerEnvironment(BaseEnvironment):
         if self._computer is None:
             raise RuntimeError("a computer must be started before it is used; got none, or one that was stopped")
         return self._computer
-
-
-def users(file: Path) -> set[str | int]:
-    """All that a task names anywhere: an agent that could not be started as its user would be judged all the same."""
-    found: set[str | int] = set()
-
-    def look(value: Any) -> None:
-        for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-            look(each)
-        if isinstance(value, dict) and isinstance(value.get("user"), str | int):
-            found.add(value["user"])
-
-    with contextlib.suppress(FileNotFoundError):  # Harbor has read it
-        tables = tomllib.loads(file.read_text())
-        look({name: tables.get(name) for name in ("agent", "verifier", "solution", "steps")})
-    return found
-
-
-def _why_not(isolation: str) -> str:
-    """Why computers cannot be opened here; empty where they can. In a thread, as a loop may run in this one."""
-    found = [""]
-
-    async def try_it() -> None:
-        async with Computers(isolation, forks="files"):
-            pass
-
-    def run() -> None:
-        try:
-            asyncio.run(try_it())
-        except InputError as error:
-            found[0] = str(error)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
-    return found[0]

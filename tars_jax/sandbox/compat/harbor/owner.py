@@ -7,35 +7,38 @@ import weakref
 
 from tars_jax.sandbox.computer.computer import Computers
 from tars_jax.sandbox.computer.images import Images
+from tars_jax.web.network import Hosts
 
-_Owners = dict[str, asyncio.Future[Images]]
+_Owners = dict[bool, asyncio.Future[Images]]
 _OWNERS: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Owners] = weakref.WeakKeyDictionary()
 _KEEPERS: set[asyncio.Task[None]] = set()
 
 
-async def shared_images(isolation: str) -> Images:
-    """Of the running loop. Who started it ends it by the end of the loop; after a kill, the launcher does.
+async def shared_images(*, network: bool) -> Images:
+    """Of the running loop. `network`: whether what is built reaches public hosts.
 
-    Raises InputError where that kind of isolation does not work here.
+    They end with the loop; after a kill of this process, the launcher ends them.
+
+    Raises InputError where computers cannot be opened here.
     """
     owners = _OWNERS.setdefault(asyncio.get_running_loop(), {})
-    if isolation not in owners:
-        owners[isolation] = opened = asyncio.get_running_loop().create_future()
-        keeper = asyncio.create_task(_keep(isolation, opened))
+    if network not in owners:
+        owners[network] = opened = asyncio.get_running_loop().create_future()
+        keeper = asyncio.create_task(_keep(network, opened))
         _KEEPERS.add(keeper)
         keeper.add_done_callback(_KEEPERS.discard)
     try:
-        return await asyncio.shield(owners[isolation])
+        return await asyncio.shield(owners[network])
     except Exception:
-        owners.pop(isolation, None)  # the next one tries again
+        owners.pop(network, None)  # the next one tries again
         raise
 
 
-async def _keep(isolation: str, opened: asyncio.Future[Images]) -> None:
+async def _keep(network: bool, opened: asyncio.Future[Images]) -> None:
     """Until it is cancelled, as asyncio.run does to every task in the end."""
     try:
-        async with Computers(isolation, forks="files") as computers:
-            images = Images(computers)
+        async with Computers("namespaces", forks="files") as computers:
+            images = Images(computers, Hosts(["*"]) if network else None)
             try:
                 opened.set_result(images)
                 await asyncio.get_running_loop().create_future()

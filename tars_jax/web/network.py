@@ -1,7 +1,8 @@
-"""The way out for a page whose task names hosts: a proxy of its own that connects to them and to nothing else.
+"""The way out for a page or a computer whose task names hosts: a proxy that connects to them and to nothing else.
 
 The browser itself resolves no name (launch.py). A page with an allow-list speaks through a Proxy, which listens on a
-port of loopback as long as the page lives; redirects, WebSockets and encrypted connections all pass it. An entry:
+port of loopback as long as the page lives; redirects, WebSockets and encrypted connections all pass it. A computer's
+programs speak through one by its variables (outbound.py). An entry:
 
     example.com         ports 80 and 443        *.example.com       every name below it
     example.com:8080    that port alone         127.0.0.1:3000      this machine, where it is named by address
@@ -26,7 +27,7 @@ from typing import TypeAlias
 from urllib.parse import urlsplit
 
 from tars_jax import InputError
-from tars_jax.sandbox.browser.addresses import is_public
+from tars_jax.web.addresses import is_public
 
 EVERY = "*"
 ENTRY = re.compile(r"(\*\.)?([a-z0-9_-]+(?:\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\])(?::([0-9]{1,5}))?", re.IGNORECASE)
@@ -110,7 +111,7 @@ def _is_address(name: str) -> bool:
 
 
 class Proxy:
-    """The proxy of one page. `loopback`: where its localhost is another machine."""
+    """The proxy of one page or computer. `loopback`: where its localhost is another machine."""
 
     def __init__(self, hosts: Hosts, loopback: Loopback | None = None) -> None:
         self._hosts, self._loopback = hosts, loopback
@@ -122,10 +123,18 @@ class Proxy:
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, limit=LONGEST_HEAD)
         return self._server.sockets[0].getsockname()[1]
 
+    def allow(self, hosts: Hosts) -> None:
+        """Other hosts from now on. What passes through it ends."""
+        self._hosts = hosts
+        self._end_all()
+
     def close(self) -> None:
         """Ends it, and what passes through it."""
         if self._server is not None:
             self._server.close()
+        self._end_all()
+
+    def _end_all(self) -> None:
         for task in self._passing:
             task.cancel()
 

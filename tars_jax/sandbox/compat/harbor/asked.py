@@ -1,0 +1,73 @@
+"""What a task and a user of Harbor's command ask of a computer, in Harbor's words and in ours."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+import tomllib
+from pathlib import Path
+from typing import Any, Literal
+
+from harbor.environments.options import EnvironmentOptions
+from harbor.models.task.config import NetworkMode, NetworkPolicy
+from pydantic import Field
+
+from tars_jax import InputError
+from tars_jax.sandbox.computer.computer import Computers
+
+ISOLATION = "namespaces"  # in which programs are root
+ROOT: tuple[str | int | None, ...] = (None, "root", 0, "0")
+
+
+class ComputerOptions(EnvironmentOptions):
+    """What `--ek NAME=VALUE` sets."""
+
+    processes: int = Field(default=1024, ge=4, description="Processes and threads that a computer may have at a time.")
+    network: Literal["none", "policy"] = Field(
+        default="none",
+        description="none: loopback alone. policy: public hosts as the task's network policy allows, by http_proxy.",
+    )
+
+
+def allowed_entries(policy: NetworkPolicy) -> list[str]:
+    """Of an allow-list of ours: an IPv6 address stands in brackets there."""
+    if policy.network_mode == NetworkMode.PUBLIC:
+        return ["*"]
+    return [f"[{host}]" if ":" in host else host for host in policy.allowed_hosts]
+
+
+def users(file: Path) -> set[str | int]:
+    """All that a task names anywhere: an agent that could not be started as its user would be judged all the same."""
+    found: set[str | int] = set()
+
+    def look(value: Any) -> None:
+        for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+            look(each)
+        if isinstance(value, dict) and isinstance(value.get("user"), str | int):
+            found.add(value["user"])
+
+    with contextlib.suppress(FileNotFoundError):  # Harbor has read it
+        tables = tomllib.loads(file.read_text())
+        look({name: tables.get(name) for name in ("agent", "verifier", "solution", "steps")})
+    return found
+
+
+def why_not() -> str:
+    """Why computers cannot be opened here; empty where they can. In a thread, as a loop may run in this one."""
+    found = [""]
+
+    async def try_it() -> None:
+        async with Computers(ISOLATION, forks="files"):
+            pass
+
+    def run() -> None:
+        try:
+            asyncio.run(try_it())
+        except InputError as error:
+            found[0] = str(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    return found[0]
