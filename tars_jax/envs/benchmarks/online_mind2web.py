@@ -16,8 +16,8 @@ from tars_jax.envs.benchmarks.live_page import LivePage, address_of, check_hosts
 from tars_jax.envs.browsing import ACTIONS
 from tars_jax.envs.interfaces import GUI, space_of
 from tars_jax.envs.spec import EnvironmentResources
-from tars_jax.sandbox.browser.network import Hosts
 from tars_jax.tasks.benchmarks.benchmark import BenchmarkTask, BenchmarkTasks
+from tars_jax.web.network import Hosts
 
 SIZE = (1280, 720)
 
