@@ -51,6 +51,12 @@ def run(
     return trials(folder / "jobs" / "job")
 
 
+def commands_of_page() -> list[str]:
+    """What docs/benchmarks/harbor.md says to type."""
+    lines = (ROOT / "docs" / "benchmarks" / "harbor.md").read_text().splitlines()
+    return [line.strip() for line in lines if line.startswith("    ") and "launch/harbor.sh" in line]
+
+
 def trials(job: Path) -> dict[str, Trial]:
     found = {}
     for file in job.glob("*/result.json"):

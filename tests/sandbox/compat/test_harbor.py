@@ -5,16 +5,29 @@ from __future__ import annotations
 import http.server
 import json
 import os
+import shlex
 import signal
 import subprocess
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.sandbox.compat.harbor_command import TASKS, command, environment, make_task, needs_harbor, run
+from tests.sandbox.compat.harbor_command import (
+    ROOT,
+    TASKS,
+    Trial,
+    command,
+    commands_of_page,
+    environment,
+    make_task,
+    needs_harbor,
+    run,
+    trials,
+)
 from tests.sandbox.computer.containers import Traces
 
 pytestmark = [
@@ -22,20 +35,35 @@ pytestmark = [
     needs_harbor,
     pytest.mark.skipif(os.geteuid() != 0, reason="images are made by root alone"),
 ]
+OPTIONS = {"-p", "-a", "-e", "-m", "-o", "--ak", "--ek"}  # of the page, which other tests here use
 ONE = "echo 1 > /logs/verifier/reward.txt"
 
 
-@pytest.mark.parametrize(("agent", "reward"), [("oracle", 1.0), ("nop", 0.0)])
-def test_the_oracle_solves_all_and_doing_nothing_none(tmp_path: Path, agent: str, reward: float) -> None:
-    found = run(TASKS, tmp_path, agent)
-    assert {name: (trial.reward, trial.exception) for name, trial in found.items()} == {
-        folder.name: (reward, "") for folder in TASKS.iterdir() if folder.is_dir()
-    }
-    if agent == "oracle":
-        kept = found["kept_artifacts"].folder / "artifacts"
-        files = {file.relative_to(kept).as_posix() for file in kept.rglob("*") if not file.is_dir()}
-        assert files == {"app/report.txt", "app/out/deep/one", "logs/artifacts/kept", "manifest.json"}
-        assert "no network" in (found["closed_network"].folder / "trial.log").read_text()
+def test_the_oracle_solves_all_by_the_command_of_the_page(tmp_path: Path) -> None:
+    install, play, *others = commands_of_page()
+    subprocess.run(shlex.split(install), cwd=ROOT, check=True, timeout=120)
+    words = shlex.split(play)
+    words[words.index("-o") + 1] = str(tmp_path / "jobs")
+    for other in others:  # as far as it can be told without what they name
+        assert {word for word in shlex.split(other) if word.startswith("-")} <= OPTIONS
+    subprocess.run(
+        [*words, "-q", "--job-name", "job"], cwd=ROOT, env=environment(tmp_path), check=True, timeout=280
+    )  # fmt: skip
+    found = trials(tmp_path / "jobs" / "job")
+    assert rewards(found) == {folder.name: (1.0, "") for folder in TASKS.iterdir() if folder.is_dir()}
+    kept = found["kept_artifacts"].folder / "artifacts"
+    files = {file.relative_to(kept).as_posix() for file in kept.rglob("*") if not file.is_dir()}
+    assert files == {"app/report.txt", "app/out/deep/one", "logs/artifacts/kept", "manifest.json"}
+    assert "no network" in (found["closed_network"].folder / "trial.log").read_text()
+
+
+def test_doing_nothing_solves_none(tmp_path: Path) -> None:
+    found = run(TASKS, tmp_path, "nop")
+    assert rewards(found) == {folder.name: (0.0, "") for folder in TASKS.iterdir() if folder.is_dir()}
+
+
+def rewards(found: Mapping[str, Trial]) -> dict[str, tuple[float | None, str]]:
+    return {name: (trial.reward, trial.exception) for name, trial in found.items()}
 
 
 def test_what_cannot_be_had_ends_its_own_trial_in_words(tmp_path: Path) -> None:
@@ -166,7 +194,7 @@ def test_terminus_2_plays_by_an_endpoint(tmp_path: Path) -> None:
             variables={"OPENAI_API_KEY": "none"},
         )  # fmt: skip
         server.shutdown()
-    assert (found["plum_file"].reward, found["plum_file"].exception) == (1.0, "")
+    assert rewards(found) == {"plum_file": (1.0, "")}
     assert (found["plum_file"].folder / "agent" / "trajectory.json").exists()
 
 
@@ -202,7 +230,4 @@ def test_hosts_are_reached_as_the_policy_of_each_phase_says(tmp_path: Path) -> N
         threading.Thread(target=server.serve_forever, daemon=True).start()
         found = run(tasks, tmp_path, "oracle", "--ek", "network=policy")
         server.shutdown()
-    assert {name: (trial.reward, trial.exception) for name, trial in found.items()} == {
-        "verifier_alone": (1.0, ""),
-        "public": (1.0, ""),
-    }
+    assert rewards(found) == {"verifier_alone": (1.0, ""), "public": (1.0, "")}

@@ -13,7 +13,7 @@ import pytest
 from tars_jax import InputError
 from tars_jax.sandbox.compat.harbor import folders
 from tars_jax.sandbox.compat.harbor.commands import MOST_OUTPUT, run_command
-from tars_jax.sandbox.compat.harbor.folders import put_file, put_folder, take_file, take_folder
+from tars_jax.sandbox.compat.harbor.folders import list_files, put_file, put_folder, take_file, take_folder
 from tars_jax.sandbox.computer.computer import Computer, Computers
 
 pytestmark = [
@@ -128,6 +128,10 @@ def test_what_is_taken_out_is_files_alone_whatever_was_left_there(tmp_path: Path
         assert found == {"kept", "reward.txt", "closed", "deep", "deep/x.sh", "empty"}
         assert (target / "reward.txt").read_text() == "1\n" and os.access(target / "deep/x.sh", os.X_OK)
         assert not (target / "closed").is_symlink() and (target / "closed").stat().st_mode & 0o777 == 0o644
+        assert sorted(await list_files(computer, f"{HOME}/logs")) == ["closed", "deep/x.sh", "reward.txt"]
+        await take_folder(computer, f"{HOME}/logs", tmp_path / "part", lambda path: path.endswith(".sh"))
+        found = {path.relative_to(tmp_path / "part").as_posix() for path in (tmp_path / "part").rglob("*")}
+        assert found == {"deep", "deep/x.sh"}
         await take_file(computer, f"{HOME}/way/deep/x.sh", tmp_path / "new" / "x")
         assert (tmp_path / "new" / "x").read_text() == "x\n"
         await take_file(computer, f"{HOME}/logs/passwd", tmp_path / "passwd")  # the computer's own

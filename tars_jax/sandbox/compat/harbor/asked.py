@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fnmatch
 import threading
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -35,6 +37,14 @@ def allowed_entries(policy: NetworkPolicy) -> list[str]:
     if policy.network_mode == NetworkMode.PUBLIC:
         return ["*"]
     return [f"[{host}]" if ":" in host else host for host in policy.allowed_hosts]
+
+
+def is_excluded(path: str, patterns: Sequence[str]) -> bool:
+    """As tar has --exclude: a pattern is of any part of a path, and whatever lies below goes with it."""
+    parts = path.split("/")
+    pieces = {"/".join(parts[i:j]) for i in range(len(parts)) for j in range(i + 1, len(parts) + 1)}
+    pieces |= {f"./{'/'.join(parts[:j])}" for j in range(1, len(parts) + 1)}
+    return any(fnmatch.fnmatchcase(piece, pattern.rstrip("/")) for piece in pieces for pattern in patterns)
 
 
 def users(file: Path) -> set[str | int]:

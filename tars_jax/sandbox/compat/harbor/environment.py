@@ -8,7 +8,7 @@ needs. How, and what is not there: docs/benchmarks/harbor.md.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,12 @@ from harbor.environments.base import BaseEnvironment, ExecResult
 from harbor.environments.capabilities import EnvironmentCapabilities, EnvironmentResourceCapabilities
 from harbor.models.task.config import NetworkMode, NetworkPolicy
 from harbor.models.trial.config import ResourceMode
+from harbor.utils.path_filter import filter_paths_by_patterns
 
 from tars_jax import InputError
-from tars_jax.sandbox.compat.harbor.asked import ROOT, ComputerOptions, allowed_entries, users, why_not
+from tars_jax.sandbox.compat.harbor.asked import ROOT, ComputerOptions, allowed_entries, is_excluded, users, why_not
 from tars_jax.sandbox.compat.harbor.commands import run_command
-from tars_jax.sandbox.compat.harbor.folders import put_file, put_folder, take_file, take_folder
+from tars_jax.sandbox.compat.harbor.folders import list_files, put_file, put_folder, take_file, take_folder
 from tars_jax.sandbox.compat.harbor.owner import shared_images
 from tars_jax.sandbox.computer.computer import Computer
 from tars_jax.sandbox.computer.images import checked
@@ -200,6 +201,19 @@ class ComputerEnvironment(BaseEnvironment):
 
     async def download_dir(self, source_dir: str, target_dir: Path | str) -> None:
         await take_folder(self._started(), str(source_dir), Path(target_dir))
+
+    async def download_dir_with_exclusions(
+        self, *, source_dir: str, target_dir: Path | str, exclude: list[str]
+    ) -> None:  # fmt: skip
+        await take_folder(self._started(), source_dir, Path(target_dir), lambda path: not is_excluded(path, exclude))
+
+    async def download_dir_filtered(
+        self, *, source_dir: str, target_dir: Path | str, include: Sequence[str] | None = None,
+        exclude: Sequence[str] | None = None, protect: Sequence[str] | None = None,
+    ) -> None:  # fmt: skip
+        paths = await list_files(self._started(), source_dir)
+        wanted = {*filter_paths_by_patterns(paths, include=include, exclude=exclude), *(protect or ())}
+        await take_folder(self._started(), source_dir, Path(target_dir), wanted.__contains__)
 
     def _started(self) -> Computer:
         if self._computer is None:

@@ -7,6 +7,7 @@ and there are bounds, since an agent or its verifier may have left anything ther
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import posixpath
 import stat
@@ -111,13 +112,29 @@ async def take_file(computer: Computer, source: str, target: Path) -> None:
     await asyncio.to_thread(_take_file, computer, source, target)
 
 
-async def take_folder(computer: Computer, source: str, target: Path) -> None:
+async def take_folder(
+    computer: Computer, source: str, target: Path, wants: Callable[[str], bool] = lambda path: True
+) -> None:  # fmt: skip
     """Copies the files and folders below a folder out, over what is there. Links, pipes and the like stay behind.
 
-    Raises InputError for a folder that is not there, or holds more than MOST_FILES or MOST_BYTES.
+    `wants`: says by its path below the folder whether a file or a folder comes along. Raises InputError for a folder
+    that is not there, or holds more than MOST_FILES or MOST_BYTES.
     """
     source = await _real(computer, source)
-    await asyncio.to_thread(_take_folder, computer, source, target)
+    await asyncio.to_thread(_take_folder, computer, source, target, wants)
+
+
+async def list_files(computer: Computer, source: str) -> list[str]:
+    """Paths of the files below a folder, as `take_folder` finds them. Raises as it."""
+    found: list[str] = []
+
+    def note(path: str) -> bool:
+        found.append(path)
+        return False
+
+    source = await _real(computer, source)
+    await asyncio.to_thread(_take_folder, computer, source, None, note)
+    return found
 
 
 async def _real(computer: Computer, path: str) -> str:
@@ -148,25 +165,29 @@ def _take_file(computer: Computer, source: str, target: Path) -> None:
         _copy(file, target, MOST_BYTES, source)
 
 
-def _take_folder(computer: Computer, source: str, target: Path) -> None:
+def _take_folder(computer: Computer, source: str, target: Path | None, wants: Callable[[str], bool]) -> None:
+    """Without a target only files are asked about."""
     try:
         top = computer.container.open_folder(source)
     except OSError as error:
         raise InputError(f"{source} in the computer must be a folder; got {error.strerror or error}") from error
-    target.mkdir(parents=True, exist_ok=True)
+    if target is not None:
+        target.mkdir(parents=True, exist_ok=True)
     count, rest = 0, MOST_BYTES
     try:
         for path, opened in walk(top):
             count += 1
-            if count > MOST_FILES:
-                if opened is not None:
-                    os.close(opened)
-                raise InputError(f"{source} in the computer must hold {MOST_FILES} files at most; got more")
-            if opened is not None:
-                with open(opened, "rb") as file:
+            with contextlib.ExitStack() as closing:
+                file = closing.enter_context(open(opened, "rb")) if opened is not None else None
+                if count > MOST_FILES:
+                    raise InputError(f"{source} in the computer must hold {MOST_FILES} files at most; got more")
+                if (file is None and target is None) or not wants(path) or target is None:
+                    continue
+                if file is None:
+                    (target / path).mkdir(parents=True, exist_ok=True)
+                else:
+                    (target / path).parent.mkdir(parents=True, exist_ok=True)
                     rest -= _copy(file, target / path, rest, source)
-            else:
-                (target / path).mkdir(exist_ok=True)
     except Unreadable as error:
         raise InputError(f"{source} in the computer must be a folder that can be read; got {error}") from error
     except OSError as error:
