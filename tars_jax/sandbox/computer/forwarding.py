@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Awaitable, Callable
 from typing import Self
 
+from tars_jax import InputError
 from tars_jax.sandbox.computer.guest.forward import CLOSED, DATA, ENDED, HEAD, LISTENING, OPENED, PIECE
-from tars_jax.sandbox.computer.guest_client import GuestMachine
+from tars_jax.sandbox.computer.guest_client import GuestMachine, Streams
 from tars_jax.sandbox.failures import SandboxFailure
 
+Open = Callable[[], Awaitable[Streams]]
 MOST_CONNECTIONS = 256  # at one time; further ones are closed at once
 LONGEST_FRAME = 1 << 20
 START_S = 30.0
@@ -24,20 +27,29 @@ START_S = 30.0
 class PortForward:
     """An async context manager. `port`: that programs inside connect to, at 127.0.0.1."""
 
-    def __init__(self, machine: GuestMachine, host: str, port: int) -> None:
-        self._machine, self._target = machine, (host, port)
-        self.port = 0
+    def __init__(self, machine: GuestMachine, host: str, port: int, *, open: Open | None = None) -> None:
+        """`open`: makes a connection in the place of one to host and port of this machine's."""
+        self._machine = machine
+        self._open = open or (lambda: asyncio.open_connection(host, port))
+        self.port = 0  # that is wanted; once it is entered, that there is
         self._connections: dict[int, asyncio.Queue[bytes | None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._writing = asyncio.Lock()
         self._writer: asyncio.StreamWriter | None = None
         self._reading: asyncio.Task[None] | None = None
 
+    @classmethod
+    def between(cls, machine: GuestMachine, other: GuestMachine, port: int) -> Self:
+        """A port of another computer, at the same number."""
+        forward = cls(machine, "", 0, open=lambda: other.connect(port))
+        forward.port = port
+        return forward
+
     async def __aenter__(self) -> Self:
         """Raises SandboxFailure."""
         machine = self._machine
         _, (reader, self._writer) = await machine.pipe(
-            [machine.python, "-I", "-S", f"{machine.folder}/forward.py"], longest_line=LONGEST_FRAME
+            [machine.python, "-I", "-S", f"{machine.folder}/forward.py", str(self.port)], longest_line=LONGEST_FRAME
         )
         try:
             async with asyncio.timeout(START_S):
@@ -83,9 +95,9 @@ class PortForward:
 
     async def _connect(self, number: int, incoming: asyncio.Queue[bytes | None]) -> None:
         """One connection, until the outside has ended it or the inside is gone."""
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, InputError):
             try:
-                reader, writer = await asyncio.open_connection(*self._target)
+                reader, writer = await self._open()
                 try:
                     sending = asyncio.ensure_future(_send(incoming, writer))
                     try:

@@ -19,6 +19,7 @@ BENCHMARKS: Mapping[str, str] = {
     "browsecomp_zh": "tars_jax.tasks.benchmarks.browsecomp:BROWSECOMP_ZH",
     "android_world": "tars_jax.tasks.benchmarks.android_world:ANDROID_WORLD",
     "osworld": "tars_jax.tasks.benchmarks.osworld:OSWORLD",
+    "terminal_bench": "tars_jax.tasks.benchmarks.terminal_bench:TERMINAL_BENCH",
 }
 
 

@@ -1,6 +1,6 @@
 """A port inside whose connections lead to one place outside, by frames over stdin and stdout.
 
-python3 forward.py        (stdin and stdout are one stream)
+python3 forward.py [PORT]        (stdin and stdout are one stream; without PORT, any that is free)
 
 A frame is HEAD (connection, kind, bytes of data) and its data. First comes LISTENING with the port as text.
 """
@@ -10,6 +10,7 @@ import os
 import queue
 import socket
 import struct
+import sys
 import threading
 
 HEAD = struct.Struct(">IBI")
@@ -30,8 +31,8 @@ class Forward:
             while frame:
                 frame = frame[os.write(self._target, frame) :]
 
-    def listen(self) -> None:
-        listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+    def listen(self, port: int) -> None:
+        listener = socket.create_server(("127.0.0.1", port), backlog=128)
         self.say(0, LISTENING, str(listener.getsockname()[1]).encode())
         number = 0
         while True:
@@ -70,7 +71,8 @@ class Forward:
 
 def main() -> None:
     forward = Forward(os.dup(0), os.dup(1))
-    threading.Thread(target=forward.listen, daemon=True).start()
+    port = int(sys.argv[1]) if len(sys.argv) > 1 else 0
+    threading.Thread(target=forward.listen, args=(port,), daemon=True).start()
     forward.read()
 
 

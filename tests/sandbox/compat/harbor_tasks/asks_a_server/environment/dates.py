@@ -17,6 +17,8 @@ def answer(call: dict) -> dict:
         return {"protocolVersion": call["params"]["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": info}
     if call["method"] == "tools/list":
         return {"tools": [TOOL]}
+    if call["method"] != "tools/call":
+        raise LookupError(call["method"])
     day = datetime.date.fromisoformat(call["params"]["arguments"]["date"])
     return {"content": [{"type": "text", "text": day.strftime("%A")}]}
 
@@ -24,4 +26,8 @@ def answer(call: dict) -> dict:
 for line in sys.stdin:
     call = json.loads(line)
     if "id" in call:
-        print(json.dumps({"jsonrpc": "2.0", "id": call["id"], "result": answer(call)}), flush=True)
+        try:
+            said = {"result": answer(call)}
+        except LookupError as error:
+            said = {"error": {"code": -32601, "message": f"there is no method {error}"}}
+        print(json.dumps({"jsonrpc": "2.0", "id": call["id"], **said}), flush=True)

@@ -1,0 +1,180 @@
+"""Computers in the place of Harbor's containers: opened with a task's files, healthy, and read from outside."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import io
+import os
+import posixpath
+import tarfile
+import weakref
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tars_jax import InputError
+from tars_jax.environment import EnvironmentFailure
+from tars_jax.sandbox.computer.computer import Computer, Computers
+from tars_jax.sandbox.computer.filling import unpack
+from tars_jax.sandbox.computer.images import Image, Images
+from tars_jax.sandbox.computer.spec import ContainerSpec
+from tars_jax.sandbox.computer.walking import Unreadable, walk
+from tars_jax.sandbox.failures import SandboxFailure
+from tars_jax.sandbox.tools.files import Files
+from tars_jax.tasks.benchmarks.harbor.config import Artifact, Healthcheck, Surroundings
+from tars_jax.tasks.benchmarks.harbor.folder import resolved
+
+TESTS, LOGS = "/tests", "/logs"
+AGENT_LOGS, VERIFIER_LOGS, ARTIFACTS = "/logs/agent", "/logs/verifier", "/logs/artifacts"
+MEMORY_MB, STORAGE_MB, PROCESSES = 2048, 10240, 2048  # where a task says nothing
+MOST_ARTIFACTS = 1 << 20  # bytes of one episode that are kept
+
+_images: weakref.WeakKeyDictionary[Computers, Images] = weakref.WeakKeyDictionary()
+
+
+def images_of(computers: Computers) -> Images:
+    """What was built for these computers, by whomever."""
+    return _images.setdefault(computers, Images(computers))
+
+
+def room_of(asked: Surroundings) -> ContainerSpec:
+    """What a task's computer may take of this machine: no more processors than there are."""
+    cpus = None if asked.cpus is None else min(asked.cpus, os.cpu_count() or 1)
+    return ContainerSpec(
+        memory_mib=max(asked.memory_mb or MEMORY_MB, 256), processes=PROCESSES,
+        disk_mib=max(asked.storage_mb or STORAGE_MB, 256), cpus=cpus, root=True,
+    )  # fmt: skip
+
+
+async def open_computer(computers: Computers, folder: Path, asked: Surroundings) -> tuple[Computer, str]:
+    """With the files of a build context; and its working folder.
+
+    Raises InputError for a Dockerfile that cannot be carried out, SandboxFailure.
+    """
+    room, images = room_of(asked), images_of(computers)
+    image: Image = await images.built(folder, spec=room, timeout_s=asked.build_timeout_s)
+    computer = await images.open(image, room)
+    try:
+        workdir = posixpath.normpath(posixpath.join("/", asked.workdir or image.workdir))
+        computer.machine.variables = {**image.environment, **resolved(asked.env, "environment.env:")}
+        await make_folders(computer, (workdir, AGENT_LOGS, VERIFIER_LOGS, ARTIFACTS, TESTS))
+    except BaseException:
+        await computer.close()
+        raise
+    return computer, workdir
+
+
+async def make_folders(computer: Computer, paths: Sequence[str]) -> None:
+    for path in paths:
+        await Files(computer.machine).make_folder(path)
+
+
+_EMPTY = """
+import os, shutil, sys
+above, path = os.path.dirname(sys.argv[1]), sys.argv[1]
+for each in (above, path):
+    if os.path.islink(each) or (os.path.lexists(each) and not os.path.isdir(each)):
+        os.unlink(each)
+    elif each == path and os.path.isdir(each):
+        shutil.rmtree(each)
+os.makedirs(path)
+"""
+
+
+async def empty_folder(computer: Computer, path: str) -> None:
+    """It is there afterwards, with nothing in it, whatever was there by its name: a link goes, not where it leads.
+
+    Raises SandboxFailure, InputError.
+    """
+    machine = computer.machine
+    ran = await machine.run([machine.python, "-I", "-S", "-c", _EMPTY, path])
+    if ran.status != 0:
+        raise SandboxFailure("guest", f"{path} could not be made: {ran.stderr.decode(errors='replace')[-200:]}")
+
+
+async def put_folder(computer: Computer, folder: Path, target: str) -> None:
+    """All files of a folder of this machine, below one inside that is there."""
+    buffer = io.BytesIO()
+
+    def pack() -> None:
+        with tarfile.open(fileobj=buffer, mode="w") as tar:
+            for path in sorted(folder.iterdir()):
+                tar.add(path, path.name)
+
+    await asyncio.to_thread(pack)
+    await unpack(computer.machine, buffer.getvalue(), target)
+
+
+async def check_health(computer: Computer, check: Healthcheck | None, workdir: str) -> None:
+    """Waits until the command ends with 0. Raises EnvironmentFailure where it does not, by the check's own rules."""
+    if check is None:
+        return
+    clock = asyncio.get_running_loop().time
+    grace, failures = clock() + check.start_period_s, 0
+    while True:
+        early = clock() < grace
+        ran = await computer.machine.run(["bash", "-c", check.command], cwd=workdir, timeout_s=check.timeout_s or 1.0)
+        if ran.status == 0 and not ran.timed_out:
+            return
+        failures += not early
+        if failures >= check.retries:
+            said = (ran.stderr or ran.stdout).decode(errors="replace").strip()[-200:]
+            raise EnvironmentFailure("environment", f"its health check failed {failures} times: {said or ran.status}")
+        await asyncio.sleep(check.start_interval_s if early else check.interval_s)
+
+
+def collected(computer: Computer, artifacts: Sequence[Artifact]) -> dict[str, bytes]:
+    """Files by their places in a folder of artifacts, read from outside: no link is followed, no program asked.
+
+    Of two for one place the first one is kept, as Harbor does.
+    """
+    found: dict[str, bytes] = {}
+    left = MOST_ARTIFACTS
+    for artifact in artifacts:
+        for place, data in _files(computer, artifact, left):
+            if place not in found:
+                found[place] = data
+                left -= len(data)
+    return found
+
+
+def _files(computer: Computer, artifact: Artifact, most: int) -> list[tuple[str, bytes]]:
+    source = posixpath.normpath(posixpath.join("/", artifact.source))
+    with contextlib.suppress(OSError):
+        data = computer.container.read(source, most + 1)
+        return [(artifact.place, data)] if len(data) <= most else []
+    found: list[tuple[str, bytes]] = []
+    with contextlib.suppress(OSError, Unreadable):
+        for path, opened in walk(computer.container.open_folder(source)):
+            if opened is not None:
+                with open(opened, "rb") as file:
+                    data = file.read(most + 1)
+                if len(data) <= most:
+                    found.append((f"{artifact.place}/{path}", data))
+                    most -= len(data)
+    return found
+
+
+def as_json(files: Mapping[str, bytes]) -> dict[str, Any]:
+    return {path: base64.b64encode(data).decode() for path, data in files.items()}
+
+
+async def put_artifacts(computer: Computer, artifacts: Sequence[Artifact], files: Mapping[str, bytes]) -> None:
+    """What was collected, where it was found, in another computer."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as tar:
+        for artifact in artifacts:
+            source = artifact.source.strip("/")
+            for path, data in files.items():
+                if path == artifact.place or path.startswith(f"{artifact.place}/"):
+                    member = tarfile.TarInfo(source + path.removeprefix(artifact.place))
+                    member.size, member.mode = len(data), 0o755
+                    tar.addfile(member, io.BytesIO(data))
+    await unpack(computer.machine, buffer.getvalue(), "/")
+
+
+def failure(error: InputError | SandboxFailure | Unreadable) -> EnvironmentFailure:
+    """What nobody but the machine or the task's own files are to blame for."""
+    return EnvironmentFailure("verifier", str(error))

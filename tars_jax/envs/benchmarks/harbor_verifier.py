@@ -1,0 +1,186 @@
+"""Harbor's verifier: tests come when the agent is done, and what they leave in /logs/verifier is the reward.
+
+Tests run in a computer that begins with the files as the agent has left them. None of the agent's programs is there:
+what listens at a port of the agent's own computer is reached at the same port (`forwarding.py`), and what still runs
+there can write no reward. /tests and /logs/verifier are made anew first, whatever was put there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import itertools
+import json
+import math
+import shlex
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+from tars_jax import InputError
+from tars_jax.environment import EnvironmentFailure
+from tars_jax.envs.benchmarks.harbor_computer import (
+    TESTS,
+    VERIFIER_LOGS,
+    collected,
+    empty_folder,
+    failure,
+    open_computer,
+    put_artifacts,
+    put_folder,
+)
+from tars_jax.sandbox.computer.computer import Computer, Computers
+from tars_jax.sandbox.computer.container import Snapshot
+from tars_jax.sandbox.computer.forwarding import PortForward
+from tars_jax.sandbox.computer.images import Images
+from tars_jax.sandbox.computer.spec import ContainerSpec
+from tars_jax.sandbox.computer.walking import Unreadable
+from tars_jax.sandbox.failures import Broken, SandboxFailure
+from tars_jax.tasks.benchmarks.harbor.folder import HarborTask, Stage, resolved
+
+APART, LIVE = "apart", "live"
+WAYS = (APART, LIVE)
+STDOUT = f"{VERIFIER_LOGS}/test-stdout.txt"
+MOST_SAID = 20_000  # bytes of the tests' output that are kept, its end
+_LARGEST_REWARD = 1 << 16
+MOST_PORTS = 32  # of an agent's computer that tests reach
+_names = itertools.count(1)
+
+
+@dataclasses.dataclass(frozen=True)
+class Rewards:
+    """Of one stage."""
+
+    values: Mapping[str, float]
+    said: str  # the end of what the tests wrote
+    artifacts: Mapping[str, bytes]
+
+    @property
+    def main(self) -> float:
+        """`reward`, or the mean where none has that name."""
+        if "reward" in self.values:
+            return self.values["reward"]
+        return sum(self.values.values()) / len(self.values) if self.values else 0.0
+
+
+async def graded(
+    computers: Computers, images: Images, computer: Computer, workdir: str, task: HarborTask, stage: Stage, way: str
+) -> Rewards:
+    """Of the files that an agent has left in `computer`, which goes on.
+
+    `way`: APART, or LIVE for tests within the agent's own computer, beside its programs.
+    Raises EnvironmentFailure where there is no reward: the tests took too long, or wrote none that is a number.
+    """
+    try:
+        for hook in stage.collect:
+            await computer.machine.run(["bash", "-c", hook.command], cwd=workdir, timeout_s=hook.timeout_s)
+        await computer.container.pause()
+        try:
+            artifacts = collected(computer, stage.artifacts)
+        finally:
+            await computer.container.resume()
+        async with _opened(computers, images, computer, workdir, task, stage, artifacts, way) as (own, folder, bundled):
+            if not bundled:
+                await empty_folder(own, TESTS)
+                for tests in stage.tests:
+                    if tests.is_dir():
+                        await put_folder(own, tests, TESTS)
+            await empty_folder(own, VERIFIER_LOGS)
+            await _run_tests(own, stage, folder)
+            await own.container.pause()  # so that nothing is written while it is read
+            try:
+                return Rewards(_rewards(own), _said(own), artifacts)
+            finally:
+                await own.container.resume()
+    except Broken as broken:  # by what the agent did: its own failure
+        return Rewards({"reward": 0.0}, str(broken), {})
+    except (InputError, SandboxFailure, Unreadable) as error:
+        raise failure(error) from error
+
+
+@contextlib.asynccontextmanager
+async def _opened(
+    computers: Computers, images: Images, computer: Computer, workdir: str, task: HarborTask, stage: Stage,
+    artifacts: Mapping[str, bytes], way: str,
+) -> AsyncIterator[tuple[Computer, str, bool]]:  # fmt: skip
+    """Where tests run, its working folder, and whether they are there already."""
+    if stage.separate:
+        context, bundled, asked = task.verifier_context(stage)
+        own, folder = await open_computer(computers, context, asked)
+        try:
+            await put_artifacts(own, stage.artifacts, artifacts)
+            yield own, folder, bundled
+        finally:
+            await own.close()
+    elif way == LIVE:
+        yield computer, workdir, False
+    else:
+        snapshot = await computer.snapshot(f"left by an agent {id(computer)} {next(_names)}")
+        try:
+            own = await _opened_with(computers, dataclasses.replace(computer.guest.spec, user=None), snapshot)
+            try:
+                own.machine.variables = computer.machine.variables
+                async with contextlib.AsyncExitStack() as stack:
+                    for port in sorted(await computer.ports())[:MOST_PORTS]:
+                        await stack.enter_async_context(PortForward.between(own.machine, computer.machine, port))
+                    yield own, workdir, False
+            finally:
+                await own.close()
+        finally:
+            await computers.isolation().remove_snapshot(snapshot)
+
+
+async def _opened_with(computers: Computers, room: ContainerSpec, snapshot: Snapshot) -> Computer:
+    """Raises Broken where it is the agent's files that no computer can begin with; SandboxFailure."""
+    try:
+        return await computers.open(room, snapshot)
+    except (SandboxFailure, InputError) as error:
+        await (await computers.open(room)).close()
+        raise Broken(f"no computer begins with what the agent has left: {error}") from error
+
+
+async def _run_tests(computer: Computer, stage: Stage, workdir: str) -> None:
+    """Its exit status says nothing."""
+    script = f"{TESTS}/{stage.test}"
+    env = resolved(stage.verifier.env, "verifier.env:")
+    command = f"chmod +x {shlex.quote(script)}; ({shlex.quote(script)}) > {STDOUT} 2>&1"
+    limit = stage.verifier.timeout_s
+    ran = await computer.machine.run(["bash", "-c", command], cwd=workdir, env=env, timeout_s=limit)
+    if ran.timed_out:
+        raise EnvironmentFailure("verifier", f"the tests had not ended after {limit:g} s")
+
+
+def _said(computer: Computer) -> str:
+    try:
+        return computer.container.read(STDOUT, 64 << 20)[-MOST_SAID:].decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def _rewards(computer: Computer) -> dict[str, float]:
+    """reward.json before reward.txt, read from outside. Raises EnvironmentFailure for what is no reward."""
+    for name, read in (("reward.json", _of_json), ("reward.txt", lambda text: {"reward": float(text)})):
+        try:
+            text = computer.container.read(f"{VERIFIER_LOGS}/{name}", _LARGEST_REWARD).decode()
+        except FileNotFoundError:
+            continue
+        except (OSError, UnicodeDecodeError) as error:
+            raise EnvironmentFailure("verifier", f"{name} must be a file of text; got {error}") from error
+        if not text.strip():
+            raise EnvironmentFailure("verifier", f"{name} must hold a reward; got an empty file")
+        try:
+            values = read(text)
+        except (ValueError, RecursionError) as error:
+            raise EnvironmentFailure("verifier", f"{name} must hold a reward; got {text[:80]!r}") from error
+        if bad := [key for key, value in values.items() if not math.isfinite(value)]:
+            raise EnvironmentFailure("verifier", f"{name} must hold finite numbers; got {values[bad[0]]} of {bad[0]}")
+        return values
+    raise EnvironmentFailure("verifier", f"the tests must write {VERIFIER_LOGS}/reward.txt or reward.json; got neither")
+
+
+def _of_json(text: str) -> dict[str, float]:
+    values: Any = json.loads(text)
+    if not isinstance(values, dict) or not values:
+        raise ValueError("no object of numbers")
+    if not all(isinstance(value, int | float) for value in values.values()):
+        raise ValueError("not only numbers")
+    return {str(name): float(value) for name, value in values.items()}

@@ -1,0 +1,279 @@
+"""Tasks in Harbor's form, such as Terminal-Bench's, played in computers in the place of containers.
+
+evaluate --config.suite=terminal_bench --config.tasks=my-tasks --config.checkpoint=reference
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import math
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from tars_jax import InputError
+from tars_jax.agent.actions import FUNCTIONS as GUI_ACTIONS
+from tars_jax.agent.actions import Action, CallUser, Finished, ToolCall
+from tars_jax.environment import ActionSpace, EnvironmentFailure, Function, Observation, Task
+from tars_jax.envs import shared_computers
+from tars_jax.envs.benchmarks.episode import BenchmarkEnvironment, Verdict
+from tars_jax.envs.benchmarks.harbor_computer import (
+    as_json,
+    check_health,
+    images_of,
+    open_computer,
+    put_folder,
+)
+from tars_jax.envs.benchmarks.harbor_oracle import solve
+from tars_jax.envs.benchmarks.harbor_verifier import APART, WAYS, Rewards, graded
+from tars_jax.envs.spec import EnvironmentResources
+from tars_jax.sandbox.computer.computer import Computer, Computers
+from tars_jax.sandbox.shell import Shell
+from tars_jax.sandbox.tools.forms import FUNCTIONS, NEEDS_PAGES, Toolbox
+from tars_jax.sandbox.tools.mcp.spec import ServerSpec, check_library
+from tars_jax.tasks.benchmarks.benchmark import BenchmarkTask, BenchmarkTasks
+from tars_jax.tasks.benchmarks.harbor.config import FINAL
+from tars_jax.tasks.benchmarks.harbor.folder import HarborTask, Stage, read_task, resolved
+
+TOOLS = ("execute_bash",)
+NEXT_STEP = Function("next_step", "Says that this step of the task is done, and shows the next one.")
+
+
+@dataclasses.dataclass
+class _Done:
+    """A stage that has ended."""
+
+    name: str
+    rewards: Rewards | None
+    seconds: float
+    timed_out: bool
+    why: str = ""  # there are no rewards
+
+
+class TerminalBenchEnvironment(BenchmarkEnvironment):
+    """The agent works by functions in a computer that the task's Dockerfile has made. In a task of several steps,
+    `next_step` ends one and shows the next one's instruction; of steps that it leaves out by `finished`, the tests run
+    on what is there. What they say is asked when a step is done.
+
+    Args:
+      tools: the functions that it has, by their names in `sandbox/tools/forms.py`.
+      isolation: a kind of `sandbox/computer/isolation.py` that has root: namespaces; auto is that.
+      verifier: apart: tests run in a computer with the agent's files and without its programs, whose TCP ports they
+        reach; live: in the agent's own, as Harbor does, where what it has left running could write the reward.
+    """
+
+    reference_player = staticmethod(solve)
+
+    def __init__(
+        self, tasks: BenchmarkTasks, *, tools: Sequence[str] = TOOLS, isolation: str = "auto", verifier: str = APART,
+        time_limit: float = 0.0, resources: EnvironmentResources | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(tasks, time_limit=time_limit, resources=resources)
+        usable = [name for name in FUNCTIONS if name not in NEEDS_PAGES]
+        if not tools or (unknown := [name for name in tools if name not in usable]):
+            raise InputError(f"tools must be of {', '.join(usable)}; got {unknown[0] if tools else 'none'!r}")
+        if isolation not in ("auto", "namespaces"):
+            raise InputError(f"isolation must be auto or namespaces, where programs are root; got {isolation!r}")
+        if verifier not in WAYS:
+            raise InputError(f"verifier must be one of {', '.join(WAYS)}; got {verifier!r}")
+        address = self.resources.sandbox
+        if address is not None and (address.service or address.guests):
+            raise InputError("sandbox must be this machine for tasks of Harbor; got a service or guests")
+        self._tools, self._way = tuple(tools), verifier
+        self._near: shared_computers.NearComputers | None = None
+        self._task: HarborTask | None = None
+        self._computer: Computer | None = None
+        self._toolbox: Toolbox | None = None
+        self._foreign: Any = None
+        self._workdir = "/"
+        self._at, self._turn, self._over = 0, 0, False
+        self._done: list[_Done] = []
+        self._stage_began = 0.0
+
+    @property
+    def action_space(self) -> ActionSpace:
+        foreign = () if self._foreign is None else self._foreign.functions
+        steps = (NEXT_STEP,) if self._task is not None and len(self._task.stages) > 1 else ()
+        own = (FUNCTIONS[name] for name in self._tools)
+        return ActionSpace("tools", (Finished.name,), (*own, *steps, *foreign))
+
+    @property
+    def instruction(self) -> str:
+        return self._stage.instruction if self._task is not None else super().instruction
+
+    @property
+    def _stage(self) -> Stage:
+        assert self._task is not None
+        return self._task.stages[self._at]
+
+    async def begin(self, entry: BenchmarkTask, task: Task) -> Observation:
+        assert entry.folder is not None
+        self._task = read_task(entry.folder)
+        self._at, self._turn, self._over, self._done = 0, 0, False, []
+        if self._near is None:
+            self._near = shared_computers.acquire("namespaces", "files")
+        computers = await self._near.entered()
+        asked = self._task.config.surroundings
+        try:
+            self._computer, self._workdir = await open_computer(
+                computers, self._task.environment, asked
+            )  # fmt: skip
+        except InputError as error:  # of the task's own Dockerfile: no policy's failure
+            raise EnvironmentFailure("environment", str(error)) from error
+        await check_health(self._computer, asked.healthcheck, self._workdir)
+        await self._start_servers()
+        await self._begin_stage()
+        return self._observed(self._welcome())
+
+    def _welcome(self) -> str:
+        assert self._task is not None
+        skills = self._task.config.surroundings.skills_dir
+        return f"Commands run in {self._workdir}." + (f" Skills that may help are in {skills}." if skills else "")
+
+    async def _start_servers(self) -> None:
+        assert self._task is not None and self._computer is not None
+        if servers := self._task.config.surroundings.servers:
+            check_library()
+            from tars_jax.sandbox.tools.mcp.functions import ForeignTools
+
+            specs = [ServerSpec(each.name, each.command, each.args, cwd=self._workdir) for each in servers]
+            taken = (*GUI_ACTIONS, *FUNCTIONS)
+            self._foreign = await ForeignTools(self._computer.machine, specs, taken).__aenter__()
+
+    async def _begin_stage(self) -> None:
+        """The files and the shell of a step are there."""
+        computer, stage = self._computer, self._stage
+        assert computer is not None
+        if stage.workdir is not None:
+            await put_folder(computer, stage.workdir, self._workdir)
+            if (stage.workdir / "setup.sh").is_file():
+                ran = await computer.machine.run(
+                    ["bash", f"{self._workdir}/setup.sh"], cwd=self._workdir, timeout_s=600
+                )
+                if ran.status != 0:
+                    said = ran.stderr.decode(errors="replace").strip()[-300:]
+                    raise EnvironmentFailure(
+                        "environment", f"step {stage.name}: setup.sh ended with {ran.status}: {said}"
+                    )
+        await check_health(computer, stage.healthcheck, self._workdir)
+        if self._toolbox is not None:
+            await self._toolbox.__aexit__()
+        self._toolbox = Toolbox(
+            computer.machine, self._tools, shell=lambda machine: Shell(machine, folder=self._workdir)
+        )  # fmt: skip
+        self._turn, self._stage_began = 0, time.monotonic()
+
+    async def act(self, actions: Sequence[Action]) -> tuple[Observation, bool]:
+        assert self._task is not None
+        said, ended, next_one = [], False, False
+        for action in actions:
+            if isinstance(action, Finished | CallUser):
+                ended = True
+                break
+            if isinstance(action, ToolCall) and action.name == NEXT_STEP.name:
+                next_one = True
+                break
+            if isinstance(action, ToolCall):
+                said.append(await self._call(action))
+        self._turn += 1
+        text = "\n".join(each for each in said if each) or ("finished" if ended else "[no output]")
+        next_one |= self._is_late()
+        if not next_one or ended or self._at + 1 == len(self._task.stages):
+            return self._observed(text), ended or next_one
+        if not await self._go_on():
+            return self._observed(f"{text}\nThe step was not done well enough to go on."), True
+        return self._observed(f"{text}\nThe next step:\n{self._stage.instruction}"), False
+
+    def _is_late(self) -> bool:
+        """Whether the time of a stage is over; where the run itself limits episodes, its limit counts alone."""
+        limit = self._stage.agent.timeout_s
+        return not self._limit and limit is not None and time.monotonic() - self._stage_began > limit
+
+    async def _go_on(self) -> bool:
+        """Grades a stage and begins the next one; False: the task is over. Raises as `graded`."""
+        assert self._task is not None
+        await self._grade()
+        last = self._at + 1 == len(self._task.stages)
+        if last or not self._passes(self._done[-1]):
+            self._over = True
+            return False
+        self._at += 1
+        try:
+            await self._begin_stage()
+        except EnvironmentFailure as failure:  # of what the agent has left: Harbor grades no step after that
+            self._done.append(_Done(self._stage.name, None, 0.0, False, str(failure)))
+            self._over = True
+        return not self._over
+
+    async def _call(self, action: ToolCall) -> str:
+        toolbox = self._foreign if self._foreign is not None and action.name in self._foreign else self._toolbox
+        assert toolbox is not None
+        return (await toolbox.call(action.name, action.parameters)).text
+
+    def _passes(self, done: _Done) -> bool:
+        values = {} if done.rewards is None else done.rewards.values
+        return all(values.get(name, -math.inf) >= least for name, least in self._stage.min_reward.items())
+
+    async def _grade(self) -> None:
+        assert self._near is not None and self._computer is not None and self._task is not None
+        seconds, late = time.monotonic() - self._stage_began, self._is_late()
+        computers: Computers = await self._near.entered()
+        rewards = await graded(
+            computers, images_of(computers), self._computer, self._workdir, self._task, self._stage, self._way
+        )
+        self._done.append(_Done(self._stage.name, rewards, seconds, late))
+
+    async def verify(self) -> Verdict:
+        while not self._over:
+            await self._go_on()
+        assert self._task is not None
+        values = _together(self._done, self._task.config.strategy)
+        score = values["reward"] if "reward" in values else sum(values.values()) / max(len(values), 1)
+        steps = [
+            {
+                "step": done.name, "rewards": dict(done.rewards.values) if done.rewards else None,
+                "seconds": round(done.seconds, 3), "timed_out": done.timed_out, "why": done.why,
+                "said": done.rewards.said if done.rewards else "",
+                "artifacts": as_json(done.rewards.artifacts) if done.rewards else {},
+            }
+            for done in self._done
+        ]  # fmt: skip
+        return Verdict(score, score >= 1.0, {"rewards": values, "verifier": self._way, "steps": steps})
+
+    async def end(self) -> None:
+        computer, self._computer = self._computer, None
+        toolbox, self._toolbox = self._toolbox, None
+        foreign, self._foreign = self._foreign, None
+        if computer is not None:
+            async with contextlib.AsyncExitStack() as stack:
+                stack.push_async_callback(computer.close)
+                if foreign is not None:
+                    stack.push_async_callback(foreign.__aexit__)
+                if toolbox is not None:
+                    await toolbox.__aexit__()
+
+    async def close(self) -> None:
+        await self.end()
+        near, self._near = self._near, None
+        if near is not None:
+            await shared_computers.release(near)
+
+    def _observed(self, text: str) -> Observation:
+        assert self._task is not None
+        solution = self._stage.solution
+        state = {
+            "solution": None if solution is None else str(solution), "turn": self._turn, "said": text,
+            "solution_env": resolved(self._task.config.solution_env, "solution.env:"), "step": self._stage.name,
+            "more": self._at + 1 < len(self._task.stages),
+        }  # fmt: skip
+        return Observation(text=text, info={"state": state})
+
+
+def _together(done: Sequence[_Done], strategy: str) -> dict[str, float]:
+    """Of a task's steps: the means of each name, 0 where a step has none of it, or those of the last step."""
+    if strategy == FINAL:
+        return {} if done[-1].rewards is None else dict(done[-1].rewards.values)
+    rewards = [each.rewards.values for each in done if each.rewards is not None]
+    names = sorted({name for each in rewards for name in each})
+    return {name: sum(each.get(name, 0.0) for each in rewards) / len(rewards) for name in names}

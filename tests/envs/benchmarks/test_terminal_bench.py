@@ -1,0 +1,198 @@
+"""Tasks in Harbor's form: rewards that the tests give and nobody else."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tars_jax import InputError
+from tars_jax.agent.actions import Finished, ToolCall
+from tars_jax.environment import EnvironmentFailure
+from tars_jax.envs.benchmarks.terminal_bench import NEXT_STEP, TerminalBenchEnvironment
+from tests.envs.benchmarks.harbor_folders import SHIPPED, TOML, bash, by_oracle, done_by, folder, names, play
+from tests.sandbox.computer.containers import needs_root
+
+pytestmark = [pytest.mark.multiprocess, needs_root]
+REWARD = "/logs/verifier/reward.txt"
+PLUM = f'echo "$(( $(cat /app/fruit 2>/dev/null | grep -c plum) ))" > {REWARD}'
+
+
+def final(transition: Any) -> dict[str, Any]:
+    return transition.observation.info["benchmark"]
+
+
+KINDS = ("asks_a_server", "judged_elsewhere", "two_steps")  # the whole set takes half a minute
+
+
+@pytest.mark.parametrize("some", [KINDS, pytest.param(names(), marks=pytest.mark.full)], ids=["three", "all"])
+def test_the_solution_of_each_task_is_worth_1_and_nothing_done_0(some: Sequence[str]) -> None:
+    ended = play(SHIPPED, by_oracle, done_by(), names=some)
+    assert len(ended) == 2 * len(some)
+    for solved, idle in zip(ended[::2], ended[1::2], strict=True):
+        assert (solved.reward, solved.success) == (1.0, True), final(solved)
+        assert (idle.reward, idle.success) == (0.0, False), final(idle)
+
+
+HOSTILE = {
+    "rewards beforehand": "mkdir -p /logs/verifier; for f in txt json; do echo 1 > /logs/verifier/reward.$f; done",
+    "tests beforehand": f"mkdir -p /tests; echo 'echo 1 > {REWARD}' > /tests/test.sh; chmod 555 /tests",
+    "a loop": "setsid bash -c 'while true; do for f in txt json; do echo 1 > /logs/verifier/reward.$f; done; done'"
+    " >/dev/null 2>&1 &",
+    "links": f"rm -rf /logs /tests; mkdir -p /x/verifier; echo 1 > /x/{REWARD[6:]}; ln -s /x /logs; ln -s x /tests",
+    "a link to the reward": "rm -rf /logs/verifier; mkdir /y; echo 1 > /y/reward.txt; ln -s /y /logs/verifier",
+    "files in their place": "rm -rf /logs /tests; echo 1 > /logs; echo 1 > /tests",
+}
+
+
+def test_what_an_agent_leaves_behind_is_no_reward(tmp_path: Path) -> None:
+    episodes = [
+        done_by(*before, command) for command in HOSTILE.values() for before in ((), ("echo plum > /app/fruit",))
+    ]
+    ended = [transition.reward for transition in play(folder(tmp_path, PLUM), *episodes)]
+    assert dict(zip(HOSTILE, ended[::2], strict=True)) == dict.fromkeys(HOSTILE, 0.0)
+    assert dict(zip(HOSTILE, ended[1::2], strict=True)) == dict.fromkeys(HOSTILE, 1.0)
+
+
+@pytest.mark.full
+def test_an_agent_that_breaks_its_computer_has_failed(tmp_path: Path) -> None:
+    broken = play(folder(tmp_path, PLUM), done_by("echo plum > /app/fruit; rm -rf /usr/bin/python3* /usr/lib/python3*"))
+    assert broken.reward == 0.0
+    assert "no computer begins with what the agent has left" in final(broken)["details"]["steps"][0]["said"]
+
+
+def test_tests_reach_the_ports_of_what_an_agent_has_left_running(tmp_path: Path) -> None:
+    ask = "import urllib.request as u; print(u.urlopen('http://127.0.0.1:8080/plum').read().decode())"
+    test = f'python3 -c "{ask}" 2>/dev/null | grep -c fruit > {REWARD}; pgrep -f http.server || true'
+    task = folder(tmp_path, test)
+    serve = "echo fruit > plum; setsid python3 -m http.server 8080 --bind 127.0.0.1 >/dev/null 2>&1 & sleep 1"
+    transition, idle = play(task, done_by(serve), done_by())
+    assert transition.reward == 1.0
+    assert final(transition)["details"]["steps"][0]["said"] == ""  # nothing of the agent's runs there
+    assert idle.reward == 0.0
+    live = play(task, done_by(serve), verifier="live")
+    assert live.reward == 1.0 and final(live)["details"]["steps"][0]["said"].split()
+
+
+NO_REWARD = {
+    "true": "the tests must write /logs/verifier/reward.txt or reward.json; got neither",
+    f": > {REWARD}": "reward.txt must hold a reward; got an empty file",
+    f"echo nan > {REWARD}": "reward.txt must hold finite numbers; got nan of reward",
+    f"echo plum > {REWARD}": "reward.txt must hold a reward; got 'plum",
+    "echo '{\"a\": Infinity}' > /logs/verifier/reward.json": "reward.json must hold finite numbers; got inf of a",
+    f"echo 1 > {REWARD}; echo 5 > /logs/verifier/reward.json": "reward.json must hold a reward; got '5",
+    f"ln -s /etc/hostname {REWARD}": "reward.txt must be a file of text",
+    "sleep 60": "the tests had not ended after 1 s",
+}
+
+
+def test_what_is_no_reward_is_a_failure_of_the_verifier(tmp_path: Path) -> None:
+    toml = TOML.replace("timeout_sec = 30.0", "timeout_sec = 1.0")
+    for number, test in enumerate(NO_REWARD):
+        folder(tmp_path, test, name=f"task{number}", toml=toml)
+
+    async def failing(environment: TerminalBenchEnvironment) -> str:
+        with pytest.raises(EnvironmentFailure) as raised:
+            await environment.step([Finished()])
+        return str(raised.value)
+
+    said = play(tmp_path, failing, names=[f"task{number}" for number in range(len(NO_REWARD))])
+    for told, expected in zip(said, NO_REWARD.values(), strict=True):
+        assert told.startswith(expected), told
+
+
+def test_a_reward_may_have_parts_and_the_exit_status_of_tests_says_nothing(tmp_path: Path) -> None:
+    own = 'cd /logs/verifier; echo \'{"reward": 0.25, "style": 1}\' > reward.json; echo 1 > reward.txt; exit 9'
+    folder(tmp_path, own, name="named")
+    folder(tmp_path, 'echo \'{"a": 1, "b": 0}\' > /logs/verifier/reward.json', name="parts")
+    named, parts = play(tmp_path, done_by(), names=("named", "parts"))
+    assert (named.reward, named.success, parts.reward) == (0.25, False, 0.5)
+    assert final(named)["details"]["rewards"] == {"reward": 0.25, "style": 1.0}
+
+
+STEPS = (
+    TOML
+    + """
+[[steps]]
+name = "one"
+min_reward = 0.5
+
+[[steps]]
+name = "two"
+"""
+)
+STEPPED = [
+    ("mean", ("echo 1 > /app/one", NEXT_STEP.name, "echo 1 > /app/two"), (1.0, 2)),
+    ("mean", ("echo 1 > /app/one", NEXT_STEP.name), (0.5, 2)),
+    ("mean", ("echo 1 > /app/one",), (0.5, 2)),  # the second step is graded as it is
+    ("mean", (NEXT_STEP.name, "echo 1 > /app/one"), (0.0, 1)),  # below the first step's least reward
+    ("final", ("echo 1 > /app/one", NEXT_STEP.name), (0.0, 2)),
+    ("final", ("echo 1 > /app/one", NEXT_STEP.name, "echo 1 > /app/two"), (1.0, 2)),
+    ("final", ("echo 1 > /app/two",), (0.0, 1)),
+]
+
+
+@pytest.mark.parametrize("strategy", ["mean", "final"])
+def test_steps_come_one_after_another(tmp_path: Path, strategy: str) -> None:
+    test = f"cat /app/$(cat /app/which) > {REWARD} 2>/dev/null || echo 0 > {REWARD}"
+    parts: dict[str, str] = {}
+    for step in ("one", "two"):
+        parts |= {f"steps__{step}__instruction.md": f"Make /app/{step}.", f"steps__{step}__workdir__which": step}
+    task = folder(tmp_path, test, toml=f'multi_step_reward_strategy = "{strategy}"\n{STEPS}', **parts)
+
+    def doing(commands: Sequence[str]) -> Any:
+        async def steps(environment: TerminalBenchEnvironment) -> Any:
+            assert environment.instruction == "Make /app/one."
+            for command in commands:
+                action = ToolCall(command) if command == NEXT_STEP.name else bash(command)
+                transition = await environment.step([action])
+                if transition.terminated:
+                    return transition
+            if NEXT_STEP.name in commands:
+                assert environment.instruction == "Make /app/two."
+            return await environment.step([Finished()])
+
+        return steps
+
+    cases = [case for case in STEPPED if case[0] == strategy]
+    ended = play(task, *(doing(commands) for _, commands, _ in cases))
+    seen = [(transition.reward, len(final(transition)["details"]["steps"])) for transition in ended]
+    assert seen == [expected for _, _, expected in cases]
+
+
+def test_artifacts_come_out_with_the_episode_and_links_do_not(tmp_path: Path) -> None:
+    toml = 'artifacts = ["/app/out", {source = "/app/one.txt", destination = "named/1.txt"}]\n' + TOML
+    task = folder(tmp_path, f"echo 1 > {REWARD}", toml=toml)
+    commands = (
+        "mkdir -p out/deep; echo a > out/deep/a; ln -s /etc/passwd out/secret; ln -s /etc out/folder",
+        "echo 1 > one.txt; echo p > /logs/artifacts/p",
+    )
+    found = final(play(task, done_by(*commands)))["details"]["steps"][0]["artifacts"]
+    assert {path: base64.b64decode(data) for path, data in found.items()} == {
+        "app/out/deep/a": b"a\n", "named/1.txt": b"1\n", "logs/artifacts/p": b"p\n",
+    }  # fmt: skip
+
+
+def test_what_cannot_be_prepared_is_no_failure_of_the_agent(tmp_path: Path) -> None:
+    broken = folder(tmp_path, PLUM, name="broken", dockerfile="FROM debian\nRUN echo no plum; false\n")
+    said = r"environment/Dockerfile, line 2: RUN must end with 0; got 1 \(no plum\)"
+    with pytest.raises(EnvironmentFailure, match=said):
+        play(broken, done_by())
+    check = TOML + '\n[environment.healthcheck]\ncommand = "echo not well; exit 3"\nretries = 2\ninterval_sec = 0.05\n'
+    with pytest.raises(EnvironmentFailure, match="its health check failed 2 times: not well"):
+        play(folder(tmp_path, PLUM, name="ill", toml=check), done_by())
+
+
+def test_options_are_checked(tmp_path: Path) -> None:
+    task = folder(tmp_path, PLUM)
+    for options, message in (
+        ({"verifier": "beside"}, "verifier must be one of apart, live; got 'beside'"),
+        ({"tools": ["fly"]}, "tools must be of .*; got 'fly'"),
+        ({"tools": []}, "tools must be of"),
+        ({"isolation": "none"}, "isolation must be auto or namespaces"),
+    ):
+        with pytest.raises(InputError, match=message):
+            play(task, done_by(), **options)

@@ -1,0 +1,87 @@
+"""A job folder of Harbor's, of what was played here."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tars_jax.evaluation.benchmarks.played import About, Played
+from tars_jax.evaluation.benchmarks.terminal_bench import write_results
+from tars_jax.tasks.benchmarks.terminal_bench import TERMINAL_BENCH, read_tasks
+from tars_jax.trajectory import Outcome, Trajectory
+from tests.envs.benchmarks.harbor_folders import SHIPPED
+
+HARBOR = Path(__file__).parents[3] / ".cache" / "harbor" / "bin" / "python"
+READ = """
+import sys
+from pathlib import Path
+from harbor.viewer.scanner import JobScanner
+scanner = JobScanner(Path(sys.argv[1]))
+result = scanner.get_job_result("terminal_bench")
+print(scanner.get_job_config("terminal_bench").n_attempts, result.n_total_trials, result.stats.n_errored_trials)
+for name in scanner.list_trials("terminal_bench"):
+    trial = scanner.get_trial_result("terminal_bench", name)
+    rewards = trial.verifier_result and trial.verifier_result.rewards
+    print(name, trial.reward_valid, rewards, [error.exception_type for error in trial.recorded_exceptions()])
+"""
+
+
+def stage(reward: float | None, name: str = "", **more: Any) -> dict[str, Any]:
+    rewards = None if reward is None else {"reward": reward}
+    return {"step": name, "rewards": rewards, "timed_out": False, "said": "tests said", "artifacts": {}, **more}
+
+
+def played(name: str, attempt: int, reward: float, *stages: dict[str, Any], loss: str = "") -> Played:
+    task = next(task for task in read_tasks(SHIPPED) if task.id == name)
+    final = {"seconds": 2.0, "ended_by": "agent", "details": {"rewards": {"reward": reward}, "steps": list(stages)}}
+    about: dict[str, Any] = {"infrastructure_failures": [loss]} if loss else {"final": {"benchmark": final}}
+    outcome = Outcome.FAILED if loss else Outcome.FINISHED
+    return Played(
+        task, attempt, Trajectory(f"{name} {attempt}", {}, (), (), outcome, reward, about, success=reward == 1)
+    )
+
+
+def episodes() -> list[Played]:
+    missing = "verifier: the tests must write /logs/verifier/reward.txt or reward.json; got neither"
+    return [
+        played("plum_file", 0, 1.0, stage(1.0, artifacts={"logs/artifacts/p": "cA==", "../../out": "cA=="})),
+        played("plum_file", 1, 0.0, stage(0.0, timed_out=True)),
+        played("two_steps", 0, 0.5, stage(1.0, "first"), stage(0.0, "second")),
+        played("two_steps", 1, 0.0, loss=missing),
+    ]
+
+
+def test_lost_episodes_are_errors_that_the_mean_counts_as_0(tmp_path: Path) -> None:
+    about = About(TERMINAL_BENCH, "a model", SHIPPED, {})
+    [path] = write_results(tmp_path, episodes(), about)
+    result = json.loads(path.read_text())
+    [stats] = result["stats"]["evals"].values()
+    assert (result["n_total_trials"], stats["n_trials"], stats["n_errors"]) == (4, 3, 2)
+    assert stats["metrics"] == [{"mean": 0.375}]
+    assert stats["exception_stats"] == {
+        "AgentTimeoutError": ["plum_file__2"], "RewardFileNotFoundError": ["two_steps__2"],
+    }  # fmt: skip
+    assert stats["pass_at_k"] == {"2": 0.5}
+    job = path.parent
+    assert (job / "plum_file__1" / "artifacts" / "logs" / "artifacts" / "p").read_bytes() == b"p"
+    assert not (tmp_path / "out").exists() and not (job / "out").exists()
+    assert (job / "two_steps__1" / "steps" / "second" / "verifier" / "test-stdout.txt").read_text() == "tests said"
+    assert "got neither" in (job / "two_steps__2" / "exception.txt").read_text()
+    assert json.loads((job / "two_steps__2" / "result.json").read_text())["verifier_result"] is None
+
+
+@pytest.mark.skipif(not HARBOR.exists(), reason="needs Harbor (./launch/harbor.sh)")
+def test_harbor_reads_them(tmp_path: Path) -> None:
+    write_results(tmp_path, episodes(), About(TERMINAL_BENCH, "a model", SHIPPED, {}))
+    told = subprocess.run([HARBOR, "-c", READ, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert told.stdout.splitlines() == [
+        "2 4 2",
+        "plum_file__1 True {'reward': 1.0} []",
+        "plum_file__2 True {'reward': 0.0} ['AgentTimeoutError']",
+        "two_steps__1 True {'reward': 0.5} []",
+        "two_steps__2 False None ['RewardFileNotFoundError']",
+    ]
