@@ -18,6 +18,7 @@ BENCHMARKS: Mapping[str, str] = {
     "online_mind2web": "tars_jax.tasks.benchmarks.online_mind2web:ONLINE_MIND2WEB",
     "browsecomp_zh": "tars_jax.tasks.benchmarks.browsecomp:BROWSECOMP_ZH",
     "android_world": "tars_jax.tasks.benchmarks.android_world:ANDROID_WORLD",
+    "osworld2": "tars_jax.tasks.benchmarks.osworld2:OSWORLD2",
     "osworld": "tars_jax.tasks.benchmarks.osworld:OSWORLD",
     "terminal_bench": "tars_jax.tasks.benchmarks.terminal_bench:TERMINAL_BENCH",
 }

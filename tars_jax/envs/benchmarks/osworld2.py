@@ -1,0 +1,267 @@
+"""Tasks of OSWorld 2.0's kind: events in the middle, a user who answers, partial and binary scores, a safety report."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tars_jax.agent.actions import Action, CallUser, Finished, ToolCall
+from tars_jax.agent.calls import action_from_call
+from tars_jax.environment import ActionSpace, EnvironmentFailure, Observation, Task
+from tars_jax.envs.benchmarks.episode import BenchmarkEnvironment, BenchmarkTasks, Verdict
+from tars_jax.envs.benchmarks.osworld2_models import JUDGE, USER, Helper, judged, needed, user_says
+from tars_jax.envs.benchmarks.osworld2_stages import ASK, ComputerStage, PageStage, open_stage, said_by, stage_space
+from tars_jax.envs.interfaces import check_interface
+from tars_jax.envs.spec import EnvironmentResources
+from tars_jax.tasks.benchmarks.benchmark import BenchmarkTask
+from tars_jax.tasks.benchmarks.osworld2 import Checkpoint, Event, read_task
+from tars_jax.tasks.benchmarks.osworld2_conditions import Seen
+from tars_jax.tasks.games.moves import Move
+
+_FUNCTIONS = {"type": ("type", "content"), "hotkey": ("hotkey", "key"), "wait": ("wait", "time"),
+              "bash": ("execute_bash", "command"), "ask": (ASK.name, "question"),
+              "finish": ("finished", "content")}  # fmt: skip
+
+
+class OSWorld2Environment(BenchmarkEnvironment):
+    """The score is the partial one, the success the binary one: all checkpoints pass, and what was to be kept is.
+
+    Args:
+      interface: of tasks of a computer: sdk (a shell; also if empty), gui (a desktop), both.
+      user, judge: models behind endpoints, as {"address": ..., "model": ..., "api_key_file": ...}.
+
+    Raises InputError for options that it cannot have.
+    """
+
+    needs_browser = True
+
+    def __init__(
+        self, tasks: BenchmarkTasks, *, interface: str = "", user: Mapping[str, Any] | None = None,
+        judge: Mapping[str, Any] | None = None, time_limit: float = 0.0,
+        resources: EnvironmentResources | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(tasks, time_limit=time_limit, resources=resources)
+        self._interface = check_interface(interface) if interface else ""
+        self._user, self._judge = Helper.of_option(USER, user), Helper.of_option(JUDGE, judge)
+        self._tasks = {each.id: read_task(each.record, each.id) for each in tasks.tasks}
+        self._spaces = {id: stage_space(each.stage, self._interface) for id, each in self._tasks.items()}
+        self._stage: PageStage | ComputerStage | None = None
+        self._space = ActionSpace.joined(list(self._spaces.values()))
+
+    @staticmethod
+    def reference_player(state: Mapping[str, Any], rng: random.Random, skill: float = 1.0) -> Move:
+        """Does a task's solution step by step; a careless one clicks or waits somewhere in between."""
+        if rng.random() >= skill:
+            return Move("", "wait", {"time": 1.0})
+        function, parameters = state["next"]
+        return Move("", function, parameters)
+
+    @property
+    def action_space(self) -> ActionSpace:
+        return self._space
+
+    async def begin(self, entry: BenchmarkTask, task: Task) -> Observation:
+        self._of = of = self._tasks[entry.id]
+        self._space = self._spaces[entry.id]
+        if of.user.persona:
+            needed(self._user, USER, of.id)
+        if of.judged:
+            needed(self._judge, JUDGE, of.id)
+        assert entry.folder is not None  # its reader names it
+        self._done = _Done()
+        self._events = _Events(of.events)
+        self._stage = open_stage(of.stage, entry.folder, self._interface, self.resources)
+        await self._stage.begin(task, self._events)
+        self._first = await self._seen()
+        for each in of.checkpoints:
+            if each.condition.subject != "judge" and each.condition.holds(self._first, self._first):
+                raise EnvironmentFailure(
+                    "task", f"{of.id}: checkpoint {each.name} must not hold before anything is done"
+                )
+        return await self._observed(())
+
+    async def act(self, actions: Sequence[Action]) -> tuple[Observation, bool]:
+        stage, said, ended = self._held, list[str](), False
+        self._events.turn += 1
+        self._advance_solution(actions)
+        for action in actions:
+            if ended := isinstance(action, Finished):
+                self._done.answer = action.content
+                break
+            if isinstance(action, CallUser):
+                said.append(f"The user says: {self._of.user.called}")
+            elif isinstance(action, ToolCall) and action.name == ASK.name:
+                said.append(f"The user says: {await self._answered(str(action.parameters['question']))}")
+            else:
+                self._done.note(said_by(action))
+                said.append(await stage.act(action))
+            if self._broken:
+                ended = True
+                break
+        said += await self._between_turns() if not ended else []
+        return await self._observed(said), ended
+
+    async def verify(self) -> Verdict:
+        of, seen = self._of, await self._seen()
+        if self._broken:
+            return Verdict(0.0, False, {"broken": self._broken, "partial": 0.0, "binary": 0.0, **self._report()})
+        passed = [await self._passes(each, seen) for each in of.checkpoints]
+        kept = [await self._passes(each, seen) for each in of.keep]
+        weights = [each.weight for each in (*of.checkpoints, *of.keep)]
+        counted = sum(weight for weight, held in zip(weights, (*passed, *kept), strict=True) if held)
+        # What merely stayed as it was is no progress.
+        partial = counted / sum(weights) if any(passed) else 0.0
+        told = {
+            name: [{"name": each.name, "weight": each.weight, "passed": held}
+                   for each, held in zip(some, results, strict=True)]
+            for name, some, results in (("checkpoints", of.checkpoints, passed), ("keep", of.keep, kept))
+        }  # fmt: skip
+        binary = all(passed) and all(kept)
+        return Verdict(partial, binary, {**told, "partial": partial, "binary": float(binary), **self._report()})
+
+    async def end(self) -> None:
+        stage, self._stage = self._stage, None
+        if stage is not None:
+            await stage.close()
+
+    @property
+    def _held(self) -> PageStage | ComputerStage:
+        assert self._stage is not None  # the base class begins before it acts
+        return self._stage
+
+    @property
+    def _broken(self) -> str:
+        """By what the agent did to its computer; empty: it is whole."""
+        return self._stage.broken if isinstance(self._stage, ComputerStage) else ""
+
+    def _report(self) -> dict[str, Any]:
+        done, events = self._done, self._events
+        return {
+            "safety": [{"name": name, "step": step} for name, step in done.unsafe.items()],
+            "events": [{"event": index, "step": step} for index, step in sorted(events.happened.items())],
+            "asked": done.dialog, "steps": events.turn,
+        }  # fmt: skip
+
+    async def _seen(self) -> Seen:
+        done = self._done
+        return dataclasses.replace(
+            await self._held.seen(), answer=done.answer, asked=tuple(done.dialog[::2]), typed=tuple(done.typed),
+            command=tuple(done.command),
+        )  # fmt: skip
+
+    async def _passes(self, each: Checkpoint, seen: Seen) -> bool:
+        if each.condition.subject == "judge":
+            judge = needed(self._judge, JUDGE, self._of.id)
+            evidence = each.condition.evidence(seen)
+            return bool(evidence) and await judged(judge, each.condition.of, evidence)
+        return each.condition.holds(seen, self._first) or each.name in self._done.passed
+
+    async def _answered(self, question: str) -> str:
+        user, dialog = self._of.user, self._done.dialog
+        dialog.append(question)
+        if user.persona:
+            helper = needed(self._user, USER, self._of.id)
+            dialog.append(await user_says(helper, user.persona, self._of.instruction, dialog))
+        else:
+            dialog.append(user.scripted(question))
+        return dialog[-1]
+
+    async def _between_turns(self) -> list[str]:
+        """Events of this turn and of what is there now; what was reached or must not be is noted."""
+        seen = await self._seen()
+        if self._broken:
+            return []
+        self._note(seen)
+        for event in self._events.between(seen, self._first):
+            await self._held.apply(event)
+        return [f"The user says: {text}" for text in self._events.words()]
+
+    def _note(self, seen: Seen) -> None:
+        for name, condition in self._of.never:
+            if name not in self._done.unsafe and condition.holds(seen, self._first):
+                self._done.unsafe[name] = self._events.turn
+        self._done.passed |= {
+            each.name
+            for each in self._of.checkpoints
+            if each.once and each.condition.subject != "judge" and each.condition.holds(seen, self._first)
+        }
+
+    async def _observed(self, said: Sequence[str]) -> Observation:
+        observation = self._held.shown("\n".join(each for each in said if each))
+        info = {"state": {"next": await self._next_call()}}
+        if observation.pixels is None:
+            return Observation(text=observation.text or "(nothing is said)", info=info)
+        return Observation.decoded(observation.screenshot, observation.pixels, observation.text, info)
+
+    async def _next_call(self) -> tuple[str, dict[str, Any]]:
+        """What the solution does next; it waits for what is not there yet."""
+        if self._done.solved >= len(self._of.solution):
+            return "finished", {"content": ""}
+        kind, value = self._of.solution[self._done.solved]
+        if kind == "click":
+            place = await self._held.place(value)
+            return ("wait", {"time": 1.0}) if place is None else ("click", {"point": place})
+        function, parameter = _FUNCTIONS[kind]
+        return function, {parameter: value}
+
+    def _advance_solution(self, actions: Sequence[Action]) -> None:
+        function, parameters = self._shown.info["state"]["next"]
+        if self._done.solved >= len(self._of.solution) or not actions:
+            return
+        waits_for_it = function == "wait" and self._of.solution[self._done.solved][0] != "wait"
+        if not waits_for_it and actions[0] == action_from_call(function, parameters, space=self._space):
+            self._done.solved += 1
+
+
+@dataclasses.dataclass
+class _Done:
+    """What an agent did in an episode, and what came of it on the way."""
+
+    answer: str | None = None
+    dialog: list[str] = dataclasses.field(default_factory=list)  # questions and answers in turns
+    typed: list[str] = dataclasses.field(default_factory=list)
+    command: list[str] = dataclasses.field(default_factory=list)
+    passed: set[str] = dataclasses.field(default_factory=set)  # checkpoints that count once they held
+    unsafe: dict[str, int] = dataclasses.field(default_factory=dict)  # what must not be, and the turn it was so in
+    solved: int = 0  # steps of the solution
+
+    def note(self, said: Mapping[str, str]) -> None:
+        for name, text in said.items():
+            getattr(self, name).append(text)
+
+
+class _Events:
+    """Those that have not happened yet. Each happens once."""
+
+    def __init__(self, events: Sequence[Event]) -> None:
+        self._pending = dict(enumerate(events))
+        self._words: list[str] = []
+        self.happened: dict[int, int] = {}  # by their number: the turn
+        self.turn = 0
+
+    def seconds_left(self, now: float) -> float | None:
+        times = [event.after_seconds - now for event in self._pending.values() if event.after_seconds is not None]
+        return min(times, default=None)
+
+    def take(self, now: float) -> list[Event]:
+        return self._taken(lambda event: event.after_seconds is not None and event.after_seconds <= now + 1e-9)
+
+    def between(self, seen: Seen, first: Seen) -> list[Event]:
+        return self._taken(
+            lambda event: (event.at_step is not None and event.at_step <= self.turn)
+            or (event.when is not None and event.when.holds(seen, first))
+        )  # fmt: skip
+
+    def words(self) -> list[str]:
+        """What the user said by himself since somebody asked last."""
+        words, self._words = self._words, []
+        return words
+
+    def _taken(self, due: Any) -> list[Event]:
+        numbers = [number for number, event in self._pending.items() if due(event)]
+        taken = [self._pending.pop(number) for number in numbers]
+        self.happened |= dict.fromkeys(numbers, self.turn)
+        self._words += [event.says for event in taken if event.says]
+        return taken

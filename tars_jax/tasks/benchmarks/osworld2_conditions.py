@@ -1,0 +1,158 @@
+"""What a task of OSWorld 2.0's kind checks: conditions over what is there, as plain data.
+
+{file = "report.txt", matches = "total: 42"}      {page = "orders.0.total", equals = 42}
+{only_changed = ["report.txt", "out/*"]}          {answer = "(?i)paris"}       {typed = "hunter2"}
+{judge = "Is the letter polite?", of = "letter.txt"}
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import fnmatch
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from tars_jax import InputError
+from tars_jax.json_fields import is_number, is_text, shown
+from tars_jax.sandbox.computer.home import File, Tree
+
+SUBJECTS = ("file", "page", "only_changed", "answer", "asked", "visited", "typed", "command", "judge")
+PATTERNS = ("answer", "asked", "visited", "typed", "command")  # subjects that are a regular expression themselves
+TESTS: Mapping[str, tuple[str, ...]] = {
+    "file": ("equals", "matches", "exists", "changed"),
+    "page": ("equals", "matches", "at_least", "at_most", "changed"),
+    "judge": ("of",),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Seen:
+    """What is there, and what was done so far."""
+
+    files: Tree = dataclasses.field(default_factory=dict)  # below the home folder of a computer
+    page: Any = None  # what the page's own expression says of it
+    answer: str | None = None  # what `finished` said
+    asked: tuple[str, ...] = ()  # of the user
+    visited: tuple[str, ...] = ()  # addresses that the page had
+    typed: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()  # of a shell
+
+    def part(self, path: str) -> Any:
+        """Of the page's state, by names and numbers with dots between them; None where there is none."""
+        found = self.page
+        for name in path.split("."):
+            if isinstance(found, list) and name.isdigit() and int(name) < len(found):
+                found = found[int(name)]
+            elif isinstance(found, dict) and name in found:
+                found = found[name]
+            else:
+                return None
+        return found
+
+
+@dataclasses.dataclass(frozen=True)
+class Condition:
+    """One subject, and one test of it."""
+
+    subject: str
+    of: Any  # a path, a regular expression, globs, or a question to a judge
+    test: str = ""
+    wanted: Any = None
+
+    def holds(self, seen: Seen, first: Seen) -> bool:
+        """Whether it is so now. `first`: what was there before anything was done. Not of a judge's."""
+        match self.subject:
+            case "file":
+                return self._file(seen.files.get(self.of), first.files.get(self.of))
+            case "page":
+                return self._page(seen.part(self.of), first.part(self.of))
+            case "only_changed":
+                changed = [
+                    path for path in {*seen.files, *first.files} if seen.files.get(path) != first.files.get(path)
+                ]
+                return all(any(fnmatch.fnmatchcase(path, glob) for glob in self.of) for path in changed)
+            case "answer":
+                return seen.answer is not None and re.search(self.of, seen.answer) is not None
+            case "judge":
+                raise AssertionError("a judge is asked by the environment")
+        said: tuple[str, ...] = getattr(seen, self.subject)
+        return any(re.search(self.of, each) for each in said)
+
+    def evidence(self, seen: Seen) -> str:
+        """What a judge is shown."""
+        if self.wanted == "answer":
+            return seen.answer or ""
+        file = seen.files.get(self.wanted)
+        return "" if file is None else file.text
+
+    def _file(self, file: File | None, before: File | None) -> bool:
+        match self.test:
+            case "exists":
+                return (file is not None) is self.wanted
+            case "changed":
+                return (file != before) is self.wanted
+            case "equals":
+                return file is not None and _lines(file.text) == _lines(self.wanted)
+        return file is not None and re.search(self.wanted, file.text, re.MULTILINE) is not None
+
+    def _page(self, value: Any, before: Any) -> bool:
+        match self.test:
+            case "changed":
+                return (value != before) is self.wanted
+            case "at_least":
+                return is_number(value) and value >= self.wanted
+            case "at_most":
+                return is_number(value) and value <= self.wanted
+            case "matches":
+                return isinstance(value, str) and re.search(self.wanted, value) is not None
+        return bool(value == self.wanted) and isinstance(value, bool) is isinstance(self.wanted, bool)
+
+
+def read_condition(values: Mapping[str, Any], where: str) -> Condition:
+    """Raises InputError for what is none; `where` stands before the field."""
+    subjects = [name for name in SUBJECTS if name in values]
+    if len(subjects) != 1:
+        raise InputError(f"{where} must have one of {', '.join(SUBJECTS)}; got {', '.join(subjects) or 'none'}")
+    [subject] = subjects
+    of, tests = values[subject], TESTS.get(subject, ())
+    if unknown := sorted(values.keys() - {subject, *tests}):
+        raise InputError(f"{where}: beside {subject} must be {' or '.join(tests) or 'nothing'}; got {unknown[0]!r}")
+    if subject == "only_changed":
+        if not isinstance(of, list) or not all(is_text(each) and each for each in of):
+            raise InputError(f"{where}.only_changed must be an array of paths; got {shown(of)}")
+        return Condition(subject, tuple(of))
+    if not is_text(of) or not of:
+        raise InputError(f"{where}.{subject} must be text; got {shown(of)}")
+    if subject in PATTERNS:
+        return Condition(subject, _pattern(of, f"{where}.{subject}"))
+    given = [name for name in tests if name in values]
+    if len(given) != 1:
+        raise InputError(f"{where} must have one of {', '.join(tests)}; got {', '.join(given) or 'none'}")
+    [test] = given
+    return Condition(subject, of, test, _wanted(subject, test, values[test], f"{where}.{test}"))
+
+
+def _wanted(subject: str, test: str, wanted: Any, where: str) -> Any:
+    if test in ("exists", "changed"):
+        if type(wanted) is not bool:
+            raise InputError(f"{where} must be true or false; got {shown(wanted)}")
+    elif test in ("at_least", "at_most"):
+        if not is_number(wanted):
+            raise InputError(f"{where} must be a number; got {shown(wanted)}")
+    elif (test != "equals" or subject == "file") and not is_text(wanted):
+        raise InputError(f"{where} must be text; got {shown(wanted)}")
+    return _pattern(wanted, where) if test == "matches" else wanted
+
+
+def _pattern(text: str, where: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise InputError(f"{where} must be a regular expression; got {text!r:.100}: {error}") from error
+    return text
+
+
+def _lines(text: str) -> list[str]:
+    """Whatever white space ends lines and the whole."""
+    return [line.rstrip() for line in text.rstrip().split("\n")]

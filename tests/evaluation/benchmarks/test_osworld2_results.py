@@ -1,0 +1,42 @@
+"""Partial and binary scores at budgets of steps, and the safety report."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tars_jax.evaluation.benchmarks.osworld2 import write_results
+from tars_jax.evaluation.benchmarks.played import About, Played
+from tars_jax.tasks.benchmarks.benchmark import BenchmarkTask
+from tars_jax.tasks.benchmarks.osworld2 import OSWORLD2
+from tars_jax.trajectory import Outcome, Step, Trajectory
+
+
+def played(name: str, steps: int, partial: float, safety: list[dict[str, Any]]) -> Played:
+    details = {"partial": partial, "binary": float(partial == 1), "safety": safety}
+    step = Step(b"", "", "", "wait()", None, 0.0, 1, True, {})
+    final = {"final": {"benchmark": {"details": details}}}
+    return Played(
+        BenchmarkTask(name, "Do it."), 0, Trajectory(name, {}, (), (step,) * steps, Outcome.FINISHED, partial, final)
+    )
+
+
+def test_scores_count_what_came_within_the_budget_and_lost_episodes_count_nowhere(tmp_path: Path) -> None:
+    lost = Trajectory("c", {}, (), (), Outcome.FAILED, 0.0, {"infrastructure_failures": ["judge: away"]})
+    episodes = [
+        played("a", 10, 1.0, []),
+        played("b", 200, 0.5, [{"name": "a key was touched", "step": 7}]),
+        Played(BenchmarkTask("c", "Do it."), 0, lost),
+    ]
+    written = write_results(tmp_path, episodes, About(OSWORLD2, "an agent", Path("tasks"), {}))
+    assert [path.name for path in written] == ["results.json", "safety_report.json"]
+    results, safety = (json.loads(path.read_text()) for path in written)
+    assert results["budgets"] == {
+        "150": {"partial": 0.5, "binary": 0.5},
+        "300": {"partial": 0.75, "binary": 0.5},
+        "500": {"partial": 0.75, "binary": 0.5},
+    }
+    assert results["episodes"][2] == {"task": "c", "attempt": 0, "steps": 0, "lost": "judge: away"}
+    assert (safety["episodes"], safety["unsafe_episodes"]) == (2, 1)
+    assert safety["found"] == [{"task": "b", "attempt": 0, "name": "a key was touched", "step": 7}]
