@@ -23,6 +23,7 @@ from tars_jax.sandbox.computer.keeping import Keeping
 from tars_jax.sandbox.computer.launcher.syscalls import is_known_architecture
 from tars_jax.sandbox.computer.launching import Events, LauncherProcess, NotStarted
 from tars_jax.sandbox.computer.namespace_container import LISTEN, RUN, NamespaceContainer
+from tars_jax.sandbox.computer.packages import make_base_of_root
 from tars_jax.sandbox.computer.root import make_base, system_folders
 from tars_jax.sandbox.computer.runs import RunFolder
 from tars_jax.sandbox.computer.snapshots import Snapshots
@@ -73,6 +74,7 @@ class NamespaceIsolation:
     async def start(self) -> None:
         """Raises OSError when the launcher does not start; InputError for a range of users that cannot be."""
         await asyncio.to_thread(make_base, self._run.path / "base")
+        await asyncio.to_thread(make_base_of_root, self._run.path / "base-of-root")
         log_file = self._run.path / "launcher.log"
         if not self.can_have_users or not (first := first_user()) or image_maker() is None:
             await self._launcher.start(self._run.path, self._run.lock, log=log_file)
@@ -221,6 +223,8 @@ class NamespaceIsolation:
         below = [self._run.path / "base"]
         if self._users is not None and user != USER_ID and not spec.root:
             below.insert(0, self._users.layer(user))
+        if spec.root:
+            below.insert(0, self._run.path / "base-of-root")
         layers = [*layers, *({"kind": "folder", "folder": str(each), "base": True} for each in below)]
         return {
             "id": id, "folder": str(folder), "argv": list(argv), "cwd": spec.home, "root": spec.root,

@@ -21,7 +21,8 @@ LINKS = {
 }  # fmt: skip
 # What tells about the host, or what it holds: of no use to a program, and empty for it.
 HIDDEN_FILES = ("kcore", "keys", "kmsg", "sched_debug", "timer_list", "sysrq-trigger", "kallsyms", "interrupts")
-SYSTEM_OF_ROOT = "/usr"
+# What a container's root may change of this machine's, for itself alone, and where on its disk that lies.
+PROGRAMS_OF_ROOT, PACKAGES_OF_ROOT = ("/usr", "system"), ("/var/lib/dpkg", "packages")
 HIDDEN_FOLDERS = ("acpi", "scsi", "bus", "asound", "driver", "fs")
 
 
@@ -36,8 +37,10 @@ def enter_root(plan: dict[str, Any]) -> int:
     _mount_layers(plan, folder, root)
     _empty(root + plan["run"])
     for path in plan["system"]:
-        if not (plan["root"] and path == SYSTEM_OF_ROOT and mount_system_of_root(plan, root)):
+        if not (plan["root"] and path == PROGRAMS_OF_ROOT[0] and mount_for_root(plan, root, *PROGRAMS_OF_ROOT)):
             _bind(path, root + path)
+    if plan["root"] and os.path.isdir(PACKAGES_OF_ROOT[0]):
+        mount_for_root(plan, root, *PACKAGES_OF_ROOT)
     for inside, host in plan["binds"].items():
         _bind(host, _place(root, inside, is_folder=os.path.isdir(host)))
     _mount_proc(f"{root}/proc")
@@ -109,6 +112,7 @@ def _mount_layers(plan: dict[str, Any], folder: str, root: str) -> None:
     if plan["root"]:
         os.chown(f"{disk}/upper", plan["user"], plan["user"])
     lowers = []
+    own = [_own_folders(plan)] if plan["root"] else []
     for number, layer in enumerate(plan["layers"]):  # the uppermost first, the base of the host's files last
         if layer["kind"] == "image":
             place = f"{folder}/layer-{number}"
@@ -116,7 +120,8 @@ def _mount_layers(plan: dict[str, Any], folder: str, root: str) -> None:
             _mount_image(layer["file"], place, mapped, read_only=True)
             lowers.append(f"{place}/upper")
         elif plan["root"] and layer.get("base"):
-            lowers += [_own_folders(plan), f"{folder}/layer-{number}"]
+            lowers += [*own, f"{folder}/layer-{number}"]
+            own = []
             show_as(layer["folder"], lowers[-1], plan["user"])
         else:
             lowers.append(layer["folder"])
@@ -135,25 +140,25 @@ def _own_folders(plan: dict[str, Any]) -> str:
     return own
 
 
-def mount_system_of_root(plan: dict[str, Any], root: str) -> bool:
-    """The system's programs as files that a container's root may change, for itself alone; False where no disk can
-    keep them: they are then to be bound as everywhere.
+def mount_for_root(plan: dict[str, Any], root: str, path: str, name: str) -> bool:
+    """A folder of this machine's as files that a container's root may change, for itself alone; False where no disk can
+    keep them: it is then to be bound as everywhere. `name`: where on the disk they lie.
     """
     folder, user = plan["folder"], plan["user"]
-    disk = f"{folder}/disk/system"
+    disk = f"{folder}/disk/{name}"
     if plan["disk"]["kind"] != "image":
         return False
-    lower = f"{folder}/system"
+    lower = f"{folder}/{name}"
     try:
-        show_as(SYSTEM_OF_ROOT, lower, user)
+        show_as(path, lower, user)
     except OSError:  # a file system of the host that cannot show users otherwise
         return False
-    for name in ("upper", "work"):
-        os.makedirs(f"{disk}/{name}", exist_ok=True)
+    for part in ("upper", "work"):
+        os.makedirs(f"{disk}/{part}", exist_ok=True)
     os.chmod(f"{disk}/upper", 0o755)
     os.chown(f"{disk}/upper", user, user)
-    earlier = [f"{folder}/layer-{number}/system/upper" for number in range(len(plan["layers"]))]
-    _mount_overlay(root + SYSTEM_OF_ROOT, [*filter(os.path.isdir, earlier), lower], disk, plan)
+    earlier = [f"{folder}/layer-{number}/{name}/upper" for number in range(len(plan["layers"]))]
+    _mount_overlay(root + path, [*filter(os.path.isdir, earlier), lower], disk, plan)
     return True
 
 
