@@ -81,9 +81,9 @@ async def graded(
         async with _opened(computers, images, computer, workdir, task, stage, artifacts, way) as (own, folder, bundled):
             if not bundled:
                 await empty_folder(own, TESTS)
-                for tests in stage.tests:
-                    if tests.is_dir():
-                        await put_folder(own, tests, TESTS)
+                for given in stage.tests:
+                    if given.is_dir():
+                        await put_folder(own, given, TESTS)
             await empty_folder(own, VERIFIER_LOGS)
             await _run_tests(own, stage, folder)
             await own.container.pause()  # so that nothing is written while it is read
