@@ -16,6 +16,7 @@ _PLUGINS = Plugins("suite", "tars_jax.benchmarks")
 BENCHMARKS: Mapping[str, str] = {
     "browsecomp": "tars_jax.tasks.benchmarks.browsecomp:BROWSECOMP",
     "online_mind2web": "tars_jax.tasks.benchmarks.online_mind2web:ONLINE_MIND2WEB",
+    "webarena_verified": "tars_jax.tasks.benchmarks.webarena_verified:WEBARENA_VERIFIED",
     "browsecomp_zh": "tars_jax.tasks.benchmarks.browsecomp:BROWSECOMP_ZH",
     "android_world": "tars_jax.tasks.benchmarks.android_world:ANDROID_WORLD",
     "osworld2": "tars_jax.tasks.benchmarks.osworld2:OSWORLD2",

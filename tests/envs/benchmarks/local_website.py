@@ -24,7 +24,8 @@ async def browsers() -> AsyncIterator[EnvironmentResources]:
 
 @contextlib.contextmanager
 def website(pages: Mapping[str, str], asked: list[str]) -> Iterator[str]:
-    """Pages by their paths; its host and port. `asked` gets every path that is asked for, with its query."""
+    """Pages by their paths; its host and port. `asked` gets every path that is asked for, with its query. A form leads
+    back to the first page."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -34,6 +35,14 @@ def website(pages: Mapping[str, str], asked: list[str]) -> Iterator[str]:
             self.send_header("Content-Type", "text/html; charset=utf-8")
             self.end_headers()
             self.wfile.write((page or "nothing").encode())
+
+        def do_POST(self) -> None:
+            said = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
+            asked.append(f"POST {self.path} {said}")
+            self.send_response(302)
+            self.send_header("Location", "/")
+            self.send_header("Set-Cookie", "said=thank%20you; Path=/")
+            self.end_headers()
 
         def log_message(self, format: str, *args: object) -> None:
             pass
