@@ -9,10 +9,10 @@ from urllib.parse import urlsplit
 
 from tars_jax import InputError
 from tars_jax.sandbox.browser import BrowserManager, InputEvent, Observation, Site
-from tars_jax.sandbox.browser.network import Hosts
 from tars_jax.sandbox.browser.page import Page
 from tars_jax.sandbox.browser.site import PageSpec
 from tars_jax.sandbox.computer.page import BLANK
+from tars_jax.web.network import Hosts
 
 _READ = """(() => {
   for (const each of document.querySelectorAll('a[target], form[target], base[target]')) each.removeAttribute('target');

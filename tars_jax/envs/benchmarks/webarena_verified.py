@@ -22,7 +22,6 @@ from tars_jax.envs.computer_screen import PageScreen
 from tars_jax.envs.interfaces import GUI, space_of
 from tars_jax.envs.spec import EnvironmentResources
 from tars_jax.json_fields import read_json
-from tars_jax.sandbox.browser.network import Hosts
 from tars_jax.sandbox.browser.network_trace import NetworkTrace, har_of
 from tars_jax.sandbox.computer.page import ComputerPage
 from tars_jax.sandbox.failures import SandboxFailure
@@ -30,6 +29,7 @@ from tars_jax.tasks.benchmarks.benchmark import BenchmarkTask, BenchmarkTasks
 from tars_jax.tasks.benchmarks.webarena_verified import SitePlace, start_urls
 from tars_jax.tasks.websites.catalog import load_website
 from tars_jax.tasks.websites.session import WebsiteSession
+from tars_jax.web.network import Hosts
 
 SIZE = (1280, 720)
 
@@ -78,7 +78,8 @@ class WebArenaVerifiedEnvironment(BenchmarkEnvironment):
         places: Mapping[str, SitePlace] = entry.record["places"]
         try:
             self._page = page = await self._opened(places)
-            self._trace = NetworkTrace(page.page.context)
+            secret = [name for place in places.values() for name in place.headers]
+            self._trace = NetworkTrace(page.page.context, secret)
             first, *_ = start_urls(entry.record["task"], places)
             self._screen = await PageScreen.open(page, task.seed, first)
         except SandboxFailure:

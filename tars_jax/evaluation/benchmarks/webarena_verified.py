@@ -3,7 +3,7 @@
     TASK_ID/agent_response.json    what the agent answered, as it did
     TASK_ID/network.har            what its page asked of the network
     TASK_ID/eval_result.json       what the evaluators said
-    eval_results.json              counts, by site, and lost episodes with their reason
+    summary.json                   counts, by site, and lost episodes with their reason
 
 Further attempts are below attempt_1, attempt_2 and so on.
 """
@@ -35,7 +35,7 @@ def write_results(folder: Path, played: Sequence[Played], about: About) -> list[
             _write(task / "network.har", json.dumps(details["har"], ensure_ascii=False)),
             _write(task / "eval_result.json", json.dumps(details["result"], ensure_ascii=False, indent=2)),
         ]
-    return [*files, _write(folder / "eval_results.json", json.dumps(_summary(played, about), indent=2))]
+    return [*files, _write(folder / "summary.json", json.dumps(_summary(played, about), indent=2))]
 
 
 def _details(each: Played) -> Mapping[str, Any]:

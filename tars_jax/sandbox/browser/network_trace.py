@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import datetime
-from collections.abc import Coroutine
+import re
+from collections.abc import Collection, Coroutine
 from typing import Any
 from urllib.parse import parse_qsl, urljoin, urlsplit
 
@@ -20,14 +21,17 @@ LEFT_OUT = ("image", "stylesheet", "script", "font", "media")  # resource types
 LARGEST_BODY = 1 << 16  # bytes of a body that is kept
 MOST_ENTRIES = 5000
 WAIT_S = 5.0  # for what is on its way when the trace is asked for
+_SECRET = re.compile(r"auth|token|secret|api-?key", re.IGNORECASE)  # cookies are scored
 _OWN = ".invalid"  # hosts of the sandbox's own pages
 
 
 class NetworkTrace:
     """Of all that a context asks from now on."""
 
-    def __init__(self, context: BrowserContext) -> None:
+    def __init__(self, context: BrowserContext, hidden: Collection[str] = ()) -> None:
+        """`hidden`: names of headers whose values are kept to nobody, beside those that are known to hold secrets."""
         self._context = context
+        self._hidden = frozenset(name.lower() for name in hidden)
         self._entries: dict[Request, dict[str, Any]] = {}
         self._reading: set[asyncio.Task[None]] = set()
         context.on("request", self._asked)
@@ -37,7 +41,15 @@ class NetworkTrace:
         """In the order in which they were asked; one without an answer has the status 0."""
         if self._reading:
             await asyncio.wait(self._reading, timeout=WAIT_S)
+        for entry in self._entries.values():
+            self._hide(entry["request"])
+            self._hide(entry["response"])
         return list(self._entries.values())
+
+    def _hide(self, part: dict[str, Any]) -> None:
+        for header in part["headers"]:
+            if header["name"].lower() in self._hidden or _SECRET.search(header["name"]):
+                header["value"] = "[REDACTED]"
 
     def close(self) -> None:
         """Records no more."""

@@ -45,13 +45,14 @@ def read_benchmark(name: str, tasks: object, names: object = ()) -> BenchmarkTas
     """
     if not isinstance(tasks, str) or not tasks:
         raise InputError(f"{name}: option tasks must be the path of its tasks; got {tasks!r}")
-    if not isinstance(names, list | tuple) or not all(isinstance(each, str) for each in names):
+    if not isinstance(names, list | tuple) or not all(type(each) in (str, int) for each in names):
         raise InputError(f"{name}: option names must be a list of ids of tasks; got {names!r:.100}")
+    ids = tuple(map(str, names))  # flags read ids of digits as numbers
     try:
         changed = os.stat(tasks).st_mtime_ns
     except OSError:  # an address, or nothing: the benchmark says which
         changed = 0
-    return _read(name, tasks, tuple(names), changed)
+    return _read(name, tasks, ids, changed)
 
 
 @functools.lru_cache(maxsize=32)

@@ -42,7 +42,7 @@ WHEELS, MILL, NOTE, TOWER = TASKS = [
 ]  # fmt: skip
 
 
-def write_config(folder: Path, url: str, tasks: list[Any] | None = None, **more: Any) -> Path:
+def write_config(folder: Path, url: str, tasks: Any = None, **more: Any) -> Path:
     (folder / "tasks.json").write_text(json.dumps(TASKS if tasks is None else tasks))
     file = folder / "config.json"
     environments = {"__GITLAB__": {"urls": [url], **more}}
