@@ -21,6 +21,7 @@ BENCHMARKS: Mapping[str, str] = {
     "android_world": "tars_jax.tasks.benchmarks.android_world:ANDROID_WORLD",
     "osworld2": "tars_jax.tasks.benchmarks.osworld2:OSWORLD2",
     "osworld": "tars_jax.tasks.benchmarks.osworld:OSWORLD",
+    "swe_bench": "tars_jax.tasks.benchmarks.swe_bench:SWE_BENCH",
     "terminal_bench": "tars_jax.tasks.benchmarks.terminal_bench:TERMINAL_BENCH",
 }
 

@@ -1,0 +1,182 @@
+"""An issue of a repository as an episode: what the agent leaves in the working tree is its patch.
+
+evaluate --config.suite=swe_bench --config.tasks=my-issues --config.checkpoint=reference
+"""
+
+from __future__ import annotations
+
+import base64
+import random
+import shlex
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tars_jax import InputError
+from tars_jax.agent.actions import Action, CallUser, Finished, ToolCall
+from tars_jax.environment import ActionSpace, EnvironmentFailure, Observation, Task
+from tars_jax.envs import shared_computers
+from tars_jax.envs.benchmarks.episode import BenchmarkEnvironment, Verdict
+from tars_jax.envs.benchmarks.swe_bench import grading
+from tars_jax.envs.benchmarks.swe_bench.prepared import Prepared, Preparing, patch_of, preparing, room
+from tars_jax.envs.benchmarks.swe_bench.script import TESTBED
+from tars_jax.envs.benchmarks.swe_bench.testing import Tried, tried
+from tars_jax.envs.spec import EnvironmentResources
+from tars_jax.sandbox.computer.computer import Computer
+from tars_jax.sandbox.failures import SandboxFailure
+from tars_jax.sandbox.shell import Shell
+from tars_jax.sandbox.tools.forms import FUNCTIONS, NEEDS_PAGES, Toolbox
+from tars_jax.tasks.benchmarks.benchmark import BenchmarkTask, BenchmarkTasks
+from tars_jax.tasks.games.moves import Move
+
+TOOLS = ("execute_bash", "str_replace_editor")
+TEST_S, MEMORY_MB = 1800.0, 4096
+_PIECE = 24_000  # characters of one command
+ENVIRONMENT_TIER = "environment"  # swebench's word for logs of a machine that failed
+
+
+class SweBenchEnvironment(BenchmarkEnvironment):
+    """The agent works in /testbed, where the repository stands at the issue's commit and knows nothing later.
+
+    Its patch is tried in a fresh computer, with the tests of the instance in place of its own, and graded by the
+    official package: resolved is 1, all else 0.
+
+    Args:
+      tools: the functions that it has, by their names in `sandbox/tools/forms.py`.
+      test_timeout: seconds of an instance's tests.
+      memory_mb: of each of the two computers.
+    """
+
+    time_limit = 2 * TEST_S
+
+    def __init__(
+        self, tasks: BenchmarkTasks, *, tools: Sequence[str] = TOOLS, test_timeout: float = TEST_S,
+        memory_mb: int = MEMORY_MB, time_limit: float = 0.0, resources: EnvironmentResources | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(tasks, time_limit=time_limit, resources=resources)
+        usable = [name for name in FUNCTIONS if name not in NEEDS_PAGES]
+        if not tools or (unknown := [name for name in tools if name not in usable]):
+            raise InputError(f"tools must be of {', '.join(usable)}; got {unknown[0] if tools else 'none'!r}")
+        if isinstance(test_timeout, bool) or not isinstance(test_timeout, int | float) or test_timeout <= 0:
+            raise InputError(f"test_timeout must be seconds above 0; got {test_timeout!r}")
+        address = self.resources.sandbox
+        if address is not None and (address.service or address.guests):
+            raise InputError("sandbox must be this machine for SWE-bench; got a service or guests")
+        self._room = room(memory_mb)
+        grading.python()
+        self._tools, self._test_s = tuple(tools), float(test_timeout)
+        self._near: shared_computers.NearComputers | None = None
+        self._preparing: Preparing | None = None
+        self._prepared: Prepared | None = None
+        self._computer: Computer | None = None
+        self._toolbox: Toolbox | None = None
+        self._turn = 0
+
+    @staticmethod
+    def reference_player(state: Mapping[str, Any], rng: random.Random, skill: float = 1.0) -> Move:
+        """Applies the instance's own patch."""
+        packed = base64.b64encode(zlib.compress(state["patch"].encode())).decode()
+        pieces = [packed[at : at + _PIECE] for at in range(0, len(packed), _PIECE)]
+        turn = state["turn"]
+        if turn > len(pieces) or rng.random() >= skill:
+            return Move("That is all.", "finished", {"content": ""})
+        if turn == len(pieces):
+            read = "import sys, zlib; sys.stdout.buffer.write(zlib.decompress(sys.stdin.buffer.read()))"
+            apply = f"base64 -d /tmp/.gold | python3 -c {shlex.quote(read)} | git apply -v -"
+            return Move("It is applied.", "execute_bash", {"command": apply})
+        put = f"printf %s {pieces[turn]} {'>>' if turn else '>'} /tmp/.gold"
+        return Move("The known patch comes to the computer.", "execute_bash", {"command": put})
+
+    @property
+    def action_space(self) -> ActionSpace:
+        return ActionSpace("tools", (Finished.name,), tuple(FUNCTIONS[name] for name in self._tools))
+
+    async def begin(self, entry: BenchmarkTask, task: Task) -> Observation:
+        assert entry.folder is not None
+        if self._near is None:
+            self._near = shared_computers.acquire("namespaces", "files")
+        self._preparing = preparing(await self._near.entered())
+        self._prepared = await self._preparing.made(entry.folder, entry.record, self._room)
+        self._computer = await self._preparing.open(self._prepared, self._room)
+        machine = self._computer.machine
+        self._toolbox = Toolbox(machine, self._tools, shell=lambda machine: Shell(machine, folder=TESTBED))
+        self._turn = 0
+        return self._observed(f"Commands run in {TESTBED}.")
+
+    async def act(self, actions: Sequence[Action]) -> tuple[Observation, bool]:
+        assert self._toolbox is not None
+        said, ended = [], False
+        for action in actions:
+            if isinstance(action, Finished | CallUser):
+                ended = True
+                break
+            if isinstance(action, ToolCall):
+                said.append((await self._toolbox.call(action.name, action.parameters)).text)
+        self._turn += 1
+        text = "\n".join(each for each in said if each) or ("finished" if ended else "[no output]")
+        return self._observed(text), ended
+
+    def _observed(self, text: str) -> Observation:
+        patch = str(self.entry.record.get("patch") or "")
+        return Observation(text=text, info={"state": {"patch": patch, "turn": self._turn}})
+
+    async def verify(self) -> Verdict:
+        assert self._computer is not None and self._prepared is not None
+        record = self.entry.record
+        try:
+            patch = await patch_of(self._computer, self._prepared, record["base_commit"])
+            if not patch.strip():
+                return Verdict(0.0, False, _details("", None, {}))
+            outcome = await self._tried(patch)
+            answer = await grading.graded(record, patch, outcome.log)
+            if outcome.applied and not outcome.timed_out and not _tells(answer):
+                unchanged = await self._tried("")
+                if not _tells(await grading.graded(record, patch, unchanged.log)):
+                    last = unchanged.log.strip().rpartition("\n")[2][-200:]
+                    raise EnvironmentFailure("verifier", f"its tests do not run on the unchanged repository: {last}")
+        except (InputError, SandboxFailure) as error:
+            raise EnvironmentFailure("verifier", str(error)) from error
+        reason, tier = answer["classified"] or ("", "")
+        if not answer["report"]["resolved"] and tier == ENVIRONMENT_TIER:
+            raise EnvironmentFailure("verifier", f"swebench tells from the log that the machine failed: {reason}")
+        resolved = bool(answer["report"]["resolved"])
+        return Verdict(float(resolved), resolved, _details(patch, outcome, answer))
+
+    async def _tried(self, patch: str) -> Tried:
+        assert self._prepared is not None and self._preparing is not None
+        fresh = await self._preparing.open(self._prepared, self._room)
+        try:
+            return await tried(fresh, self.entry.record, patch, self._test_s)
+        finally:
+            await fresh.close()
+
+    async def end(self) -> None:
+        computer, self._computer = self._computer, None
+        toolbox, self._toolbox = self._toolbox, None
+        if computer is not None:
+            try:
+                if toolbox is not None:
+                    await toolbox.__aexit__()
+            finally:
+                await computer.close()
+
+    async def close(self) -> None:
+        await self.end()
+        near, self._near = self._near, None
+        if near is not None:
+            await shared_computers.release(near)
+
+
+def _tells(answer: Mapping[str, Any]) -> bool:
+    """Whether swebench finds in the log what the tests have come to."""
+    return bool(answer["report"]["patch_successfully_applied"])
+
+
+def _details(patch: str, outcome: Tried | None, answer: Mapping[str, Any]) -> dict[str, Any]:
+    """The log is compressed, in base64."""
+    log = "" if outcome is None else outcome.log
+    return {
+        "patch": patch, "applied": outcome is not None and outcome.applied,
+        "timed_out": outcome is not None and outcome.timed_out, "report": answer.get("report"),
+        "classified": answer.get("classified"), "log": base64.b64encode(zlib.compress(log.encode())).decode(),
+    }  # fmt: skip

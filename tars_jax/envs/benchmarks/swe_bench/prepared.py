@@ -1,0 +1,129 @@
+"""Computers in which a repository stands at its commit, prepared once: the agent's, and a fresh one for its tests."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import itertools
+import os
+import shlex
+import shutil
+import tempfile
+import weakref
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tars_jax import InputError
+from tars_jax.environment import EnvironmentFailure
+from tars_jax.envs.benchmarks.harbor_computer import images_of
+from tars_jax.envs.benchmarks.swe_bench.repository import at_commit, only_git
+from tars_jax.envs.benchmarks.swe_bench.script import TESTBED
+from tars_jax.sandbox.computer.computer import Computer, Computers
+from tars_jax.sandbox.computer.container import Snapshot
+from tars_jax.sandbox.computer.filling import unpack
+from tars_jax.sandbox.computer.spec import ContainerSpec
+from tars_jax.tasks.benchmarks.swe_bench import CONDA, environment_of, repository
+
+PROCESSES, DISK_MB = 2048, 10240
+LARGEST_PATCH = 8 << 20
+_names = itertools.count(1)
+
+
+@dataclasses.dataclass(frozen=True)
+class Prepared:
+    snapshot: Snapshot
+    variables: Mapping[str, str]
+    git: Path  # an archive of `.git` as it was
+
+
+class Preparing:
+    """Of one `Computers`."""
+
+    def __init__(self, computers: Computers) -> None:
+        self._computers = computers
+        self._folder = Path(tempfile.mkdtemp(prefix="tars_jax-swe_bench-"))
+        weakref.finalize(self, shutil.rmtree, self._folder, True)
+        self._made: dict[tuple[str, str, str], asyncio.Task[Prepared]] = {}
+
+    async def made(self, folder: Path, record: Mapping[str, Any], room: ContainerSpec) -> Prepared:
+        """`folder`: where the data lie. Raises EnvironmentFailure, SandboxFailure; who asks again begins again."""
+        key = (str(folder), record["repo"], record["base_commit"])
+        task = self._made.get(key)
+        if task is None:
+            task = self._made[key] = asyncio.create_task(self._make(folder, record, room))
+        try:
+            return await asyncio.shield(task)
+        except BaseException:
+            if task.done() and self._made.get(key) is task:
+                del self._made[key]
+            raise
+
+    async def open(self, prepared: Prepared, room: ContainerSpec) -> Computer:
+        computer = await self._computers.open(room, prepared.snapshot)
+        computer.machine.variables = prepared.variables
+        return computer
+
+    async def _make(self, folder: Path, record: Mapping[str, Any], room: ContainerSpec) -> Prepared:
+        archive = await asyncio.to_thread(at_commit, repository(folder, record["repo"]), record["base_commit"])
+        number = next(_names)
+        git = self._folder / f"{number}.tar"
+        await asyncio.to_thread(git.write_bytes, only_git(archive))
+        context, variables = environment_of(folder, record["repo"]), {}
+        if context is None:
+            computer = await self._computers.open(room)
+        else:
+            images = images_of(self._computers)
+            try:
+                image = await images.built(context, spec=room)
+            except InputError as error:
+                raise EnvironmentFailure("environment", str(error)) from error
+            variables = dict(image.environment)
+            computer = await images.open(image, room)
+        try:
+            await computer.machine.run(["mkdir", "-p", TESTBED])
+            await unpack(computer.machine, archive, TESTBED)
+            snapshot = await computer.snapshot(f"swe_bench {os.getpid()} {number}")
+        finally:
+            await computer.close()
+        return Prepared(snapshot, variables, git)
+
+
+_preparing: weakref.WeakKeyDictionary[Computers, Preparing] = weakref.WeakKeyDictionary()
+
+
+def preparing(computers: Computers) -> Preparing:
+    """What was prepared for these computers, by whomever."""
+    if computers not in _preparing:
+        _preparing[computers] = Preparing(computers)
+    return _preparing[computers]
+
+
+def room(memory_mb: int) -> ContainerSpec:
+    binds = {CONDA: Path(CONDA)} if os.path.isdir(CONDA) else {}
+    return ContainerSpec(
+        memory_mib=memory_mb, processes=PROCESSES, disk_mib=DISK_MB, shared_memory_mib=256, root=True, binds=binds
+    )  # fmt: skip
+
+
+async def patch_of(computer: Computer, prepared: Prepared, commit: str) -> str:
+    """What an agent has changed in the working tree, new files included; what its `.git` says plays no part.
+
+    Empty where it is too large, or cannot be told, as the agent has broken what git needs. Raises SandboxFailure.
+    """
+    machine = computer.machine
+    place = f"/tmp/.patch-{os.urandom(6).hex()}"
+    variables = {
+        "GIT_DIR": f"{place}/.git", "GIT_WORK_TREE": TESTBED, "GIT_CONFIG_GLOBAL": "/dev/null",
+        "GIT_CONFIG_SYSTEM": "/dev/null", "GIT_ATTR_NOSYSTEM": "1",
+    }  # fmt: skip
+    options = "--cached --binary --full-index --no-color --no-ext-diff --no-textconv --no-renames"
+    try:
+        await machine.run(["mkdir", "-p", place])
+        await unpack(machine, await asyncio.to_thread(prepared.git.read_bytes), place)
+        command = f"git add -A && git diff {options} {shlex.quote(commit)} > {place}/patch"
+        ran = await machine.run(["bash", "-c", command], env=variables, cwd=TESTBED, timeout_s=600)
+        data = computer.container.read(f"{place}/patch", LARGEST_PATCH + 1) if ran.status == 0 else b""
+    except (InputError, OSError):  # no git, no /testbed, no folder to write to
+        return ""
+    return data.decode(errors="replace") if len(data) <= LARGEST_PATCH else ""

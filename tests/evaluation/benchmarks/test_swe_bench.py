@@ -1,0 +1,59 @@
+"""Predictions, logs and the report of SWE-bench's own form."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from pathlib import Path
+from typing import Any
+
+from tars_jax.evaluation.benchmarks.played import About, Played
+from tars_jax.evaluation.benchmarks.swe_bench import write_results
+from tars_jax.tasks.benchmarks.benchmark import BenchmarkTask
+from tars_jax.tasks.benchmarks.swe_bench import SWE_BENCH
+from tars_jax.trajectory import Outcome, Trajectory
+
+
+def played(id: str, patch: str | None, *, resolved: bool = False, attempt: int = 0, **more: Any) -> Played:
+    """`patch`: None of an episode that was lost."""
+    told: dict[str, Any] = {
+        "patch": patch, "applied": True, "timed_out": False, "classified": None,
+        "report": {"resolved": resolved}, "log": base64.b64encode(zlib.compress(b"a log")).decode(), **more,
+    }  # fmt: skip
+    about = {"infrastructure_failures": ["gone"]} if patch is None else {"final": {"benchmark": {"details": told}}}
+    outcome = Outcome.FAILED if patch is None else Outcome.FINISHED
+    trajectory = Trajectory(id, {}, (), (), outcome, float(resolved), about, success=resolved)
+    return Played(BenchmarkTask(id, ""), attempt, trajectory)
+
+
+def test_each_end_of_an_episode_has_its_place(tmp_path: Path) -> None:
+    episodes = [
+        played("solved", "diff 1", resolved=True),
+        played("wrong", "diff 2", classified=["no_tests_collected", "ambiguous"]),
+        played("empty", "", report=None),
+        played("lost", None),
+        played("not applied", "diff 3", applied=False, report=None),
+        played("slow", "diff 4", timed_out=True, classified=["tests_timed_out", "ambiguous"]),
+        played("solved", None, attempt=1),
+    ]
+    written = write_results(tmp_path, episodes, About(SWE_BENCH, "org/model", Path("issues"), {}))
+    assert [path.relative_to(tmp_path).as_posix() for path in written] == [
+        "predictions.jsonl", "org__model.tars_jax.json", "predictions.2.jsonl", "org__model.tars_jax-2.json",
+    ]  # fmt: skip
+    lines = [json.loads(line) for line in written[0].read_text().splitlines()]
+    assert lines[0] == {"instance_id": "solved", "model_name_or_path": "org/model", "model_patch": "diff 1"}
+    assert [line["instance_id"] for line in lines] == ["solved", "wrong", "empty", "not applied", "slow"]
+    report = json.loads(written[1].read_text())
+    assert {name: value for name, value in report.items() if not name.endswith("_ids")} == {
+        "total_instances": 6, "submitted_instances": 5, "completed_instances": 2, "resolved_instances": 1,
+        "unresolved_instances": 1, "infra_failure_instances": 0, "ambiguous_failure_instances": 2,
+        "empty_patch_instances": 1, "error_instances": 2, "schema_version": 2,
+        "failure_reasons": {"slow": "tests_timed_out", "wrong": "no_tests_collected"},
+    }  # fmt: skip
+    assert (report["incomplete_ids"], report["error_ids"]) == (["lost"], ["not applied", "slow"])
+    logs = tmp_path / "logs" / "run_evaluation" / "tars_jax" / "org__model"
+    assert json.loads((logs / "solved" / "report.json").read_text()) == {"solved": {"resolved": True}}
+    assert (logs / "slow" / "test_output.txt").read_text() == "a log" and not (logs / "slow" / "report.json").exists()
+    assert (logs / "not applied" / "run_instance.log").exists() and not (logs / "lost").exists()
+    assert written[2].read_text() == ""
