@@ -8,7 +8,6 @@ import os
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -23,9 +22,13 @@ needs_harbor = pytest.mark.skipif(
 
 @dataclasses.dataclass(frozen=True)
 class Trial:
-    reward: float | None
+    rewards: dict[str, float]  # empty: there are none
     exception: str  # its type and message; empty: none
     folder: Path
+
+    @property
+    def reward(self) -> float | None:
+        return self.rewards.get("reward")
 
 
 def command(tasks: Path, jobs: Path, agent: str, *more: str) -> list[str]:
@@ -61,10 +64,10 @@ def trials(job: Path) -> dict[str, Trial]:
     found = {}
     for file in job.glob("*/result.json"):
         result = json.loads(file.read_text())
-        rewards: dict[str, Any] = (result["verifier_result"] or {}).get("rewards") or {}
+        rewards: dict[str, float] = (result["verifier_result"] or {}).get("rewards") or {}
         why = result["exception_info"]
         said = f"{why['exception_type']}: {why['exception_message']}" if why else ""
-        found[result["task_name"]] = Trial(rewards.get("reward"), said, file.parent)
+        found[result["task_name"]] = Trial(rewards, said, file.parent)
     return found
 
 
