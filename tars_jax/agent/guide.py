@@ -89,7 +89,7 @@ def action_guide(grammar: str, space: ActionSpace | None = None, *, pixels: bool
     """
     page = space or _PAGE
     examples = [(action, meaning) for action, meaning in EXAMPLES if action.name in page.actions]
-    if page.functions or page.platform == "tools":
+    if page.functions or page.platform != "game":
         examples = [_ANSWER if isinstance(action, Finished) else (action, meaning) for action, meaning in examples]
     first = examples[0][0] if examples else example_call(page.functions[0]) or ToolCall(page.functions[0].name)
     if page.platform == "tools" and page.functions:

@@ -20,7 +20,7 @@ from tars_jax.agent.guide import action_guide
 from tars_jax.agent.loop import AgentConfig, PolicySession
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.agent.tool_schemas import NATIVE, TEXT
-from tars_jax.environment import Task
+from tars_jax.environment import ActionSpace, Task
 from tars_jax.inference import Engine, EngineConfig, Sampling
 from tars_jax.inference.chat_template import Message, TurnFormat
 from tars_jax.inference.client import open_client
@@ -150,8 +150,12 @@ def remote(config: Any, field: str = "checkpoint") -> Contestant:
     if tools != TEXT and agent.grammar == PLAIN:
         raise InputError(f"config.tools must be text for answers in plain text, which call nothing; got {tools}")
     told = config.guide or agent.list_actions
-    words = action_guide(agent.grammar, pixels=agent.image_size is not None)
-    guide = [Message("system", (words,))] if config.guide and not known else []
+    guided = config.guide and not known and not agent.list_actions
+
+    def guide(space: ActionSpace) -> list[Message]:
+        words = action_guide(agent.grammar, space, pixels=agent.image_size is not None)
+        return [Message("system", (words,))] if guided else []
+
     screen = config.screen or (policy.get("screenshot") or [SCREEN])[0]
 
     @contextlib.asynccontextmanager
@@ -159,7 +163,7 @@ def remote(config: Any, field: str = "checkpoint") -> Contestant:
         seed = task.seed + config.seed
         async with reach() as client:
             if tools == TEXT:
-                yield ChatSession(client, turns, seed, guide)
+                yield ChatSession(client, turns, seed, guide(watched.space))
                 return
             assert isinstance(client, EndpointClient | ServerClient), "what is reached by an address takes messages"
             size, space = agent.image_size, watched.space

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import http.server
 import json
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +27,51 @@ def evaluate(path: Path, tasks: Path | str, **more: Any) -> tuple[int, dict[str,
     with RunDirectory.create(path, config.to_dict(), "evaluate") as directory:
         status = run(config, directory)
     return status or 0, json.loads((path / "result.json").read_text())
+
+
+@contextlib.contextmanager
+def endpoint(answer: str) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """An endpoint of chat completions that always says the same, and what it was asked."""
+    asked: list[dict[str, Any]] = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self._say({"data": [{"id": "scripted"}]})
+
+        def do_POST(self) -> None:
+            asked.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self._say({"choices": [{"message": {"role": "assistant", "content": answer}, "finish_reason": "stop"}]})
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Nothing."""
+
+        def _say(self, said: dict[str, Any]) -> None:
+            body = json.dumps(said).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/v1", asked
+    finally:
+        server.shutdown()
+
+
+def test_an_endpoint_is_told_what_can_be_called(tmp_path: Path) -> None:
+    with endpoint("Action: say(number=3)") as (address, asked):
+        tasks = write_tasks(tmp_path / "words.jsonl")
+        _, result = evaluate(
+            tmp_path / "run", tasks, checkpoint=address, model="scripted", names="fig,plum", attempts=1
+        )
+    told = asked[0]["messages"][0]["content"]
+    told = told if isinstance(told, str) else "".join(part.get("text", "") for part in told)
+    assert "say(number=1)" in told and "finished(content='the answer')" in told and "click" not in told
+    assert result["checkpoint"] == "scripted"
+    assert {id: each["scores"] for id, each in result["by_task"].items()} == {"fig": [1.0], "plum": [0.0]}
 
 
 def test_the_reference_solves_all_and_results_are_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
