@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
+import dataclasses
 import io
 import os
 import posixpath
@@ -23,20 +24,47 @@ from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.computer.walking import Unreadable, walk
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.tools.files import Files
-from tars_jax.tasks.benchmarks.harbor.config import Artifact, Healthcheck, Surroundings
+from tars_jax.tasks.benchmarks.harbor.config import NONE, PUBLIC, Artifact, Healthcheck, Network, Surroundings
 from tars_jax.tasks.benchmarks.harbor.folder import resolved
+from tars_jax.web.network import EVERY, Hosts
 
 TESTS, LOGS = "/tests", "/logs"
 AGENT_LOGS, VERIFIER_LOGS, ARTIFACTS = "/logs/agent", "/logs/verifier", "/logs/artifacts"
 MEMORY_MB, STORAGE_MB, PROCESSES = 2048, 10240, 2048  # where a task says nothing
 MOST_ARTIFACTS = 1 << 20  # bytes of one episode that are kept
 
-_images: weakref.WeakKeyDictionary[Computers, Images] = weakref.WeakKeyDictionary()
+_images: weakref.WeakKeyDictionary[Computers, dict[bool, Images]] = weakref.WeakKeyDictionary()
 
 
-def images_of(computers: Computers) -> Images:
-    """What was built for these computers, by whomever."""
-    return _images.setdefault(computers, Images(computers))
+@dataclasses.dataclass(frozen=True)
+class Premises:
+    """Where tasks are played."""
+
+    computers: Computers
+    online: bool = False  # programs reach the hosts that a phase's policy names, and what builds do all public ones
+
+    @property
+    def images(self) -> Images:
+        """What was built for these computers, by whomever."""
+        found = _images.setdefault(self.computers, {})
+        if self.online not in found:
+            found[self.online] = Images(self.computers, Hosts([EVERY]) if self.online else None)
+        return found[self.online]
+
+
+@dataclasses.dataclass(frozen=True)
+class Opened:
+    """A task's computer."""
+
+    computer: Computer
+    workdir: str
+    variables: Mapping[str, str]  # of its programs, but for those that name a way out
+
+
+def allowed(network: Network) -> Hosts:
+    """What a policy lets programs reach. Raises InputError for an entry that the proxy has no form for."""
+    entries = {PUBLIC: [EVERY], NONE: []}.get(network.mode, list(network.hosts))
+    return Hosts([f"[{entry}]" if entry.count(":") > 1 else entry for entry in entries])
 
 
 def room_of(asked: Surroundings) -> ContainerSpec:
@@ -48,22 +76,23 @@ def room_of(asked: Surroundings) -> ContainerSpec:
     )  # fmt: skip
 
 
-async def open_computer(computers: Computers, folder: Path, asked: Surroundings) -> tuple[Computer, str]:
-    """With the files of a build context; and its working folder.
+async def open_computer(premises: Premises, folder: Path, asked: Surroundings) -> Opened:
+    """With the files of a build context.
 
     Raises InputError for a Dockerfile that cannot be carried out, SandboxFailure.
     """
-    room, images = room_of(asked), images_of(computers)
+    room, images = room_of(asked), premises.images
     image: Image = await images.built(folder, spec=room, timeout_s=asked.build_timeout_s)
     computer = await images.open(image, room)
     try:
         workdir = posixpath.normpath(posixpath.join("/", asked.workdir or image.workdir))
-        computer.machine.variables = {**image.environment, **resolved(asked.env, "environment.env:")}
+        variables = {**image.environment, **resolved(asked.env, "environment.env:")}
+        computer.machine.variables = variables
         await make_folders(computer, (workdir, AGENT_LOGS, VERIFIER_LOGS, ARTIFACTS, TESTS))
     except BaseException:
         await computer.close()
         raise
-    return computer, workdir
+    return Opened(computer, workdir, variables)
 
 
 async def make_folders(computer: Computer, paths: Sequence[str]) -> None:

@@ -21,6 +21,9 @@ from tars_jax.environment import EnvironmentFailure
 from tars_jax.envs.benchmarks.harbor_computer import (
     TESTS,
     VERIFIER_LOGS,
+    Opened,
+    Premises,
+    allowed,
     collected,
     empty_folder,
     failure,
@@ -31,10 +34,11 @@ from tars_jax.envs.benchmarks.harbor_computer import (
 from tars_jax.sandbox.computer.computer import Computer, Computers
 from tars_jax.sandbox.computer.container import Snapshot
 from tars_jax.sandbox.computer.forwarding import PortForward
-from tars_jax.sandbox.computer.images import Images
+from tars_jax.sandbox.computer.outbound import Outbound
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.computer.walking import Unreadable
 from tars_jax.sandbox.failures import Broken, SandboxFailure
+from tars_jax.tasks.benchmarks.harbor.config import Network
 from tars_jax.tasks.benchmarks.harbor.folder import HarborTask, Stage, resolved
 
 APART, LIVE = "apart", "live"
@@ -63,29 +67,31 @@ class Rewards:
 
 
 async def graded(
-    computers: Computers, images: Images, computer: Computer, workdir: str, task: HarborTask, stage: Stage, way: str
-) -> Rewards:
-    """Of the files that an agent has left in `computer`, which goes on.
+    premises: Premises, opened: Opened, task: HarborTask, stage: Stage, way: str
+) -> Rewards:  # fmt: skip
+    """Of the files that an agent has left in an opened computer, which goes on.
 
     `way`: APART, or LIVE for tests within the agent's own computer, beside its programs.
     Raises EnvironmentFailure where there is no reward: the tests took too long, or wrote none that is a number.
     """
+    computer = opened.computer
     try:
         for hook in stage.collect:
-            await computer.machine.run(["bash", "-c", hook.command], cwd=workdir, timeout_s=hook.timeout_s)
+            await computer.machine.run(["bash", "-c", hook.command], cwd=opened.workdir, timeout_s=hook.timeout_s)
         await computer.container.pause()
         try:
             artifacts = collected(computer, stage.artifacts)
         finally:
             await computer.container.resume()
-        async with _opened(computers, images, computer, workdir, task, stage, artifacts, way) as (own, folder, bundled):
+        async with _verifier(premises, opened, task, stage, artifacts, way) as (place, bundled):
+            own = place.computer
             if not bundled:
                 await empty_folder(own, TESTS)
                 for given in stage.tests:
                     if given.is_dir():
                         await put_folder(own, given, TESTS)
             await empty_folder(own, VERIFIER_LOGS)
-            await _run_tests(own, stage, folder)
+            await _run_tests(premises, place, stage, stage.verifier.network or task.config.surroundings.network)
             await own.container.pause()  # so that nothing is written while it is read
             try:
                 return Rewards(_rewards(own), _said(own), artifacts)
@@ -98,31 +104,31 @@ async def graded(
 
 
 @contextlib.asynccontextmanager
-async def _opened(
-    computers: Computers, images: Images, computer: Computer, workdir: str, task: HarborTask, stage: Stage,
-    artifacts: Mapping[str, bytes], way: str,
-) -> AsyncIterator[tuple[Computer, str, bool]]:  # fmt: skip
-    """Where tests run, its working folder, and whether they are there already."""
+async def _verifier(
+    premises: Premises, opened: Opened, task: HarborTask, stage: Stage, artifacts: Mapping[str, bytes], way: str
+) -> AsyncIterator[tuple[Opened, bool]]:
+    """Where tests run, and whether they are there already."""
+    computer, computers = opened.computer, premises.computers
     if stage.separate:
         context, bundled, asked = task.verifier_context(stage)
-        own, folder = await open_computer(computers, context, asked)
+        place = await open_computer(premises, context, asked)
         try:
-            await put_artifacts(own, stage.artifacts, artifacts)
-            yield own, folder, bundled
+            await put_artifacts(place.computer, stage.artifacts, artifacts)
+            yield place, bundled
         finally:
-            await own.close()
+            await place.computer.close()
     elif way == LIVE:
-        yield computer, workdir, False
+        yield opened, False
     else:
         snapshot = await computer.snapshot(f"left by an agent {id(computer)} {next(_names)}")
         try:
             own = await _opened_with(computers, dataclasses.replace(computer.guest.spec, user=None), snapshot)
             try:
-                own.machine.variables = computer.machine.variables
+                own.machine.variables = opened.variables
                 async with contextlib.AsyncExitStack() as stack:
                     for port in sorted(await computer.ports())[:MOST_PORTS]:
                         await stack.enter_async_context(PortForward.between(own.machine, computer.machine, port))
-                    yield own, workdir, False
+                    yield dataclasses.replace(opened, computer=own), False
             finally:
                 await own.close()
         finally:
@@ -138,13 +144,18 @@ async def _opened_with(computers: Computers, room: ContainerSpec, snapshot: Snap
         raise Broken(f"no computer begins with what the agent has left: {error}") from error
 
 
-async def _run_tests(computer: Computer, stage: Stage, workdir: str) -> None:
-    """Its exit status says nothing."""
+async def _run_tests(premises: Premises, place: Opened, stage: Stage, network: Network) -> None:
+    """Their exit status says nothing."""
+    machine = place.computer.machine
     script = f"{TESTS}/{stage.test}"
     env = resolved(stage.verifier.env, "verifier.env:")
     command = f"chmod +x {shlex.quote(script)}; ({shlex.quote(script)}) > {STDOUT} 2>&1"
     limit = stage.verifier.timeout_s
-    ran = await computer.machine.run(["bash", "-c", command], cwd=workdir, env=env, timeout_s=limit)
+    async with contextlib.AsyncExitStack() as stack:
+        if premises.online:
+            outbound = await stack.enter_async_context(Outbound(machine, allowed(network)))
+            env |= await outbound.variables()
+        ran = await machine.run(["bash", "-c", command], cwd=place.workdir, env=env, timeout_s=limit)
     if ran.timed_out:
         raise EnvironmentFailure("verifier", f"the tests had not ended after {limit:g} s")
 

@@ -19,22 +19,25 @@ from tars_jax.environment import ActionSpace, EnvironmentFailure, Function, Obse
 from tars_jax.envs import shared_computers
 from tars_jax.envs.benchmarks.episode import BenchmarkEnvironment, Verdict
 from tars_jax.envs.benchmarks.harbor_computer import (
+    Opened,
+    Premises,
+    allowed,
     as_json,
     check_health,
-    images_of,
     open_computer,
     put_folder,
 )
 from tars_jax.envs.benchmarks.harbor_oracle import solve
 from tars_jax.envs.benchmarks.harbor_verifier import APART, WAYS, Rewards, graded
 from tars_jax.envs.spec import EnvironmentResources
-from tars_jax.sandbox.computer.computer import Computer, Computers
+from tars_jax.sandbox.computer.outbound import Outbound
 from tars_jax.sandbox.shell import Shell
 from tars_jax.sandbox.tools.forms import FUNCTIONS, NEEDS_PAGES, Toolbox
 from tars_jax.sandbox.tools.mcp.spec import ServerSpec, check_library
 from tars_jax.tasks.benchmarks.benchmark import BenchmarkTask, BenchmarkTasks
 from tars_jax.tasks.benchmarks.harbor.config import FINAL
 from tars_jax.tasks.benchmarks.harbor.folder import HarborTask, Stage, read_task, resolved
+from tars_jax.web.network import Hosts
 
 TOOLS = ("execute_bash",)
 NEXT_STEP = Function("next_step", "Says that this step of the task is done, and shows the next one.")
@@ -63,6 +66,7 @@ class TerminalBenchEnvironment(BenchmarkEnvironment):
         reach; live: in the agent's own, as Harbor does, where what it has left running could write the reward.
     """
 
+    online = False
     reference_player = staticmethod(solve)
 
     def __init__(
@@ -83,10 +87,10 @@ class TerminalBenchEnvironment(BenchmarkEnvironment):
         self._tools, self._way = tuple(tools), verifier
         self._near: shared_computers.NearComputers | None = None
         self._task: HarborTask | None = None
-        self._computer: Computer | None = None
+        self._opened: Opened | None = None
+        self._outbound: Outbound | None = None
         self._toolbox: Toolbox | None = None
         self._foreign: Any = None
-        self._workdir = "/"
         self._at, self._turn, self._over = 0, 0, False
         self._done: list[_Done] = []
         self._stage_began = 0.0
@@ -113,54 +117,65 @@ class TerminalBenchEnvironment(BenchmarkEnvironment):
         self._at, self._turn, self._over, self._done = 0, 0, False, []
         if self._near is None:
             self._near = shared_computers.acquire("namespaces", "files")
-        computers = await self._near.entered()
         asked = self._task.config.surroundings
         try:
-            self._computer, self._workdir = await open_computer(
-                computers, self._task.environment, asked
-            )  # fmt: skip
+            self._opened = await open_computer(await self._premises(), self._task.environment, asked)
         except InputError as error:  # of the task's own Dockerfile: no policy's failure
             raise EnvironmentFailure("environment", str(error)) from error
-        await check_health(self._computer, asked.healthcheck, self._workdir)
+        computer = self._opened.computer
+        if self.online:
+            self._outbound = await Outbound(computer.machine, self._hosts()).__aenter__()
+            computer.machine.variables = {**self._opened.variables, **await self._outbound.variables()}
+        await check_health(computer, asked.healthcheck, self._opened.workdir)
         await self._start_servers()
         await self._begin_stage()
         return self._observed(self._welcome())
 
-    def _welcome(self) -> str:
+    async def _premises(self) -> Premises:
+        assert self._near is not None
+        return Premises(await self._near.entered(), self.online)
+
+    def _hosts(self) -> Hosts:
+        """That a stage's agent may reach."""
         assert self._task is not None
+        return allowed(self._stage.agent.network or self._task.config.surroundings.network)
+
+    def _welcome(self) -> str:
+        assert self._task is not None and self._opened is not None
         skills = self._task.config.surroundings.skills_dir
-        return f"Commands run in {self._workdir}." + (f" Skills that may help are in {skills}." if skills else "")
+        more = f" Skills that may help are in {skills}." if skills else ""
+        return f"Commands run in {self._opened.workdir}.{more}"
 
     async def _start_servers(self) -> None:
-        assert self._task is not None and self._computer is not None
+        assert self._task is not None and self._opened is not None
         if servers := self._task.config.surroundings.servers:
             check_library()
             from tars_jax.sandbox.tools.mcp.functions import ForeignTools
 
-            specs = [ServerSpec(each.name, each.command, each.args, cwd=self._workdir) for each in servers]
+            specs = [ServerSpec(each.name, each.command, each.args, cwd=self._opened.workdir) for each in servers]
             taken = (*GUI_ACTIONS, *FUNCTIONS)
-            self._foreign = await ForeignTools(self._computer.machine, specs, taken).__aenter__()
+            self._foreign = await ForeignTools(self._opened.computer.machine, specs, taken).__aenter__()
 
     async def _begin_stage(self) -> None:
         """The files and the shell of a step are there."""
-        computer, stage = self._computer, self._stage
-        assert computer is not None
+        assert self._opened is not None
+        computer, workdir, stage = self._opened.computer, self._opened.workdir, self._stage
+        if self._outbound is not None:
+            self._outbound.allow(self._hosts())
         if stage.workdir is not None:
-            await put_folder(computer, stage.workdir, self._workdir)
+            await put_folder(computer, stage.workdir, workdir)
             if (stage.workdir / "setup.sh").is_file():
-                ran = await computer.machine.run(
-                    ["bash", f"{self._workdir}/setup.sh"], cwd=self._workdir, timeout_s=600
-                )
+                ran = await computer.machine.run(["bash", f"{workdir}/setup.sh"], cwd=workdir, timeout_s=600)
                 if ran.status != 0:
                     said = ran.stderr.decode(errors="replace").strip()[-300:]
                     raise EnvironmentFailure(
                         "environment", f"step {stage.name}: setup.sh ended with {ran.status}: {said}"
                     )
-        await check_health(computer, stage.healthcheck, self._workdir)
+        await check_health(computer, stage.healthcheck, workdir)
         if self._toolbox is not None:
             await self._toolbox.__aexit__()
         self._toolbox = Toolbox(
-            computer.machine, self._tools, shell=lambda machine: Shell(machine, folder=self._workdir)
+            computer.machine, self._tools, shell=lambda machine: Shell(machine, folder=workdir)
         )  # fmt: skip
         self._turn, self._stage_began = 0, time.monotonic()
 
@@ -216,12 +231,9 @@ class TerminalBenchEnvironment(BenchmarkEnvironment):
         return all(values.get(name, -math.inf) >= least for name, least in self._stage.min_reward.items())
 
     async def _grade(self) -> None:
-        assert self._near is not None and self._computer is not None and self._task is not None
+        assert self._opened is not None and self._task is not None
         seconds, late = time.monotonic() - self._stage_began, self._is_late()
-        computers: Computers = await self._near.entered()
-        rewards = await graded(
-            computers, images_of(computers), self._computer, self._workdir, self._task, self._stage, self._way
-        )
+        rewards = await graded(await self._premises(), self._opened, self._task, self._stage, self._way)
         self._done.append(_Done(self._stage.name, rewards, seconds, late))
 
     async def verify(self) -> Verdict:
@@ -242,12 +254,15 @@ class TerminalBenchEnvironment(BenchmarkEnvironment):
         return Verdict(score, score >= 1.0, {"rewards": values, "verifier": self._way, "steps": steps})
 
     async def end(self) -> None:
-        computer, self._computer = self._computer, None
+        opened, self._opened = self._opened, None
+        outbound, self._outbound = self._outbound, None
         toolbox, self._toolbox = self._toolbox, None
         foreign, self._foreign = self._foreign, None
-        if computer is not None:
+        if opened is not None:
             async with contextlib.AsyncExitStack() as stack:
-                stack.push_async_callback(computer.close)
+                stack.push_async_callback(opened.computer.close)
+                if outbound is not None:
+                    stack.push_async_callback(outbound.__aexit__)
                 if foreign is not None:
                     stack.push_async_callback(foreign.__aexit__)
                 if toolbox is not None:
@@ -277,3 +292,11 @@ def _together(done: Sequence[_Done], strategy: str) -> dict[str, float]:
     rewards = [each.rewards.values for each in done if each.rewards is not None]
     names = sorted({name for each in rewards for name in each})
     return {name: sum(each.get(name, 0.0) for each in rewards) / len(rewards) for name in names}
+
+
+class OnlineTerminalBenchEnvironment(TerminalBenchEnvironment):
+    """The same, where programs reach the public hosts that each phase's policy allows, by `http_proxy` and
+    `https_proxy`; builds reach all of them.
+    """
+
+    online = True

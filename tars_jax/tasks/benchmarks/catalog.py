@@ -22,6 +22,7 @@ BENCHMARKS: Mapping[str, str] = {
     "osworld2": "tars_jax.tasks.benchmarks.osworld2:OSWORLD2",
     "osworld": "tars_jax.tasks.benchmarks.osworld:OSWORLD",
     "swe_bench": "tars_jax.tasks.benchmarks.swe_bench:SWE_BENCH",
+    "terminal_bench_online": "tars_jax.tasks.benchmarks.terminal_bench:TERMINAL_BENCH_ONLINE",
     "terminal_bench": "tars_jax.tasks.benchmarks.terminal_bench:TERMINAL_BENCH",
 }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,8 +15,11 @@ from tars_jax.tasks.benchmarks.harbor.folder import CONFIG, HarborTask, read_tas
 MAX_STEPS = 100  # Harbor counts seconds alone
 
 
-def read_tasks(path: Path) -> Sequence[BenchmarkTask]:
-    """A task folder, or a folder of them. Raises InputError that names the file and the field."""
+def read_tasks(path: Path, *, online: bool = False) -> Sequence[BenchmarkTask]:
+    """A task folder, or a folder of them. `online`: what asks the internet is played, too.
+
+    Raises InputError that names the file and the field.
+    """
     if not path.is_dir():
         raise InputError(f"tasks must be a folder of task folders, as Harbor has them; got {str(path)!r}")
     folders = (
@@ -22,16 +27,16 @@ def read_tasks(path: Path) -> Sequence[BenchmarkTask]:
     )
     if not folders:
         raise InputError(f"tasks must be a folder with {CONFIG}, or one of such folders; got {str(path)!r}")
-    return [_task(read_task(folder)) for folder in folders]
+    return [_task(read_task(folder), online) for folder in folders]
 
 
-def _task(task: HarborTask) -> BenchmarkTask:
+def _task(task: HarborTask, online: bool) -> BenchmarkTask:
     metadata = task.config.metadata
     group = metadata.get("difficulty") or metadata.get("category") or ""
     return BenchmarkTask(
         task.folder.name, task.stages[0].instruction, str(group), time_limit=task.time_limit or math.inf,
         record={"name": task.config.name, "steps": [stage.name for stage in task.stages if stage.name]},
-        folder=task.folder, left_out=why_left_out(task),
+        folder=task.folder, left_out=why_left_out(task, online=online),
     )  # fmt: skip
 
 
@@ -44,4 +49,11 @@ TERMINAL_BENCH = Benchmark(
     max_steps=MAX_STEPS,
     attempts=5,
     results="tars_jax.evaluation.benchmarks.terminal_bench:write_results",
+)
+TERMINAL_BENCH_ONLINE = dataclasses.replace(
+    TERMINAL_BENCH,
+    name="terminal_bench_online",
+    title="Terminal-Bench, online",
+    read=functools.partial(read_tasks, online=True),
+    environment="tars_jax.envs.benchmarks.terminal_bench:OnlineTerminalBenchEnvironment",
 )

@@ -11,7 +11,7 @@ from typing import Any
 from tars_jax.agent import action_from_call
 from tars_jax.agent.actions import Finished, ToolCall
 from tars_jax.environment import Task
-from tars_jax.envs.benchmarks.terminal_bench import TerminalBenchEnvironment
+from tars_jax.envs.benchmarks.terminal_bench import OnlineTerminalBenchEnvironment, TerminalBenchEnvironment
 from tars_jax.tasks.benchmarks.catalog import read_benchmark
 
 SHIPPED = Path(__file__).parents[2] / "sandbox" / "compat" / "harbor_tasks"
@@ -51,13 +51,16 @@ def bash(command: str) -> ToolCall:
 Steps = Callable[[TerminalBenchEnvironment], Awaitable[Any]]
 
 
-def play(path: Path, *episodes: Steps, names: Sequence[str] = ("",), **options: Any) -> Any:
+def play(
+    path: Path, *episodes: Steps, names: Sequence[str] = ("",), suite: str = "terminal_bench", **options: Any
+) -> Any:  # fmt: skip
     """What each of `episodes` returns of an episode that has begun, for each of the tasks, in one environment; of one
     alone, its own.
     """
 
     async def run() -> list[Any]:
-        environment = TerminalBenchEnvironment(read_benchmark("terminal_bench", str(path)), **options)
+        made_by = OnlineTerminalBenchEnvironment if suite.endswith("online") else TerminalBenchEnvironment
+        environment = made_by(read_benchmark(suite, str(path)), **options)
         ended = []
         try:
             for name in names:

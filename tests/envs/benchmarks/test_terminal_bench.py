@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+import http.server
+import threading
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -184,6 +186,42 @@ def test_what_cannot_be_prepared_is_no_failure_of_the_agent(tmp_path: Path) -> N
     check = TOML + '\n[environment.healthcheck]\ncommand = "echo not well; exit 3"\nretries = 2\ninterval_sec = 0.05\n'
     with pytest.raises(EnvironmentFailure, match="its health check failed 2 times: not well"):
         play(folder(tmp_path, PLUM, name="ill", toml=check), done_by())
+
+
+class Hello(http.server.BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"1")
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def address() -> Iterator[str]:
+    """Of a server of this machine, named by its address: it stands for a host of the internet."""
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hello) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def test_online_each_phase_reaches_what_its_policy_allows(tmp_path: Path, address: str) -> None:
+    policy = f'network_mode = "allowlist"\nallowed_hosts = ["{address}"]'
+    agent_alone = TOML.replace("[agent]", f"[agent]\n{policy}")
+    ask = f"curl -s -f -m 5 --noproxy '' http://{address}/"
+    test = f"""agent=$(cat /app/got); verifier=$({ask})
+echo "{{\\"agent\\": ${{agent:-0}}, \\"verifier\\": ${{verifier:-0}}}}" > /logs/verifier/reward.json"""
+    folder(tmp_path, test, name="neither")
+    folder(tmp_path, test, name="agent", toml=agent_alone)
+    folder(tmp_path, test, name="both", toml=agent_alone.replace("[verifier]", f"[verifier]\n{policy}"))
+    names = ("neither", "agent", "both")
+    ended = play(tmp_path, done_by(f"{ask} > got"), names=names, suite="terminal_bench_online")
+    rewards = [final(transition)["details"]["rewards"] for transition in ended]
+    assert rewards == [
+        {"agent": 0.0, "verifier": 0.0}, {"agent": 1.0, "verifier": 0.0}, {"agent": 1.0, "verifier": 1.0},
+    ]  # fmt: skip
 
 
 def test_options_are_checked(tmp_path: Path) -> None:

@@ -135,7 +135,9 @@ def test_files_that_ask_for_more_are_left_out_with_their_line(tmp_path: Path) ->
         return read_tasks(folder(tmp_path, test, name=name, dockerfile=dockerfile, **files))[0].left_out
 
     assert why("a", dockerfile="FROM ubuntu:24.04\n").startswith("environment/Dockerfile, line 1: FROM must be")
-    assert "line 2: RUN asks the internet (by apt)" in why("b", dockerfile="FROM debian\nRUN apt-get update\n")
+    asks = "FROM debian\nRUN apt-get update && \\\n  apt-get install -y dpkg no-such-plum\n"
+    assert "line 2: RUN asks the internet (by apt for no-such-plum)" in why("b", dockerfile=asks)
+    assert why("i", dockerfile="FROM debian\nRUN apt-get update && apt-get install -y dpkg\n") == ""
     assert why("c", "# setup\nuvx pytest /tests") == (
         "tests/test.sh asks the internet (line 3, by uv), and computers have loopback alone"
     )
@@ -149,14 +151,25 @@ def test_files_that_ask_for_more_are_left_out_with_their_line(tmp_path: Path) ->
     assert "no environment/Dockerfile, but the image some/image" in read_tasks(image)[0].left_out
 
 
+def test_online_the_policy_of_each_phase_is_what_counts(tmp_path: Path) -> None:
+    def why(name: str, toml: str, test: str = "pip install x; " + PASSES) -> str:
+        task = folder(tmp_path, test, name=name, toml=toml, dockerfile="FROM debian\nRUN pip install y\n")
+        return read_tasks(task, online=True)[0].left_out
+
+    assert why("a", "[environment]\n") == ""
+    assert why("b", '[environment]\nnetwork_mode = "allowlist"\nallowed_hosts = ["pypi.org"]\n') == ""
+    ranges = '[agent]\nnetwork_mode = "allowlist"\nallowed_hosts = ["10.0.0.0/8"]\n'
+    assert why("c", ranges).startswith("the agent needs the range 10.0.0.0/8, and")
+
+
 def test_scripts_that_stay_on_the_machine_are_told_from_others() -> None:
     for asks in (
-        "apt-get install -y curl", "pip install -q pytest==8", "curl -LsSf https://astral.sh/uv/install.sh | sh",
-        "uv run --with pytest pytest", "npm ci", "git clone https://github.com/a/b", "sudo apt update",
+        "apt-get install -y no-such-plum", "pip install -q pytest==8", "curl -LsSf https://astral.sh/uv/install.sh",
+        "uv run --with pytest pytest", "npm ci", "git clone https://github.com/a/b", "apt install \\\n no-such-plum",
     ):  # fmt: skip
         assert asks_internet(asks), asks
     for stays in (
-        "curl -s http://localhost:8080/a", "pip list", "pip install --no-index x", "pip install .", "# apt update",
-        "git clone /srv/repo", "wget http://127.0.0.1/x", "python3 -m pytest", "curl $ADDRESS",
+        "curl -s http://localhost:8080/a", "pip list", "pip install --no-index x", "pip install .", "# pip install x",
+        "apt-get update", "git clone /srv/repo", "wget http://127.0.0.1/x", "python3 -m pytest", "curl $ADDRESS",
     ):  # fmt: skip
         assert not asks_internet(stays), stays

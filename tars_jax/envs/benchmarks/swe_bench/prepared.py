@@ -16,7 +16,7 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.environment import EnvironmentFailure
-from tars_jax.envs.benchmarks.harbor_computer import images_of
+from tars_jax.envs.benchmarks.harbor_computer import Premises
 from tars_jax.envs.benchmarks.swe_bench.repository import at_commit, only_git
 from tars_jax.envs.benchmarks.swe_bench.script import TESTBED
 from tars_jax.sandbox.computer.computer import Computer, Computers
@@ -73,7 +73,7 @@ class Preparing:
         if context is None:
             computer = await self._computers.open(room)
         else:
-            images = images_of(self._computers)
+            images = Premises(self._computers).images
             try:
                 image = await images.built(context, spec=room)
             except InputError as error:

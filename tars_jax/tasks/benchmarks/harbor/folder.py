@@ -159,23 +159,26 @@ def resolved(env: Mapping[str, str], where: str) -> dict[str, str]:
     return values
 
 
-def why_left_out(task: HarborTask) -> str:
-    """Why it cannot be played in a computer without containers; empty: it can, as far as can be told before."""
-    return next(_reasons(task), "")
+def why_left_out(task: HarborTask, *, online: bool = False) -> str:
+    """Why it cannot be played in a computer without containers; empty: it can, as far as can be told before.
+
+    `online`: programs reach the hosts that phases name.
+    """
+    return next(_reasons(task, online), "")
 
 
-def _reasons(task: HarborTask) -> Iterator[str]:
+def _reasons(task: HarborTask, online: bool) -> Iterator[str]:
     surroundings = task.config.surroundings
     yield from _of_surroundings(surroundings, "environment")
     if not has_file(task.environment, "Dockerfile"):
         image = f", but the image {surroundings.docker_image}" if surroundings.docker_image else ""
         yield f"it has no environment/Dockerfile{image}"
-    yield from _of_image(task.environment)
+    yield from _of_image(task.environment, online)
     for stage in task.stages:
-        yield from _of_stage(task, stage, f"step {stage.name}: " if stage.name else "")
+        yield from _of_stage(task, stage, f"step {stage.name}: " if stage.name else "", online)
 
 
-def _of_image(folder: Path) -> Iterator[str]:
+def _of_image(folder: Path, online: bool) -> Iterator[str]:
     for name in ("docker-compose.yaml", "docker-compose.yml"):
         if has_file(folder, name):
             yield f"{folder.name}/{name} asks for several containers"
@@ -184,7 +187,7 @@ def _of_image(folder: Path) -> Iterator[str]:
     except InputError as error:
         yield str(error)
         return
-    for each in dockerfile.instructions:
+    for each in () if online else dockerfile.instructions:
         if each.name == "RUN" and (by := asks_internet(" ".join(" ".join((*each.words, each.stdin)).split()))):
             by = by.partition(", ")[2]
             yield f"{dockerfile.where}, line {each.line}: RUN asks the internet ({by}), which no build has here"
@@ -204,7 +207,7 @@ def _of_surroundings(asked: Surroundings, where: str) -> Iterator[str]:
         yield str(error)
 
 
-def _of_stage(task: HarborTask, stage: Stage, where: str) -> Iterator[str]:
+def _of_stage(task: HarborTask, stage: Stage, where: str, online: bool) -> Iterator[str]:
     general = task.config.surroundings.network
     for phase, user, network in (
         ("agent", stage.agent.user, stage.agent.network),
@@ -212,19 +215,19 @@ def _of_stage(task: HarborTask, stage: Stage, where: str) -> Iterator[str]:
     ):
         if user not in _ROOTS:
             yield f"{where}the {phase} is to be the user {user}, and a computer has root alone"
-        yield from _of_network(network or general, f"{where}the {phase}")
+        yield from _of_network(network or general, f"{where}the {phase}", online)
     for service in (*(each.service for each in stage.artifacts), *(hook.service for hook in stage.collect)):
         if service != MAIN:
             yield f"{where}it collects from the service {service}, and a computer is one container"
     if stage.separate:
         context, _, own = task.verifier_context(stage)
         yield from _of_surroundings(own, "verifier.environment")
-        yield from _of_image(context)
+        yield from _of_image(context, online)
     tests = [folder / stage.test for folder in stage.tests if has_file(folder, stage.test)]
     if not tests:
         yield f"{where}tests/{stage.test} is missing"
     solution = [] if stage.solution is None else [stage.solution / SOLVE]
-    for script in (*tests[-1:], *solution):
+    for script in () if online else (*tests[-1:], *solution):
         if line := asks_internet(script.read_text(errors="replace") if script.is_file() else ""):
             path = script.relative_to(task.folder)
             yield f"{path} asks the internet ({line}), and computers have loopback alone"
@@ -235,6 +238,8 @@ def _of_stage(task: HarborTask, stage: Stage, where: str) -> Iterator[str]:
             yield str(error)
 
 
-def _of_network(network: Network, who: str) -> Iterator[str]:
-    if network.mode == ALLOWLIST:
+def _of_network(network: Network, who: str, online: bool) -> Iterator[str]:
+    if online and (ranges := [host for host in network.hosts if "/" in host]):
+        yield f"{who} needs the range {ranges[0]}, and names and single addresses alone are allowed here"
+    elif network.mode == ALLOWLIST and not online:
         yield f"{who} needs {', '.join(network.hosts) or 'hosts'}, and computers have loopback alone"
