@@ -13,6 +13,8 @@ from tars_jax import InputError
 from tars_jax.inference.chat_template import Message, TurnFormat
 from tars_jax.inference.sampling import Refused, Sampled, Sampling
 
+MOST_CHARACTERS = 1 << 18  # of an answer
+
 
 class PolicyUnavailable(RuntimeError):
     """The policy cannot be reached, or has lost the session: a failure of the infrastructure, never a reward."""
@@ -85,8 +87,9 @@ class MessageEndpoint(Protocol):
 
 
 def encodable(text: str) -> str:
-    """A text that came as JSON as one that a tokenizer takes: half a surrogate pair, which JSON can say, is a `?`."""
-    return text.encode("utf-8", "replace").decode()
+    """A text that came as JSON as one that a tokenizer takes: half a surrogate pair, which JSON can say, is a `?`, and
+    of a text longer than any model's window only the beginning is kept, as reading it all would hold everybody up."""
+    return text[:MOST_CHARACTERS].encode("utf-8", "replace").decode()
 
 
 def require_turns(turns: TurnFormat | None, what: str) -> TurnFormat:

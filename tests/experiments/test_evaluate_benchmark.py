@@ -74,6 +74,14 @@ def test_an_endpoint_is_told_what_can_be_called(tmp_path: Path) -> None:
     assert {id: each["scores"] for id, each in result["by_task"].items()} == {"fig": [1.0], "plum": [0.0]}
 
 
+def test_an_endless_answer_is_read_to_a_length_that_models_have(tmp_path: Path) -> None:
+    with endpoint("Action: say(number=4)" + "(" * 20_000_000) as (address, asked):
+        tasks = write_tasks(tmp_path / "words.jsonl")
+        played = {"checkpoint": address, "model": "scripted", "names": "plum,", "attempts": 1}
+        _, result = evaluate(tmp_path / "run", tasks, **played)
+    assert len(asked) == 2 and result["by_task"]["plum"]["scores"] == [0.0]  # rejected: two in a row are unreadable
+
+
 def test_the_reference_solves_all_and_results_are_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, result = evaluate(tmp_path / "run", write_tasks(tmp_path / "words.jsonl"))
     assert status == 0
