@@ -52,10 +52,8 @@ class OSWorld2Environment(BenchmarkEnvironment):
 
     @staticmethod
     def reference_player(state: Mapping[str, Any], rng: random.Random, skill: float = 1.0) -> Move:
-        """Does a task's solution step by step; a careless one clicks or waits somewhere in between."""
-        if rng.random() >= skill:
-            return Move("", "wait", {"time": 1.0})
-        function, parameters = state["next"]
+        """Does a task's solution step by step; a careless one idles in between."""
+        function, parameters = state["next" if rng.random() < skill else "idle"]
         return Move("", function, parameters)
 
     @property
@@ -190,7 +188,9 @@ class OSWorld2Environment(BenchmarkEnvironment):
 
     async def _observed(self, said: Sequence[str]) -> Observation:
         observation = self._held.shown("\n".join(each for each in said if each))
-        info = {"state": {"next": await self._next_call()}}
+        waits = self._space.platform != "tools"
+        idle = ("wait", {"time": 1.0}) if waits else ("execute_bash", {"command": "ls"})
+        info = {"state": {"next": await self._next_call(), "idle": idle}}
         if observation.pixels is None:
             return Observation(text=observation.text or "(nothing is said)", info=info)
         return Observation.decoded(observation.screenshot, observation.pixels, observation.text, info)

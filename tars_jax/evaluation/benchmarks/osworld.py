@@ -38,7 +38,7 @@ def write_results(folder: Path, played: Sequence[Played], about: About) -> list[
         if each.attempt not in written:
             written[each.attempt] = top
             _write(of_model / "args.json", json.dumps(_args(about, model, interface, top), indent=4))
-        _write_episode(of_model / each.task.group / str(each.task.record["id"]), each, about.options)
+        write_episode(of_model / each.task.group / str(each.task.record["id"]), each, about.options)
     return [path for _, path in sorted(written.items())]
 
 
@@ -51,7 +51,8 @@ def _args(about: About, model: str, interface: str, top: Path) -> dict[str, Any]
     }  # fmt: skip
 
 
-def _write_episode(folder: Path, each: Played, options: Mapping[str, Any]) -> None:
+def write_episode(folder: Path, each: Played, options: Mapping[str, Any]) -> None:
+    """Its actions, screens and, where it counts, its score; `options` may have the `size` of the screen."""
     trajectory = each.trajectory
     width, height = options.get("size") or SIZE
     final = (trajectory.metadata.get("final") or {}).get("benchmark") or {}

@@ -19,6 +19,7 @@ BENCHMARKS: Mapping[str, str] = {
     "webarena_verified": "tars_jax.tasks.benchmarks.webarena_verified:WEBARENA_VERIFIED",
     "browsecomp_zh": "tars_jax.tasks.benchmarks.browsecomp:BROWSECOMP_ZH",
     "android_world": "tars_jax.tasks.benchmarks.android_world:ANDROID_WORLD",
+    "windows_agent_arena": "tars_jax.tasks.benchmarks.windows_agent_arena:WINDOWS_AGENT_ARENA",
     "osworld2": "tars_jax.tasks.benchmarks.osworld2:OSWORLD2",
     "osworld": "tars_jax.tasks.benchmarks.osworld:OSWORLD",
     "swe_bench": "tars_jax.tasks.benchmarks.swe_bench:SWE_BENCH",

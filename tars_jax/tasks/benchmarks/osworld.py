@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from tars_jax.tasks.benchmarks.osworld_files import cache_folders
 from tars_jax.tasks.benchmarks.osworld_needs import left_out
 
 MAX_STEPS = 15  # of the first leaderboard; the verified one has 15, 50 and 100
+FOLDERS = ("evaluation_examples", "evaluation_examples_windows")  # of tasks in a checkout
 LARGEST = 4 << 20  # bytes of one file of JSON
 CONFIG_TYPES = frozenset((
     "activate_window", "chrome_close_tabs", "chrome_open_tabs", "change_wallpaper", "close_window", "command",
@@ -40,17 +41,8 @@ def read(path: Path) -> Sequence[BenchmarkTask]:
     """The tasks of a checkout, a list, a folder or a file. Raises InputError."""
     if not path.exists():
         raise InputError(f"tasks must be a checkout of OSWorld's evaluation_examples, or a file; there is no {path}")
-    root = path if path.is_dir() else path.parent
+    root, files = path if path.is_dir() else path.parent, listed_files(path)
     root = root / "evaluation_examples" if (root / "evaluation_examples").is_dir() else root
-    if path.is_dir():
-        lists = root / "test_all.json"
-        files = list(_listed(lists)) if lists.is_file() else [(each.parent.name, each) for each in _found(root)]
-        if not files:
-            raise InputError(f"tasks must be a folder with test_all.json or with tasks; got {path}")
-    elif (fields := _object(path)).get("instruction") is not None or "evaluator" in fields:
-        files = [(path.parent.name, path)]
-    else:
-        files = list(_listed(path))
     caches = cache_folders(root)
     tasks = [_task(file, domain, caches) for domain, file in files]
     names = [task.id for task in tasks]
@@ -58,6 +50,22 @@ def read(path: Path) -> Sequence[BenchmarkTask]:
         # Identifiers are of a domain: thunderbird and chrome have some alike.
         tasks = [_renamed(task) if task.id in twice else task for task in tasks]
     return tasks
+
+
+def listed_files(path: Path) -> list[tuple[str, Path]]:
+    """Domain and file of each task of a checkout, a list, a folder or a file. Raises InputError."""
+    root = path if path.is_dir() else path.parent
+    for name in FOLDERS:
+        root = root / name if (root / name).is_dir() else root
+    if path.is_dir():
+        lists = root / "test_all.json"
+        files = list(_listed(lists)) if lists.is_file() else [(each.parent.name, each) for each in _found(root)]
+        if not files:
+            raise InputError(f"tasks must be a folder with test_all.json or with tasks; got {path}")
+        return files
+    if (fields := _object(path)).get("instruction") is not None or "evaluator" in fields:
+        return [(path.parent.name, path)]
+    return list(_listed(path))
 
 
 OSWORLD = Benchmark(
@@ -120,8 +128,8 @@ def _task(path: Path, domain: str, caches: Sequence[Path]) -> BenchmarkTask:
         raise InputError(
             f"{path}: fields must be those of OSWorld 1; got {unknown[0]!r}, which a newer version may have"
         )
-    _check_steps(fields.value("config") or [], f"{path}: config")
-    _check_evaluator(evaluator, f"{path}: evaluator")
+    check_steps(fields.value("config") or [], f"{path}: config")
+    check_evaluator(evaluator, f"{path}: evaluator")
     record = dict(fields.values)
     return BenchmarkTask(
         id=name, instruction=instruction, group=domain, record=record, folder=path.parent,
@@ -129,25 +137,27 @@ def _task(path: Path, domain: str, caches: Sequence[Path]) -> BenchmarkTask:
     )  # fmt: skip
 
 
-def _check_steps(steps: Any, where: str) -> None:
+def check_steps(steps: Any, where: str, known: Collection[str] = CONFIG_TYPES) -> None:
+    """Raises InputError for what is no list of steps of these types."""
     if not isinstance(steps, list):
         raise InputError(f"{where} must be a list; got {type(steps).__name__}")
     for number, step in enumerate(steps):
         if not isinstance(step, dict) or not isinstance(step.get("parameters"), dict):
             raise InputError(f"{where}[{number}] must be an object with type and parameters; got {str(step)[:80]}")
-        if step.get("type") not in CONFIG_TYPES:
-            raise InputError(f"{where}[{number}].type must be one of {', '.join(sorted(CONFIG_TYPES))}; "
+        if step.get("type") not in known:
+            raise InputError(f"{where}[{number}].type must be one of {', '.join(sorted(known))}; "
                              f"got {step.get('type')!r}")  # fmt: skip
 
 
-def _check_evaluator(evaluator: Mapping[str, Any], where: str) -> None:
+def check_evaluator(evaluator: Mapping[str, Any], where: str, known: Collection[str] = CONFIG_TYPES) -> None:
+    """Raises InputError for what says no metric, or not what it looks at."""
     metrics = evaluator.get("func")
     names = metrics if isinstance(metrics, list) else [metrics]
     if not names or not all(isinstance(name, str) and name for name in names):
         raise InputError(f"{where}.func must be a name or a list of names; got {str(metrics)[:80]}")
     if evaluator.get("conj", "and") not in ("and", "or"):
         raise InputError(f"{where}.conj must be and or or; got {evaluator['conj']!r}")
-    _check_steps(evaluator.get("postconfig") or [], f"{where}.postconfig")
+    check_steps(evaluator.get("postconfig") or [], f"{where}.postconfig", known)
     for part in ("result", "expected", "options"):
         given = evaluator.get(part)
         listed = given if isinstance(given, list) else [given]

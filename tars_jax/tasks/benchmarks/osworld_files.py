@@ -47,7 +47,7 @@ def cloud_files(record: Mapping[str, Any]) -> list[CloudFile]:
 def downloads(parameters: Mapping[str, Any]) -> Iterator[CloudFile]:
     for file in parameters.get("files") or ():
         path = str(file.get("path", ""))
-        yield CloudFile(str(file.get("url", "")), posixpath.basename(path), path)
+        yield CloudFile(str(file.get("url", "")), posixpath.basename(path.replace("\\", "/")), path)
 
 
 def local_copy(file: CloudFile, task: str, domain: str, caches: Sequence[Path]) -> Path | None:

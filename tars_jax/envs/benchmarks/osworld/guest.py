@@ -50,6 +50,13 @@ class GuestProtocol:
             raise SandboxFailure("guest", f"{path}: {message(answer)}")
         return answer
 
+    async def get(self, path: str, *, timeout_s: float = PATIENCE_S) -> httpx.Response:
+        try:
+            return await self._client.get(path, timeout=timeout_s)
+        except httpx.HTTPError as error:
+            about = f"the guest did not answer {path}: {error or type(error).__name__}"
+            raise EnvironmentFailure("guest", about) from error
+
     async def execute(self, command: Any, shell: Any = False) -> httpx.Response:
         return await self.post("/setup/execute", json={"command": command, "shell": shell})
 
@@ -58,7 +65,7 @@ class GuestProtocol:
         return await self.post("/setup/upload", data={"file_path": path}, files={"file_data": (name, data)})
 
     async def platform(self) -> str:
-        return (await self._client.get("/platform", timeout=PATIENCE_S)).text.strip()
+        return (await self.get("/platform")).text.strip()
 
     async def close(self) -> None:
         await self._client.aclose()

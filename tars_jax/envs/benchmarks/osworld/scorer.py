@@ -27,6 +27,7 @@ from collections.abc import Mapping
 from typing import Any
 
 VERSION = "1.0.2"
+PACKAGE = f"desktop-env {VERSION}"  # whose getters and metrics these are, for words
 LONGEST_S = 150  # of a request to the guest without a time of its own
 # Metrics that use a program of this machine and answer 0 where it is not there.
 PROGRAMS = {"compare_audios": "ffmpeg", "compare_image_text": "file"}
@@ -50,6 +51,15 @@ class Lacking(Exception):
         Lacking.said = Lacking.said or words
 
 
+class Absent(types.ModuleType):
+    """Stands for a package that is left out: what needs it cannot tell a score."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise Lacking(f"{self.__name__} is not installed")
+
+
 def load() -> tuple[Any, Any]:
     """The package's getters and metrics. Raises Lacking."""
     try:
@@ -58,12 +68,6 @@ def load() -> tuple[Any, Any]:
         raise Lacking("desktop-env is not installed") from None
     if version != VERSION:
         raise Lacking(f"desktop-env must be {VERSION}; got {version}")
-
-    class Absent(types.ModuleType):
-        def __getattr__(self, name: str) -> Any:
-            if name.startswith("__"):
-                raise AttributeError(name)
-            raise Lacking(f"{self.__name__} is not installed, as it takes gigabytes")
 
     sys.modules["easyocr"] = Absent("easyocr")
     from desktop_env.evaluators import getters, metrics
@@ -184,7 +188,7 @@ def _one(
 def _named(module: Any, name: str) -> Any:
     found = getattr(module, name, None)
     if not callable(found):
-        raise Lacking(f"desktop-env {VERSION} has no {name}")
+        raise Lacking(f"{PACKAGE} has no {name}")
     return found
 
 

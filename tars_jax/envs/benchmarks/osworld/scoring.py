@@ -33,8 +33,9 @@ def scorer_python() -> Path:
 class Scorer:
     """The process, which starts with the first of `start` and `score` and goes on until `close`."""
 
-    def __init__(self, python: Path) -> None:
-        self._python = python
+    def __init__(self, python: Path, program: Path = SCORER, *arguments: str) -> None:
+        """`program`: what it runs, with its arguments; it says that it is ready, and answers line by line."""
+        self._python, self._program = python, (str(program), *arguments)
         self._process: asyncio.subprocess.Process | None = None
         self._starting: asyncio.Task[asyncio.subprocess.Process] | None = None
         self._one = asyncio.Lock()
@@ -74,7 +75,7 @@ class Scorer:
     async def _started(self) -> asyncio.subprocess.Process:
         try:
             process = await asyncio.create_subprocess_exec(
-                self._python, "-I", "-X", "utf8", SCORER, stdin=asyncio.subprocess.PIPE,
+                self._python, "-I", "-X", "utf8", *self._program, stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL, limit=LONGEST_ANSWER,
                 env={name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR") if name in os.environ},
                 start_new_session=True,

@@ -65,19 +65,23 @@ class Place:
     password: str = PASSWORD
 
 
-async def carry_out(steps: Sequence[Mapping[str, Any]], place: Place) -> None:
-    """Raises EnvironmentFailure("setup") with the number of the step that could not be done, SandboxFailure."""
+async def carry_out(
+    steps: Sequence[Mapping[str, Any]], place: Place, known: Mapping[str, Step] | None = None
+) -> None:  # fmt: skip
+    """`known`: what carries out each type; None: those of OSWorld.
+
+    Raises EnvironmentFailure("setup") with the number of the step that could not be done, SandboxFailure."""
     for number, step in enumerate(steps, 1):
-        work = STEPS.get(step["type"])
+        work = (known or STEPS).get(step["type"])
         if work is None:
             raise EnvironmentFailure("setup", f"step {number} has the type {step['type']!r}, which is not there")
         try:
             await work(place, dict(step["parameters"]))
-        except _Undone as undone:
+        except Undone as undone:
             raise EnvironmentFailure("setup", f"step {number} of the task, {step['type']}: {undone}") from None
 
 
-class _Undone(Exception):
+class Undone(Exception):
     """A step could not be done, so that the task cannot begin."""
 
 
@@ -85,7 +89,7 @@ async def _download(place: Place, parameters: dict[str, Any]) -> None:
     for file in downloads(parameters):
         copy = place.copy_of(file)
         if copy is None:
-            raise _Undone(f"there is no copy of {file.name} beside the tasks")
+            raise Undone(f"there is no copy of {file.name} beside the tasks")
         await _upload(place, file.path, copy)
 
 
@@ -93,14 +97,14 @@ async def _upload_file(place: Place, parameters: dict[str, Any]) -> None:
     for file in parameters.get("files") or ():
         path = (place.folder or Path()) / str(file["local_path"])
         if place.folder is None or not path.resolve().is_relative_to(place.folder.resolve()) or not path.is_file():
-            raise _Undone(f"local_path must be a file beside the task; got {file['local_path']!r}")
+            raise Undone(f"local_path must be a file beside the task; got {file['local_path']!r}")
         await _upload(place, str(file["path"]), path)
 
 
 async def _upload(place: Place, path: str, copy: Path) -> None:
     answer = await place.guest.upload(path, await asyncio.to_thread(copy.read_bytes))
     if answer.status_code != 200:
-        raise _Undone(f"{path} could not be written: {message(answer)}")
+        raise Undone(f"{path} could not be written: {message(answer)}")
 
 
 async def _launch(place: Place, parameters: dict[str, Any]) -> None:
@@ -109,7 +113,7 @@ async def _launch(place: Place, parameters: dict[str, Any]) -> None:
         command = command.split()
     answer = await place.guest.post("/setup/launch", json={"command": _filled(place, command), "shell": bool(shell)})
     if answer.status_code != 200:
-        raise _Undone(message(answer))
+        raise Undone(message(answer))
 
 
 async def _execute(place: Place, parameters: dict[str, Any]) -> None:
@@ -131,7 +135,7 @@ async def _execute(place: Place, parameters: dict[str, Any]) -> None:
         if not until or failed >= TRIES:
             return
         if asyncio.get_running_loop().time() > end:
-            raise _Undone(f"what its command was to say was not said within {LONGEST_UNTIL_S:g} s")
+            raise Undone(f"what its command was to say was not said within {LONGEST_UNTIL_S:g} s")
         await asyncio.sleep(0.3)
 
 
@@ -159,7 +163,7 @@ async def _verified(place: Place, parameters: dict[str, Any]) -> None:
     }  # fmt: skip
     answer = await place.guest.post("/setup/execute_with_verification", json=what, timeout_s=wait_s + 180)
     if answer.status_code != 200:
-        raise _Undone(message(answer))
+        raise Undone(message(answer))
 
 
 async def _sleep(place: Place, parameters: dict[str, Any]) -> None:
@@ -169,7 +173,7 @@ async def _sleep(place: Place, parameters: dict[str, Any]) -> None:
 async def _open(place: Place, parameters: dict[str, Any]) -> None:
     answer = await place.guest.post("/setup/open_file", json={"path": parameters["path"]}, timeout_s=OPENS_S)
     if answer.status_code != 200:
-        raise _Undone(message(answer))
+        raise Undone(message(answer))
 
 
 async def _window(place: Place, parameters: dict[str, Any], which: str) -> None:
@@ -188,7 +192,7 @@ async def _close(place: Place, parameters: dict[str, Any]) -> None:
 async def _wallpaper(place: Place, parameters: dict[str, Any]) -> None:
     answer = await place.guest.post("/setup/change_wallpaper", json={"path": parameters["path"]})
     if answer.status_code != 200:
-        raise _Undone(message(answer))
+        raise Undone(message(answer))
 
 
 async def _tabs(place: Place, what: str, addresses: Sequence[Any]) -> None:
@@ -196,7 +200,7 @@ async def _tabs(place: Place, what: str, addresses: Sequence[Any]) -> None:
     answer = await place.guest.execute(argv)
     ran = answer.json() if answer.status_code == 200 else {"returncode": -1, "error": message(answer)}
     if ran["returncode"] != 0:
-        raise _Undone(str(ran["error"]).strip()[-300:])
+        raise Undone(str(ran["error"]).strip()[-300:])
 
 
 async def _open_tabs(place: Place, parameters: dict[str, Any]) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import io
-import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
@@ -22,15 +21,14 @@ from starlette.routing import Route
 from tars_jax import InputError
 from tars_jax.sandbox.desktop.applications import opener
 from tars_jax.sandbox.desktop.desktop import Desktop
+from tars_jax.sandbox.desktop.osworld.bodies import form_of, object_of, refusal, text_of
 from tars_jax.sandbox.desktop.osworld.commands import CommandFailed, Commands, Ran
 from tars_jax.sandbox.desktop.osworld.recording import Recording
 from tars_jax.sandbox.desktop.windows import Window
 from tars_jax.sandbox.failures import SandboxFailure
-from tars_jax.web.forms import read_form
 
 COMMAND_S = 120.0  # of a command without a time of its own, as in OSWorld
 LONGEST_S = 3600.0
-MOST_BODY = 256 << 20  # bytes
 WINDOW_S = 30.0  # for the window of a file that is opened
 POLL_S = 0.2
 
@@ -75,7 +73,7 @@ class Guest:
         return Response(await asyncio.to_thread(lambda: shown.png), media_type="image/png")
 
     async def accessibility(self, request: Request) -> Response:
-        return _error("there is no accessibility tree here: agents see the screen, verifiers read the state", 501)
+        return refusal("there is no accessibility tree here: agents see the screen, verifiers read the state", 501)
 
     async def terminal(self, request: Request) -> Response:
         return JSONResponse({"output": None, "status": "success"})  # no terminal that tells its text is open
@@ -91,32 +89,32 @@ class Guest:
         return JSONResponse({"width": width, "height": height})
 
     async def window_size(self, request: Request) -> Response:
-        name = (await _form(request)).get("app_class_name", b"").decode()
+        name = (await form_of(request)).get("app_class_name", b"").decode()
         for window in reversed(await self._desktop.windows()):
             if name.lower() in (part.lower() for part in window.app):
                 return JSONResponse({"width": window.width, "height": window.height})
-        return _error(f"there is no window of the class {name!r}", 404)
+        return refusal(f"there is no window of the class {name!r}", 404)
 
     async def start_recording(self, request: Request) -> Response:
         if self._recording is not None:
-            return _error("a recording is under way", 400)
+            return refusal("a recording is under way", 400)
         self._recording = Recording(self._desktop)
         return JSONResponse({"status": "success", "message": "the recording has begun"})
 
     async def end_recording(self, request: Request) -> Response:
         recording, self._recording = self._recording, None
         if recording is None:
-            return _error("no recording is under way", 400)
+            return refusal("no recording is under way", 400)
         return Response(await recording.end(), media_type="image/gif")
 
     async def wallpaper(self, request: Request) -> Response:
-        return Response(self._wallpaper, media_type="image/png") if self._wallpaper else _error("there is none", 404)
+        return Response(self._wallpaper, media_type="image/png") if self._wallpaper else refusal("there is none", 404)
 
     async def change_wallpaper(self, request: Request) -> Response:
-        path = _text(await _json(request), "path")
+        path = text_of(await object_of(request), "path")
         data = await self._commands.read_file(path)
         if data is None:
-            return _error(f"there is no file {path!r}", 404)
+            return refusal(f"there is no file {path!r}", 404)
         try:
             image = await asyncio.to_thread(_picture, data, self._desktop.size)
         except (UnidentifiedImageError, OSError, ValueError, Image.DecompressionBombError) as error:
@@ -130,14 +128,14 @@ class Guest:
     # ---- programs
 
     async def execute(self, request: Request) -> Response:
-        body = await _json(request)
+        body = await object_of(request)
         ran = await self._commands.run(
             self._commands.argv(body.get("command"), bool(body.get("shell", False))), timeout_s=COMMAND_S
         )
         return JSONResponse({"status": "success", **_outcome(ran)})
 
     async def run_python(self, request: Request) -> Response:
-        code = _text(await _json(request), "code")
+        code = text_of(await object_of(request), "code")
         ran = await self._commands.run(["python3", "-c", code], timeout_s=COMMAND_S)
         failed = ran.status != 0
         answer = {**_outcome(ran), "return_code": ran.status, "need_more": False}
@@ -145,12 +143,12 @@ class Guest:
         return JSONResponse(answer)
 
     async def run_bash_script(self, request: Request) -> Response:
-        body = await _json(request)
+        body = await object_of(request)
         timeout_s = body.get("timeout") or 100
         if not isinstance(timeout_s, int | float) or not 0 < timeout_s <= LONGEST_S:
             raise InputError(f"timeout must be seconds, above 0 and at most {LONGEST_S:g}; got {timeout_s!r}")
         folder = body.get("working_dir")
-        argv = ["bash", "-c", _text(body, "script")]
+        argv = ["bash", "-c", text_of(body, "script")]
         try:
             ran = await self._commands.run(argv, timeout_s=timeout_s, cwd=None if folder is None else str(folder))
         except CommandFailed as failed:
@@ -158,12 +156,12 @@ class Guest:
         return JSONResponse({"status": "error" if ran.status else "success", **_outcome(ran)})
 
     async def launch(self, request: Request) -> Response:
-        body = await _json(request)
+        body = await object_of(request)
         await self._commands.start(self._commands.argv(body.get("command"), bool(body.get("shell", False))))
         return PlainTextResponse("launched successfully")
 
     async def execute_with_verification(self, request: Request) -> Response:
-        body = await _json(request)
+        body = await object_of(request)
         wanted = body.get("verification") or {}
         if not isinstance(wanted, dict):
             raise InputError(f"verification must be an object; got {str(wanted)[:80]!r}")
@@ -173,7 +171,7 @@ class Guest:
         limit_s = min(float(body.get("max_wait_time", 10)), LONGEST_S)
         if await self._until(lambda: self._verified(wanted), limit_s, max(float(body.get("check_interval", 1)), 0.05)):
             return JSONResponse({"status": "success", "verification": "passed", **_outcome(ran)})
-        return _error(f"what the command was to bring about was not so after {limit_s:g} seconds", 500)
+        return refusal(f"what the command was to bring about was not so after {limit_s:g} seconds", 500)
 
     async def _verified(self, wanted: dict[str, Any]) -> bool:
         name, command = wanted.get("window_exists"), wanted.get("command_success")
@@ -188,28 +186,28 @@ class Guest:
     # ---- files
 
     async def file(self, request: Request) -> Response:
-        path = (await _form(request)).get("file_path", b"").decode("utf-8", "replace")
+        path = (await form_of(request)).get("file_path", b"").decode("utf-8", "replace")
         if not path:
             raise InputError("file_path must be there")
         data = await self._commands.read_file(path)
         if data is None:
-            return _error(f"there is no file {path!r}", 404)
+            return refusal(f"there is no file {path!r}", 404)
         return Response(data, media_type="application/octet-stream")
 
     async def upload(self, request: Request) -> Response:
-        form = await _form(request)
+        form = await form_of(request)
         if not form.get("file_path") or "file_data" not in form:
             raise InputError("file_path and file_data must be there")
         await self._commands.write_file(form["file_path"].decode("utf-8", "replace"), form["file_data"])
         return PlainTextResponse("File Uploaded")
 
     async def download_file(self, request: Request) -> Response:
-        return _error("a computer reaches no internet; upload the file by /setup/upload", 501)
+        return refusal("a computer reaches no internet; upload the file by /setup/upload", 501)
 
     async def list_directory(self, request: Request) -> Response:
-        path = _text(await _json(request), "path")
+        path = text_of(await object_of(request), "path")
         tree = await self._commands.tree(path)
-        return JSONResponse({"directory_tree": tree}) if tree else _error(f"there is no folder {path!r}", 400)
+        return JSONResponse({"directory_tree": tree}) if tree else refusal(f"there is no folder {path!r}", 400)
 
     async def desktop_path(self, request: Request) -> Response:
         path = f"{self._desktop.machine.home}/Desktop"
@@ -219,7 +217,7 @@ class Guest:
     # ---- windows
 
     async def open_file(self, request: Request) -> Response:
-        path = _text(await _json(request), "path")
+        path = text_of(await object_of(request), "path")
         known = {window.id for window in await self._desktop.windows()}
         path = self._commands.expanded(path)
         if (await self._commands.run(["test", "-d", path], timeout_s=30)).status == 0:
@@ -231,7 +229,7 @@ class Guest:
 
         if await self._until(opened, WINDOW_S, POLL_S):
             return PlainTextResponse("File opened successfully")
-        return _error(f"no window of {path!r} opened within {WINDOW_S:g} seconds", 500)
+        return refusal(f"no window of {path!r} opened within {WINDOW_S:g} seconds", 500)
 
     async def activate_window(self, request: Request) -> Response:
         return await self._with_window(request, self._desktop.activate_window)
@@ -240,11 +238,11 @@ class Guest:
         return await self._with_window(request, self._desktop.close_window)
 
     async def _with_window(self, request: Request, work: Callable[[int], Awaitable[None]]) -> Response:
-        body = await _json(request)
-        name = _text(body, "window_name")
+        body = await object_of(request)
+        name = text_of(body, "window_name")
         found = await self._window(name, strict=bool(body.get("strict")), by_class=bool(body.get("by_class")))
         if found is None:
-            return _error(f"there is no window {name!r}", 404)
+            return refusal(f"there is no window {name!r}", 404)
         await work(found.id)
         return PlainTextResponse("done")
 
@@ -281,17 +279,13 @@ def _answering(work: Callable[[Request], Awaitable[Response]]) -> Callable[[Requ
         try:
             return await work(request)
         except InputError as error:
-            return _error(str(error), 400)
+            return refusal(str(error), 400)
         except CommandFailed as error:
-            return _error(str(error), 500)
+            return refusal(str(error), 500)
         except SandboxFailure as failure:
-            return _error(f"infrastructure: {failure}", 503)
+            return refusal(f"infrastructure: {failure}", 503)
 
     return answer
-
-
-def _error(message: str, status: int) -> Response:
-    return JSONResponse({"status": "error", "message": message, "error": message}, status_code=status)
 
 
 def _outcome(ran: Ran) -> dict[str, Any]:
@@ -299,36 +293,6 @@ def _outcome(ran: Ran) -> dict[str, Any]:
     return {"output": output, "error": error, "returncode": ran.status}
 
 
-def _text(body: dict[str, Any], name: str) -> str:
-    value = body.get(name)
-    if not isinstance(value, str) or not value:
-        raise InputError(f"{name} must be a text; got {str(value)[:80]!r}")
-    return value
-
-
 def _picture(data: bytes, size: tuple[int, int]) -> Image.Image:
     with Image.open(io.BytesIO(data)) as image:
         return image.convert("RGB").resize(size)
-
-
-async def _body(request: Request) -> bytes:
-    body = bytearray()
-    async for piece in request.stream():
-        body += piece
-        if len(body) > MOST_BODY:
-            raise InputError(f"the body must have at most {MOST_BODY} bytes")
-    return bytes(body)
-
-
-async def _form(request: Request) -> dict[str, bytes]:
-    return await asyncio.to_thread(read_form, request.headers.get("content-type", ""), await _body(request))
-
-
-async def _json(request: Request) -> dict[str, Any]:
-    try:
-        value = json.loads(await _body(request))
-    except ValueError as error:
-        raise InputError("the body must be JSON") from error
-    if not isinstance(value, dict):
-        raise InputError(f"the body must be an object; got {str(value)[:80]!r}")
-    return value
