@@ -73,12 +73,16 @@ def trials(job: Path) -> dict[str, Trial]:
 
 def make_task(
     folder: Path, *, dockerfile: str = "FROM debian\nWORKDIR /app\n", tests: Sequence[str] = (), config: str = "",
-    environment: str = "", verifier_s: float = 60.0, solution: str = "true",
+    environment: str = "", verifier_s: float = 60.0, solution: str = "true", agent_s: float = 0.0,
 ) -> Path:  # fmt: skip
-    """`config`: tables of task.toml; `environment`: lines of its [environment]; `tests`, `solution`: lines of bash."""
+    """`config`: tables of task.toml; `environment`: lines of its [environment]; `tests`, `solution`: lines of bash.
+
+    `agent_s`: the agent's time; 0: Harbor's own.
+    """
     for name in ("environment", "solution", "tests"):
         (folder / name).mkdir(parents=True)
     (folder / "instruction.md").write_text("Do nothing.\n")
+    config += f"\n[agent]\ntimeout_sec = {agent_s}\n" if agent_s else ""
     limits = "cpus = 1\nmemory_mb = 256\nstorage_mb = 256\n"
     verifier = f"[verifier]\ntimeout_sec = {verifier_s}\n"
     (folder / "task.toml").write_text(

@@ -153,6 +153,38 @@ def test_nothing_stays_when_harbor_is_ended_in_the_middle(tmp_path: Path, number
     wait_for(lambda: not traces.left() and not sleepers())
 
 
+def test_trials_go_on_when_all_computers_were_lost(tmp_path: Path) -> None:
+    for name in ("a", "b", "c", "d"):
+        make_task(tmp_path / "tasks" / name, solution="sleep 1236", tests=[ONE], agent_s=6.0)
+    process = subprocess.Popen(
+        command(tmp_path / "tasks", tmp_path / "jobs", "oracle"), env=environment(tmp_path), cwd=tmp_path,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        wait_for(lambda: sleepers() == 2)
+        (launcher,) = [
+            int(file.parent.name) for file in Path("/proc").glob("[0-9]*/cmdline") if is_launcher(file, tmp_path)
+        ]  # fmt: skip
+        os.kill(launcher, signal.SIGKILL)
+        process.wait(120)
+    finally:
+        process.kill()
+        process.wait()
+    found = trials(tmp_path / "jobs" / "job")
+    assert sorted(trial.reward or 0.0 for trial in found.values()) == [0.0, 0.0, 1.0, 1.0]
+    lost = [trial.exception for trial in found.values() if trial.reward is None]
+    assert len(lost) == 2 and all(said.startswith("SandboxFailure") for said in lost)
+    assert not Traces(tmp_path / f"tars_jax-computers-{os.geteuid()}").left()
+
+
+def is_launcher(file: Path, folder: Path) -> bool:
+    try:
+        words = file.read_bytes()
+    except OSError:  # it has ended
+        return False
+    return b"launcher/__main__.py\0" in words and os.fsencode(folder) in words
+
+
 def wait_for(condition: Any) -> None:
     until = time.monotonic() + 60
     while not condition():

@@ -22,11 +22,13 @@ from tars_jax import InputError
 from tars_jax.sandbox.compat.harbor.asked import ROOT, ComputerOptions, allowed_entries, is_excluded, users, why_not
 from tars_jax.sandbox.compat.harbor.commands import run_command
 from tars_jax.sandbox.compat.harbor.folders import list_files, put_file, put_folder, take_file, take_folder
-from tars_jax.sandbox.compat.harbor.owner import shared_images
+from tars_jax.sandbox.compat.harbor.owner import leave, shared_images
 from tars_jax.sandbox.computer.computer import Computer
-from tars_jax.sandbox.computer.images import checked
+from tars_jax.sandbox.computer.images import Images, checked
+from tars_jax.sandbox.computer.launching import GONE
 from tars_jax.sandbox.computer.outbound import Outbound
 from tars_jax.sandbox.computer.spec import ContainerSpec
+from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.web.network import Hosts
 
 MEMORY_MIB, DISK_MIB = 2048, 10240  # where a task says nothing
@@ -129,13 +131,22 @@ class ComputerEnvironment(BaseEnvironment):
         Raises InputError, SandboxFailure.
         """
         self._check()
-        spec = self._spec()
         images = await shared_images(network=self.options.network == "policy")
+        try:
+            await self._open(images)
+        except SandboxFailure as failure:  # of all computers: those that come find others
+            if GONE not in str(failure):
+                raise
+            leave(images)
+            await self._open(await shared_images(network=self.options.network == "policy"))
+        await self._set_hosts(self.network_policy)
+        await self.ensure_dirs(self._mount_targets(writable_only=True))
+
+    async def _open(self, images: Images) -> None:
+        spec = self._spec()
         image = await images.built(self.environment_dir, spec=spec, timeout_s=BUILD_S)
         self._computer = await images.open(image, spec)
         self._workdir = self.task_env_config.workdir or image.workdir
-        await self._set_hosts(self.network_policy)
-        await self.ensure_dirs(self._mount_targets(writable_only=True))
 
     async def stop(self, delete: bool) -> None:
         """Ends all that runs there. Nothing can be kept of a computer, so `delete` has no say."""

@@ -34,6 +34,14 @@ async def shared_images(*, network: bool) -> Images:
         raise
 
 
+def leave(images: Images) -> None:
+    """Those that ask from now on get others: all that these had has ended, such as with their launcher."""
+    owners = _OWNERS[asyncio.get_running_loop()]
+    for network, opened in list(owners.items()):
+        if opened.done() and opened.result() is images:
+            del owners[network]
+
+
 async def _keep(network: bool, opened: asyncio.Future[Images]) -> None:
     """Until it is cancelled, as asyncio.run does to every task in the end."""
     try:
