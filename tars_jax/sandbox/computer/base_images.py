@@ -1,4 +1,7 @@
-"""Images that a Dockerfile may begin with here: those that are this machine's own Debian and Python by another name."""
+"""Images that a Dockerfile may begin with here: those that are this machine's own Debian and Python by another name.
+
+`near`: also those that these can stand in for as long as nobody asks for versions: other versions of both, and Ubuntu.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,9 @@ from collections.abc import Mapping
 from tars_jax.sandbox.computer.contained_guest import guest_python
 
 _NAME = re.compile(r"(?:docker\.io/)?(?:library/)?(debian|python)(?::([\w.-]+))?(?:@sha256:[0-9a-f]{64})?")
+_NEAR = re.compile(
+    r"(?:docker\.io/)?(?:library/)?(debian|python|ubuntu|buildpack-deps)(?::(?!alpine|.*-alpine|.*windows)[\w.-]+)?(?:@.*)?"
+)
 _VARIANTS = frozenset(("slim", "backports"))
 
 
@@ -28,9 +34,11 @@ def machine() -> tuple[str, str, str]:
     return *debian, told.removeprefix("Python ").strip()
 
 
-def why_not(image: str) -> str:
+def why_not(image: str, near: bool = False) -> str:
     """Why computers cannot stand in for an image; empty: they can. A tag without a version is this machine's."""
     version, codename, python = machine()
+    if near and version and _NEAR.fullmatch(image):
+        return ""
     own = f"{f'Debian {version} ({codename})' if version else 'no Debian'} with Python {python}"
     matched = _NAME.fullmatch(image)
     if matched is None:
@@ -47,7 +55,7 @@ def why_not(image: str) -> str:
 
 def variables(image: str) -> Mapping[str, str]:
     """What the image sets for its programs."""
-    matched = _NAME.fullmatch(image)
+    matched = _NEAR.fullmatch(image)
     if matched is not None and matched[1] == "python":  # whose pip installs for the whole system
         return {"PIP_BREAK_SYSTEM_PACKAGES": "1", "PIP_ROOT_USER_ACTION": "ignore"}
     return {}

@@ -44,13 +44,14 @@ class Image:
     workdir: str
 
 
-def checked(folder: Path) -> Dockerfile:
+def checked(folder: Path, near: bool = False) -> Dockerfile:
     """The Dockerfile of a build context, if it can be carried out here as far as that can be told before.
 
+    `near`: bases serve, too, that this machine's programs are only alike (base_images.py).
     Raises InputError with the file and the line.
     """
     dockerfile = read_dockerfile(folder)
-    if why := base_images.why_not(dockerfile.base):
+    if why := base_images.why_not(dockerfile.base, near):
         raise dockerfile.error(dockerfile.base_line, why)
     for instruction in dockerfile.instructions:
         if instruction.name == "COPY" and "$" not in "".join(instruction.words):
@@ -61,9 +62,12 @@ def checked(folder: Path) -> Dockerfile:
 class Images:
     """Of one `Computers`, which must be entered."""
 
-    def __init__(self, computers: Computers, hosts: Hosts | None = None) -> None:
-        """`hosts`: that RUN reaches by the usual variables (outbound.py); None: no network at all."""
-        self._computers, self._hosts = computers, hosts
+    def __init__(self, computers: Computers, hosts: Hosts | None = None, near: bool = False) -> None:
+        """`hosts`: that RUN reaches by the usual variables (outbound.py); None: no network at all.
+
+        `near`: as of `checked`.
+        """
+        self._computers, self._hosts, self._near = computers, hosts, near
         self._building: dict[str, asyncio.Task[Image]] = {}
 
     async def built(
@@ -74,7 +78,7 @@ class Images:
         Raises InputError for a Dockerfile that cannot be carried out, with the line and what its program said;
         SandboxFailure for a machine that failed. Who asks again then begins again.
         """
-        dockerfile = await asyncio.to_thread(checked, folder)
+        dockerfile = await asyncio.to_thread(checked, folder, self._near)
         digest = await asyncio.to_thread(context_digest, folder)
         key = hashlib.sha256(json.dumps([dockerfile.text, digest]).encode()).hexdigest()
         task = self._building.get(key)

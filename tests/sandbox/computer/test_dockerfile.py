@@ -103,6 +103,18 @@ def test_a_machine_stands_in_for_images_of_its_own_versions(monkeypatch: pytest.
     for image in ("debian:trixie", "debian:13", "debian:123", "python:3.12", "python", "python:latest",
                   "python:3.11-alpine", "alpine", "evil/debian", "scratch"):  # fmt: skip
         assert base_images.why_not(image), image
+    for image in ("debian:trixie", "python:3.13-slim-bookworm", "python", "ubuntu:24.04", "buildpack-deps:jammy"):
+        assert base_images.why_not(image, near=True) == "", image
+    for image in (
+        "python:3.11-alpine",
+        "debian:alpine",
+        "alpine",
+        "evil/debian",
+        "node:20",
+        "scratch",
+        "python:3-windows",
+    ):
+        assert base_images.why_not(image, near=True), image
 
 
 def test_variables_are_filled_in_as_a_build_does() -> None:

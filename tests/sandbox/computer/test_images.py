@@ -45,7 +45,7 @@ def context(folder: Path, text: str, **files: str) -> Path:
 
 @pytest.fixture(autouse=True)
 def any_debian(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(base_images, "why_not", lambda image: "")
+    monkeypatch.setattr(base_images, "why_not", lambda image, near: "")
 
 
 def test_a_dockerfile_is_carried_out_once_and_computers_begin_with_it(tmp_path: Path) -> None:

@@ -99,5 +99,5 @@ def test_what_is_missing_is_told_before_anything_is_played(
     shutil.copytree(folder, other)
     (other / "environments" / "our__words" / "Dockerfile").write_text("FROM conda\n")
     assert "line 1: FROM must be debian or python" in read_instances(other)[0].left_out
-    monkeypatch.setattr(base_images, "why_not", lambda image: "")
+    monkeypatch.setattr(base_images, "why_not", lambda image, near: "")
     assert read_instances(other)[0].left_out == ""

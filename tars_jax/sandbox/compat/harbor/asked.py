@@ -26,6 +26,10 @@ class ComputerOptions(EnvironmentOptions):
     """What `--ek NAME=VALUE` sets."""
 
     processes: int = Field(default=1024, ge=4, description="Processes and threads that a computer may have at a time.")
+    bases: Literal["same", "near"] = Field(
+        default="same",
+        description="Of FROM: same: this machine's versions alone. near: others of Debian and Python, and Ubuntu.",
+    )
     network: Literal["none", "policy"] = Field(
         default="none",
         description="none: loopback alone. policy: public hosts as the task's network policy allows, by http_proxy.",

@@ -104,7 +104,7 @@ class ComputerEnvironment(BaseEnvironment):
                 f"{self.environment_dir}/Dockerfile must be there, as images are built here and not fetched; got "
                 f"{f'docker_image = {image!r}' if image else 'nothing'}"
             )
-        checked(self.environment_dir)
+        checked(self.environment_dir, self.options.bases == "near")
         if others := users(self.environment_dir.parent / "task.toml") - set(ROOT):
             raise InputError(f"user must be root, as all programs of a computer are; got {', '.join(map(str, others))}")
 
@@ -131,16 +131,19 @@ class ComputerEnvironment(BaseEnvironment):
         Raises InputError, SandboxFailure.
         """
         self._check()
-        images = await shared_images(network=self.options.network == "policy")
+        images = await self._images()
         try:
             await self._open(images)
         except SandboxFailure as failure:  # of all computers: those that come find others
             if GONE not in str(failure):
                 raise
             leave(images)
-            await self._open(await shared_images(network=self.options.network == "policy"))
+            await self._open(await self._images())
         await self._set_hosts(self.network_policy)
         await self.ensure_dirs(self._mount_targets(writable_only=True))
+
+    async def _images(self) -> Images:
+        return await shared_images(network=self.options.network == "policy", near=self.options.bases == "near")
 
     async def _open(self, images: Images) -> None:
         spec = self._spec()
