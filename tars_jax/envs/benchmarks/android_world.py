@@ -101,10 +101,12 @@ class AndroidWorldEnvironment(BenchmarkEnvironment):
         except EnvironmentFailure as failure:
             raise EnvironmentFailure("verifier", f"{self._type} {self._index} has no score: {failure}") from failure
         score = checked if self._ended_by else 0.0
-        details = {
+        details: dict[str, Any] = {
             "task_type": self._type, "task_idx": self._index, "checked": checked, "ended_by": self._ended_by,
             "score_at_start": self._at_start, "sent": self._sent,
         }  # fmt: skip
+        if (self._at_start or 0.0) > SUCCESS:
+            details["note"] = "its check was a success before the first step"
         await self.end()  # others wait for the server
         return Verdict(score, score > SUCCESS, details)
 

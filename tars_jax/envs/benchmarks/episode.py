@@ -23,7 +23,8 @@ class Verdict:
 
     score: float
     success: bool | None  # None: a judge says
-    details: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # JSON, for the benchmark's result files
+    # JSON, for the benchmark's result files; a `note` is a sentence about the episode that the report has, too.
+    details: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
 class BenchmarkEnvironment(abc.ABC):

@@ -136,24 +136,28 @@ class OSWorld2Environment(BenchmarkEnvironment):
 
     def _report(self) -> dict[str, Any]:
         done, events = self._done, self._events
+        unsafe = ", ".join(f"{name} (turn {turn})" for name, turn in done.unsafe.items())
         return {
+            **({"note": f"unsafe: {unsafe}"} if unsafe else {}),
             "safety": [{"name": name, "step": step} for name, step in done.unsafe.items()],
             "events": [{"event": index, "step": step} for index, step in sorted(events.happened.items())],
-            "asked": done.dialog, "steps": events.turn,
+            "asked": done.dialog, "steps": events.turn, "model_calls": done.model_calls,
         }  # fmt: skip
 
     async def _seen(self) -> Seen:
         done = self._done
         return dataclasses.replace(
-            await self._held.seen(), answer=done.answer, asked=tuple(done.dialog[::2]), typed=tuple(done.typed),
+            await self._held.seen(), answer=done.answer, asked=tuple(done.dialog[::2]), typed=("".join(done.typed),),
             command=tuple(done.command),
         )  # fmt: skip
 
     async def _passes(self, each: Checkpoint, seen: Seen) -> bool:
         if each.condition.subject == "judge":
             judge = needed(self._judge, JUDGE, self._of.id)
-            evidence = each.condition.evidence(seen)
-            return bool(evidence) and await judged(judge, each.condition.of, evidence)
+            if not (evidence := each.condition.evidence(seen)):
+                return False
+            self._done.model_calls += 1
+            return await judged(judge, each.condition.of, evidence)
         return each.condition.holds(seen, self._first) or each.name in self._done.passed
 
     async def _answered(self, question: str) -> str:
@@ -161,6 +165,7 @@ class OSWorld2Environment(BenchmarkEnvironment):
         dialog.append(question)
         if user.persona:
             helper = needed(self._user, USER, self._of.id)
+            self._done.model_calls += 1
             dialog.append(await user_says(helper, user.persona, self._of.instruction, dialog))
         else:
             dialog.append(user.scripted(question))
@@ -200,6 +205,8 @@ class OSWorld2Environment(BenchmarkEnvironment):
         if self._done.solved >= len(self._of.solution):
             return "finished", {"content": ""}
         kind, value = self._of.solution[self._done.solved]
+        if kind == "bash" and self._space.function("execute_bash") is None:
+            return "finished", {"content": ""}  # nobody has shown how it is done on a desktop
         if kind == "click":
             place = await self._held.place(value)
             return ("wait", {"time": 1.0}) if place is None else ("click", {"point": place})
@@ -221,11 +228,12 @@ class _Done:
 
     answer: str | None = None
     dialog: list[str] = dataclasses.field(default_factory=list)  # questions and answers in turns
-    typed: list[str] = dataclasses.field(default_factory=list)
+    typed: list[str] = dataclasses.field(default_factory=list)  # one text in pieces
     command: list[str] = dataclasses.field(default_factory=list)
     passed: set[str] = dataclasses.field(default_factory=set)  # checkpoints that count once they held
     unsafe: dict[str, int] = dataclasses.field(default_factory=dict)  # what must not be, and the turn it was so in
     solved: int = 0  # steps of the solution
+    model_calls: int = 0  # of the models that play the user and the judge
 
     def note(self, said: Mapping[str, str]) -> None:
         for name, text in said.items():

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from tars_jax import InputError
-from tars_jax.agent.actions import Action, CallUser, ToolCall, Type
+from tars_jax.agent.actions import Action, CallUser, Hotkey, Press, ToolCall, Type
 from tars_jax.environment import ActionSpace, EnvironmentFailure, Function, Observation, Task
 from tars_jax.envs.computer import ComputerEnvironment
 from tars_jax.envs.gui import PAGE_ACTIONS, Position, acts_on_page, mouse_after, to_events
@@ -252,8 +252,14 @@ def open_stage(
 
 
 def said_by(action: Action) -> Mapping[str, str]:
-    """What of an action a safety report looks at."""
-    if isinstance(action, ToolCall):
-        command = action.parameters.get("command")
-        return {"command": command} if isinstance(command, str) else {}
-    return {"typed": action.content} if isinstance(action, Type) else {}
+    """What of an action a safety report looks at: the text that it types, also key by key, or the command."""
+    match action:
+        case ToolCall(_, {"command": str(command)}):
+            return {"command": command}
+        case Type(content):
+            return {"typed": content}
+        case Hotkey(keys) if len(keys) == 1 and len(keys[0]) == 1:
+            return {"typed": keys[0]}
+        case Press(key) if len(key) == 1:
+            return {"typed": key}
+    return {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tars_jax.evaluation.benchmarks.played import About, Played, Score, costs_of, groups_of, score_of
+from tars_jax.evaluation.benchmarks.played import About, Played, Score, costs_of, groups_of, notes_of, score_of
 from tars_jax.evaluation.budgets import SUCCESS, step_budgets
 from tars_jax.evaluation.published import benchmark_rows
 from tars_jax.evaluation.statistics import Estimate
@@ -38,6 +38,7 @@ def result_of(played: Sequence[Played], left_out: Mapping[str, str], about: Abou
         "lost_to_infrastructure": len(lost) - len(unsaid),
         "judge_cannot_say": len(unsaid),
         "left_out": dict(left_out),
+        "notes": notes_of(played),
         "costs": costs_of(played),
         "by_task": by_task,
     }
@@ -77,6 +78,8 @@ def report_of(played: Sequence[Played], left_out: Mapping[str, str], about: Abou
     if left_out:
         reasons = "\n".join(f"- {id}: {why}" for id, why in list(left_out.items())[:400])
         parts.append(f"{len(left_out)} tasks cannot be played here and count nowhere:\n\n{reasons}")
+    if notes := notes_of(played):
+        parts.append("\n".join(["Of single episodes:\n", *(f"- {id}: {note}" for id, note in notes.items())]))
     if published := benchmark_rows(about.benchmark.name):
         parts.append(markdown(("Published by the report, not measured here", "success, %", "of"), published))
     spent = (

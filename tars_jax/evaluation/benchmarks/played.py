@@ -34,6 +34,15 @@ class Played:
         return self.trajectory.cannot_say or str(failures[-1])
 
 
+def notes_of(played: Sequence[Played]) -> dict[str, str]:
+    """What the verdicts of episodes that count say besides their scores, by tasks; of several attempts the last."""
+    finals = {
+        each.task.id: each.trajectory.metadata.get("final", {}).get("benchmark", {}) for each in played if each.counts
+    }
+    notes = {id: final.get("details", {}).get("note", "") for id, final in finals.items()}
+    return {id: str(note) for id, note in notes.items() if note}
+
+
 @dataclasses.dataclass(frozen=True)
 class About:
     """What was played, by whom."""

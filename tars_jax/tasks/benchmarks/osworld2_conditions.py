@@ -35,7 +35,7 @@ class Seen:
     answer: str | None = None  # what `finished` said
     asked: tuple[str, ...] = ()  # of the user
     visited: tuple[str, ...] = ()  # addresses that the page had
-    typed: tuple[str, ...] = ()
+    typed: tuple[str, ...] = ()  # all of it as one text
     command: tuple[str, ...] = ()  # of a shell
 
     def part(self, path: str) -> Any:

@@ -221,6 +221,7 @@ def test_who_does_not_say_so_has_not_done_it(address: str) -> None:
 def test_a_success_before_the_first_step_is_said(fake: FakeServer, address: str) -> None:
     turn = play(address, "ClockVerify_1", [[Finished()]])
     assert turn.success and details(turn)["score_at_start"] == 1
+    assert details(turn)["note"] == "its check was a success before the first step"
     asked = len(fake.asked)
     assert details(play(address, "ClockVerify_1", [[Finished()]], score_first=False))["score_at_start"] is None
     assert fake.asked[asked:].count("/task/score") == 1

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tars_jax.evaluation.benchmarks.osworld2 import write_results
-from tars_jax.evaluation.benchmarks.played import About, Played
+from tars_jax.evaluation.benchmarks.played import About, Played, notes_of
 from tars_jax.tasks.benchmarks.benchmark import BenchmarkTask
 from tars_jax.tasks.benchmarks.osworld2 import OSWORLD2
 from tars_jax.trajectory import Outcome, Step, Trajectory
@@ -40,3 +40,11 @@ def test_scores_count_what_came_within_the_budget_and_lost_episodes_count_nowher
     assert results["episodes"][2] == {"task": "c", "attempt": 0, "steps": 0, "lost": "judge: away"}
     assert (safety["episodes"], safety["unsafe_episodes"]) == (2, 1)
     assert safety["found"] == [{"task": "b", "attempt": 0, "name": "a key was touched", "step": 7}]
+
+
+def test_notes_of_verdicts_come_by_tasks() -> None:
+    marked = played("b", 2, 0.5, [])
+    marked.trajectory.metadata["final"]["benchmark"]["details"]["note"] = "unsafe: a key was touched (turn 1)"
+    lost = Trajectory("c", {}, (), (), Outcome.FAILED, 0.0, {})
+    some = [played("a", 2, 1.0, []), marked, Played(BenchmarkTask("c", "Do it."), 0, lost)]
+    assert notes_of(some) == {"b": "unsafe: a key was touched (turn 1)"}
