@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import math
+import secrets
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.agent.actions import FUNCTIONS as GUI_ACTIONS
 from tars_jax.agent.actions import Action, CallUser, Finished, ToolCall
+from tars_jax.agent.platforms import PLATFORM_ACTIONS
 from tars_jax.environment import ActionSpace, EnvironmentFailure, Function, Observation, Task
 from tars_jax.envs import shared_computers
 from tars_jax.envs.benchmarks.episode import BenchmarkEnvironment, Verdict
@@ -27,10 +29,13 @@ from tars_jax.envs.benchmarks.harbor_computer import (
     open_computer,
     put_folder,
 )
-from tars_jax.envs.benchmarks.harbor_oracle import solve
+from tars_jax.envs.benchmarks.harbor_oracle import ENDED, solve
 from tars_jax.envs.benchmarks.harbor_verifier import APART, WAYS, Rewards, graded
+from tars_jax.envs.computer_screen import DesktopScreen
+from tars_jax.envs.interfaces import GUI, SDK, check_interface, space_of
 from tars_jax.envs.spec import EnvironmentResources
 from tars_jax.sandbox.computer.outbound import Outbound
+from tars_jax.sandbox.desktop import DesktopConfig
 from tars_jax.sandbox.shell import Shell
 from tars_jax.sandbox.tools.forms import FUNCTIONS, NEEDS_PAGES, Toolbox
 from tars_jax.sandbox.tools.mcp.spec import ServerSpec, check_library
@@ -61,17 +66,21 @@ class TerminalBenchEnvironment(BenchmarkEnvironment):
 
     Args:
       tools: the functions that it has, by their names in `sandbox/tools/forms.py`.
+      interface: sdk: functions; gui: a desktop on which a terminal is open, with mouse and keyboard; both.
+      size: (width, height) of the desktop's screen, in pixels.
       isolation: a kind of `sandbox/computer/isolation.py` that has root: namespaces; auto is that.
       verifier: apart: tests run in a computer with the agent's files and without its programs, whose TCP ports they
         reach; live: in the agent's own, as Harbor does, where what it has left running could write the reward.
     """
 
     online = False
+    time_limit = 4 * 3600.0  # of a call: the builds and the tests of some tasks take an hour
     reference_player = staticmethod(solve)
 
     def __init__(
         self, tasks: BenchmarkTasks, *, tools: Sequence[str] = TOOLS, isolation: str = "auto", verifier: str = APART,
-        time_limit: float = 0.0, resources: EnvironmentResources | None = None,
+        interface: str = SDK, size: Sequence[int] = (1280, 720), time_limit: float = 0.0,
+        resources: EnvironmentResources | None = None,
     ) -> None:  # fmt: skip
         super().__init__(tasks, time_limit=time_limit, resources=resources)
         usable = [name for name in FUNCTIONS if name not in NEEDS_PAGES]
@@ -79,6 +88,10 @@ class TerminalBenchEnvironment(BenchmarkEnvironment):
             raise InputError(f"tools must be of {', '.join(usable)}; got {unknown[0] if tools else 'none'!r}")
         if isolation not in ("auto", "namespaces"):
             raise InputError(f"isolation must be auto or namespaces, where programs are root; got {isolation!r}")
+        self._interface = check_interface(interface)
+        self._screen_size = DesktopConfig(size[0], size[1])
+        self._screen: DesktopScreen | None = None
+        self._desktop: Any = None
         if verifier not in WAYS:
             raise InputError(f"verifier must be one of {', '.join(WAYS)}; got {verifier!r}")
         address = self.resources.sandbox
@@ -100,7 +113,9 @@ class TerminalBenchEnvironment(BenchmarkEnvironment):
         foreign = () if self._foreign is None else self._foreign.functions
         steps = (NEXT_STEP,) if self._task is not None and len(self._task.stages) > 1 else ()
         own = (FUNCTIONS[name] for name in self._tools)
-        return ActionSpace("tools", (Finished.name,), (*own, *steps, *foreign))
+        if self._interface == GUI:
+            return ActionSpace("computer", PLATFORM_ACTIONS["computer"], steps)
+        return space_of(self._interface, "computer", PLATFORM_ACTIONS["computer"], (*own, *steps, *foreign))
 
     @property
     def instruction(self) -> str:
@@ -128,8 +143,22 @@ class TerminalBenchEnvironment(BenchmarkEnvironment):
             computer.machine.variables = {**self._opened.variables, **await self._outbound.variables()}
         await check_health(computer, asked.healthcheck, self._opened.workdir)
         await self._start_servers()
+        if self._interface != SDK:
+            await self._open_desktop()
         await self._begin_stage()
-        return self._observed(self._welcome())
+        return await self._observed(self._welcome())
+
+    async def _open_desktop(self) -> None:
+        """With a terminal in the working folder."""
+        from tars_jax.sandbox.desktop import Desktop  # over X, whose library is an extra
+
+        assert self._opened is not None
+        machine = self._opened.computer.machine
+        folder = f"/tmp/.desktop-{secrets.token_hex(4)}"
+        self._desktop = await Desktop.start(machine, self._screen_size, folder=folder)
+        machine.variables = {**machine.variables, **self._desktop.env}
+        await self._desktop.launch("terminal", cwd=self._opened.workdir)
+        self._screen = DesktopScreen(self._desktop)
 
     async def _premises(self) -> Premises:
         assert self._near is not None
@@ -191,14 +220,18 @@ class TerminalBenchEnvironment(BenchmarkEnvironment):
                 break
             if isinstance(action, ToolCall):
                 said.append(await self._call(action))
+            elif self._screen is not None:
+                said.append(await self._screen.act(action))
         self._turn += 1
-        text = "\n".join(each for each in said if each) or ("finished" if ended else "[no output]")
+        text = "\n".join(each for each in said if each) or (
+            "finished" if ended else "" if self._screen else "[no output]"
+        )
         next_one |= self._is_late()
         if not next_one or ended or self._at + 1 == len(self._task.stages):
-            return self._observed(text), ended or next_one
+            return await self._observed(text), ended or next_one
         if not await self._go_on():
-            return self._observed(f"{text}\nThe step was not done well enough to go on."), True
-        return self._observed(f"{text}\nThe next step:\n{self._stage.instruction}"), False
+            return await self._observed(f"{text}\nThe step was not done well enough to go on."), True
+        return await self._observed(f"{text}\nThe next step:\n{self._stage.instruction}"), False
 
     def _is_late(self) -> bool:
         """Whether the time of a stage is over; where the run itself limits episodes, its limit counts alone."""
@@ -258,11 +291,14 @@ class TerminalBenchEnvironment(BenchmarkEnvironment):
         outbound, self._outbound = self._outbound, None
         toolbox, self._toolbox = self._toolbox, None
         foreign, self._foreign = self._foreign, None
+        desktop, self._desktop, self._screen = self._desktop, None, None
         if opened is not None:
             async with contextlib.AsyncExitStack() as stack:
                 stack.push_async_callback(opened.computer.close)
                 if outbound is not None:
                     stack.push_async_callback(outbound.__aexit__)
+                if desktop is not None:
+                    stack.push_async_callback(desktop.close)
                 if foreign is not None:
                     stack.push_async_callback(foreign.__aexit__)
                 if toolbox is not None:
@@ -274,15 +310,23 @@ class TerminalBenchEnvironment(BenchmarkEnvironment):
         if near is not None:
             await shared_computers.release(near)
 
-    def _observed(self, text: str) -> Observation:
-        assert self._task is not None
+    async def _observed(self, text: str) -> Observation:
+        assert self._task is not None and self._opened is not None
         solution = self._stage.solution
+        try:
+            self._opened.computer.container.read(ENDED)
+            ended = True
+        except OSError:
+            ended = False
         state = {
-            "solution": None if solution is None else str(solution), "turn": self._turn, "said": text,
+            "solution": None if solution is None else str(solution), "turn": self._turn, "ended": ended,
             "solution_env": resolved(self._task.config.solution_env, "solution.env:"), "step": self._stage.name,
-            "more": self._at + 1 < len(self._task.stages),
+            "more": self._at + 1 < len(self._task.stages), "screen": self._screen is not None,
         }  # fmt: skip
-        return Observation(text=text, info={"state": state})
+        if self._screen is None:
+            return Observation(text=text, info={"state": state})
+        png, pixels, more = await self._screen.shown()
+        return Observation.decoded(png, pixels, "\n".join(filter(None, (text, more))), {"state": state})
 
 
 def _together(done: Sequence[_Done], strategy: str) -> dict[str, float]:

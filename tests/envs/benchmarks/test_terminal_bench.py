@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import http.server
+import shutil
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -75,8 +76,13 @@ def test_tests_reach_the_ports_of_what_an_agent_has_left_running(tmp_path: Path)
     assert transition.reward == 1.0
     assert final(transition)["details"]["steps"][0]["said"] == ""  # nothing of the agent's runs there
     assert idle.reward == 0.0
-    live = play(task, done_by(serve), verifier="live")
-    assert live.reward == 1.0 and final(live)["details"]["steps"][0]["said"].split()
+
+
+@pytest.mark.full
+def test_live_tests_run_beside_what_an_agent_has_left_running(tmp_path: Path) -> None:
+    task = folder(tmp_path, f"pgrep -f 'sleep [6]1' | wc -l > {REWARD}")
+    left = done_by("setsid sleep 61 >/dev/null 2>&1 &")
+    assert (play(task, left).reward, play(task, left, verifier="live").reward) == (0.0, 1.0)
 
 
 NO_REWARD = {
@@ -137,7 +143,7 @@ STEPPED = [
 ]
 
 
-@pytest.mark.parametrize("strategy", ["mean", "final"])
+@pytest.mark.parametrize("strategy", ["mean", pytest.param("final", marks=pytest.mark.full)])
 def test_steps_come_one_after_another(tmp_path: Path, strategy: str) -> None:
     test = f"cat /app/$(cat /app/which) > {REWARD} 2>/dev/null || echo 0 > {REWARD}"
     parts: dict[str, str] = {}
@@ -186,6 +192,22 @@ def test_what_cannot_be_prepared_is_no_failure_of_the_agent(tmp_path: Path) -> N
     check = TOML + '\n[environment.healthcheck]\ncommand = "echo not well; exit 3"\nretries = 2\ninterval_sec = 0.05\n'
     with pytest.raises(EnvironmentFailure, match="its health check failed 2 times: not well"):
         play(folder(tmp_path, PLUM, name="ill", toml=check), done_by())
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("interface", ["gui", "both"])
+def test_a_terminal_on_a_screen_serves_as_well(interface: str) -> None:
+    if not (shutil.which("Xvfb") or shutil.which("Xtigervnc")) or not shutil.which("xterm"):
+        pytest.skip("needs an X server and xterm (./launch/desktop.sh)")
+
+    async def seen(environment: TerminalBenchEnvironment) -> Any:
+        assert environment._shown.pixels is not None and environment._shown.pixels.shape == (400, 640, 3)
+        functions = {function.name for function in environment.action_space.functions}
+        assert functions == {"next_step"} | ({"execute_bash"} if interface == "both" else set())
+        return await by_oracle(environment)
+
+    solved = play(SHIPPED / "two_steps", seen, interface=interface, size=(640, 400))
+    assert (solved.reward, solved.observation.pixels.shape) == (1.0, (400, 640, 3))
 
 
 class Hello(http.server.BaseHTTPRequestHandler):
