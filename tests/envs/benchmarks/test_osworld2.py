@@ -189,6 +189,19 @@ def test_the_user_answers_and_the_episode_goes_on() -> None:
     assert details(turn)["asked"][:2] == ["From which account?", "Pay it from the account Garden."]
 
 
+@pytest.mark.slow
+def test_the_same_task_is_played_on_a_desktop() -> None:
+    pytest.importorskip("Xlib", reason="python-xlib is not installed (the extra desktop)")
+    if shutil.which("Xvfb") is None or shutil.which("xterm") is None:
+        pytest.skip("a desktop is not installed (./launch/desktop.sh)")
+    turns: list[Turn] = [
+        Wait(1.0), Type("rm logs/january.log\n"), Type("mv logs/february.log logs/kept.log\n"), Finished(),
+    ]  # fmt: skip
+    seen, turn = play("old_logs", turns, interface="gui")
+    assert turn.success and turn.reward == 1 and seen[0].pixels is not None
+    assert details(turn)["events"] == [{"event": 0, "step": 2}] and "Rename it" in seen[2].text
+
+
 def test_a_budget_ends_an_episode_which_is_judged_all_the_same() -> None:
     _, turn = play("late_report", [bash("echo 70 EUR > total.txt")] * 3, max_steps=3)
     assert turn.truncated and 0 < turn.reward < 1 and "asked for the currency" not in passed(turn)
