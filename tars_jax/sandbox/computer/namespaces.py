@@ -228,6 +228,7 @@ class NamespaceIsolation:
         layers = [*layers, *({"kind": "folder", "folder": str(each), "base": True} for each in below)]
         return {
             "id": id, "folder": str(folder), "argv": list(argv), "cwd": spec.home, "root": spec.root,
+            "system_restored": spec.system_restored and len(layers) > len(below),
             "environment": spec.variables(spec.home, RUN),
             "hostname": spec.hostname, "user": user, "disk_user": USER_ID, "run": RUN, "log": LOG, "disk": disk,
             "layers": layers,

@@ -30,6 +30,8 @@ class ContainerSpec:
     hostname: str = "computer"
     user: int | None = None  # of this machine's, as users.py counts; None: one that no other container has
     root: bool = False  # its programs are root of a user namespace of their own: `/` and /usr are theirs to change
+    # Of root: programs of the system are as the snapshot that it begins with found them; what that one adds is there.
+    system_restored: bool = False
     one_device: bool = False  # files are of their folders' device, else file managers copy what is dragged among them
 
     def __post_init__(self) -> None:

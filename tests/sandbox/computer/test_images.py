@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -110,5 +111,29 @@ def test_root_of_a_computer_is_nobody_outside_of_it(tmp_path: Path) -> None:
             server = "python3 -m http.server 80 >/dev/null 2>&1 & sleep 1; python3 -c 'import urllib.request as u; "
             assert await said(computer, server + 'print(u.urlopen("http://127.0.0.1:80/").status)\'') == "200"
             await computer.close()
+
+    asyncio.run(test())
+
+
+def test_programs_of_the_system_are_put_back_and_what_was_added_stays(tmp_path: Path) -> None:
+    folder = context(tmp_path / "environment", "RUN echo image > /usr/lib/of-the-image; echo image > /opt/kept\n")
+    hostile = """
+cp /usr/bin/true /usr/bin/cat; rm /usr/bin/wc; mv /usr/share/doc /usr/share/papers; rm /usr/lib/of-the-image
+echo agent > /usr/lib/of-the-agent; echo agent > /opt/kept; rm -r /usr/lib/python3; ln -s / /usr/lib/python3
+"""
+
+    async def test() -> None:
+        async with Computers("namespaces", "files") as computers:
+            images = Images(computers)
+            computer = await images.open(await images.built(folder), ContainerSpec())
+            await said(computer, hostile)
+            assert await said(computer, "cat /usr/lib/of-the-agent") == ""  # `cat` does nothing any more
+            snapshot = await computer.snapshot("left")
+            spec = dataclasses.replace(computer.guest.spec, user=None, system_restored=True)
+            other = await computers.open(spec, snapshot)
+            told = await said(other, "cat /usr/lib/of-the-agent /usr/lib/of-the-image /opt/kept; echo -n ab | wc -c")
+            assert told.split() == ["agent", "image", "agent", "2"]
+            assert await said(other, "test -d /usr/share/doc -a ! -L /usr/lib/python3 && echo whole") == "whole"
+            await images.close()
 
     asyncio.run(test())

@@ -157,8 +157,11 @@ def mount_for_root(plan: dict[str, Any], root: str, path: str, name: str) -> boo
         os.makedirs(f"{disk}/{part}", exist_ok=True)
     os.chmod(f"{disk}/upper", 0o755)
     os.chown(f"{disk}/upper", user, user)
-    earlier = [f"{folder}/layer-{number}/{name}/upper" for number in range(len(plan["layers"]))]
-    _mount_overlay(root + path, [*filter(os.path.isdir, earlier), lower], disk, plan)
+    layers = [f"{folder}/layer-{number}/{name}/upper" for number in range(len(plan["layers"]))]
+    earlier = [*filter(os.path.isdir, layers), lower]
+    if plan["system_restored"] and name == PROGRAMS_OF_ROOT[1] and earlier[0] == layers[0]:
+        earlier = [*earlier[1:], earlier[0]]  # below all others it takes nothing away and covers nothing
+    _mount_overlay(root + path, earlier, disk, plan)
     return True
 
 
