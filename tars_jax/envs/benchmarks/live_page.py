@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit
 
 from tars_jax import InputError
 from tars_jax.agent.actions import Action, Navigate, NavigateBack
@@ -25,11 +25,16 @@ from tars_jax.web.network import Hosts
 
 SETTLE_MS = 1000.0  # virtual, after an action: real pages load in several goes
 _numbers = itertools.count()
-# A link or a form for a new window stays in this one; so does a script's.
+# A link or a form for a new window stays in this one; so does a script's. A page may have broken any of these names.
 _READ = """(() => {
-  for (const each of document.querySelectorAll('a[target], form[target], base[target]')) each.removeAttribute('target');
-  window.open = (address) => { if (address) location.assign(address); return window; };
-  return { url: location.href, title: document.title, at: window.navigation?.currentEntry?.index ?? 0 };
+  const tried = (work, other) => { try { return work(); } catch (broken) { return other; } };
+  tried(() => {
+    const opening = document.querySelectorAll('a[target], form[target], base[target]');
+    for (const each of opening) each.removeAttribute('target');
+  });
+  tried(() => { window.open = (address) => { if (address) location.assign(address); return window; }; });
+  const at = tried(() => Number(navigation.currentEntry.index), 0);
+  return { url: location.href, title: tried(() => String(document.title), ''), at };
 })()"""
 
 
@@ -49,11 +54,24 @@ def address_of(website: str) -> str:
     return website if "://" in website else f"https://{website}"
 
 
+def host_of(address: str) -> str:
+    """The entry of an allow-list that an address needs: with its port, where it names one."""
+    parts = urlsplit(address)
+    name = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname or ""
+    return f"{name}:{parts.port}" if parts.port else name
+
+
+def blank() -> Site:
+    """An empty page, each of its own: pages are kept for the next one of their site, with what they have stored."""
+    return Site(Path(BLANK.root), f"index.html?{next(_numbers)}")
+
+
 @dataclasses.dataclass
 class LivePage:
     page: ActsOnPage
     hosts: Hosts
     seen: browser.Observation
+    _last: str  # the address of a website that was shown last, which others are relative to
     begun_at: int = 0  # the place in the history behind which nobody goes back
     mouse: Position | None = None
 
@@ -62,10 +80,13 @@ class LivePage:
         cls, opens: OpensPages, hosts: Sequence[str], address: str, size: tuple[int, int], seed: int
     ) -> LivePage:
         """A page without cookies and storage that shows an address. Raises SandboxFailure."""
-        blank = Site(Path(BLANK.root), f"index.html?{next(_numbers)}")  # of its own: nothing is left of earlier pages
-        page = await opens.open_page(blank, size=size, network=tuple(hosts))
+        return await cls.over(await opens.open_page(blank(), size=size, network=tuple(hosts)), hosts, address, seed)
+
+    @classmethod
+    async def over(cls, page: ActsOnPage, hosts: Sequence[str], address: str, seed: int) -> LivePage:
+        """The same over an empty page, which is closed where that fails."""
         try:
-            shown = cls(page, Hosts(hosts), await page.start("0", seed=seed, read=_READ))
+            shown = cls(page, Hosts(hosts), await page.start("0", seed=seed, read=_READ), address)
             await shown._assign(address)
             await shown._act([], SETTLE_MS)
         except BaseException:
@@ -84,7 +105,7 @@ class LivePage:
         height, width, _ = self.seen.pixels.shape
         match action:
             case Navigate(content):
-                url = urljoin(self.seen.data["url"], address_of(content) if _is_host(content) else content)
+                url = urljoin(self._last, address_of(content) if _is_host(content) else content)
                 if not self.hosts.allows_url(url):
                     return f"navigate: {content[:200]!r} is none of the sites that can be reached here"
                 await self._assign(url)
@@ -114,6 +135,8 @@ class LivePage:
 
     async def _act(self, events: Sequence[browser.InputEvent], advance_ms: float) -> None:
         self.seen = await self.page.act(events, advance_ms=advance_ms, read=_READ)
+        if self.hosts.allows_url(self.seen.data["url"]):
+            self._last = self.seen.data["url"]
 
 
 def _is_host(content: str) -> bool:

@@ -15,7 +15,7 @@ from tars_jax.agent.actions import Action, CallUser, Finished, Navigate
 from tars_jax.environment import EnvironmentFailure, Observation, Task
 from tars_jax.envs import shared_websites
 from tars_jax.envs.benchmarks.episode import BenchmarkEnvironment, Verdict
-from tars_jax.envs.benchmarks.webarena_page import HostsPage, host_of
+from tars_jax.envs.benchmarks.live_page import LivePage, blank, host_of
 from tars_jax.envs.benchmarks.webarena_scoring import TIME_LIMIT_S, score, scorer_python, wrong_form
 from tars_jax.envs.browsing import ACTIONS
 from tars_jax.envs.computer_screen import PageScreen
@@ -23,6 +23,8 @@ from tars_jax.envs.interfaces import GUI, space_of
 from tars_jax.envs.spec import EnvironmentResources
 from tars_jax.json_fields import read_json
 from tars_jax.sandbox.browser.network_trace import NetworkTrace, har_of
+from tars_jax.sandbox.browser.page import Page
+from tars_jax.sandbox.browser.site import PageSpec
 from tars_jax.sandbox.computer.page import ComputerPage
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.tasks.benchmarks.benchmark import BenchmarkTask, BenchmarkTasks
@@ -65,8 +67,8 @@ class WebArenaVerifiedEnvironment(BenchmarkEnvironment):
         self._scoring_s = scoring_seconds
         self._websites: shared_websites.SharedWebsites | None = None
         self._session: WebsiteSession | None = None
-        self._page: ComputerPage | HostsPage | None = None
-        self._screen: PageScreen | None = None
+        self._page: ComputerPage | Page | None = None
+        self._screen: PageScreen | LivePage | None = None
         self._trace: NetworkTrace | None = None
         self._response: str | None = None
         self._whole = True
@@ -76,12 +78,12 @@ class WebArenaVerifiedEnvironment(BenchmarkEnvironment):
             self._websites = shared_websites.acquire(self._kind)
         self._response, self._whole = None, False
         places: Mapping[str, SitePlace] = entry.record["places"]
+        first, *_ = start_urls(entry.record["task"], places)
         try:
-            self._page = page = await self._opened(places)
-            secret = [name for place in places.values() for name in place.headers]
-            self._trace = NetworkTrace(page.page.context, secret)
-            first, *_ = start_urls(entry.record["task"], places)
-            self._screen = await PageScreen.open(page, task.seed, first)
+            if next(iter(places.values())).is_ours:
+                await self._open_ours(places, first, task.seed)
+            else:
+                await self._open_others(places, first, task.seed)
         except SandboxFailure:
             self._websites.discard()
             raise
@@ -97,7 +99,7 @@ class WebArenaVerifiedEnvironment(BenchmarkEnvironment):
                 self._response = getattr(action, "content", None)
                 self._whole = True
                 return await self._observed("\n".join(filter(None, said))), True
-            if isinstance(action, Navigate):
+            if isinstance(action, Navigate) and isinstance(screen, PageScreen):
                 action = Navigate(_absolute(screen.seen.data["url"], action.content))
             said.append(await screen.act(action))
         self._whole = True
@@ -133,22 +135,31 @@ class WebArenaVerifiedEnvironment(BenchmarkEnvironment):
         if websites is not None:
             await shared_websites.release(websites)
 
-    async def _opened(self, places: Mapping[str, SitePlace]) -> ComputerPage | HostsPage:
+    async def _open_ours(self, places: Mapping[str, SitePlace], first: str, seed: int) -> None:
         assert self._websites is not None
-        browsers = await self._websites.browsers()
-        first = next(iter(places.values()))
-        if first.is_ours:
-            name, seed = first.website
-            self._session = session = await self._websites.take(load_website(name), seed)
-            return await session.open_page(browsers, self._size)
-        hosts = dict.fromkeys([*(host_of(place.base) for place in places.values()), *self._hosts])
+        name, site_seed = next(iter(places.values())).website
+        self._session = session = await self._websites.take(load_website(name), site_seed)
+        self._page = page = await session.open_page(await self._websites.browsers(), self._size)
+        self._trace = NetworkTrace(page.page.context)
+        self._screen = await PageScreen.open(page, seed, first)
+
+    async def _open_others(self, places: Mapping[str, SitePlace], first: str, seed: int) -> None:
+        assert self._websites is not None
+        hosts = list(dict.fromkeys([*(host_of(place.base) for place in places.values()), *self._hosts]))
         headers = {name: value for place in places.values() for name, value in place.headers.items()}
-        return await HostsPage.open(browsers, list(hosts), self._size, _storage(places), headers)
+        spec = PageSpec(blank(), *self._size, network=tuple(hosts), storage=_storage(places), accepts_dialogs=True)
+        self._page = page = await (await self._websites.browsers()).open(spec)
+        await page.context.set_extra_http_headers(headers)
+        self._trace = NetworkTrace(page.context, headers)
+        self._screen = await LivePage.over(page, hosts, first, seed)
 
     async def _observed(self, text: str) -> Observation:
-        assert self._screen is not None
-        png, pixels, more = await self._screen.shown()
-        state = {"url": self._screen.seen.data["url"], "title": self._screen.seen.data["title"]}
+        screen = self._screen
+        assert screen is not None
+        state = {"url": screen.seen.data["url"], "title": screen.seen.data["title"]}
+        if isinstance(screen, LivePage):
+            return screen.observed(text, {"state": state})
+        png, pixels, more = await screen.shown()
         return Observation.decoded(png, pixels, "\n".join(filter(None, (text, more))), {"state": state})
 
 

@@ -29,6 +29,7 @@ from tars_jax.sandbox.failures import PageError, SandboxFailure
 T = TypeVar("T")
 INTERNAL_ERROR = "Internal error"  # a refusal, and what is said for a renderer that dies in the middle of a call
 ABORTED = "net::ERR_ABORTED"  # of a load that becomes a download, or was stopped
+LONGEST_LOAD_S = 8.0  # of what hosts of an open network send, real seconds, beside those that a call asks for
 DIAGNOSIS_S = 1.0  # how long after an error the news of a death may arrive
 
 
@@ -47,6 +48,7 @@ class Page:
         self.target = tab.target  # the page's id in the debugging protocol
         self.connection = tab.connection
         self._networked = networked
+        self._live = bool(spec.network)  # over hosts that answer when they like
         self._timeout_s = config.call_timeout_s
         self._failed = failed
         self._released = released
@@ -107,11 +109,12 @@ class Page:
         commands = self._devices.commands(events)
         return await self._guarded(
             self._step(
-                commands, lambda canvas: observe_expression(advance_ms, canvas=canvas, read=read, rate=checked), read
+                commands, lambda canvas: observe_expression(advance_ms, canvas=canvas, read=read, rate=checked), read,
+                asked_s,
             ),
             "act",
             asked_s=asked_s,
-        )
+        )  # fmt: skip
 
     async def play(self, rate: float = 1.0) -> None:
         """Lets time run by `rate` seconds a second until `pause`, for a person who watches or plays."""
@@ -198,7 +201,7 @@ class Page:
             self._failed(kind)
 
     async def _step(
-        self, commands: list[Command], expression_fn: Callable[[bool], str], read: str | None
+        self, commands: list[Command], expression_fn: Callable[[bool], str], read: str | None, asked_s: float = 0.0
     ) -> Observation:
         for volley in volleys(commands):
             sent = asyncio.gather(*(self._session.send(method, params) for method, params in volley))
@@ -207,8 +210,23 @@ class Page:
             if volley[-1][1].get("type") == "mouseWheel":
                 await self._over_documents("__clock.settleScroll().then(() => 0)", "0")
         canvas = self._camera.path == "canvas"
-        value = await self._over_documents(expression_fn(canvas), observe_expression(0, canvas=canvas, read=read))
+        observed = self._over_documents(expression_fn(canvas), observe_expression(0, canvas=canvas, read=read))
+        value = await (self._stopped_in_time(observed, asked_s) if self._live else observed)
         return Observation(png=await self._camera.screenshot(value["image"]), data=value["data"])
+
+    async def _stopped_in_time(self, work: Coroutine[Any, Any, T], asked_s: float) -> T:
+        """As `work`. What a host still has not sent by then is stopped, as a person stops it: some of it never comes.
+
+        The renderer hears of nothing while it waits for its next document, and the browser does.
+        """
+        task = asyncio.ensure_future(work)
+        try:
+            while not (await asyncio.wait({task}, timeout=LONGEST_LOAD_S + asked_s))[0]:
+                asked_s = 0.0
+                await self._session.send("Page.stopLoading")
+            return task.result()
+        finally:
+            task.cancel()
 
     async def _over_documents(self, expression: str, resumed: str) -> Any:
         """The value of `expression`, or of `resumed` in the document that has followed meanwhile."""

@@ -25,11 +25,15 @@ async def browsers() -> AsyncIterator[EnvironmentResources]:
 @contextlib.contextmanager
 def website(pages: Mapping[str, str], asked: list[str]) -> Iterator[str]:
     """Pages by their paths; its host and port. `asked` gets every path that is asked for, with its query. A form leads
-    back to the first page."""
+    back to the first page; what begins with /never is never answered."""
+    over = threading.Event()
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             asked.append(self.path)
+            if self.path.startswith("/never"):
+                over.wait()
+                return
             page = pages.get(urlsplit(self.path).path)
             self.send_response(200 if page else 404)
             self.send_header("Content-Type", "text/html; charset=utf-8")
@@ -52,5 +56,6 @@ def website(pages: Mapping[str, str], asked: list[str]) -> Iterator[str]:
     try:
         yield f"127.0.0.1:{server.server_port}"
     finally:
+        over.set()
         server.shutdown()
         server.server_close()

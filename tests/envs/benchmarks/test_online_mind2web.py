@@ -78,6 +78,37 @@ def test_a_website_that_does_not_answer_is_seen(tmp_path: Path) -> None:
     asyncio.run(play(host))
 
 
+HANGING = {
+    "/": "<title>Shop</title><body style='margin:0'><a href=/never style='font-size:60px'>never</a>",
+    "/broken": "<title>Broken</title><script>document.querySelectorAll = () => { throw 1 }</script>broken"
+    "<img src=/never.png><script src=/never.js></script>",
+}
+
+
+@pytest.mark.browser
+def test_what_a_host_never_sends_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tars_jax.sandbox.browser.page.LONGEST_LOAD_S", 1.5)
+
+    async def play(host: str) -> None:
+        async with browsers() as resources:
+            tasks = tasks_of(tmp_path, f"http://{host}/")
+            environment = OnlineMind2WebEnvironment(tasks, hosts=[host], size=(640, 480), resources=resources)
+            await environment.reset(Task("t", "online_mind2web", 0, {}, 4))
+            page = environment._page
+            assert page is not None
+            await environment.step([Click(Point(60, 60))])
+            assert page.data["title"] == "Shop"
+            await environment.step([Navigate("broken")])
+            assert page.data["title"] == "Broken"
+            assert "broken" in await page.page.evaluate("document.body.innerText")
+            await environment.step([Navigate("/")])
+            assert page.data["title"] == "Shop"
+            await environment.close()
+
+    with website(HANGING, []) as host:
+        asyncio.run(play(host))
+
+
 def test_options_that_it_cannot_have(tmp_path: Path) -> None:
     tasks = tasks_of(tmp_path, "www.example.org/start")
     refused: list[tuple[dict[str, Any], str]] = [

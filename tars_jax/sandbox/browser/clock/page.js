@@ -134,7 +134,11 @@
   let loaded = false; // once is enough: a document that the page writes to without an end never is again
   async function observe(duration, withCanvas, read, rate) {
     if (!loaded && readyState(document) !== 'complete') {
-      await new Promise((resolve) => self.addEventListener('load', resolve, { once: true }));
+      await new Promise((resolve) => {
+        self.addEventListener('load', resolve, { once: true });
+        // One whose load was stopped is complete and is told of no load.
+        listen(document, 'readystatechange', () => { if (readyState(document) === 'complete') sleep(0).then(resolve); });
+      });
     }
     loaded = true;
     await advance(duration, rate);
