@@ -38,6 +38,7 @@ TOOLS = ("execute_bash", "str_replace_editor")
 OPENED = Settle(first_ms=1500, quiet_ms=500, bound_ms=15_000)  # behind the steps of a task
 WINDOWS_S, STILL_S = 40.0, 2.0  # for the windows of what a task launches, and without a further one
 TURN_S = 60.0  # after that, no further action of a turn begins
+SETTLE_S = 20.0  # Chrome writes its preferences ten seconds after they were changed
 FAIL = "FAIL"
 # What OSWorld's own prompts say, in our words.
 INFEASIBLE = "If the task cannot be done, end with call_user() or finished(content='FAIL')."
@@ -54,6 +55,7 @@ class OSWorldEnvironment(BenchmarkEnvironment):
       tools: the functions of sdk and both, by their names in `sandbox/tools/forms.py`.
       size: (width, height) of the screen in pixels; tasks were written for OSWorld's.
       isolation: a kind of `sandbox/computer/isolation.py`; auto: the first that works here.
+      settle: seconds that open applications have at the end to write what they keep, as OSWorld's own runner waits.
       scorer_limit: seconds that scoring may take.
 
     Raises InputError for options that it cannot have, and where PyAutoGUI or the scorers are not installed.
@@ -61,7 +63,7 @@ class OSWorldEnvironment(BenchmarkEnvironment):
 
     def __init__(
         self, tasks: BenchmarkTasks, *, interface: str = GUI, tools: Sequence[str] = TOOLS, size: Sequence[int] = SIZE,
-        isolation: str = "auto", scorer_limit: float = 600.0, time_limit: float = 0.0,
+        isolation: str = "auto", settle: float = SETTLE_S, scorer_limit: float = 600.0, time_limit: float = 0.0,
         resources: EnvironmentResources | None = None,
     ) -> None:  # fmt: skip
         super().__init__(tasks, time_limit=time_limit, resources=resources)
@@ -70,10 +72,13 @@ class OSWorldEnvironment(BenchmarkEnvironment):
         self._interface = check_interface(interface)
         if unknown := [name for name in tools if name not in FUNCTIONS]:
             raise InputError(f"tools must be of {', '.join(FUNCTIONS)}; got {unknown[0]!r}")
+        if not 0 <= settle <= 600:
+            raise InputError(f"settle must be seconds, 0 to 600; got {settle!r}")
         if scorer_limit <= 0:
             raise InputError(f"scorer_limit must be more than 0 seconds; got {scorer_limit!r}")
         self._tools = tuple(tools) if interface in (SDK, BOTH) else ()
         self._kind, self._size, self._scorer_s = isolation, (int(size[0]), int(size[1])), scorer_limit
+        self._settle = settle
         self._scorer = Scorer(scorer_python())
         self._programs = Path(tempfile.mkdtemp(prefix="tars_jax-osworld-"))
         programs.fill(self._programs)
@@ -143,7 +148,11 @@ class OSWorldEnvironment(BenchmarkEnvironment):
         evaluator = self.entry.record["evaluator"]
         computer, cache = self._computer, self._cache
         assert computer is not None and cache is not None
-        await self._carry_out(evaluator.get("postconfig") or [])
+        if self._last != FAIL and evaluator["func"] != "infeasible":
+            if self._settle and await self._desktop.windows():
+                await asyncio.sleep(self._settle)
+            await self._carry_out(evaluator.get("postconfig") or [])
+            await self._desktop.screenshot(settle=OPENED)
         machine = computer.computer.machine
         async with contextlib.AsyncExitStack() as stack:
             host, server = await stack.enter_async_context(served(self._desktop))
