@@ -12,7 +12,7 @@ cd "$root"
 
 applications=(libreoffice-calc libreoffice-impress libreoffice-writer libreoffice-gtk3 gimp vlc vlc-plugin-qt thunderbird
     gnome-terminal nautilus evince eog gedit vim gsettings-desktop-schemas dconf-cli dconf-gsettings-backend dbus dbus-bin
-    gnome-settings-daemon-common gnome-shell-common sysstat pulseaudio pulseaudio-utils xdg-utils jq socat procps)
+    gnome-settings-daemon-common gnome-shell-common sysstat pulseaudio pulseaudio-utils xdg-utils jq socat procps ffmpeg)
 case ${1:-} in
 --applications)
     if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then

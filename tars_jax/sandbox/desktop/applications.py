@@ -24,15 +24,20 @@ APPLICATIONS: Mapping[str, Sequence[Sequence[str]]] = {
     "writer": (("libreoffice", "--norestore", "--writer"),),
     "calc": (("libreoffice", "--norestore", "--calc"),),
     "image_editor": (("gimp", "--no-splash"),),
+    "player": (("vlc",), ("mpv",)),
+    "document_viewer": (("evince",), ("atril",)),
 }
 TITLES = {
     "terminal": "Terminal", "editor": "Text Editor", "files": "Files", "browser": "Browser", "calculator": "Calculator",
     "office": "LibreOffice", "writer": "LibreOffice Writer", "calc": "LibreOffice Calc", "image_editor": "GIMP",
+    "player": "Media Player", "document_viewer": "Document Viewer",
 }  # fmt: skip
 # what opens a file -> the ends of its name; any other file is the editor's
 OPENS = {
-    "office": (".odt", ".ods", ".odp", ".docx", ".doc", ".xlsx", ".xls", ".csv", ".pptx", ".ppt"),
+    "office": (".odt", ".ods", ".odp", ".odg", ".docx", ".doc", ".xlsx", ".xls", ".csv", ".pptx", ".ppt"),
     "image_editor": (".png", ".jpg", ".jpeg", ".gif", ".xcf", ".webp", ".bmp"),
+    "player": (".mp4", ".mkv", ".avi", ".mov", ".webm", ".mp3", ".wav", ".ogg", ".flac", ".m4a"),
+    "document_viewer": (".pdf", ".ps", ".djvu"),
     "files": ("/",),
 }
 

@@ -35,16 +35,22 @@ _LOCAL = re.compile(r"^(?:chrome|about|file|data):|^https?://(?:localhost|127\.0
 _SYSTEM = ((r"\btimedatectl\b", "systemd's clock"), (r"\bapt(?:-get)? install -?y? ?spotify", "a package archive"),
            (r"\bconda (?:list|install)", "conda from the internet"), (r"--install-extension\b", "VS Code's market"),
            (r"su - charles|check_password\.sh", "users besides the agent"))  # fmt: skip
-# Whose words alone say it.
+SITE = "a website that is not there"
+# Whose words alone say it, or who asks for what these versions do not have. By domain and id, as ids are not unique.
 BY_ID: Mapping[str, str] = {
-    "94d95f96-9699-4208-98ba-3c3119edf9c2": "an archive of packages on the internet",
-    "bba3381f-b5eb-4439-bd9e-80c22218d5a7": "a website that is not there",
-    "e1fc0df3-c8b9-4ee7-864c-d0b590d3aa56": "a website that is not there",
-    "f8369178-fafe-40c2-adc4-b9b08a125456": "a website that is not there",
-    "3c8f201a-009d-4bbe-8b65-a6f8b35bb57f": "a website that is not there",
-    "69acbb55-d945-4927-a87b-8480e1a5bb7e": "a website that is not there",
-    "26660ad1-6ebb-4f59-8cba-a8432dfe8d38": "a website that is not there",
-    "121ba48f-9e17-48ce-9bc6-a4fb17a7ebba": "a website that is not there",
+    "os/94d95f96-9699-4208-98ba-3c3119edf9c2": "an archive of packages on the internet",
+    "vlc/bba3381f-b5eb-4439-bd9e-80c22218d5a7": SITE,
+    "multi_apps/e1fc0df3-c8b9-4ee7-864c-d0b590d3aa56": SITE,
+    "multi_apps/f8369178-fafe-40c2-adc4-b9b08a125456": SITE,
+    "multi_apps/3c8f201a-009d-4bbe-8b65-a6f8b35bb57f": SITE,
+    "multi_apps/69acbb55-d945-4927-a87b-8480e1a5bb7e": SITE,
+    "multi_apps/26660ad1-6ebb-4f59-8cba-a8432dfe8d38": SITE,
+    "chrome/121ba48f-9e17-48ce-9bc6-a4fb17a7ebba": SITE,
+    # Doing nothing would solve it: VLC is the only player that is installed.
+    "multi_apps/937087b6-f668-4ba6-9110-60682ee33441": "another video player than VLC to be the default one at first",
+    # Chrome calls the engine otherwise today, and what is right would be scored 0.
+    "chrome/bb5e4c0d-f964-439c-97b6-bdb9747de3f4": "a Chrome that calls a search engine Bing, and not Microsoft Bing",
+    "chrome/480bcfea-d68f-4aaa-a0a9-2589ef319381": "a Chrome of 2023, whose experiments it sets",
 }
 
 
@@ -72,8 +78,12 @@ def left_out(record: Mapping[str, Any], domain: str, caches: Sequence[Path]) -> 
                 return f"It needs a live website, {_site(url)}."
     if online := next((name for name in getters if name in ONLINE), ""):
         return f"It is scored by {online!r}, which asks a live website."
-    if record["id"] in BY_ID:
-        return f"It needs {BY_ID[record['id']]}."
+    if needed := BY_ID.get(f"{domain}/{record['id']}"):
+        return f"It needs {needed}."
+    if "compare_image_text" in metrics:
+        return "It is scored by EasyOCR, which is not installed, as it takes gigabytes."
+    if "compare_audios" in metrics and shutil.which("ffmpeg") is None:
+        return "ffmpeg is not installed, without which its scorer takes sounds that it cannot read for the same."
     if tree := next((name for name in getters if name in BY_TREE), ""):
         return f"It is scored by {tree!r}, which reads an accessibility tree, and desktops here have none."
     files = cloud_files(record)
@@ -84,6 +94,8 @@ def left_out(record: Mapping[str, Any], domain: str, caches: Sequence[Path]) -> 
         for word, (title, programs) in APPLICATIONS.items():
             if str(application).startswith(word) and not any(shutil.which(program) for program in programs):
                 return f"{title} is not installed."
+    if metrics == ["infeasible"]:
+        return ""
     said = json.dumps([steps, evaluator], ensure_ascii=False)
     return next((f"It needs {what}." for pattern, what in _SYSTEM if re.search(pattern, said)), "")
 

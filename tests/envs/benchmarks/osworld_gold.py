@@ -43,7 +43,7 @@ BOOKMARKS = """
     cat >~/.config/google-chrome/Default/Bookmarks <<'END'
     {"version": 1, "roots": {
       "bookmark_bar": {"id": "1", "name": "Bookmarks bar", "type": "folder", "children": [
-        {"id": "5", "guid": "6b0b0d4c-54cd-4b5d-9f5c-0d3f5a0f0b11", "name": "Favorites", "type": "folder", "children": []}]},
+        {"id": "5", "name": "Favorites", "type": "folder", "children": []}]},
       "other": {"id": "2", "name": "Other bookmarks", "type": "folder", "children": []},
       "synced": {"id": "3", "name": "Mobile bookmarks", "type": "folder", "children": []}}}
     END
@@ -51,9 +51,11 @@ BOOKMARKS = """
 AUTOSAVE = """
     pkill soffice; while pgrep soffice >/dev/null; do sleep 0.1; done
     cd ~/.config/libreoffice/4/user
-    item='<item oor:path="/org.openoffice.Office.Common/Save/Document"><prop oor:name="AutoSaveTimeIntervall" oor:op="fuse"><value>3</value></prop></item>'
-    on='<item oor:path="/org.openoffice.Office.Common/Save/Document"><prop oor:name="AutoSave" oor:op="fuse"><value>true</value></prop></item>'
-    sed -i "s|</oor:items>|$item$on</oor:items>|" registrymodifications.xcu
+    item() {
+        printf '<item oor:path="/org.openoffice.Office.Common/Save/Document">'
+        printf '<prop oor:name="%s" oor:op="fuse"><value>%s</value></prop></item>' "$1" "$2"
+    }
+    sed -i "s|</oor:items>|$(item AutoSaveTimeIntervall 3)$(item AutoSave true)</oor:items>|" registrymodifications.xcu
 """
 HISTORY = """
     pkill chrome; while pgrep chrome >/dev/null; do sleep 0.1; done

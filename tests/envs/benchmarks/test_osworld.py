@@ -48,7 +48,7 @@ def play(
     require_desktop()
 
     async def played() -> tuple[Transition, OSWorldEnvironment]:
-        environment = OSWorldEnvironment(read_benchmark("osworld", str(checkout)), **options)
+        environment = OSWorldEnvironment(read_benchmark("osworld", str(checkout)), settle=0, **options)
         try:
             await environment.reset(Task("t", "osworld", 0, {"task": name}, len(turns)))
             for turn in turns:
@@ -83,9 +83,8 @@ def test_nothing_done_is_zero_and_the_last_step_ends_it(runner: asyncio.Runner, 
     ("name", "end", "score"),
     [
         ("fly", CallUser(), 1.0),
-        ("fly", Finished("FAIL: it has no wings"), 1.0),
         ("fly", Finished("it flies"), 0.0),
-        ("rename", CallUser(), 0.0),
+        ("rename", Finished("FAIL: there is no such folder"), 0.0),
     ],
 )
 def test_who_gives_up_is_right_where_nothing_can_be_done(
@@ -117,6 +116,33 @@ def test_a_task_whose_steps_fail_is_no_score(runner: asyncio.Runner, tmp_path: P
     with pytest.raises(EnvironmentFailure, match="step 1 of the task, launch: .*no-such-program") as error:
         play(runner, tmp_path, "lost", [Finished("")])
     assert error.value.kind == "setup"
+
+
+def test_a_screen_that_the_agent_has_broken_is_zero(runner: asyncio.Runner, checkout: Path) -> None:
+    kill = ToolCall("execute_bash", {"command": "mv ~/Desktop/figs ~/Desktop/plums; pkill -9 Xvfb"})
+    last, _ = play(runner, checkout, "rename", [kill], [Finished("")], interface="both")
+    assert last.reward == 0.0 and "the X server was ended inside" in details(last)["broken"]
+
+
+def test_several_at_once(runner: asyncio.Runner, checkout: Path) -> None:
+    require_desktop()
+
+    async def both() -> list[float]:
+        names = ("rename", "either")
+        tasks = read_benchmark("osworld", str(checkout))
+        environments = [OSWorldEnvironment(tasks, interface="sdk", settle=0) for _ in names]
+        try:
+            for environment, name in zip(environments, names, strict=True):
+                await environment.reset(Task("t", "osworld", 0, {"task": name}, 2))
+            do = ToolCall("execute_bash", {"command": "mv ~/Desktop/figs ~/Desktop/plums || echo hello >~/said.txt"})
+            await asyncio.gather(*(environment.step([do]) for environment in environments))
+            ends = await asyncio.gather(*(environment.step([Finished("")]) for environment in environments))
+            return [end.reward for end in ends]
+        finally:
+            for environment in environments:
+                await environment.close()
+
+    assert runner.run(both()) == [1.0, 1.0]
 
 
 # ---- the scorers' process, by itself

@@ -27,6 +27,7 @@ from tars_jax.envs.benchmarks.osworld.steps import Place, carry_out
 from tars_jax.envs.computer_screen import DesktopScreen
 from tars_jax.envs.interfaces import BOTH, GUI, SDK, check_interface, space_of
 from tars_jax.envs.spec import EnvironmentResources
+from tars_jax.sandbox.computer.guest_client import Ran
 from tars_jax.sandbox.computer.parts import EquippedComputer
 from tars_jax.sandbox.desktop import Desktop, Settle
 from tars_jax.sandbox.failures import Broken
@@ -87,6 +88,7 @@ class OSWorldEnvironment(BenchmarkEnvironment):
         self._screen: DesktopScreen | None = None
         self._cache: Path | None = None
         self._last = ""  # FAIL, DONE, or nothing: how the agent ended it
+        self._broken = ""  # how it has broken its screen
 
     @property
     def action_space(self) -> ActionSpace:
@@ -101,7 +103,7 @@ class OSWorldEnvironment(BenchmarkEnvironment):
         )
 
     async def begin(self, entry: BenchmarkTask, task: Task) -> Observation:
-        self._last = ""
+        self._last = self._broken = ""
         self._scorer.start()
         if self._computers is None:
             self._computers = shared_computers.acquire(self._kind)
@@ -124,47 +126,54 @@ class OSWorldEnvironment(BenchmarkEnvironment):
         said: list[str] = []
         end = asyncio.get_running_loop().time() + TURN_S
         self._last = ""
-        for action in actions:
-            if isinstance(action, Finished | CallUser):
-                gave_up = isinstance(action, CallUser) or action.content.strip().upper().startswith(
-                    (FAIL, "INFEASIBLE")
-                )
-                self._last = FAIL if gave_up else "DONE"
-                break
-            if asyncio.get_running_loop().time() > end:
-                said.append(f"{action.name}: not done, as the turn has taken {TURN_S:g} s already")
-            elif isinstance(action, ToolCall):
-                said.append((await computer.call(action.name, action.parameters)).text or "(no output)")
-            else:
-                said.append(await screen.act(action))
-        text = "\n".join(each for each in said if each)
         try:
-            return await self._observed(text), bool(self._last)
-        except Broken as broken:  # by what the agent did, which the scorer then finds
-            return Observation(text=f"{text}\nthe screen was broken inside: {broken}".strip()), True
+            for action in actions:
+                if isinstance(action, Finished | CallUser):
+                    self._last = FAIL if isinstance(action, CallUser) or _says_fail(action.content) else "DONE"
+                    break
+                if asyncio.get_running_loop().time() > end:
+                    said.append(f"{action.name}: not done, as the turn has taken {TURN_S:g} s already")
+                elif isinstance(action, ToolCall):
+                    said.append((await computer.call(action.name, action.parameters)).text or "(no output)")
+                else:
+                    said.append(await screen.act(action))
+            return await self._observed("\n".join(each for each in said if each)), bool(self._last)
+        except Broken as broken:  # by what the agent did
+            self._broken = str(broken)
+            return Observation(text="\n".join(filter(None, (*said, f"the screen was broken inside: {broken}")))), True
 
     async def verify(self) -> Verdict:
-        """Postconfig comes first; what the guest or the scorer lacks is a failure, and never a score."""
+        """Postconfig comes first; what the guest or the scorer lacks is a failure, and never a score.
+
+        What the agent has broken is its own: a screen that is no more is scored 0, as is a step of postconfig that
+        cannot be done, if the metric says so.
+        """
         evaluator = self.entry.record["evaluator"]
         computer, cache = self._computer, self._cache
         assert computer is not None and cache is not None
-        if self._last != FAIL and evaluator["func"] != "infeasible":
-            if self._settle and await self._desktop.windows():
-                await asyncio.sleep(self._settle)
-            await self._carry_out(evaluator.get("postconfig") or [])
-            await self._desktop.screenshot(settle=OPENED)
-        machine = computer.computer.machine
+        details: dict[str, Any] = {"last": self._last}
+        try:
+            if not self._broken and self._last != FAIL and evaluator["func"] != "infeasible":
+                if self._settle and await self._desktop.windows():
+                    await asyncio.sleep(self._settle)
+                if undone := await self._carry_out(evaluator.get("postconfig") or [], strict=False):
+                    details["undone"] = undone
+                await self._desktop.screenshot(settle=OPENED)
+        except Broken as broken:
+            self._broken = str(broken)
+        if self._broken:
+            return Verdict(0.0, False, {**details, "broken": self._broken})
         async with contextlib.AsyncExitStack() as stack:
             host, server = await stack.enter_async_context(served(self._desktop))
             ports = {"server": server}
             for name, port in (("chrome", 9222), ("vlc", 8080)):
-                ports[name] = await stack.enter_async_context(port_of(machine, port))
+                ports[name] = await stack.enter_async_context(port_of(computer.computer.machine, port))
             request = {
                 "evaluator": evaluator, "cache": str(cache), "host": host, "ports": ports, "last": self._last,
                 "size": list(self._size), "platform": "Linux",
             }  # fmt: skip
-            score, details = await self._scorer.score(request, self._scorer_s)
-        return Verdict(score, score >= 1.0, {**details, "last": self._last})
+            score, found = await self._scorer.score(request, self._scorer_s)
+        return Verdict(score, score >= 1.0, {**found, **details})
 
     async def end(self) -> None:
         computer, self._computer, self._screen = self._computer, None, None
@@ -192,16 +201,23 @@ class OSWorldEnvironment(BenchmarkEnvironment):
         png, pixels, _ = await self._screen.shown()
         return Observation.decoded(png, pixels)
 
+    async def shell(self, script: str, timeout_s: float = 120.0) -> Ran:
+        """What a bash script of whoever prepares or checks a state does inside, as the agent's user."""
+        assert self._computer is not None  # reset has opened it
+        machine = self._computer.computer.machine
+        return await machine.run(["bash", "-c", script], env=self._desktop.env, timeout_s=timeout_s)
+
     @property
     def _desktop(self) -> Desktop:
         assert self._computer is not None and self._computer.desktop is not None
         return self._computer.desktop
 
-    async def _carry_out(self, steps: Sequence[Any]) -> None:
+    async def _carry_out(self, steps: Sequence[Any], *, strict: bool = True) -> list[str]:
         assert self._cache is not None
         guest = GuestProtocol.of_desktop(self._desktop)
         try:
-            await carry_out(steps, Place(guest, self._cache, self._size, self._copy_of, self.entry.folder))
+            place = Place(guest, self._cache, self._size, self._copy_of, self.entry.folder)
+            return await carry_out(steps, place, strict=strict)
         finally:
             await guest.close()
 

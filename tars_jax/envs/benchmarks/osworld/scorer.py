@@ -29,7 +29,8 @@ from typing import Any
 VERSION = "1.0.2"
 PACKAGE = f"desktop-env {VERSION}"  # whose getters and metrics these are, for words
 LONGEST_S = 150  # of a request to the guest without a time of its own
-# Metrics that use a program of this machine and answer 0 where it is not there.
+# Metrics that use a program of this machine and answer something else where it is not there: two sounds that cannot be
+# read are the same to one of them.
 PROGRAMS = {"compare_audios": "ffmpeg", "compare_image_text": "file"}
 # What a metric raises for a state that is wrong: a file that is none of its kind, or says less than it should.
 BY_STATE = (

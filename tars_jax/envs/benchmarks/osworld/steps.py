@@ -64,8 +64,8 @@ with sqlite3.connect(f"{folder}/History") as history:
         at = int((time.time() - ago + 11644473600) * 1e6)
         known = history.execute("SELECT id FROM urls WHERE url = ?", (address,)).fetchone()
         row = known[0] if known else history.execute(
-            "INSERT INTO urls (url, title, visit_count, typed_count, last_visit_time, hidden) VALUES (?, ?, 0, 0, 0, 0)",
-            (address, title)).lastrowid
+            "INSERT INTO urls (url, title, visit_count, typed_count, last_visit_time, hidden)"
+            " VALUES (?, ?, 0, 0, 0, 0)", (address, title)).lastrowid
         history.execute("UPDATE urls SET visit_count = visit_count + 1, last_visit_time = max(last_visit_time, ?)"
                         " WHERE id = ?", (at, row))
         history.execute("INSERT INTO visits (url, visit_time, from_visit, transition, segment_id, visit_duration)"
@@ -87,30 +87,42 @@ class Place:
 
 
 async def carry_out(
-    steps: Sequence[Mapping[str, Any]], place: Place, known: Mapping[str, Step] | None = None
-) -> None:  # fmt: skip
-    """`known`: what carries out each type; None: those of OSWorld.
+    steps: Sequence[Mapping[str, Any]], place: Place, known: Mapping[str, Step] | None = None, *, strict: bool = True
+) -> list[str]:  # fmt: skip
+    """What could not be done, in sentences, as an agent may have changed what it needs.
 
-    Raises EnvironmentFailure("setup") with the number of the step that could not be done, SandboxFailure."""
+    `known`: what carries out each type; None: those of OSWorld.
+    `strict`: the first such step ends it. Raises EnvironmentFailure("setup") with the number of the step then, and
+    always for one that nothing inside can have spoiled; SandboxFailure.
+    """
+    undone: list[str] = []
     for number, step in enumerate(steps, 1):
         work = (known or STEPS).get(step["type"])
         if work is None:
             raise EnvironmentFailure("setup", f"step {number} has the type {step['type']!r}, which is not there")
         try:
             await work(place, dict(step["parameters"]))
-        except Undone as undone:
-            raise EnvironmentFailure("setup", f"step {number} of the task, {step['type']}: {undone}") from None
+        except Undone as wrong:
+            words = f"step {number} of the task, {step['type']}: {wrong}"
+            if strict or isinstance(wrong, Missing):
+                raise EnvironmentFailure("setup", words) from None
+            undone.append(words)
+    return undone
 
 
 class Undone(Exception):
-    """A step could not be done, so that the task cannot begin."""
+    """A step could not be done."""
+
+
+class Missing(Undone):
+    """As a file of the task is not there."""
 
 
 async def _download(place: Place, parameters: dict[str, Any]) -> None:
     for file in downloads(parameters):
         copy = place.copy_of(file)
         if copy is None:
-            raise Undone(f"there is no copy of {file.name} beside the tasks")
+            raise Missing(f"there is no copy of {file.name} beside the tasks")
         await _upload(place, file.path, copy)
 
 
@@ -118,7 +130,7 @@ async def _upload_file(place: Place, parameters: dict[str, Any]) -> None:
     for file in parameters.get("files") or ():
         path = (place.folder or Path()) / str(file["local_path"])
         if place.folder is None or not path.resolve().is_relative_to(place.folder.resolve()) or not path.is_file():
-            raise Undone(f"local_path must be a file beside the task; got {file['local_path']!r}")
+            raise Missing(f"local_path must be a file beside the task; got {file['local_path']!r}")
         await _upload(place, str(file["path"]), path)
 
 
@@ -243,7 +255,7 @@ async def _history(place: Place, parameters: dict[str, Any]) -> None:
     answer = await place.guest.execute(["python3", "-c", HISTORY, visits])
     ran = answer.json() if answer.status_code == 200 else {"returncode": -1, "error": message(answer)}
     if ran["returncode"] != 0:
-        raise _Undone(str(ran["error"]).strip()[-300:])
+        raise Undone(str(ran["error"]).strip()[-300:])
 
 
 def _filled(place: Place, command: Any) -> Any:
