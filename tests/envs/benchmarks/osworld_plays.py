@@ -56,7 +56,7 @@ ALL: list[Turn] = [
 ]
 SAVED, ALL_SAVED = click(1310, 869), click(1870, 1059)
 GIMP: list[Turn] = [click(960, 640), press("alt", "e"), click(306, 710, 3.0)]
-OPTIONS: list[Turn] = [press("escape", seconds=3.0), press("escape", seconds=2.0), press("alt", "f12", seconds=4.0)]
+OPTIONS: list[Turn] = [press("escape", seconds=5.0), press("escape", seconds=4.0), press("alt", "f12", seconds=8.0)]
 
 
 def instead(field: Turn, text: str) -> list[Turn]:
@@ -92,8 +92,8 @@ PLAYS: Mapping[str, list[Turn]] = {
     # libreoffice_impress
     "2cd43775-7085-45d8-89fa-9e35c0a915cf": [
         *OPTIONS,
-        click(487, 575),
-        click(541, 600, 3.0),
+        click(487, 575, 2.0),
+        click(541, 600, 5.0),
         click(795, 396),
         *instead(double(1085, 396), "3"),
         click(1399, 856, 2.0),
