@@ -164,6 +164,8 @@ class NamespaceContainer:
         return checkpoint
 
     async def _dump(self, images: Path, *, keep: bool) -> dict[str, str]:
+        if self.spec.root:
+            raise SandboxFailure("container", "programs that are root of a computer cannot be copied live")
         if why := await self._isolation.criu.why_not():
             raise SandboxFailure("container", why)
         mountinfo = Path(f"/proc/{self.pid}/mountinfo").read_text()

@@ -47,6 +47,8 @@ HOSTILE = {
     " >/dev/null 2>&1 &",
     "links": f"rm -rf /logs /tests; mkdir -p /x/verifier; echo 1 > /x/{REWARD[6:]}; ln -s /x /logs; ln -s x /tests",
     "a link to the reward": "rm -rf /logs/verifier; mkdir /y; echo 1 > /y/reward.txt; ln -s /y /logs/verifier",
+    "no run folder": "rm -rf /run/* /tmp/* /var/tmp/*",
+    "a link for the host": "rm -rf /run/agent; ln -s /etc /run/agent; mv /opt /opt2; ln -s /etc /opt",
     "files in their place": "rm -rf /logs /tests; echo 1 > /logs; echo 1 > /tests",
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ from tars_jax.sandbox.computer import base_images
 from tars_jax.sandbox.computer.computer import Computer, Computers
 from tars_jax.sandbox.computer.images import Images
 from tars_jax.sandbox.computer.spec import ContainerSpec
+from tars_jax.sandbox.failures import SandboxFailure
 from tests.sandbox.computer.containers import needs_root
 
 pytestmark = [pytest.mark.multiprocess, needs_root]
@@ -137,3 +139,49 @@ echo agent > /usr/lib/of-the-agent; echo agent > /opt/kept; rm -r /usr/lib/pytho
             await images.close()
 
     asyncio.run(test())
+
+
+def test_links_that_root_leaves_lead_the_host_nowhere(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    for name in ("agent", "guest", "kept"):
+        (victim / name).mkdir(parents=True)
+        (victim / name / "file").write_text("plum")
+    victim.chmod(0o777)
+    before = sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*"))
+    hostile = (
+        f"mv /run /run.old; ln -s {victim} /run",
+        f"rm -rf /run/agent; ln -s {victim}/kept /run/agent",
+        f"rm -rf /run/*; mv /opt /opt.old; ln -s {victim} /opt; mv /var/lib /var/lib.old; ln -s {victim} /var/lib",
+        f"mv /opt/tars_jax /x; ln -s {victim} /opt/tars_jax; rm -rf /home; ln -s {victim} /home",
+        "mv /run /run.old; echo > /run; mv /var /var.old; echo > /var",
+    )
+
+    async def test(images: Images) -> None:
+        computers = images._computers
+        for script in hostile:
+            computer = await computers.open(ContainerSpec(root=True))
+            await said(computer, script)
+            snapshot = await computer.snapshot(script)
+            await computer.close()
+            again = await computers.open(ContainerSpec(root=True), snapshot)
+            assert await said(again, "echo fine") == "fine"
+            await again.close()
+            with contextlib.suppress(SandboxFailure, InputError):  # without root's powers some are of no use
+                await (await computers.open(ContainerSpec(), snapshot)).close()
+            assert sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*")) == before, script
+            await computers.isolation().remove_snapshot(snapshot)
+
+    live(test)
+    assert all((victim / name / "file").read_text() == "plum" for name in ("agent", "guest", "kept"))
+
+
+def test_root_cannot_take_the_guests_way_out(tmp_path: Path) -> None:
+    async def test(images: Images) -> None:
+        computer = await images._computers.open(ContainerSpec(root=True))
+        await said(computer, "rm -rf /run/* /tmp/*; rm -f /run/guest/socket; mkdir -p /run/guest")
+        _, (reader, writer) = await computer.machine.pipe(["echo", "fine"])  # a new connection
+        assert await reader.read() == b"fine\n"
+        writer.close()
+        await computer.close()
+
+    live(test)

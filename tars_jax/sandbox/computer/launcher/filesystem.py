@@ -11,6 +11,7 @@ from typing import Any
 
 from tars_jax.sandbox.computer.launcher import syscalls
 from tars_jax.sandbox.computer.launcher.mapping import map_mount, mapping, show_as
+from tars_jax.sandbox.computer.launcher.places import make_real, remove_link
 from tars_jax.sandbox.computer.launcher.syscalls import MS_BIND, MS_NODEV, MS_NOEXEC, MS_NOSUID, MS_RDONLY, MS_REC
 from tars_jax.sandbox.computer.launcher.terminals import OPTIONS
 
@@ -35,6 +36,7 @@ def enter_root(plan: dict[str, Any]) -> int:
     syscalls.mount("", "/", "", MS_REC | syscalls.MS_PRIVATE)
     folder, root = plan["folder"], f"{plan['folder']}/root"
     _mount_layers(plan, folder, root)
+    _make_places(plan, root)
     _empty(root + plan["run"])
     for path in plan["system"]:
         if not (plan["root"] and path == PROGRAMS_OF_ROOT[0] and mount_for_root(plan, root, *PROGRAMS_OF_ROOT)):
@@ -51,6 +53,26 @@ def enter_root(plan: dict[str, Any]) -> int:
     syscalls.unmount(".")
     os.chdir("/")
     return disk
+
+
+def _make_places(plan: dict[str, Any], root: str) -> None:
+    """What is mounted or made below is where its path says, and nowhere on this machine (places.py)."""
+    make_real(root, [plan["run"]], plan["user"])
+    folders = ["/proc", "/dev", *plan["system"]]
+    if plan["listen"]:
+        folders.append(os.path.dirname(plan["listen"]))
+    if plan["root"]:
+        folders.append(PACKAGES_OF_ROOT[0])
+    files = []
+    for inside, host in plan["binds"].items():
+        if os.path.isdir(host):
+            folders.append(inside)
+        else:
+            folders.append(os.path.dirname(inside))
+            files.append(inside)
+    make_real(root, folders, plan["user"] if plan["root"] else 0)
+    for path in files:
+        remove_link(root, path)
 
 
 def prepare_restore(plan: dict[str, Any]) -> int:
@@ -74,6 +96,7 @@ def prepare_gvisor(plan: dict[str, Any]) -> int:
     """
     folder, root = plan["folder"], f"{plan['folder']}/root"
     _mount_layers(plan, folder, root)
+    make_real(root, [plan["run"]], plan["user"])
     if not plan["restores"]:
         _empty(root + plan["run"])
     for inside, host in plan["binds"].items():
@@ -137,6 +160,9 @@ def _own_folders(plan: dict[str, Any]) -> str:
         os.makedirs(own + name, exist_ok=True)
         os.chmod(own + name, 0o755)
         os.chown(own + name, plan["user"], plan["user"])
+    hidden = f"{own}/run/guest"  # of the guest's socket: as in every container, nobody's inside
+    os.makedirs(hidden, exist_ok=True)
+    os.chmod(hidden, 0o700)
     return own
 
 
