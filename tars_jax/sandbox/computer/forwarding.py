@@ -27,11 +27,16 @@ START_S = 30.0
 class PortForward:
     """An async context manager. `port`: that programs inside connect to, at 127.0.0.1."""
 
-    def __init__(self, machine: GuestMachine, host: str, port: int, *, open: Open | None = None) -> None:
-        """`open`: makes a connection in the place of one to host and port of this machine's."""
+    def __init__(
+        self, machine: GuestMachine, host: str, port: int, *, at: int = 0, open: Open | None = None
+    ) -> None:  # fmt: skip
+        """`at`: the port inside; 0: any that is free.
+
+        `open`: makes a connection in the place of one to host and port of this machine's.
+        """
         self._machine = machine
         self._open = open or (lambda: asyncio.open_connection(host, port))
-        self.port = 0  # that is wanted; once it is entered, that there is
+        self.port = at  # once it is entered, that there is
         self._connections: dict[int, asyncio.Queue[bytes | None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._writing = asyncio.Lock()
@@ -41,9 +46,7 @@ class PortForward:
     @classmethod
     def between(cls, machine: GuestMachine, other: GuestMachine, port: int) -> Self:
         """A port of another computer, at the same number."""
-        forward = cls(machine, "", 0, open=lambda: other.connect(port))
-        forward.port = port
-        return forward
+        return cls(machine, "", 0, at=port, open=lambda: other.connect(port))
 
     async def __aenter__(self) -> Self:
         """Raises SandboxFailure."""

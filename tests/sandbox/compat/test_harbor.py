@@ -36,6 +36,7 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="images are made by root alone"),
 ]
 OPTIONS = {"-p", "-a", "-e", "-m", "-o", "--ak", "--ek"}  # of the page, which other tests here use
+LONG = 100_000 + os.getpid()  # seconds, of no other test's
 ONE = "echo 1 > /logs/verifier/reward.txt"
 
 
@@ -137,7 +138,7 @@ def test_an_agent_whose_time_is_over_ends_and_is_judged(tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_nothing_stays_when_harbor_is_ended_in_the_middle(tmp_path: Path, number: signal.Signals) -> None:
     for name in ("one", "two"):
-        make_task(tmp_path / "tasks" / name, solution="sleep 1236", tests=[ONE])
+        make_task(tmp_path / "tasks" / name, solution=f"sleep {LONG}", tests=[ONE])
     process = subprocess.Popen(
         command(tmp_path / "tasks", tmp_path / "jobs", "oracle"), env=environment(tmp_path), cwd=tmp_path,
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -155,17 +156,17 @@ def test_nothing_stays_when_harbor_is_ended_in_the_middle(tmp_path: Path, number
 
 def test_trials_go_on_when_all_computers_were_lost(tmp_path: Path) -> None:
     for name in ("a", "b", "c", "d"):
-        make_task(tmp_path / "tasks" / name, solution="sleep 1236", tests=[ONE], agent_s=6.0)
+        make_task(tmp_path / "tasks" / name, solution=f"sleep {LONG}", tests=[ONE], agent_s=6.0)
     process = subprocess.Popen(
         command(tmp_path / "tasks", tmp_path / "jobs", "oracle"), env=environment(tmp_path), cwd=tmp_path,
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     try:
         wait_for(lambda: sleepers() == 2)
-        (launcher,) = [
-            int(file.parent.name) for file in Path("/proc").glob("[0-9]*/cmdline") if is_launcher(file, tmp_path)
-        ]  # fmt: skip
-        os.kill(launcher, signal.SIGKILL)
+        for file in Path("/proc").glob("[0-9]*/cmdline"):
+            words = b" ".join(words_of(file))
+            if b"launcher/__main__.py" in words and os.fsencode(tmp_path) in words:
+                os.kill(int(file.parent.name), signal.SIGKILL)
         process.wait(120)
     finally:
         process.kill()
@@ -177,14 +178,6 @@ def test_trials_go_on_when_all_computers_were_lost(tmp_path: Path) -> None:
     assert not Traces(tmp_path / f"tars_jax-computers-{os.geteuid()}").left()
 
 
-def is_launcher(file: Path, folder: Path) -> bool:
-    try:
-        words = file.read_bytes()
-    except OSError:  # it has ended
-        return False
-    return b"launcher/__main__.py\0" in words and os.fsencode(folder) in words
-
-
 def wait_for(condition: Any) -> None:
     until = time.monotonic() + 60
     while not condition():
@@ -193,8 +186,16 @@ def wait_for(condition: Any) -> None:
 
 
 def sleepers() -> int:
-    lines = [file.read_bytes() for file in Path("/proc").glob("[0-9]*/cmdline") if file.exists()]
-    return lines.count(b"sleep\x001236\x00")
+    """Of this test's process: others may run the same."""
+    return sum(words_of(file) == [b"sleep", str(LONG).encode()] for file in Path("/proc").glob("[0-9]*/cmdline"))
+
+
+def words_of(file: Path) -> list[bytes]:
+    """A program's argv; empty where it has ended."""
+    try:
+        return file.read_bytes().split(b"\0")[:-1]
+    except OSError:
+        return []
 
 
 class Scripted(http.server.BaseHTTPRequestHandler):
@@ -263,3 +264,17 @@ def test_hosts_are_reached_as_the_policy_of_each_phase_says(tmp_path: Path) -> N
         found = run(tasks, tmp_path, "oracle", "--ek", "network=policy")
         server.shutdown()
     assert rewards(found) == {"verifier_alone": (1.0, ""), "public": (1.0, "")}
+
+
+def test_a_port_of_this_machine_is_there_inside_also_after_programs_have_closed_it(tmp_path: Path) -> None:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Word) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        ask = f"curl -s -m 20 http://127.0.0.1:{server.server_port}/"
+        make_task(
+            tmp_path / "tasks" / "model", environment='network_mode = "no-network"\n',
+            solution=f"{ask} > /asked; pkill -f forward.py; sleep 1; {ask} > /closed",
+            tests=[f'[ "$(cat /asked)$({ask})" = quincequince ] && ! [ -s /closed ] && {ONE}'],
+        )  # fmt: skip
+        found = run(tmp_path / "tasks", tmp_path, "oracle", "--ek", f"ports=[{server.server_port}]")
+        server.shutdown()
+    assert rewards(found) == {"model": (1.0, "")}

@@ -9,7 +9,7 @@ import threading
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from harbor.environments.options import EnvironmentOptions
 from harbor.models.task.config import NetworkMode, NetworkPolicy
@@ -33,6 +33,10 @@ class ComputerOptions(EnvironmentOptions):
     network: Literal["none", "policy"] = Field(
         default="none",
         description="none: loopback alone. policy: public hosts as the task's network policy allows, by http_proxy.",
+    )
+    ports: list[Annotated[int, Field(ge=1, le=65535)]] = Field(
+        default_factory=list,
+        description="Ports of this machine's loopback that are there inside, too, such as [8000] of a model.",
     )
 
 

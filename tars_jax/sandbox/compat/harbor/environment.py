@@ -23,13 +23,12 @@ from tars_jax.sandbox.compat.harbor.asked import ROOT, ComputerOptions, allowed_
 from tars_jax.sandbox.compat.harbor.commands import run_command
 from tars_jax.sandbox.compat.harbor.folders import list_files, put_file, put_folder, take_file, take_folder
 from tars_jax.sandbox.compat.harbor.owner import leave, shared_images
+from tars_jax.sandbox.compat.harbor.reach import Reach
 from tars_jax.sandbox.computer.computer import Computer
 from tars_jax.sandbox.computer.images import Images, checked
 from tars_jax.sandbox.computer.launching import GONE
-from tars_jax.sandbox.computer.outbound import Outbound
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.failures import SandboxFailure
-from tars_jax.web.network import Hosts
 
 MEMORY_MIB, DISK_MIB = 2048, 10240  # where a task says nothing
 BUILD_S = 86_400.0  # Harbor bounds a start by itself
@@ -46,7 +45,7 @@ class ComputerEnvironment(BaseEnvironment):
     options: ComputerOptions
 
     _computer: Computer | None = None
-    _outbound: Outbound | None = None  # where programs reach hosts, or did in a phase before
+    _reach: Reach | None = None
     _workdir: str = "/"
 
     @staticmethod
@@ -139,6 +138,8 @@ class ComputerEnvironment(BaseEnvironment):
                 raise
             leave(images)
             await self._open(await self._images())
+        self._reach = Reach(self._started().machine)
+        await self._reach.show(self.options.ports)
         await self._set_hosts(self.network_policy)
         await self.ensure_dirs(self._mount_targets(writable_only=True))
 
@@ -154,10 +155,10 @@ class ComputerEnvironment(BaseEnvironment):
     async def stop(self, delete: bool) -> None:
         """Ends all that runs there. Nothing can be kept of a computer, so `delete` has no say."""
         computer, self._computer = self._computer, None
-        outbound, self._outbound = self._outbound, None
+        reach, self._reach = self._reach, None
         try:
-            if outbound is not None:
-                await outbound.__aexit__()
+            if reach is not None:
+                await reach.close()
         finally:
             if computer is not None:
                 if not delete:
@@ -171,16 +172,13 @@ class ComputerEnvironment(BaseEnvironment):
         """What programs reach from now on; what they have open ends."""
         if self.options.network == "none":
             if policy.network_mode != NetworkMode.NO_NETWORK:
-                self.logger.warning(
+                self.logger.debug(  # of most tasks, so it is for the trial's own log
                     f"network_mode is {policy.network_mode.value}, but this computer has no network: what downloads "
                     "will fail. --ek network=policy keeps to the task's policy."
                 )
             return
-        hosts = Hosts(allowed_entries(policy))
-        if self._outbound is not None:
-            self._outbound.allow(hosts)
-        elif policy.network_mode != NetworkMode.NO_NETWORK:
-            self._outbound = await Outbound(self._started().machine, hosts).__aenter__()
+        assert self._reach is not None
+        await self._reach.allow(allowed_entries(policy))
 
     async def exec(
         self, command: str, cwd: str | None = None, env: Mapping[str, str] | None = None,
@@ -189,10 +187,10 @@ class ComputerEnvironment(BaseEnvironment):
         """Runs a line of bash. Raises InputError for another user than root, RuntimeError where its time is over."""
         if (who := self._resolve_user(user)) not in ROOT:
             raise InputError(f"user must be root, as all programs of a computer are; got {who!r}")
-        way = await self._outbound.variables() if self._outbound else {}
-        variables = {**way, **(self._merge_env(env) or {})}
+        computer = self._started()
+        variables = {**(await self._reach.variables() if self._reach else {}), **(self._merge_env(env) or {})}
         done = await run_command(
-            self._started(), command, cwd=cwd or self._workdir, env=variables, timeout_s=timeout_sec
+            computer, command, cwd=cwd or self._workdir, env=variables, timeout_s=timeout_sec
         )  # fmt: skip
         if done.timed_out:
             raise RuntimeError(f"Command timed out after {timeout_sec} seconds")
