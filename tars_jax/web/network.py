@@ -59,11 +59,15 @@ class Host:
 class Hosts:
     """An allow-list. Raises InputError for an entry that is none.
 
-    `localhost`: all ports of it are allowed.
+    `localhost`: all ports of it are allowed. `public`: an entry of this machine or its network is none, as where
+    somebody else's file names hosts.
     """
 
-    def __init__(self, entries: Sequence[str], *, localhost: bool = False) -> None:
+    def __init__(self, entries: Sequence[str], *, localhost: bool = False, public: bool = False) -> None:
         self._hosts = [_host(entry, index) for index, entry in enumerate(entries)]
+        for index, host in enumerate(self._hosts):
+            if public and _is_local_by_name(host.name) and not (_is_address(host.name) and is_public(host.name)):
+                raise InputError(f"network[{index}] must be of the public network; got {entries[index]!r}")
         self._localhost = localhost
 
     def allows(self, name: str, port: int) -> bool:

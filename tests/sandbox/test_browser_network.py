@@ -26,6 +26,24 @@ from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.web.addresses import is_public
 from tars_jax.web.network import Hosts, Proxy
 
+
+def test_a_list_of_somebody_else_s_names_nothing_of_this_machine_s_network() -> None:
+    for entry in ("*", "example.com", "*.example.com:8080", "8.8.8.8", "[2606:4700::1111]:443"):
+        Hosts([entry], public=True)
+    for entry in (
+        "localhost",
+        "LOCALHOST:80",
+        "127.0.0.1:3000",
+        "10.0.0.1",
+        "[::1]:80",
+        "[::ffff:192.168.0.1]",
+        "0.0.0.0",
+    ):
+        Hosts([entry])
+        with pytest.raises(InputError, match="must be of the public network"):
+            Hosts([entry], public=True)
+
+
 NO_ENTRIES = [
     "**", "*:80",
     "http://x/", "", "a b", "x:0", "x:70000", "*.", "x/y", "127.1", "0x7f.0.0.1", "0177.0.0.1", "2130706433",

@@ -62,9 +62,10 @@ class Opened:
 
 
 def allowed(network: Network) -> Hosts:
-    """What a policy lets programs reach. Raises InputError for an entry that the proxy has no form for."""
+    """What a policy lets programs reach. Raises InputError for an entry that the proxy has no form for, or that is of
+    this machine or its network."""
     entries = {PUBLIC: [EVERY], NONE: []}.get(network.mode, list(network.hosts))
-    return Hosts([f"[{entry}]" if entry.count(":") > 1 else entry for entry in entries])
+    return Hosts([f"[{entry}]" if entry.count(":") > 1 else entry for entry in entries], public=True)
 
 
 def room_of(asked: Surroundings) -> ContainerSpec:

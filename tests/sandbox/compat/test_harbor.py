@@ -243,6 +243,10 @@ class Word(http.server.BaseHTTPRequestHandler):
 
 def test_hosts_are_reached_as_the_policy_of_each_phase_says(tmp_path: Path) -> None:
     tasks, ask = tmp_path / "tasks", "curl -s -m 20 http://127.0.0.2/"
+    (tmp_path / "sitecustomize.py").write_text(  # one address of this machine stands for a public one
+        "import tars_jax.web.addresses as addresses\n"
+        "addresses.NOT_PUBLIC = tuple(each for each in addresses.NOT_PUBLIC if each.network_address.packed[0] != 127)\n"
+    )
     allowed = 'network_mode = "allowlist"\nallowed_hosts = ["127.0.0.2"]\n'
     judged = [
         f'if [ "$({ask})" = quince ] && ! [ -s /asked ]; then echo 1; else echo 0; fi > /logs/verifier/reward.txt'
@@ -251,6 +255,8 @@ def test_hosts_are_reached_as_the_policy_of_each_phase_says(tmp_path: Path) -> N
         tasks / "verifier_alone", config='[agent]\nnetwork_mode = "no-network"\n', environment=allowed, tests=judged,
         solution=f"{ask} > /asked",
     )  # fmt: skip
+    local = allowed.replace("127.0.0.2", "10.0.0.1")
+    make_task(tasks / "this_network", environment=local, tests=[ONE])
     public = [
         f"{ask} -o /dev/null -w '%{{http_code}}' > /code; grep -q 403 /code && {ONE}"
     ]  # it is not of the public network
@@ -261,8 +267,9 @@ def test_hosts_are_reached_as_the_policy_of_each_phase_says(tmp_path: Path) -> N
         pytest.skip(f"port 80 of 127.0.0.2 is taken: {error}")
     with server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        found = run(tasks, tmp_path, "oracle", "--ek", "network=policy")
+        found = run(tasks, tmp_path, "oracle", "--ek", "network=policy", variables={"PYTHONPATH": str(tmp_path)})
         server.shutdown()
+    assert "must be of the public network; got '10.0.0.1'" in found.pop("this_network").exception
     assert rewards(found) == {"verifier_alone": (1.0, ""), "public": (1.0, "")}
 
 

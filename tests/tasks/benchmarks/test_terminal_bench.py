@@ -158,6 +158,9 @@ def test_online_the_policy_of_each_phase_is_what_counts(tmp_path: Path) -> None:
 
     assert why("a", "[environment]\n") == ""
     assert why("b", '[environment]\nnetwork_mode = "allowlist"\nallowed_hosts = ["pypi.org"]\n') == ""
+    for host in ("127.0.0.1", "localhost", "10.1.2.3", "::1", "169.254.169.254"):
+        policy = f'[agent]\nnetwork_mode = "allowlist"\nallowed_hosts = ["{host}"]\n'
+        assert "must be of the public network" in why(f"local{len(host)}", policy)
     ranges = '[agent]\nnetwork_mode = "allowlist"\nallowed_hosts = ["10.0.0.0/8"]\n'
     assert why("c", ranges).startswith("the agent needs the range 10.0.0.0/8, and")
 

@@ -29,6 +29,7 @@ from tars_jax.sandbox.computer.images import Images, checked
 from tars_jax.sandbox.computer.launching import GONE
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.failures import SandboxFailure
+from tars_jax.web.network import Hosts
 
 MEMORY_MIB, DISK_MIB = 2048, 10240  # where a task says nothing
 BUILD_S = 86_400.0  # Harbor bounds a start by itself
@@ -95,6 +96,7 @@ class ComputerEnvironment(BaseEnvironment):
         super()._validate_tpu_support()
         for policy in (self.network_policy, *self._phase_network_policies):
             super().validate_network_policy_support(policy)
+            Hosts(allowed_entries(policy), public=True)
         if (compose := self.environment_dir / "docker-compose.yaml").exists():
             raise InputError(f"environment must be one Dockerfile, as a computer is one container; got {compose}")
         if not (self.environment_dir / "Dockerfile").exists():

@@ -27,9 +27,9 @@ class Reach:
     async def allow(self, hosts: Sequence[str]) -> None:
         """These and no others from now on (web/network.py has the form); connections that are open end."""
         if self._outbound is not None:
-            self._outbound.allow(Hosts(hosts))
+            self._outbound.allow(Hosts(hosts, public=True))
         elif hosts:
-            self._outbound = await Outbound(self._machine, Hosts(hosts)).__aenter__()
+            self._outbound = await Outbound(self._machine, Hosts(hosts, public=True)).__aenter__()
 
     async def variables(self) -> Mapping[str, str]:
         """Of programs that are to find the hosts. What programs inside have ended is opened anew."""

@@ -26,6 +26,7 @@ from tars_jax.tasks.benchmarks.harbor.config import (
     read_config,
 )
 from tars_jax.tasks.benchmarks.harbor.network import asks_internet
+from tars_jax.web.network import Hosts
 
 CONFIG = "task.toml"
 TEST, SOLVE = "test.sh", "solve.sh"
@@ -241,5 +242,10 @@ def _of_stage(task: HarborTask, stage: Stage, where: str, online: bool) -> Itera
 def _of_network(network: Network, who: str, online: bool) -> Iterator[str]:
     if online and (ranges := [host for host in network.hosts if "/" in host]):
         yield f"{who} needs the range {ranges[0]}, and names and single addresses alone are allowed here"
-    elif network.mode == ALLOWLIST and not online:
+    elif online:
+        try:
+            Hosts([f"[{host}]" if host.count(":") > 1 else host for host in network.hosts], public=True)
+        except InputError as error:
+            yield f"{who} needs a host that is none: {error}"
+    elif network.mode == ALLOWLIST:
         yield f"{who} needs {', '.join(network.hosts) or 'hosts'}, and computers have loopback alone"
