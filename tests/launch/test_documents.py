@@ -30,6 +30,7 @@ ROOMS = [file for file in DOCUMENTS if file.is_relative_to(ROOT / "tars_jax")]
 WRITTEN = {
     "game.json", "index.html", "guard.js", "hints.js",  # of a game that was synthesized
     "results.jsonl", "summary.json", "infer.jsonl",  # of benchmarks
+    "test_all.json", "test_small.json", "result.txt", "traj.jsonl", "show_result.py",  # of OSWorld's own
     "result.json", "report.html", "metrics.jsonl", "timeline.json", "checkpoint.json", "messages.jsonl", "output.log",
     "recording.json", "events.jsonl", "preferences.jsonl",
     "trajectories.parquet", "stages.json", "environment.json", "levels.txt", "arrivals.txt", "journal.jsonl",
