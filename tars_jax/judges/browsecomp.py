@@ -18,7 +18,7 @@ from tars_jax.agent.observations import bounded
 from tars_jax.environment import Task
 from tars_jax.judges.admission import require_reference, untold_answer
 from tars_jax.judges.answers import alternatives, says_the_same
-from tars_jax.judges.judge import Judgement, UnreadableVerdict, add_details
+from tars_jax.judges.judge import CannotSay, Judgement, UnreadableVerdict, add_details
 from tars_jax.judges.marks import between
 from tars_jax.judges.reference import answer_of
 from tars_jax.tasks.benchmarks.browsecomp_response import question_in, read_confidence, read_response
@@ -107,8 +107,12 @@ class BrowseCompJudge:
     async def _graded(self, question: str, reference: str, response: str) -> Grade:
         if self._model is None:
             said = read_response(response)
-            answer = said.exact_answer or response
-            right = says_the_same(answer, f"{reference} ||", question)
+            try:
+                right = says_the_same(said.exact_answer or response, f"{reference} ||", question)
+            except CannotSay:
+                if said.exact_answer:
+                    raise
+                return Grade("", "there is no exact answer to take from the response", False, said.confidence)
             return Grade(said.exact_answer, "by the embedded rules", right, said.confidence)
         given = {"question": question, "response": bounded(response, LONGEST, len), "correct_answer": reference}
         if self._template:

@@ -29,7 +29,7 @@ def said(text: str) -> Trajectory:
 
 def graded(trajectory: Trajectory, of: Task = TASK, **options: Any) -> tuple[bool | None, dict[str, Any]]:
     found = asyncio.run(load_judge("browsecomp", options).judged(trajectory, of))
-    assert found.reward == float(bool(found.success))
+    assert found.reward == float(bool(found.success)) and "judge_calls" in found.metadata
     return found.success, dict(found.metadata)
 
 
@@ -43,6 +43,10 @@ def test_rules_grade_the_exact_answer() -> None:
     for wrong in (response_of("Tiber"), response_of("Nera or Tiber"), "Explanation: The Nera.\nExact Answer: Tiber"):
         assert graded(said(wrong))[0] is False
     assert graded(said("Nera"))[0] is True  # without the form
+    lost, metadata = graded(said("<point>Nera is what I would perhaps consider, or so"))
+    assert lost is False and metadata["judge_details"]["extracted_final_answer"] == "None"
+    untold, metadata = graded(said(response_of("as many as a week has days")), task(asked("How many?", "en"), "7"))
+    assert untold is None and "not all of" in metadata["cannot_say"]
     number = task(asked("How many bridges has it?", "en"), "7")
     assert graded(said(response_of("seven")), number)[0] is True
     assert graded(said(response_of("8")), number)[0] is False

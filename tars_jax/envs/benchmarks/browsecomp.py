@@ -14,13 +14,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tars_jax import InputError
-from tars_jax.agent.actions import Action, CallUser, Finished
+from tars_jax.agent.actions import Action, CallUser, Finished, ToolCall
 from tars_jax.environment import ActionSpace, Observation, Task
 from tars_jax.envs.benchmarks.episode import BenchmarkEnvironment, Verdict
+from tars_jax.envs.benchmarks.live_calls import LiveCalls
 from tars_jax.envs.benchmarks.live_page import LivePage, address_of, check_hosts
-from tars_jax.envs.browsing import ACTIONS, BrowsingEnvironment
+from tars_jax.envs.browsing import BrowsingEnvironment
 from tars_jax.envs.browsing_players import reference_move
-from tars_jax.envs.interfaces import GUI, SDK, check_interface, space_of
+from tars_jax.envs.interfaces import GUI, SDK, check_interface
 from tars_jax.envs.spec import EnvironmentResources
 from tars_jax.tasks.benchmarks.benchmark import BenchmarkTask, BenchmarkTasks
 from tars_jax.tasks.benchmarks.browsecomp_response import question_in, response_of
@@ -55,8 +56,9 @@ class BrowseCompEnvironment(BenchmarkEnvironment):
       interface: gui: pages by screenshots alone; sdk: Search and LinkReader without a browser; both.
       encyclopedia: what there is to read, as `tasks/browsing/catalog.py` has it: world, foldoc, or a file of the
         user's own (.zim, .xml, .jsonl).
-      hosts: in its place websites as they are now: hosts that pages may reach, ["*"] for all; by gui alone.
-      start: the address that an episode begins with, where there are hosts.
+      hosts: in its place websites as they are now: hosts that may be reached, ["*"] for all.
+      start: the address that pages begin with, where there are hosts.
+      search: the address of the service that Search asks, where there are hosts (`live_calls.py`).
       size: (width, height) of the page in pixels.
 
     Raises InputError for options that it cannot have.
@@ -66,7 +68,7 @@ class BrowseCompEnvironment(BenchmarkEnvironment):
 
     def __init__(
         self, tasks: BenchmarkTasks, *, interface: str = GUI, encyclopedia: str = "world", hosts: Sequence[str] = (),
-        start: str = "", size: Sequence[int] = SIZE, time_limit: float = 0.0,
+        start: str = "", search: str = "", size: Sequence[int] = SIZE, time_limit: float = 0.0,
         resources: EnvironmentResources | None = None,
     ) -> None:  # fmt: skip
         super().__init__(tasks, time_limit=time_limit, resources=resources)
@@ -74,12 +76,15 @@ class BrowseCompEnvironment(BenchmarkEnvironment):
         self._size = (int(size[0]), int(size[1]))
         self._hosts = check_hosts(hosts) if hosts else ()
         self._start = address_of(start) if start else ""
-        if bool(self._hosts) != bool(start):
-            raise InputError(f"option start must be the address to begin with where there are hosts; got {start!r}")
-        if self._hosts and interface != GUI:
-            raise InputError(f"option interface must be gui where there are hosts; got {interface!r}")
-        if self._hosts and not Hosts(self._hosts).allows_url(self._start):
+        if bool(start) != bool(self._hosts and interface != SDK):
+            raise InputError(f"option start must be the address that pages over hosts begin with; got {start!r}")
+        if bool(search) != bool(self._hosts and interface != GUI):
+            raise InputError(
+                f"option search must be the service that Search asks where there are hosts; got {search!r}"
+            )
+        if start and not Hosts(self._hosts).allows_url(self._start):
             raise InputError(f"option start must be an address of one of the hosts; got {start!r}")
+        self._calls = LiveCalls(self._hosts, search) if search else None
         self._browsing: BrowsingEnvironment | None = None
         self._page: LivePage | None = None
         self._response: str | None = None
@@ -90,12 +95,12 @@ class BrowseCompEnvironment(BenchmarkEnvironment):
 
     @property
     def action_space(self) -> ActionSpace:
-        if self._browsing is not None:
-            return self._browsing.action_space
-        return space_of(GUI, "browser", ACTIONS, ()) if self._hosts else BrowsingEnvironment.space(self._interface)
+        return BrowsingEnvironment.space(self._interface)
 
     async def begin(self, entry: BenchmarkTask, task: Task) -> Observation:
         self._response = None
+        if self._hosts and self._interface == SDK:
+            return Observation(text="Search and LinkReader read the web.", info={"state": {}})
         if self._hosts:
             opens = self.resources.pages("browsecomp")
             self._page = page = await LivePage.open(opens, self._hosts, self._start, self._size, task.seed)
@@ -114,13 +119,21 @@ class BrowseCompEnvironment(BenchmarkEnvironment):
         if self._browsing is not None:
             transition = await self._browsing.step(actions)
             return transition.observation, transition.terminated
-        page, said = self._page, list[str]()
-        assert page is not None  # an episode begins with `begin`
+        said: list[str] = []
         for action in actions:
             if action is ending:
                 break
-            said.append(await page.act(action))
-        return page.observed("\n".join(filter(None, said))), ending is not None
+            said.append(await self._done(action))
+        text = "\n".join(filter(None, said))
+        if self._page is not None:
+            return self._page.observed(text), ending is not None
+        return Observation(text=text or "finished", info={"state": {}}), ending is not None
+
+    async def _done(self, action: Action) -> str:
+        """Carries out one action over live websites; what is to be said of it."""
+        if isinstance(action, ToolCall) and self._calls is not None:
+            return await self._calls.called(action.name, action.parameters)
+        return await self._page.act(action) if self._page is not None else f"{action.name}: there is no screen"
 
     async def verify(self) -> Verdict:
         """The judge tells; here is what it is told of."""
@@ -129,6 +142,8 @@ class BrowseCompEnvironment(BenchmarkEnvironment):
     async def end(self) -> None:
         browsing, self._browsing = self._browsing, None
         page, self._page = self._page, None
+        if self._calls is not None:
+            await self._calls.close()
         try:
             if browsing is not None:
                 await browsing.close()

@@ -13,7 +13,7 @@ import pytest
 from tars_jax import InputError
 from tars_jax.agent import action_from_call
 from tars_jax.agent.actions import CallUser, Click, Finished, Navigate, NavigateBack, Point, ToolCall, Type
-from tars_jax.environment import Task
+from tars_jax.environment import EnvironmentFailure, Task
 from tars_jax.envs.benchmarks.browsecomp import BrowseCompEnvironment
 from tars_jax.envs.benchmarks.live_page import LivePage
 from tars_jax.tasks.benchmarks.benchmark import BenchmarkTasks
@@ -151,6 +151,51 @@ def test_over_hosts_that_are_named(tmp_path: Path) -> None:
     assert asked.count("/next") == 2 and not elsewhere
 
 
+WEB = {
+    "/search": json.dumps({"results": [{"url": "http://HOST/a", "title": "Arrosa", "content": "A\nvillage"}]}),
+    "/a": "<title>Arrosa</title><style>p{}</style><p>It lies at the Nera.<p>It has a mill 😀."
+    "<a href='/b#x'>The <b>mill</b></a><a href='javascript:0'>no</a><script>hidden()</script>",
+    "/b": "<p>Built in 1897.",
+}
+
+
+def test_by_calls_over_hosts_that_are_named(tmp_path: Path) -> None:
+    asked: list[str] = []
+    elsewhere: list[str] = []
+    pages = dict(WEB)
+
+    async def play(host: str, other: str) -> None:
+        pages["/search"] = WEB["/search"].replace("HOST", host)
+        environment = BrowseCompEnvironment(
+            tasks(tmp_path), interface="sdk", hosts=[host], search=f"http://{host}/search"
+        )
+        await environment.reset(TASK)
+
+        async def said(name: str, **given: str) -> str:
+            return (await environment.step([ToolCall(name, given)])).observation.text
+
+        assert await said("Search", query="village 😀") == f"1 result\nhttp://{host}/a Arrosa: A village"
+        read = await said("LinkReader", url=f"http://{host}/a")
+        assert read == (f"Arrosa\nIt lies at the Nera.\nIt has a mill 😀.The millno\nLinks:\nhttp://{host}/b The mill")
+        assert (
+            "mill" not in (await said("LinkReader", url=f"http://{host}/a", description="Nera")).partition("Links")[0]
+        )
+        assert (await said("LinkReader", url=f"http://{host}/none")).endswith("answered 404")
+        last = await environment.step([Finished(response_of("Nera"))])
+        assert last.terminated and ended(last)["details"]["response"] == response_of("Nera")
+        await environment.reset(TASK)
+        assert "none of the sites" in await said("LinkReader", url=f"http://{other}/a")
+        assert "none of the sites" in await said("LinkReader", url="file:///etc/passwd")
+        pages["/search"] = "<p>busy"
+        with pytest.raises(EnvironmentFailure, match="did not answer as a search service"):
+            await said("Search", query="x")
+        await environment.close()
+
+    with website(pages, asked) as host, website(PAGES, elsewhere) as other:
+        asyncio.run(play(host, other))
+    assert asked[0] == "/search?q=village+%F0%9F%98%80&format=json" and not elsewhere
+
+
 def test_options_that_it_cannot_have(tmp_path: Path) -> None:
     known = tasks(tmp_path)
     refused: list[tuple[dict[str, Any], str]] = [
@@ -161,7 +206,10 @@ def test_options_that_it_cannot_have(tmp_path: Path) -> None:
         ({"hosts": ["http://example.org"], "start": "example.org"}, r"network\[0\] must be a host"),
         ({"hosts": "example.org", "start": "example.org"}, "hosts must name the hosts"),
         ({"hosts": ["*"], "start": "http://127.0.0.1/"}, "start must be an address of one of the hosts"),
-        ({"hosts": ["*"], "start": "example.org", "interface": "sdk"}, "interface must be gui where there are hosts"),
+        ({"hosts": ["*"], "start": "example.org", "interface": "sdk"}, "start must be the address"),
+        ({"hosts": ["*"], "interface": "sdk"}, "search must be the service"),
+        ({"hosts": ["*"], "interface": "sdk", "search": "searx"}, "search must be the address of a search service"),
+        ({"search": "http://127.0.0.1:8888"}, "search must be the service"),
     ]
     for options, wanted in refused:
         with pytest.raises(InputError, match=wanted):
