@@ -41,14 +41,15 @@ class Premises:
     """Where tasks are played."""
 
     computers: Computers
-    online: bool = False  # programs reach the hosts that a phase's policy names, and what builds do all public ones
+    # Programs reach the hosts that a phase's policy names, builds all public ones, from bases that are near, too.
+    online: bool = False
 
     @property
     def images(self) -> Images:
         """What was built for these computers, by whomever."""
         found = _images.setdefault(self.computers, {})
         if self.online not in found:
-            found[self.online] = Images(self.computers, Hosts([EVERY]) if self.online else None)
+            found[self.online] = Images(self.computers, Hosts([EVERY]) if self.online else None, self.online)
         return found[self.online]
 
 

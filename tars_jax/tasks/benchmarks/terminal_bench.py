@@ -54,6 +54,7 @@ TERMINAL_BENCH_ONLINE = dataclasses.replace(
     TERMINAL_BENCH,
     name="terminal_bench_online",
     title="Terminal-Bench, online",
+    version=f"{TERMINAL_BENCH.version}, this machine in the place of their bases",
     read=functools.partial(read_tasks, online=True),
     environment="tars_jax.envs.benchmarks.terminal_bench:OnlineTerminalBenchEnvironment",
 )

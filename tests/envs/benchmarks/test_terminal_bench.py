@@ -54,13 +54,12 @@ HOSTILE = {
 }
 
 
-def test_what_an_agent_leaves_behind_is_no_reward(tmp_path: Path) -> None:
-    episodes = [
-        done_by(*before, command) for command in HOSTILE.values() for before in ((), ("echo plum > /app/fruit",))
-    ]
-    ended = [transition.reward for transition in play(folder(tmp_path, PLUM), *episodes)]
-    assert dict(zip(HOSTILE, ended[::2], strict=True)) == dict.fromkeys(HOSTILE, 0.0)
-    assert dict(zip(HOSTILE, ended[1::2], strict=True)) == dict.fromkeys(HOSTILE, 1.0)
+@pytest.mark.parametrize(
+    ("before", "reward"), [((), 0.0), pytest.param(("echo plum > /app/fruit",), 1.0, marks=pytest.mark.full)]
+)
+def test_what_an_agent_leaves_behind_is_no_reward(tmp_path: Path, before: Sequence[str], reward: float) -> None:
+    ended = play(folder(tmp_path, PLUM), *(done_by(*before, command) for command in HOSTILE.values()))
+    assert {name: each.reward for name, each in zip(HOSTILE, ended, strict=True)} == dict.fromkeys(HOSTILE, reward)
 
 
 @pytest.mark.full

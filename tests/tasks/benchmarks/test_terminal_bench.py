@@ -153,7 +153,7 @@ def test_files_that_ask_for_more_are_left_out_with_their_line(tmp_path: Path) ->
 
 def test_online_the_policy_of_each_phase_is_what_counts(tmp_path: Path) -> None:
     def why(name: str, toml: str, test: str = "pip install x; " + PASSES) -> str:
-        task = folder(tmp_path, test, name=name, toml=toml, dockerfile="FROM debian\nRUN pip install y\n")
+        task = folder(tmp_path, test, name=name, toml=toml, dockerfile="FROM ubuntu:24.04\nRUN pip install y\n")
         return read_tasks(task, online=True)[0].left_out
 
     assert why("a", "[environment]\n") == ""

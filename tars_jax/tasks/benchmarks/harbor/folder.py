@@ -163,7 +163,7 @@ def resolved(env: Mapping[str, str], where: str) -> dict[str, str]:
 def why_left_out(task: HarborTask, *, online: bool = False) -> str:
     """Why it cannot be played in a computer without containers; empty: it can, as far as can be told before.
 
-    `online`: programs reach the hosts that phases name.
+    `online`: programs reach the hosts that phases name, and bases serve that this machine is only near to.
     """
     return next(_reasons(task, online), "")
 
@@ -184,7 +184,7 @@ def _of_image(folder: Path, online: bool) -> Iterator[str]:
         if has_file(folder, name):
             yield f"{folder.name}/{name} asks for several containers"
     try:
-        dockerfile = checked(folder)
+        dockerfile = checked(folder, near=online)
     except InputError as error:
         yield str(error)
         return
