@@ -7,6 +7,7 @@ import base64
 import contextlib
 import dataclasses
 import io
+import json
 import os
 import posixpath
 import tarfile
@@ -54,12 +55,30 @@ class Premises:
 
 
 @dataclasses.dataclass(frozen=True)
+class Found:
+    """What of an image is found before the system's programs, or loaded into each of them."""
+
+    programs: Sequence[str]  # paths
+    loaded: Mapping[str, str | None]  # texts by paths; None: there is none
+
+
+_FIND = """
+import json, os
+programs = [f"{f}/{n}" for f in ("/usr/local/sbin", "/usr/local/bin") if os.path.isdir(f) for n in os.listdir(f)]
+paths = ["/etc/ld.so.preload", *(f"/etc/{n}/sitecustomize.py" for n in os.listdir("/etc") if n.startswith("python"))]
+read = lambda path: open(path, errors="surrogateescape").read() if os.path.isfile(path) else None
+print(json.dumps([programs, {path: read(path) for path in paths}]))
+"""
+
+
+@dataclasses.dataclass(frozen=True)
 class Opened:
     """A task's computer."""
 
     computer: Computer
     workdir: str
     variables: Mapping[str, str]  # of its programs, but for those that name a way out
+    found: Found  # before an agent came
 
 
 def allowed(network: Network) -> Hosts:
@@ -91,10 +110,16 @@ async def open_computer(premises: Premises, folder: Path, asked: Surroundings) -
         variables = {**image.environment, **resolved(asked.env, "environment.env:")}
         computer.machine.variables = variables
         await make_folders(computer, (workdir, AGENT_LOGS, VERIFIER_LOGS, ARTIFACTS, TESTS))
+        ran = await computer.machine.run([computer.machine.python, "-I", "-S", "-c", _FIND])
+        if ran.status != 0:
+            raise SandboxFailure(
+                "guest", f"its programs cannot be listed: {ran.stderr.decode(errors='replace')[-200:]}"
+            )
+        found = Found(*json.loads(ran.stdout))
     except BaseException:
         await computer.close()
         raise
-    return Opened(computer, workdir, variables)
+    return Opened(computer, workdir, variables, found)
 
 
 async def make_folders(computer: Computer, paths: Sequence[str]) -> None:

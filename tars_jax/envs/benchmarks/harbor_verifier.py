@@ -2,7 +2,11 @@
 
 Tests run in a computer that begins with the files as the agent has left them. None of the agent's programs is there:
 what listens at a port of the agent's own computer is reached at the same port (`forwarding.py`), and what still runs
-there can write no reward. /tests and /logs/verifier are made anew first, whatever was put there.
+there can write no reward. /tests and /logs/verifier are made anew first, whatever was put there. Programs of the system
+are the image's, also where the agent has replaced or removed them; what it has added is there, but for what every
+program would load or find in the place of the image's.
+
+Where there is no reward and the same tests give one on the image as it was, it is the agent that has broken them: 0.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ import itertools
 import json
 import math
 import shlex
+import weakref
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
@@ -21,6 +26,7 @@ from tars_jax.environment import EnvironmentFailure
 from tars_jax.envs.benchmarks.harbor_computer import (
     TESTS,
     VERIFIER_LOGS,
+    Found,
     Opened,
     Premises,
     allowed,
@@ -103,6 +109,38 @@ async def graded(
         raise failure(error) from error
 
 
+async def graded_or_broken(premises: Premises, opened: Opened, task: HarborTask, stage: Stage, way: str) -> Rewards:
+    """The same; 0 where there is no reward, and would be one had the agent done nothing. Raises as `graded`."""
+    try:
+        return await graded(premises, opened, task, stage, way)
+    except EnvironmentFailure as lost:
+        if not await _graded_untouched(premises, task, stage):
+            raise
+        return Rewards({"reward": 0.0}, f"no reward on what the agent has left, though one on the image: {lost}", {})
+
+
+_untouched: weakref.WeakKeyDictionary[Computers, dict[tuple[str, str], bool]] = weakref.WeakKeyDictionary()
+
+
+async def _graded_untouched(premises: Premises, task: HarborTask, stage: Stage) -> bool:
+    """Whether the tests of a stage give a reward on the image; found out once for the same computers."""
+    known = _untouched.setdefault(premises.computers, {})
+    key = (str(task.environment), stage.name)
+    if key not in known:
+        try:
+            fresh = await open_computer(premises, task.environment, task.config.surroundings)
+        except (InputError, SandboxFailure) as error:
+            raise failure(error) from error
+        try:
+            await graded(premises, fresh, task, stage, APART)
+            known[key] = True
+        except EnvironmentFailure:
+            known[key] = False
+        finally:
+            await fresh.computer.close()
+    return known[key]
+
+
 @contextlib.asynccontextmanager
 async def _verifier(
     premises: Premises, opened: Opened, task: HarborTask, stage: Stage, artifacts: Mapping[str, bytes], way: str
@@ -122,9 +160,11 @@ async def _verifier(
     else:
         snapshot = await computer.snapshot(f"left by an agent {id(computer)} {next(_names)}")
         try:
-            own = await _opened_with(computers, dataclasses.replace(computer.guest.spec, user=None), snapshot)
+            room = dataclasses.replace(computer.guest.spec, user=None, system_restored=True)
+            own = await _opened_with(computers, room, snapshot)
             try:
-                own.machine.variables = opened.variables
+                own.machine.variables = {"PYTHONNOUSERSITE": "1", **opened.variables}
+                await _without_covers(own, opened.found)
                 async with contextlib.AsyncExitStack() as stack:
                     for port in sorted(await computer.ports())[:MOST_PORTS]:
                         await stack.enter_async_context(PortForward.between(own.machine, computer.machine, port))
@@ -133,6 +173,35 @@ async def _verifier(
                 await own.close()
         finally:
             await computers.isolation().remove_snapshot(snapshot)
+
+
+_COVERS = """
+import json, os, sys
+programs, loaded = json.load(sys.stdin)
+for folder in ("/usr/local/sbin", "/usr/local/bin"):
+    for name in os.listdir(folder) if os.path.isdir(folder) else ():
+        covered = any(os.path.lexists(f"/usr/{each}/{name}") for each in ("sbin", "bin"))
+        if covered and f"{folder}/{name}" not in programs:
+            os.unlink(f"{folder}/{name}")
+for path, text in loaded.items():
+    if os.path.lexists(path):
+        os.unlink(path)
+    if text is not None:
+        with open(path, "w", errors="surrogateescape") as file:
+            file.write(text)
+"""
+
+
+async def _without_covers(computer: Computer, known: Found) -> None:
+    """Takes away what the agent has put where it is found before a program of the image's, or loaded into each.
+
+    `known`: what the image has there. Raises Broken where the agent's files let nobody.
+    """
+    machine = computer.machine
+    given = json.dumps([sorted(known.programs), dict(known.loaded)]).encode()
+    ran = await machine.run([machine.python, "-I", "-S", "-c", _COVERS], given)
+    if ran.status != 0:
+        raise Broken(f"the system of the agent's computer: {ran.stderr.decode(errors='replace')[-200:]}")
 
 
 async def _opened_with(computers: Computers, room: ContainerSpec, snapshot: Snapshot) -> Computer:

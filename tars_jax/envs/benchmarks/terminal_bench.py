@@ -30,7 +30,7 @@ from tars_jax.envs.benchmarks.harbor_computer import (
     put_folder,
 )
 from tars_jax.envs.benchmarks.harbor_oracle import ENDED, solve
-from tars_jax.envs.benchmarks.harbor_verifier import APART, WAYS, Rewards, graded
+from tars_jax.envs.benchmarks.harbor_verifier import APART, WAYS, Rewards, graded_or_broken
 from tars_jax.envs.computer_screen import DesktopScreen
 from tars_jax.envs.interfaces import GUI, SDK, check_interface, space_of
 from tars_jax.envs.spec import EnvironmentResources
@@ -266,7 +266,7 @@ class TerminalBenchEnvironment(BenchmarkEnvironment):
     async def _grade(self) -> None:
         assert self._opened is not None and self._task is not None
         seconds, late = time.monotonic() - self._stage_began, self._is_late()
-        rewards = await graded(await self._premises(), self._opened, self._task, self._stage, self._way)
+        rewards = await graded_or_broken(await self._premises(), self._opened, self._task, self._stage, self._way)
         self._done.append(_Done(self._stage.name, rewards, seconds, late))
 
     async def verify(self) -> Verdict:

@@ -50,6 +50,9 @@ HOSTILE = {
     "a link to the reward": "rm -rf /logs/verifier; mkdir /y; echo 1 > /y/reward.txt; ln -s /y /logs/verifier",
     "no run folder": "rm -rf /run/* /tmp/* /var/tmp/*",
     "a link for the host": "rm -rf /run/agent; ln -s /etc /run/agent; mv /opt /opt2; ln -s /etc /opt",
+    "programs replaced": "for f in bash cat grep; do printf '#!/bin/sh\necho 1' > /x; chmod 755 /x;"
+    " cp /x /usr/local/bin/$f; done; cp /x /usr/bin/cat; cp /x /usr/bin/grep",
+    "programs removed": "rm /usr/bin/cat /usr/bin/grep /usr/bin/python3",
     "files in their place": "rm -rf /logs /tests; echo 1 > /logs; echo 1 > /tests",
 }
 
@@ -62,11 +65,13 @@ def test_what_an_agent_leaves_behind_is_no_reward(tmp_path: Path, before: Sequen
     assert {name: each.reward for name, each in zip(HOSTILE, ended, strict=True)} == dict.fromkeys(HOSTILE, reward)
 
 
-@pytest.mark.full
-def test_an_agent_that_breaks_its_computer_has_failed(tmp_path: Path) -> None:
-    broken = play(folder(tmp_path, PLUM), done_by("echo plum > /app/fruit; rm -rf /usr/bin/python3* /usr/lib/python3*"))
-    assert broken.reward == 0.0
-    assert "no computer begins with what the agent has left" in final(broken)["details"]["steps"][0]["said"]
+def test_an_agent_that_breaks_the_tests_has_failed(tmp_path: Path) -> None:
+    breaking = ("rm -rf /app; touch /app", 'python3 -c \'open("/app/fruit", "wb").truncate(1 << 40)\'')
+    test = f"cd /app && timeout 2 sha256sum fruit >/dev/null 2>&1; [ $? = 124 ] || echo 0 > {REWARD}"
+    task = folder(tmp_path, test)
+    for broken in play(task, *(done_by(command) for command in breaking)):
+        assert broken.reward == 0.0
+    assert "no reward on what the agent has left" in final(broken)["details"]["steps"][0]["said"]
 
 
 def test_tests_reach_the_ports_of_what_an_agent_has_left_running(tmp_path: Path) -> None:
