@@ -91,3 +91,41 @@ def test_words_that_say_no_number_are_none(reference: str) -> None:
 )  # fmt: skip
 def test_words_that_may_say_the_number_are_not_wrong(answer: str, reference: str) -> None:
     assert verdict(answer, reference, "How many are there?") is not False
+
+
+@pytest.mark.parametrize(
+    ("answer", "reference"),
+    [
+        ("バリ", "パリ"), ("ガラス", "カラス"), ("マイケル・バード", "マイケル・ハート"), ("が", "か"), ("И", "Й"),
+        ("Сергеи", "Сергей"), ("x ≠ y", "x = y"), ("กัน", "กั้น"), ("क्या", "कया"),
+    ],
+)  # fmt: skip
+def test_marks_that_make_another_letter_are_no_accents(answer: str, reference: str) -> None:
+    for one, other in ((answer, reference), (reference, answer)):
+        assert verdict(one, other, "What is it called?") is not True
+        assert verdict(one, f"{other} ||", "What is it called?") is not True
+
+
+@pytest.mark.parametrize(
+    ("answer", "reference"),
+    [
+        ("Jose", "José"), ("Cafe\u0301", "café"), ("Αθηνα", "Αθήνα"), ("Королев", "Королёв"), ("Москва́", "Москва"),
+        ("ﾊﾞﾘ", "バリ"), ("バリ", "バリ"), ("Nguyen", "Nguyễn"), ("Китай", "Китай"), ("서울", "서울"),
+    ],
+)  # fmt: skip
+def test_accents_are_left_out(answer: str, reference: str) -> None:
+    for one, other in ((answer, reference), (reference, answer)):
+        assert verdict(one, other, "What is it called?") is True
+
+
+@pytest.mark.parametrize(
+    ("answer", "reference", "right"),
+    [
+        ("Paris (France)", "Paris", True), ("It is Lima (Peru).", "Lima", True), ("Paris (Texas)", "Paris", None),
+        ("Paris (Germany)", "Paris", None), ("London (France)", "Paris", False), ("Alice (Bob)", "Alice", None),
+        ("5", "$5", True), ("five", "€5", True), ("5 km", "$5", None), ("5 EUR", "$5", None), ("-5", "$5", False),
+        ("5", "$5 million", False), ("$5", "5", None),
+    ],
+)  # fmt: skip
+def test_a_citys_country_and_a_unit_that_is_left_out(answer: str, reference: str, right: bool | None) -> None:
+    assert verdict(answer, f"{reference} ||", "") is right

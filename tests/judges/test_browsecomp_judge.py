@@ -13,6 +13,7 @@ from tars_jax.agent.actions import Finished
 from tars_jax.agent.grammar_text import format_call
 from tars_jax.environment import Task
 from tars_jax.judges import UnreadableVerdict, load_judge
+from tars_jax.judges.admission import require_told
 from tars_jax.judges.browsecomp import Grade, read_grade
 from tars_jax.tasks.benchmarks.browsecomp_response import asked, response_of
 from tars_jax.trajectory import Trajectory
@@ -46,10 +47,41 @@ def test_rules_grade_the_exact_answer() -> None:
     lost, metadata = graded(said("<point>Nera is what I would perhaps consider, or so"))
     assert lost is False and metadata["judge_details"]["extracted_final_answer"] == "None"
     untold, metadata = graded(said(response_of("as many as a week has days")), task(asked("How many?", "en"), "7"))
-    assert untold is None and "not all of" in metadata["cannot_say"]
+    assert untold is False and "not all of" in metadata["judge_details"]["reasoning"]
     number = task(asked("How many bridges has it?", "en"), "7")
     assert graded(said(response_of("seven")), number)[0] is True
     assert graded(said(response_of("8")), number)[0] is False
+    assert graded(said("Explanation: I read it. Exact Answer: Nera Confidence: 80%"))[0] is True
+
+
+@pytest.mark.parametrize(
+    ("answer", "reference"),
+    [
+        ("Albert Einstein", "1945"), ("Paris or London", "Paris"), ("London, not Paris", "Paris"),
+        ("Not Paris", "Paris"), ("Paris, or else nothing", "Paris"), ("the City of Light", "Paris"), ("x ≠ y", "x = y"),
+        ("I could not find it", "12 March 1999"), ("unknown", "Paris"), ("5 parsnips", "$5"),
+    ],
+)  # fmt: skip
+def test_what_rules_do_not_find_to_be_right_is_wrong(answer: str, reference: str) -> None:
+    success, metadata = graded(said(response_of(answer, 70)), task(asked("What is it?", "en"), reference))
+    assert success is False and metadata["judge_details"]["confidence"] == 70
+
+
+def test_rules_say_why_an_answer_is_not_right() -> None:
+    def reason(response: str) -> str:
+        success, metadata = graded(said(response))
+        assert success is False
+        return str(metadata["judge_details"]["reasoning"])
+
+    assert reason(response_of("Nera of Umbria")).startswith("not understood by the embedded rules: not all of")
+    assert reason("Explanation: The Nera.").startswith("not understood")
+    assert reason("Explanation: The Nera.\nExact Answer:\nConfidence: 80%") == "the exact answer is empty"
+
+
+def test_a_set_is_for_the_rules_where_they_take_right_answers() -> None:
+    judge = load_judge("browsecomp", {})
+    years = [task(asked("When was it?", "en"), each) for each in ("1945", "Albert Einstein", "12 March 1999")]
+    require_told([(each, judge) for each in years])
 
 
 def test_who_does_not_answer_is_wrong() -> None:
@@ -70,7 +102,21 @@ def test_a_grade_is_read_from_its_fields() -> None:
         read_grade("extracted_final_answer: 内拉河\nreasoning: 相同\ncorrect：yes\nconfidence: 100\\%").confidence
         == 100
     )
-    for unreadable in ("", "yes", "correct: maybe", "It is correct: yes", "correct: no\ncorrect: yes", "correct:"):
+    for signs in ("yes.", "**yes**", "[yes]", '"Yes"', "`yes`", "YES!", "yes\n```"):
+        assert read_grade(f"correct: {signs}\nconfidence: 5").correct, signs
+    several = ("yes|no", "yes/no", "yes or no", "yes, the extracted answer is not correct", "no, but it may be yes")
+    for other in (*several, "yes?", "~~yes~~", "yesterday", "yes\nIt is incorrect.", "yes\ncorrect: yes|no"):
+        with pytest.raises(UnreadableVerdict, match="correct: yes, or correct: no"):
+            read_grade(f"extracted_final_answer: Nera\ncorrect: {other}\nconfidence: 5")
+    for unreadable in (
+        "",
+        "yes",
+        "<think>correct: yes",
+        "correct: maybe",
+        "It is correct: yes",
+        "correct: no\ncorrect: yes",
+        "correct:",
+    ):
         with pytest.raises(UnreadableVerdict, match="correct: yes, or correct: no"):
             read_grade(unreadable)
 

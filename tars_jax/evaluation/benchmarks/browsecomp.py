@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from tars_jax.evaluation.benchmarks.played import About, Played
 from tars_jax.files import write_atomic
+from tars_jax.judges.browsecomp import NOT_UNDERSTOOD
 from tars_jax.judges.reference import answer_of
 from tars_jax.tasks.benchmarks.browsecomp_response import question_in, read_response
 
@@ -130,6 +131,7 @@ def _summary(played: Sequence[Played], error: Any, about: About) -> dict[str, An
         "benchmark": about.benchmark.name, "version": about.benchmark.version, "agent": about.agent,
         "played": len(played), "graded": len(graded), "cannot_say": unjudged, "judge_away": away,
         "lost": len(played) - len(graded) - unjudged - away, "correct": right, "incorrect": len(graded) - right,
+        "not_understood": sum(grade["reasoning"].startswith(NOT_UNDERSTOOD) for grade in grades),  # among the incorrect
         "accuracy": right / len(graded) if graded else None,
         "calibration_error": error(graded) if graded else None,
         "without_confidence": sum(each.confidence is None for each in graded),

@@ -46,7 +46,8 @@ def carried(said: str, kind: Kind, question: Question) -> set[Same]:
     for match in _BRACKET.finditer(said):
         outer = carried(said[: match.start()] + said[match.end() :], kind, question)
         inner = kind.read(match[1])
-        if inner is Same.YES or _is_own(match[1], question):
+        is_there = kind.name == "name" and is_in_territory(said[: match.start()].split(" is ")[-1], match[1])
+        if inner is Same.YES or is_there or _is_own(match[1], question):  # Paris (France)
             found |= outer
         elif inner is not None and Same.YES in outer:
             found.add(Same.YES if kind.agrees(match[1]) else Same.UNSURE)

@@ -62,7 +62,8 @@ def compare(said: Quantity, wanted: Quantity, *, shares: bool = False) -> Same:
     said = _read_otherwise(said, wanted)
     if _converted(said, wanted) is None:
         return Same.OTHER
-    if isinstance(said.unit or wanted.unit, frozenset) and not _is_same_money(said.unit, wanted.unit):
+    is_money = said.unit is not None and isinstance(said.unit, frozenset) | isinstance(wanted.unit, frozenset)
+    if is_money and not _is_same_money(said.unit, wanted.unit):
         return Same.UNSURE if _is_close(said.value, wanted.value) else Same.NO
     if (said.high is None) != (wanted.high is None):
         return Same.NO
@@ -127,7 +128,7 @@ def _rounded_same(said: Quantity, wanted: Quantity, converted: float) -> Same:
 
 
 def _is_same_money(one: object, other: object) -> bool:
-    """$ and dollars are US dollars, too, but Canadian dollars are not all of what $ may be, a bare number is none."""
+    """$ and dollars are US dollars, too, but Canadian dollars are not all of what $ may be, no money is none."""
     if not (isinstance(one, frozenset) and isinstance(other, frozenset)):
         return False
     return one == other or bool(one & other & _MAIN)

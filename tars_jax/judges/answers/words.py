@@ -17,6 +17,7 @@ LANGUAGES = tuple(_SPOKEN_IN.split())
 _WIDE = {"̈": "e", "̊": "a"}  # what is written for ä and å without such keys: ae, aa
 GOES_ON = re.compile(r"[,;] ?\.+$")  # a list that says that there is more
 _SCALE = re.compile(r"(?<=\d) ?: ?(\d{1,3}(?:,\d{3})+)(?![\d,])")  # 1:50,000
+_CYRILLIC_VOWELS = frozenset("аеиоуыэюя")
 _STRIKES = frozenset("\u0335\u0336\u0337\u0338")  # over a letter that is taken back
 _QUOTED = re.compile(r"([\"'`])([^\"'`]+)\1")
 _WORD = re.compile(r"\w+(?:['.&]\w+)*|[^\w\s]")
@@ -69,16 +70,33 @@ def words(text: str) -> list[tuple[int, int]]:
 
 
 def folded(text: str) -> str:
-    """In small letters, without accents, strokes and ligatures."""
-    return "".join(map(_letter, unicodedata.normalize("NFKD", text.casefold())))
+    """In small letters, without accents, strokes and ligatures.
+
+    Accents are those of Latin and Greek letters; of other scripts a mark makes another letter (パ, バ and ハ; Й and И)
+    or another sign (≠), but for the points of ё and the stress that dictionaries put on vowels.
+    """
+    found: list[str] = []
+    base = ""
+    for each in unicodedata.normalize("NFKD", text.casefold()):
+        if not unicodedata.combining(each):
+            base = each
+            found.append(_letter(each))
+        elif not _is_accent(base, each):
+            found.append(each)
+    return unicodedata.normalize("NFC", "".join(found))
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_accent(base: str, mark: str) -> bool:
+    if base in _CYRILLIC_VOWELS:
+        return mark == "\u0301" or (base == "е" and mark == "\u0308")
+    return unicodedata.name(base, "").startswith(("LATIN ", "GREEK ")) if base else False
 
 
 @functools.lru_cache(maxsize=4096)
 def _letter(character: str) -> str:
     if character.isascii():
         return character
-    if unicodedata.combining(character):
-        return ""
     name = unicodedata.name(character, "")
     if match := re.fullmatch(r"LATIN SMALL (?:LETTER|LIGATURE) (?:DOTLESS )?([A-Z]{1,2})(?: WITH .*)?", name):
         return match[1].casefold()

@@ -134,6 +134,13 @@ def test_a_response_is_taken_apart() -> None:
     assert read_response(marked) == Answered("long\nin two lines", "The *Nera*", 95.0)
     assert read_response("Exact Answer：内拉河\nConfidence：90％") == Answered("", "内拉河", 90.0)
     assert read_response("Exact Answer: a draft\nExact Answer: Nera\nConfidence: high") == Answered("", "Nera", None)
-    assert read_response("It is the Nera.") == Answered("", "", None)
+    assert read_response("It is the Nera.") == Answered("", None, None)
+    assert read_response("Explanation: long\nExact Answer:\nConfidence: 5%") == Answered("long", "", 5.0)
+    one_line = Answered("It was there.", "The Nera", 80.0)
+    assert read_response("Explanation: It was there. Exact Answer: The Nera Confidence: 80%") == one_line
+    assert read_response("Explanation: It was there.\nExact Answer: The Nera, **Confidence:** 80%.") == one_line
+    assert read_response("Exact Answer: Confidence: a memoir").exact_answer == "Confidence: a memoir"
+    for below in ("-5%", "- 5%", "−5 %", ".5%"):
+        assert read_response(f"Exact Answer: Nera\nConfidence: {below}").confidence is None
     assert read_response("Confidence: 1000%").confidence is None
     assert question_in(asked("Why?\n\nReally?", "zh")) == "Why?\n\nReally?"
