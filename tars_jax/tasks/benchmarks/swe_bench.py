@@ -2,7 +2,8 @@
 
 FOLDER/instances.jsonl (or .json, .parquet)
 FOLDER/repos/OWNER__NAME                      a clone, or a bare one
-FOLDER/environments/OWNER__NAME/Dockerfile    what programs its tests need; none: those of this machine
+FOLDER/environments/OWNER__NAME-VERSION/Dockerfile, or .../OWNER__NAME/Dockerfile
+                                              what programs its tests need; none: those of this machine
 """
 
 from __future__ import annotations
@@ -46,10 +47,12 @@ def repository(folder: Path, name: str) -> Path:
     return folder / REPOSITORIES / name.replace("/", "__")
 
 
-def environment_of(folder: Path, name: str) -> Path | None:
-    """The build context of a repository's tests; None: it has none."""
-    context = folder / ENVIRONMENTS / name.replace("/", "__")
-    return context if (context / "Dockerfile").is_file() else None
+def environment_of(folder: Path, record: Mapping[str, Any]) -> Path | None:
+    """The build context of an instance's tests: of its version, or of its repository. None: it has none."""
+    name, version = record["repo"].replace("/", "__"), str(record.get("version") or "")
+    names = [f"{name}-{version}", name] if _ID.fullmatch(version) else [name]
+    contexts = [folder / ENVIRONMENTS / each for each in names]
+    return next((context for context in contexts if (context / "Dockerfile").is_file()), None)
 
 
 def _data_file(path: Path) -> Path:
@@ -154,12 +157,24 @@ def _why_left_out(folder: Path, record: Mapping[str, Any], there: set[tuple[str,
         return f"{REPOSITORIES}/{clone.name} has no commit {record['base_commit'][:12]}: its clone must be a whole one"
     if CONDA in str(record.get("eval_script", "")) and not os.path.isdir(CONDA):
         return f"its eval_script activates {CONDA}, which this machine has not"
-    if (context := environment_of(folder, record["repo"])) is not None:
+    if _assets(record):
+        return "its tests need files that its patches cannot carry (image_assets), which nobody fetches here"
+    if (context := environment_of(folder, record)) is not None:
         try:
             checked(context)
         except InputError as error:
             return str(error)
     return ""
+
+
+def _assets(record: Mapping[str, Any]) -> bool:
+    """Whether files come besides the patches, as in the multimodal set."""
+    given = record.get("image_assets")
+    try:
+        value = json.loads(given) if isinstance(given, str) else given
+    except ValueError:
+        return True
+    return isinstance(value, dict) and any(value.values())
 
 
 SWE_BENCH = Benchmark(

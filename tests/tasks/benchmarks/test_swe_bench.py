@@ -91,6 +91,8 @@ def test_what_is_missing_is_told_before_anything_is_played(
     assert why(base_commit="0" * 40).startswith(
         "repos/our__words has no commit 000000000000: its clone must be a whole"
     )
+    assert why(image_assets='{"test_patch": [{"path": "a.png"}]}').startswith("its tests need files that its patches")
+    assert why(image_assets="{}") == why(image_assets={"patch": []}) == ""
     script = "source /opt/miniconda3/bin/activate\n"
     monkeypatch.setattr("os.path.isdir", lambda path: path != "/opt/miniconda3" and Path(path).is_dir())
     assert why(eval_script=script) == "its eval_script activates /opt/miniconda3, which this machine has not"
@@ -99,5 +101,10 @@ def test_what_is_missing_is_told_before_anything_is_played(
     shutil.copytree(folder, other)
     (other / "environments" / "our__words" / "Dockerfile").write_text("FROM conda\n")
     assert "line 1: FROM must be debian or python" in read_instances(other)[0].left_out
+    own = other / "environments" / "our__words-1"
+    own.mkdir()
+    (own / "Dockerfile").write_text("FROM debian\nVOLUME /x\n")
+    assert read_instances(other)[0].left_out.startswith("our__words-1/Dockerfile, line 2")
+    shutil.rmtree(own)
     monkeypatch.setattr(base_images, "why_not", lambda image, near: "")
     assert read_instances(other)[0].left_out == ""

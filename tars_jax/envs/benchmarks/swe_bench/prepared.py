@@ -48,7 +48,7 @@ class Preparing:
 
     async def made(self, folder: Path, record: Mapping[str, Any], room: ContainerSpec) -> Prepared:
         """`folder`: where the data lie. Raises EnvironmentFailure, SandboxFailure; who asks again begins again."""
-        key = (str(folder), record["repo"], record["base_commit"])
+        key = (str(folder), f"{record['repo']} {record.get('version')}", record["base_commit"])
         task = self._made.get(key)
         if task is None:
             task = self._made[key] = asyncio.create_task(self._make(folder, record, room))
@@ -69,7 +69,7 @@ class Preparing:
         number = next(_names)
         git = self._folder / f"{number}.tar"
         await asyncio.to_thread(git.write_bytes, only_git(archive))
-        context, variables = environment_of(folder, record["repo"]), {}
+        context, variables = environment_of(folder, record), {}
         if context is None:
             computer = await self._computers.open(room)
         else:
