@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import base64
 import json
+import subprocess
 import zlib
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from tars_jax.evaluation.benchmarks.played import About, Played
 from tars_jax.evaluation.benchmarks.swe_bench import write_results
@@ -57,3 +60,37 @@ def test_each_end_of_an_episode_has_its_place(tmp_path: Path) -> None:
     assert (logs / "slow" / "test_output.txt").read_text() == "a log" and not (logs / "slow" / "report.json").exists()
     assert (logs / "not applied" / "run_instance.log").exists() and not (logs / "lost").exists()
     assert written[2].read_text() == ""
+
+
+GRADER = Path(__file__).parents[3] / ".cache" / "swe_bench" / "bin" / "python"
+# The package's own report of a folder of logs; Docker's client, which it looks for, has no part in it.
+OFFICIAL = """
+import json, os, sys, types
+sys.modules["docker"] = types.SimpleNamespace(DockerClient=object)
+import swebench
+for name in ("harness", "image_builder"):
+    module = sys.modules[f"swebench.{name}"] = types.ModuleType(f"swebench.{name}")
+    module.__path__ = [f"{swebench.__path__[0]}/{name}"]
+sys.modules["swebench.image_builder.docker_utils"] = types.SimpleNamespace(list_images=None)
+from swebench.harness.reporting import make_run_report
+os.chdir(sys.argv[1])
+given = [json.loads(line) for line in open("predictions.jsonl")]
+data = [{"instance_id": id} for id in sys.argv[2:]]
+path = make_run_report({each["instance_id"]: each for each in given}, data, "tars_jax", report_dir="official")
+"""
+
+
+@pytest.mark.skipif(not GRADER.exists(), reason="needs swebench (./launch/swe_bench.sh)")
+def test_the_package_reports_the_same_of_our_logs(tmp_path: Path) -> None:
+    collected = ["no_tests_collected", "ambiguous"]
+    episodes = [
+        played("solved", "diff 1", resolved=True),
+        played("wrong", "diff 2", classified=collected, log=base64.b64encode(zlib.compress(b"no tests ran")).decode()),
+        played("empty", "", report=None),
+        played("lost", None),
+        played("not-applied", "diff 3", applied=False, report=None),
+    ]
+    _, ours = write_results(tmp_path, episodes, About(SWE_BENCH, "model", Path("issues"), {}))
+    ids = [each.task.id for each in episodes]
+    subprocess.run([GRADER, "-I", "-c", OFFICIAL, tmp_path, *ids], check=True, capture_output=True)
+    assert json.loads((tmp_path / "official" / ours.name).read_text()) == json.loads(ours.read_text())
