@@ -105,9 +105,29 @@ def test_right_ends_and_wrong_ends(tmp_path: Path) -> None:
     assert found["the page"][1]["result"]["webarena_verified_version"] == "1.2.3"
 
 
-@needs_evaluators
+def scorer(folder: Path, program: str) -> Path:
+    """A Python that answers as `program` does."""
+    (folder / "answers.py").write_text(program)
+    python = folder / "python"
+    python.write_text(f"#!/bin/sh\nexec {sys.executable} {folder / 'answers.py'}\n")
+    python.chmod(0o755)
+    return python
+
+
+# Evaluators that answer with what they were asked.
+STAND_IN = """
+import json, sys
+asked = json.load(sys.stdin)
+print(json.dumps({"result": {"score": 1, "status": "success", "asked": asked["config"]}}))
+"""
+
+
 @pytest.mark.browser
-def test_the_page_stays_with_its_sites(tmp_path: Path) -> None:
+def test_the_page_stays_with_its_sites_and_is_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "bin").mkdir()
+    scorer(tmp_path / "bin", STAND_IN)
+    monkeypatch.setenv("TARS_JAX_WEBARENA_VERIFIED", str(tmp_path))
+
     async def play(address: str, other: str) -> None:
         config = json.loads(write_config(tmp_path, address).read_text())
         stored = {"cookies": [{"name": "who", "value": "ann", "domain": "127.0.0.1", "path": "/", "expires": -1,
@@ -125,8 +145,17 @@ def test_the_page_stays_with_its_sites(tmp_path: Path) -> None:
         shown = (await environment.step([Navigate("mill"), Wait()])).observation
         assert shown.info["state"]["title"] == "The old mill"
         assert (await environment.step([NavigateBack()])).observation.info["state"]["title"] == "Mills"
+        await environment.step([THE_NOTE, Type("fresh flour\n")])
         last = await environment.step([Finished(answer("retrieve", [3]))])
-        har = last.observation.info["benchmark"]["details"]["har"]
+        details = last.observation.info["benchmark"]["details"]
+        assert last.reward == 1.0 and details["result"]["asked"]["environments"] == {"__GITLAB__": {"urls": [address]}}
+        har = details["har"]
+        assert [(each["request"]["method"], each["request"]["url"]) for each in har["log"]["entries"]] == [
+            ("GET", f"{address}/"), ("GET", f"{address}/mill"), ("GET", f"{address}/"), ("POST", f"{address}/notes"),
+            ("GET", f"{address}/"),
+        ]  # fmt: skip
+        assert har["log"]["entries"][3]["request"]["postData"]["text"] == "text=fresh+flour"
+        assert har["log"]["entries"][3]["response"]["redirectURL"] == f"{address}/"
         headers = {each["name"].lower(): each["value"] for each in har["log"]["entries"][0]["request"]["headers"]}
         assert headers["x-login"] == "[REDACTED]" and headers["cookie"] == "who=ann"
         await environment.close()
@@ -180,15 +209,6 @@ def test_over_a_website_of_ours(tmp_path: Path) -> None:
         return found
 
     assert asyncio.run(play()) == {name: end for name, (*_, end) in ON_FOSSIL.items()}
-
-
-def scorer(folder: Path, program: str) -> Path:
-    """A Python that answers as `program` does."""
-    (folder / "answers.py").write_text(program)
-    python = folder / "python"
-    python.write_text(f"#!/bin/sh\nexec {sys.executable} {folder / 'answers.py'}\n")
-    python.chmod(0o755)
-    return python
 
 
 @pytest.mark.parametrize(
