@@ -46,8 +46,10 @@ BY_ID: Mapping[str, str] = {
     "multi_apps/69acbb55-d945-4927-a87b-8480e1a5bb7e": SITE,
     "multi_apps/26660ad1-6ebb-4f59-8cba-a8432dfe8d38": SITE,
     "chrome/121ba48f-9e17-48ce-9bc6-a4fb17a7ebba": SITE,
-    # Doing nothing would solve it: VLC is the only player that is installed.
+    # Doing nothing would be scored 1: VLC is the only player that is installed, and Chrome keeps a value of its own
+    # today where the scorer looks for any.
     "multi_apps/937087b6-f668-4ba6-9110-60682ee33441": "another video player than VLC to be the default one at first",
+    "chrome/99146c54-4f37-4ab8-9327-5f3291665e1e": "a Chrome that keeps no settings of sites unless it is told",
     # Chrome calls the engine otherwise today, and what is right would be scored 0.
     "chrome/bb5e4c0d-f964-439c-97b6-bdb9747de3f4": "a Chrome that calls a search engine Bing, and not Microsoft Bing",
     "chrome/480bcfea-d68f-4aaa-a0a9-2589ef319381": "a Chrome of 2023, whose experiments it sets",

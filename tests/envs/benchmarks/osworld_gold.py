@@ -75,9 +75,6 @@ GOLD: Mapping[str, str] = {
         "af630914-714e-4a24-a7bb-f9af687d3b91": chrome(
             "prefs.setdefault('webkit', {})['webprefs'] = {'default_font_size': 24, 'default_fixed_font_size': 21}"
         ),
-        "99146c54-4f37-4ab8-9327-5f3291665e1e": chrome(
-            "prefs.setdefault('profile', {})['default_content_setting_values'] = {'cookies': 4}"
-        ),
         "3299584d-8f11-4457-bf4c-ce98f7600250": chrome("prefs['session'] = {'restore_on_startup': 5}"),
         "030eeff7-b492-4218-b312-701ec99ee0cc": chrome("prefs['enable_do_not_track'] = True"),
         "9656a811-9b5b-4ddf-99c7-5117bcef0626": chrome("prefs['safebrowsing'] = {'enabled': True, 'enhanced': True}"),

@@ -76,7 +76,6 @@ PLAYS: Mapping[str, list[Turn]] = {
         "chrome://settings/manageProfile", *instead(click(815, 276), "Thomas"), press("tab")
     ),
     "af630914-714e-4a24-a7bb-f9af687d3b91": page("chrome://settings/fonts", click(1249, 240)),
-    "99146c54-4f37-4ab8-9327-5f3291665e1e": page("chrome://settings/content/siteData", click(641, 425)),
     "3299584d-8f11-4457-bf4c-ce98f7600250": page("chrome://settings/onStartup", click(641, 231)),
     "030eeff7-b492-4218-b312-701ec99ee0cc": page("chrome://settings/cookies", click(1258, 612, 2.0), click(1160, 678)),
     "9656a811-9b5b-4ddf-99c7-5117bcef0626": page("chrome://settings/security", click(641, 289)),

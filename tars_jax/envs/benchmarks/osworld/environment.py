@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import posixpath
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tars_jax import InputError
 from tars_jax.agent.actions import Action, CallUser, Finished, ToolCall
 from tars_jax.agent.platforms import PLATFORM_ACTIONS
-from tars_jax.environment import ActionSpace, Observation, Task
+from tars_jax.environment import ActionSpace, EnvironmentFailure, Observation, Task
 from tars_jax.envs import shared_computers
 from tars_jax.envs.benchmarks.episode import BenchmarkEnvironment, Verdict
 from tars_jax.envs.benchmarks.osworld import programs
@@ -37,7 +38,11 @@ from tars_jax.tasks.benchmarks.osworld_files import CloudFile, cache_folders, cl
 
 TOOLS = ("execute_bash", "str_replace_editor")
 OPENED = Settle(first_ms=1500, quiet_ms=500, bound_ms=15_000)  # behind the steps of a task
-WINDOWS_S, STILL_S = 40.0, 2.0  # for the windows of what a task launches, and without a further one
+WINDOWS_S, STILL_S = 60.0, 2.0  # for the windows of what a task launches, and without a further one
+WITH_WINDOWS = frozenset((
+    "google-chrome", "chromium", "vlc", "gimp", "libreoffice", "soffice", "thunderbird", "code", "nautilus", "gedit",
+    "gnome-terminal", "eog", "evince", "firefox",
+))  # fmt: skip
 TURN_S = 60.0  # after that, no further action of a turn begins
 SETTLE_S = 20.0  # Chrome writes its preferences ten seconds after they were changed
 FAIL = "FAIL"
@@ -115,7 +120,7 @@ class OSWorldEnvironment(BenchmarkEnvironment):
         steps = entry.record.get("config") or []
         await self._carry_out(steps)
         if any(step["type"] in ("launch", "open") for step in steps):
-            await _windows_there(desktop)
+            await _windows_there(desktop, [name for step in steps if (name := _shows_window(step))])
         await desktop.screenshot(settle=OPENED)
         self._screen = DesktopScreen(desktop)
         return await self._observed("")
@@ -246,10 +251,19 @@ def _says_fail(content: str) -> bool:
     return content.strip().upper().startswith((FAIL, "INFEASIBLE"))
 
 
-async def _windows_there(desktop: Desktop) -> None:
+def _shows_window(step: Mapping[str, Any]) -> str:
+    """The program of a step that launches one of those with windows; else nothing."""
+    command = step["parameters"].get("command") if step["type"] == "launch" else None
+    words = command.split() if isinstance(command, str) else command or [""]
+    name = posixpath.basename(str(words[0]))
+    return name if name in WITH_WINDOWS else ""
+
+
+async def _windows_there(desktop: Desktop, launched: Sequence[str]) -> None:
     """What was launched shows itself, and no more windows come or go; a task may also launch what has none.
 
-    The pictures that applications show while they start have no class, or say so in their titles.
+    The pictures that applications show while they start have no class, or say so in their titles. Raises
+    EnvironmentFailure where a program that has windows shows none.
     """
     loop = asyncio.get_running_loop()
     end, seen, since = loop.time() + WINDOWS_S, None, loop.time()
@@ -260,3 +274,5 @@ async def _windows_there(desktop: Desktop) -> None:
         elif shown and loop.time() - since > STILL_S and not any("Startup" in title for _, title in shown):
             return
         await asyncio.sleep(0.1)
+    if launched and not seen:
+        raise EnvironmentFailure("setup", f"{launched[0]} has shown no window within {WINDOWS_S:g} s")
