@@ -102,7 +102,9 @@ class Connection:
         found = _object(received.body)
         if 200 <= received.status < 300:
             if received.body and not found:
-                raise PolicyUnavailable(f"{self._base}: the answer is no JSON object: {received.body[:100]!r}")
+                is_empty = received.body.translate(None, b" \t\r\n") == b"{}"
+                what = "an empty JSON object" if is_empty else f"no JSON object: {received.body[:100]!r}"
+                raise PolicyUnavailable(f"{self._base}: the answer is {what}")
             return found
         message = f"{self._base}: {_words(received)}"
         error = _error(received)

@@ -52,7 +52,11 @@ def evaluate_benchmark(config: Any, run_directory: RunDirectory) -> int:
     for path in write_results(run_directory.path / "benchmark", played, about):
         print(f"{tasks.benchmark.title}: {path}")
     if not any(each.counts for each in played):
-        print(f"nothing was measured: all {len(played)} episodes were lost; --config.run={run_directory.path} goes on")
+        unjudged = sum(bool(each.trajectory.cannot_say) for each in played)
+        what = f"all {len(played)} episodes were lost"
+        if unjudged:
+            what = f"of {len(played)} episodes {unjudged} have no verdict and {len(played) - unjudged} were lost"
+        print(f"nothing was measured: {what}; --config.run={run_directory.path} plays lost ones again")
         return 1
     page = report_of(played, tasks.left_out, about)
     write_atomic(run_directory.path / "report.md", page.encode())
@@ -119,8 +123,9 @@ def play_benchmark(
 
     def on_finish(done: int, trajectory: Trajectory) -> None:
         if not trajectory.outcome.carries_reward:
-            reason = trajectory.cannot_say or trajectory.metadata["infrastructure_failures"][-1]
-            print(f"played: episode {trajectory.id} is lost: {reason:.500}", flush=True)
+            why = trajectory.cannot_say or trajectory.metadata["infrastructure_failures"][-1]
+            what = "has no verdict" if trajectory.cannot_say else "is lost"
+            print(f"played: episode {trajectory.id} {what}: {why:.500}", flush=True)
         progress.update(done)
 
     workers = min(config.browser.pages, len(wanted) * attempts)

@@ -14,9 +14,13 @@ import pytest
 
 from experiments.evaluate import RULES, run
 from tars_jax import InputError
+from tars_jax.environment import Task
+from tars_jax.judges import CannotSay
+from tars_jax.judges.judge import Judgement
 from tars_jax.pipelines.checkout import ROOT
 from tars_jax.pipelines.config import load_config
 from tars_jax.training.run_directory import RunDirectory
+from tars_jax.trajectory import Trajectory
 from tests.envs.benchmarks.counting import COUNTING, write_tasks
 
 
@@ -112,6 +116,25 @@ def test_what_was_lost_counts_nowhere_and_is_played_again(tmp_path: Path) -> Non
     assert (result["tasks"], result["lost_to_infrastructure"]) == (5, 0)
     again = [path for path, time in kept.items() if path.stat().st_mtime_ns != time]
     assert len(again) == 1
+
+
+def unsure(trajectory: Trajectory, task: Task) -> Judgement:
+    raise CannotSay("nobody knows")
+
+
+def test_what_a_judge_cannot_say_of_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tasks = write_tasks(tmp_path / "words.jsonl")
+    judged = {"judge": f"{unsure.__module__}:unsure", "names": "fig,plum", "attempts": 1}
+    written: list[set[int]] = []
+    for _ in range(2):
+        status, result = evaluate(tmp_path / "run", tasks, **judged)
+        assert (status, result["judge_cannot_say"], result["lost_to_infrastructure"]) == (1, 2, 0)
+        said = capsys.readouterr().out
+        assert "nothing was measured: of 2 episodes 2 have no verdict and 0 were lost" in said
+        written.append(
+            {path.stat().st_mtime_ns for path in (tmp_path / "run/trajectories/played").glob("*.trajectory")}
+        )
+    assert written[0] == written[1] and len(written[0]) == 2
 
 
 def test_nothing_measured_is_no_success(tmp_path: Path) -> None:

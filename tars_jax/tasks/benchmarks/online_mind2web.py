@@ -27,7 +27,8 @@ def read_online_mind2web(path: Path) -> list[BenchmarkTask]:
     file = task_file(path)
     records = read_json(file)
     if not isinstance(records, list) or not records:
-        raise InputError(f"{file} must hold a list of tasks; got {type(records).__name__}, or none in it")
+        got = "an empty list" if records == [] else type(records).__name__
+        raise InputError(f"{file} must hold a list of tasks; got {got}")
     return [_task(record, f"{file}: entry {number}") for number, record in enumerate(records)]
 
 

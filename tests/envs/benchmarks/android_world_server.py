@@ -60,6 +60,7 @@ class FakeServer:
             found = found(dict(request.query_params))
         if isinstance(found, float):
             await asyncio.sleep(found)
+            found = {"status": "success"}
         status, said = found if isinstance(found, tuple) else (200, found)
         return PlainTextResponse(said, status) if isinstance(said, str) else JSONResponse(said, status)
 

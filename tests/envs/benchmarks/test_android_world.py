@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -253,6 +254,10 @@ def test_a_server_that_was_started_again_gets_its_instances_back(
         ("/screenshot", {"png": ""}, "screen"),
         ("/screenshot", (503, {"detail": "no device", "kind": "no_device"}), "service"),
         ("/reset", "<html>", "service"),
+        ("/reset", {"status": "error", "message": "no device"}, "service"),
+        ("/task/initialize", {"status": "error", "message": "no such app"}, "service"),
+        ("/task/initialize", {}, "service"),
+        ("/execute_action", {"status": "error", "message": "no device"}, "service"),
         ("/health", (500, {"detail": "Environment not initialized"}), "service"),
     ],
 )
@@ -292,6 +297,12 @@ def test_slow_servers_are_given_up_and_actions_are_never_sent_twice(fake: FakeSe
     with pytest.raises(SandboxFailure, match="did not answer within 0.3 s") as failure:
         client.act({"action_type": "wait"})
     assert failure.value.kind == "timeout" and len(fake.actions) == 1
+    fake.answers["/screenshot"], began = 5.0, time.monotonic()
+    with pytest.raises(SandboxFailure, match="did not answer within 0.3 s"):
+        client.screenshot()
+    assert time.monotonic() - began < 2 and fake.asked.count("/screenshot") == 1
+    fake.answers["/task/initialize"] = 0.6
+    client.initialize("ContactsAdd", 0)  # which may take longer
     fake.answers["/execute_action"] = (422, {"detail": "direction must be up"})
     with pytest.raises(Refused, match="direction must be up") as refused:
         client.act({"action_type": "scroll"})

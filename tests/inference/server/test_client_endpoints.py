@@ -115,6 +115,7 @@ def test_an_endpoint_that_calls_the_budget_otherwise_is_asked_as_it_wants(turns:
         (JSONResponse({"error": {"message": "your quota"}}, 429), PolicyUnavailable, "no answer within 1 sec.*quota"),
         (JSONResponse({"error": {"message": "slow"}}, 408), PolicyUnavailable, "slow"),  # of the network, not of us
         (Response("<html>sign in</html>"), PolicyUnavailable, "no JSON object: b'<html>"),
+        (Response("{ }"), PolicyUnavailable, "the answer is an empty JSON object"),
         (Response('{"choices": [1e999]}'), PolicyUnavailable, "no JSON object"),
         (Response('{"a":' * 100_000), PolicyUnavailable, "no JSON object"),
         (JSONResponse({"error": {"message": "no", "param": "max_tokens"}}, 400), InputError, "no"),

@@ -40,7 +40,7 @@ def test_tasks_of_a_file(tmp_path: Path) -> None:
         ("", "must be a whole JSON file"),
         (json.dumps(TASKS)[:-40], "must be a whole JSON file"),
         ("{}", "must hold a list of tasks; got dict"),
-        ("[]", "must hold a list of tasks"),
+        ("[]", "must hold a list of tasks; got an empty list"),
         ("[3]", "entry 0 must be an object; got int"),
         (json.dumps([TASKS[0], {**TASKS[1], "task_id": "../b"}]), "entry 1: field task_id must be letters"),
         (json.dumps([{**TASKS[0], "confirmed_task": " "}]), "entry 0: field confirmed_task must be the task in words"),

@@ -20,6 +20,8 @@ from tars_jax.json_fields import is_number, is_text, shown
 from tars_jax.sandbox.failures import SandboxFailure
 
 MOST_BYTES = 256 << 20  # of one answer; a screenshot of 1080 x 2400 takes 30 MB
+SETTING_UP_S, ANSWER_S = 300.0, 60.0  # for a task set up, checked or of another seed; for any other request
+_SETTING_UP = ("/task/initialize", "/task/score", "/suite/reinitialize", "/reset")
 TRIES, PAUSE_S = 3, 0.5  # of what was not sent, or only asks
 _PIXELS = re.compile(rb'\{"pixels":\[\[\[([\d,\[\]]+)\]\]\]\}')
 
@@ -38,25 +40,25 @@ class AndroidWorldClient:
     Args:
       address: http://HOST:PORT, where its /health is.
       token: for servers that ask for one, sent as `Authorization: Bearer`.
-      seconds: that one request may take; tasks are set up within one.
+      seconds: that an answer may take, all tries together.
+      setting_up: that it may take where a task is set up or checked.
 
     Raises InputError for an address that is none.
     """
 
-    def __init__(self, address: str, token: str = "", seconds: float = 300.0) -> None:
-        self.address, self._seconds = check_address(address), seconds
+    def __init__(
+        self, address: str, token: str = "", seconds: float = ANSWER_S, setting_up: float = SETTING_UP_S
+    ) -> None:
+        self.address, self._seconds, self._setting_up = check_address(address), seconds, setting_up
         headers = {"Authorization": f"Bearer {token}"} if token else {}
-        timeout = httpx.Timeout(seconds, connect=min(seconds, 10.0))
-        self._http = httpx.Client(base_url=self.address, headers=headers, timeout=timeout, trust_env=False)
+        self._http = httpx.Client(base_url=self.address, headers=headers, trust_env=False)
 
     def close(self) -> None:
         self._http.close()
 
     def check(self) -> None:
         """That it is there and has a device."""
-        said = self._get("/health")
-        if said.get("status") != "success":
-            raise self._other(f"/health says {shown(said)}")
+        self._succeeded("/health", self._get("/health"))
 
     def task_types(self) -> list[str]:
         names = self._get("/suite/task_list", max_index=-1).get("task_list")
@@ -72,7 +74,10 @@ class AndroidWorldClient:
 
     def reinitialize(self, combinations: int, seed: int, family: str) -> None:
         """Other instances of all tasks: those of a seed."""
-        self._get("/suite/reinitialize", n_task_combinations=combinations, seed=seed, task_family=family)
+        self._succeeded(
+            "/suite/reinitialize",
+            self._get("/suite/reinitialize", n_task_combinations=combinations, seed=seed, task_family=family),
+        )
 
     def goal(self, task_type: str, index: int) -> str:
         goal = self._get("/task/goal", task_type=task_type, task_idx=index).get("goal")
@@ -110,7 +115,12 @@ class AndroidWorldClient:
         return self._object(path, self._answer("GET", path, parameters))
 
     def _post(self, path: str, json: Any = None, **parameters: Any) -> None:
-        self._object(path, self._answer("POST", path, parameters, json))
+        self._succeeded(path, self._object(path, self._answer("POST", path, parameters, json)))
+
+    def _succeeded(self, path: str, said: Mapping[str, Any]) -> None:
+        """A server may say of an error that it answers well (200)."""
+        if said.get("status") != "success":
+            raise self._other(f"{path} says {shown(dict(said))}")
 
     def _object(self, path: str, response: httpx.Response) -> dict[str, Any]:
         try:
@@ -122,14 +132,16 @@ class AndroidWorldClient:
         return said
 
     def _answer(self, method: str, path: str, parameters: Mapping[str, Any], json: Any = None) -> httpx.Response:
+        seconds = self._setting_up if path in _SETTING_UP else self._seconds
+        end = time.monotonic() + seconds
         for left in reversed(range(TRIES)):
             try:
-                return self._checked(path, self._sent(method, path, parameters, json))
+                return self._checked(path, self._sent(method, path, parameters, json, end))
             except httpx.ConnectError as error:
                 if not left:
                     raise SandboxFailure("service", f"{self.address} does not answer: {error}") from error
             except httpx.TimeoutException as error:
-                about = f"{self.address}{path} did not answer within {self._seconds:g} s"
+                about = f"{self.address}{path} did not answer within {seconds:g} s"
                 raise SandboxFailure("timeout", about) from error
             except (httpx.HTTPError, httpx.InvalidURL) as error:
                 if method != "GET" or not left:  # what may have been done is not done again
@@ -137,10 +149,11 @@ class AndroidWorldClient:
             time.sleep(PAUSE_S)
         raise AssertionError("the last try returns or raises")
 
-    def _sent(self, method: str, path: str, parameters: Mapping[str, Any], json: Any) -> httpx.Response:
-        """Read whole, within the bounds of bytes and of time."""
-        end, body = time.monotonic() + self._seconds, bytearray()
-        with self._http.stream(method, path, params=dict(parameters), json=json) as response:
+    def _sent(self, method: str, path: str, parameters: Mapping[str, Any], json: Any, end: float) -> httpx.Response:
+        """Read whole, within the bounds of bytes and of time: none is left at `end`, of `time.monotonic`."""
+        left, body = max(end - time.monotonic(), 1e-3), bytearray()
+        timeout = httpx.Timeout(left, connect=min(left, 10.0))
+        with self._http.stream(method, path, params=dict(parameters), json=json, timeout=timeout) as response:
             for piece in response.iter_bytes():
                 body += piece
                 if len(body) > MOST_BYTES:
