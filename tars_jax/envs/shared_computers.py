@@ -56,6 +56,7 @@ class NearComputers:
         self._started = False
         self._browsers = OnDemandBrowsers(BROWSERS)
         self.groups = GroupStarts[Computer]()
+        self.made: dict[str, Any] = {}  # what environments keep for each other as long as these computers live
         self.users = 0
 
     async def entered(self) -> Computers:
@@ -87,6 +88,7 @@ class NearComputers:
 
     async def close(self) -> None:
         await self.groups.close()
+        self.made.clear()
         await self._computers.__aexit__()
         await self._browsers.close()
 

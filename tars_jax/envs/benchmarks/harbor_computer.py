@@ -11,7 +11,6 @@ import json
 import os
 import posixpath
 import tarfile
-import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -34,24 +33,24 @@ AGENT_LOGS, VERIFIER_LOGS, ARTIFACTS = "/logs/agent", "/logs/verifier", "/logs/a
 MEMORY_MB, STORAGE_MB, PROCESSES = 2048, 10240, 2048  # where a task says nothing
 MOST_ARTIFACTS = 1 << 20  # bytes of one episode that are kept
 
-_images: weakref.WeakKeyDictionary[Computers, dict[bool, Images]] = weakref.WeakKeyDictionary()
-
 
 @dataclasses.dataclass(frozen=True)
 class Premises:
     """Where tasks are played."""
 
     computers: Computers
+    made: dict[str, Any]  # of `NearComputers`
     # Programs reach the hosts that a phase's policy names, builds all public ones, from bases that are near, too.
     online: bool = False
 
     @property
     def images(self) -> Images:
         """What was built for these computers, by whomever."""
-        found = _images.setdefault(self.computers, {})
-        if self.online not in found:
-            found[self.online] = Images(self.computers, Hosts([EVERY]) if self.online else None, self.online)
-        return found[self.online]
+        name = f"images {'online' if self.online else ''}"
+        if name not in self.made:
+            self.made[name] = Images(self.computers, Hosts([EVERY]) if self.online else None, self.online)
+        images: Images = self.made[name]
+        return images
 
 
 @dataclasses.dataclass(frozen=True)

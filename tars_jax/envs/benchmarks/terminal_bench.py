@@ -36,6 +36,7 @@ from tars_jax.envs.interfaces import GUI, SDK, check_interface, space_of
 from tars_jax.envs.spec import EnvironmentResources
 from tars_jax.sandbox.computer.outbound import Outbound
 from tars_jax.sandbox.desktop import DesktopConfig
+from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.shell import Shell
 from tars_jax.sandbox.tools.forms import FUNCTIONS, NEEDS_PAGES, Toolbox
 from tars_jax.sandbox.tools.mcp.spec import ServerSpec, check_library
@@ -137,6 +138,11 @@ class TerminalBenchEnvironment(BenchmarkEnvironment):
             self._opened = await open_computer(await self._premises(), self._task.environment, asked)
         except InputError as error:  # of the task's own Dockerfile: no policy's failure
             raise EnvironmentFailure("environment", str(error)) from error
+        except SandboxFailure:
+            near, self._near = self._near, None
+            shared_computers.discard(near)  # whoever asks again gets others
+            await shared_computers.release(near)
+            raise
         computer = self._opened.computer
         if self.online:
             self._outbound = await Outbound(computer.machine, self._hosts()).__aenter__()
@@ -162,7 +168,7 @@ class TerminalBenchEnvironment(BenchmarkEnvironment):
 
     async def _premises(self) -> Premises:
         assert self._near is not None
-        return Premises(await self._near.entered(), self.online)
+        return Premises(await self._near.entered(), self._near.made, self.online)
 
     def _hosts(self) -> Hosts:
         """That a stage's agent may reach."""

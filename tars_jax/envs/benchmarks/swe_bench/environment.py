@@ -95,9 +95,15 @@ class SweBenchEnvironment(BenchmarkEnvironment):
         assert entry.folder is not None
         if self._near is None:
             self._near = shared_computers.acquire("namespaces", "files")
-        self._preparing = preparing(await self._near.entered())
-        self._prepared = await self._preparing.made(entry.folder, entry.record, self._room)
-        self._computer = await self._preparing.open(self._prepared, self._room)
+        self._preparing = await preparing(self._near)
+        try:
+            self._prepared = await self._preparing.made(entry.folder, entry.record, self._room)
+            self._computer = await self._preparing.open(self._prepared, self._room)
+        except SandboxFailure:
+            near, self._near = self._near, None
+            shared_computers.discard(near)  # whoever asks again gets others
+            await shared_computers.release(near)
+            raise
         machine = self._computer.machine
         self._toolbox = Toolbox(machine, self._tools, shell=lambda machine: Shell(machine, folder=TESTBED))
         self._turn = 0

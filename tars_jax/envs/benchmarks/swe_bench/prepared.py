@@ -19,7 +19,8 @@ from tars_jax.environment import EnvironmentFailure
 from tars_jax.envs.benchmarks.harbor_computer import Premises
 from tars_jax.envs.benchmarks.swe_bench.repository import at_commit, only_git
 from tars_jax.envs.benchmarks.swe_bench.script import TESTBED
-from tars_jax.sandbox.computer.computer import Computer, Computers
+from tars_jax.envs.shared_computers import NearComputers
+from tars_jax.sandbox.computer.computer import Computer
 from tars_jax.sandbox.computer.container import Snapshot
 from tars_jax.sandbox.computer.filling import unpack
 from tars_jax.sandbox.computer.spec import ContainerSpec
@@ -38,10 +39,10 @@ class Prepared:
 
 
 class Preparing:
-    """Of one `Computers`."""
+    """Of the computers of one place."""
 
-    def __init__(self, computers: Computers) -> None:
-        self._computers = computers
+    def __init__(self, premises: Premises) -> None:
+        self._premises, self._computers = premises, premises.computers
         self._folder = Path(tempfile.mkdtemp(prefix="tars_jax-swe_bench-"))
         weakref.finalize(self, shutil.rmtree, self._folder, True)
         self._made: dict[tuple[str, str, str], asyncio.Task[Prepared]] = {}
@@ -73,7 +74,7 @@ class Preparing:
         if context is None:
             computer = await self._computers.open(room)
         else:
-            images = Premises(self._computers).images
+            images = self._premises.images
             try:
                 image = await images.built(context, spec=room)
             except InputError as error:
@@ -89,14 +90,13 @@ class Preparing:
         return Prepared(snapshot, variables, git)
 
 
-_preparing: weakref.WeakKeyDictionary[Computers, Preparing] = weakref.WeakKeyDictionary()
-
-
-def preparing(computers: Computers) -> Preparing:
+async def preparing(near: NearComputers) -> Preparing:
     """What was prepared for these computers, by whomever."""
-    if computers not in _preparing:
-        _preparing[computers] = Preparing(computers)
-    return _preparing[computers]
+    name, computers = "swe_bench", await near.entered()
+    if name not in near.made:
+        near.made[name] = Preparing(Premises(computers, near.made))
+    found: Preparing = near.made[name]
+    return found
 
 
 def room(memory_mb: int) -> ContainerSpec:
