@@ -1,6 +1,15 @@
 """Judges: what tells the reward and success of a finished episode where its environment does not."""
 
-from tars_jax.judges.judge import CannotSay, Judge, JudgeFailure, Judgement, JudgeUnavailable, UnreadableVerdict
+from tars_jax.judges.judge import (
+    CannotSay,
+    Judge,
+    JudgeFailure,
+    Judgement,
+    JudgeUnavailable,
+    UnreadableVerdict,
+    as_played,
+    unjudged,
+)
 from tars_jax.judges.reference import reference_answer
 from tars_jax.judges.registry import judge_of, load_judge
 
@@ -11,7 +20,9 @@ __all__ = [
     "JudgeUnavailable",
     "Judgement",
     "UnreadableVerdict",
+    "as_played",
     "judge_of",
     "load_judge",
     "reference_answer",
+    "unjudged",
 ]

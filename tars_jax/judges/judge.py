@@ -24,6 +24,7 @@ from tars_jax.trajectory import Outcome, Step, Trajectory
 ATTEMPTS = 3
 MOST_UNJUDGED = 0.2  # the share that a judge cannot tell, from which on a task, or a set of tasks, is not for it
 DEFAULT_TIME_LIMIT_S = 120.0
+AS_PLAYED = "as_played"  # in the metadata of an episode that is yet to be judged
 
 
 class Judgement(NamedTuple):
@@ -196,6 +197,37 @@ def untold(trajectory: Trajectory, verdict: CannotSay, about: Mapping[str, Any])
         reward=0.0,
         success=None,
         metadata={**trajectory.metadata, **about, "cannot_say": str(verdict)[:500] or "it gave no reason"},
+    )
+
+
+def unjudged(trajectory: Trajectory) -> Trajectory:
+    """The episode whose judge was away: whole, but FAILED, without a reward, until it is judged `as_played`."""
+    told = {"outcome": trajectory.outcome.value, "rewards": [step.reward for step in trajectory.steps]}
+    before = {**told, "reward": trajectory.reward, "success": trajectory.success}
+    return dataclasses.replace(
+        trajectory,
+        steps=_paying(trajectory, 0.0),
+        outcome=Outcome.FAILED,
+        reward=0.0,
+        success=None,
+        metadata={**trajectory.metadata, AS_PLAYED: before},
+    )
+
+
+def as_played(trajectory: Trajectory) -> Trajectory | None:
+    """What `unjudged` was given; None for another episode."""
+    before = trajectory.metadata.get(AS_PLAYED)
+    if before is None:
+        return None
+    paid = zip(trajectory.steps, before["rewards"], strict=True)
+    kept = {name: value for name, value in trajectory.metadata.items() if name != AS_PLAYED}
+    return dataclasses.replace(
+        trajectory,
+        steps=tuple(dataclasses.replace(step, reward=reward) for step, reward in paid),
+        outcome=Outcome(before["outcome"]),
+        reward=before["reward"],
+        success=before["success"],
+        metadata=kept,
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from tars_jax.evaluation.benchmarks.played import About, Played
 from tars_jax.evaluation.budgets import SUCCESS, draw_budgets
 from tars_jax.evaluation.figures import save_figure
 from tars_jax.files import write_atomic
+from tars_jax.judges import Judge, JudgeFailure, as_played, judge_of
 from tars_jax.pipelines.contestants import PERSON, REFERENCE, Contestant, open_contestant
 from tars_jax.pipelines.environments import options_of
 from tars_jax.pipelines.judges import named_judge
@@ -26,7 +29,7 @@ from tars_jax.tasks.benchmarks.catalog import read_benchmark
 from tars_jax.training.progress import Progress
 from tars_jax.training.run_directory import RunDirectory, write_json
 from tars_jax.trajectory import Trajectory
-from tars_jax.trajectory.files import load_trajectory
+from tars_jax.trajectory.files import load_trajectory, save_trajectory
 from tars_jax.trajectory.folders import mark_evaluation
 
 _WRITERS = Plugins("results of a benchmark", "tars_jax.benchmark_results")
@@ -118,7 +121,7 @@ def play_benchmark(
     attempts = config.attempts or tasks.benchmark.attempts
     judge = named_judge(config.judge, config.judge_options, "config") if config.judge else None
     mark_evaluation(folder)
-    forget_lost(folder)
+    settle_lost(folder, judge, spec, config.browser.pages)
     progress = Progress("played", len(wanted) * attempts, "episodes", compiles=contestant.compiles)
 
     def on_finish(done: int, trajectory: Trajectory) -> None:
@@ -142,13 +145,35 @@ def play_benchmark(
     ]
 
 
-def forget_lost(folder: Path) -> None:
-    """What the infrastructure lost is played again when a run goes on."""
+def settle_lost(folder: Path, judge: Judge | None, spec: EnvironmentSpec, at_once: int) -> None:
+    """Of a run that goes on: what the infrastructure lost is played again, and what a judge was away for is judged."""
+    waiting: dict[Path, Trajectory] = {}
     for number in stored_numbers(folder):
         path = trajectory_path(folder, number)
         kept = load_trajectory(path)
-        if not kept.outcome.carries_reward and not kept.cannot_say:
+        if (played := as_played(kept)) is not None:
+            waiting[path] = played
+        elif not kept.outcome.carries_reward and not kept.cannot_say:
             path.unlink()
+    if waiting:
+        print(f"played: {len(waiting)} episodes are judged that a judge was away for", flush=True)
+        asyncio.run(_judge_now(waiting, judge, spec, at_once))
+
+
+async def _judge_now(
+    waiting: Mapping[Path, Trajectory], judge: Judge | None, spec: EnvironmentSpec, at_once: int
+) -> None:
+    """Those that it is still away for stay as they are."""
+    places = asyncio.Semaphore(at_once)
+
+    async def settle(path: Path, played: Trajectory) -> None:
+        task = Task.from_json(played.task)
+        who = judge_of(task, judge, spec.judge)
+        async with places:
+            with contextlib.suppress(JudgeFailure):
+                save_trajectory(path, played if who is None else await who.judged(played, task))
+
+    await asyncio.gather(*(settle(path, played) for path, played in waiting.items()))
 
 
 def write_results(folder: Path, played: Sequence[Played], about: About) -> list[Path]:

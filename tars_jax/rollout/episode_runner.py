@@ -23,7 +23,7 @@ from tars_jax.envs.checked import CheckedEnvironment
 from tars_jax.envs.harness import Harness
 from tars_jax.envs.kept_pages import KeptPages
 from tars_jax.envs.registry import EnvironmentResources, EnvironmentSpec, load_environment
-from tars_jax.judges import Judge, JudgeFailure, judge_of
+from tars_jax.judges import Judge, JudgeFailure, judge_of, unjudged
 from tars_jax.rollout.activity import Activity, now
 from tars_jax.rollout.harness_episode import OVER_TIME, play_harness
 from tars_jax.rollout.players import Player, PrivilegedEnvironment
@@ -110,6 +110,9 @@ class EnvironmentRunner:
                     start = now()
                     try:
                         trajectory = await judge.judged(trajectory, task)
+                    except JudgeFailure as failure:  # it was asked again; the episode is kept for when it is there
+                        failures.append(f"judge: {failure}")
+                        trajectory = unjudged(trajectory)
                     finally:
                         record("judge", start, now())
                 about = {"infrastructure_failures": failures, "seconds": round(now() - began, 3)}
@@ -120,9 +123,6 @@ class EnvironmentRunner:
                     break
             except TurnDeclined as declined:  # of its first turn: nothing of the policy was seen
                 failures.append(f"policy: {declined}")
-                break
-            except JudgeFailure as failure:  # it was asked again; the episode would be another
-                failures.append(f"judge: {failure}")
                 break
         return Trajectory(
             id=id,

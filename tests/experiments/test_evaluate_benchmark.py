@@ -137,6 +137,21 @@ def test_what_a_judge_cannot_say_of_is_kept(tmp_path: Path, capsys: pytest.Captu
     assert written[0] == written[1] and len(written[0]) == 2
 
 
+def test_a_judge_that_was_away_is_asked_later_and_nothing_is_played_again(tmp_path: Path) -> None:
+    judge = {"judge": "tests.envs.benchmarks.counting:SometimesAway", "names": "fig,plum", "attempts": 1}
+    judge["judge_options"] = json.dumps({"file": str(tmp_path / "there")})
+    tasks = write_tasks(tmp_path / "words.jsonl")
+    status, result = evaluate(tmp_path / "run", tasks, **judge)
+    assert (status, result["lost_to_infrastructure"]) == (1, 2)
+    assert "the judge is away" in result["by_task"]["fig"]["lost"][0]
+    costs = result["costs"]
+    (tmp_path / "there").touch()
+    status, result = evaluate(tmp_path / "run", tasks, **judge)
+    assert (status, result["lost_to_infrastructure"]) == (0, 0)
+    assert {id: each["scores"] for id, each in result["by_task"].items()} == {"fig": [1.0], "plum": [1.0]}
+    assert result["costs"] == costs  # the seconds of the same episodes
+
+
 def test_nothing_measured_is_no_success(tmp_path: Path) -> None:
     tasks = write_tasks(tmp_path / "words.jsonl", tmp_path / "never")
     status, result = evaluate(

@@ -16,8 +16,10 @@ from tars_jax.envs.spec import EnvironmentResources
 from tars_jax.evaluation.benchmarks.played import About, Played
 from tars_jax.files import write_atomic
 from tars_jax.json_fields import read_json_lines
+from tars_jax.judges import JudgeUnavailable
 from tars_jax.tasks.benchmarks.benchmark import Benchmark, BenchmarkTask, BenchmarkTasks
 from tars_jax.tasks.games.moves import Move
+from tars_jax.trajectory import Trajectory
 
 SAY = Function(
     "say", "Says a number.", {"type": "object", "properties": {"number": {"type": "integer"}}, "required": ["number"]}
@@ -83,6 +85,18 @@ class CountingEnvironment(BenchmarkEnvironment):
 
     def _shown_now(self, text: str) -> Observation:
         return Observation(text=text, info={"state": {"letters": len(self.entry.id), "said": self._said}})
+
+
+class SometimesAway:
+    """A judge that answers while a file is there: the environment's own word."""
+
+    def __init__(self, file: str) -> None:
+        self._file = Path(file)
+
+    def __call__(self, trajectory: Trajectory, task: Task) -> tuple[float, bool]:
+        if not self._file.exists():
+            raise JudgeUnavailable("the judge is away")
+        return float(trajectory.succeeded), trajectory.succeeded
 
 
 def write_results(folder: Path, played: Sequence[Played], about: About) -> list[Path]:
