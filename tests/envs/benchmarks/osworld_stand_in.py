@@ -169,6 +169,7 @@ TASKS: dict[str, list[dict[str, Any]]] = {
                 "result": [{"type": "vm_command_line", "command": ["cat", "/home/user/said.txt"]}] * 2,
                 "expected": [rule(""), {"type": "rule", "rules": {"include": ["hello"]}}],
             },
+            step("upload_file", files=[{"local_path": "said.txt", "path": "/home/user/said.txt"}]),
         ),
     ],
 }  # fmt: skip
@@ -180,6 +181,7 @@ def write_tasks(folder: Path, tasks: dict[str, list[dict[str, Any]]] | None = No
     listed = {}
     for domain, some in (tasks or TASKS).items():
         (examples / "examples" / domain).mkdir(parents=True, exist_ok=True)
+        (examples / "examples" / domain / "said.txt").write_text("hello\n")
         listed[domain] = [each["id"] for each in some]
         for each in some:
             (examples / "examples" / domain / f"{each['id']}.json").write_text(json.dumps(each))

@@ -104,10 +104,10 @@ def test_files_come_from_beside_the_tasks(runner: asyncio.Runner, checkout: Path
     assert [function.name for function in environment.action_space.functions] == ["execute_bash", "str_replace_editor"]
 
 
-@pytest.mark.parametrize(("said", "score"), [("hello", 1.0), ("no", 0.5)])
-def test_or_takes_the_best(runner: asyncio.Runner, checkout: Path, said: str, score: float) -> None:
-    write = ToolCall("execute_bash", {"command": f"echo {said} > ~/said.txt"})
-    assert play(runner, checkout, "either", [write], [Finished("")], interface="both")[0].reward == score
+@pytest.mark.parametrize(("command", "score"), [("cat ~/said.txt", 1.0), ("echo no > ~/said.txt", 0.5)])
+def test_or_takes_the_best(runner: asyncio.Runner, checkout: Path, command: str, score: float) -> None:
+    does = ToolCall("execute_bash", {"command": command})
+    assert play(runner, checkout, "either", [does], [Finished("")], interface="both")[0].reward == score
 
 
 def test_a_task_whose_steps_fail_is_no_score(runner: asyncio.Runner, tmp_path: Path) -> None:

@@ -83,6 +83,8 @@ def watch(host: str) -> None:
     send, guest = requests.Session.request, host.rpartition("@")[2]
 
     def request(session: Any, method: Any, url: Any, **options: Any) -> Any:
+        if "publicsuffix" in str(url):  # a library of theirs takes its own copy then
+            raise requests.ConnectionError("there is no internet")
         if f"{guest}:" not in str(url):
             raise Lacking(f"the scorer asks {str(url)[:100]}, and there is no internet")
         options.setdefault("timeout", LONGEST_S)
