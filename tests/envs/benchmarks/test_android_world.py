@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import shutil
+import socket
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -308,6 +311,24 @@ def test_slow_servers_are_given_up_and_actions_are_never_sent_twice(fake: FakeSe
         client.act({"action_type": "scroll"})
     assert not refused.value.broke
     client.close()
+
+
+def test_headers_that_drip_are_given_up() -> None:
+    def drip() -> None:
+        with listening.accept()[0] as connection, contextlib.suppress(OSError):
+            connection.sendall(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+            for _ in range(200):
+                connection.sendall(b"x")
+                time.sleep(0.05)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        threading.Thread(target=drip, daemon=True).start()
+        client = AndroidWorldClient(f"http://127.0.0.1:{listening.getsockname()[1]}", seconds=0.5)
+        began = time.monotonic()
+        with pytest.raises(SandboxFailure, match="did not answer within 0.5 s") as failure:
+            client.screenshot()
+        assert failure.value.kind == "timeout" and time.monotonic() - began < 3
+        client.close()
 
 
 def test_two_environments_wait_for_each_other(address: str) -> None:

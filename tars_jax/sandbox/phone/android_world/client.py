@@ -6,10 +6,13 @@ a screenshot that is none), or `Refused`, where the server understood and would 
 
 from __future__ import annotations
 
+import contextlib
 import re
+import socket
+import threading
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import httpx
@@ -51,6 +54,7 @@ class AndroidWorldClient:
     ) -> None:
         self.address, self._seconds, self._setting_up = check_address(address), seconds, setting_up
         headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self._socket: socket.socket | None = None
         self._http = httpx.Client(base_url=self.address, headers=headers, trust_env=False)
 
     def close(self) -> None:
@@ -144,6 +148,9 @@ class AndroidWorldClient:
                 about = f"{self.address}{path} did not answer within {seconds:g} s"
                 raise SandboxFailure("timeout", about) from error
             except (httpx.HTTPError, httpx.InvalidURL) as error:
+                if time.monotonic() > end:
+                    about = f"{self.address}{path} did not answer within {seconds:g} s"
+                    raise SandboxFailure("timeout", about) from error
                 if method != "GET" or not left:  # what may have been done is not done again
                     raise SandboxFailure("service", f"{self.address}{path} broke off: {error!r}") from error
             time.sleep(PAUSE_S)
@@ -153,7 +160,10 @@ class AndroidWorldClient:
         """Read whole, within the bounds of bytes and of time: none is left at `end`, of `time.monotonic`."""
         left, body = max(end - time.monotonic(), 1e-3), bytearray()
         timeout = httpx.Timeout(left, connect=min(left, 10.0))
-        with self._http.stream(method, path, params=dict(parameters), json=json, timeout=timeout) as response:
+        request = self._http.build_request(
+            method, path, params=dict(parameters), json=json, timeout=timeout, extensions={"trace": self._connected}
+        )
+        with self._ends_at(end), contextlib.closing(self._http.send(request, stream=True)) as response:
             for piece in response.iter_bytes():
                 body += piece
                 if len(body) > MOST_BYTES:
@@ -162,6 +172,26 @@ class AndroidWorldClient:
                     raise httpx.ReadTimeout("drips", request=response.request)
         plain = {name: value for name, value in response.headers.items() if name == "content-type"}
         return httpx.Response(response.status_code, headers=plain, content=bytes(body))
+
+    def _connected(self, event: str, about: Mapping[str, Any]) -> None:
+        if event == "connection.connect_tcp.complete":
+            self._socket = about["return_value"].get_extra_info("socket")
+
+    @contextlib.contextmanager
+    def _ends_at(self, end: float) -> Iterator[None]:
+        """The connection is shut then: httpx's own limits begin anew with every byte, of headers too."""
+        timer = threading.Timer(max(end - time.monotonic(), 0.0) + 0.05, self._shut)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    def _shut(self) -> None:
+        if self._socket is not None:
+            with contextlib.suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)
 
     def _checked(self, path: str, response: httpx.Response) -> httpx.Response:
         if response.status_code == 200:
