@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import math
-import secrets
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +15,6 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.agent.actions import FUNCTIONS as GUI_ACTIONS
 from tars_jax.agent.actions import Action, CallUser, Finished, ToolCall
-from tars_jax.agent.platforms import PLATFORM_ACTIONS
 from tars_jax.environment import ActionSpace, EnvironmentFailure, Function, Observation, Task
 from tars_jax.envs import shared_computers
 from tars_jax.envs.benchmarks.episode import BenchmarkEnvironment, Verdict
@@ -31,8 +29,8 @@ from tars_jax.envs.benchmarks.harbor_computer import (
 )
 from tars_jax.envs.benchmarks.harbor_oracle import ENDED, solve
 from tars_jax.envs.benchmarks.harbor_verifier import APART, WAYS, Rewards, graded_or_broken
-from tars_jax.envs.computer_screen import DesktopScreen
-from tars_jax.envs.interfaces import GUI, SDK, check_interface, space_of
+from tars_jax.envs.benchmarks.terminal_screen import TerminalScreen, action_space
+from tars_jax.envs.interfaces import SDK, check_interface
 from tars_jax.envs.spec import EnvironmentResources
 from tars_jax.sandbox.computer.outbound import Outbound
 from tars_jax.sandbox.desktop import DesktopConfig
@@ -91,8 +89,7 @@ class TerminalBenchEnvironment(BenchmarkEnvironment):
             raise InputError(f"isolation must be auto or namespaces, where programs are root; got {isolation!r}")
         self._interface = check_interface(interface)
         self._screen_size = DesktopConfig(size[0], size[1])
-        self._screen: DesktopScreen | None = None
-        self._desktop: Any = None
+        self._screen: TerminalScreen | None = None
         if verifier not in WAYS:
             raise InputError(f"verifier must be one of {', '.join(WAYS)}; got {verifier!r}")
         address = self.resources.sandbox
@@ -114,9 +111,7 @@ class TerminalBenchEnvironment(BenchmarkEnvironment):
         foreign = () if self._foreign is None else self._foreign.functions
         steps = (NEXT_STEP,) if self._task is not None and len(self._task.stages) > 1 else ()
         own = (FUNCTIONS[name] for name in self._tools)
-        if self._interface == GUI:
-            return ActionSpace("computer", PLATFORM_ACTIONS["computer"], steps)
-        return space_of(self._interface, "computer", PLATFORM_ACTIONS["computer"], (*own, *steps, *foreign))
+        return action_space(self._interface, (*own, *foreign), steps)
 
     @property
     def instruction(self) -> str:
@@ -150,21 +145,9 @@ class TerminalBenchEnvironment(BenchmarkEnvironment):
         await check_health(computer, asked.healthcheck, self._opened.workdir)
         await self._start_servers()
         if self._interface != SDK:
-            await self._open_desktop()
+            self._screen = await TerminalScreen.open(computer.machine, self._screen_size, self._opened.workdir)
         await self._begin_stage()
         return await self._observed(self._welcome())
-
-    async def _open_desktop(self) -> None:
-        """With a terminal in the working folder."""
-        from tars_jax.sandbox.desktop import Desktop  # over X, whose library is an extra
-
-        assert self._opened is not None
-        machine = self._opened.computer.machine
-        folder = f"/tmp/.desktop-{secrets.token_hex(4)}"
-        self._desktop = await Desktop.start(machine, self._screen_size, folder=folder)
-        machine.variables = {**machine.variables, **self._desktop.env}
-        await self._desktop.launch("terminal", cwd=self._opened.workdir)
-        self._screen = DesktopScreen(self._desktop)
 
     async def _premises(self) -> Premises:
         assert self._near is not None
@@ -297,14 +280,14 @@ class TerminalBenchEnvironment(BenchmarkEnvironment):
         outbound, self._outbound = self._outbound, None
         toolbox, self._toolbox = self._toolbox, None
         foreign, self._foreign = self._foreign, None
-        desktop, self._desktop, self._screen = self._desktop, None, None
+        screen, self._screen = self._screen, None
         if opened is not None:
             async with contextlib.AsyncExitStack() as stack:
                 stack.push_async_callback(opened.computer.close)
                 if outbound is not None:
                     stack.push_async_callback(outbound.__aexit__)
-                if desktop is not None:
-                    stack.push_async_callback(desktop.close)
+                if screen is not None:
+                    stack.push_async_callback(screen.close)
                 if foreign is not None:
                     stack.push_async_callback(foreign.__aexit__)
                 if toolbox is not None:
@@ -331,8 +314,7 @@ class TerminalBenchEnvironment(BenchmarkEnvironment):
         }  # fmt: skip
         if self._screen is None:
             return Observation(text=text, info={"state": state})
-        png, pixels, more = await self._screen.shown()
-        return Observation.decoded(png, pixels, "\n".join(filter(None, (text, more))), {"state": state})
+        return await self._screen.observed(text, {"state": state})
 
 
 def _together(done: Sequence[_Done], strategy: str) -> dict[str, float]:

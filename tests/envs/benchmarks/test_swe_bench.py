@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import random
+import shutil
 import zlib
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
@@ -107,6 +108,17 @@ def test_a_patch_is_what_the_tree_says_and_the_instances_own_tests_grade_it(
     failed = by_name["another test broken"]["report"]["tests_status"]
     assert failed["PASS_TO_PASS"] == {"success": [], "failure": ["tests/test_words.py::test_one"]}
     assert failed["FAIL_TO_PASS"]["success"] == ["tests/test_words.py::test_longest"]
+
+
+@pytest.mark.full
+@needs_root
+@needs_grader
+@pytest.mark.multiprocess
+def test_a_terminal_on_a_screen_serves_as_well(tmp_path: Path) -> None:
+    if not (shutil.which("Xvfb") or shutil.which("Xtigervnc")) or not shutil.which("xterm"):
+        pytest.skip("needs an X server and xterm (./launch/desktop.sh)")
+    [solved] = play(instances(tmp_path), by_patch, interface="gui", size=(640, 400))
+    assert (solved.reward, solved.observation.pixels.shape) == (1.0, (400, 640, 3))
 
 
 @needs_root

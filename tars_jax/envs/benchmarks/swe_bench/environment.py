@@ -21,8 +21,11 @@ from tars_jax.envs.benchmarks.swe_bench import grading
 from tars_jax.envs.benchmarks.swe_bench.prepared import Prepared, Preparing, patch_of, preparing, room
 from tars_jax.envs.benchmarks.swe_bench.script import TESTBED
 from tars_jax.envs.benchmarks.swe_bench.testing import Tried, tried
+from tars_jax.envs.benchmarks.terminal_screen import TerminalScreen, action_space
+from tars_jax.envs.interfaces import SDK, check_interface
 from tars_jax.envs.spec import EnvironmentResources
 from tars_jax.sandbox.computer.computer import Computer
+from tars_jax.sandbox.desktop import DesktopConfig
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.shell import Shell
 from tars_jax.sandbox.tools.forms import FUNCTIONS, NEEDS_PAGES, Toolbox
@@ -31,7 +34,7 @@ from tars_jax.tasks.games.moves import Move
 
 TOOLS = ("execute_bash", "str_replace_editor")
 TEST_S, MEMORY_MB = 1800.0, 4096
-_PIECE = 24_000  # characters of one command
+_PIECE, _TYPED = 24_000, 1500  # characters of one command, called or typed
 ENVIRONMENT_TIER = "environment"  # swebench's word for logs of a machine that failed
 
 
@@ -43,6 +46,8 @@ class SweBenchEnvironment(BenchmarkEnvironment):
 
     Args:
       tools: the functions that it has, by their names in `sandbox/tools/forms.py`.
+      interface: sdk: functions; gui: a desktop on which a terminal is open, with mouse and keyboard; both.
+      size: (width, height) of the desktop's screen, in pixels.
       test_timeout: seconds of an instance's tests.
       memory_mb: of each of the two computers.
     """
@@ -50,8 +55,9 @@ class SweBenchEnvironment(BenchmarkEnvironment):
     time_limit = 2 * TEST_S
 
     def __init__(
-        self, tasks: BenchmarkTasks, *, tools: Sequence[str] = TOOLS, test_timeout: float = TEST_S,
-        memory_mb: int = MEMORY_MB, time_limit: float = 0.0, resources: EnvironmentResources | None = None,
+        self, tasks: BenchmarkTasks, *, tools: Sequence[str] = TOOLS, interface: str = SDK,
+        size: Sequence[int] = (1280, 720), test_timeout: float = TEST_S, memory_mb: int = MEMORY_MB,
+        time_limit: float = 0.0, resources: EnvironmentResources | None = None,
     ) -> None:  # fmt: skip
         super().__init__(tasks, time_limit=time_limit, resources=resources)
         usable = [name for name in FUNCTIONS if name not in NEEDS_PAGES]
@@ -62,6 +68,8 @@ class SweBenchEnvironment(BenchmarkEnvironment):
         address = self.resources.sandbox
         if address is not None and (address.service or address.guests):
             raise InputError("sandbox must be this machine for SWE-bench; got a service or guests")
+        self._interface, self._screen_size = check_interface(interface), DesktopConfig(size[0], size[1])
+        self._screen: TerminalScreen | None = None
         self._room = room(memory_mb)
         grading.python()
         self._tools, self._test_s = tuple(tools), float(test_timeout)
@@ -76,20 +84,27 @@ class SweBenchEnvironment(BenchmarkEnvironment):
     def reference_player(state: Mapping[str, Any], rng: random.Random, skill: float = 1.0) -> Move:
         """Applies the instance's own patch."""
         packed = base64.b64encode(zlib.compress(state["patch"].encode())).decode()
-        pieces = [packed[at : at + _PIECE] for at in range(0, len(packed), _PIECE)]
+        size = _TYPED if state["screen"] else _PIECE
+        pieces = [packed[at : at + size] for at in range(0, len(packed), size)]
+
+        def by(thought: str, command: str) -> Move:
+            if state["screen"]:
+                return Move(thought, "type", {"content": f"{command}\n"})
+            return Move(thought, "execute_bash", {"command": command})
+
         turn = state["turn"]
         if turn > len(pieces) or rng.random() >= skill:
             return Move("That is all.", "finished", {"content": ""})
         if turn == len(pieces):
             read = "import sys, zlib; sys.stdout.buffer.write(zlib.decompress(sys.stdin.buffer.read()))"
             apply = f"base64 -d /tmp/.gold | python3 -c {shlex.quote(read)} | git apply -v -"
-            return Move("It is applied.", "execute_bash", {"command": apply})
+            return by("It is applied.", apply)
         put = f"printf %s {pieces[turn]} {'>>' if turn else '>'} /tmp/.gold"
-        return Move("The known patch comes to the computer.", "execute_bash", {"command": put})
+        return by("The known patch comes to the computer.", put)
 
     @property
     def action_space(self) -> ActionSpace:
-        return ActionSpace("tools", (Finished.name,), tuple(FUNCTIONS[name] for name in self._tools))
+        return action_space(self._interface, [FUNCTIONS[name] for name in self._tools])
 
     async def begin(self, entry: BenchmarkTask, task: Task) -> Observation:
         assert entry.folder is not None
@@ -106,8 +121,10 @@ class SweBenchEnvironment(BenchmarkEnvironment):
             raise
         machine = self._computer.machine
         self._toolbox = Toolbox(machine, self._tools, shell=lambda machine: Shell(machine, folder=TESTBED))
+        if self._interface != SDK:
+            self._screen = await TerminalScreen.open(machine, self._screen_size, TESTBED)
         self._turn = 0
-        return self._observed(f"Commands run in {TESTBED}.")
+        return await self._observed(f"Commands run in {TESTBED}.")
 
     async def act(self, actions: Sequence[Action]) -> tuple[Observation, bool]:
         assert self._toolbox is not None
@@ -118,13 +135,16 @@ class SweBenchEnvironment(BenchmarkEnvironment):
                 break
             if isinstance(action, ToolCall):
                 said.append((await self._toolbox.call(action.name, action.parameters)).text)
+            elif self._screen is not None:
+                said.append(await self._screen.act(action))
         self._turn += 1
-        text = "\n".join(each for each in said if each) or ("finished" if ended else "[no output]")
-        return self._observed(text), ended
+        nothing = "" if self._screen is not None else "finished" if ended else "[no output]"
+        return await self._observed("\n".join(each for each in said if each) or nothing), ended
 
-    def _observed(self, text: str) -> Observation:
+    async def _observed(self, text: str) -> Observation:
         patch = str(self.entry.record.get("patch") or "")
-        return Observation(text=text, info={"state": {"patch": patch, "turn": self._turn}})
+        info = {"state": {"patch": patch, "turn": self._turn, "screen": self._screen is not None}}
+        return Observation(text=text, info=info) if self._screen is None else await self._screen.observed(text, info)
 
     async def verify(self) -> Verdict:
         assert self._computer is not None and self._prepared is not None
@@ -159,10 +179,13 @@ class SweBenchEnvironment(BenchmarkEnvironment):
     async def end(self) -> None:
         computer, self._computer = self._computer, None
         toolbox, self._toolbox = self._toolbox, None
+        screen, self._screen = self._screen, None
         if computer is not None:
             try:
                 if toolbox is not None:
                     await toolbox.__aexit__()
+                if screen is not None:
+                    await screen.close()
             finally:
                 await computer.close()
 
