@@ -14,6 +14,7 @@ import hashlib
 import itertools
 import json
 import os
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -69,6 +70,7 @@ class Images:
         """
         self._computers, self._hosts, self._near = computers, hosts, near
         self._building: dict[str, asyncio.Task[Image]] = {}
+        self._asking: Counter[str] = Counter()
 
     async def built(
         self, folder: Path, *, spec: ContainerSpec | None = None, timeout_s: float = BUILD_S
@@ -85,12 +87,18 @@ class Images:
         if task is None:
             work = self._build(key, folder, dockerfile, spec or ContainerSpec(), timeout_s)
             task = self._building[key] = asyncio.create_task(work)
+        self._asking[key] += 1
         try:
             return await asyncio.shield(task)
         except BaseException:
+            if self._asking[key] == 1 and not task.done():  # nobody waits for it any more
+                task.cancel()
+                await asyncio.wait([task])
             if task.done() and self._building.get(key) is task:
                 del self._building[key]
             raise
+        finally:
+            self._asking[key] -= 1
 
     async def open(self, image: Image, spec: ContainerSpec) -> Computer:
         """A computer with the image's files and variables; its programs are root. Raises SandboxFailure."""

@@ -130,7 +130,7 @@ class LauncherProcess:
         self._stdin.close()
         if self._process is not None:
             await self._process.wait()
-        await self._reader
+        await asyncio.wait([self._reader])
 
     async def _send(self, request: dict[str, Any]) -> None:
         if self._gone:
@@ -140,16 +140,18 @@ class LauncherProcess:
             await self._stdin.drain()
 
     async def _read_events(self, reader: asyncio.StreamReader) -> None:
-        with contextlib.suppress(ConnectionError):
-            while line := await reader.readline():
-                event = json.loads(line)
-                events = self._events.get(event["id"])
-                if events is not None:
-                    self._hear(event, events)
-        self._gone = True
-        for events in self._events.values():
-            for future in (events.ready, events.started, events.exited):
-                _refuse(future, SandboxFailure("container", GONE))
+        try:
+            with contextlib.suppress(ConnectionError):
+                while line := await reader.readline():
+                    event = json.loads(line)
+                    events = self._events.get(event["id"])
+                    if events is not None:
+                        self._hear(event, events)
+        finally:  # also where a loop that ends cancels all tasks: nobody would hear of an end any more
+            self._gone = True
+            for events in self._events.values():
+                for future in (events.ready, events.started, events.exited):
+                    _refuse(future, SandboxFailure("container", GONE))
 
     @staticmethod
     def _hear(event: dict[str, Any], events: Events) -> None:

@@ -135,7 +135,18 @@ def test_an_agent_whose_time_is_over_ends_and_is_judged(tmp_path: Path) -> None:
     assert found["slow"].reward == 0.5 and found["slow"].exception
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_a_build_whose_time_is_over_ends_with_its_trial_and_harbor_with_it(tmp_path: Path) -> None:
+    for name in ("one", "two"):  # the same image
+        make_task(
+            tmp_path / "tasks" / name, dockerfile=f"FROM debian\nRUN sleep {LONG}\n", tests=[ONE],
+            environment="build_timeout_sec = 5\n",
+        )  # fmt: skip
+    found = run(tmp_path / "tasks", tmp_path, "oracle")
+    assert [trial.exception.partition(":")[0] for trial in found.values()] == ["EnvironmentStartTimeoutError"] * 2
+    assert not sleepers() and not Traces(tmp_path / f"tars_jax-computers-{os.geteuid()}").left()
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
 def test_nothing_stays_when_harbor_is_ended_in_the_middle(tmp_path: Path, number: signal.Signals) -> None:
     for name in ("one", "two"):
         make_task(tmp_path / "tasks" / name, solution=f"sleep {LONG}", tests=[ONE])

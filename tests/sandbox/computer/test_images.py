@@ -185,3 +185,39 @@ def test_root_cannot_take_the_guests_way_out(tmp_path: Path) -> None:
         await computer.close()
 
     live(test)
+
+
+def test_a_build_ends_when_nobody_waits_for_it_any_more(tmp_path: Path) -> None:
+    folder = context(tmp_path / "environment", "RUN sleep 4321\n")
+
+    async def test(images: Images) -> None:
+        one, two = (asyncio.create_task(images.built(folder)) for _ in range(2))
+        await asyncio.sleep(2.0)
+        one.cancel()
+        await asyncio.wait([one])
+        assert len(images._building) == 1 and not two.done()
+        two.cancel()
+        await asyncio.wait([two], timeout=60)
+        assert two.cancelled() and not images._building
+        (folder / "Dockerfile").write_text("FROM debian\nRUN true\n")
+        assert (await images.built(folder)).workdir == "/"
+
+    live(test)
+
+
+def test_computers_end_with_a_loop_that_cancels_all_its_tasks() -> None:
+    """As asyncio.run does in the end, the one among them that hears what the launcher says."""
+
+    async def begin() -> None:
+        async def keep() -> None:
+            async with Computers("namespaces", "files") as computers:
+                await computers.open()
+                opened.set()
+                await asyncio.get_running_loop().create_future()
+
+        opened = asyncio.Event()
+        task = asyncio.create_task(keep())
+        await opened.wait()
+        assert not task.done()
+
+    asyncio.run(asyncio.wait_for(begin(), 60))
