@@ -55,9 +55,11 @@ class Dockerfile:
 def read_dockerfile(folder: Path) -> Dockerfile:
     """`folder`: the build context, with its Dockerfile. Raises InputError that names the file and the line."""
     path, where = folder / NAME, f"{folder.name}/{NAME}"
+    if path.is_symlink():  # to a file of somebody else's, whose words a message would repeat
+        raise InputError(f"{where} must be a file; got a link")
     try:
         data = path.read_bytes()
-        text = data.decode()
+        text = data.decode("utf-8-sig")
     except OSError as error:
         raise InputError(f"{where} must be a file that can be read; got {error.strerror}") from error
     except UnicodeDecodeError as error:

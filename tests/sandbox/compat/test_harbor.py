@@ -77,7 +77,12 @@ def test_what_cannot_be_had_ends_its_own_trial_in_words(tmp_path: Path) -> None:
     make_task(tasks / "accelerator", environment="gpus = 1\n", tests=[ONE])
     make_task(tasks / "other_user", config='[agent]\nuser = "nobody"\n', tests=[ONE])
     make_task(tasks / "failing", dockerfile="FROM debian\nRUN echo unlucky >&2; exit 3\n", tests=[ONE])
-    make_task(tasks / "fine", tests=[ONE])
+    windows = make_task(tasks / "windows", environment='os = "windows"\n')
+    for script in ("solution/solve.bat", "tests/test.bat"):
+        (windows / script).write_text("exit 0\n")
+    make_task(tasks / "elsewhere", dockerfile="", tests=[ONE])
+    (tasks / "elsewhere" / "environment" / "Dockerfile").symlink_to("/etc/passwd")
+    make_task(tasks / "fine", dockerfile="\ufeffFROM debian\n", tests=[ONE])
     found = run(tasks, tmp_path, "oracle")
     said = {name: trial.exception for name, trial in found.items()}
     assert found["fine"].reward == 1.0 and not said.pop("fine")
@@ -89,6 +94,8 @@ def test_what_cannot_be_had_ends_its_own_trial_in_words(tmp_path: Path) -> None:
         "some_hosts": "network_mode='allowlist'",
         "accelerator": "Task requires 1 GPU(s)",
         "other_user": "user must be root, as all programs of a computer are; got nobody",
+        "windows": "does not support Windows",
+        "elsewhere": "environment/Dockerfile must be a file; got a link",
         "failing": "environment/Dockerfile, line 2: RUN must end with 0; got 3 (unlucky)",
     }.items():
         assert words in said.pop(name)

@@ -85,6 +85,9 @@ class ComputerEnvironment(BaseEnvironment):
     def _validate_tpu_support(self) -> None:
         """Told by `start`."""
 
+    def _validate_windows_support(self) -> None:
+        """Told by `start`."""
+
     def validate_network_policy_support(self, network_policy: NetworkPolicy | None = None) -> None:
         """Before the start told by `start`."""
         if self._computer is not None:
@@ -94,6 +97,7 @@ class ComputerEnvironment(BaseEnvironment):
         """Raises InputError for what a task asks for and cannot have here, and Harbor's own errors."""
         super()._validate_gpu_support()
         super()._validate_tpu_support()
+        super()._validate_windows_support()
         for policy in (self.network_policy, *self._phase_network_policies):
             super().validate_network_policy_support(policy)
             Hosts(allowed_entries(policy), public=True)

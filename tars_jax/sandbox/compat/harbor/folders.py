@@ -24,7 +24,7 @@ from tars_jax.sandbox.computer.walking import Unreadable, walk
 
 MOST_BYTES = 4 << 30  # that are taken out of a computer at once
 MOST_FILES = 200_000
-UNPACK = ("/bin/sh", "-c", 'exec tar -x --no-same-owner -p -f - -C "$1" 2>&1', "sh")
+UNPACK = ("/bin/sh", "-c", 'exec /bin/tar -x --no-same-owner -p -f - -C "$1" 2>&1', "sh")
 UNPACKS_S = 3600.0
 _CHUNK = 1 << 20
 
