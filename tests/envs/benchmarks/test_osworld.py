@@ -13,10 +13,12 @@ from tars_jax import InputError
 from tars_jax.agent.actions import CallUser, Finished, Hotkey, ToolCall, Type, Wait
 from tars_jax.environment import EnvironmentFailure, Task, Transition
 from tars_jax.envs.benchmarks.osworld import OSWorldEnvironment
+from tars_jax.envs.benchmarks.osworld.guest import port_of
 from tars_jax.envs.benchmarks.osworld.scoring import Scorer, scorer_python
 from tars_jax.tasks.benchmarks.catalog import read_benchmark
 from tests.envs.benchmarks.osworld_stand_in import TASKS, rule, says, scorers, task, write_tasks
 from tests.sandbox.desktop.conftest import require_desktop
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.multiprocess
 
@@ -143,6 +145,37 @@ def test_several_at_once(runner: asyncio.Runner, checkout: Path) -> None:
                 await environment.close()
 
     assert runner.run(both()) == [1.0, 1.0]
+
+
+def test_ports_of_the_inside_are_for_this_user_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Inside:
+        async def connect(self, target: int) -> Any:
+            return await asyncio.open_connection("127.0.0.1", target)
+
+    async def echoed() -> tuple[bytes, bytes]:
+        async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.write(await reader.readline())
+            await writer.drain()
+            writer.close()
+
+        async def asked(port: int) -> bytes:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"plum\n")
+            try:
+                return await asyncio.wait_for(reader.read(), PATIENCE_S)
+            except ConnectionError:
+                return b""
+            finally:
+                writer.close()
+
+        async with await asyncio.start_server(echo, "127.0.0.1", 0) as server:
+            machine: Any = Inside()
+            async with port_of(machine, server.sockets[0].getsockname()[1]) as port:
+                mine = await asked(port)
+                monkeypatch.setattr("os.geteuid", lambda: 1_999_999)
+                return mine, await asked(port)
+
+    assert asyncio.run(echoed()) == (b"plum\n", b"")
 
 
 # ---- the scorers' process, by itself

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import secrets
+import socket
+import sys
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -95,7 +98,7 @@ async def served(desktop: Desktop) -> AsyncIterator[tuple[str, int]]:
 
 @contextlib.asynccontextmanager
 async def port_of(machine: GuestMachine, port: int) -> AsyncIterator[int]:
-    """A port of this machine's loopback that leads to one of the inside while the block runs."""
+    """A port of this machine's loopback that leads to one of the inside while the block runs, for this user alone."""
     under_way: set[asyncio.Task[Any]] = set()
 
     async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -103,6 +106,8 @@ async def port_of(machine: GuestMachine, port: int) -> AsyncIterator[int]:
         assert task is not None
         under_way.add(task)
         with contextlib.closing(writer), contextlib.suppress(Exception):  # whoever called sees the connection end
+            if not _is_ours(*writer.get_extra_info("peername")[:2]):
+                raise PermissionError
             inside, answering = await machine.connect(port)
             with contextlib.closing(answering):
                 await _either(_copy(reader, answering), _copy(inside, writer))
@@ -116,6 +121,14 @@ async def port_of(machine: GuestMachine, port: int) -> AsyncIterator[int]:
         for task in under_way:
             task.cancel()
         await asyncio.gather(*under_way, return_exceptions=True)
+
+
+def _is_ours(host: str, port: int) -> bool:
+    """Whether the user of this process has the socket that a connection on loopback came from, as Linux lists them."""
+    place = f"{int.from_bytes(socket.inet_aton(host), sys.byteorder):08X}:{port:04X}"
+    with open("/proc/net/tcp", encoding="ascii") as file:
+        rows = (line.split() for line in file)
+        return any(row[1] == place and row[7] == str(os.geteuid()) for row in rows if len(row) > 7)
 
 
 async def _either(*copies: Any) -> None:
