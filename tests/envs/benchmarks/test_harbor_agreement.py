@@ -86,6 +86,7 @@ def test_rewards_are_those_of_harbors_own_command(tmp_path: Path, names: Sequenc
     assert theirs["part_of_sum_of_columns"] == {"reward": 0.5} and theirs["part_of_two_steps"] == {"reward": 0.5}
 
 
+@pytest.mark.full
 def test_a_step_whose_tests_gave_no_reward_is_left_out_there_and_lost_here(tmp_path: Path) -> None:
     """Harbor takes the mean of the other steps; ours is no reward at all, and the episode is played again."""
     put("two_steps", tmp_path / "tasks")

@@ -132,6 +132,7 @@ def test_a_hostile_verifier_gets_no_reward_that_it_did_not_write(tmp_path: Path)
     assert not Traces(tmp_path).left()
 
 
+@pytest.mark.full
 def test_an_agent_whose_time_is_over_ends_and_is_judged(tmp_path: Path) -> None:
     make_task(
         tmp_path / "tasks" / "slow", config="[agent]\ntimeout_sec = 2.0\n",
@@ -142,6 +143,7 @@ def test_an_agent_whose_time_is_over_ends_and_is_judged(tmp_path: Path) -> None:
     assert found["slow"].reward == 0.5 and found["slow"].exception
 
 
+@pytest.mark.full
 def test_a_build_whose_time_is_over_ends_with_its_trial_and_harbor_with_it(tmp_path: Path) -> None:
     for name in ("one", "two"):  # the same image
         make_task(
@@ -153,7 +155,12 @@ def test_a_build_whose_time_is_over_ends_with_its_trial_and_harbor_with_it(tmp_p
     assert not sleepers() and not Traces(tmp_path / f"tars_jax-computers-{os.geteuid()}").left()
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+FULL = pytest.mark.full
+
+
+@pytest.mark.parametrize(
+    "number", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=FULL), pytest.param(signal.SIGTERM, marks=FULL)]
+)
 def test_nothing_stays_when_harbor_is_ended_in_the_middle(tmp_path: Path, number: signal.Signals) -> None:
     for name in ("one", "two"):
         make_task(tmp_path / "tasks" / name, solution=f"sleep {LONG}", tests=[ONE])
@@ -172,6 +179,7 @@ def test_nothing_stays_when_harbor_is_ended_in_the_middle(tmp_path: Path, number
     wait_for(lambda: not traces.left() and not sleepers())
 
 
+@pytest.mark.full
 def test_trials_go_on_when_all_computers_were_lost(tmp_path: Path) -> None:
     for name in ("a", "b", "c", "d"):
         make_task(tmp_path / "tasks" / name, solution=f"sleep {LONG}", tests=[ONE], agent_s=6.0)
@@ -236,6 +244,7 @@ class Scripted(http.server.BaseHTTPRequestHandler):
         pass
 
 
+@pytest.mark.full
 def test_terminus_2_plays_by_an_endpoint(tmp_path: Path) -> None:
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Scripted) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -291,6 +300,7 @@ def test_hosts_are_reached_as_the_policy_of_each_phase_says(tmp_path: Path) -> N
     assert rewards(found) == {"verifier_alone": (1.0, ""), "public": (1.0, "")}
 
 
+@pytest.mark.full
 def test_a_port_of_this_machine_is_there_inside_also_after_programs_have_closed_it(tmp_path: Path) -> None:
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Word) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
