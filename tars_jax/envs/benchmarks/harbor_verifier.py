@@ -52,6 +52,7 @@ WAYS = (APART, LIVE)
 STDOUT = f"{VERIFIER_LOGS}/test-stdout.txt"
 MOST_SAID = 20_000  # bytes of the tests' output that are kept, its end
 _LARGEST_REWARD = 1 << 16
+MOST_REWARD = 1e6  # sums of what is larger are no numbers any more
 MOST_PORTS = 32  # of an agent's computer that tests reach
 _names = itertools.count(1)
 
@@ -249,10 +250,13 @@ def _rewards(computer: Computer) -> dict[str, float]:
             raise EnvironmentFailure("verifier", f"{name} must hold a reward; got an empty file")
         try:
             values = read(text)
-        except (ValueError, RecursionError) as error:
+        except (ValueError, RecursionError, OverflowError) as error:
             raise EnvironmentFailure("verifier", f"{name} must hold a reward; got {text[:80]!r}") from error
         if bad := [key for key, value in values.items() if not math.isfinite(value)]:
             raise EnvironmentFailure("verifier", f"{name} must hold finite numbers; got {values[bad[0]]} of {bad[0]}")
+        if bad := [key for key, value in values.items() if abs(value) > MOST_REWARD]:
+            got = f"{values[bad[0]]:g} of {bad[0]}"
+            raise EnvironmentFailure("verifier", f"{name} must hold numbers of at most {MOST_REWARD:g}; got {got}")
         return values
     raise EnvironmentFailure("verifier", f"the tests must write {VERIFIER_LOGS}/reward.txt or reward.json; got neither")
 

@@ -58,6 +58,8 @@ def read_dockerfile(folder: Path) -> Dockerfile:
     if path.is_symlink():  # to a file of somebody else's, whose words a message would repeat
         raise InputError(f"{where} must be a file; got a link")
     try:
+        if not path.resolve().is_relative_to(folder.resolve()):
+            raise InputError(f"{where} must be a file of its folder; got a link that leads out of it")
         data = path.read_bytes()
         text = data.decode("utf-8-sig")
     except OSError as error:

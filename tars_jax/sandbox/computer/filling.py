@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Sequence
 
 from tars_jax.sandbox.computer.guest.frames import PIECE
+from tars_jax.sandbox.computer.guest.identity import PATH
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.computer.home import Given, packed
 from tars_jax.sandbox.failures import SandboxFailure
@@ -22,8 +23,9 @@ async def put(machine: GuestMachine, files: Given, folders: Sequence[str] = ()) 
 
 async def unpack(machine: GuestMachine, archive: bytes, folder: str) -> None:
     """A tar archive of any size, in a folder that is there. Raises SandboxFailure."""
+    path_of_ours = {"PATH": PATH}  # whatever programs of the machine are told
     if len(archive) <= PIECE:
-        done = await machine.run(UNPACK, archive, cwd=folder, timeout_s=UNPACKS_S)
+        done = await machine.run(UNPACK, archive, cwd=folder, env=path_of_ours, timeout_s=UNPACKS_S)
         require_put(done.status, done.stderr)
         return
     path = f"/tmp/.{secrets.token_hex(8)}.tar"
@@ -31,9 +33,9 @@ async def unpack(machine: GuestMachine, archive: bytes, folder: str) -> None:
         for offset in range(0, len(archive), PIECE):
             piece = archive[offset : offset + PIECE]
             await machine.client.call("write", piece, root="/", path=path, offset=offset, mode=None)
-        done = await machine.run([*UNPACK[:-1], path], cwd=folder, timeout_s=UNPACKS_S * 10)
+        done = await machine.run([*UNPACK[:-1], path], cwd=folder, env=path_of_ours, timeout_s=UNPACKS_S * 10)
     finally:
-        await machine.run(["rm", "-f", path])
+        await machine.run(["rm", "-f", path], env=path_of_ours)
     require_put(done.status, done.stderr)
 
 

@@ -85,6 +85,11 @@ CASES: dict[str, tuple[Steps, float]] = {
     "another test broken": (done_by(BREAKS), 0.0),
     "no syntax": (done_by("echo 'def' > words.py"), 0.0),
     "an outcome of its own": (done_by(f"printf '{SAYS_SO}' > conftest.py"), 0.0),
+    "a large file beside": (done_by(MEND, "head -c 30000000 /dev/urandom > core"), 1.0),
+    "no git": (done_by(MEND, "rm -f /usr/bin/git /usr/bin/python3*"), 1.0),
+    "pytest of its own": (
+        done_by("mkdir pytest; touch pytest/__init__.py", f"printf '{SAYS_SO}' > pytest/__main__.py"), 0.0
+    ),
     "no repository": (done_by("rm -rf /testbed"), 0.0),
 }  # fmt: skip
 FEW = ("the known patch", "nothing", "tests that pass", "another test broken")
@@ -102,6 +107,7 @@ def test_a_patch_is_what_the_tree_says_and_the_instances_own_tests_grade_it(
     assert seen == {name: CASES[name][1] for name in names}
     by_name = dict(zip(names, map(details, ended), strict=True))
     assert by_name["nothing"]["patch"] == ""
+    assert "no git" not in names or "not in its patch: core" in by_name["a large file beside"]["why"]
     assert "mended" not in names or "new.py" in by_name["mended"]["patch"]
     log = zlib.decompress(base64.b64decode(by_name["another test broken"]["log"])).decode()
     assert START in log and END in log and f"{EXIT_CODE}: 1" in log

@@ -95,6 +95,17 @@ def test_what_is_not_carried_out_is_refused_by_its_line(
         checked(folder)
 
 
+def test_the_file_itself_is_of_its_folder_and_may_have_a_byte_order_mark(tmp_path: Path) -> None:
+    folder = written(tmp_path, "\ufeffFROM debian\n")
+    assert read_dockerfile(folder).base == "debian"
+    (tmp_path / "secret").write_text("TOKEN\n")
+    (folder / "Dockerfile").unlink()
+    (folder / "Dockerfile").symlink_to(tmp_path / "secret")
+    with pytest.raises(InputError, match="^environment/Dockerfile must be a file of its folder") as raised:
+        read_dockerfile(folder)
+    assert "TOKEN" not in str(raised.value)
+
+
 def test_a_machine_stands_in_for_images_of_its_own_versions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(base_images, "machine", lambda: ("12", "bookworm", "3.11.2"))
     for image in ("debian", "debian:bookworm-slim", "docker.io/library/debian:12.5", "python:3.11-slim-bookworm",

@@ -18,8 +18,8 @@ from tars_jax.environment import ActionSpace, EnvironmentFailure, Observation, T
 from tars_jax.envs import shared_computers
 from tars_jax.envs.benchmarks.episode import BenchmarkEnvironment, Verdict
 from tars_jax.envs.benchmarks.swe_bench import grading
-from tars_jax.envs.benchmarks.swe_bench.prepared import Prepared, Preparing, patch_of, preparing, room
-from tars_jax.envs.benchmarks.swe_bench.script import TESTBED
+from tars_jax.envs.benchmarks.swe_bench.prepared import Prepared, Preparing, preparing, room
+from tars_jax.envs.benchmarks.swe_bench.script import END, ERRORED, START, TESTBED
 from tars_jax.envs.benchmarks.swe_bench.testing import Tried, tried
 from tars_jax.envs.benchmarks.terminal_screen import TerminalScreen, action_space
 from tars_jax.envs.interfaces import SDK, check_interface
@@ -147,26 +147,25 @@ class SweBenchEnvironment(BenchmarkEnvironment):
         return Observation(text=text, info=info) if self._screen is None else await self._screen.observed(text, info)
 
     async def verify(self) -> Verdict:
-        assert self._computer is not None and self._prepared is not None
+        assert self._computer is not None and self._prepared is not None and self._preparing is not None
         record = self.entry.record
         try:
-            patch = await patch_of(self._computer, self._prepared, record["base_commit"])
+            patch, why = await self._preparing.patch_of(self._computer, self._prepared, record["base_commit"])
             if not patch.strip():
-                return Verdict(0.0, False, _details("", None, {}))
+                return Verdict(0.0, False, {**_details("", None, {}), "why": why})
             outcome = await self._tried(patch)
             answer = await grading.graded(record, patch, outcome.log)
             if outcome.applied and not outcome.timed_out and not _tells(answer):
                 unchanged = await self._tried("")
                 if not _tells(await grading.graded(record, patch, unchanged.log)):
-                    last = unchanged.log.strip().rpartition("\n")[2][-200:]
-                    raise EnvironmentFailure("verifier", f"its tests do not run on the unchanged repository: {last}")
+                    raise EnvironmentFailure("verifier", _why_nothing(unchanged.log))
         except (InputError, SandboxFailure) as error:
             raise EnvironmentFailure("verifier", str(error)) from error
         reason, tier = answer["classified"] or ("", "")
         if not answer["report"]["resolved"] and tier == ENVIRONMENT_TIER:
             raise EnvironmentFailure("verifier", f"swebench tells from the log that the machine failed: {reason}")
         resolved = bool(answer["report"]["resolved"])
-        return Verdict(float(resolved), resolved, _details(patch, outcome, answer))
+        return Verdict(float(resolved), resolved, {**_details(patch, outcome, answer), "why": why})
 
     async def _tried(self, patch: str) -> Tried:
         assert self._prepared is not None and self._preparing is not None
@@ -194,6 +193,14 @@ class SweBenchEnvironment(BenchmarkEnvironment):
         near, self._near = self._near, None
         if near is not None:
             await shared_computers.release(near)
+
+
+def _why_nothing(log: str) -> str:
+    """What a log without outcomes says: the patch of the tests, or the end of what their command wrote."""
+    if ERRORED in log:
+        return "the patch of its tests does not apply to the unchanged repository"
+    said = log.rpartition(START)[2].partition(END)[0].strip().strip("'+: \n")
+    return f"its tests do not run on the unchanged repository: {' '.join(said.split())[-500:] or 'they say nothing'}"
 
 
 def _tells(answer: Mapping[str, Any]) -> bool:

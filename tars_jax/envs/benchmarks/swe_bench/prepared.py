@@ -6,7 +6,6 @@ import asyncio
 import dataclasses
 import itertools
 import os
-import shlex
 import shutil
 import tempfile
 import weakref
@@ -24,10 +23,11 @@ from tars_jax.sandbox.computer.computer import Computer
 from tars_jax.sandbox.computer.container import Snapshot
 from tars_jax.sandbox.computer.filling import unpack
 from tars_jax.sandbox.computer.spec import ContainerSpec
+from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.tasks.benchmarks.swe_bench import CONDA, environment_of, repository
 
 PROCESSES, DISK_MB = 2048, 10240
-LARGEST_PATCH = 8 << 20
+LARGEST_PATCH, LARGEST_NEW = 8 << 20, 1 << 20  # bytes in all, and of one new file
 _names = itertools.count(1)
 
 
@@ -64,6 +64,28 @@ class Preparing:
         computer = await self._computers.open(room, prepared.snapshot)
         computer.machine.variables = prepared.variables
         return computer
+
+    async def patch_of(self, computer: Computer, prepared: Prepared, commit: str) -> tuple[str, str]:
+        """What an agent has changed in the working tree of its computer; and why it is empty, or what is left out.
+
+        It is told in a copy of that computer in which the system's programs are as they were. Raises SandboxFailure.
+        """
+        snapshot = await computer.snapshot(f"swe_bench patch {os.getpid()} {next(_names)}")
+        try:
+            restored = dataclasses.replace(computer.guest.spec, user=None, system_restored=True)
+            try:
+                copy = await self._computers.open(restored, snapshot)
+            except (InputError, SandboxFailure):
+                await (await self._computers.open(restored)).close()  # else the machine is at fault
+                return "", "no computer begins with what the agent has left"
+            try:
+                return await _patch(copy, prepared, commit)
+            except (InputError, OSError) as error:  # no /testbed, no folder to write to
+                return "", f"its patch cannot be told: {error}"
+            finally:
+                await copy.close()
+        finally:
+            await self._computers.isolation().remove_snapshot(snapshot)
 
     async def _make(self, folder: Path, record: Mapping[str, Any], room: ContainerSpec) -> Prepared:
         archive = await asyncio.to_thread(at_commit, repository(folder, record["repo"]), record["base_commit"])
@@ -106,10 +128,18 @@ def room(memory_mb: int) -> ContainerSpec:
     )  # fmt: skip
 
 
-async def patch_of(computer: Computer, prepared: Prepared, commit: str) -> str:
-    """What an agent has changed in the working tree, new files included; what its `.git` says plays no part.
+_DIFF = """
+git add -A || exit 3
+git diff --cached --name-only --diff-filter=A -z "$1" | while IFS= read -r -d '' file; do
+    [ "$(stat -c %s -- "$file" 2>/dev/null || echo 0)" -le "$2" ] || { git rm -q --cached -- "$file"; echo "$file"; }
+done
+git diff --cached --binary --full-index --no-color --no-ext-diff --no-textconv --no-renames "$1" > "$3"
+"""
 
-    Empty where it is too large, or cannot be told, as the agent has broken what git needs. Raises SandboxFailure.
+
+async def _patch(computer: Computer, prepared: Prepared, commit: str) -> tuple[str, str]:
+    """What the working tree has changed, new files included, and what is left out of it, in words. What its `.git` says
+    plays no part. Raises SandboxFailure, InputError.
     """
     machine = computer.machine
     place = f"/tmp/.patch-{os.urandom(6).hex()}"
@@ -117,13 +147,15 @@ async def patch_of(computer: Computer, prepared: Prepared, commit: str) -> str:
         "GIT_DIR": f"{place}/.git", "GIT_WORK_TREE": TESTBED, "GIT_CONFIG_GLOBAL": "/dev/null",
         "GIT_CONFIG_SYSTEM": "/dev/null", "GIT_ATTR_NOSYSTEM": "1",
     }  # fmt: skip
-    options = "--cached --binary --full-index --no-color --no-ext-diff --no-textconv --no-renames"
-    try:
-        await machine.run(["mkdir", "-p", place])
-        await unpack(machine, await asyncio.to_thread(prepared.git.read_bytes), place)
-        command = f"git add -A && git diff {options} {shlex.quote(commit)} > {place}/patch"
-        ran = await machine.run(["bash", "-c", command], env=variables, cwd=TESTBED, timeout_s=600)
-        data = computer.container.read(f"{place}/patch", LARGEST_PATCH + 1) if ran.status == 0 else b""
-    except (InputError, OSError):  # no git, no /testbed, no folder to write to
-        return ""
-    return data.decode(errors="replace") if len(data) <= LARGEST_PATCH else ""
+    ran = await machine.run(["mkdir", "-p", place])
+    await unpack(machine, await asyncio.to_thread(prepared.git.read_bytes), place)
+    argv = ["bash", "-c", _DIFF, "diff", commit, str(LARGEST_NEW), f"{place}/patch"]
+    ran = await machine.run(argv, env=variables, cwd=TESTBED, timeout_s=600)
+    if ran.status != 0:
+        return "", f"git could not tell its patch: {ran.stderr.decode(errors='replace').strip()[-200:]}"
+    data = computer.container.read(f"{place}/patch", LARGEST_PATCH + 1)
+    if len(data) > LARGEST_PATCH:
+        return "", f"its patch has more than {LARGEST_PATCH >> 20} MiB"
+    left_out = ran.stdout.decode(errors="replace").split("\n")[:-1]
+    why = f"new files above {LARGEST_NEW >> 20} MiB are not in its patch: {', '.join(left_out)[:300]}"
+    return data.decode(errors="replace"), why if left_out else ""

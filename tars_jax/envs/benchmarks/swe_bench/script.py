@@ -10,7 +10,7 @@ from typing import Any
 START, END = ">>>>> Start Test Output", ">>>>> End Test Output"
 EXIT_CODE, ERRORED = ">>>>> Test Exit Code", ">>>>> Tests Errored"
 PARSER, EVAL_TYPE = "parse_log_pytest", "pass_and_fail"  # where the data say none
-COMMAND = "python3 -m pytest -rA"  # with the files of the tests' patch behind it
+COMMAND = "python3 -P -m pytest -rA"  # of what is installed (-P), on the files of the tests' patch
 TESTBED = "/testbed"
 _OF_PATCH = re.compile(r"^diff --git a/.* b/(.*)$", re.MULTILINE)
 _STATUS, _DOCUMENT = "SWEBENCH_TEST_EXIT_CODE", "EOF_OF_THE_TESTS_PATCH"

@@ -139,6 +139,8 @@ def _published(artifacts: tuple[Artifact, ...]) -> tuple[Artifact, ...]:
 
 def _instruction(path: Path) -> str:
     try:
+        if path.is_symlink():
+            raise InputError(f"{path} must be a file of the task; got a link")
         return path.read_text()
     except FileNotFoundError as error:
         raise InputError(f"{path} does not exist") from error
