@@ -15,6 +15,7 @@ from tars_jax.sandbox.compat.harbor import folders
 from tars_jax.sandbox.compat.harbor.commands import MOST_OUTPUT, run_command
 from tars_jax.sandbox.compat.harbor.folders import list_files, put_file, put_folder, take_file, take_folder
 from tars_jax.sandbox.computer.computer import Computer, Computers
+from tars_jax.sandbox.computer.spec import ContainerSpec
 
 pytestmark = [
     pytest.mark.multiprocess,
@@ -23,10 +24,10 @@ pytestmark = [
 HOME = "/home/agent"
 
 
-def in_a_computer(use: Callable[[Computer], Awaitable[None]]) -> None:
+def in_a_computer(use: Callable[[Computer], Awaitable[None]], *, root: bool = False) -> None:
     async def live() -> None:
         async with Computers(forks="files") as computers:
-            await use(await computers.open())
+            await use(await computers.open(ContainerSpec(root=root)))
 
     asyncio.run(live())
 
@@ -60,6 +61,15 @@ def test_long_output_keeps_both_ends_and_a_command_that_removes_it_has_none() ->
         assert other.stdout == b""
 
     in_a_computer(use)
+
+
+def test_commands_go_on_where_the_folder_of_their_output_was_removed_or_replaced() -> None:
+    async def use(computer: Computer) -> None:
+        for other in ("rm -rf $X", "rm -rf $X; touch $X", "rm -rf $X; mkdir /b; ln -s /b $X", "rm -rf /run"):
+            await run_command(computer, f"X=$TARS_JAX_RUN; {other}")
+            assert (await run_command(computer, "echo again")).stdout == b"again\n", other
+
+    in_a_computer(use, root=True)
 
 
 def test_a_command_whose_time_is_over_ends_with_what_it_started() -> None:

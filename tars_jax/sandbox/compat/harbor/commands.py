@@ -45,6 +45,7 @@ async def run_command(
     name = f"command-{next(_NUMBERS)}"
     outputs = [f"{folder}/{name}.{end}" for end in ("out", "err")]
     try:
+        await _make_folder(computer, folder)
         process = await machine.start(["/bin/bash", "-c", _TO_FILES, "bash", command, *outputs], env=env, cwd=cwd)
     except GuestError as error:
         return Done(NO_SUCH, b"", str(error).encode())
@@ -60,6 +61,17 @@ async def run_command(
     stdout, stderr = [await asyncio.to_thread(_read, computer, folder, path) for path in outputs]
     await _remove(computer, outputs)
     return Done(status, stdout, stderr, timed_out)
+
+
+async def _make_folder(computer: Computer, folder: str) -> None:
+    """A real one, whatever programs inside have put in its place. Raises GuestError where it cannot be."""
+    call = computer.machine.client.call
+    try:
+        os.close(await asyncio.to_thread(computer.container.open_folder, folder))
+    except OSError:
+        with contextlib.suppress(GuestError):  # nothing is there
+            await call("remove", path=folder, all=True)
+        await call("make_folder", path=folder)
 
 
 async def _end(computer: Computer, process: int, outputs: list[str]) -> None:
