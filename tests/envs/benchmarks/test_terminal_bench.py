@@ -74,6 +74,31 @@ def test_an_agent_that_breaks_the_tests_has_failed(tmp_path: Path) -> None:
     assert "no reward on what the agent has left" in final(broken)["details"]["steps"][0]["said"]
 
 
+OWN = """FROM debian
+COPY <<EOT /usr/local/bin/tool
+#!/bin/sh
+echo bad
+EOT
+COPY <<EOT /usr/local/bin/cut
+#!/bin/sh
+exec /usr/bin/cut "$@"
+EOT
+RUN chmod +x /usr/local/bin/*; echo 1 > /usr/local/share/level; touch /usr/local/share/lock
+"""
+
+
+def test_what_an_image_has_below_usr_local_may_be_mended_and_programs_of_the_system_not_covered(tmp_path: Path) -> None:
+    test = f"""[ "$(tool)" = good ] && [ "$(cat /usr/local/share/level)" = 2 ] && [ ! -e /usr/local/share/lock ]
+echo $? | cut -c1 | sed 's/0/yes/; s/1/0/; s/yes/1/' > {REWARD}"""
+    mend = "sed -i s/bad/good/ /usr/local/bin/tool; echo 2 > /usr/local/share/level; rm /usr/local/share/lock"
+    covers = (
+        "cd /usr/local/bin; for name in cut sed cat; do printf '#!/bin/sh\\necho 1\\n' > $name; chmod +x $name; done"
+    )
+    task = folder(tmp_path, test, dockerfile=OWN)
+    mended, covered, both = play(task, done_by(mend), done_by(covers), done_by(mend, covers))
+    assert (mended.reward, covered.reward, both.reward) == (1.0, 0.0, 1.0)
+
+
 def test_tests_reach_the_ports_of_what_an_agent_has_left_running(tmp_path: Path) -> None:
     ask = "import urllib.request as u; print(u.urlopen('http://127.0.0.1:8080/plum').read().decode())"
     test = f'python3 -c "{ask}" 2>/dev/null | grep -c fruit > {REWARD}; pgrep -f http.server || true'

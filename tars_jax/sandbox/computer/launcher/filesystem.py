@@ -11,6 +11,7 @@ from typing import Any
 
 from tars_jax.sandbox.computer.launcher import syscalls
 from tars_jax.sandbox.computer.launcher.mapping import map_mount, mapping, show_as
+from tars_jax.sandbox.computer.launcher.mended import keep_mended
 from tars_jax.sandbox.computer.launcher.places import make_real, remove_link
 from tars_jax.sandbox.computer.launcher.syscalls import MS_BIND, MS_NODEV, MS_NOEXEC, MS_NOSUID, MS_RDONLY, MS_REC
 from tars_jax.sandbox.computer.launcher.terminals import OPTIONS
@@ -187,6 +188,7 @@ def mount_for_root(plan: dict[str, Any], root: str, path: str, name: str) -> boo
     earlier = [*filter(os.path.isdir, layers), lower]
     if plan["system_restored"] and name == PROGRAMS_OF_ROOT[1] and earlier[0] == layers[0]:
         earlier = [*earlier[1:], earlier[0]]  # below all others it takes nothing away and covers nothing
+        keep_mended(layers[0], f"{disk}/upper", earlier[:-1], user)
     _mount_overlay(root + path, earlier, disk, plan)
     return True
 
