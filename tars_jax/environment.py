@@ -28,11 +28,14 @@ _MOST_STEPS = 2**31 - 1
 
 
 class EnvironmentFailure(Exception):
-    """The environment failed, not the policy: the episode is played again, and is never a reward of 0."""
+    """The environment failed, not the policy: the episode is played again, and is never a reward of 0.
 
-    def __init__(self, kind: str, message: str) -> None:
+    `details`: JSON, to find out why; it is kept with the episode where that is lost.
+    """
+
+    def __init__(self, kind: str, message: str, details: Mapping[str, Any] | None = None) -> None:
         super().__init__(message)
-        self.kind = kind
+        self.kind, self.details = kind, dict(details or {})
 
 
 @dataclasses.dataclass(frozen=True)

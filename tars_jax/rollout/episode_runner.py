@@ -1,7 +1,7 @@
 """Runners on one machine: each plays one episode after another, of whatever environment its task names.
 
 A failure of the environment is retried from the task's beginning, a few times; then the episode is recorded as FAILED,
-which carries no reward.
+which carries no reward; its metadata's `lost` says what there is of the last try (remains.py).
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from tars_jax.judges import Judge, JudgeFailure, judge_of, unjudged
 from tars_jax.rollout.activity import Activity, now
 from tars_jax.rollout.harness_episode import OVER_TIME, play_harness
 from tars_jax.rollout.players import Player, PrivilegedEnvironment
+from tars_jax.rollout.remains import Remains
 from tars_jax.rollout.rollout_workers import EpisodeRunner, Record, RolloutWorkers
 from tars_jax.rollout.sources import Assignment
 from tars_jax.sandbox.address import SandboxAddress
@@ -41,13 +42,17 @@ ATTEMPTS = 3
 class _TimedEnvironment:
     environment: CheckedEnvironment
     record: Record
+    remains: Remains
 
     async def step(self, actions: Sequence[Any]) -> Transition:
         start = now()
+        self.remains.acts(actions)
         try:
-            return await self.environment.step(actions)
+            transition = await self.environment.step(actions)
         finally:
             self.record("act", start, now())
+        self.remains.seen(transition.observation)
+        return transition
 
     async def conclude(self) -> Transition | None:
         start = now()
@@ -61,13 +66,16 @@ class _TimedEnvironment:
 class _TimedSession:
     session: PolicySession
     record: Record
+    remains: Remains
 
     async def respond(self, tokens: Sequence[int], images: Sequence[np.ndarray], *, restart: bool) -> Sampled:
         start = now()
         try:
-            return await self.session.respond(tokens, images, restart=restart)
+            sampled = await self.session.respond(tokens, images, restart=restart)
         finally:
             self.record("think", start, now())
+        self.remains.sampled(tokens, sampled.tokens)
+        return sampled
 
     async def remember(self, tokens: Sequence[int], most: int, usual: str) -> Sampled:
         start = now()
@@ -96,14 +104,15 @@ class EnvironmentRunner:
     async def episode(self, assignment: Assignment, player: Player, record: Record) -> Trajectory:
         """One episode, retried when the environment fails: the same task from its beginning."""
         task, failures = assignment.task, list[str]()
+        lost: dict[str, Any] = {}
         id = f"{assignment.index:08d}-{task.id}"
         spec = load_environment(task.environment, task.options)
         while len(failures) < ATTEMPTS:
-            began = now()
+            began, remains = now(), Remains()
             environment = await self._environment_of(spec)
             try:
                 if isinstance(environment, CheckedEnvironment):
-                    trajectory = await self._play(environment, player, assignment, id, record)
+                    trajectory = await self._play(environment, player, assignment, id, record, remains)
                 else:
                     trajectory = await play_harness(environment, player, assignment, id, record)
                 if judge := judge_of(task, self._judge, spec.judge):
@@ -119,6 +128,7 @@ class EnvironmentRunner:
                 return dataclasses.replace(trajectory, metadata={**trajectory.metadata, **about})
             except EnvironmentFailure as failure:  # what the environment did wrong is nobody's merit either
                 failures.append(f"{failure.kind}: {failure}")
+                lost = remains.to_json(now() - began, failure.details)
                 if failure.kind == OVER_TIME:
                     break
             except TurnDeclined as declined:  # of its first turn: nothing of the policy was seen
@@ -131,25 +141,27 @@ class EnvironmentRunner:
             steps=(),
             outcome=Outcome.FAILED,
             reward=0.0,
-            metadata={"infrastructure_failures": failures},
+            metadata={"infrastructure_failures": failures, **({"lost": lost} if lost else {})},
         )
 
     async def _play(
-        self, environment: CheckedEnvironment, player: Player, assignment: Assignment, id: str, record: Record
-    ) -> Trajectory:
+        self, environment: CheckedEnvironment, player: Player, assignment: Assignment, id: str, record: Record,
+        remains: Remains,
+    ) -> Trajectory:  # fmt: skip
         """By the agent loop. Raises EnvironmentFailure, TurnDeclined for the first turn."""
         task, start = assignment.task, now()
         try:
             first = await environment.reset(task, assignment.alike)
         finally:
             record("reset", start, now())
-        timed = _TimedEnvironment(environment, record)
+        remains.began(first)
+        timed = _TimedEnvironment(environment, record, remains)
         privileged = PrivilegedEnvironment(timed, first, environment.action_space, assignment.member)
         async with player(privileged, task) as policy:
             return await play_episode(
                 privileged,
                 first,
-                _TimedSession(policy, record),
+                _TimedSession(policy, record, remains),
                 self._writer,
                 self._agent,
                 id=id,

@@ -163,6 +163,9 @@ def test_a_page_that_fails_by_itself_ends_no_run(rollouts: Rollouts, reference: 
     assert again.metadata["infrastructure_failures"] == said
     assert (failed.outcome, failed.reward) == (Outcome.FAILED, 0.0)
     assert failed.metadata["infrastructure_failures"] == ATTEMPTS * said
+    lost = failed.metadata["lost"]  # of the last try
+    assert lost["steps"] == len(lost["turns"]) >= 1 and all(turn["action"] for turn in lost["turns"])
+    assert lost["tokens_read"] > 0 and lost["tokens_written"] > 0 and "lost" not in again.metadata
 
 
 def test_the_pool_is_filled_up_to_its_bound(rollouts: Rollouts, reference: Player, tmp_path: Path) -> None:

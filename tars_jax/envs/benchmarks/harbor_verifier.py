@@ -102,6 +102,8 @@ async def graded(
             await own.container.pause()  # so that nothing is written while it is read
             try:
                 return Rewards(_rewards(own), _said(own), artifacts)
+            except EnvironmentFailure as lost:
+                raise EnvironmentFailure(lost.kind, str(lost), {"said": _said(own)}) from lost
             finally:
                 await own.container.resume()
     except Broken as broken:  # by what the agent did: its own failure
@@ -227,7 +229,8 @@ async def _run_tests(premises: Premises, place: Opened, stage: Stage, network: N
             env |= await outbound.variables()
         ran = await machine.run(["bash", "-c", command], cwd=place.workdir, env=env, timeout_s=limit)
     if ran.timed_out:
-        raise EnvironmentFailure("verifier", f"the tests had not ended after {limit:g} s")
+        said = {"said": _said(place.computer)}
+        raise EnvironmentFailure("verifier", f"the tests had not ended after {limit:g} s", said)
 
 
 def _said(computer: Computer) -> str:
@@ -253,9 +256,11 @@ def _rewards(computer: Computer) -> dict[str, float]:
         except (ValueError, RecursionError, OverflowError) as error:
             raise EnvironmentFailure("verifier", f"{name} must hold a reward; got {text[:80]!r}") from error
         if bad := [key for key, value in values.items() if not math.isfinite(value)]:
-            raise EnvironmentFailure("verifier", f"{name} must hold finite numbers; got {values[bad[0]]} of {bad[0]}")
+            raise EnvironmentFailure(
+                "verifier", f"{name} must hold finite numbers; got {values[bad[0]]} of {bad[0]:.80}"
+            )
         if bad := [key for key, value in values.items() if abs(value) > MOST_REWARD]:
-            got = f"{values[bad[0]]:g} of {bad[0]}"
+            got = f"{values[bad[0]]:g} of {bad[0]:.80}"
             raise EnvironmentFailure("verifier", f"{name} must hold numbers of at most {MOST_REWARD:g}; got {got}")
         return values
     raise EnvironmentFailure("verifier", f"the tests must write {VERIFIER_LOGS}/reward.txt or reward.json; got neither")
@@ -263,7 +268,7 @@ def _rewards(computer: Computer) -> dict[str, float]:
 
 def _of_json(text: str) -> dict[str, float]:
     values: Any = json.loads(text)
-    if not isinstance(values, dict) or not values:
+    if not isinstance(values, dict):  # an empty one is 0 in all, as Harbor has it
         raise ValueError("no object of numbers")
     if not all(isinstance(value, int | float) for value in values.values()):
         raise ValueError("not only numbers")

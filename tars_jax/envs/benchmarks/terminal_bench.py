@@ -255,7 +255,11 @@ class TerminalBenchEnvironment(BenchmarkEnvironment):
     async def _grade(self) -> None:
         assert self._opened is not None and self._task is not None
         seconds, late = time.monotonic() - self._stage_began, self._is_late()
-        rewards = await graded_or_broken(await self._premises(), self._opened, self._task, self._stage, self._way)
+        try:
+            rewards = await graded_or_broken(await self._premises(), self._opened, self._task, self._stage, self._way)
+        except EnvironmentFailure as lost:
+            about = {"step": self._stage.name, "done": self._told(), **lost.details}
+            raise EnvironmentFailure(lost.kind, str(lost), about) from lost
         self._done.append(_Done(self._stage.name, rewards, seconds, late))
 
     async def verify(self) -> Verdict:
@@ -264,7 +268,11 @@ class TerminalBenchEnvironment(BenchmarkEnvironment):
         assert self._task is not None
         values = _together(self._done, self._task.config.strategy)
         score = values["reward"] if "reward" in values else sum(values.values()) / max(len(values), 1)
-        steps = [
+        return Verdict(score, score >= 1.0, {"rewards": values, "verifier": self._way, "steps": self._told()})
+
+    def _told(self) -> list[dict[str, Any]]:
+        """Of the stages that have ended, as JSON."""
+        return [
             {
                 "step": done.name, "rewards": dict(done.rewards.values) if done.rewards else None,
                 "seconds": round(done.seconds, 3), "timed_out": done.timed_out, "why": done.why,
@@ -273,7 +281,6 @@ class TerminalBenchEnvironment(BenchmarkEnvironment):
             }
             for done in self._done
         ]  # fmt: skip
-        return Verdict(score, score >= 1.0, {"rewards": values, "verifier": self._way, "steps": steps})
 
     async def end(self) -> None:
         opened, self._opened = self._opened, None

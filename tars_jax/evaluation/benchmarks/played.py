@@ -33,6 +33,12 @@ class Played:
         failures = self.trajectory.metadata.get("infrastructure_failures") or ["nobody said why"]
         return self.trajectory.cannot_say or str(failures[-1])
 
+    @property
+    def remains(self) -> Mapping[str, Any]:
+        """Of an episode that was lost: steps, tokens, turns and the failure's details, as far as they were kept."""
+        found: Mapping[str, Any] = {} if self.counts else self.trajectory.metadata.get("lost", {})
+        return found
+
 
 def notes_of(played: Sequence[Played]) -> dict[str, str]:
     """What the verdicts of episodes that count say besides their scores, by tasks; of several attempts the last."""
@@ -108,15 +114,19 @@ def groups_of(played: Sequence[Played]) -> dict[str, list[Played]]:
 
 
 def costs_of(played: Sequence[Played]) -> dict[str, float]:
-    """Sums over all episodes, those that were lost at their end, too: steps, tokens that the policy read (a window's
+    """Sums over all episodes, of those that were lost the last try: steps, tokens that the policy read (a window's
     first reading of each) and wrote, seconds of episodes, and calls of judging models."""
     episodes = [each.trajectory for each in played]
     tokens = sum(len(window.tokens) for each in episodes for window in each.windows)
     written = sum(each.num_action_tokens for each in episodes)
+
+    def of_lost(name: str) -> Any:
+        return sum(each.remains.get(name, 0) for each in played)
+
     return {
-        "steps": sum(len(each.steps) for each in episodes),
-        "tokens_read": tokens - written,
-        "tokens_written": written,
-        "seconds": round(sum(each.metadata.get("seconds", 0.0) for each in episodes), 1),
+        "steps": sum(len(each.steps) for each in episodes) + of_lost("steps"),
+        "tokens_read": tokens - written + of_lost("tokens_read"),
+        "tokens_written": written + of_lost("tokens_written"),
+        "seconds": round(sum(each.metadata.get("seconds", 0.0) for each in episodes) + of_lost("seconds"), 1),
         "judge_calls": sum(each.metadata.get("judge_calls", 0) for each in episodes),
     }

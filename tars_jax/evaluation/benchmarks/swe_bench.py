@@ -4,8 +4,9 @@ FOLDER/predictions.jsonl                                   of the first attempt;
 FOLDER/logs/run_evaluation/RUN/MODEL/INSTANCE/             test_output.txt, patch.diff, report.json
 FOLDER/MODEL.RUN.json                                      the report
 
-An episode that was lost before it had a patch has no prediction and stands among the incomplete ones; one whose patch
-did not apply or whose tests took too long has no report of its own and stands among the errors, as there.
+An episode that was lost has no prediction and stands among the incomplete ones; where its tests ran, there are their
+output and its patch. One whose patch did not apply or whose tests took too long has no report of its own and stands
+among the errors, as there.
 """
 
 from __future__ import annotations
@@ -45,6 +46,9 @@ def _write_attempt(folder: Path, played: Sequence[Played], agent: str, run: str)
     for id, details in found.items():
         if details is not None and details["patch"]:
             _write_instance(logs / id, id, details)
+    for each in played:
+        if (left := each.remains.get("details", {})) and left.get("patch"):
+            _write_log(logs / each.task.id, left)
     report = folder / f"{agent.replace('/', '__')}.{run}.json"
     write_atomic(report, json.dumps(_report(found), indent=4).encode())
     return [predictions, report]
@@ -61,11 +65,15 @@ def _is_completed(details: Mapping[str, Any]) -> bool:
     return bool(details["patch"]) and details["applied"] and not details["timed_out"]
 
 
-def _write_instance(folder: Path, id: str, details: Mapping[str, Any]) -> None:
+def _write_log(folder: Path, details: Mapping[str, Any]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     write_atomic(folder / "patch.diff", details["patch"].encode())
     log = zlib.decompress(base64.b64decode(details["log"]))
     write_atomic(folder / ("test_output.txt" if details["applied"] else "run_instance.log"), log)
+
+
+def _write_instance(folder: Path, id: str, details: Mapping[str, Any]) -> None:
+    _write_log(folder, details)
     if _is_completed(details):
         write_atomic(folder / "report.json", json.dumps({id: details["report"]}, indent=4).encode())
 

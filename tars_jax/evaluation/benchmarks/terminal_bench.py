@@ -2,7 +2,8 @@
 
 FOLDER/terminal_bench/config.json, result.json, and for each trial TASK__N/: config.json, result.json, agent/ (the
 episode as ATIF), verifier/ and artifacts/, or steps/NAME/ with these two. An episode that was lost is a trial with an
-exception and without a reward: it is counted apart, and the job's mean has 0 for it, as the leaderboard does.
+exception and without a reward: it is counted apart, and the job's mean has 0 for it, as the leaderboard does. Of its
+last try there are agent/turns.json (what was done and seen), its counts, and what the tests wrote.
 """
 
 from __future__ import annotations
@@ -75,7 +76,8 @@ def _trial(job: Path, each: Played, about: About, now: datetime.datetime, job_id
     final = _final(each)
     details = final.get("details", {})
     steps = details.get("steps", [])
-    seconds = final.get("seconds", each.trajectory.metadata.get("seconds", 0.0))
+    remains = each.remains
+    seconds = final.get("seconds", each.trajectory.metadata.get("seconds", remains.get("seconds", 0.0)))
     begun = now - datetime.timedelta(seconds=seconds)
     written = each.trajectory.num_action_tokens
     read = sum(len(window.tokens) for window in each.trajectory.windows) - written
@@ -91,8 +93,11 @@ def _trial(job: Path, each: Played, about: About, now: datetime.datetime, job_id
             "name": AGENT, "version": __version__, "model_info": {"name": about.agent, "provider": None}
         },
         "agent_result": {
-            "n_input_tokens": read, "n_output_tokens": written,
-            "metadata": {"steps": len(each.trajectory.steps), "ended_by": final.get("ended_by", "")},
+            "n_input_tokens": read + remains.get("tokens_read", 0),
+            "n_output_tokens": written + remains.get("tokens_written", 0),
+            "metadata": {
+                "steps": len(each.trajectory.steps) or remains.get("steps", 0), "ended_by": final.get("ended_by", "")
+            },
         },
         "verifier_result": {"rewards": details["rewards"]} if each.counts and "rewards" in details else None,
         "started_at": begun.isoformat(), "finished_at": now.isoformat(),
@@ -126,12 +131,24 @@ def _write_trial(folder: Path, each: Played, trial: Mapping[str, Any]) -> None:
         agent = folder / "agent"
         write_atif(agent, [each.trajectory])
         (agent / f"000000{SUFFIX}").replace(agent / "trajectory.json")
-    for step in _final(each).get("details", {}).get("steps", []):
+    for step in (*_final(each).get("details", {}).get("steps", ()), *_steps_of_lost(each)):
         _write_step(folder / "steps" / step["step"] if step["step"] else folder, step)
     _write(folder / "config.json", trial["config"])
     if not each.counts:
         write_atomic(folder / "exception.txt", each.loss.encode())
+        if each.remains:
+            (folder / "agent").mkdir(exist_ok=True)
+            _write(folder / "agent" / "turns.json", {"first": each.remains["first"], "turns": each.remains["turns"]})
     _write(folder / "result.json", trial)
+
+
+def _steps_of_lost(each: Played) -> list[Mapping[str, Any]]:
+    """Those that had a reward before, and the output of the tests that had none."""
+    details = each.remains.get("details", {})
+    if "said" not in details:
+        return list(details.get("done", ()))
+    last = {"step": details.get("step", ""), "rewards": None, "said": details["said"], "artifacts": {}}
+    return [*details.get("done", ()), last]
 
 
 def _write_step(folder: Path, step: Mapping[str, Any]) -> None:

@@ -42,6 +42,7 @@ VERIFIERS = {
     "words": "echo good > /logs/verifier/reward.txt",
     "wrong_json": "echo '{' > /logs/verifier/reward.json",
     "text_in_json": """echo '{"reward": "1"}' > /logs/verifier/reward.json""",
+    "no_parts": "echo '{}' > /logs/verifier/reward.json",
     "link": "ln -s /etc/hostname /logs/verifier/reward.txt",
 }
 

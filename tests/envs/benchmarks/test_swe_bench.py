@@ -107,7 +107,7 @@ def test_a_patch_is_what_the_tree_says_and_the_instances_own_tests_grade_it(
     assert seen == {name: CASES[name][1] for name in names}
     by_name = dict(zip(names, map(details, ended), strict=True))
     assert by_name["nothing"]["patch"] == ""
-    assert "no git" not in names or "not in its patch: core" in by_name["a large file beside"]["why"]
+    assert "no git" not in names or "not in its patch: core" in by_name["a large file beside"]["note"]
     assert "mended" not in names or "new.py" in by_name["mended"]["patch"]
     log = zlib.decompress(base64.b64decode(by_name["another test broken"]["log"])).decode()
     assert START in log and END in log and f"{EXIT_CODE}: 1" in log
@@ -155,16 +155,40 @@ def test_nothing_that_came_later_can_be_found(tmp_path: Path) -> None:
 @needs_root
 @needs_grader
 @pytest.mark.multiprocess
-def test_tests_that_do_not_run_anyway_are_the_machines_failure(tmp_path: Path) -> None:
-    folder = instances(tmp_path, test_command="python3 -m no_such_runner")
-
-    async def failing(environment: SweBenchEnvironment) -> str:
-        with pytest.raises(EnvironmentFailure) as raised:
+@pytest.mark.parametrize(
+    ("changes", "said", "logged"),
+    [
+        (
+            {"test_command": "python3 -m no_such_runner"},
+            "its tests do not run on the unchanged repository: .*No module named no_such_runner", "Test Exit Code: 1",
+        ),
+        (
+            {"test_patch": "diff --git a/no b/no\n--- a/no\n+++ b/no\n@@ -1 +1 @@\n-a\n+b\n"},
+            "the patch of its tests does not apply to the unchanged repository", "no: No such file",
+        ),
+    ],
+)  # fmt: skip
+def test_tests_that_do_not_run_anyway_are_the_machines_failure(
+    tmp_path: Path, changes: dict[str, Any], said: str, logged: str
+) -> None:
+    async def failing(environment: SweBenchEnvironment) -> EnvironmentFailure:
+        with pytest.raises(EnvironmentFailure, match=said) as raised:
             await done_by(MEND)(environment)
-        return str(raised.value)
+        return raised.value
 
-    [said] = play(folder, failing)
-    assert said.startswith("its tests do not run on the unchanged repository:")
+    [failure] = play(instances(tmp_path, **changes), failing)
+    assert "return best" in failure.details["patch"]
+    assert logged in zlib.decompress(base64.b64decode(failure.details["log"])).decode()
+
+
+@pytest.mark.full
+@needs_root
+@needs_grader
+@pytest.mark.multiprocess
+def test_tests_that_are_there_already_need_no_patch(tmp_path: Path) -> None:
+    changes = {"test_patch": "", "FAIL_TO_PASS": ["tests/test_words.py::test_one"], "PASS_TO_PASS": []}
+    [ended] = play(instances(tmp_path, **changes), done_by(MEND))
+    assert ended.reward == 1.0
 
 
 @pytest.mark.full

@@ -127,7 +127,7 @@ NO_REWARD = {
     "echo '{\"a\": Infinity}' > /logs/verifier/reward.json": "reward.json must hold finite numbers; got inf of a",
     f"echo 1 > {REWARD}; echo 5 > /logs/verifier/reward.json": "reward.json must hold a reward; got '5",
     f"ln -s /etc/hostname {REWARD}": "reward.txt must be a file of text",
-    "sleep 60": "the tests had not ended after 1 s",
+    "echo why; sleep 60": "the tests had not ended after 1 s",
 }
 
 
@@ -136,22 +136,24 @@ def test_what_is_no_reward_is_a_failure_of_the_verifier(tmp_path: Path) -> None:
     for number, test in enumerate(NO_REWARD):
         folder(tmp_path, test, name=f"task{number}", toml=toml)
 
-    async def failing(environment: TerminalBenchEnvironment) -> str:
+    async def failing(environment: TerminalBenchEnvironment) -> EnvironmentFailure:
         with pytest.raises(EnvironmentFailure) as raised:
             await environment.step([Finished()])
-        return str(raised.value)
+        return raised.value
 
-    said = play(tmp_path, failing, names=[f"task{number}" for number in range(len(NO_REWARD))])
-    for told, expected in zip(said, NO_REWARD.values(), strict=True):
-        assert told.startswith(expected), told
+    failures = play(tmp_path, failing, names=[f"task{number}" for number in range(len(NO_REWARD))])
+    for told, expected in zip(failures, NO_REWARD.values(), strict=True):
+        assert str(told).startswith(expected), told
+    assert failures[-1].details["said"] == "why\n"  # of tests that gave no reward, to find out why
 
 
 def test_a_reward_may_have_parts_and_the_exit_status_of_tests_says_nothing(tmp_path: Path) -> None:
     own = 'cd /logs/verifier; echo \'{"reward": 0.25, "style": 1}\' > reward.json; echo 1 > reward.txt; exit 9'
     folder(tmp_path, own, name="named")
     folder(tmp_path, 'echo \'{"a": 1, "b": 0}\' > /logs/verifier/reward.json', name="parts")
-    named, parts = play(tmp_path, done_by(), names=("named", "parts"))
-    assert (named.reward, named.success, parts.reward) == (0.25, False, 0.5)
+    folder(tmp_path, "echo '{}' > /logs/verifier/reward.json", name="no_parts")
+    named, parts, none = play(tmp_path, done_by(), names=("named", "parts", "no_parts"))
+    assert (named.reward, named.success, parts.reward, none.reward) == (0.25, False, 0.5, 0.0)
     assert final(named)["details"]["rewards"] == {"reward": 0.25, "style": 1.0}
 
 

@@ -94,3 +94,17 @@ def test_the_package_reports_the_same_of_our_logs(tmp_path: Path) -> None:
     ids = [each.task.id for each in episodes]
     subprocess.run([GRADER, "-I", "-c", OFFICIAL, tmp_path, *ids], check=True, capture_output=True)
     assert json.loads((tmp_path / "official" / ours.name).read_text()) == json.loads(ours.read_text())
+
+
+def test_of_a_lost_episode_the_output_of_its_tests_is_kept(tmp_path: Path) -> None:
+    lost = played("lost", None)
+    details = {"patch": "diff 1", "applied": True, "log": base64.b64encode(zlib.compress(b"why")).decode()}
+    lost.trajectory.metadata["lost"] = {"details": details}
+    write_results(tmp_path, [lost], About(SWE_BENCH, "model", Path("issues"), {}))
+    logs = tmp_path / "logs/run_evaluation/tars_jax/model/lost"
+    assert {path.name: path.read_text() for path in logs.iterdir()} == {
+        "patch.diff": "diff 1",
+        "test_output.txt": "why",
+    }
+    assert (tmp_path / "predictions.jsonl").read_text() == ""
+    assert json.loads((tmp_path / "model.tars_jax.json").read_text())["incomplete_ids"] == ["lost"]

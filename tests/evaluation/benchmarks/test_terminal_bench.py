@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tars_jax.evaluation.benchmarks.played import About, Played
+from tars_jax.evaluation.benchmarks.played import About, Played, costs_of
 from tars_jax.evaluation.benchmarks.terminal_bench import write_results
 from tars_jax.tasks.benchmarks.terminal_bench import TERMINAL_BENCH, read_tasks
 from tars_jax.trajectory import Outcome, Trajectory
@@ -72,6 +72,23 @@ def test_lost_episodes_are_errors_that_the_mean_counts_as_0(tmp_path: Path) -> N
     assert (job / "two_steps__1" / "steps" / "second" / "verifier" / "test-stdout.txt").read_text() == "tests said"
     assert "got neither" in (job / "two_steps__2" / "exception.txt").read_text()
     assert json.loads((job / "two_steps__2" / "result.json").read_text())["verifier_result"] is None
+
+
+def test_of_a_lost_trial_its_last_try_is_kept(tmp_path: Path) -> None:
+    lost = episodes()[3]
+    turns = [{"action": "execute_bash(command='ls')", "observation": "box"}]
+    details = {"step": "second", "done": [stage(1.0, "first")], "said": "no reward of these tests"}
+    counts = {"steps": 1, "tokens_read": 20, "tokens_written": 5, "seconds": 2.5}
+    lost.trajectory.metadata["lost"] = {"first": "Commands run in /app.", "turns": turns, "details": details, **counts}
+    assert {name: costs_of([lost])[name] for name in counts} == counts
+    write_results(tmp_path, [lost], About(TERMINAL_BENCH, "a model", SHIPPED, {}))
+    trial = tmp_path / "terminal_bench" / "two_steps__2"
+    assert json.loads((trial / "agent" / "turns.json").read_text())["turns"] == turns
+    said = {step: (trial / "steps" / step / "verifier" / "test-stdout.txt").read_text() for step in ("first", "second")}
+    assert said == {"first": "tests said", "second": "no reward of these tests"}
+    assert not (trial / "steps" / "second" / "verifier" / "reward.json").exists()
+    result = json.loads((trial / "result.json").read_text())["agent_result"]
+    assert (result["n_input_tokens"], result["n_output_tokens"], result["metadata"]["steps"]) == (20, 5, 1)
 
 
 @pytest.mark.skipif(not HARBOR.exists(), reason="needs Harbor (./launch/harbor.sh)")

@@ -152,20 +152,23 @@ class SweBenchEnvironment(BenchmarkEnvironment):
         try:
             patch, why = await self._preparing.patch_of(self._computer, self._prepared, record["base_commit"])
             if not patch.strip():
-                return Verdict(0.0, False, {**_details("", None, {}), "why": why})
+                return Verdict(0.0, False, _details("", None, {}, why))
             outcome = await self._tried(patch)
             answer = await grading.graded(record, patch, outcome.log)
             if outcome.applied and not outcome.timed_out and not _tells(answer):
                 unchanged = await self._tried("")
-                if not _tells(await grading.graded(record, patch, unchanged.log)):
-                    raise EnvironmentFailure("verifier", _why_nothing(unchanged.log))
+                if not _tells(told := await grading.graded(record, patch, unchanged.log)):
+                    details = _details(patch, unchanged, told, why)
+                    raise EnvironmentFailure("verifier", _why_nothing(unchanged.log), details)
         except (InputError, SandboxFailure) as error:
             raise EnvironmentFailure("verifier", str(error)) from error
         reason, tier = answer["classified"] or ("", "")
+        details = _details(patch, outcome, answer, why)
         if not answer["report"]["resolved"] and tier == ENVIRONMENT_TIER:
-            raise EnvironmentFailure("verifier", f"swebench tells from the log that the machine failed: {reason}")
+            said = f"swebench tells from the log that the machine failed: {reason}"
+            raise EnvironmentFailure("verifier", said, details)
         resolved = bool(answer["report"]["resolved"])
-        return Verdict(float(resolved), resolved, {**_details(patch, outcome, answer), "why": why})
+        return Verdict(float(resolved), resolved, details)
 
     async def _tried(self, patch: str) -> Tried:
         assert self._prepared is not None and self._preparing is not None
@@ -208,11 +211,11 @@ def _tells(answer: Mapping[str, Any]) -> bool:
     return bool(answer["report"]["patch_successfully_applied"])
 
 
-def _details(patch: str, outcome: Tried | None, answer: Mapping[str, Any]) -> dict[str, Any]:
-    """The log is compressed, in base64."""
+def _details(patch: str, outcome: Tried | None, answer: Mapping[str, Any], note: str) -> dict[str, Any]:
+    """The log is compressed, in base64. `note`: what the patch leaves out, or why it is empty."""
     log = "" if outcome is None else outcome.log
     return {
-        "patch": patch, "applied": outcome is not None and outcome.applied,
+        "patch": patch, "note": note, "applied": outcome is not None and outcome.applied,
         "timed_out": outcome is not None and outcome.timed_out, "report": answer.get("report"),
         "classified": answer.get("classified"), "log": base64.b64encode(zlib.compress(log.encode())).decode(),
     }  # fmt: skip
