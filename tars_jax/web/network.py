@@ -166,7 +166,12 @@ class Proxy:
             name, port = parts.hostname or "", parts.port or 80
         except ValueError:
             parts, name, port = urlsplit(""), "", 0
-        streams = await self._connected(name, port) if tunnel or parts.scheme == "http" else None
+        try:
+            streams = await self._connected(name, port) if tunnel or parts.scheme == "http" else None
+        except (OSError, TimeoutError):  # its name has no address, or nothing answers there
+            writer.write(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+            await writer.drain()
+            return
         if streams is None:
             writer.write(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
             await writer.drain()

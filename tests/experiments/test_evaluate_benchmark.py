@@ -109,11 +109,14 @@ def test_what_was_lost_counts_nowhere_and_is_played_again(tmp_path: Path) -> Non
     status, result = evaluate(tmp_path / "run", tasks, **broken)
     assert (status, result["tasks"], result["lost_to_infrastructure"]) == (0, 4, 1)
     assert result["success"]["value"] == 1.0 and "not installed" in result["by_task"]["fig"]["lost"][0]
-    assert "1 of 5 episodes were lost and count nowhere" in (tmp_path / "run/report.md").read_text()
+    page = (tmp_path / "run/report.md").read_text()
+    assert "1 of 5 episodes were lost and count nowhere" in page
+    assert "the mean of all episodes is 0.800, and 80.0% succeed" in page
+    assert result["with_lost_as_0"] == {"score": 0.8, "success": 0.8}
     kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "run/trajectories/played").glob("*.trajectory")}
     mended.touch()
     _, result = evaluate(tmp_path / "run", tasks, **broken)
-    assert (result["tasks"], result["lost_to_infrastructure"]) == (5, 0)
+    assert (result["tasks"], result["lost_to_infrastructure"]) == (5, 0) and "with_lost_as_0" not in result
     again = [path for path, time in kept.items() if path.stat().st_mtime_ns != time]
     assert len(again) == 1
 

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tars_jax.evaluation.benchmarks.played import About, Played, Score, costs_of, groups_of, notes_of, score_of
+from tars_jax.evaluation.benchmarks.played import (
+    About,
+    Played,
+    Score,
+    costs_of,
+    groups_of,
+    notes_of,
+    score_of,
+    with_lost_as_0,
+)
 from tars_jax.evaluation.budgets import SUCCESS, step_budgets
 from tars_jax.evaluation.published import benchmark_rows
 from tars_jax.evaluation.statistics import Estimate
@@ -46,7 +55,8 @@ def result_of(played: Sequence[Played], left_out: Mapping[str, str], about: Abou
         return result
     groups = {name: score_of(some).to_json() for name, some in groups_of(counted).items()}
     curve = {str(budget): each._asdict() for budget, each in curve_of(counted).items()}
-    return {**result, **score_of(counted).to_json(), "groups": groups, "step_budgets": curve}
+    errors = {"with_lost_as_0": with_lost_as_0(played)} if lost else {}  # beside the score, which is of the others
+    return {**result, **score_of(counted).to_json(), **errors, "groups": groups, "step_budgets": curve}
 
 
 def curve_of(counted: Sequence[Played]) -> dict[int, Estimate]:
@@ -71,8 +81,11 @@ def report_of(played: Sequence[Played], left_out: Mapping[str, str], about: Abou
     )
     parts = [f"# {about.benchmark.title}, played by {about.agent}", note, table]
     if lost:
+        all_of = with_lost_as_0(played)
         parts.append(
             f"{lost} of {len(played)} episodes were lost and count nowhere: neither as failures nor as successes."
+            f" With 0 for each of them, as leaderboards have it that count errors, the mean of all episodes is"
+            f" {all_of['score']:.3f}, and {100 * all_of['success']:.1f}% succeed."
             f" The last one: {next(each.loss for each in reversed(played) if not each.counts):.300}"
         )
     if left_out:

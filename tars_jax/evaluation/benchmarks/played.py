@@ -49,6 +49,14 @@ def notes_of(played: Sequence[Played]) -> dict[str, str]:
     return {id: str(note) for id, note in notes.items() if note}
 
 
+def with_lost_as_0(played: Sequence[Played]) -> dict[str, float]:
+    """Means over all episodes, each of which counts alike, as leaderboards have it that take an error for a failure."""
+    return {
+        "score": sum(each.trajectory.reward for each in played if each.counts) / len(played),
+        "success": sum(each.counts and each.trajectory.succeeded for each in played) / len(played),
+    }
+
+
 @dataclasses.dataclass(frozen=True)
 class About:
     """What was played, by whom."""

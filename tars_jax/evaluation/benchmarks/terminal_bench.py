@@ -171,7 +171,7 @@ def _write_step(folder: Path, step: Mapping[str, Any]) -> None:
 
 
 def _stats(played: Sequence[Played], trials: Sequence[Mapping[str, Any]], about: About) -> dict[str, Any]:
-    """Counts of Harbor's own form; `metrics` has 0 for trials without a reward."""
+    """Counts of Harbor's own form."""
     rewards = [(trial["verifier_result"] or {}).get("rewards") for trial in trials]
     errors: dict[str, list[str]] = {}
     for trial in trials:
@@ -184,7 +184,7 @@ def _stats(played: Sequence[Played], trials: Sequence[Mapping[str, Any]], about:
     failed = sum(map(len, errors.values()))
     evals = {
         "n_trials": sum(values is not None for values in rewards), "n_errors": failed,
-        "metrics": [_mean(rewards)], "pass_at_k": _pass_at_k(played), "reward_stats": found,
+        "metrics": _metrics(rewards), "pass_at_k": _pass_at_k(played), "reward_stats": found,
         "exception_stats": errors,
     }  # fmt: skip
     return {
@@ -193,6 +193,13 @@ def _stats(played: Sequence[Played], trials: Sequence[Mapping[str, Any]], about:
         "n_output_tokens": sum(trial["agent_result"]["n_output_tokens"] for trial in trials),
         "evals": {f"{AGENT}__{about.agent}__{about.tasks.name}": evals},
     }  # fmt: skip
+
+
+def _metrics(rewards: Sequence[Mapping[str, float] | None]) -> list[dict[str, float]]:
+    """Harbor's, with 0 for trials without a reward; where there are such, that of the others, too, as RUN/result.json."""
+    if not (some := [each for each in rewards if each is not None]) or len(some) == len(rewards):
+        return [_mean(rewards)]
+    return [_mean(rewards), {f"{name}_without_errors": value for name, value in _mean(some).items()}]
 
 
 def _mean(rewards: Sequence[Mapping[str, float] | None]) -> dict[str, float]:

@@ -61,7 +61,7 @@ def test_lost_episodes_are_errors_that_the_mean_counts_as_0(tmp_path: Path) -> N
     result = json.loads(path.read_text())
     [stats] = result["stats"]["evals"].values()
     assert (result["n_total_trials"], stats["n_trials"], stats["n_errors"]) == (4, 3, 2)
-    assert stats["metrics"] == [{"mean": 0.375}]
+    assert stats["metrics"] == [{"mean": 0.375}, {"mean_without_errors": 0.5}]
     assert stats["exception_stats"] == {
         "AgentTimeoutError": ["plum_file__2"], "RewardFileNotFoundError": ["two_steps__2"],
     }  # fmt: skip

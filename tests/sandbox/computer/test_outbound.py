@@ -54,9 +54,10 @@ def test_programs_reach_what_is_allowed_now(port: int, root: bool) -> None:
     async def live() -> None:
         async with Computers(forks="files") as computers:
             computer = await computers.open(ContainerSpec(root=root))
-            async with Outbound(computer.machine, Hosts([f"127.0.0.1:{port}"])) as outbound:
+            async with Outbound(computer.machine, Hosts([f"127.0.0.1:{port}", "nowhere.invalid"])) as outbound:
                 assert await ask(computer, outbound, there) == "hello\n200"
                 assert await ask(computer, outbound, "http://localhost:1/") == "403"
+                assert await ask(computer, outbound, "http://nowhere.invalid/") == "502"
                 assert (await computer.machine.run(["curl", "-s", "-m", "5", there])).status == 7  # nothing by itself
                 outbound.allow(Hosts([]))
                 assert await ask(computer, outbound, there) == "403"

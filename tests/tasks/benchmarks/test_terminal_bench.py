@@ -176,3 +176,20 @@ def test_scripts_that_stay_on_the_machine_are_told_from_others() -> None:
         "apt-get update", "git clone /srv/repo", "wget http://127.0.0.1/x", "python3 -m pytest", "curl $ADDRESS",
     ):  # fmt: skip
         assert not asks_internet(stays), stays
+
+
+@pytest.mark.parametrize("linked", ["tests", "tests/test.sh", "solution", "environment"])
+def test_a_link_out_of_a_tasks_folder_is_not_followed(tmp_path: Path, linked: str) -> None:
+    """Its words would be repeated, or come into the computer."""
+    task = folder(tmp_path, PASSES, solution__solve_sh="true")
+    elsewhere = tmp_path / "elsewhere"
+    (task / linked).rename(elsewhere)
+    (task / linked).symlink_to(elsewhere)
+    assert read_tasks(task)[0].left_out == f"{linked} is a link that leads out of the task's folder"
+    (task / linked).unlink()
+    elsewhere.rename(task / linked)
+    assert read_tasks(task)[0].left_out == ""
+    (task / "task.toml").rename(elsewhere)
+    (task / "task.toml").symlink_to(elsewhere)
+    with pytest.raises(InputError, match="task.toml must be a file of the task; got a link"):
+        read_tasks(task)

@@ -81,6 +81,8 @@ class HarborTask:
 
 def read_task(folder: Path) -> HarborTask:
     """Raises InputError that names the file and the field."""
+    if (folder / CONFIG).is_symlink():
+        raise InputError(f"{folder / CONFIG} must be a file of the task; got a link")
     config = read_config(folder / CONFIG)
     if not config.steps:
         return HarborTask(folder, config, (_whole(folder, config),))
@@ -171,6 +173,7 @@ def why_left_out(task: HarborTask, *, online: bool = False) -> str:
 
 
 def _reasons(task: HarborTask, online: bool) -> Iterator[str]:
+    yield from _of_links(task)
     surroundings = task.config.surroundings
     yield from _of_surroundings(surroundings, "environment")
     if not has_file(task.environment, "Dockerfile"):
@@ -179,6 +182,18 @@ def _reasons(task: HarborTask, online: bool) -> Iterator[str]:
     yield from _of_image(task.environment, online)
     for stage in task.stages:
         yield from _of_stage(task, stage, f"step {stage.name}: " if stage.name else "", online)
+
+
+def _of_links(task: HarborTask) -> Iterator[str]:
+    """What is read of a task, or put into its computer, must be of its folder: never a file of this machine's own."""
+    root = task.folder.resolve()
+    folders = [task.environment]
+    for stage in task.stages:
+        folders += [*stage.tests, *(each for each in (stage.solution, stage.workdir) if each is not None)]
+    for folder in folders:
+        for path in (folder, folder / TEST, folder / SOLVE, folder / "setup.sh"):
+            if not path.resolve().is_relative_to(root):
+                yield f"{path.relative_to(task.folder)} is a link that leads out of the task's folder"
 
 
 def _of_image(folder: Path, online: bool) -> Iterator[str]:
