@@ -196,7 +196,7 @@ def _stats(played: Sequence[Played], trials: Sequence[Mapping[str, Any]], about:
 
 
 def _metrics(rewards: Sequence[Mapping[str, float] | None]) -> list[dict[str, float]]:
-    """Harbor's, with 0 for trials without a reward; where there are such, that of the others, too, as RUN/result.json."""
+    """Harbor's, with 0 for trials without a reward; where there are such, that of the others, too (RUN/result.json)."""
     if not (some := [each for each in rewards if each is not None]) or len(some) == len(rewards):
         return [_mean(rewards)]
     return [_mean(rewards), {f"{name}_without_errors": value for name, value in _mean(some).items()}]
