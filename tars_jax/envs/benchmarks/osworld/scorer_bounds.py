@@ -45,7 +45,7 @@ def bound(folder: str) -> None:
 
     def look(event: str, arguments: tuple[Any, ...]) -> None:
         if event == "open":
-            path, mode, flags = arguments
+            path, _, flags = arguments
             if isinstance(flags, int) and flags & WRITES:
                 _check(path, folder)
         elif event == "sqlite3.connect":
