@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import tempfile
+from pathlib import Path
 from typing import Any
 
+from tars_jax.envs.benchmarks.osworld import programs
+from tars_jax.envs.benchmarks.osworld.session import computer_spec, prepare
 from tars_jax.rules import at_least
 from tars_jax.sandbox.compat.osworld import served_desktop
 from tars_jax.sandbox.compat.serving import Gate, Served
-from tars_jax.sandbox.computer.parts import ComputerSpec
-from tars_jax.sandbox.computer.pyautogui import pyautogui_folder, with_pyautogui
-from tars_jax.sandbox.desktop import DesktopConfig
+from tars_jax.sandbox.computer.pyautogui import pyautogui_folder
 from tars_jax.training.run_directory import RunDirectory
 from tars_jax.web.keys import read_or_make_key
 from tars_jax.web.request_limits import is_loopback
@@ -26,16 +28,16 @@ RULES = {"width": at_least(320), "height": at_least(200)}
 def run(config: Any, run_directory: RunDirectory) -> None:
     logging.basicConfig(format="osworld: %(message)s")
     token = read_or_make_key(run_directory.path / "token")
-    parts = ("shell", "desktop", "browser") if config.browser else ("shell", "desktop")
-    spec = ComputerSpec(parts=parts, desktop=DesktopConfig(width=config.width, height=config.height))
-    gate = Gate(token, only_local_names=is_loopback(config.host))
-    if folder := pyautogui_folder():
-        spec = dataclasses.replace(spec, container=with_pyautogui(spec.room, folder))
-    else:
+    if pyautogui_folder() is None:
         say("PyAutoGUI is not installed, so that screens, files and commands are there, and no actions: "
             "./launch/pyautogui.sh installs it")  # fmt: skip
-    app = served_desktop(spec, gate, config.isolation)
-    serve(app, Served(config.host, config.port), lambda address: announce(address, token), say, plain=True)
+    parts = ("shell", "desktop", "browser") if config.browser else ("shell", "desktop")
+    gate = Gate(token, only_local_names=is_loopback(config.host))
+    with tempfile.TemporaryDirectory(prefix="tars_jax-osworld-") as folder:
+        programs.fill(Path(folder))
+        spec = dataclasses.replace(computer_spec(Path(folder), (config.width, config.height)), parts=parts)
+        app = served_desktop(spec, gate, config.isolation, prepare)
+        serve(app, Served(config.host, config.port), lambda address: announce(address, token), say, plain=True)
     print("osworld: stopped", flush=True)
 
 
@@ -44,6 +46,8 @@ def announce(address: str, token: str) -> None:
     print(
         f"osworld: ready at {address}; the token is {token}\n"
         f'  desktop_env.controllers.python.PythonController(vm_ip="any:{token}@{host}", server_port={port})\n'
+        f"  evaluate --config.suite=osworld --config.environment_options='"
+        f'{{"servers": ["http://any:{token}@{host}:{port}"]}}\'\n'
         f'  desktop_env.controllers.setup.SetupController(vm_ip="any:{token}@{host}", server_port={port})\n'
         "Ctrl-C ends it and the computer.",
         flush=True,

@@ -25,6 +25,7 @@ from tars_jax.files import write_atomic
 ACTION_SPACES = {"gui": "pyautogui", "sdk": "functions", "both": "pyautogui_functions"}
 OBSERVATIONS = {"gui": "screenshot", "sdk": "text", "both": "screenshot_text"}
 SIZE = (1920, 1080)
+OWN = ("tasks", "servers", "revert")  # options that say where things are, and with which token
 
 
 def write_results(folder: Path, played: Sequence[Played], about: About) -> list[Path]:
@@ -47,7 +48,7 @@ def _args(about: About, model: str, interface: str, top: Path) -> dict[str, Any]
         "action_space": ACTION_SPACES[interface], "observation_type": OBSERVATIONS[interface], "model": model,
         "max_steps": about.options.get("max_steps", about.benchmark.max_steps), "result_dir": str(top),
         "test_all_meta_path": str(about.tasks), "provider_name": "tars_jax", "version": about.benchmark.version,
-        "options": {name: value for name, value in about.options.items() if name != "tasks"}, "seed": about.seed,
+        "options": {name: value for name, value in about.options.items() if name not in OWN}, "seed": about.seed,
     }  # fmt: skip
 
 

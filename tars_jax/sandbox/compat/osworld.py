@@ -7,7 +7,7 @@ Those clients take an address and no headers: the token is the password of their
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 from starlette.applications import Starlette
 from starlette.types import ASGIApp
@@ -19,8 +19,11 @@ from tars_jax.sandbox.computer.parts import ComputerSpec, EquippedComputer
 from tars_jax.sandbox.desktop.osworld.app import osworld_app
 
 
-def served_desktop(spec: ComputerSpec, gate: Gate, isolation: str = "auto") -> ASGIApp:
-    """The application: the computer opens when the server starts and ends with it.
+def served_desktop(
+    spec: ComputerSpec, gate: Gate, isolation: str = "auto",
+    prepare: Callable[[EquippedComputer], Awaitable[None]] | None = None,
+) -> ASGIApp:  # fmt: skip
+    """The application: the computer opens when the server starts, is prepared, and ends with it.
 
     Raises InputError for a spec without a desktop.
     """
@@ -35,6 +38,8 @@ def served_desktop(spec: ComputerSpec, gate: Gate, isolation: str = "auto") -> A
             guest = osworld_app(computer.desktop)
             app.mount("/", Guarded(guest, gate))
             try:
+                if prepare is not None:
+                    await prepare(computer)
                 async with guest.router.lifespan_context(guest):
                     yield
             finally:

@@ -5,19 +5,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import secrets
 import socket
 import sys
 from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
+from starlette.types import ASGIApp
 
 from tars_jax.environment import EnvironmentFailure
 from tars_jax.sandbox.compat.serving import Gate, Guarded, Served
 from tars_jax.sandbox.computer.guest_client import GuestMachine
-from tars_jax.sandbox.desktop import Desktop
-from tars_jax.sandbox.desktop.osworld import osworld_app
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.web.running import address, listen, serving_here
 
@@ -36,10 +34,9 @@ class GuestProtocol:
         self._client = client
 
     @classmethod
-    def of_desktop(cls, desktop: Desktop) -> GuestProtocol:
+    def of(cls, app: ASGIApp) -> GuestProtocol:
         """One of this process, without a socket."""
-        transport = httpx.ASGITransport(osworld_app(desktop))
-        return cls(httpx.AsyncClient(transport=transport, base_url="http://guest"))
+        return cls(httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://guest"))
 
     async def post(self, path: str, *, timeout_s: float = PATIENCE_S, **what: Any) -> httpx.Response:
         """`what`: json, data, files, as httpx has them."""
@@ -84,16 +81,14 @@ def message(answer: httpx.Response) -> str:
 
 
 @contextlib.asynccontextmanager
-async def served(desktop: Desktop) -> AsyncIterator[tuple[str, int]]:
-    """A desktop's guest server on loopback while the block runs: "any:TOKEN@127.0.0.1", as clients take it, and the
-    port."""
-    token = secrets.token_urlsafe(24)
-    app = Guarded(osworld_app(desktop), Gate(token))
+async def served(app: ASGIApp, token: str = "") -> AsyncIterator[tuple[str, int]]:
+    """A guest's routes on loopback while the block runs: "any:TOKEN@127.0.0.1", as clients take it, and the port."""
     listening = listen(Served())
     with listening:
         port = int(address(listening, None).rpartition(":")[2])
-        async with serving_here(app, Served(stop_seconds=1), listening):
-            yield f"any:{token}@127.0.0.1", port
+        guarded = Guarded(app, Gate(token)) if token else app
+        async with serving_here(guarded, Served(stop_seconds=1), listening):
+            yield f"any:{token}@127.0.0.1" if token else "127.0.0.1", port
 
 
 @contextlib.asynccontextmanager

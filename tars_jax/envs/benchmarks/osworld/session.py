@@ -11,7 +11,7 @@ from tars_jax import InputError
 from tars_jax.environment import EnvironmentFailure
 from tars_jax.envs.benchmarks.osworld.programs import INSIDE
 from tars_jax.sandbox.computer.machine import Machine
-from tars_jax.sandbox.computer.parts import ComputerSpec
+from tars_jax.sandbox.computer.parts import ComputerSpec, EquippedComputer
 from tars_jax.sandbox.computer.pyautogui import pyautogui_folder, with_pyautogui
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.desktop import Desktop, DesktopConfig
@@ -48,7 +48,7 @@ SNAPSHOT: Mapping[str, str] = {
 
 
 def computer_spec(
-    programs: Path, size: tuple[int, int], tools: tuple[str, ...], record: Mapping[str, Any]
+    programs: Path, size: tuple[int, int], tools: tuple[str, ...] = (), record: Mapping[str, Any] | None = None
 ) -> ComputerSpec:
     """The computer of a task, with a shell where there are tools.
 
@@ -70,10 +70,12 @@ def computer_spec(
     return ComputerSpec(parts=parts, tools=tools, container=room, desktop=desktop)
 
 
-async def prepare(machine: Machine, desktop: Desktop, record: Mapping[str, Any]) -> None:
-    """What is there before a task's own steps. Raises SandboxFailure, EnvironmentFailure."""
+async def prepare(computer: EquippedComputer, record: Mapping[str, Any] | None = None) -> None:
+    """What is there before a task's own steps, or before any task. Raises SandboxFailure, EnvironmentFailure."""
+    machine, desktop = computer.computer.machine, computer.desktop
+    assert desktop is not None
     await _run(machine, desktop, ["sh", "-c", PREPARE, "sh", desktop.folder])
-    said = str(record.get("config")) + str(record["evaluator"])
+    said = str(record.get("config")) + str(record["evaluator"]) if record else ""
     for words, command in SNAPSHOT.items():
         if words in said:
             await _run(machine, desktop, ["sh", "-c", command])
