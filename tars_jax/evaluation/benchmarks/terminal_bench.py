@@ -30,7 +30,8 @@ _LONGEST_NAME = 32  # characters of a task's name in its trials' names
 _EXCEPTIONS = {
     "had not ended after": "VerifierTimeoutError", "got neither": "RewardFileNotFoundError",
     "an empty file": "RewardFileEmptyError", "must hold a reward": "VerifierOutputParseError",
-    "must hold finite numbers": "VerifierOutputParseError", "health check failed": "HealthcheckError",
+    "must hold finite numbers": "VerifierOutputParseError", "must hold numbers of": "VerifierOutputParseError",
+    "health check failed": "HealthcheckError",
     "Dockerfile, line": "SandboxBuildFailedError",
 }  # fmt: skip
 

@@ -25,6 +25,7 @@ from tars_jax.sandbox.computer.computer import Computer, Computers
 from tars_jax.sandbox.computer.container import Snapshot
 from tars_jax.sandbox.computer.dockerfile import Dockerfile, Instruction, below, fill, read_dockerfile
 from tars_jax.sandbox.computer.filling import unpack
+from tars_jax.sandbox.computer.guest.identity import PATH
 from tars_jax.sandbox.computer.outbound import Outbound
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.failures import SandboxFailure
@@ -32,6 +33,7 @@ from tars_jax.web.network import Hosts
 
 BUILD_S = 600.0
 _SAID = 600  # characters of a program's last words that a message repeats
+_OURS = {"PATH": PATH}  # where our own programs are found
 _names = itertools.count(1)
 
 
@@ -170,6 +172,8 @@ class _Build:
         rest = self._end - asyncio.get_running_loop().time()
         way = await self._outbound.variables() if self._outbound and instruction.name == "RUN" else {}
         variables = {**way, **self._arguments, **self.environment}
+        if instruction.name != "RUN":  # a program of ours, whatever the image says
+            variables |= _OURS
         cwd = self.workdir if instruction.name == "RUN" else "/"
         try:
             ran = await self._machine.run(
@@ -193,7 +197,7 @@ class _Build:
         target = below(self.workdir, words[-1])
         into = words[-1].endswith("/") or words[-1] in (".", "..")
         if not into:
-            ran = await self._machine.run(["test", "-d", target])
+            ran = await self._machine.run(["test", "-d", target], env=_OURS)
             into = ran.status == 0
         archive = await asyncio.to_thread(
             copied, self._folder, instruction, words[:-1], target, into, self._dockerfile

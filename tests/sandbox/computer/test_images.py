@@ -79,6 +79,18 @@ RUN chown -R bob:bob /app && install -o bob -m 700 fruit /opt/fruit
     live(test)
 
 
+def test_an_images_path_is_its_programs_alone(tmp_path: Path) -> None:
+    text = "ENV PATH=/nowhere\nWORKDIR /deep/app\nCOPY one /deep/app\nRUN [ -f one ]\n"
+    folder = context(tmp_path / "environment", text, one="1")
+
+    async def test(images: Images) -> None:
+        computer = await images.open(await images.built(folder), ContainerSpec())
+        ran = await computer.machine.run(["/bin/cat", "/deep/app/one"])
+        assert ran.stdout == b"1"
+
+    live(test)
+
+
 def test_what_a_program_of_the_build_says_comes_with_its_line(tmp_path: Path) -> None:
     folder = context(tmp_path / "environment", "RUN true\nRUN echo no such plum; exit 3\n")
     slow = context(tmp_path / "slow", "RUN sleep 60\n")
