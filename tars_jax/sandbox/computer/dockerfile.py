@@ -55,9 +55,8 @@ class Dockerfile:
 def read_dockerfile(folder: Path) -> Dockerfile:
     """`folder`: the build context, with its Dockerfile. Raises InputError that names the file and the line."""
     path, where = folder / NAME, f"{folder.name}/{NAME}"
-    if path.is_symlink():  # to a file of somebody else's, whose words a message would repeat
-        raise InputError(f"{where} must be a file; got a link")
     try:
+        # A file of somebody else's: a message would repeat its words.
         if not path.resolve().is_relative_to(folder.resolve()):
             raise InputError(f"{where} must be a file of its folder; got a link that leads out of it")
         data = path.read_bytes()

@@ -95,7 +95,7 @@ def test_what_cannot_be_had_ends_its_own_trial_in_words(tmp_path: Path) -> None:
         "accelerator": "Task requires 1 GPU(s)",
         "other_user": "user must be root, as all programs of a computer are; got nobody",
         "windows": "does not support Windows",
-        "elsewhere": "environment/Dockerfile must be a file; got a link",
+        "elsewhere": "environment/Dockerfile must be a file of its folder; got a link that leads out of it",
         "failing": "environment/Dockerfile, line 2: RUN must end with 0; got 3 (unlucky)",
     }.items():
         assert words in said.pop(name)
