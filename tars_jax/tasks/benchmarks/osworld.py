@@ -19,7 +19,7 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.json_fields import Fields
 from tars_jax.tasks.benchmarks.benchmark import Benchmark, BenchmarkTask
-from tars_jax.tasks.benchmarks.osworld_files import cache_folders
+from tars_jax.tasks.benchmarks.osworld_files import cache_folders, wrong_paths
 from tars_jax.tasks.benchmarks.osworld_needs import left_out
 
 MAX_STEPS = 15  # of the first leaderboard; the verified one has 15, 50 and 100
@@ -133,23 +133,30 @@ def _task(path: Path, domain: str, caches: Sequence[Path]) -> BenchmarkTask:
     record = dict(fields.values)
     return BenchmarkTask(
         id=name, instruction=instruction, group=domain, record=record, folder=path.parent,
-        left_out=left_out(record, domain, caches),
+        left_out=unknown_step(record) or wrong_paths(record, path.parent) or left_out(record, domain, caches),
     )  # fmt: skip
 
 
-def check_steps(steps: Any, where: str, known: Collection[str] = CONFIG_TYPES) -> None:
-    """Raises InputError for what is no list of steps of these types."""
+def check_steps(steps: Any, where: str) -> None:
+    """Raises InputError for what is no list of steps."""
     if not isinstance(steps, list):
         raise InputError(f"{where} must be a list; got {type(steps).__name__}")
     for number, step in enumerate(steps):
-        if not isinstance(step, dict) or not isinstance(step.get("parameters"), dict):
+        whole = isinstance(step, dict) and isinstance(step.get("parameters"), dict)
+        if not whole or not isinstance(step.get("type"), str):
             raise InputError(f"{where}[{number}] must be an object with type and parameters; got {str(step)[:80]}")
-        if step.get("type") not in known:
-            raise InputError(f"{where}[{number}].type must be one of {', '.join(sorted(known))}; "
-                             f"got {step.get('type')!r}")  # fmt: skip
 
 
-def check_evaluator(evaluator: Mapping[str, Any], where: str, known: Collection[str] = CONFIG_TYPES) -> None:
+def unknown_step(record: Mapping[str, Any], known: Collection[str] = CONFIG_TYPES) -> str:
+    """What step of a task is of no type that is known, in one sentence; empty: none."""
+    steps = [*(record.get("config") or []), *(record["evaluator"].get("postconfig") or [])]
+    unknown = next((step["type"] for step in steps if step["type"] not in known), "")
+    return f"It has a step of the type {unknown!r:.80}, which this version of the benchmark does not have." * bool(
+        unknown
+    )
+
+
+def check_evaluator(evaluator: Mapping[str, Any], where: str) -> None:
     """Raises InputError for what says no metric, or not what it looks at."""
     metrics = evaluator.get("func")
     names = metrics if isinstance(metrics, list) else [metrics]
@@ -157,7 +164,7 @@ def check_evaluator(evaluator: Mapping[str, Any], where: str, known: Collection[
         raise InputError(f"{where}.func must be a name or a list of names; got {str(metrics)[:80]}")
     if evaluator.get("conj", "and") not in ("and", "or"):
         raise InputError(f"{where}.conj must be and or or; got {evaluator['conj']!r}")
-    check_steps(evaluator.get("postconfig") or [], f"{where}.postconfig", known)
+    check_steps(evaluator.get("postconfig") or [], f"{where}.postconfig")
     for part in ("result", "expected", "options"):
         given = evaluator.get(part)
         listed = given if isinstance(given, list) else [given]

@@ -44,6 +44,45 @@ def cloud_files(record: Mapping[str, Any]) -> list[CloudFile]:
     return list(dict.fromkeys(found))
 
 
+def wrong_paths(record: Mapping[str, Any], folder: Path) -> str:
+    """What of the paths that a task says would lead out of a folder of this machine, in one sentence; empty: nothing.
+
+    What its scorer keeps has names and no paths, so that it stays in the cache of the episode; what is uploaded lies
+    in `folder`, beside the task.
+    """
+    evaluator = record["evaluator"]
+    kept: list[tuple[str, Any]] = []
+    for part in ("result", "expected"):
+        given = evaluator.get(part) or []
+        for getter in filter(None, given if isinstance(given, list) else [given]):
+            kept += [(f"{part}.dest", each) for each in _each(getter.get("dest"))]
+            if getter["type"] == "cache_file":
+                kept += [(f"{part}.path", each) for each in _each(getter.get("path"))]
+    for step in [*(record.get("config") or []), *(evaluator.get("postconfig") or [])]:
+        parameters = step["parameters"]
+        kept += [(name, parameters[name]) for name in ("stdout", "stderr") if parameters.get(name)]
+        if step["type"] != "upload_file":
+            continue
+        for file in parameters.get("files") or ():
+            local = file.get("local_path") if isinstance(file, dict) else None
+            path = folder / local if isinstance(local, str) and "\0" not in local else None
+            if path is None or not path.resolve().is_relative_to(folder.resolve()) or not path.is_file():
+                return f"Its local_path must be a file beside the task; got {local!r:.100}."
+    for name, value in kept:
+        if not is_name(value):
+            return f"Its {name} must be the name of a file, without folders; got {value!r:.100}."
+    return ""
+
+
+def is_name(value: Any) -> bool:
+    """Whether it is one part of a path, on any system, which leads nowhere else."""
+    return isinstance(value, str) and value not in ("", ".", "..") and not set(value) & set("/\\\0:")
+
+
+def _each(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [] if value is None else [value]
+
+
 def downloads(parameters: Mapping[str, Any]) -> Iterator[CloudFile]:
     for file in parameters.get("files") or ():
         path = str(file.get("path", ""))

@@ -18,8 +18,8 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.json_fields import Fields, is_text, read_json
 from tars_jax.tasks.benchmarks.benchmark import Benchmark, BenchmarkTask
-from tars_jax.tasks.benchmarks.osworld import CONFIG_TYPES, check_evaluator, check_steps, listed_files
-from tars_jax.tasks.benchmarks.osworld_files import cache_folders, cloud_files, local_copy
+from tars_jax.tasks.benchmarks.osworld import CONFIG_TYPES, check_evaluator, check_steps, listed_files, unknown_step
+from tars_jax.tasks.benchmarks.osworld_files import cache_folders, cloud_files, local_copy, wrong_paths
 
 MAX_STEPS = 15
 PACKAGE, VERSION = "waa_cube", "0.1.2"
@@ -86,11 +86,12 @@ def _task(record: Any, domain: str, path: Path, caches: Sequence[Path]) -> Bench
     where = f"{path}: {name}"
     if not isinstance(evaluator := fields.value("evaluator"), dict):
         raise fields.error("evaluator", "an object")
-    check_steps(record.get("config") or [], f"{where}: config", STEP_TYPES)
-    check_evaluator(evaluator, f"{where}: evaluator", STEP_TYPES)
+    check_steps(record.get("config") or [], f"{where}: config")
+    check_evaluator(evaluator, f"{where}: evaluator")
+    folder = path if path.is_dir() else path.parent
+    wrong = unknown_step(record, STEP_TYPES) or wrong_paths(record, folder)
     return BenchmarkTask(
-        name, instruction, domain, record=record, folder=path if path.is_dir() else path.parent,
-        left_out=left_out(record, domain, caches),
+        name, instruction, domain, record=record, folder=folder, left_out=wrong or left_out(record, domain, caches),
     )  # fmt: skip
 
 

@@ -59,7 +59,7 @@ PACKAGE = {
             return config["rules"]
     """,
     "desktop_env/evaluators/metrics.py": """
-        import os, signal, time
+        import os, signal, subprocess, tarfile, time
 
         def exact_match(result, rules):
             return 1.0 if result == rules["expected"] else 0.0
@@ -85,6 +85,15 @@ PACKAGE = {
 
         def check_line_number(result, rules):
             return 0.5
+
+        def compare_archive(result, expected, **options):
+            with tarfile.open(result) as archive:
+                archive.extractall(os.path.dirname(result))
+            return 1.0
+
+        def compare_csv(result, expected, **options):
+            os.symlink("/etc", "away")
+            return float(subprocess.run(["sh", "-c", f"echo x > {options['to']}"]).returncode != 0)
     """,
     "desktop_env-1.0.2.dist-info/METADATA": "Metadata-Version: 2.1\nName: desktop-env\nVersion: 1.0.2\n",
 }

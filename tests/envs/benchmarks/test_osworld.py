@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
+import http.server
+import tarfile
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -230,6 +235,65 @@ def test_what_is_lacking_is_never_a_score(tmp_path: Path, evaluator: dict[str, A
     with pytest.raises(EnvironmentFailure, match=words) as error:
         score(tmp_path, evaluator)
     assert error.value.kind == "verifier"
+
+
+@pytest.mark.parametrize("through", ["", "dots", "link"])
+def test_archives_of_an_agent_are_unpacked_nowhere_else(tmp_path: Path, through: str) -> None:
+    cache, away = tmp_path / "cache", tmp_path / "away"
+    for folder in (cache, away):
+        folder.mkdir()
+    with tarfile.open(cache / "left.tar", "w") as archive:
+        if through == "link":
+            link = tarfile.TarInfo("out")
+            link.type, link.linkname = tarfile.SYMTYPE, str(away)
+            archive.addfile(link)
+        name = {"": "good.txt", "dots": "../away/bad.txt", "link": "out/bad.txt"}[through]
+        archive.addfile(tarfile.TarInfo(name))
+    found, said = score(tmp_path, of_file("compare_archive", "left.tar", rule("")))
+    assert list(away.iterdir()) == [] and found == float(not through) and (cache / "good.txt").exists() == (not through)
+    assert not through or "outside of its folder" in said["metrics"][0]["wrong"]
+
+
+def test_programs_that_a_scorer_starts_write_nowhere_else(tmp_path: Path) -> None:
+    if ctypes.CDLL(None).syscall(444, None, ctypes.c_size_t(0), 1) < 1:
+        pytest.skip("this kernel has no Landlock")
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / "a").write_text("")
+    evaluator = {**of_file("compare_csv", "a", rule("")), "options": {"to": str(tmp_path / "bad.txt")}}
+    assert score(tmp_path, evaluator)[0] == 1.0 and not (tmp_path / "bad.txt").exists()
+
+
+@pytest.mark.parametrize("alive", [True, False])
+def test_what_holds_the_guest_up_is_the_agents_own(tmp_path: Path, alive: bool) -> None:
+    """Such as a pipe where a command of the scorer reads a file."""
+    (tmp_path / "cache").mkdir()
+
+    class Guest(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            time.sleep(3.0)
+
+        def do_GET(self) -> None:
+            self.send_response(200 if alive else 503)
+            self.end_headers()
+
+    async def scored(port: int) -> tuple[float, Any]:
+        scorer = Scorer(scorer_python())
+        try:
+            return await scorer.score(request(tmp_path, says("cat pipe", "yes"), port), 2.0)
+        finally:
+            await scorer.close()
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Guest) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            if alive:
+                found, said = asyncio.run(scored(server.server_port))
+                assert found == 0.0 and "held up for 1 s by: execute {'command': 'cat pipe'" in str(said)
+            else:
+                with pytest.raises(EnvironmentFailure, match="the guest did not answer: ReadTimeout"):
+                    asyncio.run(scored(server.server_port))
+        finally:
+            server.shutdown()
 
 
 def test_a_scorer_that_hangs_is_ended(tmp_path: Path) -> None:

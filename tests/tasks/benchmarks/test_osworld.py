@@ -40,6 +40,11 @@ def test_tasks_of_one_id_in_two_domains_have_both_in_their_names(tmp_path: Path)
     assert read_benchmark("osworld", str(tmp_path), ("gimp/same",)).tasks[0].group == "gimp"
 
 
+def of_file(path: Any, dest: Any) -> dict[str, Any]:
+    given = {"type": "vm_file", "path": path, "dest": dest, "multi": isinstance(path, list)}
+    return {"func": "check_list", "result": given, "expected": rule("")}
+
+
 @pytest.mark.parametrize(
     ("change", "why"),
     [
@@ -54,6 +59,17 @@ def test_tasks_of_one_id_in_two_domains_have_both_in_their_names(tmp_path: Path)
         ({"config": [step("download", files=[{"url": "https://a/b.odt", "path": "/home/user/b.odt"}])]},
          "1 of its 1 files must lie in cache/ beside the tasks; the first is b.odt"),
         ({"config": [step("launch", command=["code"])], "evaluator": {"func": "infeasible"}}, ""),
+        ({"config": [step("teleport")]}, "It has a step of the type 'teleport', which this version"),
+        ({"evaluator": says("true", "", postconfig=[step("fly")])}, "It has a step of the type 'fly', which"),
+        ({"evaluator": of_file("/a", "../../tmp/x")}, "Its result.dest must be the name of a file, without folders"),
+        ({"evaluator": of_file("/a", "/tmp/x")}, "Its result.dest must be the name of a file"),
+        ({"evaluator": of_file(["/a", "/b"], ["a", ".."])}, "Its result.dest must be the name of a file"),
+        ({"evaluator": of_file("/a", "c:x")}, "Its result.dest must be the name of a file"),
+        ({"evaluator": {**says("", ""), "result": {"type": "cache_file", "path": "/etc/shadow"}}}, "Its result.path"),
+        ({"config": [step("execute", command="ls", stdout="../out")]}, "Its stdout must be the name of a file"),
+        ({"config": [step("upload_file", files=[{"local_path": "../x", "path": "/a"}])]}, "Its local_path must be a f"),
+        ({"config": [step("upload_file", files=[{"local_path": "/etc/passwd", "path": "/a"}])]}, "Its local_path mus"),
+        ({"config": [step("upload_file", files=[{"local_path": "said.txt", "path": "/a"}])]}, ""),
     ],
 )  # fmt: skip
 def test_what_cannot_be_played_says_why(
@@ -88,7 +104,6 @@ GOOD = task("one", "Do it.", says("true", ""))
         (json.dumps({**GOOD, "id": "../x"}), "one.json: id must be the name of a folder; got '../x'"),
         (json.dumps({**GOOD, "instruction": None}), "one.json: instruction must be text; got nothing"),
         (json.dumps({**GOOD, "checkpoints": []}), "fields must be those of OSWorld 1; got 'checkpoints'"),
-        (json.dumps({**GOOD, "config": [step("teleport")]}), r"config\[0\].type must be one of .*; got 'teleport'"),
         (json.dumps({**GOOD, "config": ["open"]}), r"config\[0\] must be an object with type and parameters; got open"),
         (json.dumps({**GOOD, "evaluator": {}}), "evaluator.func must be a name or a list of names; got None"),
         (json.dumps({**GOOD, "evaluator": {"func": ["exact_match"] * 2, "result": [{"type": "rule"}]}}),

@@ -51,7 +51,6 @@ def test_what_is_none_is_refused(tmp_path: Path) -> None:
     ("tasks", "message"),
     [
         ({"a": task({"func": "says"})}, "evaluator.result must be there for says"),
-        ({"a": task({"func": "infeasible"}, {"type": "fly", "parameters": {}})}, r"config\[0\].type must be one of"),
         ({"a": task({"func": "infeasible"}, {"type": "sleep"})}, r"config\[0\] must be an object with type and par"),
         ({"a": {"config": []}}, "evaluator must be an object"),
         ({"../a": task({"func": "infeasible"})}, "id must be the name of a folder"),
@@ -60,6 +59,16 @@ def test_what_is_none_is_refused(tmp_path: Path) -> None:
 def test_tasks_that_are_wrong_are_refused(tmp_path: Path, tasks: dict[str, object], message: str) -> None:
     with pytest.raises(InputError, match=message):
         read(write_wheel(tmp_path, tasks))
+
+
+def test_one_task_that_cannot_be_played_leaves_the_others(tmp_path: Path) -> None:
+    flies = task({"func": "infeasible"}, {"type": "fly", "parameters": {}})
+    leads = task({"func": "exact_match", "result": {"type": "vm_file", "path": "C:\\a", "dest": "..\\a"}})
+    read_all = read(write_wheel(tmp_path, {"a": flies, "b": leads, "c": task({"func": "infeasible"})}))
+    said = {each.id: each.left_out for each in read_all}
+    assert (
+        said["c"] == "" and "a step of the type 'fly'" in said["a"] and "Its result.dest must be the name" in said["b"]
+    )
 
 
 def test_a_newer_form_is_refused(tmp_path: Path) -> None:

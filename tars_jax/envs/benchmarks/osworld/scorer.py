@@ -1,7 +1,7 @@
 """Scores states of OSWorld's tasks by desktop-env's own getters and metrics.
 
-It is run by the Python of launch/osworld.sh, which has that package, and imports nothing of ours. Each line of stdin is
-a request, each line of stdout its answer:
+It is run by the Python of launch/osworld.sh, which has that package, and imports nothing of ours but what lies beside
+it. Each line of stdin is a request, each line of stdout its answer:
 
     {"evaluator": {...}, "cache": FOLDER, "host": "any:TOKEN@127.0.0.1", "ports": {"server": 1, "chrome": 2, "vlc": 3},
      "last": "FAIL" | "DONE" | "", "size": [1920, 1080], "platform": "Linux"}
@@ -12,6 +12,7 @@ is a score: many getters answer None for both, so that requests to the guest are
 """
 
 import contextlib
+import errno
 import importlib.metadata
 import io
 import json
@@ -21,14 +22,20 @@ import shutil
 import sqlite3
 import struct
 import sys
+import time
 import types
 import zipfile
 from collections.abc import Mapping
 from typing import Any
 
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import scorer_bounds  # type: ignore[import-not-found]
+
 VERSION = "1.0.2"
 PACKAGE = f"desktop-env {VERSION}"  # whose getters and metrics these are, for words
 LONGEST_S = 150  # of a request to the guest without a time of its own
+ALIVE_S = 10  # for a guest that is held up to answer another request
+OF_LIMIT = 0.7  # of the time for scoring, what the guest's answers may take
 # Metrics that use a program of this machine and answer something else where it is not there: two sounds that cannot be
 # read are the same to one of them.
 PROGRAMS = {"compare_audios": "ffmpeg", "compare_image_text": "file"}
@@ -50,6 +57,17 @@ class Lacking(Exception):
     def __init__(self, words: str) -> None:
         super().__init__(words)
         Lacking.said = Lacking.said or words
+
+
+class Hung(Exception):
+    """A guest that is alive did not answer one request: what the agent has left, such as a pipe where a command reads
+    a file, holds it up. Remembered, too, until the next metric."""
+
+    said = ""
+
+    def __init__(self, words: str) -> None:
+        super().__init__(words)
+        Hung.said = Hung.said or words
 
 
 class Absent(types.ModuleType):
@@ -76,25 +94,43 @@ def load() -> tuple[Any, Any]:
     return getters, metrics
 
 
-def watch(host: str) -> None:
-    """From now on requests to the guest that are lost, and any to others, are remembered."""
+def watch(host: str, server: int, limit: float) -> None:
+    """From now on requests to the guest that are lost or held up, and any to others, are remembered.
+
+    `limit`: seconds that the guest's answers may take in all.
+    """
     import requests
 
-    send, guest = requests.Session.request, host.rpartition("@")[2]
+    send, guest, end = requests.Session.request, host.rpartition("@")[2], time.monotonic() + limit
 
     def request(session: Any, method: Any, url: Any, **options: Any) -> Any:
         if "publicsuffix" in str(url):  # a library of theirs takes its own copy then
             raise requests.ConnectionError("there is no internet")
         if f"{guest}:" not in str(url):
             raise Lacking(f"the scorer asks {str(url)[:100]}, and there is no internet")
-        options.setdefault("timeout", LONGEST_S)
+        given = options.get("timeout")
+        left = max(end - time.monotonic(), 1.0)
+        options["timeout"] = min(given if isinstance(given, int | float) else LONGEST_S, left)
         try:
             answer = send(session, method, url, **options)
+        except requests.ReadTimeout as error:
+            asked = f"{str(url).rpartition('/')[2][:40]} {str(options.get('json') or options.get('data') or '')[:200]}"
+            if alive():
+                raise Hung(f"the guest was held up for {options['timeout']:.0f} s by: {asked}") from error
+            raise Lacking("the guest did not answer: ReadTimeout") from error
         except requests.RequestException as error:
             raise Lacking(f"the guest did not answer: {type(error).__name__}") from error
         if answer.status_code == 503:
             raise Lacking(f"the guest was away: {answer.text[:200]}")
         return answer
+
+    def alive() -> bool:
+        """Whether it answers anything at all."""
+        try:
+            with requests.Session() as session:
+                return bool(send(session, "GET", f"http://{host}:{server}/platform", timeout=ALIVE_S).status_code < 500)
+        except requests.RequestException:
+            return False
 
     requests.Session.request = request  # type: ignore[method-assign, assignment]
 
@@ -126,7 +162,7 @@ def scored(request: Mapping[str, Any], getters: Any, metrics: Any) -> dict[str, 
         return {"score": float(failed), "details": {"infeasible": True}}
     if failed:
         return {"score": 0.0, "details": {"gave_up": True}}
-    watch(request["host"])
+    watch(request["host"], request["ports"]["server"], OF_LIMIT * request.get("limit", 600.0))
     environment = Environment(request)
     several = isinstance(funcs, list)
     names = funcs if several else [funcs]
@@ -136,9 +172,15 @@ def scored(request: Mapping[str, Any], getters: Any, metrics: Any) -> dict[str, 
     )
     conj, scores, details = evaluator.get("conj", "and"), [], []
     for name, result, wanted, option in zip(names, results, expected, options, strict=True):
-        score, why = _one(environment, getters, metrics, name, result, wanted, option or {})
+        Hung.said = ""
+        try:
+            score, why = _one(environment, getters, metrics, name, result, wanted, option or {})
+        except Hung:
+            score, why = 0.0, ""
         if Lacking.said:
             raise Lacking(Lacking.said)
+        if Hung.said:
+            score, why = 0.0, Hung.said
         scores.append(score)
         details.append({"metric": name, "score": score, **({"wrong": why} if why else {})})
         if (conj == "and" and score == 0) or (conj == "or" and score == 1):
@@ -161,16 +203,16 @@ def _one(
     if wanted:
         try:
             expected = [_named(getters, f"get_{wanted['type']}")(environment, wanted)]
-        except Lacking:
+        except (Lacking, Hung):
             raise
         except Exception as error:
             raise Lacking(f"what is expected could not be had: {type(error).__name__}: {error}") from error
     try:
         state = _named(getters, f"get_{result['type']}")(environment, result) if result else None
         score = metric(state, *expected, **options) if result else metric(*expected, **options)
-    except Lacking:
+    except (Lacking, Hung):
         raise
-    except (*BY_STATE, FileNotFoundError) as error:
+    except (*BY_STATE, FileNotFoundError, scorer_bounds.Outside) as error:
         if isinstance(error, FileNotFoundError) and not _in_cache(error, environment.cache_dir):
             raise Lacking(f"{name}: {error}") from error
         return 0.0, f"{type(error).__name__}: {error}"[:300]
@@ -204,7 +246,8 @@ def _in_cache(error: FileNotFoundError, folder: str) -> bool:
 def _is_broken_file(error: Exception) -> bool:
     """What libraries raise for a file that is none of theirs, by the names that they have for it."""
     words = ("NotFound", "Invalid", "Corrupt", "Malformed", "Parse", "Unidentified", "Package", "PdfRead", "FileData")
-    return any(word in type(error).__name__ for word in words)
+    larger = isinstance(error, OSError) and error.errno == errno.EFBIG  # unpacked, than any file may be
+    return larger or any(word in type(error).__name__ for word in words)
 
 
 def answer(line: str, getters: Any, metrics: Any) -> dict[str, Any]:
@@ -215,6 +258,7 @@ def answer(line: str, getters: Any, metrics: Any) -> dict[str, Any]:
             request = json.loads(line)
             os.makedirs(request["cache"], exist_ok=True)
             os.chdir(request["cache"])  # some metrics write files of their own
+            scorer_bounds.bound(request["cache"])
             return scored(request, getters, metrics)
     except Lacking as error:
         return {"failure": str(error)}

@@ -53,7 +53,7 @@ class Scorer:
             try:
                 process = await asyncio.shield(self._starting)
                 assert process.stdin is not None
-                process.stdin.write(json.dumps(request).encode() + b"\n")
+                process.stdin.write(json.dumps({**request, "limit": time_limit}).encode() + b"\n")
                 await process.stdin.drain()
                 said = await asyncio.wait_for(_line(process), time_limit)
             except TimeoutError:
