@@ -35,8 +35,6 @@ SETTLE_S = 20.0  # Chrome writes its preferences ten seconds after they were cha
 class OSWorldEnvironment(PlayedOnMachines):
     """Steps, applications and files are as the task says them; the verdict is that of desktop-env's scorers.
 
-    An agent says that a task cannot be done by `call_user()`, or by `finished` with a content that begins with FAIL.
-
     Args:
       interface: gui: a screen; sdk: `tools`, without one; both. With `servers` it is gui.
       tools: the functions of sdk and both, by their names in `sandbox/tools/forms.py`.

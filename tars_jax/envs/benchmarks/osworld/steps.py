@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tars_jax.environment import EnvironmentFailure
-from tars_jax.envs.benchmarks.osworld.guest import OPENS_S, GuestProtocol, message
+from tars_jax.envs.benchmarks.osworld.guest import OPENS_S, PATIENCE_S, GuestProtocol, message
 from tars_jax.tasks.benchmarks.osworld_files import CloudFile, downloads
 
 PASSWORD = "password"  # of the user of OSWorld's own machines
@@ -53,10 +53,10 @@ else:
                 ask("/json/close/" + tab["id"])
                 break
 """
-# Visits in Chrome's history, whose empty tables Chrome itself makes. Its microseconds count from 1601.
+# Visits in a browser's history, whose empty tables Chrome itself makes. Its microseconds count from 1601.
 HISTORY = """
 import json, os, sqlite3, subprocess, sys, time
-folder = os.path.expanduser("~/.config/google-chrome/Default")
+folder = os.path.expanduser(os.path.expandvars(sys.argv[2]))
 if not os.path.exists(f"{folder}/History"):
     subprocess.run(["google-chrome", "--headless", "--dump-dom", "about:blank"], capture_output=True, timeout=60)
 with sqlite3.connect(f"{folder}/History") as history:
@@ -149,9 +149,7 @@ async def _launch(place: Place, parameters: dict[str, Any]) -> None:
         # What the next step starts anew would otherwise find the old one, which is still writing its settings.
         await place.guest.execute(["sh", "-c", END, "sh", *command])
         return
-    answer = await place.guest.post("/setup/launch", json={"command": command, "shell": bool(shell)})
-    if answer.status_code != 200:
-        raise Undone(message(answer))
+    await asked(place, "launch", {"command": command, "shell": bool(shell)})
 
 
 async def _execute(place: Place, parameters: dict[str, Any]) -> None:
@@ -199,9 +197,7 @@ async def _verified(place: Place, parameters: dict[str, Any]) -> None:
         "verification": parameters.get("verification") or {}, "max_wait_time": wait_s,
         "check_interval": parameters.get("check_interval", 1.0),
     }  # fmt: skip
-    answer = await place.guest.post("/setup/execute_with_verification", json=what, timeout_s=wait_s + 180)
-    if answer.status_code != 200:
-        raise Undone(message(answer))
+    await asked(place, "execute_with_verification", what, wait_s + 180)
 
 
 async def _sleep(place: Place, parameters: dict[str, Any]) -> None:
@@ -209,9 +205,7 @@ async def _sleep(place: Place, parameters: dict[str, Any]) -> None:
 
 
 async def _open(place: Place, parameters: dict[str, Any]) -> None:
-    answer = await place.guest.post("/setup/open_file", json={"path": parameters["path"]}, timeout_s=OPENS_S)
-    if answer.status_code != 200:
-        raise Undone(message(answer))
+    await asked(place, "open_file", {"path": parameters["path"]}, OPENS_S)
 
 
 async def _window(place: Place, parameters: dict[str, Any], which: str) -> None:
@@ -228,17 +222,26 @@ async def _close(place: Place, parameters: dict[str, Any]) -> None:
 
 
 async def _wallpaper(place: Place, parameters: dict[str, Any]) -> None:
-    answer = await place.guest.post("/setup/change_wallpaper", json={"path": parameters["path"]})
+    await asked(place, "change_wallpaper", {"path": parameters["path"]})
+
+
+async def asked(place: Place, route: str, what: Mapping[str, Any], timeout_s: float = PATIENCE_S) -> None:
+    """Raises Undone with what the guest says against it."""
+    answer = await place.guest.post(f"/setup/{route}", json=what, timeout_s=timeout_s)
     if answer.status_code != 200:
         raise Undone(message(answer))
 
 
-async def _tabs(place: Place, what: str, addresses: Sequence[Any]) -> None:
-    argv = ["python3", "-c", TABS, str(place.chrome_port), what, *map(str, addresses), str(CHROME_S)]
+async def _ran(place: Place, argv: Sequence[str]) -> None:
+    """Raises Undone for a command that fails, with the end of what it says."""
     answer = await place.guest.execute(argv)
     ran = answer.json() if answer.status_code == 200 else {"returncode": -1, "error": message(answer)}
     if ran["returncode"] != 0:
         raise Undone(str(ran["error"]).strip()[-300:])
+
+
+async def _tabs(place: Place, what: str, addresses: Sequence[Any]) -> None:
+    await _ran(place, ["python3", "-c", TABS, str(place.chrome_port), what, *map(str, addresses), str(CHROME_S)])
 
 
 async def _open_tabs(place: Place, parameters: dict[str, Any]) -> None:
@@ -249,13 +252,15 @@ async def _close_tabs(place: Place, parameters: dict[str, Any]) -> None:
     await _tabs(place, "close", parameters["urls_to_close"])
 
 
-async def _history(place: Place, parameters: dict[str, Any]) -> None:
-    visits = json.dumps([[item["url"], item["title"], item["visit_time_from_now_in_seconds"]]
-                         for item in parameters["history"]])  # fmt: skip
-    answer = await place.guest.execute(["python3", "-c", HISTORY, visits])
-    ran = answer.json() if answer.status_code == 200 else {"returncode": -1, "error": message(answer)}
-    if ran["returncode"] != 0:
-        raise Undone(str(ran["error"]).strip()[-300:])
+def visits_in(folder: str, python: str = "python3") -> Step:
+    """The step that writes visits into the history of a browser, whose profile lies in that folder of the guest."""
+
+    async def write(place: Place, parameters: dict[str, Any]) -> None:
+        visits = json.dumps([[item["url"], item["title"], item["visit_time_from_now_in_seconds"]]
+                             for item in parameters["history"]])  # fmt: skip
+        await _ran(place, [python, "-c", HISTORY, visits, folder])
+
+    return write
 
 
 def _filled(place: Place, command: Any) -> Any:
@@ -276,5 +281,5 @@ STEPS: dict[str, Step] = {
     "download": _download, "upload_file": _upload_file, "launch": _launch, "execute": _execute, "command": _execute,
     "execute_with_verification": _verified, "sleep": _sleep, "open": _open, "activate_window": _activate,
     "close_window": _close, "change_wallpaper": _wallpaper, "chrome_open_tabs": _open_tabs,
-    "chrome_close_tabs": _close_tabs, "update_browse_history": _history,
+    "chrome_close_tabs": _close_tabs, "update_browse_history": visits_in("~/.config/google-chrome/Default"),
 }  # fmt: skip

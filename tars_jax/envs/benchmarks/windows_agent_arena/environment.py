@@ -31,8 +31,6 @@ TOOLS = ("execute_bash",)
 class WindowsAgentArenaEnvironment(PlayedOnMachines):
     """Steps and files are as the task says them; the verdict is that of waa-cube's scorers.
 
-    An agent says that a task cannot be done by `call_user()`, or by `finished` with a content that begins with FAIL.
-
     Args:
       interface: gui: a screen; sdk: `tools` without one; both. Machines with WindowsAgentArena's own server have gui.
       servers: addresses of that server, each of a machine of its own, or a file of them; left out: the guests of
