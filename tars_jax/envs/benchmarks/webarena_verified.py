@@ -59,6 +59,8 @@ class WebArenaVerifiedEnvironment(BenchmarkEnvironment):
         super().__init__(tasks, time_limit=time_limit, resources=resources)
         if interface != GUI:
             raise InputError(f"option interface of webarena_verified must be gui; got {interface!r}")
+        if (at := self.resources.sandbox) is not None and (at.service or at.guests):
+            raise InputError("sandbox must be this machine for webarena_verified; got a service or guests")
         if not isinstance(hosts, list | tuple):
             raise InputError(f"option hosts must be a list of hosts; got {hosts!r:.100}")
         Hosts(hosts)

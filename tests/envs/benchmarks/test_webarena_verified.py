@@ -20,6 +20,8 @@ from tars_jax.agent.actions import Action, CallUser, Click, Finished, Hotkey, Na
 from tars_jax.environment import EnvironmentFailure, Task, Transition
 from tars_jax.envs.benchmarks.webarena_scoring import score, wrong_form
 from tars_jax.envs.benchmarks.webarena_verified import WebArenaVerifiedEnvironment
+from tars_jax.envs.spec import EnvironmentResources
+from tars_jax.sandbox.address import SandboxAddress
 from tars_jax.tasks.benchmarks.benchmark import BenchmarkTasks
 from tars_jax.tasks.benchmarks.webarena_verified import WEBARENA_VERIFIED, package_folder
 from tars_jax.tasks.websites.catalog import load_website
@@ -247,7 +249,9 @@ def test_an_answer_of_another_form_is_the_agents_own_fault(tmp_path: Path) -> No
 
 def test_options_that_it_cannot_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tasks = BenchmarkTasks(WEBARENA_VERIFIED, write_config(tmp_path, "http://localhost:1"))
+    elsewhere = EnvironmentResources(sandbox=SandboxAddress("http://localhost:1", key="k" * 20))
     for options, said in (
+        ({"resources": elsewhere}, "sandbox must be this machine for webarena_verified"),
         ({"interface": "sdk"}, "interface of webarena_verified must be gui"),
         ({"hosts": "a.example"}, "hosts must be a list"),
         ({"hosts": ["http://a.example"]}, r"network\[0\] must be a host"),
