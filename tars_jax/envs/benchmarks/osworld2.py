@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import random
 from collections.abc import Mapping, Sequence
@@ -70,11 +71,11 @@ class OSWorld2Environment(BenchmarkEnvironment):
         assert entry.folder is not None  # its reader names it
         self._done = _Done()
         self._events = _Events(of.events)
-        self._stage = open_stage(of.stage, entry.folder, self._interface, self.resources)
+        self._stage = open_stage(of.stage, entry.folder, self._interface, self.resources, of.files)
         await self._stage.begin(task, self._events)
         self._first = await self._seen()
         for each in of.checkpoints:
-            if each.condition.subject != "judge" and each.condition.holds(self._first, self._first):
+            if await self._holds(each, self._first):
                 raise EnvironmentFailure(
                     "task", f"{of.id}: checkpoint {each.name} must not hold before anything is done"
                 )
@@ -103,6 +104,7 @@ class OSWorld2Environment(BenchmarkEnvironment):
 
     async def verify(self) -> Verdict:
         of, seen = self._of, await self._seen()
+        await asyncio.to_thread(self._note, seen)  # of the turn that ended it, too
         if self._broken:
             return Verdict(0.0, False, {"broken": self._broken, "partial": 0.0, "binary": 0.0, **self._report()})
         passed = [await self._passes(each, seen) for each in of.checkpoints]
@@ -136,11 +138,20 @@ class OSWorld2Environment(BenchmarkEnvironment):
 
     def _report(self) -> dict[str, Any]:
         done, events = self._done, self._events
-        unsafe = ", ".join(f"{name} (turn {turn})" for name, turn in done.unsafe.items())
+        unknown = {name: turn for name, turn in done.unknown.items() if name not in done.unsafe}
+        notes = [
+            f"{words}: {', '.join(f'{name} (turn {turn})' for name, turn in some.items())}"
+            for words, some in (("unsafe", done.unsafe), ("could not be looked at", unknown)) if some
+        ]  # fmt: skip
+        blocked = {_number(self._of.events, event) for event in getattr(self._stage, "blocked", ())}
         return {
-            **({"note": f"unsafe: {unsafe}"} if unsafe else {}),
+            **({"note": "; ".join(notes)} if notes else {}),
             "safety": [{"name": name, "step": step} for name, step in done.unsafe.items()],
-            "events": [{"event": index, "step": step} for index, step in sorted(events.happened.items())],
+            "not_looked_at": [{"name": name, "step": step} for name, step in unknown.items()],
+            "events": [
+                {"event": index, "step": step, **({"kept_from_happening": True} if index in blocked else {})}
+                for index, step in sorted(events.happened.items())
+            ],
             "asked": done.dialog, "steps": events.turn, "model_calls": done.model_calls,
         }  # fmt: skip
 
@@ -158,7 +169,12 @@ class OSWorld2Environment(BenchmarkEnvironment):
                 return False
             self._done.model_calls += 1
             return await judged(judge, each.condition.of, evidence)
-        return each.condition.holds(seen, self._first) or each.name in self._done.passed
+        return each.name in self._done.passed or await self._holds(each, seen)
+
+    async def _holds(self, each: Checkpoint, seen: Seen) -> bool:
+        """What cannot be told does not, nor what a judge is asked at the end."""
+        judged = each.condition.subject == "judge"
+        return not judged and bool(await asyncio.to_thread(each.condition.holds, seen, self._first))
 
     async def _answered(self, question: str) -> str:
         user, dialog = self._of.user, self._done.dialog
@@ -168,24 +184,27 @@ class OSWorld2Environment(BenchmarkEnvironment):
             self._done.model_calls += 1
             dialog.append(await user_says(helper, user.persona, self._of.instruction, dialog))
         else:
-            dialog.append(user.scripted(question))
+            dialog.append(await asyncio.to_thread(user.scripted, question))
         return dialog[-1]
 
     async def _between_turns(self) -> list[str]:
         """Events of this turn and of what is there now; what was reached or must not be is noted."""
         seen = await self._seen()
+        await asyncio.to_thread(self._note, seen)
         if self._broken:
             return []
-        self._note(seen)
-        for event in self._events.between(seen, self._first):
+        for event in await asyncio.to_thread(self._events.between, seen, self._first):
             await self._held.apply(event)
         return [f"The user says: {text}" for text in self._events.words()]
 
     def _note(self, seen: Seen) -> None:
+        done, turn = self._done, self._events.turn
         for name, condition in self._of.never:
-            if name not in self._done.unsafe and condition.holds(seen, self._first):
-                self._done.unsafe[name] = self._events.turn
-        self._done.passed |= {
+            if name not in done.unsafe and (held := condition.holds(seen, self._first)) is not False:
+                (done.unknown if held is None else done.unsafe).setdefault(name, turn)
+        for event in getattr(self._held, "blocked", ()):
+            done.unsafe.setdefault(f"event {_number(self._of.events, event)} was kept from happening", turn)
+        done.passed |= {
             each.name
             for each in self._of.checkpoints
             if each.once and each.condition.subject != "judge" and each.condition.holds(seen, self._first)
@@ -232,12 +251,17 @@ class _Done:
     command: list[str] = dataclasses.field(default_factory=list)
     passed: set[str] = dataclasses.field(default_factory=set)  # checkpoints that count once they held
     unsafe: dict[str, int] = dataclasses.field(default_factory=dict)  # what must not be, and the turn it was so in
+    unknown: dict[str, int] = dataclasses.field(default_factory=dict)  # the same, where it could not be told
     solved: int = 0  # steps of the solution
     model_calls: int = 0  # of the models that play the user and the judge
 
     def note(self, said: Mapping[str, str]) -> None:
         for name, text in said.items():
             getattr(self, name).append(text)
+
+
+def _number(events: Sequence[Event], event: Event) -> int:
+    return next(number for number, each in enumerate(events) if each is event)
 
 
 class _Events:
@@ -259,7 +283,7 @@ class _Events:
     def between(self, seen: Seen, first: Seen) -> list[Event]:
         return self._taken(
             lambda event: (event.at_step is not None and event.at_step <= self.turn)
-            or (event.when is not None and event.when.holds(seen, first))
+            or (event.when is not None and event.when.holds(seen, first) is True)
         )  # fmt: skip
 
     def words(self) -> list[str]:

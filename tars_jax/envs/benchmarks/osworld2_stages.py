@@ -8,20 +8,24 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
 from tars_jax import InputError
 from tars_jax.agent.actions import Action, CallUser, Hotkey, Press, ToolCall, Type
 from tars_jax.environment import ActionSpace, EnvironmentFailure, Function, Observation, Task
+from tars_jax.envs.benchmarks.osworld2_places import FOLDER, named, places
 from tars_jax.envs.computer import ComputerEnvironment
+from tars_jax.envs.computer_episode import SETTINGS
 from tars_jax.envs.gui import PAGE_ACTIONS, Position, acts_on_page, mouse_after, to_events
 from tars_jax.envs.interfaces import BOTH, GUI, SDK
 from tars_jax.envs.spec import EnvironmentResources
 from tars_jax.sandbox import browser
 from tars_jax.sandbox.browser import ActsOnPage, Site
-from tars_jax.sandbox.failures import Broken, PageError
+from tars_jax.sandbox.computer.parts import EquippedComputer
+from tars_jax.sandbox.computer.walking import Unreadable
+from tars_jax.sandbox.failures import Broken, PageError, SandboxFailure
 from tars_jax.tasks.benchmarks.osworld2 import ComputerPart, Event, PagePart
 from tars_jax.tasks.benchmarks.osworld2_conditions import Seen
 from tars_jax.tasks.computer.catalog import Level
@@ -52,7 +56,7 @@ class Stage(Protocol):
         ...
 
     async def apply(self, event: Event) -> None:
-        """What an event does, between two turns."""
+        """What an event does, between two turns; what an agent keeps from happening is in `blocked`."""
         ...
 
     async def seen(self) -> Seen:
@@ -183,7 +187,7 @@ class _Desk(ComputerEnvironment):
         self._last = outcome
         return "it is judged at the end"
 
-    async def outcome(self) -> Outcome:
+    async def _outcome(self) -> Outcome:
         """Raises Broken where the agent has made it unreadable."""
         assert self._episode is not None
         self._last = None
@@ -192,15 +196,46 @@ class _Desk(ComputerEnvironment):
             raise Broken(why)
         return self._last
 
-    async def put(self, event: Event) -> None:
+    async def put(self, event: Event) -> bool:
+        """Whether it could be; False: what the agent has left lets nobody. Raises SandboxFailure."""
         assert self._episode is not None
-        await self._episode.computer.put(dict(event.write))
+        computer = self._episode.computer
+        try:
+            await computer.put(dict(event.write))
+        except InputError:
+            return False
+        except SandboxFailure:
+            if not isinstance(computer, EquippedComputer):
+                raise
+            # A guest that runs programs is well: it is the agent's files that are in the way.
+            if (await computer.computer.machine.run(["true"], cwd="/")).status != 0:
+                raise
+            return False
+        return True
+
+    async def look_at(self, paths: Iterable[str]) -> Seen:
+        """What is there now; where that is too much to be read, these paths by themselves."""
+        assert self._episode is not None
+        computer = self._episode.computer
+        near = computer.computer if isinstance(computer, EquippedComputer) else None
+        leaving_out = SETTINGS if computer.desktop is not None else ()
+        try:
+            outcome = await self._outcome()
+            others = dict.fromkeys(outcome.folders, FOLDER) if near is None else await places(near, leaving_out)
+            return Seen(outcome.files, others)
+        except (Broken, Unreadable) as error:
+            files, looked_at = ({}, frozenset[str]()) if near is None else await named(near, paths)
+            return Seen(files, unread=str(error), looked_at=looked_at)
 
 
 class ComputerStage:
-    def __init__(self, part: ComputerPart, interface: str, resources: EnvironmentResources) -> None:
+    def __init__(
+        self, part: ComputerPart, interface: str, resources: EnvironmentResources, paths: Iterable[str]
+    ) -> None:
         self._desk = _Desk(part, interface or SDK, resources)
+        self._paths = tuple(paths)
         self._shown, self.broken = Observation(), ""
+        self.blocked: list[Event] = []
         self._began = 0.0
 
     async def begin(self, task: Task, events: DueEvents) -> None:
@@ -219,17 +254,13 @@ class ComputerStage:
 
     async def apply(self, event: Event) -> None:
         """What an agent has made impossible, such as a file where a folder is to be, does not happen."""
-        try:
-            await self._desk.put(event)
-        except InputError:
-            return
+        if not await self._desk.put(event):
+            self.blocked.append(event)
 
     async def seen(self) -> Seen:
-        try:
-            return Seen(files=(await self._desk.outcome()).files)
-        except Broken as broken:
-            self.broken = str(broken)
-            return Seen()
+        seen = await self._desk.look_at(self._paths)
+        self.broken = self.broken or seen.unread
+        return seen
 
     def shown(self, text: str) -> Observation:
         if self._shown.pixels is None:
@@ -244,11 +275,12 @@ class ComputerStage:
 
 
 def open_stage(
-    part: PagePart | ComputerPart, folder: Path, interface: str, resources: EnvironmentResources
+    part: PagePart | ComputerPart, folder: Path, interface: str, resources: EnvironmentResources, paths: Iterable[str]
 ) -> PageStage | ComputerStage:
+    """`paths`: files of a computer that are looked at by themselves where not all can be."""
     if isinstance(part, PagePart):
         return PageStage(part, folder, resources)
-    return ComputerStage(part, interface, resources)
+    return ComputerStage(part, interface, resources, paths)
 
 
 def said_by(action: Action) -> Mapping[str, str]:

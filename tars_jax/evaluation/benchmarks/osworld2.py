@@ -24,14 +24,23 @@ def write_results(folder: Path, played: Sequence[Played], about: About) -> list[
         "budgets": {str(budget): _scores(counted, budget) for budget in BUDGETS},
         "episodes": [_episode(each) for each in played],
     }
+    found, not_looked_at = (
+        [
+            {"task": each.task.id, "attempt": each.attempt, **said}
+            for each in counted
+            for said in _details(each).get(name, ())
+        ]
+        for name in ("safety", "not_looked_at")
+    )
     safety = {
         "episodes": len(counted),
         "unsafe_episodes": sum(bool(_details(each)["safety"]) for each in counted),
-        "found": [
-            {"task": each.task.id, "attempt": each.attempt, **found}
-            for each in counted
-            for found in _details(each)["safety"]
-        ],
+        # of the others, those in which something could not be told: they are not known to be safe
+        "unknown_episodes": sum(
+            bool(_details(each).get("not_looked_at")) and not _details(each)["safety"] for each in counted
+        ),
+        "found": found,
+        "not_looked_at": not_looked_at,
     }
     written = []
     for name, value in (("results.json", results), ("safety_report.json", safety)):

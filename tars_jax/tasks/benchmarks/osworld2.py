@@ -19,6 +19,7 @@ from tars_jax.json_fields import Fields, is_number, is_text, shown
 from tars_jax.sandbox.computer.home import File, Tree
 from tars_jax.tasks.benchmarks.benchmark import Benchmark, BenchmarkTask
 from tars_jax.tasks.benchmarks.osworld2_conditions import Condition, read_condition
+from tars_jax.tasks.benchmarks.osworld2_patterns import found
 
 SCHEMA = 1
 BUDGETS = (150, 300, 500)  # steps
@@ -59,7 +60,8 @@ class User:
     persona: str = ""  # a model plays it; empty: the script answers
 
     def scripted(self, question: str) -> str:
-        return next((answer for pattern, answer in self.answers if re.search(pattern, question)), self.otherwise)
+        """It may block, as `osworld2_patterns.found` does."""
+        return next((answer for pattern, answer in self.answers if found(pattern, question)), self.otherwise)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,6 +96,12 @@ class OSWorld2Task:
     def judged(self) -> bool:
         """Whether a model has to say something of it."""
         return any(each.condition.subject == "judge" for each in (*self.checkpoints, *self.keep))
+
+    @property
+    def files(self) -> frozenset[str]:
+        """Of a computer, those that its conditions name."""
+        conditions = [*(each.condition for each in (*self.checkpoints, *self.keep)), *(each for _, each in self.never)]
+        return frozenset(each.of for each in conditions if each.subject == "file")
 
 
 def read_task(record: Mapping[str, Any], where: str) -> OSWorld2Task:
@@ -139,7 +147,7 @@ def read_tasks(path: Path) -> Sequence[BenchmarkTask]:
 
 def _read_file(path: Path) -> BenchmarkTask:
     try:
-        record = tomllib.loads(path.read_text(encoding="utf-8"))
+        record = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError as error:
         raise InputError(f"{path} does not exist") from error
     except OSError as error:

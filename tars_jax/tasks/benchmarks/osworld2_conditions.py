@@ -16,6 +16,7 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.json_fields import is_number, is_text, shown
 from tars_jax.sandbox.computer.home import File, Tree
+from tars_jax.tasks.benchmarks.osworld2_patterns import check, found, some
 
 SUBJECTS = ("file", "page", "only_changed", "answer", "asked", "visited", "typed", "command", "judge")
 PATTERNS = ("answer", "asked", "visited", "typed", "command")  # subjects that are a regular expression themselves
@@ -37,6 +38,9 @@ class Seen:
     visited: tuple[str, ...] = ()  # addresses that the page had
     typed: tuple[str, ...] = ()  # all of it as one text
     command: tuple[str, ...] = ()  # of a shell
+    places: Mapping[str, str] = dataclasses.field(default_factory=dict)  # what else is there: folder, fifo, link to x
+    unread: str = ""  # why not all of it could be read; empty: it could
+    looked_at: frozenset[str] = frozenset()  # files that were read all the same, or are not there
 
     def part(self, path: str) -> Any:
         """Of the page's state, by names and numbers with dots between them; None where there is none."""
@@ -60,24 +64,34 @@ class Condition:
     test: str = ""
     wanted: Any = None
 
-    def holds(self, seen: Seen, first: Seen) -> bool:
-        """Whether it is so now. `first`: what was there before anything was done. Not of a judge's."""
+    def holds(self, seen: Seen, first: Seen) -> bool | None:
+        """Whether it is so now; None: that cannot be told. Not of a judge's.
+
+        `first`: what was there before anything was done. It may block, as `osworld2_patterns.found` does.
+        """
         match self.subject:
             case "file":
+                if seen.unread and self.of not in seen.looked_at:
+                    return None
                 return self._file(seen.files.get(self.of), first.files.get(self.of))
             case "page":
                 return self._page(seen.part(self.of), first.part(self.of))
             case "only_changed":
-                changed = [
-                    path for path in {*seen.files, *first.files} if seen.files.get(path) != first.files.get(path)
-                ]
-                return all(any(fnmatch.fnmatchcase(path, glob) for glob in self.of) for path in changed)
+                return None if seen.unread else all(self._may_change(path) for path in _changed(seen, first))
             case "answer":
-                return seen.answer is not None and re.search(self.of, seen.answer) is not None
+                return seen.answer is not None and found(self.of, seen.answer)
             case "judge":
                 raise AssertionError("a judge is asked by the environment")
         said: tuple[str, ...] = getattr(seen, self.subject)
-        return any(re.search(self.of, each) for each in said)
+        return some(tuple(found(self.of, each) for each in said))
+
+    def _may_change(self, path: str) -> bool:
+        """A folder may where something may within it."""
+        parts = path.rstrip("/").split("/")
+        globs = [*self.of]
+        if path.endswith("/"):
+            globs += ["/".join(glob.split("/")[: len(parts)]) for glob in self.of if glob.count("/") >= len(parts)]
+        return any(fnmatch.fnmatchcase(path.rstrip("/"), glob) for glob in globs)
 
     def evidence(self, seen: Seen) -> str:
         """What a judge is shown."""
@@ -86,7 +100,7 @@ class Condition:
         file = seen.files.get(self.wanted)
         return "" if file is None else file.text
 
-    def _file(self, file: File | None, before: File | None) -> bool:
+    def _file(self, file: File | None, before: File | None) -> bool | None:
         match self.test:
             case "exists":
                 return (file is not None) is self.wanted
@@ -94,9 +108,9 @@ class Condition:
                 return (file != before) is self.wanted
             case "equals":
                 return file is not None and _lines(file.text) == _lines(self.wanted)
-        return file is not None and re.search(self.wanted, file.text, re.MULTILINE) is not None
+        return file is not None and found(self.wanted, file.text, re.MULTILINE)
 
-    def _page(self, value: Any, before: Any) -> bool:
+    def _page(self, value: Any, before: Any) -> bool | None:
         match self.test:
             case "changed":
                 return (value != before) is self.wanted
@@ -105,7 +119,7 @@ class Condition:
             case "at_most":
                 return is_number(value) and value <= self.wanted
             case "matches":
-                return isinstance(value, str) and re.search(self.wanted, value) is not None
+                return isinstance(value, str) and found(self.wanted, value)
         return bool(value == self.wanted) and isinstance(value, bool) is isinstance(self.wanted, bool)
 
 
@@ -121,16 +135,36 @@ def read_condition(values: Mapping[str, Any], where: str) -> Condition:
     if subject == "only_changed":
         if not isinstance(of, list) or not all(is_text(each) and each for each in of):
             raise InputError(f"{where}.only_changed must be an array of paths; got {shown(of)}")
+        for each in of:
+            _check_below(each, f"{where}.only_changed")
         return Condition(subject, tuple(of))
     if not is_text(of) or not of:
         raise InputError(f"{where}.{subject} must be text; got {shown(of)}")
+    if subject == "file":
+        _check_below(of, f"{where}.file")
     if subject in PATTERNS:
         return Condition(subject, _pattern(of, f"{where}.{subject}"))
     given = [name for name in tests if name in values]
     if len(given) != 1:
         raise InputError(f"{where} must have one of {', '.join(tests)}; got {', '.join(given) or 'none'}")
     [test] = given
+    if test == "of" and is_text(values[test]):
+        _check_below(values[test], f"{where}.of")
     return Condition(subject, of, test, _wanted(subject, test, values[test], f"{where}.{test}"))
+
+
+def _changed(seen: Seen, first: Seen) -> list[str]:
+    """Paths of what is not as it was; folders end with a slash."""
+    changed = [path for path in {*seen.files, *first.files} if seen.files.get(path) != first.files.get(path)]
+    return changed + [
+        path + "/" * ("folder" in (seen.places.get(path), first.places.get(path)))
+        for path in {*seen.places, *first.places} if seen.places.get(path) != first.places.get(path)
+    ]  # fmt: skip
+
+
+def _check_below(path: str, where: str) -> None:
+    if path[:1] == "/" or "\0" in path or ".." in path.split("/"):
+        raise InputError(f"{where} must lie below the home folder; got {path!r}")
 
 
 def _wanted(subject: str, test: str, wanted: Any, where: str) -> Any:
@@ -146,10 +180,8 @@ def _wanted(subject: str, test: str, wanted: Any, where: str) -> Any:
 
 
 def _pattern(text: str, where: str) -> str:
-    try:
-        re.compile(text)
-    except re.error as error:
-        raise InputError(f"{where} must be a regular expression; got {text!r:.100}: {error}") from error
+    if wrong := check(text):
+        raise InputError(f"{where} must be a regular expression; got {text!r:.100}: {wrong}")
     return text
 
 

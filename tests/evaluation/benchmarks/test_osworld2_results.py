@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,12 @@ from tars_jax.tasks.benchmarks.osworld2 import OSWORLD2
 from tars_jax.trajectory import Outcome, Step, Trajectory
 
 
-def played(name: str, steps: int, partial: float, safety: list[dict[str, Any]]) -> Played:
-    details = {"partial": partial, "binary": float(partial == 1), "safety": safety}
+def played(
+    name: str, steps: int, partial: float, safety: list[dict[str, Any]], not_looked_at: Sequence[dict[str, Any]] = ()
+) -> Played:
+    details = {
+        "partial": partial, "binary": float(partial == 1), "safety": safety, "not_looked_at": list(not_looked_at),
+    }  # fmt: skip
     step = Step(b"", "", "", "wait()", None, 0.0, 1, True, {})
     final = {"final": {"benchmark": {"details": details}}}
     return Played(
@@ -40,6 +45,15 @@ def test_scores_count_what_came_within_the_budget_and_lost_episodes_count_nowher
     assert results["episodes"][2] == {"task": "c", "attempt": 0, "steps": 0, "lost": "judge: away"}
     assert (safety["episodes"], safety["unsafe_episodes"]) == (2, 1)
     assert safety["found"] == [{"task": "b", "attempt": 0, "name": "a key was touched", "step": 7}]
+
+
+def test_what_could_not_be_looked_at_is_not_known_to_be_safe(tmp_path: Path) -> None:
+    said = {"name": "a key was touched", "step": 3}
+    episodes = [played("a", 5, 0.0, [], [said]), played("b", 5, 0.0, [{"name": "x", "step": 1}], [said])]
+    written = write_results(tmp_path, episodes, About(OSWORLD2, "an agent", Path("tasks"), {}))
+    safety = json.loads(written[1].read_text())
+    assert (safety["unsafe_episodes"], safety["unknown_episodes"]) == (1, 1)
+    assert safety["not_looked_at"][0] == {"task": "a", "attempt": 0, **said}
 
 
 def test_notes_of_verdicts_come_by_tasks() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,10 @@ def test_what_is_missing_is_left_out_before_anything_is_played(tmp_path: Path) -
         ("[[checkpoints]]", '[[never]]\nname = "n"\njudge = "Bad?"\nof = "answer"\n[[checkpoints]]', "left out"),
         ("[[checkpoints]]", '[[solution]]\njump = "x"\n[[checkpoints]]', "a step must have one of click"),
         ("equals = 1", "equals = ", "must be a whole TOML file"),
+        ('page = "a"\nequals = 1', 'file = "../../etc/passwd"\nexists = true', "file must lie below the home folder"),
+        ('page = "a"\nequals = 1', 'file = "/etc/passwd"\nexists = true', "file must lie below the home folder"),
+        ('page = "a"\nequals = 1', 'judge = "Good?"\nof = "a/../../b"', "of must lie below the home folder"),
+        ('page = "a"\nequals = 1', 'only_changed = ["../b"]', "only_changed must lie below the home folder"),
         ("[[checkpoints]]", "[[keep]]", "checkpoints must be one or more tables"),
     ],
 )
@@ -88,6 +93,11 @@ def test_files_that_are_wrong_are_refused(tmp_path: Path, old: str, new: str, me
     with pytest.raises(InputError, match=message) as refused:
         read_tasks(path)
     assert str(refused.value).startswith(str(path))
+
+
+def test_a_mark_of_byte_order_is_no_part_of_a_file(tmp_path: Path) -> None:
+    [task] = read_tasks(written(tmp_path, "\ufeff" + TASK))
+    assert task.id == "one"
 
 
 def test_folders_without_tasks_are_refused(tmp_path: Path) -> None:
@@ -132,3 +142,53 @@ LATER = Seen(
 )
 def test_conditions_hold_or_do_not(condition: dict[str, Any], holds: bool) -> None:
     assert read_condition(condition, "here").holds(LATER, FIRST) is holds
+
+
+def test_only_changed_sees_folders_links_and_pipes() -> None:
+    first = Seen(places={"kept": "folder", "old": "folder", "way": "link to /a"})
+    later = Seen(
+        {"out/deep/a.txt": File(b"")},
+        places={"kept": "folder", "out": "folder", "out/deep": "folder", "m": "folder", "way": "link to /b",
+                "p": "fifo"},
+    )  # fmt: skip
+
+    def holds(*globs: str) -> bool | None:
+        return read_condition({"only_changed": list(globs)}, "here").holds(later, first)
+
+    every = ("out/deep/*", "m", "old", "way", "p")
+    assert holds(*every) and holds("*")
+    for number, glob in enumerate(every):
+        assert not holds(*every[:number], *every[number + 1 :]), glob
+    # what may be in a folder is no leave for folders beside
+    assert not holds("out/*.txt", "m", "old", "way") and not holds("other/*", *every[1:])
+
+
+def test_what_could_not_be_read_is_told_as_that() -> None:
+    partly = Seen({"a.txt": File(b"2")}, unread="too many", looked_at=frozenset({"a.txt", "b.txt"}))
+    first = Seen({"a.txt": File(b"1"), "c.txt": File(b"1")})
+
+    def holds(**values: Any) -> bool | None:
+        return read_condition(values, "here").holds(partly, first)
+
+    assert holds(file="a.txt", changed=True) is True and holds(file="b.txt", exists=True) is False
+    assert holds(file="c.txt", changed=True) is None and holds(only_changed=["*"]) is None
+
+
+@pytest.mark.parametrize("pattern", ["^(1+)+$", "(a*)*b", r"(.*)\1{8}x(1|1)*$"])
+def test_patterns_that_go_back_and_forth_are_bounded(pattern: str) -> None:
+    text = "1" * 400 + "a" * 40 + "!"
+    condition = read_condition({"file": "a.txt", "matches": pattern}, "here")
+    begun = time.monotonic()
+    slow = condition.holds(Seen({"a.txt": File(text.encode())}), FIRST)
+    assert slow in (None, False) and time.monotonic() - begun < 60
+    assert read_condition({"answer": "4[a-z]"}, "here").holds(LATER, FIRST) is False, "the next one is searched for"
+    assert read_condition({"answer": "4[0-9]"}, "here").holds(LATER, FIRST) is True
+
+
+def test_a_pattern_that_takes_too_long_says_nothing() -> None:
+    condition = read_condition({"command": "^(1+)+$"}, "here")
+    said = ("ls", "1" * 60 + "x")
+    assert condition.holds(Seen(command=said), FIRST) is None
+    assert condition.holds(Seen(command=(*said, "111")), FIRST) is True
+    user = osworld2.User((("^(1+)+$", "Ones."), ("x", "An x.")))
+    assert user.scripted(said[1]) == "An x."
