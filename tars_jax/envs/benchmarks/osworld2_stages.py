@@ -222,7 +222,7 @@ class _Desk(ComputerEnvironment):
         try:
             outcome = await self._outcome()
             others = dict.fromkeys(outcome.folders, FOLDER) if near is None else await places(near, leaving_out)
-            return Seen(outcome.files, others)
+            return Seen(outcome.files, places=others)
         except (Broken, Unreadable) as error:
             files, looked_at = ({}, frozenset[str]()) if near is None else await named(near, paths)
             return Seen(files, unread=str(error), looked_at=looked_at)
