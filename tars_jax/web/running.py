@@ -124,11 +124,15 @@ def address(listening: socket.socket, certificate: Certificate | None) -> str:
 
 
 class _Dropped(logging.Filter):
-    """Without what uvicorn says of requests that it cancels."""
+    """Without what uvicorn says of requests that take longer than the time to stop, however late: they are cancelled,
+    as was said, which is no error of theirs."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         error = record.exc_info[1] if record.exc_info else None
         return not isinstance(error, asyncio.CancelledError) and "graceful shutdown exceeded" not in record.getMessage()
+
+
+_dropped = _Dropped()
 
 
 class _Server(uvicorn.Server):
@@ -164,21 +168,12 @@ class _Server(uvicorn.Server):
         )
         self._say, self._seconds, self._on_start = say, config.stop_seconds, on_start
         self._certificate = certificate
+        logging.getLogger("uvicorn.error").addFilter(_dropped)  # twice is once
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if sockets and self.started:
             self._on_start(address(sockets[0], self._certificate))
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Requests that take longer than the time to stop are dropped, as was said: no error of theirs."""
-        log, dropped = logging.getLogger("uvicorn.error"), _Dropped()
-        log.addFilter(dropped)
-        try:
-            await super().shutdown(sockets)
-            await asyncio.sleep(0)  # those that were cancelled last say so now
-        finally:
-            log.removeFilter(dropped)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

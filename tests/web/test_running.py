@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tars_jax.web.running import serving
+from tars_jax.web.running import address, listen, serving, serving_here
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,10 +33,35 @@ async def endless(scope: Any, receive: Any, send: Any) -> None:
         await asyncio.sleep(0.02)
 
 
+async def lingering(scope: Any, receive: Any, send: Any) -> None:
+    """As what has something to end first when it is cancelled."""
+    if scope["type"] == "lifespan":
+        return await endless(scope, receive, send)
+    try:
+        await asyncio.sleep(60)
+    finally:
+        await asyncio.sleep(0.3)
+
+
+def test_what_ends_late_is_dropped_without_a_word(caplog: pytest.LogCaptureFixture) -> None:
+    async def asked() -> None:
+        listening = listen(Address())
+        with listening:
+            async with httpx.AsyncClient() as client, serving_here(lingering, Address(), listening):
+                asking = asyncio.create_task(client.get(address(listening, None), timeout=60))
+                await asyncio.sleep(0.5)
+            await asyncio.sleep(0.6)
+            with pytest.raises(httpx.HTTPError):
+                await asking
+
+    asyncio.run(asked())
+    assert not caplog.records
+
+
 def test_a_stream_is_dropped_when_its_time_is_over(caplog: pytest.LogCaptureFixture) -> None:
     began, ended = threading.Event(), list[type[Exception]]()
 
-    def listen(address: str) -> None:
+    def hear(address: str) -> None:
         try:
             with httpx.stream("GET", address, timeout=60) as answer:
                 for _ in answer.iter_bytes():
@@ -44,8 +69,8 @@ def test_a_stream_is_dropped_when_its_time_is_over(caplog: pytest.LogCaptureFixt
         except httpx.HTTPError as error:
             ended.append(type(error))
 
-    with serving(endless, Address()) as address:
-        listener = threading.Thread(target=listen, args=(address,))
+    with serving(endless, Address()) as at:
+        listener = threading.Thread(target=hear, args=(at,))
         listener.start()
         assert began.wait(60)
     listener.join()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import http.server
+import shutil
 import tarfile
 import threading
 import time
@@ -60,6 +61,8 @@ def play(
             await environment.reset(Task("t", "osworld", 0, {"task": name}, len(turns)))
             for turn in turns:
                 last = await environment.step(turn)
+                if last.terminated:
+                    break
             return last, environment
         finally:
             await environment.close()
@@ -125,10 +128,27 @@ def test_a_task_whose_steps_fail_is_no_score(runner: asyncio.Runner, tmp_path: P
     assert error.value.kind == "setup"
 
 
-def test_a_screen_that_the_agent_has_broken_is_zero(runner: asyncio.Runner, checkout: Path) -> None:
-    kill = ToolCall("execute_bash", {"command": "mv ~/Desktop/figs ~/Desktop/plums; pkill -9 Xvfb"})
-    last, _ = play(runner, checkout, "rename", [kill], [Finished("")], interface="both")
-    assert last.reward == 0.0 and "the X server was ended inside" in details(last)["broken"]
+@pytest.mark.parametrize(
+    ("interface", "kill"),
+    [("both", "pkill -9 Xvfb"), ("sdk", "(setsid sh -c 'sleep 1; kill -9 -1' &)"), ("sdk", "kill -9 -1")],
+)
+@pytest.mark.parametrize("move", ["mv ~/Desktop/figs ~/Desktop/plums", ""])
+def test_without_a_screen_the_state_is_scored_as_it_is(
+    runner: asyncio.Runner, checkout: Path, interface: str, kill: str, move: str
+) -> None:
+    """Whatever else an agent has ended: what looks at the state needs none of it."""
+    ends = ToolCall("execute_bash", {"command": f"{move or ':'}; {kill}"})
+    waits = ToolCall("execute_bash", {"command": "sleep 2"})
+    last, _ = play(runner, checkout, "rename", [ends], [waits, Finished("")], interface=interface)
+    assert last.reward == float(bool(move)) and "the X server was ended inside" in details(last)["broken"]
+
+
+@pytest.mark.parametrize(("interface", "there"), [("sdk", False), ("gui", True), ("both", True)])
+def test_an_agent_is_told_of_ends_that_it_has(checkout: Path, interface: str, there: bool) -> None:
+    environment = OSWorldEnvironment(read_benchmark("osworld", str(checkout)), interface=interface)
+    asyncio.run(environment.close())
+    assert ("call_user" in environment.action_space.actions) is there
+    assert ("call_user" in environment.said_of_ends) is there and "FAIL" in environment.said_of_ends
 
 
 def test_several_at_once(runner: asyncio.Runner, checkout: Path) -> None:
@@ -321,6 +341,8 @@ def test_another_version_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_scorers_that_are_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checkout: Path) -> None:
-    monkeypatch.setenv("TARS_JAX_OSWORLD", str(tmp_path))
-    with pytest.raises(InputError, match=r"must have desktop-env's scorers in .*; ./launch/osworld.sh installs them"):
-        OSWorldEnvironment(read_benchmark("osworld", str(checkout)))
+    shutil.rmtree(scorers(tmp_path / "half") / "lib")
+    for folder in (tmp_path / "none", tmp_path / "half"):
+        monkeypatch.setenv("TARS_JAX_OSWORLD", str(folder))
+        with pytest.raises(InputError, match=r"must have desktop-env's scorers in .*; ./launch/osworld.sh installs"):
+            OSWorldEnvironment(read_benchmark("osworld", str(checkout)))

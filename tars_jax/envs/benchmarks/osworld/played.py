@@ -14,7 +14,7 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.agent.actions import Action, CallUser, Finished
 from tars_jax.agent.platforms import PLATFORM_ACTIONS
-from tars_jax.environment import ActionSpace, Observation, Task
+from tars_jax.environment import ActionSpace, EnvironmentFailure, Observation, Task
 from tars_jax.envs.benchmarks.episode import BenchmarkEnvironment, Verdict
 from tars_jax.envs.benchmarks.osworld.machines import Machine
 from tars_jax.envs.benchmarks.osworld.scoring import Scorer
@@ -92,7 +92,12 @@ class PlayedOnMachines(BenchmarkEnvironment):
     @property
     def instruction(self) -> str:
         said = super().instruction
-        return f"{said}\n\n{INFEASIBLE_BY_WORDS if self._interface == SDK else INFEASIBLE}" if said else ""
+        return f"{said}\n\n{self.said_of_ends}" if said else ""
+
+    @property
+    def said_of_ends(self) -> str:
+        """How an agent says that a task cannot be done, by an action that it has."""
+        return INFEASIBLE if CallUser.name in self.action_space.actions else INFEASIBLE_BY_WORDS
 
     async def begin(self, entry: BenchmarkTask, task: Task) -> Observation:
         self._last = self._broken = ""
@@ -125,26 +130,35 @@ class PlayedOnMachines(BenchmarkEnvironment):
     async def verify(self) -> Verdict:
         """Postconfig comes first; what the machine or the scorer lacks is a failure, and never a score.
 
-        What the agent has broken is its own: a screen that is no more is scored 0, as is a step of postconfig that
-        cannot be done, if the metric says so.
+        What the agent has broken is its own: without a screen the state is scored as it is, and a step of postconfig
+        that cannot be done is 0 if the metric says so, as is a state of which nothing can be told any more.
         """
         evaluator, machine, cache = self.entry.record["evaluator"], self._held, self._cache
         assert cache is not None
         details: dict[str, Any] = {"last": self._last}
+        played, steps = self._last != FAIL and evaluator["func"] != "infeasible", evaluator.get("postconfig") or []
+        undone: list[str] = []
         try:
-            played = not self._broken and self._last != FAIL and evaluator["func"] != "infeasible"
-            if played and (undone := await self._postconfig(evaluator.get("postconfig") or [])):
-                details["undone"] = undone
+            if played and not self._broken:
+                undone = await self._postconfig(steps)
         except Broken as broken:
             self._broken = str(broken)
         if self._broken:
-            return Verdict(0.0, False, {**details, "broken": self._broken})
+            details["broken"] = self._broken
+            undone = await self._carry_out(steps, strict=False) if played else []
+        if undone:
+            details["undone"] = undone
         async with machine.scored_at() as (host, ports):
             request = {
                 "evaluator": evaluator, "cache": str(cache), "host": host, "ports": ports, "last": self._last,
                 "size": list(machine.size), "platform": self.platform,
             }  # fmt: skip
-            score, found = await self._scorer.score(request, self._scorer_s)
+            try:
+                score, found = await self._scorer.score(request, self._scorer_s)
+            except EnvironmentFailure as lost:
+                if not self._broken:
+                    raise
+                score, found = 0.0, {"wrong": str(lost)}
         await self.end()  # others may wait for the machine
         return Verdict(score, score >= 1.0, {**found, **details})
 

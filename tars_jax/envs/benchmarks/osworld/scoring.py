@@ -22,10 +22,10 @@ KIND = "verifier"
 
 
 def scorer_python() -> Path:
-    """The Python that has desktop-env, or TARS_JAX_OSWORLD's. Raises InputError where it was not installed."""
+    """The Python that has desktop-env, or TARS_JAX_OSWORLD's. Raises InputError where they were not installed."""
     folder = os.environ.get("TARS_JAX_OSWORLD") or Path(__file__).parents[4] / ".cache" / "osworld"
     python = Path(folder) / "bin" / "python"
-    if not python.exists():
+    if not python.exists() or not any(Path(folder).glob("lib/python*/site-packages/desktop_env-*.dist-info")):
         raise InputError(f"osworld must have desktop-env's scorers in {folder}; {SCRIPT} installs them")
     return python
 
