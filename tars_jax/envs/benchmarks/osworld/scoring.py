@@ -21,11 +21,15 @@ LONGEST_ANSWER = 1 << 22  # bytes
 KIND = "verifier"
 
 
-def scorer_python() -> Path:
-    """The Python that has desktop-env, or TARS_JAX_OSWORLD's. Raises InputError where they were not installed."""
+def scorer_python(package: str = "desktop_env") -> Path:
+    """The Python that has scorers, or TARS_JAX_OSWORLD's. Raises InputError where they were not installed.
+
+    `package`: that has to be installed there; empty: it comes from elsewhere.
+    """
     folder = os.environ.get("TARS_JAX_OSWORLD") or Path(__file__).parents[4] / ".cache" / "osworld"
     python = Path(folder) / "bin" / "python"
-    if not python.exists() or not any(Path(folder).glob("lib/python*/site-packages/desktop_env-*.dist-info")):
+    has_it = not package or any(Path(folder).glob(f"lib/python*/site-packages/{package}-*.dist-info"))
+    if not (python.exists() and has_it):
         raise InputError(f"osworld must have desktop-env's scorers in {folder}; {SCRIPT} installs them")
     return python
 

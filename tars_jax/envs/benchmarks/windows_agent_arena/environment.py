@@ -54,7 +54,7 @@ class WindowsAgentArenaEnvironment(PlayedOnMachines):
         scorers: str = "", begun: float = BEGUN_S, scorer_limit: float = 600.0, stand_ins: bool = False,
         time_limit: float = 0.0, resources: EnvironmentResources | None = None,
     ) -> None:  # fmt: skip
-        scorer = Scorer(scorer_python(), SCORER, package_of(Path(scorers or tasks.path).resolve()))
+        scorer = Scorer(scorer_python(package=""), SCORER, package_of(Path(scorers or tasks.path).resolve()))
         super().__init__(
             tasks, scorer, interface=interface, tools=TOOLS, begun=begun, scorer_limit=scorer_limit,
             time_limit=time_limit, resources=resources,
