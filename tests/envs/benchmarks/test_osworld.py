@@ -129,18 +129,20 @@ def test_a_task_whose_steps_fail_is_no_score(runner: asyncio.Runner, tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("interface", "kill"),
-    [("both", "pkill -9 Xvfb"), ("sdk", "(setsid sh -c 'sleep 1; kill -9 -1' &)"), ("sdk", "kill -9 -1")],
+    ("interface", "kill", "move"),
+    [
+        ("both", "pkill -9 Xvfb", "mv ~/Desktop/figs ~/Desktop/plums"),
+        ("sdk", "kill -9 -1", "mv ~/Desktop/figs ~/Desktop/plums"),
+        ("sdk", "kill -9 -1", ":"),
+    ],
 )
-@pytest.mark.parametrize("move", ["mv ~/Desktop/figs ~/Desktop/plums", ""])
 def test_without_a_screen_the_state_is_scored_as_it_is(
     runner: asyncio.Runner, checkout: Path, interface: str, kill: str, move: str
 ) -> None:
     """Whatever else an agent has ended: what looks at the state needs none of it."""
-    ends = ToolCall("execute_bash", {"command": f"{move or ':'}; {kill}"})
-    waits = ToolCall("execute_bash", {"command": "sleep 2"})
-    last, _ = play(runner, checkout, "rename", [ends], [waits, Finished("")], interface=interface)
-    assert last.reward == float(bool(move)) and "the X server was ended inside" in details(last)["broken"]
+    ends = ToolCall("execute_bash", {"command": f"{move}; {kill}"})
+    last, _ = play(runner, checkout, "rename", [ends], [Finished("")], interface=interface)
+    assert last.reward == float(move != ":") and "the X server was ended inside" in details(last)["broken"]
 
 
 @pytest.mark.parametrize(("interface", "there"), [("sdk", False), ("gui", True), ("both", True)])

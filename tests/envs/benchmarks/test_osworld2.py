@@ -339,11 +339,12 @@ def test_an_event_that_an_agent_keeps_from_happening_is_its_own(tmp_path: Path) 
     assert not turn.success and turn.reward == 0.5
 
 
-@pytest.mark.parametrize("more", ["", "mkdir e", "ln -s /etc/passwd l", "mkfifo p", "mkdir -p in/e"])
-def test_nothing_else_is_changed(tmp_path: Path, more: str) -> None:
+def test_folders_links_and_pipes_are_changes(tmp_path: Path) -> None:
     (tmp_path / "diary.toml").write_text(DIARY)
-    _, turn = play("diary", [bash(f"touch done.txt; {more}"), bash("ls"), Finished()], tmp_path)
-    assert turn.success is (not more), details(turn)
+    more = (":", "mkdir e", "ln -s /etc/passwd l", "mkfifo p", "mkdir -p in/e")
+    ways: list[list[Turn]] = [[bash(f"touch done.txt; {each}"), Finished()] for each in more]
+    played = play_all("diary", ways, tmp_path)
+    assert [turn.success for _, turn in played] == [True, False, False, False, False]
 
 
 def test_a_task_that_needs_a_model_is_not_played_without(tmp_path: Path) -> None:
