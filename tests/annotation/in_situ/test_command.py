@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tars_jax.annotation.in_situ.events import Key, Lost, Voice
+from tars_jax.annotation.in_situ.microphone import PROGRAMS
 from tars_jax.annotation.in_situ.recording import HEAD, read_recording
 from tests.annotation.in_situ.conftest import Stage
 from tests.waiting import wait_until
@@ -19,7 +20,7 @@ from tests.waiting import wait_until
 pytestmark = [pytest.mark.multiprocess, pytest.mark.slow]
 ROOT = Path(__file__).parents[3]
 # A microphone that is pulled out after two seconds.
-ARECORD = """#!/bin/sh
+RECORDER = """#!/bin/sh
 exec %s -c 'import os, time
 for _ in range(20): os.write(1, bytes(3200)); time.sleep(.1)
 print("no such device", file=__import__("sys").stderr)
@@ -63,8 +64,9 @@ def test_a_recording_from_consent_to_deletion(
     stage.focus("my notes")
     programs, below = tmp_path / "bin", tmp_path / "recordings"
     programs.mkdir()
-    (programs / "arecord").write_text(ARECORD % sys.executable)
-    (programs / "arecord").chmod(0o755)
+    first, *_ = PROGRAMS  # it is taken whichever of them this machine has
+    (programs / first).write_text(RECORDER % sys.executable)
+    (programs / first).chmod(0o755)
     env = {**stage.env, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "XDG_DATA_HOME": str(below)}
     process = starting(["record", "--config.task=Write to ann@example.org", "--config.accessibility=False"], env)
     assert process.stdin is not None and process.stdout is not None
@@ -98,7 +100,7 @@ def test_a_recording_from_consent_to_deletion(
     assert typed == "to ann@example.org"
     assert any(isinstance(event, Voice) for event in recording.events)
     assert [event.message for event in recording.events if isinstance(event, Lost)] == [
-        "arecord ended with status 1: no such device"
+        f"{first} ended with status 1: no such device"
     ]
 
     code, said = run(["export_recording", str(path), str(tmp_path / "upload")], env)
