@@ -133,7 +133,7 @@ def test_programs_of_the_system_are_put_back_and_what_was_added_stays(tmp_path: 
     folder = context(tmp_path / "environment", "RUN echo image > /usr/lib/of-the-image; echo image > /opt/kept\n")
     hostile = """
 cp /usr/bin/true /usr/bin/cat; rm /usr/bin/wc; mv /usr/share/doc/bash /usr/share/doc/papers; rm /usr/lib/of-the-image
-echo agent > /usr/lib/of-the-agent; echo agent > /opt/kept; rm -r /usr/lib/python3; ln -s / /usr/lib/python3
+echo agent > /usr/lib/of-the-agent; echo agent > /opt/kept; rm -r /usr/lib/apt; ln -s / /usr/lib/apt
 """
 
     async def test() -> None:
@@ -147,7 +147,7 @@ echo agent > /usr/lib/of-the-agent; echo agent > /opt/kept; rm -r /usr/lib/pytho
             other = await computers.open(spec, snapshot)
             told = await said(other, "cat /usr/lib/of-the-agent /usr/lib/of-the-image /opt/kept; echo -n ab | wc -c")
             assert told.split() == ["agent", "image", "agent", "2"]
-            assert await said(other, "test -d /usr/share/doc/bash -a ! -L /usr/lib/python3 && echo whole") == "whole"
+            assert await said(other, "test -d /usr/share/doc/bash -a ! -L /usr/lib/apt && echo whole") == "whole"
             await images.close()
 
     asyncio.run(test())
