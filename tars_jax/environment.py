@@ -169,12 +169,10 @@ class Task:
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Task:
-        """Inverse of `to_json`; a record that says `game` is of an earlier version.
+        """Inverse of `to_json`.
 
         Raises InputError for a missing, unknown, ill-typed or impossible field.
         """
-        if "game" in record and "environment" not in record:
-            record = {("environment" if name == "game" else name): value for name, value in record.items()}
         fields = Fields(record, "task: field ")
         for name, kind in (("id", str), ("environment", str), ("options", dict)):
             fields.of_type(name, kind)

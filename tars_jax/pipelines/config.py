@@ -19,7 +19,6 @@ import math
 import pathlib
 import runpy
 import shlex
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -47,67 +46,6 @@ class Unset:
         return AUTO
 
 
-# Fields that had another name in earlier versions, wherever they stand, and values that had.
-RENAMED = {
-    "balance": "router_aux_loss_weight",
-    "normalise_advantages": "normalize_advantages",
-    "optimiser": "optimizer",
-    "picture_buckets": "image_buckets",
-    "trajectories": "datasets",
-    "travel": "expert_communication",
-}
-RENAMED_VALUES = {
-    "expert_communication": {"tokens": "all_to_all", "kernels": "weight_gather"},
-    "products": {"turned": "transposed"},
-}
-# Fields that came later, and what stands for them in the config of a run from before.
-ADDED: Mapping[str, Any] = {
-    "loggers": (),
-    "recipe": "",
-    "agent.max_observation_tokens": 0,
-    "agent.most_calls": 1,
-    "interface": "gui",
-    "skill": 1.0,
-    "ppo.group_start": "reset",
-    "ppo.normalize_over": "batch",
-    "ppo.value_models": "shared",
-    "mixture.weights": (),
-    "browser.use_angle": "swiftshader",
-    "browser.max_browsers": 0,
-    "browser.idle_browser_seconds": 30.0,
-    "harness": "none",
-    "next_levels": False,
-    "super_mario_bros_rom": "",
-    "ace_attorney_rom": "",
-    "gaming_agent": "",
-    "task.level_rewards": False,
-    "task.next_levels": False,
-    "task.scale_episodes": 0,
-    "task.judge": "",
-    "task.judge_options": "{}",
-    "demonstrations.player": "",
-    "demonstrations.datasets": (),
-    "reward.early_penalty": 0.0,
-    "reward.early_share": 0.5,
-    "reward.endless_penalty": 0.0,
-    "reward.fewer_steps_reward": 0.0,
-    "value.max_episodes": 0,
-    "value.max_updates": 0,
-    "sandbox.address": "",
-    "sandbox.guests": (),
-    "sandbox.phones": (),
-    "sandbox.key_file": "",
-    "server.address": "",
-    "server.form": "sglang",
-    "server.model": "",
-    "server.api_key_file": "",
-    "server.weights_folder": "",
-    "server.answer_seconds": 120.0,
-    "server.patience": 3600.0,
-}
-RENAMED_EXPERIMENTS = {"quantise": "quantize", "synthesise_games": "synthesize_games"}
-
-
 def load_config(
     experiment: str,
     arguments: Sequence[str],
@@ -126,8 +64,6 @@ def load_config(
         path = _find(files[0], root)
         given = _read_run(path, experiment) if path.suffix == ".json" else flatten(_read_python(path))
         resolved = given.get("recipe", "") if path.suffix == ".json" else ""
-        given = dict(up_to_date(field, value, values) for field, value in given.items())
-        given = {field: value for field, value in ADDED.items() if field in values} | given
         for field in given:
             require_known(field, values, where=f" in {path}")
         for field, value in values.items():
@@ -139,7 +75,7 @@ def load_config(
     flags: dict[str, Any] = {}
     for argument in arguments:
         if not argument.startswith("--config="):
-            field, text = up_to_date(*_split_flag(argument), values)
+            field, text = _split_flag(argument)
             require_known(field, values, where="")
             flags[field] = parse(text, usual[field], field)
     recipe = flags.get("recipe", values.get("recipe", ""))
@@ -157,19 +93,6 @@ def _of_recipe(recipe: str, experiment: str, usual: Mapping[str, Any]) -> dict[s
     for field in found:
         require_known(field, usual, where=f" of the recipe {recipe}")
     return {field: _coerce(value, usual[field], field) for field, value in found.items()}
-
-
-def up_to_date(field: str, value: Any, values: Mapping[str, Any]) -> tuple[str, Any]:
-    """A field of an earlier version, and its value, as they are called now; said on stderr."""
-    section, dot, name = field.rpartition(".")
-    renamed = f"{section}{dot}{RENAMED.get(name, name)}"
-    if field not in values and renamed in values:
-        print(f"config.{field} is config.{renamed} now", file=sys.stderr)
-        field = renamed
-    now = RENAMED_VALUES.get(field.rpartition(".")[2], {}).get(value) if isinstance(value, str) else None
-    if now is not None:
-        print(f"config.{field} is {now} now where it was {value}", file=sys.stderr)
-    return field, value if now is None else now
 
 
 def command_of(experiment: str, config: Mapping[str, Any], root: pathlib.Path = ROOT) -> str:
@@ -241,8 +164,7 @@ def _read_run(path: pathlib.Path, experiment: str) -> dict[str, Any]:
     stored = read_json(path)
     if not isinstance(stored, dict) or not isinstance(stored.get("config"), dict):
         raise InputError(f"{path} must be a run's config, an object with the fields experiment and config; got another")
-    of = str(stored.get("experiment"))
-    if RENAMED_EXPERIMENTS.get(of, of) != experiment:
+    if stored.get("experiment") != experiment:
         raise InputError(
             f"{path} must be a config of the experiment {experiment!r}; got one of {stored.get('experiment')!r}"
         )

@@ -112,7 +112,7 @@ def place_of(task: Mapping[str, Any]) -> str:
 
 def _form(record: Mapping[str, Any]) -> str:
     """The environment whose list a line is of; empty: it is a whole task."""
-    if "environment" in record or "game" in record:
+    if "environment" in record:
         return ""
     return next((name for name, (_, mark, words) in LISTS.items() if mark in record and words in record), "")
 

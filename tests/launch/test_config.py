@@ -171,25 +171,6 @@ def test_help_takes_words_from_where_a_field_comes_from() -> None:
     assert "--config.agent.grammar=text\n      of the answers; must be one of 'text', 'tool', 'plain'\n" in said
 
 
-@pytest.mark.parametrize(
-    ("experiment", "flag", "field", "value"),
-    [
-        ("quickstart", "ppo.balance=0.02", "router_aux_loss_weight", 0.02),
-        ("quickstart", "ppo.normalise_advantages=False", "normalize_advantages", False),
-        ("quickstart", "supervised.optimiser=adamw", "optimizer", "adamw"),
-        ("quickstart", "model.execution.travel=kernels", "expert_communication", "weight_gather"),
-        ("quickstart", "model.execution.products=turned", "products", "transposed"),
-        ("serve", "engine.picture_buckets=(1, 8)", "image_buckets", (1, 8)),
-    ],
-)
-def test_fields_of_earlier_versions_are_read_and_it_is_said(
-    experiment: str, flag: str, field: str, value: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
-    config = load_config(experiment, [f"--config.{flag}"], root=ROOT, rules={})
-    assert {name.rpartition(".")[2]: got for name, got in flatten(config).items() if got == value}[field] == value
-    assert f"config.{flag.partition('=')[0]} is " in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("name", ["flywheel", "flywheel_text", "flywheel_websites"])
 def test_a_flywheel_leaves_nothing_open(name: str) -> None:
     """It begins with `train`'s config, whose open fields `train` alone fills in."""
