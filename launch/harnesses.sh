@@ -12,6 +12,7 @@ root=$(CDPATH="" cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
 . "$root/launch/setup.sh"
 . "$root/launch/guest_packages.sh"
+. "$root/launch/own_environment.sh"
 
 locks="$root/launch/harnesses"
 known=()
@@ -21,27 +22,7 @@ for name; do
     [ -f "$locks/$name.lock" ] || fail "The names must be of ${known[*]}; got '$name'."
 done
 
-# install_harness NAME FOLDER: anybody may read it, whatever the umask
-install_harness() (
-    set -e
-    umask 022
-    mkdir -p "$work/tmp" && export TMPDIR="$work/tmp"
-    "$guest" -I -X utf8 -m venv --clear --without-pip "$2"
-    "$python" -I -X utf8 -m pip --disable-pip-version-check --python "$2/bin/python" install -q --no-deps --no-compile \
-        --require-hashes -r "$locks/$1.lock"
-    site=$("$2/bin/python" -I -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
-    # Whoever runs it may not write beside it, and would compile it anew at every start. Some files are for other Pythons.
-    "$2/bin/python" -I -X utf8 -m compileall -q -j 0 "$site" || true
-)
-
-mkdir -p "$work" "$root/.cache/harnesses"
 guest=$(guest_python)
 for name; do
-    folder="$root/.cache/harnesses/$name"
-    made_by=$({ cat "$locks/$name.lock"; echo "$guest $folder"; } | sha256sum)
-    [ "$(cat "$folder/made-by" 2>/dev/null)" = "$made_by" ] || {
-        step "installing $name" install_harness "$name" "$folder" ||
-            fail "The packages of launch/harnesses/$name.lock could not be installed; $work/log says why."
-        printf '%s\n' "$made_by" >"$folder/made-by"
-    }
+    own_environment "$guest" "$root/.cache/harnesses/$name" "$locks/$name.lock" "installing $name"
 done

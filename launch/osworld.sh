@@ -9,6 +9,7 @@ set -euo pipefail
 root=$(CDPATH="" cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
 . "$root/launch/setup.sh"
+. "$root/launch/own_environment.sh"
 
 applications=(libreoffice-calc libreoffice-impress libreoffice-writer libreoffice-gtk3 gimp vlc vlc-plugin-qt thunderbird
     gnome-terminal nautilus evince eog gedit vim gsettings-desktop-schemas dconf-cli dconf-gsettings-backend dbus dbus-bin
@@ -25,20 +26,5 @@ case ${1:-} in
 *) fail "osworld.sh takes --applications or nothing; got '$1'." ;;
 esac
 
-folder="$root/.cache/osworld"
-install_scorers() (
-    set -e
-    mkdir -p "$work/tmp" && export TMPDIR="$work/tmp"
-    "$python" -I -X utf8 -m venv --clear --without-pip "$folder"
-    "$python" -I -X utf8 -m pip --disable-pip-version-check --python "$folder/bin/python" install -q --no-deps \
-        --require-hashes -r "$root/launch/osworld.lock"
-    "$folder/bin/python" -I -X utf8 -m compileall -q -j 0 "$folder/lib" || true
-)
-
-mkdir -p "$work" "$root/.cache"
-made_by=$({ cat "$root/launch/osworld.lock"; "$python" -V; echo "$folder"; } | sha256sum)
-[ "$(cat "$folder/made-by" 2>/dev/null)" = "$made_by" ] || {
-    step "installing desktop-env's scorers" install_scorers || fail "The packages of launch/osworld.lock could not be installed; $work/log says why."
-    printf '%s\n' "$made_by" >"$folder/made-by"
-}
+own_environment "$python" "$root/.cache/osworld" "$root/launch/osworld.lock" "installing desktop-env's scorers"
 ./launch/pyautogui.sh

@@ -190,28 +190,14 @@ def paid(
 
 def untold(trajectory: Trajectory, verdict: CannotSay, about: Mapping[str, Any]) -> Trajectory:
     """The episode of which nobody can say: whole, but FAILED, without a reward."""
-    return dataclasses.replace(
-        trajectory,
-        steps=_paying(trajectory, 0.0),
-        outcome=Outcome.FAILED,
-        reward=0.0,
-        success=None,
-        metadata={**trajectory.metadata, **about, "cannot_say": str(verdict)[:500] or "it gave no reason"},
-    )
+    return _failed(trajectory, {**about, "cannot_say": str(verdict)[:500] or "it gave no reason"})
 
 
 def unjudged(trajectory: Trajectory) -> Trajectory:
     """The episode whose judge was away: whole, but FAILED, without a reward, until it is judged `as_played`."""
     told = {"outcome": trajectory.outcome.value, "rewards": [step.reward for step in trajectory.steps]}
     before = {**told, "reward": trajectory.reward, "success": trajectory.success}
-    return dataclasses.replace(
-        trajectory,
-        steps=_paying(trajectory, 0.0),
-        outcome=Outcome.FAILED,
-        reward=0.0,
-        success=None,
-        metadata={**trajectory.metadata, AS_PLAYED: before},
-    )
+    return _failed(trajectory, {AS_PLAYED: before})
 
 
 def as_played(trajectory: Trajectory) -> Trajectory | None:
@@ -231,7 +217,21 @@ def as_played(trajectory: Trajectory) -> Trajectory | None:
     )
 
 
+def _failed(trajectory: Trajectory, about: Mapping[str, Any]) -> Trajectory:
+    return dataclasses.replace(
+        trajectory,
+        steps=_paying(trajectory, 0.0),
+        outcome=Outcome.FAILED,
+        reward=0.0,
+        success=None,
+        metadata={**trajectory.metadata, **about},
+    )
+
+
 def _paying(trajectory: Trajectory, reward: float) -> tuple[Step, ...]:
+    """All of it at the last step, where there is one: a harness may have asked nothing."""
+    if not trajectory.steps:
+        return ()
     *before, last = trajectory.steps
     unpaid = (dataclasses.replace(step, reward=0.0) for step in before)
     return (*unpaid, dataclasses.replace(last, reward=reward))

@@ -48,7 +48,8 @@ def evaluate_benchmark(config: Any, run_directory: RunDirectory) -> int:
         raise InputError(f"config.checkpoint must not be reference, as {config.suite} has no reference player")
     longest = config.max_steps or tasks.budget()
     with open_contestant(config, longest) as contestant:
-        played = play_benchmark(config, run_directory.path / "trajectories" / "played", contestant, tasks, options)
+        folder = run_directory.path / "trajectories" / "played"
+        played = play_benchmark(config, folder, contestant, tasks, spec, options)
     about = About(tasks.benchmark, config.model or config.checkpoint, Path(config.tasks), options, config.seed)
     result = result_of(played, tasks.left_out, about)
     write_json(run_directory.path / "result.json", result)
@@ -112,11 +113,11 @@ def tasks_to_play(config: Any, tasks: BenchmarkTasks, spec: EnvironmentSpec, opt
 
 
 def play_benchmark(
-    config: Any, folder: Path, contestant: Contestant, tasks: BenchmarkTasks, options: Mapping[str, Any]
-) -> list[Played]:
+    config: Any, folder: Path, contestant: Contestant, tasks: BenchmarkTasks, spec: EnvironmentSpec,
+    options: Mapping[str, Any],
+) -> list[Played]:  # fmt: skip
     """Every attempt at every task, with those that were lost. What lies in `folder` is not played again, unless it was
     lost."""
-    spec = load_environment(config.suite, options)
     wanted = tasks_to_play(config, tasks, spec, options)
     attempts = config.attempts or tasks.benchmark.attempts
     judge = named_judge(config.judge, config.judge_options, "config") if config.judge else None

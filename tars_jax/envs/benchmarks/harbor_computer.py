@@ -28,7 +28,7 @@ from tars_jax.tasks.benchmarks.harbor.config import NONE, PUBLIC, Artifact, Heal
 from tars_jax.tasks.benchmarks.harbor.folder import resolved
 from tars_jax.web.network import EVERY, Hosts
 
-TESTS, LOGS = "/tests", "/logs"
+TESTS = "/tests"
 AGENT_LOGS, VERIFIER_LOGS, ARTIFACTS = "/logs/agent", "/logs/verifier", "/logs/artifacts"
 MEMORY_MB, STORAGE_MB, PROCESSES = 2048, 10240, 2048  # where a task says nothing
 MOST_ARTIFACTS = 1 << 20  # bytes of one episode that are kept

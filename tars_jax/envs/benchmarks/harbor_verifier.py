@@ -65,13 +65,6 @@ class Rewards:
     said: str  # the end of what the tests wrote
     artifacts: Mapping[str, bytes]
 
-    @property
-    def main(self) -> float:
-        """`reward`, or the mean where none has that name."""
-        if "reward" in self.values:
-            return self.values["reward"]
-        return sum(self.values.values()) / len(self.values) if self.values else 0.0
-
 
 async def graded(
     premises: Premises, opened: Opened, task: HarborTask, stage: Stage, way: str
