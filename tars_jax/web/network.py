@@ -115,10 +115,14 @@ def _is_address(name: str) -> bool:
 
 
 class Proxy:
-    """The proxy of one page or computer. `loopback`: where its localhost is another machine."""
+    """The proxy of one page or computer. `loopback`: where its localhost is another machine.
 
-    def __init__(self, hosts: Hosts, loopback: Loopback | None = None) -> None:
-        self._hosts, self._loopback = hosts, loopback
+    `transparent`: clients must not see that there is one, so that a host that cannot be reached is a connection that
+    ends, as it would be without, and no answer with status 502 or 403, which a page takes for the host's.
+    """
+
+    def __init__(self, hosts: Hosts, loopback: Loopback | None = None, *, transparent: bool = False) -> None:
+        self._hosts, self._loopback, self._transparent = hosts, loopback, transparent
         self._server: asyncio.Server | None = None
         self._passing: set[asyncio.Task[None]] = set()
 
@@ -169,12 +173,10 @@ class Proxy:
         try:
             streams = await self._connected(name, port) if tunnel or parts.scheme == "http" else None
         except (OSError, TimeoutError):  # its name has no address, or nothing answers there
-            writer.write(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
-            await writer.drain()
+            await self._refuse(writer, b"502 Bad Gateway", tunnel=tunnel)
             return
         if streams is None:
-            writer.write(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
-            await writer.drain()
+            await self._refuse(writer, b"403 Forbidden", tunnel=tunnel)
             return
         there, back = streams
         try:
@@ -186,6 +188,11 @@ class Proxy:
             await _pipe(reader, writer, there, back)
         finally:
             back.close()
+
+    async def _refuse(self, writer: asyncio.StreamWriter, status: bytes, *, tunnel: bool) -> None:
+        if tunnel or not self._transparent:
+            writer.write(b"HTTP/1.1 %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n" % status)
+            await writer.drain()
 
     async def _connected(self, name: str, port: int) -> Streams | None:
         """None for a host that is not allowed. Raises OSError where nothing answers."""

@@ -193,7 +193,7 @@ class BrowserManager:
         loopback: Loopback | None,
     ) -> Page:  # fmt: skip
         hosts = Hosts(spec.network, localhost=loopback is not None)
-        proxy = Proxy(hosts, loopback) if spec.network or loopback else None
+        proxy = Proxy(hosts, loopback, transparent=True) if spec.network or loopback else None
         context: BrowserContext | None = None
         page: Page | None = None
         downloader = Downloader(downloads, spec.site, report) if downloads and report else None
