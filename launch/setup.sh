@@ -6,7 +6,7 @@
 # machine); as root it may install Debian packages, otherwise it writes nothing outside the repository but the caches of
 # pip and npm. Two variables choose:
 #   TARS_JAX_PYTHON=python3.13    the interpreter; an environment that was made with another one is made anew
-#   TARS_JAX_VENV=DIRECTORY       where the environment lies instead of .venv
+#   TARS_JAX_VENV=DIRECTORY       where the environment lies instead of .venv; each checkout has its own
 
 venv=$(realpath -m "${TARS_JAX_VENV:-$root/.venv}")
 python="$venv/bin/python"
@@ -66,8 +66,17 @@ ready() {
     [ -x "$browser" ] && TARS_JAX_CHROMIUM=$browser driver_node=$(sed -n 3p "$stamp")
 }
 
+# Its path file names one checkout: another one's commands would run this one's code from then on.
+check_not_of_another_checkout() {
+    local other
+    read -r _ _ other <"$stamp" 2>/dev/null || return 0
+    [ "$other" = "$root" ] || [ ! -e "$other/launch/setup.sh" ] ||
+        fail "TARS_JAX_VENV must be a folder of this checkout's own; got '$venv', the environment of $other"
+}
+
 set_up() {
     ! ready || return 0
+    check_not_of_another_checkout
     local given=${TARS_JAX_CHROMIUM:-}
     venv_serves || check_machine
     check_writable

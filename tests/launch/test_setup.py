@@ -62,3 +62,18 @@ def test_modules_of_the_users_own_are_found(tmp_path: pathlib.Path) -> None:
         text=True,
     )
     assert shown.stdout == "found\n", shown.stderr
+
+
+def test_the_environment_of_another_checkout_is_left_as_it_is(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "other" / "launch").mkdir(parents=True)
+    (tmp_path / "other" / "launch" / "setup.sh").touch()
+    stamp = tmp_path / "environment" / "setup-stamp"
+    stamp.parent.mkdir()
+    stamp.write_text(f"hash /usr/bin/python3 {tmp_path / 'other'}\n/usr/bin/chromium\n", encoding="utf-8")
+    result = local("no_such_experiment", TARS_JAX_VENV=str(stamp.parent))
+    assert result.returncode == 2
+    assert result.stderr == (
+        "TARS_JAX_VENV must be a folder of this checkout's own; "
+        f"got '{stamp.parent}', the environment of {tmp_path / 'other'}\n"
+    )
+    assert [each.name for each in stamp.parent.iterdir()] == ["setup-stamp"]
