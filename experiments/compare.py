@@ -9,9 +9,8 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.evaluation import DEFAULT_CURVES
 from tars_jax.evaluation.comparison import Run, draw_comparison, settings_of
-from tars_jax.evaluation.curves import Curve, Series, points_of
+from tars_jax.evaluation.curves import GAME_SECTION, Curve, Series, game_curves, points_of
 from tars_jax.evaluation.figures import save_figure
-from tars_jax.evaluation.game_curves import SECTION, game_curves
 from tars_jax.evaluation.scores import RETURN, Score
 from tars_jax.files import write_atomic
 from tars_jax.json_fields import read_object
@@ -29,7 +28,7 @@ NEEDED = {
     "episodes": Rule(lambda value: type(value) is int and 0 < value < 2**53, "a whole number of 1 or more"),
     "seed": Rule(lambda value: type(value) is int and value >= 0, "a whole number of 0 or more"),
 }
-SECTIONS = (*dict.fromkeys(curve.section for curve in DEFAULT_CURVES), SECTION)
+SECTIONS = (*dict.fromkeys(curve.section for curve in DEFAULT_CURVES), GAME_SECTION)
 RULES = {
     "sections": each(one_of(*SECTIONS)),
     "runs": Rule(

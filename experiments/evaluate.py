@@ -23,10 +23,18 @@ import numpy as np
 from tars_jax import InputError
 from tars_jax.environment import Task
 from tars_jax.envs.interfaces import INTERFACES
-from tars_jax.evaluation.budgets import SUCCESS, UNITS, draw_budgets, measured, step_budgets
-from tars_jax.evaluation.figures import save_figure
-from tars_jax.evaluation.lmgame import reported_score
-from tars_jax.evaluation.scoring import estimate_mean, normalize, score_within, solved_within
+from tars_jax.evaluation.figures import draw_budgets, save_figure
+from tars_jax.evaluation.scoring import (
+    SUCCESS_UNIT,
+    UNITS,
+    estimate_mean,
+    normalize,
+    reported_score,
+    score_at_budget,
+    score_within,
+    solved_within,
+    step_budgets,
+)
 from tars_jax.evaluation.statistics import Estimate, deviation
 from tars_jax.evaluation.suites import (
     HARNESSES,
@@ -222,7 +230,7 @@ def finish(
                 }
             }
         case "lmgame":
-            curve = {budget: measured(config.suite, played, {}, budget) for budget in step_budgets(most)}
+            curve = {budget: score_at_budget(config.suite, played, {}, budget) for budget in step_budgets(most)}
             unplayed = () if config.names else [name for name in unplayed_names(config.suite) if name not in tasks]
             reported = {
                 name: estimate_mean([reported_score(episode, most) for episode in episodes])
@@ -245,8 +253,8 @@ def finish(
         case _:
             rewards = {name: estimate_mean([each.reward for each in episodes]) for name, episodes in played.items()}
             table = success_table(rewards, {name: (solved[name], len(played[name])) for name in played})
-            curve = {budget: measured(config.suite, played, {}, budget) for budget in step_budgets(most)}
-            unit = SUCCESS
+            curve = {budget: score_at_budget(config.suite, played, {}, budget) for budget in step_budgets(most)}
+            unit = SUCCESS_UNIT
     result |= {"step_budgets": {str(budget): each._asdict() for budget, each in curve.items()}}
     write_json(run_directory.path / "result.json", result)
     title = f"{config.suite}, {config.checkpoint}"

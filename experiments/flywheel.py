@@ -9,9 +9,8 @@ from typing import Any
 from tars_jax.data.rejection_sampling import PREFERENCES
 from tars_jax.data.store.routing import RL, VALUE
 from tars_jax.evaluation import Curve, Score, Series, wilson_interval
-from tars_jax.evaluation.ending import compared, end_run
-from tars_jax.evaluation.report import ReportData
-from tars_jax.evaluation.report_tables import Table
+from tars_jax.evaluation.report import ReportData, ReportTable
+from tars_jax.evaluation.result import before_and_after, write_result
 from tars_jax.pipelines.config import command_of
 from tars_jax.pipelines.flywheel import CONTROLS, KEEP, Cycle, FlywheelResult, cycle_folder, turn
 from tars_jax.pipelines.rules import JOB_RULES, MIXTURE_RULES, check, imitation_rules
@@ -87,7 +86,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
             metrics.write("flywheel", cycle.number, values_of(cycle))
     last = found.cycles[-1]
     result = {
-        **compared(found.before, found.after),
+        **before_and_after(found.before, found.after),
         "minutes": sum(cycle.seconds for cycle in found.cycles) / 60,
         "seed": config.seed,
         "control": config.control,
@@ -96,7 +95,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
         "changed_verdicts": found.changed,
         "cycles": [dataclasses.asdict(cycle) for cycle in found.cycles],
     }
-    end_run(
+    write_result(
         run_directory.path,
         ReportData(
             title="The data flywheel",
@@ -135,7 +134,7 @@ def scores_of(found: FlywheelResult) -> list[Score]:
     ]
 
 
-def tables_of(found: FlywheelResult) -> list[Table]:
+def tables_of(found: FlywheelResult) -> list[ReportTable]:
     generated: list[list[str | int]] = []
     for cycle in found.cycles:
         routed = cycle.routed
@@ -156,7 +155,7 @@ def tables_of(found: FlywheelResult) -> list[Table]:
         for cycle in found.cycles
     ]
     return [
-        Table(
+        ReportTable(
             "What each cycle generated, and where it went",
             ("cycle", "judged", "V = 1 [95%]", "new to SFT", "new to CT", "of RL and value model", "moved", "unjudged",
              "contradictory", "held out", "SFT set", "CT set"),
@@ -165,13 +164,13 @@ def tables_of(found: FlywheelResult) -> list[Table]:
             f"as a held-out one: {found.alike}. Moved: they left a set, as another verdict counts than before; "
             f"waiting for that: {found.changed}.",
         ),
-        Table(
+        ReportTable(
             "What CT and SFT were trained on",
             ("cycle", "stage", "source", "episodes", "tokens learned from", "share of these"),
             mixed_in(found.cycles),
             "Tokens: of CT all text, of SFT the agent's own.",
         ),
-        Table(
+        ReportTable(
             "What RL and value pretraining played and the store took in",
             ("cycle", "RL", "value model", "left out"),
             [
@@ -181,18 +180,20 @@ def tables_of(found: FlywheelResult) -> list[Table]:
             ],
             "The next cycle routes them. Left out: what is beyond recycle.episodes of a stage.",
         ),
-        *([Table(
+        *([ReportTable(
             "V = 1 by place",
             ("cycle", "place", "generated [95%]", "held out [95%]"),
             by_place(found.cycles),
             "Of what was generated for tasks to train on, and of the held-out tasks as the cycle's model plays them.",
         )] if len({place for cycle in found.cycles for part in cycle.places.values() for place in part}) > 1 else []),
-        Table(
+        ReportTable(
             "Success on the same held-out tasks",
             ("cycle", "after CT", "after SFT", "after RL", "as kept", "kept", "minutes"),
             stages,
         ),
-        Table("Lineage", ("cycle", "model", "trained from, the newest last"), models, "Checksums of the checkpoints."),
+        ReportTable(
+            "Lineage", ("cycle", "model", "trained from, the newest last"), models, "Checksums of the checkpoints."
+        ),
     ]  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tars_jax.evaluation import DEFAULT_CURVES
-from tars_jax.evaluation.game_curves import game_curves
+from tars_jax.evaluation.curves import game_curves
 from tars_jax.pipelines.agent import Evaluated, finish, train_agent
 from tars_jax.pipelines.game_scales import played_scales
 from tars_jax.pipelines.games import TRAINED_ON, Games, can_be_trained_on

@@ -19,9 +19,9 @@ import numpy as np
 
 from tars_jax.envs.on_device import GAMES
 from tars_jax.evaluation import ReportData, Score
-from tars_jax.evaluation.ending import end_run
+from tars_jax.evaluation.report import VALUE_DOUBT
+from tars_jax.evaluation.result import write_result
 from tars_jax.evaluation.running import RunningPage
-from tars_jax.evaluation.value_doubts import VALUE_DOUBT
 from tars_jax.model.presets import PRESETS
 from tars_jax.pipelines.config import command_of
 from tars_jax.pipelines.on_device import SIDE_BY_SIDE, Curves, OnDevice
@@ -200,7 +200,7 @@ class Stages:
         returns = [side["reward"].ravel().tolist() for side in (before, after)]
         if any((side["reward"] != side["success"]).any() for side in (before, after)):  # dense rewards
             result["score"] = Score.of_returns("", *returns).to_json()
-        end_run(
+        write_result(
             self._path,
             ReportData(
                 title=f"On the device: {self._config.game.name}",

@@ -24,8 +24,8 @@ import numpy as np
 from tars_jax import InputError
 from tars_jax.environment import Task
 from tars_jax.evaluation import bootstrap_difference
-from tars_jax.evaluation.quantization_table import quantization_table
 from tars_jax.evaluation.suites import suite_names, suite_tasks
+from tars_jax.evaluation.tables import quantization_table
 from tars_jax.files import write_atomic
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters

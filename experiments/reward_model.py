@@ -34,9 +34,9 @@ from tars_jax.evaluation import (
     supervised_curves,
 )
 from tars_jax.evaluation.calibration_error import Bin, reliability_of
-from tars_jax.evaluation.ending import end_run
 from tars_jax.evaluation.judge_metrics import Confusion, at_threshold, best_threshold, confusion, f1_estimate
-from tars_jax.evaluation.report_tables import Table
+from tars_jax.evaluation.report import ReportTable
+from tars_jax.evaluation.result import write_result
 from tars_jax.evaluation.statistics import bootstrap_difference
 from tars_jax.inference import Sampled, Sampling
 from tars_jax.judges.calibration import FILE as CALIBRATION
@@ -218,7 +218,7 @@ def _squared(probabilities: Sequence[float], truth: Sequence[bool]) -> list[floa
     return [(probability - solved) ** 2 for probability, solved in zip(probabilities, truth, strict=True)]
 
 
-def calibration_table(found: Mapping[str, Any]) -> Table:
+def calibration_table(found: Mapping[str, Any]) -> ReportTable:
     """The bins of the reported half, before the map and after it."""
     rows, notes = [], [f"Of {found['reported_on']} trajectories that the map was not fitted on."]
     for name in ("scores", "calibrated"):
@@ -230,7 +230,7 @@ def calibration_table(found: Mapping[str, Any]) -> Table:
         for each in (Bin(**bin) for bin in said["bins"]):
             share = f"{each.solved:.3f} [{each.interval[0]:.2f}, {each.interval[1]:.2f}]"
             rows.append((f"{name}, {each.low:.1f} to {each.high:.1f}", each.scored, f"{each.mean:.3f}", share))
-    return Table("Calibration", ("", "trajectories", "mean", "solved [95%]"), rows, " ".join(notes))
+    return ReportTable("Calibration", ("", "trajectories", "mean", "solved [95%]"), rows, " ".join(notes))
 
 
 def reinforce(context: RunContext, weights: Path, questions: Sequence[Question]) -> None:
@@ -283,7 +283,7 @@ def finish(
         "minutes": sum(stage["seconds"] for stage in context.run.results().values()) / 60,
         "seed": context.config.seed,
     }
-    end_run(
+    write_result(
         context.path,
         ReportData(
             title="An outcome reward model",

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from tars_jax import InputError
-from tars_jax.evaluation.figures import save_figure
-from tars_jax.evaluation.trend_figures import draw_trend
+from tars_jax.evaluation.figures import draw_trend, save_figure
 from tars_jax.launcher import LAUNCHER
 from tars_jax.pipelines.config import flatten
 from tars_jax.pipelines.on_device_annotation import AnnotationPlan

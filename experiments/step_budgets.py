@@ -17,9 +17,8 @@ from typing import Any
 from ml_collections import ConfigDict
 
 from tars_jax import InputError
-from tars_jax.evaluation.budgets import SUCCESS, UNITS, draw_budgets, measured
-from tars_jax.evaluation.figures import save_figure
-from tars_jax.evaluation.scoring import score_within
+from tars_jax.evaluation.figures import draw_budgets, save_figure
+from tars_jax.evaluation.scoring import SUCCESS_UNIT, UNITS, score_at_budget, score_within
 from tars_jax.evaluation.statistics import Estimate
 from tars_jax.evaluation.suites import EPISODES, suite_names, suite_tasks
 from tars_jax.evaluation.tables import budget_table
@@ -116,8 +115,10 @@ def finish(config: Any, run_directory: RunDirectory, played: dict[str, dict[int,
                     f"config.contestants: {name} has no episode of {budget} steps, as all were lost to the "
                     "infrastructure; the same command with --config.run plays them"
                 )
-            curves.setdefault(name, {})[budget] = measured(config.suite, kept, theirs[0] if theirs else {}, budget)
-    unit = UNITS.get(config.suite, SUCCESS)
+            curves.setdefault(name, {})[budget] = score_at_budget(
+                config.suite, kept, theirs[0] if theirs else {}, budget
+            )
+    unit = UNITS.get(config.suite, SUCCESS_UNIT)
     suite = config.environment if config.suite == ENVIRONMENT else config.suite
     save_figure(draw_budgets(curves, unit, f"{suite}, each budget played anew"), run_directory.path / "budgets.svg")
     table = budget_table(curves)

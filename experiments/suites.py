@@ -14,8 +14,7 @@ from tars_jax.evaluation.benchmarks.side_by_side import (
     lmgame_table,
     read_suite_run,
 )
-from tars_jax.evaluation.report import page_html
-from tars_jax.evaluation.report_tables import Table
+from tars_jax.evaluation.report import ReportTable, page_html
 from tars_jax.evaluation.tables import markdown
 from tars_jax.files import write_atomic
 from tars_jax.rules import Rule
@@ -42,7 +41,7 @@ def run(config: Any, run_directory: Any) -> None:
     print(path)
 
 
-def _markdown(table: Table) -> str:
+def _markdown(table: ReportTable) -> str:
     return markdown(table.head, [[str(cell) for cell in row] for row in table.rows])
 
 

@@ -10,8 +10,7 @@ from tars_jax.annotation.curation.executability import Reason
 from tars_jax.annotation.curation.reviews import Agreement
 from tars_jax.annotation.curation.statistics import Spread
 from tars_jax.evaluation.replays import replays_html
-from tars_jax.evaluation.report import page_html, replays_section
-from tars_jax.evaluation.report_tables import Table
+from tars_jax.evaluation.report import ReportTable, page_html, replays_section
 
 SHOWN = 4  # trajectories as strips
 MOST_ROWS = 24  # of a table
@@ -34,7 +33,7 @@ def render_curation(curated: Curated, subtitle: str) -> str:
         _spread("words of a thought", told.thought_words),
     )
     contents = [
-        Table("Lengths", ("", "least", "median", "mean", "most"), spreads),
+        ReportTable("Lengths", ("", "least", "median", "mean", "most"), spreads),
         _counted("Applications", ("application", "trajectories", "steps"), told.applications),
         _counted("Actions", ("action", "calls", "share"), told.actions),
         _counted("Tracks", ("track", "trajectories"), told.tracks),
@@ -44,7 +43,7 @@ def render_curation(curated: Curated, subtitle: str) -> str:
     return page_html("Curated data set", subtitle, parts)
 
 
-def _grid(tables: Sequence[Table]) -> str:
+def _grid(tables: Sequence[ReportTable]) -> str:
     """Side by side where there is room, without those that have nothing to tell."""
     return f'<div class="pairs">{"".join(table.to_html() for table in tables if table.rows)}</div>'
 
@@ -85,7 +84,7 @@ def _counted(
     head: Sequence[str],
     counts: Mapping[str, int] | Mapping[str, tuple[int, ...]],
     of: int = 0,
-) -> Table:
+) -> ReportTable:
     """Rows of counts, with their shares of `of`, or of their sum, where the last column is for them."""
     total = of or sum(count for count in counts.values() if isinstance(count, int))
     rows: list[tuple[str | int, ...]] = []
@@ -94,16 +93,16 @@ def _counted(
         share = [f"{figures[0] / total:.0%}"] if head[-1] == "share" and total else []
         rows.append((name, *(f"{figure:,}" for figure in figures), *share))
     more = len(counts) - MOST_ROWS
-    return Table(title, head, rows, f"{more} more are not shown." if more > 0 else "")
+    return ReportTable(title, head, rows, f"{more} more are not shown." if more > 0 else "")
 
 
-def _agreement(agreements: Sequence[Agreement]) -> Table:
+def _agreement(agreements: Sequence[Agreement]) -> ReportTable:
     note = "Cohen's kappa: agreement beyond what their shares of each verdict would give by chance; 1 is all of it."
     rows = [
         (" and ".join(each.reviewers), f"{each.count:,}", f"{each.observed:.0%}", _kappa(each))
         for each in agreements[:MOST_ROWS]
     ]
-    return Table("Reviewers", ("reviewers", "reviewed by both", "agree", "kappa"), rows, note)
+    return ReportTable("Reviewers", ("reviewers", "reviewed by both", "agree", "kappa"), rows, note)
 
 
 def _kappa(agreement: Agreement) -> str:

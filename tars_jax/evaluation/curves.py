@@ -330,3 +330,32 @@ def _number(value: float, percent: bool) -> str:
     else:
         text = f"{value:.2f}" if abs(value) >= 0.1 else f"{value:.2g}"
     return text.replace("-", "−")
+
+
+GAME_SECTION = "Each game while PPO trains"
+_BOUNDS = (("person", "a person's pace and errors"), ("reference", "the best scripted player"))
+
+
+def game_curves(games: Sequence[tuple[str, str]]) -> list[Curve]:
+    """Of each (name, title): the share of episodes that were solved, and of episodes of several levels the mean score,
+    where a run has them."""
+    return [
+        curve
+        for name, title in games
+        for curve in (
+            Curve(
+                GAME_SECTION,
+                title,
+                (Series("ppo", f"{name}_success"),),
+                "solved, of the game's episodes in a batch",
+                percent=True,
+            ),
+            Curve(
+                GAME_SECTION,
+                f"{title}, score",
+                (Series("ppo", f"{name}_score"),),
+                "mean of the game's episodes in a batch",
+                bounds=tuple((f"{side}/{name}_score", label) for side, label in _BOUNDS),
+            ),
+        )
+    ]

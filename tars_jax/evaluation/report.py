@@ -19,15 +19,14 @@ import tars_jax
 from tars_jax import InputError
 from tars_jax.evaluation.curves import DEFAULT_CURVES, IMPROVEMENT, Curve, Series, curve_sections, points_of, smooth
 from tars_jax.evaluation.replays import replays_html
-from tars_jax.evaluation.report_tables import Table
 from tars_jax.evaluation.scores import RETURN, SUCCESS, Score, percent, scores_html
 from tars_jax.evaluation.statistics import Estimate
-from tars_jax.evaluation.value_doubts import VALUE_DOUBT
 from tars_jax.files import write_atomic
 from tars_jax.training.metrics import MetricsRow
 from tars_jax.trajectory import Trajectory
 
 REPORT_FILE = "report.html"
+VALUE_DOUBT = "value_doubt"  # in the record of a stage, and in result.json: a sentence
 OPTIONAL_FACTS = ("training_episodes", "environment_steps", "parameters")  # numbers shown in the headline if present
 REQUIRED = ("score_before", "score_after", "episodes", "minutes", "seed")
 
@@ -63,7 +62,7 @@ class ReportData:
     command: str = ""  # repeats the run
     scores: Sequence[Score] = ()  # where the result has parts, such as games
     counted: Counted = Counted()
-    tables: Sequence[Table] = ()
+    tables: Sequence[ReportTable] = ()
 
     def __post_init__(self) -> None:
         for name in REQUIRED:
@@ -272,3 +271,28 @@ def _flatten(values: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, str]
             yield from _flatten(value, f"{prefix}{name}.")
         else:
             yield f"{prefix}{name}", value if isinstance(value, str) else json.dumps(value, default=str)
+
+
+@dataclasses.dataclass(frozen=True)
+class ReportTable:
+    """A titled table; the first cell of a row is its name."""
+
+    title: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[str | int]]
+    note: str = ""
+
+    def to_html(self) -> str:
+        """As a section."""
+        head = "".join(f"<td>{html.escape(name)}</td>" for name in self.head)
+        rows = "".join(
+            f"<tr><th>{html.escape(str(row[0]))}</th>"
+            + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in row[1:])
+            + "</tr>"
+            for row in self.rows
+        )
+        note = f'<p class="note">{html.escape(self.note)}</p>' if self.note else ""
+        return (
+            f'<section class="parts"><h2>{html.escape(self.title)}</h2>{note}'
+            f'<table><tr class="head">{head}</tr>{rows}</table></section>'
+        )

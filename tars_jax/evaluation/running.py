@@ -20,8 +20,7 @@ import numpy as np
 
 from tars_jax.evaluation.curves import DEFAULT_CURVES, Curve, curve_sections, supervised_curves
 from tars_jax.evaluation.replays import replays_html
-from tars_jax.evaluation.report import REPORT_FILE, page_html, replays_section
-from tars_jax.evaluation.report_tables import Table
+from tars_jax.evaluation.report import REPORT_FILE, ReportTable, page_html, replays_section
 from tars_jax.files import write_atomic
 from tars_jax.json_fields import read_object
 from tars_jax.launcher import resume_command
@@ -161,7 +160,7 @@ def _stages(results: Mapping[str, Mapping[str, Any]]) -> str:
         # On the device one number for each seed.
         success = f"{100 * np.mean(result['success']):.1f}%" if "success" in result else ""
         rows.append((name, duration(result.get("seconds", 0.0)), result.get("episodes", ""), success))
-    return Table("Stages that are done", ("", "took", "episodes", "success"), rows).to_html()
+    return ReportTable("Stages that are done", ("", "took", "episodes", "success"), rows).to_html()
 
 
 def _digest(page: bytes) -> bytes:

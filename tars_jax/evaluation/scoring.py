@@ -1,4 +1,5 @@
-"""From evaluation episodes to scores: what an episode reached within a step budget, means, and how sure they are.
+"""From evaluation episodes to scores: what an episode reached within a step budget, means, how sure they are, and
+what LMGame-Bench reports of it.
 
 Axes: N episodes of one game.
 """
@@ -6,12 +7,17 @@ Axes: N episodes of one game.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from tars_jax import InputError
-from tars_jax.evaluation.statistics import Estimate, bootstrap
+from tars_jax.evaluation.statistics import Estimate, bootstrap, wilson_interval
+from tars_jax.tasks.lmgame.catalog import ROM_GAMES, load_lmgame
 from tars_jax.trajectory import Trajectory
+
+UNITS = {"games15": "mean normalized score", "lmgame": "mean score"}  # of a suite; of any other `SUCCESS_UNIT`
+SUCCESS_UNIT = "success, %"
 
 
 def score_within(trajectory: Trajectory, budget: int) -> float:
@@ -72,3 +78,72 @@ def _verdict(trajectory: Trajectory, budget: int) -> Mapping[str, float]:
         return verdict
     final: Mapping[str, float] = trajectory.metadata["final"]["verdict"]
     return final
+
+
+def reported_score(trajectory: Trajectory, budget: int) -> float:
+    """What LMGame-Bench would report of an episode's first `budget` steps.
+
+    Source: lmgame-org/GamingAgent. An episode ends where an observation has not changed for so many steps
+    (`gamingagent/envs/gym_env_adapter.py`, `verify_termination`), and 2048 is shown as 10 log2 of its count
+    (`eval/configs/game_eval_config.yaml`), run by run: the means that its
+    `eval/lmgame_Bench_Evaluation_Pipeline.ipynb` tabulates are those of the logarithms of the runs in
+    `eval/perf/model_perf_rank.json`, where a run without a merge is 0.
+
+    Raises `InputError` for an episode of another collection.
+    """
+    name = trajectory.task["environment"]
+    if name in ROM_GAMES:
+        return score_within(trajectory, min(budget, stalled_after(trajectory, ROM_GAMES[name].patience)))
+    game = load_lmgame(name)
+    return game.reported(score_within(trajectory, min(budget, stalled_after(trajectory, game.patience))))
+
+
+def stalled_after(trajectory: Trajectory, patience: int) -> int:
+    """The steps after which LMGame-Bench would have ended the episode for want of change, or all of them.
+
+    It compares what each step shows with what the step before showed, so the first step has nothing to be like.
+    """
+    states: list[Mapping[str, Any]] = [step.info["state"] for step in trajectory.steps[1:]]
+    states.append(trajectory.metadata["final"]["state"])
+    unchanged = 0
+    for steps in range(2, len(states) + 1):
+        unchanged = unchanged + 1 if states[steps - 1] == states[steps - 2] else 0
+        if unchanged >= patience:
+            return steps
+    return len(trajectory.steps)
+
+
+def step_budgets(most: int) -> list[int]:
+    """1, 2, 5, 10, 20, 50, ... below `most`, then `most`."""
+    steps = (digit * 10**power for power in range(7) for digit in (1, 2, 5))
+    return [*(step for step in steps if step < most), most]
+
+
+def score_at_budget(
+    suite: str,
+    played: Mapping[str, Sequence[Trajectory]],
+    scale: Mapping[str, Sequence[Trajectory]],
+    budget: int,
+) -> Estimate:
+    """What episodes reached within a budget, in the suite's unit (`UNITS`), over all of a suite's names together.
+
+    `scale`: of games15 the episodes whose score is 100, whatever their budget was, on the same levels in one order; a
+    game in which it scored nothing is left out. Raises InputError where nothing is left.
+    """
+    if suite == "games15":
+        whole = {name: [score_within(each, each.task["max_steps"]) for each in its] for name, its in scale.items()}
+        scaled = {
+            name: [score_within(each, budget) for each in its] for name, its in played.items() if sum(whole[name]) > 0
+        }
+        return normalize(scaled, whole)[1] if scaled else estimate_mean([])
+    episodes = [each for its in played.values() for each in its]
+    if suite == "lmgame":
+        return estimate_mean([reported_score(each, budget) for each in episodes])
+    solved = sum(map(bool, (_solved(each, budget) for each in episodes)))
+    low, high = wilson_interval(solved, len(episodes))
+    return Estimate(100 * solved / len(episodes), 100 * low, 100 * high)
+
+
+def _solved(episode: Trajectory, budget: int) -> bool:
+    """Of a whole episode as its environment says; of its beginning as the page's verdict does."""
+    return episode.succeeded if budget >= len(episode.steps) else solved_within(episode, budget)

@@ -17,9 +17,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tars_jax.evaluation import DEFAULT_CURVES, Counted, Curve, ReportData, Score, Series
-from tars_jax.evaluation.ending import compared, end_run
 from tars_jax.evaluation.judge_metrics import hidden_verdicts
-from tars_jax.evaluation.reward_parts import reward_means, reward_scores
+from tars_jax.evaluation.result import before_and_after, reward_means, reward_scores, write_result
 from tars_jax.pipelines.config import command_of
 from tars_jax.pipelines.infrastructure import together
 from tars_jax.pipelines.mixture import Mixture
@@ -63,7 +62,7 @@ def summary(context: RunContext, evaluated: Evaluated) -> dict[str, Any]:
     stages = {name: found for name in STAGES if (found := context.run.finished(name)) is not None}
     valued = ("explained_variance", "simulator_explained_variance") if "value" in stages else ()
     return {
-        **compared(evaluated.before, evaluated.after),
+        **before_and_after(evaluated.before, evaluated.after),
         "minutes": sum(stage["seconds"] for stage in stages.values()) / 60,
         "seed": context.config.seed,
         "training_episodes": stages["ppo"]["consumed"],
@@ -148,7 +147,7 @@ def finish(
             dataclasses.replace(Score.of_result({"score": truth}), name="the environment's own verdict"),
         ]
     scores += reward_scores(evaluated.before, evaluated.after)
-    end_run(
+    write_result(
         context.path,
         ReportData(
             title=title,

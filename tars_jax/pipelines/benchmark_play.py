@@ -13,8 +13,8 @@ from tars_jax.environment import Task
 from tars_jax.envs.registry import EnvironmentSpec, load_environment
 from tars_jax.evaluation.benchmarks.page import curve_of, report_of, result_of
 from tars_jax.evaluation.benchmarks.played import About, Played
-from tars_jax.evaluation.budgets import SUCCESS, draw_budgets
-from tars_jax.evaluation.figures import save_figure
+from tars_jax.evaluation.figures import draw_budgets, save_figure
+from tars_jax.evaluation.scoring import SUCCESS_UNIT
 from tars_jax.files import write_atomic
 from tars_jax.judges import Judge, JudgeFailure, as_played, judge_of
 from tars_jax.pipelines.contestants import PERSON, REFERENCE, Contestant, open_contestant
@@ -66,7 +66,7 @@ def evaluate_benchmark(config: Any, run_directory: RunDirectory) -> int:
     write_atomic(run_directory.path / "report.md", page.encode())
     curve = curve_of([each for each in played if each.counts])
     title = f"{tasks.benchmark.title}, {about.agent}"
-    save_figure(draw_budgets({SUCCESS: curve}, SUCCESS, title), run_directory.path / "budget.svg")
+    save_figure(draw_budgets({SUCCESS_UNIT: curve}, SUCCESS_UNIT, title), run_directory.path / "budget.svg")
     print(f"\n{page}\nreport: {run_directory.path / 'report.md'}")
     return 0
 

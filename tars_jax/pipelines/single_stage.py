@@ -17,7 +17,7 @@ from tars_jax import InputError
 from tars_jax.data.recorded import VERDICTS, with_verdict
 from tars_jax.data.retokenized import MARK
 from tars_jax.evaluation import Curve, ReportData
-from tars_jax.evaluation.ending import compared, end_run
+from tars_jax.evaluation.result import before_and_after, write_result
 from tars_jax.pipelines.datasets import recorded_for
 from tars_jax.pipelines.games import TRAINED_ON, Games, can_be_trained_on
 from tars_jax.pipelines.mazes import Maze
@@ -102,12 +102,12 @@ def run_stage(
 
 def end_stage(run: Path, title: str, curves: Sequence[Curve], found: StageResult) -> None:
     """result.json, report.html and the verdict on a stage. Raises InputError where a side holds no episodes."""
-    end_run(
+    write_result(
         run,
         ReportData(
             title=title,
             subtitle=", ".join(found.config.games) or found.config.task.game,
-            result={**compared(found.before, found.after), **found.result},
+            result={**before_and_after(found.before, found.after), **found.result},
             before=found.before,
             after=found.after,
             config=found.config.to_dict(),

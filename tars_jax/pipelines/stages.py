@@ -17,9 +17,9 @@ import numpy as np
 
 from tars_jax.evaluation.interface_shares import interface_metrics
 from tars_jax.evaluation.judge_metrics import hidden_metrics
-from tars_jax.evaluation.reward_parts import reward_metrics
+from tars_jax.evaluation.report import VALUE_DOUBT
+from tars_jax.evaluation.result import reward_metrics
 from tars_jax.evaluation.scores import summary
-from tars_jax.evaluation.value_doubts import VALUE_DOUBT
 from tars_jax.pipelines.harness import demonstrating
 from tars_jax.pipelines.mixture import mixture_in
 from tars_jax.pipelines.rules import ppo_config

@@ -7,8 +7,7 @@ import dataclasses
 import numpy as np
 
 from tars_jax.evaluation.comparison import Run, draw_comparison
-from tars_jax.evaluation.curves import curve_sections
-from tars_jax.evaluation.game_curves import SECTION, game_curves
+from tars_jax.evaluation.curves import GAME_SECTION, curve_sections, game_curves
 from tars_jax.training.loggers import MetricsRow
 
 CURVES = game_curves([("energy", "Energy"), ("game_2048", "2048")])
@@ -21,7 +20,7 @@ RESULT = {"person/energy_score": 4.0, "reference/energy_score": 5.0, "score_befo
 
 def test_a_report_has_two_curves_of_a_game_with_both_lines() -> None:
     [section] = curve_sections(CURVES, ROWS, RESULT)
-    assert SECTION in section and section.count("<figure>") == 3  # 2048 has no score in these rows
+    assert GAME_SECTION in section and section.count("<figure>") == 3  # 2048 has no score in these rows
     assert "a person&#x27;s pace and errors, 4" in section and "the best scripted player, 5" in section
     without = curve_sections(CURVES, ROWS, {})[0]
     assert "dashed" not in without and without.count("<figure>") == 3

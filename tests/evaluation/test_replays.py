@@ -9,8 +9,7 @@ import re
 
 import pytest
 
-from tars_jax.evaluation.replays import BUDGET, replays_html
-from tars_jax.evaluation.words import FOLDED, MOST_CHARACTERS, call_html, words_html
+from tars_jax.evaluation.replays import BUDGET, FOLDED, MOST_CHARACTERS, call_html, replays_html, words_html
 from tars_jax.trajectory import Outcome, Step, Trajectory
 
 # One pixel, white.

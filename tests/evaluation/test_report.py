@@ -19,8 +19,8 @@ import pytest
 from tars_jax import InputError
 from tars_jax.evaluation import Counted, Curve, ReportData, Score, Series, render_report, verdict, write_report
 from tars_jax.evaluation.curves import DEFAULT_CURVES, curve_sections, smooth
-from tars_jax.evaluation.ending import compared
 from tars_jax.evaluation.replays import MAX_STEPS, outcome_badge, short_action
+from tars_jax.evaluation.result import before_and_after
 from tars_jax.evaluation.scores import summary
 from tars_jax.tasks.games.pictures import chromium
 from tars_jax.training.metrics import MetricsRow
@@ -457,7 +457,7 @@ def dense(returns: Sequence[float], success: bool | None = False) -> list[Trajec
 def test_dense_rewards_are_judged_by_their_mean_return() -> None:
     """The sides' values by hand; the interval of the change holds the difference of the means, 2, and leaves out 0."""
     before, after = dense([1.0, 2.0, 3.0, 2.0] * 10), dense([3.0, 4.0, 5.0, 4.0] * 10)
-    result = {**RESULT, **compared(before, after)}
+    result = {**RESULT, **before_and_after(before, after)}
     kind, sentence = verdict(result)
     assert kind == "better" and sentence.startswith(
         "The agent improved: mean return 2 in 40 held-out episodes before and 4 after, +2 (95% interval +1."

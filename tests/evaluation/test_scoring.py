@@ -9,9 +9,15 @@ import pytest
 
 from tars_jax import InputError
 from tars_jax.evaluation import published
-from tars_jax.evaluation.budgets import draw_budgets, step_budgets
-from tars_jax.evaluation.lmgame import reported_score
-from tars_jax.evaluation.scoring import estimate_mean, normalize, score_within, solved_within
+from tars_jax.evaluation.figures import draw_budgets
+from tars_jax.evaluation.scoring import (
+    estimate_mean,
+    normalize,
+    reported_score,
+    score_within,
+    solved_within,
+    step_budgets,
+)
 from tars_jax.evaluation.statistics import Estimate, deviation
 from tars_jax.evaluation.suites import suite_names, suite_tasks, unplayed_names
 from tars_jax.evaluation.tables import budget_table, games_table, lmgame_table, markdown, success_table

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from tars_jax.evaluation import ReportData
-from tars_jax.evaluation.ending import end_run
+from tars_jax.evaluation.result import write_result
 
 RESULT = {"score_before": 0.5, "score_after": 0.5, "episodes": 10, "minutes": 1, "seed": 0}
 
@@ -25,7 +25,7 @@ def staged(run: Path, **stages: dict[str, tuple[int, int]]) -> Path:
 
 
 def end(run: Path, parts: list[Path]) -> tuple[dict[str, object], str]:
-    end_run(run, ReportData(title="t", result=RESULT), parts=parts)
+    write_result(run, ReportData(title="t", result=RESULT), parts=parts)
     return json.loads((run / "result.json").read_text()), (run / "report.html").read_text()
 
 

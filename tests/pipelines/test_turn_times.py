@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tars_jax.evaluation.quantization_table import quantization_table
+from tars_jax.evaluation.tables import quantization_table
 from tars_jax.inference import Sampled
 from tars_jax.pipelines import turn_times
 from tars_jax.pipelines.turn_times import TurnTimes, timed_player

@@ -8,8 +8,7 @@ import pytest
 
 from experiments.__main__ import main
 from tars_jax.evaluation import ReportData
-from tars_jax.evaluation.ending import end_run
-from tars_jax.evaluation.value_doubts import value_doubts_of
+from tars_jax.evaluation.result import value_doubts_of, write_result
 from tars_jax.model.config import ModelConfig
 from tars_jax.pipelines.value_stage import LEVELS, doubt_of_levels, doubt_of_value
 from tars_jax.training.checkpoint import copy_export, save_parameters
@@ -39,7 +38,7 @@ def test_a_report_says_what_the_stages_of_its_runs_said(tmp_path: pathlib.Path) 
         (tmp_path / name / "stages.json").write_text(json.dumps({"value": {}, "ppo": {"value_doubt": doubt}}))
     row = {"stage": "ppo", "step": 1, "time": 0.0, "values": {"success": 0.5}}
     (tmp_path / "run" / "metrics.jsonl").write_text(json.dumps(row) + "\n")
-    end_run(tmp_path / "run", ReportData("t", RESULT), parts=[tmp_path / "part", tmp_path / "other"])
+    write_result(tmp_path / "run", ReportData("t", RESULT), parts=[tmp_path / "part", tmp_path / "other"])
     assert json.loads((tmp_path / "run" / "result.json").read_text())["value_doubt"] == "one; two"
     assert "One; two." in (tmp_path / "run" / "report.html").read_text()
     assert value_doubts_of([tmp_path / "nothing"]) == ""

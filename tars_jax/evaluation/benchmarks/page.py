@@ -15,8 +15,8 @@ from tars_jax.evaluation.benchmarks.played import (
     score_of,
     with_lost_as_0,
 )
-from tars_jax.evaluation.budgets import SUCCESS, step_budgets
 from tars_jax.evaluation.published import benchmark_rows
+from tars_jax.evaluation.scoring import SUCCESS_UNIT, step_budgets
 from tars_jax.evaluation.statistics import Estimate
 from tars_jax.evaluation.tables import budget_table, markdown, shown
 
@@ -99,7 +99,10 @@ def report_of(played: Sequence[Played], left_out: Mapping[str, str], about: Abou
         f"{costs['steps']:,} steps, {costs['tokens_read']:,} tokens read and {costs['tokens_written']:,} written, "
         f"{costs['seconds']:,.0f} seconds of episodes, {costs['judge_calls']:,} calls of judging models."
     )
-    parts += [f"## Costs\n\n{spent}", f"## Success against step budget\n\n{budget_table({SUCCESS: curve_of(counted)})}"]
+    parts += [
+        f"## Costs\n\n{spent}",
+        f"## Success against step budget\n\n{budget_table({SUCCESS_UNIT: curve_of(counted)})}",
+    ]
     return "\n\n".join([*parts, "![success against step budget](budget.svg)"]) + "\n"
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.evaluation import published
-from tars_jax.evaluation.report_tables import Table
+from tars_jax.evaluation.report import ReportTable
 from tars_jax.evaluation.statistics import Estimate, bootstrap_difference
 from tars_jax.evaluation.tables import shown
 from tars_jax.json_fields import read_object
@@ -62,7 +62,7 @@ def read_suite_run(path: Path) -> SuiteRun:
     return SuiteRun(path, result["suite"], result["checkpoint"], result)
 
 
-def benchmarks_table(runs: Sequence[SuiteRun], called: Mapping[str, str]) -> Table | None:
+def benchmarks_table(runs: Sequence[SuiteRun], called: Mapping[str, str]) -> ReportTable | None:
     """Table 1: success in percent, a column for each benchmark that was played; None without any."""
     suites = [suite for suite in dict.fromkeys(run.suite for run in runs) if suite not in GAMES]
     if not suites:
@@ -80,10 +80,10 @@ def benchmarks_table(runs: Sequence[SuiteRun], called: Mapping[str, str]) -> Tab
         f"{suite}: theirs of {published.BENCHMARKS[suite][0]}, ours of {_version(runs, suite)}" for suite in of
     )
     note = f"Rows marked {PAPER} are carried over from the UI-TARS-2 report, table 1. {versions}." if of else ""
-    return Table("Benchmarks, success in percent", ("", *suites), rows, note)
+    return ReportTable("Benchmarks, success in percent", ("", *suites), rows, note)
 
 
-def games_table(runs: Sequence[SuiteRun], called: Mapping[str, str]) -> Table | None:
+def games_table(runs: Sequence[SuiteRun], called: Mapping[str, str]) -> ReportTable | None:
     """Table 2: scores of the fifteen games with the best scripted player as 100; the paper's with a human."""
     mine = {run.checkpoint: run for run in runs if run.suite == "games15"}
     if not mine:
@@ -102,10 +102,10 @@ def games_table(runs: Sequence[SuiteRun], called: Mapping[str, str]) -> Table | 
         f"Columns marked {PAPER}: table 2, normalized to its human player on its own games; ours to the best scripted "
         "player of each game, on other implementations: to be read, not subtracted."
     )
-    return Table("Fifteen games, normalized scores", head, rows, note)
+    return ReportTable("Fifteen games, normalized scores", head, rows, note)
 
 
-def lmgame_table(runs: Sequence[SuiteRun], called: Mapping[str, str]) -> Table | None:
+def lmgame_table(runs: Sequence[SuiteRun], called: Mapping[str, str]) -> ReportTable | None:
     """Table 3: scores as LMGame-Bench reports them."""
     mine = {run.checkpoint: run for run in runs if run.suite == "lmgame"}
     if not mine:
@@ -119,10 +119,10 @@ def lmgame_table(runs: Sequence[SuiteRun], called: Mapping[str, str]) -> Table |
         ]
         for name, (score, spread) in published.LMGAME.items()
     ]
-    return Table("LMGame-Bench", head, rows, f"The column marked {PAPER}: table 3.")
+    return ReportTable("LMGame-Bench", head, rows, f"The column marked {PAPER}: table 3.")
 
 
-def comparison_tables(runs: Sequence[SuiteRun], called: Mapping[str, str]) -> list[Table]:
+def comparison_tables(runs: Sequence[SuiteRun], called: Mapping[str, str]) -> list[ReportTable]:
     """For each suite that the first checkpoint and another played: differences over the tasks that both have."""
     tables = []
     for suite in dict.fromkeys(run.suite for run in runs):
@@ -138,7 +138,7 @@ def comparison_tables(runs: Sequence[SuiteRun], called: Mapping[str, str]) -> li
         if rows:
             head = ("", "tasks of both", "success, points more", "score more")
             note = f"Against {called[first.checkpoint]}, task by task; 95% intervals by a bootstrap over tasks."
-            tables.append(Table(f"{suite}: checkpoints compared", head, rows, note))
+            tables.append(ReportTable(f"{suite}: checkpoints compared", head, rows, note))
     return tables
 
 

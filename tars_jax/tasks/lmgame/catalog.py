@@ -12,7 +12,7 @@ lmgame-org/GamingAgent, below gamingagent/envs and gamingagent/configs, which pl
   deals the pieces that numpy's generator deals there.
 
 Its rule that ends an episode after some steps without a change (`patience`) ends none here; scores that stand beside
-published ones keep it (`tars_jax.evaluation.lmgame`).
+published ones keep it (`tars_jax.evaluation.scoring`).
 """
 
 from __future__ import annotations
