@@ -35,7 +35,7 @@ from pathlib import Path
 from typing import Any
 
 from tars_jax.sandbox.service.leases import LeaseClient
-from tars_jax.sandbox.service.leases.connection import Connections
+from tars_jax.web.connections import Connections
 from tests.ports import free_port
 from tests.sandbox.service.leases.managers import KEY, STORE, Manager
 
@@ -107,12 +107,12 @@ async def cycle(name: str, address: str):  # type: ignore[no-untyped-def]
 
             yield ours
     elif name == "etcd":
-        async with Connections(address) as connections:
+        async with Connections(address, {}) as connections:
 
             async def post(path: str, values: dict[str, Any]) -> dict[str, Any]:
-                status, body = await connections.request("POST", path, json.dumps(values).encode())
-                assert status == 200, body
-                return json.loads(body)
+                received = await connections.request("POST", path, json.dumps(values).encode())
+                assert received.status == 200, received.body
+                return json.loads(received.body)
 
             async def etcd(number: int, id: str, timed: Any) -> None:
                 key, value = (base64.b64encode(text.encode()).decode() for text in (id, f"client {number}"))

@@ -11,8 +11,8 @@ from typing import Any, Self
 
 from tars_jax import InputError
 from tars_jax.sandbox.failures import FAILURES, QuotaExceeded, SandboxFailure
-from tars_jax.sandbox.service.leases.connection import Connections
 from tars_jax.sandbox.service.leases.lease import Lease, LeaseEnded, LeaseHeld
+from tars_jax.web.connections import Connections
 
 PAUSE_S = 0.1  # between a call whose answer was lost and the same once more
 ANSWER_S = 30.0
@@ -29,7 +29,12 @@ class LeaseClient:
         given = [addresses] if isinstance(addresses, str) else addresses
         if not given:
             raise InputError("addresses must name a manager at least; got none")
-        self._connections = [Connections(address, key) for address in given]
+        for address in given:
+            parts = urllib.parse.urlsplit(address)
+            if parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/"):
+                raise InputError(f"address must be http://HOST:PORT; got {address!r:.120}")
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        self._connections = [Connections(address, headers) for address in given]
         self._patience_s = patience_s
         self._best = 0  # of the managers, the one that answered last
 
@@ -75,10 +80,10 @@ class LeaseClient:
             number = self._best % len(self._connections)
             try:
                 async with asyncio.timeout(answer_s):
-                    status, answer = await self._connections[number].request(method, path, body)
-                if status not in (502, 503, 504) or b"sandbox_failure" in answer:
-                    return _read(status, answer, id)
-                error: Exception = ConnectionError(f"status {status}")
+                    received = await self._connections[number].request(method, path, body)
+                if received.status not in (502, 503, 504) or b"sandbox_failure" in received.body:
+                    return _read(received.status, received.body, id)
+                error: Exception = ConnectionError(f"status {received.status}")
             except (OSError, TimeoutError) as failed:
                 error = failed
             self._best = number + 1
