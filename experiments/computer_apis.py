@@ -10,9 +10,9 @@ from typing import Any
 
 from tars_jax.rules import at_least
 from tars_jax.sandbox.compat.computer_apis import ComputerApis
-from tars_jax.sandbox.compat.serving import Gate, Served
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.training.run_directory import RunDirectory
+from tars_jax.web.gate import Gate, Served
 from tars_jax.web.keys import read_or_make_key
 from tars_jax.web.request_limits import is_loopback
 from tars_jax.web.running import serve

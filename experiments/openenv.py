@@ -14,8 +14,8 @@ from tars_jax.envs.openenv import RegisteredEpisode, describe
 from tars_jax.rules import at_least
 from tars_jax.sandbox.address import read_address
 from tars_jax.sandbox.compat.openenv import Episode, openenv_app
-from tars_jax.sandbox.compat.serving import Gate, Served
 from tars_jax.training.run_directory import RunDirectory
+from tars_jax.web.gate import Gate, Served
 from tars_jax.web.keys import read_or_make_key
 from tars_jax.web.request_limits import is_loopback
 from tars_jax.web.running import serve

@@ -25,7 +25,7 @@ from tars_jax.envs.computer_episode import Episode, SavedEpisode
 from tars_jax.envs.computer_screen import CHOOSE_FILES, DesktopScreen, PageScreen
 from tars_jax.envs.interfaces import BOTH, GUI, SDK, check_interface
 from tars_jax.envs.spec import EnvironmentResources
-from tars_jax.sandbox.computer.parts import ComputerSpec, check_parts
+from tars_jax.sandbox.computer.equipped.parts import ComputerSpec, check_parts
 from tars_jax.sandbox.desktop import DesktopConfig
 from tars_jax.sandbox.failures import Broken, SandboxFailure
 from tars_jax.sandbox.tools.file_forms import FILE_FUNCTIONS

@@ -12,9 +12,9 @@ from tars_jax.agent.functions import check_space
 from tars_jax.environment import ActionSpace
 from tars_jax.envs.computer_screen import DesktopScreen, PageScreen, Position, Screen
 from tars_jax.sandbox.browser import InsertText
-from tars_jax.sandbox.computer.interface import ActsOnComputer, TakesScene
-from tars_jax.sandbox.computer.parts import EquippedComputer
-from tars_jax.sandbox.computer.saved_parts import SavedParts, save_parts
+from tars_jax.sandbox.computer.equipped.interface import ActsOnComputer, TakesScene
+from tars_jax.sandbox.computer.equipped.parts import EquippedComputer
+from tars_jax.sandbox.computer.equipped.saved_parts import SavedParts, save_parts
 from tars_jax.sandbox.computer.walking import Sought, Unreadable
 from tars_jax.sandbox.desktop import Settle
 from tars_jax.tasks.computer.catalog import Level

@@ -12,7 +12,7 @@ from tars_jax.agent.actions import Action, Navigate, NavigateBack, Type
 from tars_jax.environment import Function
 from tars_jax.envs.gui import Position, acts_on_page, mouse_after, to_events
 from tars_jax.sandbox.browser import InsertText
-from tars_jax.sandbox.computer.interface import ActsOnComputerPage, ActsOnDesktop, ShowsPage
+from tars_jax.sandbox.computer.equipped.interface import ActsOnComputerPage, ActsOnDesktop, ShowsPage
 from tars_jax.sandbox.desktop import Settle
 
 SETTLE = Settle(first_ms=300, quiet_ms=100, bound_ms=3000)  # of applications, which draw in several goes

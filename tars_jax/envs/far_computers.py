@@ -10,7 +10,7 @@ from tars_jax.envs.computer_episode import fill
 from tars_jax.envs.group_starts import GroupStarts
 from tars_jax.envs.room import with_room
 from tars_jax.sandbox.address import SandboxAddress
-from tars_jax.sandbox.computer.parts import ComputerSpec
+from tars_jax.sandbox.computer.equipped.parts import ComputerSpec
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.service.computers.client import ComputerClient
 from tars_jax.sandbox.service.computers.far import FarComputer, open_far

@@ -8,8 +8,8 @@ import logging
 from tars_jax import InputError
 from tars_jax.envs.computer_episode import fill
 from tars_jax.sandbox.address import SandboxAddress, host_and_port
-from tars_jax.sandbox.computer.bare import BareComputer, GuestLease
-from tars_jax.sandbox.computer.parts import ComputerSpec
+from tars_jax.sandbox.computer.equipped.bare import BareComputer, GuestLease
+from tars_jax.sandbox.computer.equipped.parts import ComputerSpec
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.tasks.computer.scene import Scene
 

@@ -20,7 +20,7 @@ from tars_jax.envs.phone_state import read_stored
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.phone import Phone
 from tars_jax.sandbox.phone.android_world import PhoneEnvironment, Suite, make_app
-from tars_jax.sandbox.phone.stand_in.device import Device
+from tars_jax.sandbox.phone.stand_in.device.device import Device
 from tars_jax.tasks.phone import catalog
 from tars_jax.web.running import serve
 

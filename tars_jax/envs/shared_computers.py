@@ -20,9 +20,9 @@ from tars_jax.sandbox.address import SandboxAddress
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager
 from tars_jax.sandbox.browser.on_demand import OnDemandBrowsers
 from tars_jax.sandbox.computer.computer import Computer, Computers
+from tars_jax.sandbox.computer.equipped.interface import ActsOnComputer
+from tars_jax.sandbox.computer.equipped.parts import ComputerSpec, EquippedComputer
 from tars_jax.sandbox.computer.forks import Saved
-from tars_jax.sandbox.computer.interface import ActsOnComputer
-from tars_jax.sandbox.computer.parts import ComputerSpec, EquippedComputer
 from tars_jax.tasks.computer.scene import Scene
 
 # For pages upon computers: each such page has a browser of its own, as none is a single canvas.

@@ -36,7 +36,7 @@ from tars_jax.envs.interfaces import BOTH, GUI, INTERFACES, SDK, check_interface
 from tars_jax.envs.website_players import CONTROLS, reference_move
 from tars_jax.envs.website_requests import REQUEST, answered, introduction
 from tars_jax.plugins import Plugins
-from tars_jax.sandbox.computer.page import ComputerPage
+from tars_jax.sandbox.computer.equipped.page import ComputerPage
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.tasks.sampling import split_of_seed
 from tars_jax.tasks.websites.catalog import load_website

@@ -22,7 +22,7 @@ from pathlib import Path
 from tars_jax.sandbox.browser import ActsOnPage, BrowserConfig, BrowserManager, MouseDown, MouseUp, OpensPages, Site
 from tars_jax.sandbox.browser.service import BrowserClient, Pages
 from tars_jax.sandbox.browser.sessions import Sessions, SessionsConfig
-from tars_jax.sandbox.service.app import make_app
+from tars_jax.sandbox.service.api.app import make_app
 from tars_jax.sandbox.service.config import Owner, ServiceConfig
 from tars_jax.tasks.games.catalog import load_game
 from tars_jax.web.running import serving

@@ -22,7 +22,7 @@ from tars_jax.sandbox.address import SandboxAddress, read_address
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager
 from tars_jax.sandbox.browser.service import Pages
 from tars_jax.sandbox.browser.sessions import Sessions, SessionsConfig
-from tars_jax.sandbox.service.app import make_app
+from tars_jax.sandbox.service.api.app import make_app
 from tars_jax.sandbox.service.computers.sessions import ComputerSessions
 from tars_jax.sandbox.service.config import OPERATOR, Owner, ServiceConfig
 from tars_jax.web.running import serving

@@ -21,10 +21,10 @@ from tars_jax.envs.checked import CheckedEnvironment
 from tars_jax.envs.computer import ComputerEnvironment
 from tars_jax.envs.spec import EnvironmentResources
 from tars_jax.sandbox.address import SandboxAddress, host_and_port
-from tars_jax.sandbox.computer import bare
-from tars_jax.sandbox.computer.bare import GuestLease
+from tars_jax.sandbox.computer.equipped import bare
+from tars_jax.sandbox.computer.equipped.bare import GuestLease
+from tars_jax.sandbox.computer.equipped.remote import RemoteComputer
 from tars_jax.sandbox.computer.home import File
-from tars_jax.sandbox.computer.remote import RemoteComputer
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.tasks.computer.catalog import Level
 from tars_jax.tasks.computer.scene import Scene, expect

@@ -95,7 +95,7 @@ from tars_jax import InputError
 from tars_jax.environment import Task
 from tars_jax.agent.actions import ToolCall
 from tars_jax.envs.computer import ComputerEnvironment
-import tars_jax.sandbox.service.app
+import tars_jax.sandbox.service.api.app
 
 async def main():
     environment = ComputerEnvironment(task="move_file")

@@ -17,8 +17,8 @@ from tars_jax.envs.checked import CheckedEnvironment
 from tars_jax.envs.registry import load_environment
 from tars_jax.envs.spec import EnvironmentResources
 from tars_jax.sandbox.compat.openenv import Description, Episode, Refused, Turn, openenv_app
-from tars_jax.sandbox.compat.serving import Gate, Served
 from tars_jax.sandbox.failures import SandboxFailure
+from tars_jax.web.gate import Gate, Served
 from tars_jax.web.running import serving
 
 pytestmark = pytest.mark.multiprocess

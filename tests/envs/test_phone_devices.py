@@ -23,7 +23,7 @@ from tars_jax.tasks.phone.catalog import DEVICE_TASKS, Scene, reference_player
 
 pytest.importorskip("adbutils", reason="adbutils is not installed (the extra phone)")
 from tars_jax.sandbox.phone import AdbServer
-from tars_jax.sandbox.phone.stand_in.device import Device
+from tars_jax.sandbox.phone.stand_in.device.device import Device
 from tars_jax.sandbox.phone.stand_in.server import StandIn
 
 pytestmark = [

@@ -37,8 +37,8 @@ from tars_jax.sandbox.browser.service import BrowserClient, Pages, debugging
 from tars_jax.sandbox.browser.sessions import Sessions, SessionsConfig
 from tars_jax.sandbox.browser.sessions.recording import play
 from tars_jax.sandbox.failures import QuotaExceeded
-from tars_jax.sandbox.service import session_routes
-from tars_jax.sandbox.service.app import make_app
+from tars_jax.sandbox.service.api import session_routes
+from tars_jax.sandbox.service.api.app import make_app
 from tars_jax.sandbox.service.config import Owner, ServiceConfig, read_owners
 from tars_jax.tasks.sampling import sample_task
 from tars_jax.web.running import _Server, serving

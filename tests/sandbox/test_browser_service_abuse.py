@@ -21,7 +21,7 @@ from tars_jax import InputError
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager, MouseDown, MouseUp, SandboxFailure, Site
 from tars_jax.sandbox.browser.service import BrowserClient, Pages
 from tars_jax.sandbox.browser.sessions import Sessions, SessionsConfig
-from tars_jax.sandbox.service.app import make_app
+from tars_jax.sandbox.service.api.app import make_app
 from tars_jax.sandbox.service.config import Owner, ServiceConfig
 from tars_jax.web.running import serving
 from tests.waiting import PATIENCE_S, wait_until

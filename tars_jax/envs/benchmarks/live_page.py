@@ -20,7 +20,7 @@ from tars_jax.environment import Observation
 from tars_jax.envs.gui import Position, acts_on_page, mouse_after, to_events
 from tars_jax.sandbox import browser
 from tars_jax.sandbox.browser import ActsOnPage, OpensPages, Site
-from tars_jax.sandbox.computer.page import BLANK
+from tars_jax.sandbox.computer.equipped.page import BLANK
 from tars_jax.web.network import Hosts
 
 SETTLE_MS = 1000.0  # virtual, after an action: real pages load in several goes

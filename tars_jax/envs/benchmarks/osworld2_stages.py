@@ -23,7 +23,7 @@ from tars_jax.envs.interfaces import BOTH, GUI, SDK
 from tars_jax.envs.spec import EnvironmentResources
 from tars_jax.sandbox import browser
 from tars_jax.sandbox.browser import ActsOnPage, Site
-from tars_jax.sandbox.computer.parts import EquippedComputer
+from tars_jax.sandbox.computer.equipped.parts import EquippedComputer
 from tars_jax.sandbox.computer.walking import Unreadable
 from tars_jax.sandbox.failures import Broken, PageError, SandboxFailure
 from tars_jax.tasks.benchmarks.osworld2 import ComputerPart, Event, PagePart

@@ -25,7 +25,7 @@ from tars_jax.json_fields import read_json
 from tars_jax.sandbox.browser.network_trace import NetworkTrace, har_of
 from tars_jax.sandbox.browser.page import Page
 from tars_jax.sandbox.browser.site import PageSpec
-from tars_jax.sandbox.computer.page import ComputerPage
+from tars_jax.sandbox.computer.equipped.page import ComputerPage
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.tasks.benchmarks.benchmark import BenchmarkTask, BenchmarkTasks
 from tars_jax.tasks.benchmarks.webarena_verified import SitePlace, start_urls

@@ -17,6 +17,7 @@ from tars_jax import InputError
 from tars_jax.sandbox.browser.clock import (
     CLOCK_SCRIPT,
     FILES_SCRIPT,
+    ORIGIN,
     REPORTING,
     TELLER,
     WORKER_MARK,
@@ -30,7 +31,7 @@ from tars_jax.sandbox.browser.frames import Frames
 from tars_jax.sandbox.browser.launch import Launched, Making
 from tars_jax.sandbox.browser.moment import Moment
 from tars_jax.sandbox.browser.page_events import LONGEST_TEXT, Report, watch
-from tars_jax.sandbox.browser.site import ORIGIN, PageSpec, Site, part_of
+from tars_jax.sandbox.browser.site import PageSpec, Site, part_of
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.web.network import Hosts
 

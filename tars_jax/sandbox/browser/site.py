@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-ORIGIN = "http://sandbox.invalid"
+from tars_jax.sandbox.browser.clock import ORIGIN
+
 MAX_SIDE = 8192  # of a viewport, pixels
 RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})")
 TYPES = {

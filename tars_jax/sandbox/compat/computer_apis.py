@@ -15,10 +15,10 @@ from tars_jax.sandbox.compat.aio import aio_app
 from tars_jax.sandbox.compat.openenv import openenv_app
 from tars_jax.sandbox.compat.openenv.computer import ComputerEpisode, describe
 from tars_jax.sandbox.compat.openenv.episodes import Episode
-from tars_jax.sandbox.compat.serving import Gate
 from tars_jax.sandbox.compat.swe_rex import swe_rex_app
 from tars_jax.sandbox.computer.computer import Computer, Computers
 from tars_jax.sandbox.computer.spec import ContainerSpec
+from tars_jax.web.gate import Gate
 from tars_jax.web.responses import JsonResponse
 
 

@@ -13,10 +13,10 @@ from starlette.applications import Starlette
 from starlette.types import ASGIApp
 
 from tars_jax import InputError
-from tars_jax.sandbox.compat.serving import Gate, Guarded
 from tars_jax.sandbox.computer.computer import Computers
-from tars_jax.sandbox.computer.parts import ComputerSpec, EquippedComputer
+from tars_jax.sandbox.computer.equipped.parts import ComputerSpec, EquippedComputer
 from tars_jax.sandbox.desktop.osworld.app import osworld_app
+from tars_jax.web.gate import Gate, Guarded
 
 
 def served_desktop(

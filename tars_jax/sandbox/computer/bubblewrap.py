@@ -22,16 +22,15 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.sandbox.computer import inside
-from tars_jax.sandbox.computer.checkpoints import Checkpoint
-from tars_jax.sandbox.computer.container import Container, Isolation, Snapshot
+from tars_jax.sandbox.computer.container import Checkpoint, Container, Isolation, Snapshot
 from tars_jax.sandbox.computer.control_groups import ControlGroup
 from tars_jax.sandbox.computer.folder_copies import copy_folder
 from tars_jax.sandbox.computer.inside import connect_to
 from tars_jax.sandbox.computer.keeping import Keeping
+from tars_jax.sandbox.computer.launcher.removing import remove_tree
 from tars_jax.sandbox.computer.launcher.seccomp import seccomp_filter
 from tars_jax.sandbox.computer.launching import LauncherProcess, NotStarted
 from tars_jax.sandbox.computer.processes import RUNNING, Process, listening_ports, processes_below, state_of
-from tars_jax.sandbox.computer.removing import remove_tree
 from tars_jax.sandbox.computer.root import find_inside, make_base, system_folders
 from tars_jax.sandbox.computer.runs import RunFolder
 from tars_jax.sandbox.computer.snapshots import Snapshots

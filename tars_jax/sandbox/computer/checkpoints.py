@@ -8,7 +8,6 @@ for each that is restored (launcher/criu.py); CRIU restores processes, terminals
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import os
 import shutil
 import stat
@@ -16,9 +15,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tars_jax.sandbox.computer.container import Snapshot
+from tars_jax.sandbox.computer.container import Checkpoint
 from tars_jax.sandbox.computer.launching import LauncherProcess, NotStarted
-from tars_jax.sandbox.computer.spec import USER_ID
 from tars_jax.sandbox.failures import SandboxFailure
 
 FETCHED = Path(__file__).parents[3] / ".cache" / "criu"
@@ -46,23 +44,6 @@ def criu_command() -> list[str] | None:
         str(libraries),
         str(root / "usr/sbin/criu"),
     ]
-
-
-@dataclasses.dataclass(frozen=True)
-class Checkpoint:
-    """A container's files and processes at one moment. It lasts until it is removed, or as long as its owner."""
-
-    snapshot: Snapshot
-    images: Path  # what CRIU wrote
-    mounts: Mapping[str, str]  # keys of CRIU, and what each shows: a path of this machine, "dev" or "hidden"
-    bytes: int  # of memory, that the images take on this machine's disk
-    disk: Path | None = None  # the container's own, where it has ended: one restored container takes it
-    user: int = USER_ID  # of this machine, whose its processes are
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether it can be restored: nothing has begun with its disk."""
-        return self.images.is_dir() and (self.disk is None or self.disk.exists())
 
 
 def mounts_of(mountinfo: str, shown: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:

@@ -12,15 +12,14 @@ from pathlib import Path
 from typing import Self
 
 from tars_jax import InputError
-from tars_jax.sandbox.computer.checkpoints import Checkpoint
 from tars_jax.sandbox.computer.contained_guest import ContainedGuest
-from tars_jax.sandbox.computer.container import Container, Isolation, Snapshot
+from tars_jax.sandbox.computer.container import Checkpoint, Container, Isolation, Snapshot
 from tars_jax.sandbox.computer.filling import put
 from tars_jax.sandbox.computer.forks import FORKS, Saved, open_all, save
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.computer.home import File, Given, read_home
-from tars_jax.sandbox.computer.isolation import open_isolation
-from tars_jax.sandbox.computer.keeping import can_keep, leave, taken_over
+from tars_jax.sandbox.computer.isolation import open_isolation, taken_over
+from tars_jax.sandbox.computer.keeping import can_keep, leave
 from tars_jax.sandbox.computer.processes import Process
 from tars_jax.sandbox.computer.recording import Recording
 from tars_jax.sandbox.computer.spec import ContainerSpec

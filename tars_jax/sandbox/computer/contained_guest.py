@@ -14,8 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
-from tars_jax.sandbox.computer.checkpoints import Checkpoint
-from tars_jax.sandbox.computer.container import Container, Isolation, Snapshot
+from tars_jax.sandbox.computer.container import Checkpoint, Container, Isolation, Snapshot
 from tars_jax.sandbox.computer.guest_client import GuestClient, GuestMachine
 from tars_jax.sandbox.computer.keeping import can_keep
 from tars_jax.sandbox.computer.recording import Recording

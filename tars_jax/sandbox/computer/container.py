@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import socket
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from tars_jax.sandbox.computer.processes import Process
-from tars_jax.sandbox.computer.spec import ContainerSpec
+from tars_jax.sandbox.computer.spec import USER_ID, ContainerSpec
 from tars_jax.sandbox.computer.walking import Sought
-
-if TYPE_CHECKING:
-    from tars_jax.sandbox.computer.checkpoints import Checkpoint
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,6 +23,23 @@ class Snapshot:
 
     def __str__(self) -> str:
         return f"{self.name} ({self.bytes >> 20} MiB)"
+
+
+@dataclasses.dataclass(frozen=True)
+class Checkpoint:
+    """A container's files and processes at one moment. It lasts until it is removed, or as long as its owner."""
+
+    snapshot: Snapshot
+    images: Path  # what CRIU wrote
+    mounts: Mapping[str, str]  # keys of CRIU, and what each shows: a path of this machine, "dev" or "hidden"
+    bytes: int  # of memory, that the images take on this machine's disk
+    disk: Path | None = None  # the container's own, where it has ended: one restored container takes it
+    user: int = USER_ID  # of this machine, whose its processes are
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it can be restored: nothing has begun with its disk."""
+        return self.images.is_dir() and (self.disk is None or self.disk.exists())
 
 
 class Container(Protocol):

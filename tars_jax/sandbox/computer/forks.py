@@ -10,9 +10,8 @@ from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from tars_jax import InputError
-from tars_jax.sandbox.computer.checkpoints import Checkpoint
 from tars_jax.sandbox.computer.contained_guest import ContainedGuest
-from tars_jax.sandbox.computer.container import Isolation, Snapshot
+from tars_jax.sandbox.computer.container import Checkpoint, Isolation, Snapshot
 from tars_jax.sandbox.computer.guest_client import GuestError
 from tars_jax.sandbox.computer.home import read_home
 from tars_jax.sandbox.computer.recording import Recording, replay

@@ -21,8 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from tars_jax import InputError
-from tars_jax.sandbox.computer.checkpoints import Checkpoint
-from tars_jax.sandbox.computer.container import Container, Isolation
+from tars_jax.sandbox.computer.container import Checkpoint, Container, Isolation
 from tars_jax.sandbox.computer.control_groups import ControlGroup
 from tars_jax.sandbox.computer.door import FOLDER, NAME, Door
 from tars_jax.sandbox.computer.gvisor_container import GvisorContainer, Runsc
@@ -136,7 +135,9 @@ class GvisorIsolation(NamespaceIsolation):
             if isinstance(error, OSError | subprocess.CalledProcessError | NotStarted | TimeoutError):
                 raise SandboxFailure("container", f"it did not start: {error or said}") from error
             raise
-        container = self._containers[id] = GvisorContainer(self, id, spec, folder, group, pid, descriptors, plan, door)
+        container = self._containers[id] = GvisorContainer(
+            self, id, spec, folder, group, pid, descriptors, plan, door, self.runsc
+        )
         return container
 
     async def _begun(self, id: str, folder: Path, events: Events, door: Door | None) -> None:

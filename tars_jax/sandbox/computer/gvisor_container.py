@@ -10,21 +10,18 @@ import signal
 import subprocess
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tars_jax.sandbox.computer.checkpoints import Checkpoint
 from tars_jax.sandbox.computer.contained_guest import guest_python
+from tars_jax.sandbox.computer.container import Checkpoint
 from tars_jax.sandbox.computer.control_groups import ControlGroup
 from tars_jax.sandbox.computer.door import Door
-from tars_jax.sandbox.computer.namespace_container import NamespaceContainer, size_of
+from tars_jax.sandbox.computer.namespace_container import NamespaceContainer, RunsContainers, size_of
 from tars_jax.sandbox.computer.processes import Process
 from tars_jax.sandbox.computer.root import not_sought
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.computer.walking import Sought, Unreadable
 from tars_jax.sandbox.failures import SandboxFailure
-
-if TYPE_CHECKING:
-    from tars_jax.sandbox.computer.gvisor import GvisorIsolation
 
 _PATIENCE_S = 120.0
 _LOOK_S = 30.0
@@ -81,14 +78,12 @@ class Runsc:
 class GvisorContainer(NamespaceContainer):
     """A container of this kind. Its `pid` is runsc's, whose end is the sandbox's."""
 
-    _isolation: GvisorIsolation
-
     def __init__(
-        self, isolation: GvisorIsolation, id: str, spec: ContainerSpec, folder: Path, group: ControlGroup, pid: int,
-        descriptors: list[int], plan: dict[str, Any], door: Door | None,
+        self, isolation: RunsContainers, id: str, spec: ContainerSpec, folder: Path, group: ControlGroup, pid: int,
+        descriptors: list[int], plan: dict[str, Any], door: Door | None, runsc: Runsc,
     ) -> None:  # fmt: skip
         super().__init__(isolation, id, spec, folder, group, pid, descriptors, plan)
-        self._door = door
+        self._door, self._runsc = door, runsc
 
     def host_path(self, path: str) -> Path:
         """Without what only gVisor has: /dev, /proc, the folders of the system, sockets of programs inside."""
@@ -114,8 +109,8 @@ class GvisorContainer(NamespaceContainer):
         status = await super().wait(timeout_s)
         return 128 - status if status is not None and 128 < status <= 128 + signal.NSIG else status  # runsc says it so
 
-    def _runsc(self, *words: str, timeout_s: float = _PATIENCE_S) -> bytes:
-        return self._isolation.runsc.run(*words, log=self._folder / "command.log", timeout_s=timeout_s)
+    def _run(self, *words: str, timeout_s: float = _PATIENCE_S) -> bytes:
+        return self._runsc.run(*words, log=self._folder / "command.log", timeout_s=timeout_s)
 
     def processes(self) -> list[Process]:
         return [Process(**{**each, "argv": tuple(each["argv"])}) for each in self._look()["processes"]]
@@ -142,7 +137,7 @@ class GvisorContainer(NamespaceContainer):
         script = Path(__file__).with_name(module).read_text()
         look = [guest_python()[0], "-I", "-S", "-c", f"{script}\nimport sys\ntell(*sys.argv[1:])", *arguments]
         rights = ("--user=0:0", "--cap=CAP_SYS_PTRACE", "--cap=CAP_DAC_READ_SEARCH")
-        return json.loads(self._runsc("exec", *rights, self.id, *look, timeout_s=_LOOK_S))
+        return json.loads(self._run("exec", *rights, self.id, *look, timeout_s=_LOOK_S))
 
     async def checkpoint(self, name: str) -> Checkpoint:
         images = self._isolation.images()
@@ -150,14 +145,14 @@ class GvisorContainer(NamespaceContainer):
         try:
             await self.resume()
             await self._without_streams()
-            await asyncio.to_thread(self._runsc, "pause", self.id)
+            await asyncio.to_thread(self._run, "pause", self.id)
             try:
-                await asyncio.to_thread(self._runsc, *self._save(images), "--leave-running", self.id)
+                await asyncio.to_thread(self._run, *self._save(images), "--leave-running", self.id)
                 await self.pause()
                 snapshot = await self._copied(name)
             finally:
                 await self.resume()
-                await asyncio.to_thread(self._runsc, "resume", self.id)
+                await asyncio.to_thread(self._run, "resume", self.id)
         except BaseException:
             shutil.rmtree(images, ignore_errors=True)
             raise
@@ -183,7 +178,7 @@ class GvisorContainer(NamespaceContainer):
         await self.resume()
         await self._without_streams()
         try:
-            await asyncio.to_thread(self._runsc, *self._save(images), self.id)
+            await asyncio.to_thread(self._run, *self._save(images), self.id)
         except BaseException:
             if self._door is not None:
                 self._door.open()

@@ -1,19 +1,25 @@
-"""Which kinds of isolation this machine has, found out by trying."""
+"""Which kinds of isolation this machine has, found out by trying; and one that an owner before has left."""
 
 from __future__ import annotations
 
+import json
+import logging
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from tars_jax import InputError
-from tars_jax.sandbox.computer.bubblewrap import open_bubblewrap
+from tars_jax.sandbox.computer.bubblewrap import BubblewrapIsolation, bubblewrap_program, open_bubblewrap
 from tars_jax.sandbox.computer.container import Isolation
 from tars_jax.sandbox.computer.gvisor import open_gvisor
-from tars_jax.sandbox.computer.namespaces import open_namespaces
+from tars_jax.sandbox.computer.keeping import Kept
+from tars_jax.sandbox.computer.launching import LauncherProcess
+from tars_jax.sandbox.computer.namespaces import NamespaceIsolation, open_namespaces
+from tars_jax.sandbox.computer.runs import RunFolder
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.computer.unisolated import open_unisolated
 from tars_jax.sandbox.failures import SandboxFailure
 
+log = logging.getLogger(__name__)
 Opener = Callable[[Path], Awaitable[Isolation]]
 KINDS: dict[str, Opener] = {
     "namespaces": open_namespaces, "bubblewrap": open_bubblewrap, "gvisor": open_gvisor, "none": open_unisolated,
@@ -51,3 +57,30 @@ async def open_isolation(folder: Path, kind: str = "auto") -> Isolation:
             raise
         await isolation.close()
     raise InputError(f"isolation must be one that works on this machine; got {kind!r} ({'; '.join(reasons)})")
+
+
+async def taken_over(file: Path) -> Isolation | None:
+    """The isolation that the owner before has left; None where there is nothing of it."""
+    try:
+        value = json.loads(file.read_bytes())
+        kept = Kept(str(value["isolation"]), str(value["run"]), str(value["secret"]))
+        return await take_over(kept)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError, InputError) as error:
+        log.warning("the computers of the process before cannot be adopted: %s", error)
+        return None
+
+
+async def take_over(kept: Kept) -> Isolation:
+    """The isolation whose owner has gone, with its containers. Raises OSError where nothing of it is left."""
+    launcher = LauncherProcess()
+    adopted, lock = await launcher.adopt(Path(kept.run), kept.secret)
+    run = RunFolder.adopted(Path(kept.run), lock)
+    isolation: NamespaceIsolation | BubblewrapIsolation
+    if kept.isolation == "namespaces":
+        isolation = NamespaceIsolation(run, launcher)
+    else:
+        isolation = BubblewrapIsolation(run, bubblewrap_program(), launcher)
+    isolation.keeping.hold(adopted)
+    return isolation

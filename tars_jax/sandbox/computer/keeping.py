@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import logging
 import os
 import secrets
 from pathlib import Path
 from typing import Protocol, TypeGuard, runtime_checkable
 
-from tars_jax import InputError
 from tars_jax.sandbox.computer.adopting import Adopted
 from tars_jax.sandbox.computer.container import Container, Isolation
 from tars_jax.sandbox.computer.launching import LauncherProcess
@@ -23,8 +21,6 @@ from tars_jax.sandbox.computer.runs import RunFolder
 from tars_jax.sandbox.computer.snapshots import Snapshots
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.failures import SandboxFailure
-
-log = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,33 +96,3 @@ async def leave(isolation: KeepsContainers, file: Path) -> None:
             opened.write(json.dumps(dataclasses.asdict(kept)).encode())
     except OSError as error:
         raise SandboxFailure("disk", f"{file} cannot be written: {error.strerror}") from error
-
-
-async def taken_over(file: Path) -> Isolation | None:
-    """The isolation that the owner before has left; None where there is nothing of it."""
-    try:
-        value = json.loads(file.read_bytes())
-        kept = Kept(str(value["isolation"]), str(value["run"]), str(value["secret"]))
-        return await take_over(kept)
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, KeyError, TypeError, InputError) as error:
-        log.warning("the computers of the process before cannot be adopted: %s", error)
-        return None
-
-
-async def take_over(kept: Kept) -> Isolation:
-    """The isolation whose owner has gone, with its containers. Raises OSError where nothing of it is left."""
-    from tars_jax.sandbox.computer.bubblewrap import BubblewrapIsolation, bubblewrap_program
-    from tars_jax.sandbox.computer.namespaces import NamespaceIsolation
-
-    launcher = LauncherProcess()
-    adopted, lock = await launcher.adopt(Path(kept.run), kept.secret)
-    run = RunFolder.adopted(Path(kept.run), lock)
-    isolation: NamespaceIsolation | BubblewrapIsolation
-    if kept.isolation == "namespaces":
-        isolation = NamespaceIsolation(run, launcher)
-    else:
-        isolation = BubblewrapIsolation(run, bubblewrap_program(), launcher)
-    isolation.keeping.hold(adopted)
-    return isolation

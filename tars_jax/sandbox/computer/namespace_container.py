@@ -8,25 +8,42 @@ import shutil
 import subprocess
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from tars_jax.sandbox.computer import inside
-from tars_jax.sandbox.computer.checkpoints import Checkpoint, gone, mounts_of
-from tars_jax.sandbox.computer.container import Snapshot
+from tars_jax.sandbox.computer.checkpoints import Criu, gone, mounts_of
+from tars_jax.sandbox.computer.container import Checkpoint, Snapshot
 from tars_jax.sandbox.computer.control_groups import ControlGroup
+from tars_jax.sandbox.computer.launching import Events
 from tars_jax.sandbox.computer.processes import Process, listening_ports, processes_below
 from tars_jax.sandbox.computer.root import find_inside
-from tars_jax.sandbox.computer.snapshots import copy_upper
+from tars_jax.sandbox.computer.snapshots import Snapshots, copy_upper
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.computer.walking import Sought
 from tars_jax.sandbox.failures import SandboxFailure
 
-if TYPE_CHECKING:
-    from tars_jax.sandbox.computer.namespaces import NamespaceIsolation
-
 RUN = "/run/agent"
 LISTEN = "/run/guest/socket"  # in a folder of root's, which an agent can neither enter nor change
 _UNMOUNT_S = 10.0
+
+
+class RunsContainers(Protocol):
+    """What a container asks of the isolation that it is of."""
+
+    snapshots: Snapshots
+    criu: Criu
+
+    def events(self, id: str) -> Events:
+        """Raises SandboxFailure for a container that has ended."""
+        ...
+
+    def images(self) -> Path:
+        """A new folder for what CRIU writes."""
+        ...
+
+    def hold_user(self, user: int, holder: str) -> None: ...
+
+    async def close_container(self, container: Any, folder: Path, group: ControlGroup) -> None: ...
 
 
 class NamespaceContainer:
@@ -35,7 +52,7 @@ class NamespaceContainer:
     run_folder = RUN
 
     def __init__(
-        self, isolation: NamespaceIsolation, id: str, spec: ContainerSpec, folder: Path, group: ControlGroup, pid: int,
+        self, isolation: RunsContainers, id: str, spec: ContainerSpec, folder: Path, group: ControlGroup, pid: int,
         descriptors: list[int], plan: dict[str, Any],
     ) -> None:  # fmt: skip
         self.id, self.spec, self.pid, self.home = id, spec, pid, spec.home

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from tars_jax import InputError
-from tars_jax.sandbox.computer.checkpoints import Checkpoint, Criu, errors_of
-from tars_jax.sandbox.computer.container import Container, Isolation, Snapshot
+from tars_jax.sandbox.computer.checkpoints import Criu, errors_of
+from tars_jax.sandbox.computer.container import Checkpoint, Container, Isolation, Snapshot
 from tars_jax.sandbox.computer.control_groups import ControlGroup
 from tars_jax.sandbox.computer.disks import image_maker, make_disk
 from tars_jax.sandbox.computer.keeping import Keeping

@@ -9,7 +9,7 @@ import secrets
 from pathlib import Path
 
 from tars_jax.sandbox.computer.control_groups import remove_groups
-from tars_jax.sandbox.computer.removing import remove_tree
+from tars_jax.sandbox.computer.launcher.removing import remove_tree
 
 
 class RunFolder:

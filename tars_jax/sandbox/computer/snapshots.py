@@ -18,7 +18,7 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.sandbox.computer.container import Snapshot
-from tars_jax.sandbox.computer.removing import remove_tree
+from tars_jax.sandbox.computer.launcher.removing import remove_tree
 
 _CLONE_FILE = 0x40049409  # FICLONE: the copy shares its blocks, on btrfs and XFS
 _CHUNK = 64 << 20

@@ -17,12 +17,11 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from tars_jax import InputError
-from tars_jax.sandbox.computer.checkpoints import Checkpoint
-from tars_jax.sandbox.computer.container import Container, Isolation, Snapshot
+from tars_jax.sandbox.computer.container import Checkpoint, Container, Isolation, Snapshot
 from tars_jax.sandbox.computer.folder_copies import copy_folder
 from tars_jax.sandbox.computer.inside import connect_to
+from tars_jax.sandbox.computer.launcher.removing import remove_tree
 from tars_jax.sandbox.computer.processes import Process, listening_ports, processes_below
-from tars_jax.sandbox.computer.removing import remove_tree
 from tars_jax.sandbox.computer.runs import RunFolder
 from tars_jax.sandbox.computer.snapshots import Snapshots
 from tars_jax.sandbox.computer.spec import ContainerSpec

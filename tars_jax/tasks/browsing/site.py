@@ -9,7 +9,8 @@ import dataclasses
 from pathlib import Path
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
-from tars_jax.sandbox.browser.site import ORIGIN, Site
+from tars_jax.sandbox.browser.clock import ORIGIN
+from tars_jax.sandbox.browser.site import Site
 from tars_jax.tasks.browsing.encyclopedia import Encyclopedia
 from tars_jax.tasks.browsing.pages import article_page, home_page, missing_page, results_page
 

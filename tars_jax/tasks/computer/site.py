@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl
 
 from PIL import Image, ImageDraw, ImageFont
 
-from tars_jax.sandbox.computer.interface import Told
+from tars_jax.sandbox.computer.equipped.interface import Told
 from tars_jax.sandbox.failures import SandboxFailure
 
 PORT = 8000

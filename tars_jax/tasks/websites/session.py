@@ -18,7 +18,7 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.sandbox.browser.manager import BrowserManager
 from tars_jax.sandbox.computer.computer import Computer
-from tars_jax.sandbox.computer.page import ComputerPage
+from tars_jax.sandbox.computer.equipped.page import ComputerPage
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.tasks.websites.keeper import Keeper, state_folder
 from tars_jax.tasks.websites.site import PROGRAMS, ROOT, Content, Row, Website

@@ -14,9 +14,9 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from tars_jax.sandbox.compat.serving import Gate, Served
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.computer.local_guest import LocalGuest
+from tars_jax.web.gate import Gate, Served
 from tars_jax.web.running import serving
 
 TOKEN = "a-token-for-tests"

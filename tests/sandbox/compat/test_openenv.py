@@ -22,9 +22,9 @@ from tars_jax.envs import openenv as registered
 from tars_jax.sandbox.compat.computer_apis import ComputerApis
 from tars_jax.sandbox.compat.openenv import Description, Episode, Refused, Turn, openenv_app
 from tars_jax.sandbox.compat.openenv.app import Make
-from tars_jax.sandbox.compat.serving import Served
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.failures import SandboxFailure
+from tars_jax.web.gate import Served
 from tars_jax.web.running import serving
 from tests.sandbox.compat.clients import GATE, TOKEN, client
 from tests.waiting import PATIENCE_S, wait_until

@@ -18,9 +18,9 @@ from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
 from tars_jax.sandbox.compat.osworld import served_desktop
-from tars_jax.sandbox.compat.serving import Served
-from tars_jax.sandbox.computer.parts import ComputerSpec
+from tars_jax.sandbox.computer.equipped.parts import ComputerSpec
 from tars_jax.sandbox.computer.pyautogui import pyautogui_folder, with_pyautogui
+from tars_jax.web.gate import Served
 from tars_jax.web.running import serving
 from tests.sandbox.compat.clients import GATE, TOKEN, client
 from tests.sandbox.computer.containers import needs_root

@@ -203,6 +203,6 @@ def test_who_may_call(server: tuple[str, Path], monkeypatch: pytest.MonkeyPatch)
     assert httpx.get(address.replace("//", f"//any:{TOKEN}@") + "/").json() == {"message": "hello world"}
     assert httpx.get(f"{address}/is_alive", headers={**KEY, "Host": "evil.example"}).status_code == 400
     assert httpx.post(f"{address}/upload", headers=KEY, content=b"x").status_code == 511
-    monkeypatch.setattr("tars_jax.sandbox.compat.serving.MOST_BODY", 1000)
+    monkeypatch.setattr("tars_jax.web.gate.MOST_BODY", 1000)
     for body in (b"x" * 2000, iter([b"x" * 2000])):
         assert httpx.post(f"{address}/upload", headers=KEY, content=body).status_code == 413

@@ -11,8 +11,8 @@ import pytest
 
 from tars_jax import InputError
 from tars_jax.sandbox.computer.computer import Computers
+from tars_jax.sandbox.computer.equipped.parts import ComputerSpec, EquippedComputer
 from tars_jax.sandbox.computer.home import File
-from tars_jax.sandbox.computer.parts import ComputerSpec, EquippedComputer
 from tars_jax.sandbox.failures import SandboxFailure
 
 pytest.importorskip("adbutils")

@@ -11,7 +11,7 @@ import pytest
 from tars_jax import InputError
 from tars_jax.sandbox.browser.events import InsertText, KeyDown, KeyUp, MouseMove
 from tars_jax.sandbox.computer.computer import Computers
-from tars_jax.sandbox.computer.parts import ComputerSpec, EquippedComputer
+from tars_jax.sandbox.computer.equipped.parts import ComputerSpec, EquippedComputer
 from tars_jax.sandbox.computer.passing import Interrupted
 from tars_jax.sandbox.failures import SandboxFailure
 from tests.sandbox.computer.containers import needs_root

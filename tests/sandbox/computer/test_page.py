@@ -13,8 +13,8 @@ from tars_jax import InputError
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager, KeyDown, KeyUp, MouseDown, MouseMove, MouseUp
 from tars_jax.sandbox.browser.events import InputEvent
 from tars_jax.sandbox.computer.computer import Computer, Computers
+from tars_jax.sandbox.computer.equipped.page import ComputerPage
 from tars_jax.sandbox.computer.home import File
-from tars_jax.sandbox.computer.page import ComputerPage
 from tars_jax.tasks.computer.site import Page, RunningSite, page
 
 pytestmark = [

@@ -18,8 +18,8 @@ import pytest
 
 from tars_jax import InputError
 from tars_jax.sandbox.browser.events import InputEvent, InsertText, KeyDown, MouseDown, MouseMove
+from tars_jax.sandbox.computer.equipped.remote import RemoteComputer
 from tars_jax.sandbox.computer.guest_client import GuestError
-from tars_jax.sandbox.computer.remote import RemoteComputer
 from tars_jax.sandbox.desktop import Settle
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.tools.files import Files

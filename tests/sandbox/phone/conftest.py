@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import pytest
 
 from tars_jax.sandbox.phone import AdbServer
-from tars_jax.sandbox.phone.stand_in.device import Device
+from tars_jax.sandbox.phone.stand_in.device.device import Device
 from tars_jax.sandbox.phone.stand_in.server import StandIn
 from tests.waiting import PATIENCE_S
 

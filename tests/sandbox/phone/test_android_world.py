@@ -14,7 +14,7 @@ from tars_jax import InputError
 from tars_jax.sandbox.phone import AdbServer, Phone, PhoneConfig
 from tars_jax.sandbox.phone.android_world import PhoneEnvironment, Suite, make_app, read_action
 from tars_jax.sandbox.phone.android_world.elements import read_bounds
-from tars_jax.sandbox.phone.stand_in.device import Device
+from tars_jax.sandbox.phone.stand_in.device.device import Device
 from tars_jax.sandbox.phone.stand_in.server import StandIn
 from tars_jax.web.running import serving
 from tests.sandbox.phone.conftest import place_of

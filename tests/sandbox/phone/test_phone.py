@@ -17,9 +17,9 @@ from tars_jax.sandbox.phone import PHONE_FAILURES, AdbServer, Phone, PhoneConfig
 from tars_jax.sandbox.phone.app_names import find_package
 from tars_jax.sandbox.phone.screens import read_png, same
 from tars_jax.sandbox.phone.stand_in import shell_service
-from tars_jax.sandbox.phone.stand_in.device import Device
+from tars_jax.sandbox.phone.stand_in.device.device import Device
+from tars_jax.sandbox.phone.stand_in.device.tables import OWN_KEYBOARD
 from tars_jax.sandbox.phone.stand_in.server import StandIn
-from tars_jax.sandbox.phone.stand_in.tables import OWN_KEYBOARD
 from tars_jax.sandbox.phone.text_input import pieces
 from tests.sandbox.phone.conftest import place_of
 from tests.waiting import PATIENCE_S

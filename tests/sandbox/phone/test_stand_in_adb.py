@@ -17,7 +17,7 @@ from PIL import Image
 
 from tars_jax.sandbox.phone import AdbServer
 from tars_jax.sandbox.phone.adb_server import answers
-from tars_jax.sandbox.phone.stand_in.device import Device
+from tars_jax.sandbox.phone.stand_in.device.device import Device
 from tars_jax.sandbox.phone.stand_in.server import StandIn
 from tars_jax.sandbox.phone.stand_in.streams import Stream
 from tests.sandbox.phone.conftest import Finger

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from tars_jax.sandbox.phone.stand_in.commands.command import Output
-from tars_jax.sandbox.phone.stand_in.device import Device
+from tars_jax.sandbox.phone.stand_in.device.device import Device
 from tars_jax.sandbox.phone.stand_in.packets import CLSE, CNXN, HEAD, OKAY, OPEN, VERSION, WRTE, Packet
 from tars_jax.sandbox.phone.stand_in.server import StandIn
 from tars_jax.sandbox.phone.stand_in.shell import run

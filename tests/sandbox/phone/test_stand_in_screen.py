@@ -8,7 +8,7 @@ import pytest
 
 from tars_jax import InputError
 from tars_jax.sandbox.phone.stand_in.apps.calculator import evaluate
-from tars_jax.sandbox.phone.stand_in.device import Device
+from tars_jax.sandbox.phone.stand_in.device.device import Device
 from tests.sandbox.phone.conftest import place_of, tap
 
 

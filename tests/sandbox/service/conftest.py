@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tars_jax.sandbox.service.app import make_app
+from tars_jax.sandbox.service.api.app import make_app
 from tars_jax.sandbox.service.computers.kind import ComputersKind
 from tars_jax.sandbox.service.computers.opening import ContainedComputers
 from tars_jax.sandbox.service.computers.sessions import ComputerSessions

@@ -19,7 +19,7 @@ import httpx
 import pytest
 
 from tars_jax import InputError
-from tars_jax.sandbox.computer.parts import ComputerSpec
+from tars_jax.sandbox.computer.equipped.parts import ComputerSpec
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.service.computers.client import ComputerClient, RemoteComputer
 from tars_jax.sandbox.service.computers.far import open_far

@@ -18,7 +18,7 @@ import pytest
 from tars_jax.sandbox.computer import namespace_container
 from tars_jax.sandbox.computer.snapshots import copy_upper
 from tars_jax.sandbox.failures import Broken
-from tars_jax.sandbox.service.app import make_app
+from tars_jax.sandbox.service.api.app import make_app
 from tars_jax.sandbox.service.computers.client import ComputerClient
 from tars_jax.sandbox.service.computers.kind import ComputersKind
 from tars_jax.sandbox.service.computers.opening import ContainedComputers

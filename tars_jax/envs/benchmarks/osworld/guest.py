@@ -14,9 +14,9 @@ import httpx
 from starlette.types import ASGIApp
 
 from tars_jax.environment import EnvironmentFailure
-from tars_jax.sandbox.compat.serving import Gate, Guarded, Served
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.failures import SandboxFailure
+from tars_jax.web.gate import Gate, Guarded, Served
 from tars_jax.web.running import address, listen, serving_here
 
 PATIENCE_S = 180.0  # of a request: commands have 120 s

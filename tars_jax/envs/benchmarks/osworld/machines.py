@@ -27,7 +27,7 @@ from tars_jax.agent.pyautogui_lines import pyautogui_line
 from tars_jax.environment import EnvironmentFailure, Observation
 from tars_jax.envs.benchmarks.osworld.guest import GuestProtocol
 from tars_jax.envs.computer_screen import DesktopScreen
-from tars_jax.sandbox.computer.interface import ActsOnComputer
+from tars_jax.sandbox.computer.equipped.interface import ActsOnComputer
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.phone.holding import hold
 

@@ -18,7 +18,7 @@ from tars_jax.envs.benchmarks.osworld.machines import ScreenMachine
 from tars_jax.envs.benchmarks.osworld.session import prepare
 from tars_jax.envs.computer_screen import DesktopScreen
 from tars_jax.sandbox.computer.computer import Computers
-from tars_jax.sandbox.computer.parts import ComputerSpec, EquippedComputer
+from tars_jax.sandbox.computer.equipped.parts import ComputerSpec, EquippedComputer
 from tars_jax.sandbox.desktop import Desktop, Settle
 from tars_jax.sandbox.desktop.osworld import osworld_app
 

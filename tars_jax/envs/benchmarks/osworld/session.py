@@ -10,8 +10,8 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.environment import EnvironmentFailure
 from tars_jax.envs.benchmarks.osworld.programs import INSIDE
+from tars_jax.sandbox.computer.equipped.parts import ComputerSpec, EquippedComputer
 from tars_jax.sandbox.computer.machine import Machine
-from tars_jax.sandbox.computer.parts import ComputerSpec, EquippedComputer
 from tars_jax.sandbox.computer.pyautogui import pyautogui_folder, with_pyautogui
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.desktop import Desktop, DesktopConfig

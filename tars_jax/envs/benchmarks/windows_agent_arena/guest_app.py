@@ -20,8 +20,8 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from tars_jax import InputError
+from tars_jax.sandbox.computer.equipped.remote import RemoteComputer
 from tars_jax.sandbox.computer.guest_client import GuestError
-from tars_jax.sandbox.computer.remote import RemoteComputer
 from tars_jax.sandbox.desktop.osworld.bodies import form_of, object_of, refusal, text_of
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.tools.files import Files

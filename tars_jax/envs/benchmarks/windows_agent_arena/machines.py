@@ -14,8 +14,8 @@ from tars_jax.envs.benchmarks.osworld.machines import ScreenMachine
 from tars_jax.envs.benchmarks.windows_agent_arena.guest_app import guest_app
 from tars_jax.envs.computer_screen import DesktopScreen
 from tars_jax.sandbox.address import host_and_port
-from tars_jax.sandbox.computer.bare import BareComputer, GuestLease
-from tars_jax.sandbox.computer.parts import ComputerSpec
+from tars_jax.sandbox.computer.equipped.bare import BareComputer, GuestLease
+from tars_jax.sandbox.computer.equipped.parts import ComputerSpec
 
 
 @dataclasses.dataclass(eq=False)

@@ -7,8 +7,6 @@ import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from tars_jax.sandbox.browser.site import ORIGIN
-
 EVERYWHERE = (
     "timeline", "timers", "letters", "readers", "moment", "loads", "reports", "ports", "children", "scripts",
     "following", "workers", "shared_workers", "windows", "messages", "broadcasts",
@@ -21,6 +19,7 @@ IN_DOCUMENTS = (
     "elements", "timelines", "changes", *(f"../controls/{name}" for name in CONTROLS),
     "animations", "drawings", "observers", "sound", "display", "page",
 )  # fmt: skip
+ORIGIN = "http://sandbox.invalid"  # of the pages of a site
 # Goes with each answer of a site: what it "forbids" loads all the same, and is reported to reports.js.
 REPORTER = "http://clock.invalid"
 TELLER = "https://clock.invalid/moment"  # what moment.js asks, of a page by http or https

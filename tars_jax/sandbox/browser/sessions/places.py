@@ -10,8 +10,9 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from tars_jax.sandbox.browser.clock import ORIGIN
 from tars_jax.sandbox.browser.page import Page
-from tars_jax.sandbox.browser.site import ORIGIN, PageSpec
+from tars_jax.sandbox.browser.site import PageSpec
 
 CLOCK = ("now", "until", "past", "random", "seed")
 WHERE = f"""({{url: location.href, clock_ms: performance.now(), title: document.title,

@@ -23,8 +23,8 @@ from tars_jax.sandbox.compat.aio.kernels import Kernels
 from tars_jax.sandbox.compat.aio.mcp import McpRoutes, Server
 from tars_jax.sandbox.compat.aio.nodejs import NodeJs
 from tars_jax.sandbox.compat.aio.shells import Shells
-from tars_jax.sandbox.compat.serving import Gate, Guarded
 from tars_jax.sandbox.computer.guest_client import GuestMachine
+from tars_jax.web.gate import Gate, Guarded
 from tars_jax.web.protocol import RequestError
 
 SERVES = "sandbox, shell, bash, file, jupyter, code, nodejs, browser (page, tabs) and mcp are"

@@ -13,9 +13,9 @@ from starlette.routing import Route
 from tars_jax.sandbox.compat.aio.answers import Failed, answer, answering, named
 from tars_jax.sandbox.compat.aio.bash_session import LARGEST_READ, SLICE_S, BashSession, Command
 from tars_jax.sandbox.compat.aio.sessions import Sessions
-from tars_jax.sandbox.compat.serving import LONGEST_S, MOST_SESSIONS, read_fields, text_map
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.shell.text import cut
+from tars_jax.web.gate import LONGEST_S, MOST_SESSIONS, read_fields, text_map
 from tars_jax.web.protocol import Fields
 
 LIMIT = 30_000  # characters of an output, where a client does not say how many

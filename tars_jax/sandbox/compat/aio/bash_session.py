@@ -13,11 +13,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from tars_jax.sandbox.compat.aio.answers import Failed, iso
-from tars_jax.sandbox.compat.serving import LONGEST_S
 from tars_jax.sandbox.computer.guest_client import GuestError, GuestMachine
 from tars_jax.sandbox.shell import Result, Shell, ShellBusy
 from tars_jax.sandbox.shell.text import unfinished
 from tars_jax.sandbox.tools.files import Files
+from tars_jax.web.gate import LONGEST_S
 
 LARGEST_READ = 2 << 20  # bytes of one answer
 MOST_COMMANDS = 50  # that a session remembers

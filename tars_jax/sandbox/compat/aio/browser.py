@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from tars_jax.sandbox.compat.aio.answers import absent, answer, answering
-from tars_jax.sandbox.compat.serving import read_fields
+from tars_jax.web.gate import read_fields
 from tars_jax.web.protocol import Fields
 from tars_jax.web.responses import JsonResponse
 

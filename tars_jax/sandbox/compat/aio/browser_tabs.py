@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 from tars_jax.sandbox.compat.aio.answers import Failed, absent, answer, answering
 from tars_jax.sandbox.compat.aio.browser_page import PLACE, Shows
-from tars_jax.sandbox.compat.serving import read_fields
+from tars_jax.web.gate import read_fields
 
 BLANK = "about:blank"
 

@@ -12,10 +12,10 @@ from starlette.routing import Route
 
 from tars_jax.sandbox.compat.aio.answers import Failed, absent, answer, answering
 from tars_jax.sandbox.compat.aio.browser_page import Shows
-from tars_jax.sandbox.compat.serving import read_fields
 from tars_jax.sandbox.computer.contained_guest import guest_python
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.tools.files import Files
+from tars_jax.web.gate import read_fields
 
 PROGRAM = Path(__file__).with_name("to_markdown.py")
 MOST_BYTES = 2 << 20

@@ -15,13 +15,13 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from tars_jax.sandbox.compat.aio.answers import Failed, answer, answering, iso
-from tars_jax.sandbox.compat.serving import read_fields
 from tars_jax.sandbox.computer.guest.frames import PIECE
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.tools.editor import Editor, Refused
 from tars_jax.sandbox.tools.files import LARGEST_EDIT, Entry, Files
 from tars_jax.sandbox.tools.replacing import places, replaced
 from tars_jax.web.forms import read_parts
+from tars_jax.web.gate import read_fields
 from tars_jax.web.protocol import Fields
 
 FIND = Path(__file__).with_name("find.py").read_text()

@@ -15,11 +15,11 @@ from starlette.routing import Route
 
 from tars_jax.sandbox.compat.aio.answers import absent, answer, answering, named
 from tars_jax.sandbox.compat.aio.sessions import Sessions
-from tars_jax.sandbox.compat.output import outputs
-from tars_jax.sandbox.compat.serving import read_fields
 from tars_jax.sandbox.computer.guest_client import GuestError, GuestMachine
+from tars_jax.sandbox.shell.output import outputs
 from tars_jax.sandbox.shell.text import cut
 from tars_jax.sandbox.tools.jupyter import CellResult, Kernel
+from tars_jax.web.gate import read_fields
 from tars_jax.web.protocol import Fields
 
 MOST_KERNELS = 16  # the one that was not used for longest makes place

@@ -11,8 +11,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from tars_jax.sandbox.compat.aio.answers import Failed, answer, answering
-from tars_jax.sandbox.compat.serving import read_fields
 from tars_jax.sandbox.tools.forms import Answer
+from tars_jax.web.gate import read_fields
 
 
 class Server(Protocol):

@@ -18,10 +18,10 @@ from starlette.routing import Route
 
 from tars_jax.sandbox.compat.aio.answers import Failed, absent, answer, answering, named
 from tars_jax.sandbox.compat.aio.sessions import Sessions
-from tars_jax.sandbox.compat.output import MOST_OUTPUT, outputs
-from tars_jax.sandbox.compat.serving import LONGEST_S, read_fields, text_map
 from tars_jax.sandbox.computer.guest_client import GuestError, GuestMachine, Streams
+from tars_jax.sandbox.shell.output import MOST_OUTPUT, outputs
 from tars_jax.sandbox.tools.files import Files
+from tars_jax.web.gate import LONGEST_S, read_fields, text_map
 from tars_jax.web.protocol import Fields
 
 SESSION = Path(__file__).with_name("node_session.js")

@@ -10,10 +10,10 @@ from collections import deque
 from typing import Any
 
 from tars_jax.sandbox.compat.aio.answers import Failed
-from tars_jax.sandbox.compat.serving import LONGEST_S
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.shell import ANEW, Result, Shell, ShellBusy
 from tars_jax.sandbox.shell.text import cut
+from tars_jax.web.gate import LONGEST_S
 
 TRUNCATED = 30_000  # characters of an output that a client has not asked for whole
 LIMIT = 200_000  # of one that it has

@@ -12,9 +12,9 @@ from starlette.routing import Route
 from tars_jax.sandbox.compat.aio.answers import absent, answer, answering, iso, named
 from tars_jax.sandbox.compat.aio.sessions import Sessions
 from tars_jax.sandbox.compat.aio.shell_session import TRUNCATED, Session
-from tars_jax.sandbox.compat.serving import LONGEST_S, MOST_SESSIONS, read_fields
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.shell.text import cut
+from tars_jax.web.gate import LONGEST_S, MOST_SESSIONS, read_fields
 from tars_jax.web.protocol import Fields
 from tars_jax.web.responses import JsonResponse
 

@@ -17,15 +17,15 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from tars_jax import InputError
-from tars_jax.sandbox.compat.output import MOST_OUTPUT, outputs
-from tars_jax.sandbox.compat.serving import LONGEST_S, MOST_SESSIONS, Gate, Guarded, read_fields, text_map
 from tars_jax.sandbox.compat.swe_rex.bash import Action, BashSession
 from tars_jax.sandbox.compat.swe_rex.repeats import Repeats
 from tars_jax.sandbox.compat.swe_rex.transfers import STATUS, Transfer, swerex, transfer_of
 from tars_jax.sandbox.computer.guest_client import GuestError, GuestMachine
 from tars_jax.sandbox.failures import SandboxFailure
+from tars_jax.sandbox.shell.output import MOST_OUTPUT, outputs
 from tars_jax.sandbox.tools.files import Files
 from tars_jax.web.forms import read_parts
+from tars_jax.web.gate import LONGEST_S, MOST_SESSIONS, Gate, Guarded, read_fields, text_map
 from tars_jax.web.protocol import Fields, RequestError
 from tars_jax.web.responses import JsonResponse
 

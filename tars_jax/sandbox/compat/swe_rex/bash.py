@@ -8,10 +8,10 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from tars_jax.sandbox.compat.serving import LONGEST_S
 from tars_jax.sandbox.compat.swe_rex.transfers import Transfer, swerex
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.shell import ANEW, Result, Shell
+from tars_jax.web.gate import LONGEST_S
 
 LIMIT = 200_000  # characters of an output; more is cut in its middle, with a mark
 PROMPT = "SHELLPS1PREFIX"  # what `expect_string` is where a command ended

@@ -7,7 +7,7 @@ import signal
 import sys
 
 from tars_jax import InputError
-from tars_jax.sandbox.phone.stand_in.device import Device
+from tars_jax.sandbox.phone.stand_in.device.device import Device
 from tars_jax.sandbox.phone.stand_in.server import StandIn
 
 

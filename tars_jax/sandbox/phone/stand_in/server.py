@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Self, TypeVar
 
 from tars_jax import InputError
-from tars_jax.sandbox.phone.stand_in.device import Device
+from tars_jax.sandbox.phone.stand_in.device.device import Device
 from tars_jax.sandbox.phone.stand_in.shell_service import serve_shell
 from tars_jax.sandbox.phone.stand_in.streams import Connection, Service
 from tars_jax.sandbox.phone.stand_in.sync_service import serve_sync

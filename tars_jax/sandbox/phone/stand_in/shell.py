@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from tars_jax import InputError
 from tars_jax.sandbox.phone.stand_in.commands import COMMANDS
 from tars_jax.sandbox.phone.stand_in.commands.command import Output
-from tars_jax.sandbox.phone.stand_in.device import Device
+from tars_jax.sandbox.phone.stand_in.device.device import Device
 
 OPERATORS = ("&&", "||", "2>&1", "2>", ">>", ";", "|", ">", "<", "&", "\n")
 LONGEST_LINE = 1 << 20

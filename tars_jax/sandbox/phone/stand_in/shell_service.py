@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import struct
 
-from tars_jax.sandbox.phone.stand_in.device import Device
+from tars_jax.sandbox.phone.stand_in.device.device import Device
 from tars_jax.sandbox.phone.stand_in.shell import run
 from tars_jax.sandbox.phone.stand_in.streams import Stream
 

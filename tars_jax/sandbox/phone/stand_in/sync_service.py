@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import struct
 
-from tars_jax.sandbox.phone.stand_in.device import Device
-from tars_jax.sandbox.phone.stand_in.storage import LIMIT
+from tars_jax.sandbox.phone.stand_in.device.device import Device
+from tars_jax.sandbox.phone.stand_in.device.storage import LIMIT
 from tars_jax.sandbox.phone.stand_in.streams import Stream
 
 LONGEST_PATH = 1024

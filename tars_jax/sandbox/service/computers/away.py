@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tars_jax.sandbox.computer.checkpoints import Checkpoint
 from tars_jax.sandbox.computer.computer import Computer, Computers
-from tars_jax.sandbox.computer.container import Snapshot
+from tars_jax.sandbox.computer.container import Checkpoint, Snapshot
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.service.computers.spec import ComputerSpec
 

@@ -18,10 +18,10 @@ from tars_jax.environment import Function
 from tars_jax.sandbox.browser.events import InputEvent
 from tars_jax.sandbox.browser.screenshots import Observation
 from tars_jax.sandbox.browser.sessions.calls import event_to_json
+from tars_jax.sandbox.computer.equipped.interface import Outside
+from tars_jax.sandbox.computer.equipped.parts import ComputerSpec
 from tars_jax.sandbox.computer.filling import UNPACK, UNPACKS_S, require_put
 from tars_jax.sandbox.computer.home import File, Given, packed
-from tars_jax.sandbox.computer.interface import Outside
-from tars_jax.sandbox.computer.parts import ComputerSpec
 from tars_jax.sandbox.computer.processes import Process
 from tars_jax.sandbox.computer.walking import Sought, Unreadable
 from tars_jax.sandbox.desktop import Settle, Window

@@ -16,8 +16,8 @@ from tars_jax.sandbox.browser.events import InputEvent
 from tars_jax.sandbox.browser.manager import BrowserManager
 from tars_jax.sandbox.browser.screenshots import Observation
 from tars_jax.sandbox.browser.sessions.calls import LONGEST_ADVANCE_MS
+from tars_jax.sandbox.computer.equipped.page import BLANK, ComputerPage
 from tars_jax.sandbox.computer.guest_client import GuestMachine
-from tars_jax.sandbox.computer.page import BLANK, ComputerPage
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.service.computers.part import Reader, read_act
 from tars_jax.web.protocol import Fields

@@ -16,7 +16,7 @@ from tars_jax.sandbox.service.computers.part import Reader, as_json, read_act, s
 from tars_jax.web.protocol import Fields
 
 if TYPE_CHECKING:
-    from tars_jax.sandbox.computer.phone import ComputerPhone
+    from tars_jax.sandbox.computer.equipped.phone import ComputerPhone
 
 MOST_ACTIONS = 100  # of one call
 LARGEST = 8192  # pixels
@@ -33,7 +33,7 @@ Act = Callable[[Any], Awaitable[object]]
 async def start_phone(machine: GuestMachine, width: int, height: int, state: Mapping[str, Any] | None) -> PhoneCalls:
     """`state`: of the phone that this one follows. Raises InputError where what it needs is missing, SandboxFailure."""
     try:
-        from tars_jax.sandbox.computer.phone import ComputerPhone
+        from tars_jax.sandbox.computer.equipped.phone import ComputerPhone
     except ImportError as error:
         raise InputError(f"parts must leave phone out without {error.name}: pip install 'tars_jax[phone]'") from error
     saved = None if state is None or not state["saved"] else base64.b64decode(state["saved"])

@@ -17,7 +17,6 @@ from tars_jax.sandbox.browser.sessions.calls import event_to_json
 from tars_jax.sandbox.compat.aio import aio_app
 from tars_jax.sandbox.compat.aio.answers import absent
 from tars_jax.sandbox.compat.aio.mcp import Server
-from tars_jax.sandbox.compat.serving import Guarded
 from tars_jax.sandbox.compat.swe_rex import swe_rex_app
 from tars_jax.sandbox.service.computers.page_calls import PageCalls
 from tars_jax.sandbox.service.computers.session import ComputerSession
@@ -25,6 +24,7 @@ from tars_jax.sandbox.service.computers.tool_calls import ToolCalls
 from tars_jax.sandbox.service.gateway.desktop_browser import DesktopBrowser
 from tars_jax.sandbox.service.gateway.doors import NO_DESKTOP, Door
 from tars_jax.sandbox.service.gateway.telling import Telling
+from tars_jax.web.gate import Guarded
 
 
 @dataclasses.dataclass(frozen=True)

@@ -25,7 +25,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tars_jax.sandbox.failures import SandboxFailure, SessionEnded
 from tars_jax.sandbox.service.access import bearer
-from tars_jax.sandbox.service.app import Admission, live_page
+from tars_jax.sandbox.service.api.app import Admission, live_page
 from tars_jax.sandbox.service.computers.sessions import DEFAULT_LEASE_S, MOST_FORKS, MOST_LEASE_S
 from tars_jax.sandbox.service.config import OPERATOR, Owner, ServiceConfig
 from tars_jax.sandbox.service.errors import ENDED, LONGEST_WORD, typed_errors

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import uvicorn
 
-from tars_jax.sandbox.service.app import make_app
+from tars_jax.sandbox.service.api.app import make_app
 from tars_jax.sandbox.service.config import OPERATOR, Owner, ServiceConfig
 from tars_jax.sandbox.service.gateway.apis import api_doors
 from tars_jax.sandbox.service.kinds import Kind

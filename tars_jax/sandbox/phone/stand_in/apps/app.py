@@ -6,8 +6,8 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Protocol
 
-from tars_jax.sandbox.phone.stand_in.layout import Layout
-from tars_jax.sandbox.phone.stand_in.widgets import TextField, Touch
+from tars_jax.sandbox.phone.stand_in.screen.layout import Layout
+from tars_jax.sandbox.phone.stand_in.screen.widgets import TextField, Touch
 
 Row = Mapping[str, object]
 

@@ -8,8 +8,8 @@ import re
 from decimal import Decimal
 
 from tars_jax.sandbox.phone.stand_in.apps.app import App, Row
-from tars_jax.sandbox.phone.stand_in.layout import Layout
-from tars_jax.sandbox.phone.stand_in.widgets import Box
+from tars_jax.sandbox.phone.stand_in.screen.layout import Layout
+from tars_jax.sandbox.phone.stand_in.screen.widgets import Box
 
 KEYS = ("C", "⌫", "%", "÷", "7", "8", "9", "×", "4", "5", "6", "-", "1", "2", "3", "+", "±", "0", ".", "=")
 NAMES = {"C": "clear", "⌫": "delete", "%": "percent", "÷": "divide", "×": "multiply", "-": "minus", "+": "plus",

@@ -6,8 +6,8 @@ import dataclasses
 import random
 
 from tars_jax.sandbox.phone.stand_in.apps.app import App, Row
-from tars_jax.sandbox.phone.stand_in.layout import Layout
-from tars_jax.sandbox.phone.stand_in.widgets import TextField
+from tars_jax.sandbox.phone.stand_in.screen.layout import Layout
+from tars_jax.sandbox.phone.stand_in.screen.widgets import TextField
 
 FIRST = (
     "Ada", "Amir", "Björn", "Chloé", "Dora", "Emil", "Fatima", "Goran", "Hanna", "Igor", "Jana", "Kofi", "Lena",

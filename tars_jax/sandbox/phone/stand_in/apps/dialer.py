@@ -6,8 +6,8 @@ import random
 
 from tars_jax.sandbox.phone.stand_in.apps.app import Row
 from tars_jax.sandbox.phone.stand_in.apps.contacts import CallsNumbers
-from tars_jax.sandbox.phone.stand_in.layout import Layout
-from tars_jax.sandbox.phone.stand_in.widgets import Box
+from tars_jax.sandbox.phone.stand_in.screen.layout import Layout
+from tars_jax.sandbox.phone.stand_in.screen.widgets import Box
 
 KEYS = ("1", "2", "3", "4", "5", "6", "7", "8", "9", "*", "0", "#")
 GREEN, RED = "#2d8a5b", "#c0392b"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from tars_jax.sandbox.phone.stand_in.apps.app import App, Row
-from tars_jax.sandbox.phone.stand_in.layout import Layout
+from tars_jax.sandbox.phone.stand_in.screen.layout import Layout
 
 CELL = 92.0  # dp
 

@@ -6,8 +6,8 @@ import dataclasses
 import random
 
 from tars_jax.sandbox.phone.stand_in.apps.app import App, Row
-from tars_jax.sandbox.phone.stand_in.layout import Layout
-from tars_jax.sandbox.phone.stand_in.widgets import TextField, Touch
+from tars_jax.sandbox.phone.stand_in.screen.layout import Layout
+from tars_jax.sandbox.phone.stand_in.screen.widgets import TextField, Touch
 
 SAMPLES = (
     ("Groceries", "milk\nbread\napples"),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tars_jax.sandbox.phone.stand_in.apps.app import App
-from tars_jax.sandbox.phone.stand_in.layout import Layout
-from tars_jax.sandbox.phone.stand_in.widgets import Touch
+from tars_jax.sandbox.phone.stand_in.screen.layout import Layout
+from tars_jax.sandbox.phone.stand_in.screen.widgets import Touch
 
 # Title, detail, and the table and name behind a switch; a page's name where there is none.
 MAIN = (

@@ -6,8 +6,8 @@ import base64
 
 from tars_jax.sandbox.phone.stand_in.apps import CallsNumbers
 from tars_jax.sandbox.phone.stand_in.commands.command import Command, Output, failed, option, said
-from tars_jax.sandbox.phone.stand_in.device import Device
-from tars_jax.sandbox.phone.stand_in.tables import ADB_KEYBOARD
+from tars_jax.sandbox.phone.stand_in.device.device import Device
+from tars_jax.sandbox.phone.stand_in.device.tables import ADB_KEYBOARD
 
 ACTIONS = {
     "android.settings.SETTINGS": "com.android.settings",

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 
 from tars_jax.sandbox.phone.stand_in.commands.command import Command, Output, failed, option, said
-from tars_jax.sandbox.phone.stand_in.device import Device
-from tars_jax.sandbox.phone.stand_in.tables import NAMES
+from tars_jax.sandbox.phone.stand_in.device.device import Device
+from tars_jax.sandbox.phone.stand_in.device.tables import NAMES
 
 CONDITION = re.compile(r"""\s*(\w+)\s*=\s*(?:'([^']*)'|"([^"]*)"|(\S+))\s*""")
 

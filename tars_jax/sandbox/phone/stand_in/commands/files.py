@@ -8,7 +8,7 @@ import hashlib
 import stat
 
 from tars_jax.sandbox.phone.stand_in.commands.command import Command, Output, failed, said
-from tars_jax.sandbox.phone.stand_in.device import Device
+from tars_jax.sandbox.phone.stand_in.device.device import Device
 
 
 def _plain(args: list[str]) -> list[str]:

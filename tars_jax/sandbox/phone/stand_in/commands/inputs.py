@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tars_jax.sandbox.phone.stand_in.commands.command import Command, Output, failed
-from tars_jax.sandbox.phone.stand_in.device import HOLD_MS, INPUT_MS, Device
-from tars_jax.sandbox.phone.stand_in.keycodes import CONTROL, TEXTS, key_name
+from tars_jax.sandbox.phone.stand_in.device.device import HOLD_MS, INPUT_MS, Device
+from tars_jax.sandbox.phone.stand_in.device.keycodes import CONTROL, TEXTS, key_name
 
 SOURCES = ("touchscreen", "keyboard", "mouse", "stylus", "touchpad", "dpad", "gamepad", "trackball", "joystick")
 SWIPE_MS = 300

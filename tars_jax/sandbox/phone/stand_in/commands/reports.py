@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tars_jax.sandbox.phone.stand_in.commands.command import Command, Output, said
-from tars_jax.sandbox.phone.stand_in.device import Device
+from tars_jax.sandbox.phone.stand_in.device.device import Device
 
 
 def dumpsys(device: Device, args: list[str], given: bytes) -> Output:

@@ -9,7 +9,7 @@ from xml.sax.saxutils import quoteattr
 
 from tars_jax import InputError
 from tars_jax.sandbox.phone.stand_in.commands.command import Command, Output, failed, said
-from tars_jax.sandbox.phone.stand_in.device import Device
+from tars_jax.sandbox.phone.stand_in.device.device import Device
 
 CLASSES = {"label": "android.widget.TextView", "button": "android.widget.Button", "row": "android.widget.TextView",
            "switch": "android.widget.Switch", "slider": "android.widget.SeekBar", "field": "android.widget.EditText",

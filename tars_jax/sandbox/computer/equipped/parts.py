@@ -19,10 +19,10 @@ from tars_jax import InputError
 from tars_jax.environment import Function
 from tars_jax.sandbox.browser.manager import BrowserManager
 from tars_jax.sandbox.computer.computer import Computer, Computers
+from tars_jax.sandbox.computer.equipped.interface import Outside
+from tars_jax.sandbox.computer.equipped.page import ComputerPage
+from tars_jax.sandbox.computer.equipped.phone import ComputerPhone
 from tars_jax.sandbox.computer.home import Given
-from tars_jax.sandbox.computer.interface import Outside
-from tars_jax.sandbox.computer.page import ComputerPage
-from tars_jax.sandbox.computer.phone import ComputerPhone
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.computer.told import ToldProgram
 from tars_jax.sandbox.computer.walking import Sought

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tars_jax.sandbox.phone.stand_in.widgets import Box, Widget
+from tars_jax.sandbox.phone.stand_in.screen.widgets import Box, Widget
 
 HEIGHT = 188.0  # dp
 LETTERS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")

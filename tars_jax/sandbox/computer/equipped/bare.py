@@ -16,13 +16,13 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.environment import Function
 from tars_jax.sandbox.browser.events import InputEvent
+from tars_jax.sandbox.computer.equipped.interface import Outside
+from tars_jax.sandbox.computer.equipped.parts import ComputerSpec
+from tars_jax.sandbox.computer.equipped.remote import RemoteComputer
 from tars_jax.sandbox.computer.filling import put
 from tars_jax.sandbox.computer.guest_client import GuestError
 from tars_jax.sandbox.computer.home import MOST_BYTES, MOST_FILES, File, Given
-from tars_jax.sandbox.computer.interface import Outside
-from tars_jax.sandbox.computer.parts import ComputerSpec
 from tars_jax.sandbox.computer.processes import Process
-from tars_jax.sandbox.computer.remote import RemoteComputer
 from tars_jax.sandbox.computer.told import ToldProgram
 from tars_jax.sandbox.computer.walking import DEEPEST, Sought, Unreadable
 from tars_jax.sandbox.desktop import Screenshot, Settle, Window

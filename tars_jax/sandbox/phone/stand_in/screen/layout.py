@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tars_jax.sandbox.phone.stand_in.widgets import Box, TextField, Touch, Widget
+from tars_jax.sandbox.phone.stand_in.screen.widgets import Box, TextField, Touch, Widget
 
 HEADER = 48.0
 ROW = 52.0

@@ -35,7 +35,7 @@ from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.shell.line_shell import LineShell
 from tars_jax.sandbox.tools.jupyter import Kernel
 
-GUEST = Path(__file__).with_name("guest")
+GUEST = Path(__file__).parents[1] / "guest"
 BAND_BYTES = 4 << 20  # of the screen in one answer
 POLL_S = 0.03  # between two looks at a screen that may still change
 _CONNECT_S = 10.0

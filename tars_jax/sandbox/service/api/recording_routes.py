@@ -9,9 +9,9 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from tars_jax.sandbox.service.access import Access
+from tars_jax.sandbox.service.api.zip_files import packed, pieces
 from tars_jax.sandbox.service.errors import typed_errors
 from tars_jax.sandbox.service.kinds import Kind, Recorded
-from tars_jax.sandbox.service.zip_files import packed, pieces
 from tars_jax.web.protocol import RequestError
 from tars_jax.web.responses import JsonResponse
 

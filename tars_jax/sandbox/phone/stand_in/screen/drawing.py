@@ -9,7 +9,7 @@ from pathlib import Path
 
 from PIL import Image, ImageDraw, ImageFont
 
-from tars_jax.sandbox.phone.stand_in.widgets import Box, Widget
+from tars_jax.sandbox.phone.stand_in.screen.widgets import Box, Widget
 
 LIGHT = {"back": "#f5f6f8", "panel": "#ffffff", "text": "#1c1f24", "dim": "#6a717c", "line": "#dfe2e7",
          "accent": "#2f6fde", "button": "#dde7fb", "key": "#ffffff", "keys": "#d3d8e0", "off": "#b4bac4"}  # fmt: skip

@@ -8,8 +8,8 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.sandbox.computer.computer import Computer
+from tars_jax.sandbox.computer.equipped.parts import EquippedComputer
 from tars_jax.sandbox.computer.forks import Saved
-from tars_jax.sandbox.computer.parts import EquippedComputer
 from tars_jax.sandbox.tools.forms import Toolbox
 
 

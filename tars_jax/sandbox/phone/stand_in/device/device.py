@@ -12,13 +12,14 @@ from collections.abc import Sequence
 from PIL import Image
 
 from tars_jax import InputError
-from tars_jax.sandbox.phone.stand_in import keyboard, tables
 from tars_jax.sandbox.phone.stand_in.apps import APPS, App, Home
-from tars_jax.sandbox.phone.stand_in.layout import Layout
-from tars_jax.sandbox.phone.stand_in.recents import recent_cards
-from tars_jax.sandbox.phone.stand_in.screen_image import NAVIGATION, STATUS, draw_screen
-from tars_jax.sandbox.phone.stand_in.storage import Storage
-from tars_jax.sandbox.phone.stand_in.widgets import Box, TextField, Touch, Widget
+from tars_jax.sandbox.phone.stand_in.device import tables
+from tars_jax.sandbox.phone.stand_in.device.recents import recent_cards
+from tars_jax.sandbox.phone.stand_in.device.screen_image import NAVIGATION, STATUS, draw_screen
+from tars_jax.sandbox.phone.stand_in.device.storage import Storage
+from tars_jax.sandbox.phone.stand_in.screen import keyboard
+from tars_jax.sandbox.phone.stand_in.screen.layout import Layout
+from tars_jax.sandbox.phone.stand_in.screen.widgets import Box, TextField, Touch, Widget
 
 START = datetime.datetime(2025, 10, 15, 15, 34, tzinfo=datetime.UTC)  # AndroidWorld's day
 INPUT_MS = 250

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tars_jax.sandbox.phone.stand_in.apps import App
-from tars_jax.sandbox.phone.stand_in.layout import Layout
+from tars_jax.sandbox.phone.stand_in.screen.layout import Layout
 
 
 def recent_cards(

@@ -17,7 +17,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tars_jax import InputError
 from tars_jax.sandbox.service.access import Access
-from tars_jax.sandbox.service.call_routes import CallRoutes
+from tars_jax.sandbox.service.api.call_routes import CallRoutes
+from tars_jax.sandbox.service.api.recording_routes import RecordingRoutes
+from tars_jax.sandbox.service.api.session_routes import SessionRoutes
 from tars_jax.sandbox.service.computers.sessions import ComputerSessions
 from tars_jax.sandbox.service.config import PACKAGE, ServiceConfig
 from tars_jax.sandbox.service.gateway.code import code_door
@@ -26,8 +28,6 @@ from tars_jax.sandbox.service.gateway.gateway import Gateway
 from tars_jax.sandbox.service.gateway.jupyter import JupyterDoor
 from tars_jax.sandbox.service.gateway.terminal import terminal_door
 from tars_jax.sandbox.service.kinds import Kind
-from tars_jax.sandbox.service.recording_routes import RecordingRoutes
-from tars_jax.sandbox.service.session_routes import SessionRoutes
 from tars_jax.sandbox.sessions.registry import AllSessions
 from tars_jax.web.protocol import RequestError
 from tars_jax.web.request_limits import Body, require_local_name

@@ -2,23 +2,43 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import datetime
+from collections.abc import Sequence
+from typing import Protocol
 
 from PIL import Image
 
-from tars_jax.sandbox.phone.stand_in.drawing import Canvas
-from tars_jax.sandbox.phone.stand_in.tables import SIGNS
-from tars_jax.sandbox.phone.stand_in.widgets import Box
-
-if TYPE_CHECKING:
-    from tars_jax.sandbox.phone.stand_in.device import Device
+from tars_jax.sandbox.phone.stand_in.device.tables import SIGNS
+from tars_jax.sandbox.phone.stand_in.screen.drawing import Canvas
+from tars_jax.sandbox.phone.stand_in.screen.widgets import Box, Widget
 
 STATUS, NAVIGATION = 24.0, 40.0  # dp, of the two bars
 WALLPAPERS = ("#26415e", "#4a3158", "#2f4f43", "#5a3a33", "#334155")
 KEYS = ("◁", "○", "□")  # of the lower bar: back, home, recent apps
 
 
-def draw_screen(device: Device) -> Image.Image:
+class HasScreen(Protocol):
+    """What of a device is drawn."""
+
+    seed: int
+
+    @property
+    def size(self) -> tuple[int, int]: ...
+
+    @property
+    def scale(self) -> float: ...
+
+    @property
+    def shows_home(self) -> bool: ...
+
+    def widgets(self) -> Sequence[Widget]: ...
+
+    def setting(self, table: str, name: str) -> str: ...
+
+    def date(self) -> datetime.datetime: ...
+
+
+def draw_screen(device: HasScreen) -> Image.Image:
     """RGB, of the device's `size`. Its upper bar says that it is a stand-in."""
     widgets = device.widgets()
     dark = device.setting("secure", "ui_night_mode") == "2"

@@ -1,0 +1,1 @@
+"""Computers with their parts: what an episode acts on, on this machine or on another."""

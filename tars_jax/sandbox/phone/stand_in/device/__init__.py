@@ -1,0 +1,1 @@
+"""The stand-in itself: its state, the apps in front, its screen."""
