@@ -2,7 +2,14 @@
 
 from tars_jax.rl.advantages import decoupled_gae, length_adaptive_lambda, turn_level_gae
 from tars_jax.rl.groups import group_advantages, informative_group
-from tars_jax.rl.losses import PolicyLoss, positive_language_model_loss, ppo_policy_loss, reference_kl, value_loss
+from tars_jax.rl.losses import (
+    PolicyLoss,
+    importance_weights,
+    positive_language_model_loss,
+    ppo_policy_loss,
+    reference_kl,
+    value_loss,
+)
 from tars_jax.rl.shaping import early_ending_penalty, saved_steps, soft_overlong_penalty
 from tars_jax.rl.statistics import (
     correlation,
@@ -22,6 +29,7 @@ __all__ = [
     "entropy",
     "explained_variance",
     "group_advantages",
+    "importance_weights",
     "informative_group",
     "length_adaptive_lambda",
     "positive_language_model_loss",

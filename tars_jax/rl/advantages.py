@@ -74,7 +74,7 @@ def decoupled_gae(
         c_critic, w_critic = step(c_tp1[1], lambda_critic)
         return (c_policy, c_critic), (jnp.where(acted, w_policy - v_t, 0), jnp.where(acted, w_critic, 0))
 
-    # All that a token takes and gives passes through the loop: for a batch, turning arrays round costs more than it.
+    # All that a token takes and gives passes through the loop: for a batch, transposing arrays costs more than it.
     start = jnp.asarray(bootstrap_value, dtype)
     _, (advantages, targets) = jax.lax.scan(backward, (start, start), (r, v, mask), reverse=True)
     return advantages, targets
@@ -118,6 +118,7 @@ def turn_level_gae(
     """
     chex.assert_rank([rewards, values, mask, turns], 1)
     chex.assert_equal_shape([rewards, values, mask, turns])
+    chex.assert_type(turns, int)
     mask, turns = jnp.asarray(mask, bool), jnp.asarray(turns)
     size = mask.shape[0]
     if not size:
@@ -160,6 +161,7 @@ def length_adaptive_lambda(length: ArrayLike, alpha: ArrayLike = 0.05) -> jax.Ar
     Returns:
       The same shape as `length`, float32.
     """
+    chex.assert_rank(alpha, 0)
     one = jnp.float32(1)
     formula = one - one / (alpha * jnp.asarray(length, jnp.float32))
     return jnp.clip(formula, 0.0, jnp.nextafter(one, jnp.float32(0)))

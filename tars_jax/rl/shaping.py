@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import chex
 import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
@@ -18,12 +19,13 @@ def soft_overlong_penalty(length: ArrayLike, max_length: int, cache: int) -> jax
 
     Args:
       length: any shape, y, tokens of a response.
-      max_length: L_max, tokens.
-      cache: L_cache, tokens, at least 1.
+      max_length: scalar L_max, tokens.
+      cache: scalar L_cache, tokens, at least 1.
 
     Returns:
       The same shape as `length`, in [-1, 0].
     """
+    chex.assert_rank([max_length, cache], 0)
     return jnp.clip(((max_length - cache) - jnp.asarray(length, jnp.float32)) / cache, -1.0, 0.0)
 
 
@@ -39,12 +41,14 @@ def early_ending_penalty(steps: ArrayLike, budget: ArrayLike, share: ArrayLike) 
 
     Args:
       steps: any shape, n, steps that were taken.
-      budget: B, the most that there might have been, at least 1; broadcast with `steps`.
-      share: of the budget, in (0, 1].
+      budget: B, the most that there might have been, at least 1; broadcast to `steps`.
+      share: scalar, of the budget, in (0, 1].
 
     Returns:
       In [-1, 0].
     """
+    chex.assert_rank(share, 0)
+    chex.assert_is_broadcastable(jnp.shape(budget), jnp.shape(steps))
     least = share * jnp.asarray(budget, jnp.float32)
     return jnp.clip((jnp.asarray(steps, jnp.float32) - least) / least, -1.0, 0.0)
 
@@ -59,10 +63,11 @@ def saved_steps(steps: ArrayLike, budget: ArrayLike) -> jax.Array:
 
     Args:
       steps: any shape, n, steps that were taken.
-      budget: B, the most that there might have been, at least 1; broadcast with `steps`.
+      budget: B, the most that there might have been, at least 1; broadcast to `steps`.
 
     Returns:
       In [0, 1]: 1 for an episode of no step, 0 for one that took all.
     """
+    chex.assert_is_broadcastable(jnp.shape(budget), jnp.shape(steps))
     most = jnp.asarray(budget, jnp.float32)
     return jnp.clip((most - jnp.asarray(steps, jnp.float32)) / most, 0.0, 1.0)

@@ -25,9 +25,9 @@ import optax
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters, forward
 from tars_jax.rl import (
-    PolicyLoss,
     decoupled_gae,
     group_advantages,
+    importance_weights,
     length_adaptive_lambda,
     positive_language_model_loss,
     ppo_policy_loss,
@@ -215,19 +215,16 @@ def policy_update(
         output = forward(headless(model), parameters, rows.inputs)
         allowed = allowed_in(automaton, rows)
         read = token_statistics(model, parameters, output.hidden, rows.inputs.tokens, mask, allowed)
-        old = batch.proximal_log_probs if config.decoupled else rows.log_probs
+        old, importance = rows.log_probs, jnp.ones(mask.shape)
+        if config.decoupled:
+            old = batch.proximal_log_probs
+            truncated = functools.partial(importance_weights, max_importance=config.max_importance)
+            importance = jax.vmap(truncated)(old, rows.log_probs, mask)
 
-        def surrogate(*row: jax.Array) -> PolicyLoss:
-            return ppo_policy_loss(
-                *row[:4],
-                clip_low=config.clip_low,
-                clip_high=config.clip_high,
-                dual_clip=config.dual_clip,
-                behavior_log_probs=row[4] if config.decoupled else None,
-                max_importance=config.max_importance if config.decoupled else None,
-            )
-
-        parts = jax.vmap(surrogate)(read.log_probs, old, batch.advantages, mask, rows.log_probs)
+        surrogate = functools.partial(
+            ppo_policy_loss, clip_low=config.clip_low, clip_high=config.clip_high, dual_clip=config.dual_clip
+        )
+        parts = jax.vmap(surrogate)(read.log_probs, old, batch.advantages, mask, weights=importance)
         mean_entropy = token_mean(read.entropies, mask)
         loss = token_mean(parts.loss, mask, weights)
         positive = positive_language_model_loss(read.log_probs, mask, batch.positive)
@@ -260,7 +257,7 @@ def policy_update(
             "clip_low_fraction": token_mean(parts.clipped_low, mask),
             "clip_high_fraction": token_mean(parts.clipped_high, mask),
             "clip_dual_fraction": token_mean(parts.clipped_dual, mask),
-            "importance": token_mean(parts.importance, mask),
+            "importance": token_mean(importance, mask),
             "approximate_kl": token_mean(old - read.log_probs, mask),
             "largest_expert_load": output.routers.load.max(),
             "dropped_assignments": output.routers.dropped.mean(),

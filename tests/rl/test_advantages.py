@@ -99,16 +99,6 @@ def test_integer_rewards_are_not_truncated_values() -> None:
     np.testing.assert_allclose(advantages, [0.8, 0.5, 0.4], atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("rewards", "values", "mask"),
-    [(np.zeros((2, 3)), np.zeros((2, 3)), np.ones((2, 3))), (np.zeros(3), np.zeros(4), np.ones(3))],
-    ids=["batched", "lengths differ"],
-)
-def test_shapes_are_checked(rewards: np.ndarray, values: np.ndarray, mask: np.ndarray) -> None:
-    with pytest.raises(AssertionError):
-        rl.decoupled_gae(rewards, values, mask, lambda_policy=0.9)
-
-
 def trajectories() -> st.SearchStrategy[Columns]:
     # One length, so that jit compiles once; the mask makes shorter ones.
     unit = st.floats(-2, 2, width=32)

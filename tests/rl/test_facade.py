@@ -15,7 +15,8 @@ from tars_jax import rl
 
 LENGTH = 11
 LAMBDAS = {"lambda_policy": 0.8, "lambda_critic": 0.9, "gamma": 0.95, "bootstrap_value": 0.3}
-CLIPS: dict[str, Any] = {"clip_low": 0.2, "clip_high": 0.28, "dual_clip": 1.5, "max_importance": 1.2}
+CLIPS: dict[str, Any] = {"clip_low": 0.2, "clip_high": 0.28, "dual_clip": 1.5}
+MAX_IMPORTANCE = 1.2
 
 
 def slow_gae(r: Any, v: Any, mask: Any, turns: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -39,15 +40,22 @@ def slow_gae(r: Any, v: Any, mask: Any, turns: Any) -> tuple[np.ndarray, np.ndar
     return advantages, targets
 
 
-def slow_policy_loss(now: Any, old: Any, a: Any, mask: Any, behavior: Any) -> np.ndarray:
+def slow_policy_loss(now: Any, old: Any, a: Any, mask: Any, weights: Any) -> np.ndarray:
     loss = np.zeros(len(mask))
     for t in np.flatnonzero(mask):
         ratio, low, high = np.exp(now[t] - old[t]), 1 - CLIPS["clip_low"], 1 + CLIPS["clip_high"]
         objective = min(ratio * a[t], min(max(ratio, low), high) * a[t])
         if a[t] < 0:
             objective = max(objective, CLIPS["dual_clip"] * a[t])
-        loss[t] = -min(np.exp(old[t] - behavior[t]), CLIPS["max_importance"]) * objective
+        loss[t] = -weights[t] * objective
     return loss
+
+
+def slow_importance(prox: Any, behavior: Any, mask: Any) -> np.ndarray:
+    weights = np.zeros(len(mask))
+    for t in np.flatnonzero(mask):
+        weights[t] = min(np.exp(prox[t] - behavior[t]), MAX_IMPORTANCE)
+    return weights
 
 
 def slow_value_loss(v: Any, target: Any, mask: Any, old: Any) -> np.ndarray:
@@ -99,8 +107,12 @@ CASES: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
         lambda a, b, c, d, mask, turns: slow_gae(a, b, mask, turns),
     ),
     "ppo_policy_loss": (
-        lambda a, b, c, d, mask, turns: rl.ppo_policy_loss(a, b, c, mask, behavior_log_probs=d, **CLIPS).loss,
+        lambda a, b, c, d, mask, turns: rl.ppo_policy_loss(a, b, c, mask, weights=d, **CLIPS).loss,
         lambda a, b, c, d, mask, turns: slow_policy_loss(a, b, c, mask, d),
+    ),
+    "importance_weights": (
+        lambda a, b, c, d, mask, turns: rl.importance_weights(a, b, mask, MAX_IMPORTANCE),
+        lambda a, b, c, d, mask, turns: slow_importance(a, b, mask),
     ),
     "value_loss": (
         lambda a, b, c, d, mask, turns: rl.value_loss(a, b, mask, old_values=c, clip=0.2),
@@ -187,7 +199,7 @@ def test_without_jit_and_in_vmap(name: str) -> None:
             np.testing.assert_allclose(one[b], other, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if name != "informative_group"])
+@pytest.mark.parametrize("name", [name for name in CASES if name not in ("informative_group", "importance_weights")])
 def test_gradients_are_finite_and_nothing_outside_the_mask(name: str) -> None:
     rng, ours = np.random.default_rng(2), CASES[name][0]
     mask, turns = rng.random(LENGTH) < 0.6, np.sort(rng.integers(0, 4, LENGTH))
@@ -199,3 +211,63 @@ def test_gradients_are_finite_and_nothing_outside_the_mask(name: str) -> None:
 
     gradient = np.asarray(jax.jit(jax.grad(total))(numbers[0]))
     assert np.isfinite(gradient).all() and gradient[mask].any() and not gradient[~mask].any()
+
+
+# name -> a call of columns "abcd" of numbers, mask and turns, each [T]: every one of them is made longer, and a batch.
+SHAPES: dict[str, tuple[str, Callable[..., Any]]] = {
+    "decoupled_gae": ("ab", lambda a, b, mask: rl.decoupled_gae(a, b, mask, lambda_policy=0.9)),
+    "turn_level_gae": ("abi", lambda a, b, i, mask: rl.turn_level_gae(a, b, mask, i, lambda_policy=0.9)),
+    "importance_weights": ("ab", rl.importance_weights),
+    "ppo_policy_loss": ("abcd", lambda a, b, c, d, mask: rl.ppo_policy_loss(a, b, c, mask, weights=d)),
+    "value_loss": ("abc", lambda a, b, c, mask: rl.value_loss(a, b, mask, c, 0.2)),
+    "value_loss, unclipped": ("abc", lambda a, b, c, mask: rl.value_loss(a, b, mask, c)),
+    "reference_kl": ("ab", rl.reference_kl),
+    "group_advantages": ("a", lambda a, mask: rl.group_advantages(a, mask=mask)),
+    "informative_group": ("a", rl.informative_group),
+}
+ANY_SHAPE: dict[str, tuple[str, Callable[..., Any]]] = {
+    "token_mean": ("ab", lambda a, b, mask: rl.token_mean(a, mask, b)),
+    "token_std": ("a", rl.token_std),
+    "whiten": ("a", rl.whiten),
+    "sequence_mean": ("a", rl.sequence_mean),
+    "explained_variance": ("ab", rl.explained_variance),
+    "correlation": ("ab", rl.correlation),
+    "positive_language_model_loss": ("a", lambda a, mask: rl.positive_language_model_loss(a, mask, mask)),
+}
+
+
+@pytest.mark.parametrize("name", [*SHAPES, *ANY_SHAPE])
+def test_wrong_shapes_are_refused(name: str) -> None:
+    """One column that is longer than the others is; and a whole batch, where functions are of one trajectory."""
+    kinds, call = {**SHAPES, **ANY_SHAPE}[name]
+    right = [*(np.zeros(LENGTH, int if kind == "i" else np.float32) for kind in kinds), np.ones(LENGTH, bool)]
+    call(*right)
+    for wrong in range(len(right)):
+        with pytest.raises(AssertionError):
+            call(*(np.append(each, each[:1]) if at == wrong else each for at, each in enumerate(right)))
+    if name in SHAPES:
+        with pytest.raises(AssertionError):
+            call(*(np.stack([each, each]) for each in right))
+
+
+def test_wrong_ranks_of_scalars_and_types_are_refused() -> None:
+    x, mask = np.zeros(LENGTH), np.ones(LENGTH)
+    two: Any = np.ones(2)
+    calls: list[Callable[[], Any]] = [
+        lambda: rl.decoupled_gae(x, x, mask, lambda_policy=two),
+        lambda: rl.turn_level_gae(x, x, mask, x, lambda_policy=0.9),  # turns are whole numbers
+        lambda: rl.length_adaptive_lambda(x, two),
+        lambda: rl.importance_weights(x, x, mask, two),
+        lambda: rl.ppo_policy_loss(x, x, x, mask, clip_high=two),
+        lambda: rl.ppo_policy_loss(x, x, x, mask, dual_clip=two),
+        lambda: rl.value_loss(x, x, mask, x, clip=two),
+        lambda: rl.soft_overlong_penalty(x, two, 4),
+        lambda: rl.early_ending_penalty(x, two, 0.5),
+        lambda: rl.early_ending_penalty(x, 9, two),
+        lambda: rl.saved_steps(x, two),
+        lambda: rl.positive_language_model_loss(x, mask, two),
+        lambda: rl.entropy(x, mask),
+    ]
+    for call in calls:
+        with pytest.raises(AssertionError):
+            call()

@@ -1,6 +1,9 @@
 """Losses and their gradients against values derived by hand."""
 
 import chex
+import hypothesis
+import hypothesis.extra.numpy
+import hypothesis.strategies as st
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -59,25 +62,37 @@ def test_what_was_clipped_is_told_by_sign() -> None:
     np.testing.assert_allclose(loss.ratio, [0.7, 0.7, 1, 1.4, 1.4, 5, 0], atol=1e-5)
 
 
+def test_importance_weights() -> None:
+    # pi_behavior .2, .5, .1; pi_prox .4, .25, .5: w = 2, .5, 5.
+    behavior, prox = np.log([0.2, 0.5, 0.1, 0.3]), np.log([0.4, 0.25, 0.5, 0.9])
+    mask = np.array([1, 1, 1, 0])
+    np.testing.assert_allclose(rl.importance_weights(prox, behavior, mask), [2, 0.5, 5, 0], atol=1e-5)
+    np.testing.assert_allclose(rl.importance_weights(prox, behavior, mask, 3.0), [2, 0.5, 3, 0], atol=1e-5)
+
+
+@hypothesis.given(hypothesis.extra.numpy.arrays(np.float32, (2, 6), elements=st.floats(-15, 0, width=32)))
+def test_importance_weights_bring_the_mean_of_the_behavior_policy_to_the_proximal_ones(logits: np.ndarray) -> None:
+    """sum_v pi_behavior(v) w(v) = 1, untruncated; truncated, what is above is cut and nothing else."""
+    prox, behavior = np.asarray(jax.nn.log_softmax(logits, axis=-1), np.float32)
+    whole, cut = (np.asarray(rl.importance_weights(prox, behavior, np.ones(6), most)) for most in (None, 1.5))
+    np.testing.assert_allclose((np.exp(behavior) * whole).sum(), 1, rtol=1e-3)
+    np.testing.assert_array_equal(cut, np.minimum(whole, np.float32(1.5)))
+
+
 def test_decoupled_objective() -> None:
-    # pi_behavior .2, .5, .1; pi_prox .4, .25, .5: w = 2, .5, 5. pi = 1.1 pi_prox everywhere, A = 1, -1, 1.
-    behavior, prox = np.log([0.2, 0.5, 0.1]), np.log([0.4, 0.25, 0.5])
-    now, advantages = prox + np.log(1.1), np.array([1.0, -1.0, 1.0])
-    loss = rl.ppo_policy_loss(now, prox, advantages, np.ones(3), behavior_log_probs=behavior)
-    np.testing.assert_allclose(loss.importance, [2, 0.5, 5], atol=1e-5)
+    # w = 2, .5, 5; pi = 1.1 pi_prox everywhere, A = 1, -1, 1.
+    prox, advantages = np.log([0.4, 0.25, 0.5]), np.array([1.0, -1.0, 1.0])
+    loss = rl.ppo_policy_loss(prox + np.log(1.1), prox, advantages, np.ones(3), weights=np.array([2, 0.5, 5]))
     np.testing.assert_allclose(loss.ratio, [1.1, 1.1, 1.1], atol=1e-5)
     np.testing.assert_allclose(loss.loss, [-2.2, 0.55, -5.5], atol=1e-5)
-    loss = rl.ppo_policy_loss(now, prox, advantages, np.ones(3), behavior_log_probs=behavior, max_importance=3.0)
-    np.testing.assert_allclose(loss.importance, [2, 0.5, 3], atol=1e-5)
-    np.testing.assert_allclose(loss.loss, [-2.2, 0.55, -3.3], atol=1e-5)
 
 
 def test_decoupled_objective_of_fresh_data_is_plain_ppo() -> None:
     rng = np.random.default_rng(0)
     now, old, advantages = rng.normal(size=(3, 20)) * 0.3
     plain = rl.ppo_policy_loss(now, old, advantages, np.ones(20))
-    decoupled = rl.ppo_policy_loss(now, old, advantages, np.ones(20), behavior_log_probs=old, max_importance=2.0)
-    chex.assert_trees_all_close(plain, decoupled)
+    weights = rl.importance_weights(old, old, np.ones(20), 2.0)
+    chex.assert_trees_all_close(plain, rl.ppo_policy_loss(now, old, advantages, np.ones(20), weights=weights))
 
 
 def test_truncated_importance_between_engine_and_learner() -> None:
@@ -86,9 +101,8 @@ def test_truncated_importance_between_engine_and_learner() -> None:
     advantages = np.array([1.0, 1.0, -2.0])
 
     def total(now: jax.Array) -> jax.Array:
-        return rl.ppo_policy_loss(
-            now, learner, advantages, np.ones(3), behavior_log_probs=engine, max_importance=3.0
-        ).loss.sum()
+        weights = rl.importance_weights(learner, engine, np.ones(3), 3.0)
+        return rl.ppo_policy_loss(now, learner, advantages, np.ones(3), weights=weights).loss.sum()
 
     # d/d(log pi) of -w rho A at rho = 1 is -w A, w = min(5, 3), 2, .5.
     np.testing.assert_allclose(jax.grad(total)(jnp.asarray(learner)), [-3, -2, 1], atol=1e-5)
@@ -114,7 +128,8 @@ def test_reference_kl_is_the_divergence_on_average_and_bounded() -> None:
 
 def test_gradients_flow_through_the_current_policy_only() -> None:
     def total(now: jax.Array, old: jax.Array, advantages: jax.Array, behavior: jax.Array) -> jax.Array:
-        return rl.ppo_policy_loss(now, old, advantages, jnp.ones(4), behavior_log_probs=behavior).loss.sum()
+        weights = rl.importance_weights(old, behavior, jnp.ones(4))
+        return rl.ppo_policy_loss(now, old, advantages, jnp.ones(4), weights=weights).loss.sum()
 
     now, old, advantages, behavior = np.random.default_rng(1).normal(size=(4, 4)).astype(np.float32) * 0.1
     gradients = jax.grad(total, argnums=(0, 1, 2, 3))(now, old, advantages, behavior)
@@ -125,12 +140,12 @@ def test_gradients_flow_through_the_current_policy_only() -> None:
 
 def test_policy_gradient_equals_a_finite_difference() -> None:
     rng = np.random.default_rng(2)
-    old, advantages, behavior = rng.normal(size=(3, 6)) * 0.4
+    old, advantages = rng.normal(size=(2, 6)) * 0.4
     # Well inside the clip range, where the objective is smooth.
-    now = old + rng.uniform(-0.15, 0.15, 6)
+    now, weights = old + rng.uniform(-0.15, 0.15, 6), rng.uniform(0, 2, 6)
 
     def total(now: jax.Array) -> jax.Array:
-        return rl.ppo_policy_loss(now, old, advantages, jnp.ones(6), behavior_log_probs=behavior).loss.sum()
+        return rl.ppo_policy_loss(now, old, advantages, jnp.ones(6), weights=weights).loss.sum()
 
     gradient = jax.grad(total)(jnp.asarray(now))
     for t in range(6):
@@ -146,7 +161,8 @@ def test_masked_tokens_reach_neither_loss_nor_gradient(nonsense: float) -> None:
     noise = jnp.array([-1.0, nonsense, -2.0])
 
     def total(now: jax.Array, values: jax.Array) -> jax.Array:
-        policy = rl.ppo_policy_loss(now, noise, advantages, mask, behavior_log_probs=noise)
+        weights = rl.importance_weights(noise, noise, mask)
+        policy = rl.ppo_policy_loss(now, noise, advantages, mask, weights=weights)
         critic = rl.value_loss(values, noise, mask, old_values=noise, clip=0.2)
         imitation = rl.positive_language_model_loss(now, mask, np.ones(3))
         return policy.loss.sum() + critic.sum() + imitation
