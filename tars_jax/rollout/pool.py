@@ -8,7 +8,7 @@ place only:
                                      |          +-> filtered (its group's rewards were equal; never in a batch)
                                      +-> failed (kept and counted, never in a batch)
 
-Filtering is dynamic sampling (DAPO, arXiv 2503.14476): a group whose verdicts are all equal teaches a comparison of its
+Filtering is dynamic sampling (DAPO, arXiv 2503.14476): a group whose returns are all equal teaches a comparison of its
 members nothing, so the pool goes on without it until a batch is full. For one batch it filters at most `MOST_FILTERED`
 groups for each of the batch's; after these it takes groups as they come. So an update ends, and does nothing, when all
 is solved or nothing is.

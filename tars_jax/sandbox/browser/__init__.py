@@ -1,4 +1,4 @@
-"""Headless browsers on a virtual clock. See README.md one folder up."""
+"""Headless browsers on a virtual clock. See README.md."""
 
 from tars_jax.sandbox.browser.config import BrowserConfig, find_executable
 from tars_jax.sandbox.browser.events import (

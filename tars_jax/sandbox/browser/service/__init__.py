@@ -1,4 +1,4 @@
-"""Browser sessions over HTTP. See README.md two folders up."""
+"""Browser sessions over HTTP. See README.md one folder up."""
 
 from tars_jax.sandbox.browser.service.client import BrowserClient, browsers
 from tars_jax.sandbox.browser.service.kind import Pages

@@ -1,4 +1,4 @@
-"""Pages under a lease that outlive their browsers and their manager. See README.md two folders up."""
+"""Pages under a lease that outlive their browsers and their manager. See README.md one folder up."""
 
 from tars_jax.sandbox.browser.sessions.config import SessionsConfig
 from tars_jax.sandbox.browser.sessions.session import Session
