@@ -25,12 +25,12 @@ from tars_jax.evaluation.running import RunningPage
 from tars_jax.model.presets import PRESETS
 from tars_jax.pipelines.config import command_of
 from tars_jax.pipelines.on_device import SIDE_BY_SIDE, Curves, OnDevice
-from tars_jax.pipelines.rules import LOGGER_RULE, MIXTURE_RULES, UPDATE_RULES, section_rules
+from tars_jax.pipelines.rules import LOGGER_RULE, MIXTURE_RULES, UPDATE_RULES, rules_in, section_rules
 from tars_jax.pipelines.value_stage import doubt_of_levels, doubt_of_value
 from tars_jax.rules import at_least, between, one_of
 from tars_jax.training.checkpoint import Checkpoints, load_parameters, save_parameters
+from tars_jax.training.config import OptimizerConfig
 from tars_jax.training.metrics import MetricsWriter
-from tars_jax.training.optimizers import OptimizerConfig
 from tars_jax.training.progress import Progress
 from tars_jax.training.run_directory import RunDirectory
 
@@ -54,15 +54,15 @@ RULES = UPDATE_RULES | {
     "supervised.part": at_least(0),
     "supervised.episodes": at_least(1),
     "supervised.batch_rows": at_least(1),
-    "supervised.optimizer": OptimizerConfig.RULES["algorithm"],
-    **section_rules("supervised", ("learning_rate",), OptimizerConfig.RULES),
+    "supervised.optimizer": rules_in(OptimizerConfig)["algorithm"],
+    **section_rules("supervised", ("learning_rate",), rules_in(OptimizerConfig)),
     "value.updates": at_least(0),
     "value.max_updates": at_least(0),
     "value.part": at_least(0),
     "value.episodes": at_least(1),
     "value.minibatch_rows": at_least(1),
     "value.epochs": at_least(1),
-    **section_rules("value", ("learning_rate",), OptimizerConfig.RULES),
+    **section_rules("value", ("learning_rate",), rules_in(OptimizerConfig)),
     "ppo.updates": at_least(0),
     "ppo.part": at_least(0),
     "ppo.lag": at_least(0),

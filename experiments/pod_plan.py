@@ -26,7 +26,8 @@ from tars_jax.model.presets import PRESETS, preset
 from tars_jax.model.sharding import MESH_AXES, make_mesh
 from tars_jax.pipelines.config import flatten
 from tars_jax.rules import Rule, at_least, between, one_of
-from tars_jax.training.optimizers import ALGORITHMS, OptimizerConfig, make_optimizer
+from tars_jax.training.config import ALGORITHMS, OptimizerConfig
+from tars_jax.training.optimizers import make_optimizer
 from tars_jax.training.planning.chips import Slice, load_slice
 from tars_jax.training.planning.compiled import compile_program
 from tars_jax.training.planning.model_flops import decode_flops, prefill_flops, update_flops

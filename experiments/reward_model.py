@@ -38,7 +38,7 @@ from tars_jax.evaluation.judge_metrics import Confusion, at_threshold, best_thre
 from tars_jax.evaluation.report import ReportTable
 from tars_jax.evaluation.result import write_result
 from tars_jax.evaluation.statistics import bootstrap_difference
-from tars_jax.inference import Sampled, Sampling
+from tars_jax.inference.sampling import Sampled, Sampling
 from tars_jax.judges.calibration import FILE as CALIBRATION
 from tars_jax.judges.calibration import Calibration, fit_calibration
 from tars_jax.judges.reward_model import Reading

@@ -19,7 +19,8 @@ import jax
 from tars_jax import InputError
 from tars_jax.agent.computer_form import ComputerForm
 from tars_jax.agent.grammar import GRAMMARS
-from tars_jax.inference import Engine, EngineConfig
+from tars_jax.inference.config import EngineConfig
+from tars_jax.inference.engine import Engine
 from tars_jax.inference.server import Served, ServerConfig, make_app, serve
 from tars_jax.model.presets import PRESETS
 from tars_jax.model.sharding import make_mesh

@@ -14,6 +14,7 @@ import dataclasses
 
 from tars_jax import InputError
 from tars_jax.agent.observations import Shown
+from tars_jax.rules import at_least, check_fields, field
 
 MAX_INTENTION = 40  # characters of a summary: a policy that rambles must not fill its windows with memories
 
@@ -31,16 +32,25 @@ class Turn:
 
 @dataclasses.dataclass(frozen=True)
 class MemoryConfig:
-    min_steps: int = 1
-    max_steps: int = 4
-    max_summaries: int = 12  # older summaries are forgotten
-    line_tokens: int = 0  # the policy writes the episodic memory, in as many tokens at most; 0: the rule does
+    """What of an episode stands in a window beside the step under way."""
+
+    min_steps: int = field(1, "recent steps that stand in full in a new window", at_least(0))
+    max_steps: int = field(4, "completed steps that a window holds in full beside the one under way", at_least(0))
+    max_summaries: int = field(
+        12, "older steps that stand there in a few words; those before are forgotten", at_least(0)
+    )
+    line_tokens: int = field(
+        0,
+        "the policy writes instead what a new window begins with, in as many tokens at most; 0: a rule does",
+        at_least(0),
+    )
 
     def __post_init__(self) -> None:
         if not 0 <= self.min_steps <= self.max_steps:
             raise InputError(
                 f"memory.min_steps must be 0 to {self.max_steps}, which is memory.max_steps; got {self.min_steps}"
             )
+        check_fields(self, "memory")
         if self.line_tokens and not self.max_summaries:
             raise InputError("memory.max_summaries must be 1 or more with memory.line_tokens; got 0")
 

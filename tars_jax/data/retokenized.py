@@ -24,7 +24,7 @@ from tars_jax.agent.loop import AgentConfig, TurnDeclined, play_episode
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.agent.response import ParseError, Response
 from tars_jax.environment import ActionSpace, Observation, Task, Transition
-from tars_jax.inference import Sampled
+from tars_jax.inference.sampling import Sampled
 from tars_jax.pictures import read_picture, size_of
 from tars_jax.trajectory import Step, Trajectory
 from tars_jax.trajectory.context import as_context, context_of

@@ -17,9 +17,9 @@ from tars_jax.agent.response import ParseError, Response
 from tars_jax.agent.window import WindowBuilder
 from tars_jax.data.conversations import SYSTEM
 from tars_jax.data.retokenized import MARK, resized
-from tars_jax.inference import Sampled
 from tars_jax.inference.chat_protocol import message_of
 from tars_jax.inference.chat_template import Message, Part, Template
+from tars_jax.inference.sampling import Sampled
 from tars_jax.pictures import pixels_of
 from tars_jax.trajectory import Step, Trajectory
 from tars_jax.trajectory.context import as_context, context_of

@@ -18,8 +18,8 @@ from tars_jax import InputError
 from tars_jax.agent.judging import ALTERNATIVES, SCREENSHOTS, Question, question_about, score_of
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.environment import Observation, Task
-from tars_jax.inference import Sampled, Sampling
 from tars_jax.inference.policy_client import PolicyUnavailable
+from tars_jax.inference.sampling import Sampled, Sampling
 from tars_jax.judges.calibration import IDENTITY, Calibration
 from tars_jax.judges.judge import Judgement, JudgeUnavailable, UnreadableVerdict
 from tars_jax.trajectory import Trajectory

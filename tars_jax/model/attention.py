@@ -22,7 +22,7 @@ from jax.experimental.pallas.ops.tpu.splash_attention import splash_attention_ma
 
 from tars_jax import InputError
 from tars_jax.model.cache import ORDERS, Order
-from tars_jax.model.execution import ATTENTION_OUT
+from tars_jax.model.remat import ATTENTION_OUT
 from tars_jax.model.sharding import mapped
 
 SPLASH_UNIT = 128  # tokens
@@ -85,7 +85,7 @@ def find_segment_spans(segments: jax.Array, most: int) -> SegmentSpans:
 def attend(q: jax.Array, k: jax.Array, v: jax.Array, visible: Visible) -> jax.Array:
     """q [B, T, N, H], k and v [B, M, K, H] to [B, T, N, H], scaled by H^-1/2. What a layer may keep of it has the name
     ATTENTION_OUT: the result, or what the splash kernel remembers of itself, which holds the result. Of cuDNN's that is
-    what CUDNN_OUT gives (`tars_jax.model.execution`).
+    what CUDNN_OUT gives (`tars_jax.model.remat`).
 
     Raises InputError where the backend cannot: splash and a length that is no multiple of 128, cuDNN and float32.
     A row with more windows than cuDNN takes becomes NaN; `tars_jax.training.packing` makes none.

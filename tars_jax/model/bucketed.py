@@ -23,8 +23,8 @@ import jax
 import jax.numpy as jnp
 from jax.ad_checkpoint import checkpoint_name
 
-from tars_jax.model.execution import EXPERTS_OUT
 from tars_jax.model.expert_groups import ExpertGroups, Weights
+from tars_jax.model.remat import EXPERTS_OUT
 
 BUCKETS = (16, 512)  # rows: smallest and largest
 

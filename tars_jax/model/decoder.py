@@ -25,10 +25,10 @@ from jax.ad_checkpoint import checkpoint_name
 from tars_jax.model.attention import Visible, attend, attend_cache
 from tars_jax.model.cache import Cache, Caches
 from tars_jax.model.config import ModelConfig
-from tars_jax.model.execution import LAYER_IN, REMAT
 from tars_jax.model.experts import Dense, Experts, RouterStatistics
 from tars_jax.model.positions import rotate
 from tars_jax.model.products import dot_general
+from tars_jax.model.remat import LAYER_IN, POLICIES
 from tars_jax.model.sharding import constrain
 
 
@@ -126,7 +126,7 @@ class Decoder(nn.Module):
         self, x: jax.Array, context: AttentionContext, caches: Caches | None = None, routes: jax.Array | None = None
     ) -> tuple[jax.Array, Caches | None, RouterStatistics]:
         config, remat = self.config, self.config.execution.remat
-        block = Block if remat == "none" else nn.remat(Block, prevent_cse=False, policy=REMAT[remat])
+        block = Block if remat == "none" else nn.remat(Block, prevent_cse=False, policy=POLICIES[remat])
         sizes = config.layer_runs if caches is None else tuple(cache.depth for cache in caches)
         after, statistics, routed = list[Any](), list[RouterStatistics](), 0
         for group, (name, size) in enumerate(zip(group_names(len(sizes)), sizes, strict=True)):

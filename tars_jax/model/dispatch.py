@@ -23,9 +23,9 @@ import jax.numpy as jnp
 from jax.ad_checkpoint import checkpoint_name
 from jax.sharding import PartitionSpec
 
-from tars_jax.model.execution import EXPERTS_OUT
 from tars_jax.model.expert_groups import Weights
 from tars_jax.model.grouped import grouped
+from tars_jax.model.remat import EXPERTS_OUT
 from tars_jax.model.sharding import AXIS_RULES
 
 BATCH, EXPERT, TENSOR = AXIS_RULES["batch"], "expert", "tensor"

@@ -93,7 +93,7 @@ class Experts(nn.Module):
         if x.shape[0] <= FEW_TOKENS:
             y = all_experts(x, gates, chosen, weights)
         elif execution.expert_communication == "all_to_all" and can_dispatch(x.shape[0], weights):
-            y, lost = dispatched(x, gates, chosen, weights, config.experts_backend, execution.capacity)
+            y, lost = dispatched(x, gates, chosen, weights, config.experts_backend, execution.capacity or None)
             dropped = lost / jnp.maximum(counts.sum(), 1)
         elif can_gather(x.shape[0], weights):
             y = gathered(x, gates, chosen, weights, config.experts_backend)

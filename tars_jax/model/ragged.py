@@ -20,8 +20,8 @@ from jax.ad_checkpoint import checkpoint_name
 from jax.experimental.pallas.ops.tpu import megablox
 
 from tars_jax import InputError
-from tars_jax.model.execution import EXPERTS_OUT
 from tars_jax.model.expert_groups import ExpertGroups, Weights
+from tars_jax.model.remat import EXPERTS_OUT
 
 RaggedDot = Callable[[jax.Array, jax.Array, jax.Array], jax.Array]
 MEGABLOX_ROWS = 512  # of a block

@@ -20,8 +20,9 @@ from tars_jax.annotation.interactive.core import Candidate
 from tars_jax.annotation.interactive.proposing import NoPolicy, PlayerPolicy, Policy
 from tars_jax.annotation.interactive.recorded import Record
 from tars_jax.environment import ActionSpace
-from tars_jax.inference import Engine, EngineConfig
+from tars_jax.inference.config import EngineConfig
 from tars_jax.inference.constraint import constraint_name
+from tars_jax.inference.engine import Engine
 from tars_jax.model.policy import Parameters
 from tars_jax.model.sharding import make_mesh
 from tars_jax.pipelines.annotation_value import ExpectedReturn

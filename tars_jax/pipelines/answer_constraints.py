@@ -18,8 +18,9 @@ import numpy as np
 from tars_jax.agent.loop import PolicySession, ask_to_remember
 from tars_jax.agent.pattern import response_pattern
 from tars_jax.environment import ActionSpace, Task
-from tars_jax.inference import Engine, Sampling
 from tars_jax.inference.constraint import Spelling, constraint_name, extend_constraints, unconstrained
+from tars_jax.inference.engine import Engine
+from tars_jax.inference.sampling import Sampling
 from tars_jax.model.tokenizer import Tokenizer
 from tars_jax.rollout.players import Player, PrivilegedEnvironment
 

@@ -21,11 +21,13 @@ from tars_jax.agent.loop import AgentConfig, PolicySession
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.agent.tool_schemas import NATIVE, TEXT
 from tars_jax.environment import ActionSpace, Task
-from tars_jax.inference import Engine, EngineConfig, Sampling
 from tars_jax.inference.chat_template import Message, TurnFormat
 from tars_jax.inference.client import open_client
+from tars_jax.inference.config import EngineConfig
+from tars_jax.inference.engine import Engine
 from tars_jax.inference.http_client import ChatSession, EndpointClient, ServerClient
 from tars_jax.inference.policy_client import PolicyClient, PolicyUnavailable
+from tars_jax.inference.sampling import Sampling
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters
 from tars_jax.model.sharding import make_mesh

@@ -12,8 +12,9 @@ import jax
 
 from tars_jax.agent.loop import AgentConfig
 from tars_jax.agent.prompts import PromptWriter
-from tars_jax.inference import Engine, EngineConfig
+from tars_jax.inference.config import EngineConfig
 from tars_jax.inference.constraint import Constraints
+from tars_jax.inference.engine import Engine
 from tars_jax.judges import Judge
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters, parameter_shapes

@@ -15,8 +15,9 @@ from tars_jax import InputError
 from tars_jax.environment import EnvironmentFailure, Task
 from tars_jax.envs.harness import Harness
 from tars_jax.envs.registry import EnvironmentResources, EnvironmentSpec, load_environment
-from tars_jax.inference import Engine, EngineConfig
 from tars_jax.inference.chat_template import Message, TurnFormat
+from tars_jax.inference.config import EngineConfig
+from tars_jax.inference.engine import Engine
 from tars_jax.inference.scripted_engine import Answers, ScriptedEngine
 from tars_jax.inference.server import Served, ServerConfig, make_app, serving
 from tars_jax.model.config import ModelConfig

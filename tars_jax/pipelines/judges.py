@@ -15,7 +15,7 @@ import ml_collections
 from tars_jax import InputError
 from tars_jax.agent.judging import ALTERNATIVES
 from tars_jax.environment import Task
-from tars_jax.inference import Engine
+from tars_jax.inference.engine import Engine
 from tars_jax.judges import Judge, Judgement, load_judge
 from tars_jax.judges.calibration import read_calibration
 from tars_jax.judges.reward_model import OutcomeRewardModel, Reading

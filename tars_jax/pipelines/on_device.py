@@ -40,7 +40,7 @@ from tars_jax.rollout.device_action_parser import compile_action_parser
 from tars_jax.rollout.device_context import ContextConfig, Contexts, make_contexts
 from tars_jax.rollout.device_prompts import Prompts, make_prompts, make_sayings
 from tars_jax.rollout.on_device import PlayConfig, Scene
-from tars_jax.training.optimizers import OptimizerConfig
+from tars_jax.training.config import OptimizerConfig
 from tars_jax.training.state import TrainState
 from tars_jax.training.value_pretraining import levelled
 

@@ -31,8 +31,9 @@ from tars_jax.rollout.device_annotators import (
     switches,
 )
 from tars_jax.rollout.on_device import demonstrate
+from tars_jax.training.config import OptimizerConfig
 from tars_jax.training.on_device import played_first, rows_of
-from tars_jax.training.optimizers import OptimizerConfig, make_optimizer
+from tars_jax.training.optimizers import make_optimizer
 from tars_jax.training.packing import Rows
 from tars_jax.training.placement import put_rows, take_rows
 from tars_jax.training.state import Metrics, TrainState

@@ -28,6 +28,7 @@ from tars_jax.model.quantization import quantize
 from tars_jax.rl import correlation, explained_variance, token_mean
 from tars_jax.rollout.mixed_pool import shares
 from tars_jax.rollout.on_device import Scene, demonstrate, rollout
+from tars_jax.training.config import OptimizerConfig, PPOConfig, RewardConfig
 from tars_jax.training.on_device import (
     informative,
     judged,
@@ -39,11 +40,9 @@ from tars_jax.training.on_device import (
     rows_of,
     shaped,
 )
-from tars_jax.training.optimizers import OptimizerConfig, make_optimizer
+from tars_jax.training.optimizers import make_optimizer
 from tars_jax.training.placement import take_rows
 from tars_jax.training.ppo import PPOBatch, policy_update, score_fn, value_batch
-from tars_jax.training.ppo_config import PPOConfig
-from tars_jax.training.rewards import RewardConfig
 from tars_jax.training.state import Metrics, TrainState, value_parameters
 from tars_jax.training.supervised import supervised_update
 from tars_jax.training.value import ValueBatch, value_fn, value_model, value_update
@@ -228,7 +227,7 @@ def train(
         make_optimizer(_with(design.value_optimizer, floats["value_optimizer"])),
     )
     update_policy = policy_update(design.model, optimizers[0], ppo)
-    update_value = value_update(design.model, optimizers[1], ppo.value_clip)
+    update_value = value_update(design.model, optimizers[1], ppo.value_clip or None)
 
     score, groups = score_fn(design.model), jnp.arange(design.episodes) // design.group_size
     parts = design.parts_of(design.episodes, design.group_size)

@@ -9,18 +9,16 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.agent.grammar import FORMS
-from tars_jax.inference import EngineConfig
+from tars_jax.inference.config import EngineConfig
 from tars_jax.pipelines.recipes import RECIPE_RULE
 from tars_jax.pipelines.starts import FROM_NANO
 from tars_jax.rollout.pool_config import PoolConfig, check_groups
-from tars_jax.rules import Rule, at_least, between, more_than, one_of, zero_or
+from tars_jax.rules import Rule, at_least, between, more_than, one_of
 from tars_jax.sandbox.browser.angle import ANGLE
 from tars_jax.training import processes
+from tars_jax.training.config import OptimizerConfig, PPOConfig, RewardConfig
 from tars_jax.training.extension import Extension
 from tars_jax.training.loggers import LOGGERS
-from tars_jax.training.optimizers import OptimizerConfig
-from tars_jax.training.ppo_config import PPOConfig
-from tars_jax.training.rewards import RewardConfig
 
 
 def is_number(text: str) -> bool:
@@ -40,6 +38,11 @@ def fitting(low: int) -> Rule:
 LENGTH_RULES = {"engine.max_length": fitting(32), "engine.max_new_tokens": at_least(0)}
 
 
+def rules_in(owner: type[Any]) -> dict[str, Rule]:
+    """Field -> rule of a dataclass."""
+    return {field.name: field.metadata["rule"] for field in dataclasses.fields(owner) if field.metadata.get("rule")}
+
+
 def section_rules(section: str, fields: Iterable[str], rules: Mapping[str, Rule]) -> dict[str, Rule]:
     """What a dataclass says of these fields, for those of the same names in a config's section."""
     return {f"{section}.{name}": rules[name] for name in fields}
@@ -56,11 +59,10 @@ SHAPING = (
 # Of the update, wherever episodes are played. A clip of 0 is off.
 UPDATE_RULES: dict[str, Rule] = {
     "recipe": RECIPE_RULE,
-    **section_rules("ppo", [name for name in PPOConfig.RULES if name != "value_weight"], PPOConfig.RULES),
-    **{f"ppo.{name}": zero_or(PPOConfig.RULES[name]) for name in ("dual_clip", "value_clip")},
-    "ppo.group_size": PoolConfig.RULES["group_size"],
-    **{f"ppo.{name}": OptimizerConfig.RULES["learning_rate"] for name in ("learning_rate", "value_learning_rate")},
-    **section_rules("reward", SHAPING, RewardConfig.RULES),
+    **section_rules("ppo", [name for name in rules_in(PPOConfig) if name != "value_weight"], rules_in(PPOConfig)),
+    "ppo.group_size": rules_in(PoolConfig)["group_size"],
+    **{f"ppo.{name}": rules_in(OptimizerConfig)["learning_rate"] for name in ("learning_rate", "value_learning_rate")},
+    **section_rules("reward", SHAPING, rules_in(RewardConfig)),
 }
 
 
@@ -68,14 +70,17 @@ def fit_rules(section: str) -> dict[str, Rule]:
     """Of a section that says how a model is fitted: `make_optimizer`'s numbers and the size of a batch."""
     return {
         f"{section}.batch_rows": at_least(1),
-        f"{section}.optimizer": OptimizerConfig.RULES["algorithm"],
-        **section_rules(section, ("learning_rate", "weight_decay"), OptimizerConfig.RULES),
+        f"{section}.optimizer": rules_in(OptimizerConfig)["algorithm"],
+        **section_rules(section, ("learning_rate", "weight_decay"), rules_in(OptimizerConfig)),
     }
 
 
 def imitation_rules(section: str) -> dict[str, Rule]:
     """Of a section that says how a policy is fitted to texts."""
-    own = {**section_rules(section, ("router_aux_loss_weight",), PPOConfig.RULES), f"{section}.save_every": at_least(1)}
+    own = {
+        **section_rules(section, ("router_aux_loss_weight",), rules_in(PPOConfig)),
+        f"{section}.save_every": at_least(1),
+    }
     return {**fit_rules(section), **own}
 
 
@@ -95,7 +100,7 @@ BROWSER_RULES: dict[str, Rule] = {
 }
 JOB_RULES: dict[str, Rule] = {
     **UPDATE_RULES,
-    "ppo.group_start": PoolConfig.RULES["group_start"],
+    "ppo.group_start": rules_in(PoolConfig)["group_start"],
     **FLEET_RULES,
     "seed": at_least(0),
     "loggers": LOGGER_RULE,
@@ -110,7 +115,7 @@ JOB_RULES: dict[str, Rule] = {
     "browser.size": at_least(32),
     "packing.row_length": fitting(32),
     "packing.images_per_row": at_least(0),
-    **section_rules("engine", ("chunk", "weights"), EngineConfig.RULES),
+    **section_rules("engine", ("chunk", "weights"), rules_in(EngineConfig)),
     **LENGTH_RULES,
     "demonstrations.episodes": at_least(1),
     "demonstrations.skill": between(0, 1),
@@ -123,8 +128,8 @@ JOB_RULES: dict[str, Rule] = {
     "value.patience": at_least(1),
     **fit_rules("value"),
     "ppo.updates": at_least(0),
-    **section_rules("ppo", ("min_batch", "max_staleness", "batch_steps"), PoolConfig.RULES),
-    **section_rules("ppo", ("value_weight",), PPOConfig.RULES),
+    **section_rules("ppo", ("min_batch", "max_staleness", "batch_steps"), rules_in(PoolConfig)),
+    **section_rules("ppo", ("value_weight",), rules_in(PPOConfig)),
 }
 
 
@@ -185,7 +190,7 @@ def _check_parts(config: Any) -> None:
 
 
 def ppo_config(config: Any) -> PPOConfig:
-    """The fields of a config that belong to the update, which has defaults for others; a clip of 0 is off."""
-    given = {field.name: config[field.name] for field in dataclasses.fields(PPOConfig) if field.name in config}
-    off = {name: None for name in ("dual_clip", "value_clip") if not given.get(name)}
-    return PPOConfig(**{**given, **off, "lambda_policy": None if config.length_adaptive else config.lambda_policy})
+    """The fields of a config that belong to the update, which has defaults for others."""
+    return PPOConfig(
+        **{field.name: config[field.name] for field in dataclasses.fields(PPOConfig) if field.name in config}
+    )

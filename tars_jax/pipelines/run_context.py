@@ -20,8 +20,8 @@ from tars_jax.agent.prompts import PromptWriter
 from tars_jax.environment import Task
 from tars_jax.envs.registry import load_environment
 from tars_jax.evaluation.running import RunningPage
-from tars_jax.inference import Engine
 from tars_jax.inference.constraint import Constraints
+from tars_jax.inference.engine import Engine
 from tars_jax.judges.admission import require_told
 from tars_jax.judges.registry import judge_of
 from tars_jax.model.policy import Parameters

@@ -13,7 +13,7 @@ from tars_jax.agent.loop import AgentConfig
 from tars_jax.agent.memory import MemoryConfig
 from tars_jax.agent.pattern import response_pattern
 from tars_jax.environment import ActionSpace
-from tars_jax.inference import EngineConfig
+from tars_jax.inference.config import EngineConfig
 from tars_jax.inference.constraint import Constraints, compile_constraints
 from tars_jax.model.chat_tokens import OUR_CHAT, QWEN_CHAT, ChatTokens
 from tars_jax.model.config import ModelConfig, VisionConfig
@@ -21,8 +21,7 @@ from tars_jax.model.execution import Execution
 from tars_jax.model.tokenizer import Tokenizer
 from tars_jax.sandbox.address import SandboxAddress, read_address
 from tars_jax.sandbox.browser import BrowserConfig
-from tars_jax.training.optimizers import OptimizerConfig
-from tars_jax.training.rewards import RewardConfig
+from tars_jax.training.config import OptimizerConfig, RewardConfig
 
 
 def configured(model: ModelConfig, section: Any) -> ModelConfig:
@@ -35,9 +34,9 @@ def configured(model: ModelConfig, section: Any) -> ModelConfig:
 
 def run_as(model: ModelConfig, section: Any) -> ModelConfig:
     """The model as a section says that it runs: its `dtype` and its `execution`."""
-    execution = section.execution.to_dict()
-    execution["capacity"] = execution["capacity"] or None
-    return dataclasses.replace(model, dtype=section.dtype or model.dtype, execution=Execution(**execution))
+    return dataclasses.replace(
+        model, dtype=section.dtype or model.dtype, execution=Execution(**section.execution.to_dict())
+    )
 
 
 def well_formed(

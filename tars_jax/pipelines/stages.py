@@ -38,9 +38,10 @@ from tars_jax.rollout.timeline import Part
 from tars_jax.rollout.unjudged import Tally, judged_of, metrics_of, together
 from tars_jax.training import processes
 from tars_jax.training.checkpoint import Checkpoints, load_parameters, save_parameters
+from tars_jax.training.config import OptimizerConfig
 from tars_jax.training.learner import PPOLearner, update_or_skip
 from tars_jax.training.metrics import require_finite
-from tars_jax.training.optimizers import OptimizerConfig, make_optimizer
+from tars_jax.training.optimizers import make_optimizer
 from tars_jax.training.packing import rows_of_update
 from tars_jax.training.placement import take_rows
 from tars_jax.training.recorded_updates import UPDATES_FILE, Digests, Starts, write_updates

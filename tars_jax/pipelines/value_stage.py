@@ -18,8 +18,8 @@ from tars_jax.pipelines.sections import decaying
 from tars_jax.pipelines.starts import start_from
 from tars_jax.pipelines.task_provider import TaskProvider
 from tars_jax.training.checkpoint import Checkpoints, recorded_notes, save_parameters
+from tars_jax.training.config import PPOConfig
 from tars_jax.training.optimizers import make_optimizer, only_value_head
-from tars_jax.training.ppo_config import PPOConfig
 from tars_jax.training.state import fresh_parameters, init_train_state, value_parameters
 from tars_jax.training.value import make_value_fn, make_value_update, value_model
 from tars_jax.training.value_pretraining import ValuePretrainingConfig, ValuePretrainingResult, pretrain_value

@@ -9,7 +9,8 @@ import numpy as np
 
 from tars_jax.agent.judging import Question, judged_episode
 from tars_jax.agent.prompts import PromptWriter
-from tars_jax.inference import Engine, Sampling
+from tars_jax.inference.engine import Engine
+from tars_jax.inference.sampling import Sampling
 from tars_jax.pictures import pixels_of
 from tars_jax.trajectory import Trajectory
 

@@ -19,7 +19,7 @@ from tars_jax.agent.loop import Acts, Concludes, PolicySession, ask_to_remember
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.environment import ActionSpace, Observation, Task, Transition
 from tars_jax.envs.registry import load_environment
-from tars_jax.inference import Sampled
+from tars_jax.inference.sampling import Sampled
 from tars_jax.tasks.games.catalog import ReferencePlayer
 from tars_jax.tasks.games.moves import Move
 from tars_jax.tasks.games.person import MISJUDGED, Person

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
-from typing import ClassVar
 
 from tars_jax import InputError
-from tars_jax.rules import Rule, at_least, check_fields, one_of
+from tars_jax.rules import REQUIRED, at_least, check_fields, field, one_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,25 +39,25 @@ def check_groups(group_size: int, episodes: int, of: str, compared_by: str = "",
 class PoolConfig:
     """Raises InputError for numbers that do not go together."""
 
-    min_batch: int  # episodes of an update; with several processes, this one's alone
-    # Updates that an episode may be behind when it starts; when it is learned from, if `in_order` and no `batch_steps`.
-    max_staleness: int
-    group_size: int = 1  # episodes of one task
-    dynamic_sampling: bool = False
+    min_batch: int = field(REQUIRED, "episodes of an update; with several processes, this one's alone", at_least(1))
+    # When an episode is learned from it is as old at most, if `in_order` and no `batch_steps`.
+    max_staleness: int = field(REQUIRED, "updates that an episode may be behind when it starts", at_least(0))
+    group_size: int = field(1, "episodes of one task", at_least(1))
+    dynamic_sampling: bool = field(False, "groups whose members all did equally well are kept out of batches")
     updates: int | None = None  # how many batches will be taken in all; None: no end is known
     share: Share = WHOLE  # which groups are this process's, where several fill one folder
-    in_order: bool = False  # a batch takes the episodes that began first, however long they last
-    batch_steps: int = 0  # that a batch needs at most: of longer episodes fewer are taken; 0: always `min_batch`
-    group_start: str = "reset"  # each episode by itself; or fork: from copies of one session, where environments can
-
-    RULES: ClassVar[Mapping[str, Rule]] = {
-        **dict.fromkeys(("min_batch", "group_size"), at_least(1)),
-        **dict.fromkeys(("max_staleness", "batch_steps"), at_least(0)),
-        "group_start": one_of("reset", "fork"),
-    }
+    in_order: bool = field(False, "a batch takes the episodes that began first; else those that end first")
+    batch_steps: int = field(
+        0, "of a batch at most: of longer episodes fewer are taken; 0: always min_batch", at_least(0)
+    )
+    group_start: str = field(
+        "reset",
+        "each episode by itself; fork: a group begins from copies of one session, where its environment can",
+        one_of("reset", "fork"),
+    )
 
     def __post_init__(self) -> None:
-        check_fields(self, self.RULES, "pool")
+        check_fields(self, "pool")
         compared_by = "pool.dynamic_sampling" if self.dynamic_sampling else ""
         check_groups(self.group_size, self.min_batch, "pool.min_batch", compared_by, "pool")
 

@@ -15,15 +15,16 @@ import numpy as np
 from tars_jax import InputError
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters
+from tars_jax.training.config import OptimizerConfig, RewardConfig
 from tars_jax.training.constrained import AnswerConstraint
 from tars_jax.training.frozen_image_features import FrozenImageFeatures
 from tars_jax.training.metrics import require_finite
-from tars_jax.training.optimizers import OptimizerConfig, make_optimizer, without_vision
+from tars_jax.training.optimizers import make_optimizer, without_vision
 from tars_jax.training.packing import NonePackable, Packer, free_routes, map_rows, with_features
 from tars_jax.training.part_critics import PartCritics
 from tars_jax.training.ppo import PPOConfig, make_advantage_fn, make_policy_update, make_score_fn, value_batch
 from tars_jax.training.preparation import minibatches, prepare, token_parts
-from tars_jax.training.rewards import RewardConfig, step_rewards
+from tars_jax.training.rewards import step_rewards
 from tars_jax.training.state import TrainState, init_train_state
 from tars_jax.training.value import make_value_fn, make_value_update
 from tars_jax.trajectory import Trajectory
@@ -60,7 +61,7 @@ class PPOLearner:
         self._policy_optimizer = learns(make_optimizer(policy_optimizer))
         self._value_optimizer = learns(make_optimizer(value_optimizer))
         self._update_policy = make_policy_update(model, self._policy_optimizer, config, automaton, len(parts))
-        self._update_value = make_value_update(model, self._value_optimizer, config.value_clip)
+        self._update_value = make_value_update(model, self._value_optimizer, config.value_clip or None)
         self._values = make_value_fn(model)
         self._parts = tuple(parts)
         self._critics = self._part_critics()

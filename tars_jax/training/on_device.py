@@ -19,11 +19,11 @@ import numpy as np
 from tars_jax.episodes import Episodes
 from tars_jax.model.policy import Inputs
 from tars_jax.rl import correlation, explained_variance, informative_group, soft_overlong_penalty, token_mean
+from tars_jax.training.config import PPOConfig, RewardConfig
 from tars_jax.training.packing import Rows
 from tars_jax.training.placement import take_rows
 from tars_jax.training.ppo import PPOBatch, advantage_fn, return_fn
-from tars_jax.training.ppo_config import PPOConfig
-from tars_jax.training.rewards import RewardConfig, ending_rewards
+from tars_jax.training.rewards import ending_rewards
 from tars_jax.training.state import Metrics
 from tars_jax.training.value import ValueBatch
 

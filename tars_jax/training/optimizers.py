@@ -7,21 +7,17 @@ root mean square of an update's entries, as it nearly is for AdamW: one rate ser
 
 from __future__ import annotations
 
-import dataclasses
 import re
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import Any
 
 import jax
 import optax
 from optax.contrib import MuonDimensionNumbers, muon
 
-from tars_jax import InputError
 from tars_jax.model.policy import Parameters
 from tars_jax.model.sharding import leaf_name
-from tars_jax.rules import Rule, at_least, check_fields, more_than, one_of
-
-ALGORITHMS = ("adamw", "muon")
+from tars_jax.training.config import OptimizerConfig
 
 # Path of a matrix that Muon moves -> its (input axes, output axes); further axes count matrices. What no pattern
 # matches goes to AdamW: norms, biases, routers, embeddings and heads.
@@ -31,30 +27,6 @@ MATRICES: tuple[tuple[str, tuple[int, ...], tuple[int, ...]], ...] = (
     (r"experts/(gate|up|down)$", (-2,), (-1,)),
     (r"^vision/.*kernel$", (-2,), (-1,)),
 )
-
-
-@dataclasses.dataclass(frozen=True)
-class OptimizerConfig:
-    learning_rate: float
-    algorithm: str = "adamw"
-    warmup: int = 10  # updates
-    decay: int = 0  # updates until a cosine reaches 5% of the rate; 0 keeps it constant
-    weight_decay: float = 0.0
-    clip_norm: float = 1.0
-    beta2: float = 0.99  # AdamW's
-
-    RULES: ClassVar[Mapping[str, Rule]] = {
-        "learning_rate": more_than(0),
-        "algorithm": one_of(*ALGORITHMS),
-        "weight_decay": at_least(0),
-    }
-
-    def __post_init__(self) -> None:
-        if 0 < self.decay <= self.warmup:
-            raise InputError(
-                f"optimizer.decay must be 0, or more than the {self.warmup} updates of warmup; got {self.decay}"
-            )
-        check_fields(self, self.RULES, "optimizer")
 
 
 def make_optimizer(config: OptimizerConfig) -> optax.GradientTransformation:

@@ -38,10 +38,10 @@ from tars_jax.rl import (
     value_loss,
     whiten,
 )
+from tars_jax.training.config import PPOConfig
 from tars_jax.training.constrained import Automaton, allowed_in
 from tars_jax.training.log_probs import headless, token_statistics
 from tars_jax.training.packing import Array, Rows, free_routes, with_features
-from tars_jax.training.ppo_config import PPOConfig
 from tars_jax.training.state import Metrics, TrainState, Update, gradient_step
 from tars_jax.training.value import ValueBatch, shift_values
 
@@ -149,7 +149,7 @@ def _estimate_fn(config: PPOConfig) -> Callable[..., tuple[jax.Array, jax.Array]
     """(rewards, values, valid, steps, groups) to advantages, not yet whitened, and value targets, [N, A] both."""
 
     def lambda_of(length: jax.Array) -> Any:
-        if config.lambda_policy is not None:
+        if not config.length_adaptive:
             return config.lambda_policy
         return length_adaptive_lambda(jnp.maximum(length, 1), config.alpha)
 
@@ -222,7 +222,7 @@ def policy_update(
             importance = jax.vmap(truncated)(old, rows.log_probs, mask)
 
         surrogate = functools.partial(
-            ppo_policy_loss, clip_low=config.clip_low, clip_high=config.clip_high, dual_clip=config.dual_clip
+            ppo_policy_loss, clip_low=config.clip_low, clip_high=config.clip_high, dual_clip=config.dual_clip or None
         )
         parts = jax.vmap(surrogate)(read.log_probs, old, batch.advantages, mask, weights=importance)
         mean_entropy = token_mean(read.entropies, mask)
@@ -242,7 +242,7 @@ def policy_update(
             metrics["reference_kl"] = kl
         if output.values is not None and config.uses_values:
             values = shift_values(output.values)
-            losses = jax.vmap(functools.partial(value_loss, clip=config.value_clip))(
+            losses = jax.vmap(functools.partial(value_loss, clip=config.value_clip or None))(
                 values, batch.value_targets, mask, batch.old_values
             )
             total = total + config.value_weight * token_mean(losses, mask)

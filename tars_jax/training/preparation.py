@@ -12,10 +12,11 @@ import jax
 import numpy as np
 
 from tars_jax.rl import correlation, explained_variance, informative_group, length_adaptive_lambda, token_mean
+from tars_jax.training.config import RewardConfig
 from tars_jax.training.packing import PackedBatch
 from tars_jax.training.placement import take_rows
 from tars_jax.training.ppo import Advantages, PPOBatch, PPOConfig
-from tars_jax.training.rewards import RewardConfig, token_rewards
+from tars_jax.training.rewards import token_rewards
 from tars_jax.training.value import gather_actions, scatter_actions
 from tars_jax.trajectory import Trajectory
 
@@ -49,7 +50,7 @@ def prepare(
         "advantage_std": float(found.deviation),
         "decisions": float(decided.sum() / max(sum(len(trajectory.steps) for trajectory in trajectories), 1)),
     }
-    if config.uses_values and config.lambda_policy is None:
+    if config.uses_values and config.length_adaptive:
         turns = np.array([len(trajectory.steps) for trajectory in trajectories])
         lengths = turns if config.advantages == "turn" else decided
         metrics["lambda_clamped"] = float(np.mean(np.asarray(length_adaptive_lambda(lengths, config.alpha)) == 0))

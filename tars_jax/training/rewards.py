@@ -8,9 +8,7 @@ overlong ones shape it (2.5.4, "Reward shaping"), and by choice how soon the epi
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
@@ -19,38 +17,10 @@ from jax.typing import ArrayLike
 
 from tars_jax import InputError
 from tars_jax.rl import early_ending_penalty, saved_steps, soft_overlong_penalty
-from tars_jax.rules import Rule, at_least, check_fields, more_than
+from tars_jax.training.config import RewardConfig
 from tars_jax.training.packing import PackedBatch
 from tars_jax.trajectory import Outcome, Trajectory
 from tars_jax.trajectory.checks import check_answers
-
-
-@dataclasses.dataclass(frozen=True)
-class RewardConfig:
-    """Raises InputError for a `length_cache` below 1, for penalties below 0, a `scale` of 0 or less and an
-    `early_share` beyond (0, 1]."""
-
-    scale: float = 1.0  # what the environment's rewards are multiplied by: a value model that begins at 0 learns small
-    # numbers sooner
-    format_penalty: float = 0.1  # taken for every response that does not parse
-    length_penalty: float = 0.1  # taken for a response of `max_length` tokens or more
-    max_length: int = 24  # tokens of one response
-    length_cache: int = 6  # the penalty begins this many tokens before `max_length`
-    early_penalty: float = 0.0  # taken for an end without success, the less the nearer it is to `early_share`
-    early_share: float = 0.5  # of the step budget: what ends later is not too early
-    endless_penalty: float = 0.0  # taken for an episode without success that a budget cut off
-    fewer_steps_reward: float = 0.0  # times the share of the step budget that a success did not need
-
-    RULES: ClassVar[Mapping[str, Rule]] = {
-        **dict.fromkeys(("format_penalty", "length_penalty"), at_least(0)),
-        **dict.fromkeys(("early_penalty", "endless_penalty", "fewer_steps_reward"), at_least(0)),
-        "early_share": Rule(lambda share: 0 < share <= 1, "a share above 0, up to 1"),
-        "length_cache": at_least(1),
-        "scale": more_than(0),
-    }
-
-    def __post_init__(self) -> None:
-        check_fields(self, self.RULES, "reward")
 
 
 def ending_rewards(

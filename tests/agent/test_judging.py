@@ -14,7 +14,7 @@ from tars_jax.agent.grammar import format_response
 from tars_jax.agent.judging import Question, judged_episode, question_about, right_answer, score_of, verdict_of
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.agent.response import Response
-from tars_jax.inference import Sampled
+from tars_jax.inference.sampling import Sampled
 from tars_jax.model.tokenizer import load_tokenizer
 from tars_jax.trajectory import Outcome, Step, Trajectory
 from tars_jax.trajectory.files import decode_trajectory, encode_trajectory

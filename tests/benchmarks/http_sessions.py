@@ -27,11 +27,13 @@ from pathlib import Path
 import jax
 import numpy as np
 
-from tars_jax.inference import Engine, EngineConfig, Sampling
 from tars_jax.inference.chat_template import TurnFormat
 from tars_jax.inference.client import open_client
+from tars_jax.inference.config import EngineConfig
 from tars_jax.inference.data_urls import exact
+from tars_jax.inference.engine import Engine
 from tars_jax.inference.policy_client import PolicyClient
+from tars_jax.inference.sampling import Sampling
 from tars_jax.inference.server import Served, ServerConfig, make_app, serving
 from tars_jax.model.policy import init_parameters
 from tars_jax.model.presets import preset

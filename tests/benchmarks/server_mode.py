@@ -21,8 +21,10 @@ from pathlib import Path
 
 import jax
 
-from tars_jax.inference import Engine, EngineConfig, Sampling
+from tars_jax.inference.config import EngineConfig
+from tars_jax.inference.engine import Engine
 from tars_jax.inference.policy_servers import Demands, PolicyServers
+from tars_jax.inference.sampling import Sampling
 from tars_jax.model.presets import preset
 from tars_jax.model.sharding import make_mesh
 from tars_jax.model.tokenizer import load_tokenizer

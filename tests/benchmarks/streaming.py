@@ -46,8 +46,8 @@ from tars_jax.rollout.pool_config import PoolConfig
 from tars_jax.rollout.stream_metrics import staleness_shares
 from tars_jax.tasks.sampling import sample_task
 from tars_jax.training.checkpoint import load_parameters
+from tars_jax.training.config import OptimizerConfig
 from tars_jax.training.learner import PPOLearner
-from tars_jax.training.optimizers import OptimizerConfig
 from tars_jax.training.run_directory import RunDirectory
 from tars_jax.training.state import TrainState, fresh_parameters
 from tars_jax.training.value import value_model

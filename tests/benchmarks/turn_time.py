@@ -24,7 +24,10 @@ from collections.abc import Sequence
 import jax
 import numpy as np
 
-from tars_jax.inference import Engine, EngineConfig, Sampled, Session
+from tars_jax.inference.config import EngineConfig
+from tars_jax.inference.engine import Engine
+from tars_jax.inference.sampling import Sampled
+from tars_jax.inference.session import Session
 from tars_jax.model.policy import init_parameters
 from tars_jax.model.presets import nano
 from tests.benchmarks.peers.turns import between, clock

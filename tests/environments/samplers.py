@@ -16,7 +16,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from tars_jax.inference import Engine, EngineConfig, Sampling
+from tars_jax.inference.config import EngineConfig
+from tars_jax.inference.engine import Engine
+from tars_jax.inference.sampling import Sampling
 from tars_jax.inference.server import ServerConfig, serving
 from tars_jax.model.policy import Parameters
 from tars_jax.model.presets import preset

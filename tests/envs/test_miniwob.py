@@ -37,7 +37,7 @@ from tars_jax.agent.prompts import PromptWriter
 from tars_jax.environment import Task
 from tars_jax.envs import BrowserGame, environment_id
 from tars_jax.envs.gui import to_events
-from tars_jax.inference import Sampled
+from tars_jax.inference.sampling import Sampled
 from tars_jax.model.tokenizer import load_tokenizer
 from tars_jax.rollout.episode_runner import Rollouts
 from tars_jax.rollout.players import PrivilegedEnvironment

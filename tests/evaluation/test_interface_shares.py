@@ -13,7 +13,7 @@ from tars_jax.agent.prompts import PromptWriter
 from tars_jax.environment import ActionSpace, Function, Observation, Task, Transition
 from tars_jax.evaluation.curves import DEFAULT_CURVES, curve_sections
 from tars_jax.evaluation.interface_shares import interface_metrics
-from tars_jax.inference import Sampled
+from tars_jax.inference.sampling import Sampled
 from tars_jax.model.tokenizer import load_tokenizer
 from tars_jax.training.metrics import MetricsRow
 from tars_jax.trajectory import Trajectory

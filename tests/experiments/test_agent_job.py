@@ -14,11 +14,12 @@ from tars_jax import InputError
 from tars_jax.pipelines.config import load_config
 from tars_jax.pipelines.rules import check, ppo_config
 from tars_jax.rules import Rule
-from tars_jax.training.ppo_config import PPOConfig
+from tars_jax.training.config import PPOConfig
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 OTHER: dict[str, Any] = {
-    "advantages": "turn", "gamma": 0.5, "lambda_policy": 0.6, "alpha": 0.7, "lambda_critic": 0.8,
+    "advantages": "turn", "gamma": 0.5, "length_adaptive": False, "lambda_policy": 0.6,
+    "alpha": 0.7, "lambda_critic": 0.8,
     "normalize_advantages": False, "normalize_over": "part", "value_models": "part",
     "group_std": False, "aggregation": "sequence", "clip_low": 0.1, "clip_high": 0.3,
     "dual_clip": 3.0, "value_clip": 0.4, "decoupled": False, "max_importance": 1.5, "kl_weight": 0.01,
@@ -35,7 +36,7 @@ def config(**fields: Any) -> Any:
 
 def test_every_switch_has_a_flag() -> None:
     assert set(OTHER) == {field.name for field in dataclasses.fields(PPOConfig)}
-    assert ppo_config(config(**OTHER, length_adaptive=False).ppo) == PPOConfig(**OTHER)
+    assert ppo_config(config(**OTHER).ppo) == PPOConfig(**OTHER)
     default = ppo_config(config().ppo)
     assert all(getattr(default, name) != value for name, value in OTHER.items())
     assert default == PPOConfig(epochs=2, minibatch_rows=128, positive_weight=0.5)

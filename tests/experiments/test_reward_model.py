@@ -17,7 +17,7 @@ from tars_jax.agent.loop import AgentConfig
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.environment import Task
 from tars_jax.evaluation.calibration_error import calibration_error, error_by_chance
-from tars_jax.inference import Sampled
+from tars_jax.inference.sampling import Sampled
 from tars_jax.judges.calibration import Calibration, read_calibration
 from tars_jax.pipelines import run_context
 from tars_jax.rollout.episode_runner import Rollouts

@@ -22,7 +22,7 @@ import pytest
 
 from experiments.__main__ import main
 from tars_jax.agent.prompts import PromptWriter
-from tars_jax.inference import Sampled
+from tars_jax.inference.sampling import Sampled
 from tars_jax.model.config import ModelConfig, VisionConfig
 from tars_jax.model.execution import Execution
 from tars_jax.model.policy import init_parameters
@@ -271,7 +271,7 @@ def test_a_config_says_how_the_model_runs(weights: pathlib.Path) -> None:
         (["import_weights", "--config.source=Qwen/Qwen3-VL-2B-Instruct"], "must be a folder of this machine with"),
         (
             ["supervised", "--config.model.preset=WEIGHTS", "--config.model.execution.remat=some"],
-            "execution.remat must be one of none, full",
+            "execution.remat must be one of 'none', 'full'",
         ),
         (["supervised", "--config.model.preset=WEIGHTS", "--config.model.dtype=int8"], "model.dtype must be one of"),
         (["supervised", "--config.fleet.hosts=-1"], "config.fleet.hosts must be a value of at least 0; got -1"),

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from tars_jax import InputError
-from tars_jax.inference import Engine, EngineConfig, Sampling
+from tars_jax.inference.config import EngineConfig
+from tars_jax.inference.engine import Engine
+from tars_jax.inference.sampling import Sampling
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters
 

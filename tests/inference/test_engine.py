@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 
 from tars_jax import InputError
-from tars_jax.inference import Engine, EngineConfig, Sampled, Session
-from tars_jax.inference.sampling import NotFinite
+from tars_jax.inference.config import EngineConfig
+from tars_jax.inference.engine import Engine
+from tars_jax.inference.sampling import NotFinite, Sampled
+from tars_jax.inference.session import Session
 from tars_jax.inference.slots import SlotFunctions
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Inputs, Parameters, forward

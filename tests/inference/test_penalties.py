@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 
 from tars_jax import InputError
-from tars_jax.inference import Engine, EngineConfig, Sampled, Sampling, Session
+from tars_jax.inference.config import EngineConfig
+from tars_jax.inference.engine import Engine
+from tars_jax.inference.sampling import Sampled, Sampling
+from tars_jax.inference.session import Session
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters
 

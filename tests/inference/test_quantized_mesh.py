@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 from jax.sharding import Mesh
 
-from tars_jax.inference import Engine, EngineConfig, Sampled
+from tars_jax.inference.config import EngineConfig
+from tars_jax.inference.engine import Engine
+from tars_jax.inference.sampling import Sampled
 from tars_jax.model.policy import Parameters
 from tars_jax.model.quantization import quantize_on_mesh
 from tars_jax.model.sharding import make_mesh, parameter_shardings

@@ -7,7 +7,9 @@ import jax
 import numpy as np
 import pytest
 
-from tars_jax.inference import Engine, EngineConfig, Sampled, Sampling
+from tars_jax.inference.config import EngineConfig
+from tars_jax.inference.engine import Engine
+from tars_jax.inference.sampling import Sampled, Sampling
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Inputs, Parameters, forward, init_parameters
 from tests.waiting import PATIENCE_S

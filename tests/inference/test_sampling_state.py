@@ -11,9 +11,8 @@ import pytest
 from flax.core import FrozenDict
 
 from tars_jax import InputError
-from tars_jax.inference import Sampling, until_text
 from tars_jax.inference.constraint import FREE, Constraints
-from tars_jax.inference.sampling import seed_of
+from tars_jax.inference.sampling import Sampling, seed_of, until_text
 from tars_jax.inference.sampling_state import Draw, SamplingState, draw, pick, rows_of, uniforms_for
 from tars_jax.model.policy import NEVER
 

@@ -6,8 +6,7 @@ from concurrent.futures import Future
 import numpy as np
 import pytest
 
-from tars_jax.inference import Busy, Sampling
-from tars_jax.inference.sampling import Written
+from tars_jax.inference.sampling import Busy, Sampling, Written
 from tars_jax.inference.scheduler import Request, Scheduler, Stream, Window
 
 ENDLESS = 10**6

@@ -16,7 +16,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from tars_jax import GaveUp, InputError
-from tars_jax.inference import Sampled
+from tars_jax.inference.sampling import Sampled
 from tars_jax.inference.server import ServerConfig, serving
 from tars_jax.inference.server_policy import ServerPolicy
 from tars_jax.model.config import ModelConfig

@@ -19,9 +19,11 @@ import pytest
 from PIL import Image
 
 from tars_jax import InputError
-from tars_jax.inference import Busy, Engine, EngineConfig, Sampled, Sampling, Session
+from tars_jax.inference.config import EngineConfig
 from tars_jax.inference.constraint import Constraints
-from tars_jax.inference.sampling import Token
+from tars_jax.inference.engine import Engine
+from tars_jax.inference.sampling import Busy, Sampled, Sampling, Token
+from tars_jax.inference.session import Session
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters
 from tars_jax.training.packing import Packer, PackingConfig

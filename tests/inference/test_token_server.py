@@ -15,8 +15,8 @@ from starlette.routing import Route
 
 from tars_jax import InputError
 from tars_jax.agent.window import WindowBuilder
-from tars_jax.inference import Sampled, Sampling
 from tars_jax.inference.policy_client import Declined, PolicyUnavailable
+from tars_jax.inference.sampling import Sampled, Sampling
 from tars_jax.inference.server import ServerConfig, serving
 from tars_jax.inference.token_server import TokenServer, open_token_server
 

@@ -19,9 +19,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from tars_jax import InputError
-from tars_jax.inference import Engine
 from tars_jax.inference.chat_template import TurnFormat
 from tars_jax.inference.data_urls import exact
+from tars_jax.inference.engine import Engine
 from tars_jax.inference.server import Served, ServerConfig, make_app, serving
 from tars_jax.judges import JudgeUnavailable, UnreadableVerdict, load_judge
 from tars_jax.model.config import ModelConfig

@@ -19,7 +19,7 @@ import ml_collections
 import pytest
 
 from tars_jax import InputError
-from tars_jax.inference import EngineConfig
+from tars_jax.inference.config import EngineConfig
 from tars_jax.pipelines.checkout import ROOT
 from tars_jax.pipelines.command import experiment_names
 from tars_jax.pipelines.config import flatten, load_config

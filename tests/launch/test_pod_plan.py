@@ -16,7 +16,8 @@ from tars_jax import InputError
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.sharding import MESH_AXES, make_mesh
 from tars_jax.pipelines.config import flatten, load_config
-from tars_jax.training.optimizers import OptimizerConfig, make_optimizer
+from tars_jax.training.config import OptimizerConfig
+from tars_jax.training.optimizers import make_optimizer
 from tars_jax.training.planning import chips
 from tars_jax.training.planning.programs import BatchShape, lower_value_update
 from tars_jax.training.planning.report import PodPlan, with_plan

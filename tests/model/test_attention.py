@@ -22,8 +22,9 @@ from tars_jax.model.attention import (
 from tars_jax.model.bucketed import bucket_sizes
 from tars_jax.model.cache import ORDERS, Order
 from tars_jax.model.config import ModelConfig
-from tars_jax.model.execution import CUDNN_OUT, REMAT, Execution
+from tars_jax.model.execution import REMAT, Execution
 from tars_jax.model.policy import Inputs, Parameters, forward
+from tars_jax.model.remat import CUDNN_OUT, POLICIES
 
 B, T, N, K, H = 1, 384, 2, 1, 8
 
@@ -150,7 +151,7 @@ def test_what_a_backend_cannot() -> None:
         ("attention", "flash"),
         ("experts", "dense"),
         ("products", "fast"),
-        ("capacity", 0.0),
+        ("capacity", -1.0),
         ("capacity", float("nan")),
         ("capacity", float("inf")),
         ("unroll", 0),
@@ -171,7 +172,7 @@ def test_what_cudnn_remembers_is_kept(monkeypatch: pytest.MonkeyPatch, remat: st
     def total(q: jax.Array, k: jax.Array, v: jax.Array, segments: jax.Array) -> jax.Array:
         return attend(q * 2, k * 2, v * 2, within_segments(segments, "cudnn")).astype(jnp.float32).sum()
 
-    layer = jax.checkpoint(total, policy=REMAT[remat])
+    layer = jax.checkpoint(total, policy=POLICIES[remat])
     segments = jax.ShapeDtypeStruct((2, 256), jnp.int32)
     program = str(jax.make_jaxpr(jax.grad(layer, argnums=(0, 1, 2)))(q, k, k, segments))
     assert program.count(f" {CUDNN_OUT}[") == runs

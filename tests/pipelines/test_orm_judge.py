@@ -19,7 +19,7 @@ from tars_jax import InputError
 from tars_jax.agent.loop import AgentConfig
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.environment import Task
-from tars_jax.inference import Sampled
+from tars_jax.inference.sampling import Sampled
 from tars_jax.judges import Judgement, JudgeUnavailable, UnreadableVerdict
 from tars_jax.model.config import ModelConfig, VisionConfig
 from tars_jax.model.policy import init_parameters

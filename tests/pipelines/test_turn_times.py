@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tars_jax.evaluation.tables import quantization_table
-from tars_jax.inference import Sampled
+from tars_jax.inference.sampling import Sampled
 from tars_jax.pipelines import turn_times
 from tars_jax.pipelines.turn_times import TurnTimes, timed_player
 

@@ -28,10 +28,11 @@ from tars_jax.agent.prompts import PromptWriter
 from tars_jax.agent.window import Sampled
 from tars_jax.environment import Task
 from tars_jax.files import write_atomic
-from tars_jax.inference import Engine, EngineConfig
 from tars_jax.inference.chat_template import TurnFormat
 from tars_jax.inference.client import open_client
+from tars_jax.inference.config import EngineConfig
 from tars_jax.inference.data_urls import exact
+from tars_jax.inference.engine import Engine
 from tars_jax.inference.policy_client import PolicyUnavailable
 from tars_jax.inference.server import Served, ServerConfig, make_app, serving
 from tars_jax.model.config import ModelConfig, VisionConfig

@@ -14,7 +14,7 @@ import pytest
 from tars_jax.agent.loop import AgentConfig, PolicySession
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.environment import ActionSpace, Function, Observation, Task, Transition
-from tars_jax.inference import Sampled
+from tars_jax.inference.sampling import Sampled
 from tars_jax.model.tokenizer import load_tokenizer
 from tars_jax.rollout.episode_runner import ATTEMPTS, Rollouts
 from tars_jax.rollout.players import Player, PrivilegedEnvironment, random_player, reference_player

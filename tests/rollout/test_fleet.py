@@ -20,7 +20,8 @@ from tars_jax import GaveUp, InputError
 from tars_jax.agent.loop import AgentConfig
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.environment import Task
-from tars_jax.inference import Engine, EngineConfig
+from tars_jax.inference.config import EngineConfig
+from tars_jax.inference.engine import Engine
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters, init_parameters
 from tars_jax.model.tokenizer import load_tokenizer

@@ -18,7 +18,7 @@ from tars_jax.agent.loop import AgentConfig, PolicySession
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.environment import Task
 from tars_jax.evaluation.result import reward_means, reward_metrics
-from tars_jax.inference import Sampled
+from tars_jax.inference.sampling import Sampled
 from tars_jax.model.tokenizer import load_tokenizer
 from tars_jax.rollout.episode_runner import Rollouts
 from tars_jax.rollout.groups import FOLDER, Groups

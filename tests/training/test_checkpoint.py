@@ -21,7 +21,8 @@ import pytest
 from tars_jax import InputError
 from tars_jax.training.atomic_directory import copy_checkpoint
 from tars_jax.training.checkpoint import Checkpoints, load_parameters, save_parameters
-from tars_jax.training.optimizers import OptimizerConfig, make_optimizer
+from tars_jax.training.config import OptimizerConfig
+from tars_jax.training.optimizers import make_optimizer
 from tars_jax.training.state import TrainState, apply_gradients, init_train_state
 
 ROOT = pathlib.Path(__file__).parents[2]

@@ -12,18 +12,20 @@ import numpy as np
 import pytest
 from flax.core import FrozenDict
 
-from tars_jax.inference import Engine, EngineConfig, Sampled
+from tars_jax.inference.config import EngineConfig
 from tars_jax.inference.constraint import Constraints
+from tars_jax.inference.engine import Engine
+from tars_jax.inference.sampling import Sampled
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.execution import Execution
 from tars_jax.model.policy import Parameters
+from tars_jax.training.config import OptimizerConfig, RewardConfig
 from tars_jax.training.constrained import Allowed, AnswerConstraint
 from tars_jax.training.log_probs import token_statistics
-from tars_jax.training.optimizers import OptimizerConfig, make_optimizer
+from tars_jax.training.optimizers import make_optimizer
 from tars_jax.training.packing import PackedBatch, Packer, PackingConfig
 from tars_jax.training.ppo import PPOConfig, make_advantage_fn, make_policy_update, make_score_fn
 from tars_jax.training.preparation import prepare
-from tars_jax.training.rewards import RewardConfig
 from tars_jax.training.state import init_train_state
 from tars_jax.trajectory import ContextWindow, Outcome, Step, Trajectory
 
@@ -100,7 +102,8 @@ def test_forced_tokens_teach_nothing(
     tiny_model: ModelConfig, tiny_parameters: Parameters, advantages: str, aggregation: str
 ) -> None:
     """An answer has the advantages, the targets and the gradient that it has where its forced token was only read."""
-    config = PPOConfig(advantages=advantages, aggregation=aggregation, gamma=0.9, lambda_policy=0.8, lambda_critic=0.7,
+    config = PPOConfig(advantages=advantages, aggregation=aggregation, gamma=0.9, length_adaptive=False,
+                       lambda_policy=0.8, lambda_critic=0.7,
                        positive_weight=0.5, entropy_bonus=0.1, normalize_advantages=False)  # fmt: skip
     whole = played([written(1, 2, 3), written(2, 3)], [0.25, 1.0])
     (window,) = whole.windows

@@ -11,13 +11,11 @@ from PIL import Image
 
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters, encode_images, init_parameters
+from tars_jax.training.config import OptimizerConfig, PPOConfig, RewardConfig
 from tars_jax.training.frozen_image_features import FrozenImageFeatures
 from tars_jax.training.learner import PPOLearner
-from tars_jax.training.optimizers import OptimizerConfig
 from tars_jax.training.packing import Packer, PackingConfig, with_features
 from tars_jax.training.ppo import make_score_fn
-from tars_jax.training.ppo_config import PPOConfig
-from tars_jax.training.rewards import RewardConfig
 from tars_jax.training.value import value_model
 from tars_jax.trajectory import ContextWindow, Outcome, Step, Trajectory
 

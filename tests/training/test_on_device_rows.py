@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from tars_jax.episodes import Episodes
+from tars_jax.training.config import PPOConfig, RewardConfig
 from tars_jax.training.on_device import (
     action_tokens,
     informative,
@@ -24,8 +25,6 @@ from tars_jax.training.on_device import (
     token_rewards,
 )
 from tars_jax.training.placement import take_rows
-from tars_jax.training.ppo_config import PPOConfig
-from tars_jax.training.rewards import RewardConfig
 
 MASK = np.array([[[0, 1, 1, 0], [0, 1, 1, 1]], [[0, 1, 0, 0], [0, 0, 0, 0]]], bool)
 
@@ -82,7 +81,7 @@ def test_a_verifier_errs_at_the_end(episodes: Episodes) -> None:
 
 
 def test_advantages_run_over_the_whole_episode(episodes: Episodes) -> None:
-    config = PPOConfig(lambda_policy=0.5, lambda_critic=1.0, normalize_advantages=False)
+    config = PPOConfig(length_adaptive=False, lambda_policy=0.5, lambda_critic=1.0, normalize_advantages=False)
     values = jnp.where(MASK, 0.2, 99.0).reshape(4, 4)
     batch, metrics = ppo_batch(episodes, episodes.rewards, episodes.rewards, values, config, jnp.arange(2))
     # Errors 0, 0, 0, 0, .8 over five tokens, halved from each to the one before; the other episode has -.2 alone.
@@ -116,7 +115,7 @@ def test_groups_are_compared_and_turns_are_one(episodes: Episodes) -> None:
     np.testing.assert_allclose(batch.advantages, np.where(MASK, [[[0.5]], [[-0.5]]], 0).reshape(4, 4))
     np.testing.assert_allclose(np.asarray(batch.weights), np.where(MASK, [[[1 / 5]], [[1.0]]], 0).reshape(4, 4))
     assert float(metrics["informative_groups"]) == 1 and "explained_variance" not in metrics
-    turns = PPOConfig(advantages="turn", lambda_policy=0.5, normalize_advantages=False)
+    turns = PPOConfig(advantages="turn", length_adaptive=False, lambda_policy=0.5, normalize_advantages=False)
     batch, _ = ppo_batch(episodes, verdicts, verdicts, values, turns, jnp.arange(2))
     expected = np.where(MASK, np.array([[0.4, 0.8], [-0.2, 0]])[..., None], 0).reshape(4, 4)
     np.testing.assert_allclose(batch.advantages, expected, atol=1e-6)

@@ -9,7 +9,8 @@ import pytest
 
 from tars_jax import InputError
 from tars_jax.model.policy import Parameters
-from tars_jax.training.optimizers import ALGORITHMS, OptimizerConfig, make_optimizer, only_value_head, without_vision
+from tars_jax.training.config import ALGORITHMS, OptimizerConfig
+from tars_jax.training.optimizers import make_optimizer, only_value_head, without_vision
 from tars_jax.training.state import apply_gradients, init_train_state
 
 

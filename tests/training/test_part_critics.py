@@ -15,12 +15,10 @@ import pytest
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters, init_parameters
 from tars_jax.training.checkpoint import Checkpoints
+from tars_jax.training.config import OptimizerConfig, PPOConfig, RewardConfig
 from tars_jax.training.learner import PPOLearner
-from tars_jax.training.optimizers import OptimizerConfig
 from tars_jax.training.packing import Packer, PackingConfig
-from tars_jax.training.ppo_config import PPOConfig
 from tars_jax.training.recorded_updates import Digests, digest
-from tars_jax.training.rewards import RewardConfig
 from tars_jax.training.value import value_model
 from tars_jax.trajectory import Trajectory
 

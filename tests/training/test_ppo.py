@@ -17,7 +17,8 @@ from tars_jax.model.policy import Parameters, forward, init_parameters
 from tars_jax.model.sharding import make_mesh
 from tars_jax.rl import decoupled_gae, explained_variance
 from tars_jax.training import ppo
-from tars_jax.training.optimizers import OptimizerConfig, make_optimizer
+from tars_jax.training.config import OptimizerConfig, RewardConfig
+from tars_jax.training.optimizers import make_optimizer
 from tars_jax.training.packing import Packer, PackingConfig, Rows
 from tars_jax.training.ppo import (
     PPOBatch,
@@ -31,7 +32,6 @@ from tars_jax.training.ppo import (
     value_batch,
 )
 from tars_jax.training.preparation import minibatches, prepare
-from tars_jax.training.rewards import RewardConfig
 from tars_jax.training.state import TrainState, abstract_state, init_train_state
 from tars_jax.training.value import make_value_fn, value_fn, value_model, value_update
 from tars_jax.trajectory import Trajectory
@@ -75,7 +75,12 @@ def test_advantages_run_over_whole_trajectories(
     tokens = packed.rows.inputs.tokens
     values = np.sin(tokens).astype(np.float32)
     config = PPOConfig(
-        lambda_policy=lambda_policy, alpha=1.5, lambda_critic=0.95, gamma=0.99, normalize_advantages=False
+        length_adaptive=lambda_policy is None,
+        lambda_policy=lambda_policy or 0.0,
+        alpha=1.5,
+        lambda_critic=0.95,
+        gamma=0.99,
+        normalize_advantages=False,
     )
     batch, metrics = prepare(
         packed, trajectories, np.zeros_like(values), values, config, REWARDS, make_advantage_fn(config)
@@ -110,12 +115,14 @@ def test_parts_of_a_mixture_are_normalized_by_themselves() -> None:
     """One part's rewards are a hundred times the other's: over the batch it outweighs it, part by part it does not."""
     rewards = np.array([[0, 1.0], [0, 0], [0, 100], [0, 0]], np.float32)
     zeros, valid, parts = np.zeros_like(rewards), np.ones(rewards.shape, bool), np.array([0, 0, 1, 1])
-    by_part = PPOConfig(lambda_policy=1.0, normalize_over="part")
-    alone = make_advantage_fn(PPOConfig(lambda_policy=1.0))(rewards[:2], zeros[:2], valid[:2]).advantages
+    by_part = PPOConfig(length_adaptive=False, lambda_policy=1.0, normalize_over="part")
+    alone = make_advantage_fn(PPOConfig(length_adaptive=False, lambda_policy=1.0))(
+        rewards[:2], zeros[:2], valid[:2]
+    ).advantages
     found = make_advantage_fn(by_part, 2)(rewards, zeros, valid, None, None, parts).advantages
     np.testing.assert_allclose(found[:2], alone, atol=1e-6)
     np.testing.assert_allclose(found, [[1, 1], [-1, -1], [1, 1], [-1, -1]], atol=1e-4)
-    over_all = make_advantage_fn(PPOConfig(lambda_policy=1.0))(rewards, zeros, valid).advantages
+    over_all = make_advantage_fn(PPOConfig(length_adaptive=False, lambda_policy=1.0))(rewards, zeros, valid).advantages
     assert abs(over_all[0, 0] - over_all[1, 0]) < 0.03
     one = make_advantage_fn(by_part, 1)(rewards, zeros, valid, None, None, 0 * parts).advantages
     np.testing.assert_allclose(one, over_all, atol=1e-6)

@@ -15,7 +15,9 @@ import configs.quantize
 from experiments.__main__ import main
 from experiments.quantize import held_out
 from tars_jax import InputError
-from tars_jax.inference import Engine, EngineConfig, Sampled
+from tars_jax.inference.config import EngineConfig
+from tars_jax.inference.engine import Engine
+from tars_jax.inference.sampling import Sampled
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Inputs, Parameters, forward
 from tars_jax.model.quantization import quantize, quantize_on_mesh, quantized_forward

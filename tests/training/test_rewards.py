@@ -9,8 +9,9 @@ import pytest
 
 from tars_jax import InputError
 from tars_jax.model.config import ModelConfig
+from tars_jax.training.config import RewardConfig
 from tars_jax.training.packing import Packer, PackingConfig
-from tars_jax.training.rewards import RewardConfig, ending_rewards, step_rewards, token_rewards
+from tars_jax.training.rewards import ending_rewards, step_rewards, token_rewards
 from tars_jax.trajectory import Outcome, Trajectory
 
 CONFIG = RewardConfig(format_penalty=0.25, length_penalty=0.5, max_length=6, length_cache=4)

@@ -20,10 +20,12 @@ from tars_jax.agent.loop import AgentConfig, play_episode
 from tars_jax.agent.memory import MemoryConfig
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.environment import Observation, Task, Transition
-from tars_jax.inference import Engine, EngineConfig, Sampling
 from tars_jax.inference.chat_template import TurnFormat
+from tars_jax.inference.config import EngineConfig
 from tars_jax.inference.data_urls import exact
+from tars_jax.inference.engine import Engine
 from tars_jax.inference.policy_servers import Demands, PolicyServers
+from tars_jax.inference.sampling import Sampling
 from tars_jax.inference.server import Served, ServerConfig, make_app, serving
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters, forward, init_parameters

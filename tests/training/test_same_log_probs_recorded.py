@@ -19,9 +19,9 @@ import pytest
 
 from tars_jax.agent.computer_form import ComputerForm
 from tars_jax.environment import Task
-from tars_jax.inference import Engine
 from tars_jax.inference.chat_template import TurnFormat
 from tars_jax.inference.data_urls import encode_image, exact
+from tars_jax.inference.engine import Engine
 from tars_jax.inference.policy_client import PolicyUnavailable
 from tars_jax.inference.server import Served, ServerConfig, make_app, serving
 from tars_jax.model.config import ModelConfig

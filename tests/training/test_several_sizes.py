@@ -17,16 +17,14 @@ from tars_jax.model.config import ModelConfig
 from tars_jax.model.execution import Execution
 from tars_jax.model.policy import Parameters, forward, init_parameters
 from tars_jax.model.positions import rope_positions
+from tars_jax.training.config import OptimizerConfig, PPOConfig, RewardConfig
 from tars_jax.training.frozen_image_features import FrozenImageFeatures
 from tars_jax.training.learner import PPOLearner
 from tars_jax.training.log_probs import headless, token_statistics
-from tars_jax.training.optimizers import OptimizerConfig
 from tars_jax.training.packing import Packer, PackingConfig, Rows, with_features
 from tars_jax.training.placement import take_rows
 from tars_jax.training.ppo import make_advantage_fn, make_score_fn
-from tars_jax.training.ppo_config import PPOConfig
 from tars_jax.training.preparation import prepare
-from tars_jax.training.rewards import RewardConfig
 from tars_jax.training.state import init_train_state
 from tars_jax.training.supervised import make_supervised_update
 from tars_jax.training.value import gather_actions, shift_values, value_model

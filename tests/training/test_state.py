@@ -11,7 +11,8 @@ import pytest
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters, init_parameters
 from tars_jax.model.sharding import make_mesh
-from tars_jax.training.optimizers import OptimizerConfig, make_optimizer
+from tars_jax.training.config import OptimizerConfig
+from tars_jax.training.optimizers import make_optimizer
 from tars_jax.training.state import (
     TrainState,
     Update,

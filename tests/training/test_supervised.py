@@ -11,7 +11,8 @@ import pytest
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Inputs, Parameters, forward
 from tars_jax.model.positions import rope_positions
-from tars_jax.training.optimizers import OptimizerConfig, make_optimizer
+from tars_jax.training.config import OptimizerConfig
+from tars_jax.training.optimizers import make_optimizer
 from tars_jax.training.packing import Rows
 from tars_jax.training.state import TrainState, init_train_state
 from tars_jax.training.supervised import Metrics, make_supervised_update, text_mask

@@ -15,13 +15,11 @@ from tars_jax import InputError
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters, init_parameters
 from tars_jax.rl import group_advantages, reference_kl, turn_level_gae
+from tars_jax.training.config import OptimizerConfig, PPOConfig, RewardConfig
 from tars_jax.training.learner import MOST_IDLE, PPOLearner, update_or_skip
-from tars_jax.training.optimizers import OptimizerConfig
 from tars_jax.training.packing import NonePackable, Packer, PackingConfig
 from tars_jax.training.ppo import make_advantage_fn, make_score_fn
-from tars_jax.training.ppo_config import PPOConfig
 from tars_jax.training.preparation import minibatches, prepare
-from tars_jax.training.rewards import RewardConfig
 from tars_jax.training.value import value_model
 from tars_jax.trajectory import Trajectory
 
@@ -195,7 +193,7 @@ def test_a_switch_that_does_not_exist() -> None:
         ("lambda_critic", -1.0, "from 0 to 1"),
         ("alpha", 0.0, "above 0"),
         ("clip_low", -1.0, "from 0 to 1"),
-        ("dual_clip", 0.5, "above 1"),
+        ("clip_high", 0.0, "above 0"),
         ("max_importance", 0.0, "above 0"),
         ("positive_weight", -0.1, "of at least 0"),
         ("epochs", 0, "of at least 1"),

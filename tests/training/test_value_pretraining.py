@@ -14,10 +14,9 @@ from tars_jax.inference.constraint import Constraints
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters
 from tars_jax.training.checkpoint import Checkpoints
+from tars_jax.training.config import PPOConfig, RewardConfig
 from tars_jax.training.constrained import AnswerConstraint
 from tars_jax.training.packing import Packer, PackingConfig, Rows
-from tars_jax.training.ppo_config import PPOConfig
-from tars_jax.training.rewards import RewardConfig
 from tars_jax.training.state import TrainState
 from tars_jax.training.value import ValueBatch
 from tars_jax.training.value_pretraining import (

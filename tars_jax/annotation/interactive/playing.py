@@ -33,7 +33,7 @@ from tars_jax.annotation.interactive.secrets import Secrets
 from tars_jax.annotation.interactive.writing import EpisodeWriter
 from tars_jax.environment import EnvironmentFailure, Observation, Transition
 from tars_jax.envs.checked import CheckedEnvironment
-from tars_jax.inference import Sampled
+from tars_jax.inference.sampling import Sampled
 from tars_jax.rollout.players import PrivilegedEnvironment
 
 ASK_AGAIN_SECONDS = 2.0  # of a policy that is away

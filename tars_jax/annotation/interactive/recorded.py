@@ -18,7 +18,7 @@ from tars_jax.agent.loop import AgentConfig, TurnDeclined, play_episode, stated_
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.annotation.interactive.core import Candidate, Decision, Ending
 from tars_jax.environment import ActionSpace, Observation, Task, Transition
-from tars_jax.inference import Sampled
+from tars_jax.inference.sampling import Sampled
 from tars_jax.trajectory import Outcome, Trajectory
 from tars_jax.trajectory.context import CONTEXT_STEPS, as_context
 

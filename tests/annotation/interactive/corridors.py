@@ -19,7 +19,7 @@ from tars_jax.annotation.interactive.writing import EpisodeWriter
 from tars_jax.environment import Task
 from tars_jax.envs.checked import CheckedEnvironment
 from tars_jax.envs.registry import EnvironmentResources, load_environment
-from tars_jax.inference import Sampled
+from tars_jax.inference.sampling import Sampled
 from tars_jax.model.tokenizer import load_tokenizer
 from tars_jax.rollout.players import PrivilegedEnvironment
 

@@ -8,7 +8,9 @@ import dataclasses
 
 import numpy as np
 
-from tars_jax.inference import Engine, EngineConfig, Sampled, Sampling
+from tars_jax.inference.config import EngineConfig
+from tars_jax.inference.engine import Engine
+from tars_jax.inference.sampling import Sampled, Sampling
 from tests.benchmarks.peers.decoding import Answers, Turns
 from tests.benchmarks.peers.setting import Decoding, Shape, prompts
 from tests.benchmarks.peers.tars_update import model_config, parameters

@@ -23,6 +23,6 @@ def advantage_fn(config: PPOConfig) -> Advantages:
 
 
 if __name__ == "__main__":
-    one = PPOConfig(gamma=GAMMA, lambda_policy=LAMBDA, lambda_critic=LAMBDA)
-    two = PPOConfig(gamma=GAMMA, lambda_policy=None, alpha=1.5, lambda_critic=1.0)
+    one = PPOConfig(gamma=GAMMA, length_adaptive=False, lambda_policy=LAMBDA, lambda_critic=LAMBDA)
+    two = PPOConfig(gamma=GAMMA, alpha=1.5, lambda_critic=1.0)
     serve(turn_of(advantage_fn(one), advantage_fn(two)))

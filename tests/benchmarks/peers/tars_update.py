@@ -19,7 +19,8 @@ from PIL import Image
 from tars_jax.model.config import ModelConfig, VisionConfig
 from tars_jax.model.execution import Execution
 from tars_jax.model.policy import Parameters
-from tars_jax.training.optimizers import OptimizerConfig, make_optimizer
+from tars_jax.training.config import OptimizerConfig, RewardConfig
+from tars_jax.training.optimizers import make_optimizer
 from tars_jax.training.packing import Packer, PackingConfig, map_rows
 from tars_jax.training.ppo import (
     Advantages,
@@ -30,7 +31,6 @@ from tars_jax.training.ppo import (
     value_batch,
 )
 from tars_jax.training.preparation import minibatches, prepare
-from tars_jax.training.rewards import RewardConfig
 from tars_jax.training.state import init_train_state
 from tars_jax.training.value import make_value_fn, make_value_update
 from tars_jax.trajectory import ContextWindow, Outcome, Step, Trajectory

@@ -16,7 +16,7 @@ from tars_jax.agent.prompts import PromptWriter
 from tars_jax.environment import EnvironmentFailure, Task
 from tars_jax.envs.checked import CheckedEnvironment
 from tars_jax.envs.registry import EnvironmentResources, load_environment
-from tars_jax.inference import Sampled
+from tars_jax.inference.sampling import Sampled
 from tars_jax.model.tokenizer import load_tokenizer
 from tars_jax.rollout.players import PrivilegedEnvironment
 from tars_jax.tasks.benchmarks.catalog import read_benchmark

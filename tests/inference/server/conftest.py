@@ -10,9 +10,10 @@ import httpx
 import numpy as np
 import pytest
 
-from tars_jax.inference import Engine, EngineConfig
 from tars_jax.inference.chat_template import TurnFormat
+from tars_jax.inference.config import EngineConfig
 from tars_jax.inference.data_urls import encode_image, exact
+from tars_jax.inference.engine import Engine
 from tars_jax.inference.server import Served, ServerConfig, make_app, serving
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters

@@ -11,9 +11,10 @@ import jsonschema
 import openai
 import pytest
 
-from tars_jax.inference import Engine, EngineConfig
 from tars_jax.inference.chat_template import TurnFormat
+from tars_jax.inference.config import EngineConfig
 from tars_jax.inference.data_urls import exact
+from tars_jax.inference.engine import Engine
 from tars_jax.inference.server import Served, ServerConfig, make_app, serving
 from tars_jax.inference.server.answer_forms import form_pattern
 from tars_jax.model.presets import preset

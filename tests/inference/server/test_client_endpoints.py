@@ -14,10 +14,10 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from tars_jax import InputError
-from tars_jax.inference import Sampled, Sampling
 from tars_jax.inference.chat_template import Message, TurnFormat
 from tars_jax.inference.client import open_client
 from tars_jax.inference.policy_client import Declined, PolicyClient, PolicyUnavailable
+from tars_jax.inference.sampling import Sampled, Sampling
 from tars_jax.inference.server import ServerConfig, serving
 
 PICTURE = np.random.default_rng(1).integers(0, 256, (16, 24, 3), np.uint8)

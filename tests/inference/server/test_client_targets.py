@@ -10,10 +10,11 @@ import pytest
 
 from tars_jax import InputError
 from tars_jax.agent.loop import PolicySession
-from tars_jax.inference import Engine, Sampled, Sampling
 from tars_jax.inference.chat_template import Message, TurnFormat
 from tars_jax.inference.client import open_client
+from tars_jax.inference.engine import Engine
 from tars_jax.inference.policy_client import PolicyUnavailable
+from tars_jax.inference.sampling import Sampled, Sampling
 
 PICTURE = np.random.default_rng(1).integers(0, 256, (16, 24, 3), np.uint8)
 SIX = [4, 5, 5, 5, 5, 5, 5, 6]

@@ -15,13 +15,15 @@ import numpy as np
 import pytest
 
 from tars_jax import InputError
-from tars_jax.inference import Engine, EngineConfig, Sampled, Sampling
 from tars_jax.inference.answer_fields import read_answer
 from tars_jax.inference.chat_template import TurnFormat
+from tars_jax.inference.config import EngineConfig
 from tars_jax.inference.constraint import unconstrained
 from tars_jax.inference.data_urls import exact
+from tars_jax.inference.engine import Engine
 from tars_jax.inference.policy_client import PolicyUnavailable
 from tars_jax.inference.policy_servers import Demands, PolicyServers
+from tars_jax.inference.sampling import Sampled, Sampling
 from tars_jax.inference.server import Served, ServerConfig, make_app, serving
 from tars_jax.inference.weight_folders import WeightFolders
 from tars_jax.model.config import ModelConfig

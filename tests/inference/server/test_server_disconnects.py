@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tars_jax.inference import Engine
+from tars_jax.inference.engine import Engine
 from tests.waiting import PATIENCE_S
 
 ROOT = Path(__file__).parents[3]

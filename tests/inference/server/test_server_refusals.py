@@ -20,7 +20,7 @@ from PIL import Image
 from prometheus_client.parser import text_string_to_metric_families
 
 from tars_jax import InputError
-from tars_jax.inference import Engine
+from tars_jax.inference.engine import Engine
 from tars_jax.inference.server import Served, ServerConfig, make_app, serving
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters

@@ -9,8 +9,9 @@ import httpx
 import numpy as np
 import pytest
 
-from tars_jax.inference import Engine, Sampled, Sampling
 from tars_jax.inference.data_urls import ImageUrl, decode_images, encode_image
+from tars_jax.inference.engine import Engine
+from tars_jax.inference.sampling import Sampled, Sampling
 
 SIX = [4, 5, 5, 5, 5, 5, 5, 6]  # an image between its two marks
 

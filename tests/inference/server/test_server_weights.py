@@ -15,8 +15,8 @@ import pytest
 from safetensors.numpy import save
 
 from tars_jax import InputError
-from tars_jax.inference import Engine
 from tars_jax.inference.client import open_client
+from tars_jax.inference.engine import Engine
 from tars_jax.inference.http_client import ServerClient
 from tars_jax.model.policy import Parameters
 from tars_jax.model.sharding import leaf_name
