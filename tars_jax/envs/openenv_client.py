@@ -15,7 +15,6 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import httpx
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import WebSocketException
 
@@ -25,11 +24,13 @@ from tars_jax.agent.actions import FUNCTIONS
 from tars_jax.environment import ActionSpace, EnvironmentFailure, Function, Observation, Task, Transition
 from tars_jax.json_fields import shown
 from tars_jax.sandbox.tools.names import folded, free_name
+from tars_jax.web.client import NO_ANSWER, NOT_IN_FORM, failing_as, http_client
 
 ACT = "act"
 MOST_BYTES = 64 << 20  # of one message
 _UNSAID = ActionSpace("tools", functions=(Function(ACT, "Acts in the environment."),))  # until the server says more
 _ANSWERED_S = 30.0  # the schema's request
+_WRONG = (*NO_ANSWER, *NOT_IN_FORM, WebSocketException)
 _SILENT = ("metadata", "done", "reward", "screenshot")  # fields of an observation that no text shows
 
 
@@ -114,14 +115,12 @@ class OpenEnvEnvironment:
 
     async def _connected(self) -> ClientConnection:
         """Raises InputError for a server whose actions cannot be written, EnvironmentFailure for one that is away."""
-        try:
-            async with httpx.AsyncClient(headers=self._headers, timeout=_ANSWERED_S) as client:
+        with failing_as(self._away, _WRONG):
+            async with http_client(self._address, _ANSWERED_S, headers=self._headers) as client:
                 schema = (await client.get(f"{self._address}/schema")).raise_for_status().json()["action"]
                 self._about = str((await client.get(f"{self._address}/metadata")).json().get("description") or "")
             url = self._address.replace("http", "ws", 1) + "/ws"
             socket = await connect(url, additional_headers=self._headers, max_size=MOST_BYTES)
-        except (httpx.HTTPError, OSError, WebSocketException, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise EnvironmentFailure("connection", f"{self._address}: {error!r:.300}") from error
         properties = schema.get("properties", {})
         self._by_tools = properties.keys() <= {"metadata", "type"} or {"tool_name", "arguments"} <= properties.keys()
         if not self._by_tools:
@@ -132,12 +131,13 @@ class OpenEnvEnvironment:
         """The data of the answer. Raises _Refused for what the server does not take, EnvironmentFailure otherwise."""
         assert self._socket is not None
         try:
-            await self._socket.send(json.dumps({"type": kind, "data": data}))
-            answer = json.loads(await self._socket.recv())
-            said, given = answer["type"], dict(answer["data"])
-        except (WebSocketException, OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+            with failing_as(self._away, _WRONG):
+                await self._socket.send(json.dumps({"type": kind, "data": data}))
+                answer = json.loads(await self._socket.recv())
+                said, given = answer["type"], dict(answer["data"])
+        except EnvironmentFailure:
             await self.close()  # what comes next would answer something else
-            raise EnvironmentFailure("connection", f"{self._address}: {error!r:.300}") from error
+            raise
         if said == "error" and given.get("code") == "VALIDATION_ERROR":
             raise _Refused(str(given.get("message")))
         if said == "error":
@@ -145,6 +145,9 @@ class OpenEnvEnvironment:
         if said != "observation":
             raise EnvironmentFailure("protocol", f"{self._address} answered {kind} with {said} {shown(given)}")
         return given
+
+    def _away(self, why: str) -> EnvironmentFailure:
+        return EnvironmentFailure("connection", f"{self._address}: {why:.300}")
 
     def _written(self, action: Any) -> dict[str, Any]:
         if not self._by_tools:

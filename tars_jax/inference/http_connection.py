@@ -15,9 +15,9 @@ import httpx
 from tars_jax import InputError
 from tars_jax.inference.policy_client import Declined, PolicyUnavailable
 from tars_jax.inference.sampling import Refused
+from tars_jax.web.client import TryAgain, failing_as, http_client, retry_after, retrying, what_failed
 from tars_jax.web.connections import Received
 from tars_jax.web.protocol import to_json
-from tars_jax.web.request_limits import is_loopback
 
 GATEWAY_STATUSES = (502, 503, 504)  # of a proxy whose server is away
 
@@ -46,17 +46,12 @@ def check_address(target: str) -> None:
 @contextlib.asynccontextmanager
 async def open_connection(base: str, headers: Mapping[str, str], patience: float) -> AsyncIterator[Connection]:
     """To any server; `patience` is that of `Connection`."""
-    outside = not is_loopback(urllib.parse.urlsplit(base).hostname or "")  # HTTP_PROXY and the like are for others
-    limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
-    timeout = httpx.Timeout(patience, connect=10)
-    async with httpx.AsyncClient(headers=headers, limits=limits, timeout=timeout, trust_env=outside) as http:
+    async with http_client(base, patience, headers=headers) as http:
 
         async def request(method: str, path: str, body: bytes | None) -> Received:
             kind = {"Content-Type": "application/json"}
-            try:
+            with failing_as(ConnectionError):
                 found = await http.request(method, base + path, content=body, headers=kind)
-            except httpx.HTTPError as error:
-                raise ConnectionError(f"{type(error).__name__} {error}") from error
             return Received(found.status_code, found.headers, found.content)
 
         yield Connection(request, base, patience)
@@ -116,23 +111,22 @@ class Connection:
 
     async def _exchange(self, method: str, path: str, body: bytes | None) -> Received:
         busy = ""
+
+        async def attempt() -> Received:
+            nonlocal busy
+            received = await self._request(method, path, body)
+            if received.status == 429:
+                busy = f"; the last one was: {_words(received)}"  # a quota that is used up says so in this way, too
+                raise TryAgain(PolicyUnavailable(f"{self._base} is busy{busy}"), retry_after(received.headers))
+            return received
+
         try:
             async with asyncio.timeout(self._patience):
-                while (received := await self._request(method, path, body)).status == 429:
-                    busy = f"; the last one was: {_words(received)}"  # a quota that is used up says so in this way, too
-                    await asyncio.sleep(_retry_after(received))
-                return received
+                return await retrying(attempt, self._patience)
         except TimeoutError as error:
             raise PolicyUnavailable(f"{self._base}: no answer within {self._patience:g} seconds{busy}") from error
         except OSError as error:
-            raise PolicyUnavailable(f"{self._base} does not answer: {error}") from error
-
-
-def _retry_after(received: Received) -> float:
-    try:
-        return min(30.0, max(0.05, float(received.headers.get("retry-after", "1"))))
-    except ValueError:  # a date
-        return 1.0
+            raise PolicyUnavailable(f"{self._base} does not answer: {what_failed(error)}") from error
 
 
 def _error(received: Received) -> dict[str, Any]:

@@ -28,6 +28,10 @@ class Received:
     body: bytes
 
 
+class NotConnected(ConnectionError):
+    """The request was not sent."""
+
+
 class Connections:
     """As many as there are requests at once; each is kept for the next one. Use as an async context manager."""
 
@@ -49,7 +53,7 @@ class Connections:
         self._free.clear()
 
     async def request(self, method: str, path: str, body: bytes | None = None) -> Received:
-        """Raises OSError when there is no whole response."""
+        """Raises NotConnected, and OSError when there is no whole response."""
         request = f"{method} {self._path}{path} HTTP/1.1\r\n".encode("ascii") + self._head
         if body is not None:
             request += b"Content-Type: application/json\r\nContent-Length: %d\r\n" % len(body)
@@ -78,7 +82,9 @@ class Connections:
                     )
                 )[1]  # fmt: skip
         except TimeoutError as error:
-            raise ConnectionError(f"{self._host}:{self._port} accepts no connection") from error
+            raise NotConnected(f"{self._host}:{self._port} accepts no connection") from error
+        except OSError as error:
+            raise NotConnected(str(error)) from error
 
 
 class _PooledConnection(asyncio.Protocol):

@@ -19,9 +19,11 @@ import numpy as np
 from tars_jax import InputError
 from tars_jax.annotation.in_situ.voice import RATE, Spoken, require_speech
 from tars_jax.json_fields import is_number
+from tars_jax.web.client import NO_ANSWER, failing_as
 
 EMBEDDED = "embedded"
 _TIMEOUT_S = 120.0
+WRONG = (*NO_ANSWER, ValueError)  # of an endpoint
 _SPARSE = 2.4  # a text that packs better than this repeats itself: what a model makes up out of noise
 
 _LONGEST_REPEATED = 5  # tokens in a row that are written once: the model goes round in circles where it hears badly
@@ -107,14 +109,12 @@ class Endpoint:
         soundfile.write(content, samples, RATE, format="WAV", subtype="PCM_16")
         asked = {"model": self._model, "response_format": "verbose_json", "timestamp_granularities[]": "word"}
         asked |= {"prompt": hint} if hint else {}
-        try:
+        with failing_as(lambda why: InputError(f"{self._address} must transcribe speech; got {why}"), WRONG):
             answer = self._client.post(
                 self._address, data=asked, files={"file": ("speech.wav", content.getvalue(), "audio/wav")}
             )
             answer.raise_for_status()
             said = answer.json()
-        except (httpx.HTTPError, ValueError) as error:
-            raise InputError(f"{self._address} must transcribe speech; got {error}") from error
         words = said.get("words") if isinstance(said, dict) else None
         if words is None and isinstance(said, dict) and not str(said.get("text", "")).strip():
             return []

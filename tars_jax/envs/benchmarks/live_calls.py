@@ -18,6 +18,7 @@ from tars_jax.environment import EnvironmentFailure
 from tars_jax.envs.benchmarks.live_page import address_of
 from tars_jax.sandbox.shell.text import cut
 from tars_jax.tasks.browsing.calls import LONGEST, about
+from tars_jax.web.client import NO_ANSWER, NOT_IN_FORM, failing_as, http_client
 from tars_jax.web.network import Hosts, Proxy
 
 RESULTS = 8
@@ -52,19 +53,14 @@ class LiveCalls:
         return await self.read(str(given.get("url", "")), str(given.get("description", "")))
 
     async def search(self, query: str) -> str:
-        try:
-            async with httpx.AsyncClient(timeout=TIME_LIMIT_S) as client:
+        about = f"{self._service} did not answer as a search service"
+        with failing_as(lambda why: EnvironmentFailure("search", f"{about}: {why}"[:300]), NO_ANSWER + NOT_IN_FORM):
+            async with http_client(self._service, TIME_LIMIT_S) as client:
                 answer = await client.get(self._service, params={"q": query[:500], "format": "json"})
-            answer.raise_for_status()
-            said = answer.json()
             found = [
                 (str(each["url"]), str(each.get("title", "")), str(each.get("content") or ""))
-                for each in said["results"]
+                for each in answer.raise_for_status().json()["results"]
             ]
-        except (httpx.HTTPError, ValueError, LookupError, TypeError, AttributeError) as error:
-            raise EnvironmentFailure(
-                "search", f"{self._service} did not answer as a search service: {error!r}"[:300]
-            ) from None
         lines = [" ".join(f"{url} {title}: {content}".split()) for url, title, content in found[:RESULTS]]
         return cut("\n".join((f"{len(found)} {'result' if len(found) == 1 else 'results'}", *lines)), LONGEST)
 
@@ -73,7 +69,7 @@ class LiveCalls:
         url = address_of(address.strip())
         try:
             page = await self._fetched(url)
-        except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+        except (*NO_ANSWER, ValueError) as error:
             return f"LinkReader: {url[:200]} could not be read: {type(error).__name__}"
         if isinstance(page, str):
             return page
@@ -105,7 +101,7 @@ class LiveCalls:
         if self._pages is None:
             self._proxy = Proxy(self._hosts)
             address = f"http://127.0.0.1:{await self._proxy.open()}"
-            self._pages = httpx.AsyncClient(proxy=address, timeout=TIME_LIMIT_S, trust_env=False, headers=_BROWSER)
+            self._pages = http_client(address, TIME_LIMIT_S, from_environment=False, proxy=address, headers=_BROWSER)
         for _ in range(MOST_REDIRECTS + 1):
             if not self._hosts.allows_url(url):
                 return f"LinkReader: {url[:200]} is none of the sites that can be reached here"

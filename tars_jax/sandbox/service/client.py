@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
 import json
 import logging
 import math
 import time
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Self
 
 from tars_jax import InputError
 from tars_jax.sandbox.failures import Broken, PageError, QuotaExceeded, SandboxFailure, SessionEnded
 from tars_jax.sandbox.service.errors import BROKEN, BUSY, ENDED, FAILURE, FULL, HELD, PAGE_ERROR, QUOTA
-from tars_jax.web.connections import Connections
+from tars_jax.web.client import Refusal, TryAgain, read_refusal, retrying, what_failed
+from tars_jax.web.connections import Connections, NotConnected
 from tars_jax.web.protocol import INTERNAL_ERROR, to_json
 
 log = logging.getLogger(__name__)
@@ -92,59 +93,60 @@ class ServiceClient:
         self._leased.discard(id)
 
     async def request(
-        self, method: str, path: str, body: Any = None, *, asked_s: float = 0.0, within_s: float = math.inf
-    ) -> Any:
+        self, method: str, path: str, body: Any = None, *, asked_s: float = 0.0, within_s: float = math.inf,
+        repeatable: bool = True,
+    ) -> Any:  # fmt: skip
         """The JSON of a response, which may take `asked_s` longer than others.
 
-        `within_s`: for one that comes at once or not at all, whatever the client's patience. Raises what the service
+        `within_s`: for one that comes at once or not at all, whatever the client's patience. `repeatable`: doing it
+        twice is doing it once, as of all that sets a state or has an idempotency key (`once`). Raises what the service
         says; SandboxFailure("service") when it is out of reach.
         """
-        received = await self.fetch(method, path, body, asked_s=asked_s, within_s=within_s)
+        received = await self.fetch(method, path, body, asked_s=asked_s, within_s=within_s, repeatable=repeatable)
         try:
             return json.loads(received) if received else None
         except ValueError:
             raise SandboxFailure("service", f"{method} {path} was answered with something else than JSON") from None
 
     async def fetch(
-        self, method: str, path: str, body: Any = None, *, asked_s: float = 0.0, within_s: float = math.inf
-    ) -> bytes:
+        self, method: str, path: str, body: Any = None, *, asked_s: float = 0.0, within_s: float = math.inf,
+        repeatable: bool = True,
+    ) -> bytes:  # fmt: skip
         """As `request`, the body as it is."""
         sent = None if body is None else to_json(body)
         patience_s, timeout_s = (min(each, within_s) for each in (self.patience_s, self._call_timeout_s + asked_s))
-        until, given_up = time.monotonic() + patience_s + asked_s, time.monotonic() + self._person_s
-        for attempt in itertools.count():
+        given_up, repeated = time.monotonic() + self._person_s, False
+
+        async def attempt() -> bytes:
+            nonlocal repeated
             try:
                 async with asyncio.timeout(timeout_s):
                     received = await self._connections.request(method, path, sent)
             except OSError as error:  # a timeout among them
-                if time.monotonic() > until:
-                    raise SandboxFailure("service", f"{type(error).__name__} {error}") from error
-                await asyncio.sleep(PAUSE_S)
-                continue
+                failure = SandboxFailure("service", what_failed(error))
+                if not repeatable and not isinstance(error, NotConnected):
+                    raise failure from error
+                repeated = True
+                raise TryAgain(failure, PAUSE_S) from error
             if received.status < 400:
                 return received.body
-            try:
-                refusal = json.loads(received.body)["error"]
-                code, message, _ = (refusal[name] for name in ("code", "message", "param"))
-            except (ValueError, LookupError, TypeError):  # not the service's words: something that stands between
-                raise SandboxFailure("service", f"{method} {path} was answered {received.status}") from None
+            refusal = read_refusal(received.body)
+            if refusal is None:  # not the service's words: something that stands between
+                raise SandboxFailure("service", f"{method} {path} was answered {received.status}")
             if received.status == UNKNOWN:
-                raise InputError(
-                    f"sandbox.key_file must be a file with a key that {self.address} knows; sandbox service: {message}"
-                )
-            if received.status == FULL and time.monotonic() < until:  # nothing was done; there may be room in a moment
-                await asyncio.sleep(FULL_PAUSE_S)
-                continue
-            if code == HELD and time.monotonic() > given_up:
+                about = f"a file with a key that {self.address} knows; sandbox service: {refusal.message}"
+                raise InputError(f"sandbox.key_file must be {about}")
+            if received.status == FULL:  # nothing was done; there may be room in a moment
+                raise TryAgain(raised_by(refusal, path), FULL_PAUSE_S)
+            if refusal.code == HELD and time.monotonic() > given_up:
                 raise SandboxFailure("person", f"a person has held the session for {self._person_s:g} s")
-            if code in (BUSY, HELD):  # another page's end, or a person's hand: as long as it takes
-                await asyncio.sleep(PAUSE_S)
-                until = time.monotonic() + self.patience_s + asked_s
-                continue
-            if method == "DELETE" and attempt and code == ENDED:
+            if refusal.code in (BUSY, HELD):  # another page's end, or a person's hand: as long as it takes
+                raise TryAgain(raised_by(refusal, path), PAUSE_S, restarts=True)
+            if method == "DELETE" and repeated and refusal.code == ENDED:
                 return b""
-            raise _raised(refusal, path)
-        raise AssertionError("the loop returns or raises")
+            raise raised_by(refusal, path)
+
+        return await retrying(attempt, patience_s + asked_s)
 
     async def _renew(self) -> None:
         while True:
@@ -158,19 +160,18 @@ class ServiceClient:
                         log.warning("session %s: %s", id, error)
 
 
-def _raised(error: dict[str, Any], path: str) -> Exception:
-    """What was raised on the other side."""
-    code, message = error["code"], error["message"]
-    if code == PAGE_ERROR:
-        return PageError(message)
-    if code == FAILURE:
-        return SandboxFailure(error["param"], message.partition(": ")[2])
-    if code == ENDED:
+RAISED: Mapping[str, Callable[[Refusal], Exception]] = {
+    PAGE_ERROR: lambda said: PageError(said.message),
+    FAILURE: lambda said: SandboxFailure(said.param, said.message.partition(": ")[2]),
+    QUOTA: lambda said: QuotaExceeded(said.message, own=True),
+    BROKEN: lambda said: Broken(said.message),
+    INTERNAL_ERROR: lambda said: SandboxFailure("service", said.message),
+}
+
+
+def raised_by(refusal: Refusal, path: str) -> Exception:
+    """What was raised on the other side (`errors.typed_errors`); anything else is what the request has wrong."""
+    if refusal.code == ENDED:
         return SessionEnded(path.split("/")[3])
-    if code == QUOTA:
-        return QuotaExceeded(message, own=True)
-    if code == BROKEN:
-        return Broken(message)
-    if code == INTERNAL_ERROR:
-        return SandboxFailure("service", message)
-    return InputError(f"sandbox service: {message}")
+    read = RAISED.get(refusal.code, lambda said: InputError(f"sandbox service: {said.message}"))
+    return read(refusal)

@@ -16,6 +16,7 @@ from starlette.types import ASGIApp
 from tars_jax.environment import EnvironmentFailure
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.failures import SandboxFailure
+from tars_jax.web.client import failing_as
 from tars_jax.web.gate import Gate, Guarded, Served
 from tars_jax.web.running import address, listen, serving_here
 
@@ -40,22 +41,15 @@ class GuestProtocol:
 
     async def post(self, path: str, *, timeout_s: float = PATIENCE_S, **what: Any) -> httpx.Response:
         """`what`: json, data, files, as httpx has them."""
-        try:
+        with _guest_answers(path):
             answer = await self._client.post(path, timeout=timeout_s, **what)
-        except httpx.HTTPError as error:
-            raise EnvironmentFailure(
-                "guest", f"the guest did not answer {path}: {error or type(error).__name__}"
-            ) from error
         if answer.status_code == 503:
             raise SandboxFailure("guest", f"{path}: {message(answer)}")
         return answer
 
     async def get(self, path: str, *, timeout_s: float = PATIENCE_S) -> httpx.Response:
-        try:
+        with _guest_answers(path):
             return await self._client.get(path, timeout=timeout_s)
-        except httpx.HTTPError as error:
-            about = f"the guest did not answer {path}: {error or type(error).__name__}"
-            raise EnvironmentFailure("guest", about) from error
 
     async def execute(self, command: Any, shell: Any = False) -> httpx.Response:
         return await self.post("/setup/execute", json={"command": command, "shell": shell})
@@ -69,6 +63,10 @@ class GuestProtocol:
 
     async def close(self) -> None:
         await self._client.aclose()
+
+
+def _guest_answers(path: str) -> contextlib.AbstractContextManager[None]:
+    return failing_as(lambda why: EnvironmentFailure("guest", f"the guest did not answer {path}: {why}"))
 
 
 def message(answer: httpx.Response) -> str:

@@ -30,6 +30,7 @@ from tars_jax.envs.computer_screen import DesktopScreen
 from tars_jax.sandbox.computer.equipped.interface import ActsOnComputer
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.phone.holding import hold
+from tars_jax.web.client import failing_as, http_client
 
 PATIENCE_S = 6000.0  # for a machine that is free: as long as some episodes of others
 AWAY_S = 60.0  # for one of them all to answer
@@ -104,21 +105,19 @@ class ServerMachine:
     async def open(cls, address: str, lock: TextIO) -> ServerMachine:
         """Raises SandboxFailure where it is away, EnvironmentFailure for a screen that is none, InputError for a token
         that is not its."""
-        client = httpx.AsyncClient(base_url=address, trust_env=False)
+        client = http_client(address, PROBE_S, from_environment=False, base_url=address)
         try:
-            answer = await client.get("/screenshot", timeout=PROBE_S)
+            with failing_as(lambda why: SandboxFailure("guest", f"it did not answer: {why}")):
+                answer = await client.get("/screenshot")
             if answer.status_code in (401, 403):
                 raise InputError(f"servers must have each one's token, http://any:TOKEN@...; {without_token(address)} "
                                  "has another")  # fmt: skip
-            answer.raise_for_status()
+            if answer.is_error:
+                raise SandboxFailure("guest", f"it answered {answer.status_code}")
             height, width, _ = _pixels(address, answer).shape
             return cls(address, GuestProtocol(client), lock, (width, height))
-        except BaseException as error:
+        except BaseException:
             await client.aclose()
-            if isinstance(error, httpx.HTTPStatusError):
-                raise SandboxFailure("guest", f"it answered {error.response.status_code}") from None
-            if isinstance(error, httpx.HTTPError):
-                raise SandboxFailure("guest", f"it did not answer: {error or type(error).__name__}") from error
             raise
 
     async def act(self, action: Action) -> str:

@@ -21,6 +21,7 @@ import numpy as np
 from tars_jax import InputError
 from tars_jax.json_fields import is_number, is_text, shown
 from tars_jax.sandbox.failures import SandboxFailure
+from tars_jax.web.client import is_repeatable
 
 MOST_BYTES = 256 << 20  # of one answer; a screenshot of 1080 x 2400 takes 30 MB
 SETTING_UP_S, ANSWER_S = 300.0, 60.0  # for a task set up, checked or of another seed; for any other request
@@ -151,7 +152,7 @@ class AndroidWorldClient:
                 if time.monotonic() > end:
                     about = f"{self.address}{path} did not answer within {seconds:g} s"
                     raise SandboxFailure("timeout", about) from error
-                if method != "GET" or not left:  # what may have been done is not done again
+                if not is_repeatable(method) or not left:  # what may have been done is not done again
                     raise SandboxFailure("service", f"{self.address}{path} broke off: {error!r}") from error
             time.sleep(PAUSE_S)
         raise AssertionError("the last try returns or raises")

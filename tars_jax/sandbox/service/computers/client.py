@@ -94,7 +94,7 @@ class RemoteComputer:
         `way`: "files", without programs; "live", with all programs as they are, the shells and kernels among them;
         "replay", by doing again what was called; "auto".
         """
-        opened = await self._request("POST", "fork", {"count": count, "way": way})
+        opened = await self._request("POST", "fork", {"count": count, "way": way}, repeatable=False)
         return [self._client._computer(each) for each in opened["sessions"]]
 
     async def suspend(self) -> str:
@@ -129,9 +129,9 @@ class RemoteComputer:
         """Releases the session. Idempotent, safe on one that is gone."""
         await self._client.release(self.id)
 
-    async def _request(self, method: str, path: str, body: Any, *, asked_s: float = 0.0) -> Any:
+    async def _request(self, method: str, path: str, body: Any, **options: Any) -> Any:
         try:
-            return await self._client.request(method, f"/v1/sessions/{self.id}/{path}", body, asked_s=asked_s)
+            return await self._client.request(method, f"/v1/sessions/{self.id}/{path}", body, **options)
         except SessionEnded as error:
             raise SandboxFailure("service", str(error)) from error
 
