@@ -18,18 +18,18 @@ from typing import Any
 import tars_jax.evaluation
 from tars_jax import InputError
 from tars_jax.annotation.interactive.app import AnnotationApp
-from tars_jax.annotation.interactive.gate import MODES, Gate
+from tars_jax.annotation.interactive.gate import MODES, AskingGate
 from tars_jax.annotation.interactive.people import People
 from tars_jax.annotation.interactive.playing import Setting
-from tars_jax.annotation.interactive.service import Annotation, failures_in
+from tars_jax.annotation.interactive.service import AnnotationService, failures_in
 from tars_jax.annotation.interactive.storage import PREFERENCES, TRAJECTORIES
-from tars_jax.annotation.interactive.tasks import Board
+from tars_jax.annotation.interactive.tasks import TaskBoard
 from tars_jax.data.recorded import recorded_trajectories
 from tars_jax.environment import ActionSpace, Task
 from tars_jax.envs.checked import CheckedEnvironment
 from tars_jax.envs.registry import EnvironmentResources, load_environment
 from tars_jax.launcher import LAUNCHER, from_here
-from tars_jax.pipelines.annotating import Annotated, newest_weights, open_annotated
+from tars_jax.pipelines.annotating import AnnotatedPolicy, newest_weights, open_annotated
 from tars_jax.pipelines.environments import EnvironmentTasks
 from tars_jax.pipelines.rules import BROWSER_RULES, LENGTH_RULES
 from tars_jax.pipelines.sections import browsers_for, sandbox_of
@@ -57,7 +57,8 @@ RULES = {
 # People come and go, a policy gets better, and who asks when is a matter of the day.
 RENEWED = (
     "annotators", "checkpoint", "model", "api_key_file", "candidates", "answer_seconds", "failures", "lease_seconds",
-    "host", "port", "browser.pages", *(f"gate.{field.name}" for field in dataclasses.fields(Gate)), "gate.minutes",
+    "host", "port", "browser.pages", *(f"gate.{field.name}" for field in dataclasses.fields(AskingGate)),
+    "gate.minutes",
     "gate.value_checkpoint",
 )  # fmt: skip
 FOLDER = "annotation"
@@ -86,12 +87,12 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     with open_annotated(config, run_directory.path, steps) as opened:
         print(f"annotate: {opened.about}", flush=True)
         pages = _Pages(config, tasks, opened)
-        gate = Gate(**{field.name: config.gate[field.name] for field in dataclasses.fields(Gate)})
-        service = Annotation(
+        gate = AskingGate(**{field.name: config.gate[field.name] for field in dataclasses.fields(AskingGate)})
+        service = AnnotationService(
             folder,
             Setting(opened.writer, opened.agent, opened.policy, gate, opened.value),
             pages.make,
-            Board(tasks, failures, config.lease_seconds),
+            TaskBoard(tasks, failures, config.lease_seconds),
             minutes=config.gate.minutes,
             refresh=opened.refresh,
         )
@@ -113,7 +114,7 @@ def _tasks(config: Any) -> list[Task]:
 class _Pages:
     """What environments need while the server runs: browsers, where one of them has pages."""
 
-    def __init__(self, config: Any, tasks: list[Task], opened: Annotated) -> None:
+    def __init__(self, config: Any, tasks: list[Task], opened: AnnotatedPolicy) -> None:
         self._config, self._opened = config, opened
         self._kinds = {(task.environment, str(task.options)): task for task in tasks}.values()
         self._specs = {task.id: load_environment(task.environment, task.options) for task in tasks}

@@ -11,10 +11,10 @@ import msgspec
 
 import tars_jax.evaluation
 from tars_jax import InputError
-from tars_jax.annotation.in_situ.annotated import Annotation, load_annotation, save_annotation, trajectory_of
+from tars_jax.annotation.in_situ.annotated import RecordingAnnotation, load_annotation, save_annotation, trajectory_of
 from tars_jax.annotation.in_situ.reading import read_annotation, voice_seconds
-from tars_jax.annotation.in_situ.recording import Recording, read_recording
-from tars_jax.annotation.in_situ.review.app import Review
+from tars_jax.annotation.in_situ.recording import PersonRecording, read_recording
+from tars_jax.annotation.in_situ.review.app import ReviewedRecording
 from tars_jax.annotation.in_situ.speech import Transcriber, transcriber
 from tars_jax.annotation.in_situ.tasks import cut_tasks
 from tars_jax.rules import at_least
@@ -52,7 +52,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     save_annotation(file, annotation)
     print(_summary(annotation), flush=True)
 
-    def write(reviewed: Annotation) -> str:
+    def write(reviewed: RecordingAnnotation) -> str:
         return _write(reviewed, recording, run_directory.path / DATASET, 60 * config.rest_minutes)
 
     if not config.review:
@@ -60,7 +60,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
         return
     key = read_or_make_key(run_directory.path / "key")
     style = (Path(tars_jax.evaluation.__file__).parent / "report.css").read_text(encoding="utf-8")
-    review = Review(annotation, recording, file, write, style)
+    review = ReviewedRecording(annotation, recording, file, write, style)
     serve(
         review.app(key), _Page(config.host, config.port),
         lambda address: print(f"annotate_recording: look at it at {address}/{key}/\nCtrl-C ends it.", flush=True),
@@ -70,7 +70,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
         print(f"No data is written yet; --config.run={run_directory.path} goes on from here.")
 
 
-def _annotated(config: Any, recording: Recording) -> Annotation:
+def _annotated(config: Any, recording: PersonRecording) -> RecordingAnnotation:
     seconds = voice_seconds(recording)
     by = _transcriber(config) if seconds else None
     shown = counting("listened", "seconds of voice", quiet=QUIET) if by else None
@@ -88,7 +88,7 @@ def _transcriber(config: Any) -> Transcriber | None:
     return transcriber(config.speech, model=config.speech_model, key=os.environ.get(config.key_variable, ""))
 
 
-def _summary(annotation: Annotation) -> str:
+def _summary(annotation: RecordingAnnotation) -> str:
     thoughts = sum(bool(step.thought) for step in annotation.kept)
     unsaid = [step.cannot_say for step in annotation.steps if not step.kept and not step.deleted]
     lines = [
@@ -99,7 +99,7 @@ def _summary(annotation: Annotation) -> str:
     return "\n".join([*lines, *annotation.notes])
 
 
-def _write(annotation: Annotation, recording: Recording, folder: Path, rest_s: float) -> str:
+def _write(annotation: RecordingAnnotation, recording: PersonRecording, folder: Path, rest_s: float) -> str:
     tasks = cut_tasks(annotation, rest_s) or [annotation]  # of which none is kept: the error says so
     trajectories = [trajectory_of(task, lambda name: _frame(recording, name)) for task in tasks]
     folder.mkdir(exist_ok=True)
@@ -110,7 +110,7 @@ def _write(annotation: Annotation, recording: Recording, folder: Path, rest_s: f
     return f"{folder}: {len(tasks)} {'task' if len(tasks) == 1 else 'tasks'}, {steps} steps, {state}"
 
 
-def _frame(recording: Recording, name: str) -> bytes:
+def _frame(recording: PersonRecording, name: str) -> bytes:
     try:
         return recording.file("frames", name).read_bytes()
     except OSError as error:

@@ -7,7 +7,7 @@ import dataclasses
 from typing import Any
 
 from tars_jax import InputError
-from tars_jax.annotation.interactive.gate import Gate
+from tars_jax.annotation.interactive.gate import AskingGate
 from tars_jax.annotation.interactive.storage import TRAJECTORIES
 from tars_jax.environment import Task
 from tars_jax.envs.checked import CheckedEnvironment
@@ -22,7 +22,7 @@ from tars_jax.rules import at_least, between, more_than, one_of
 from tars_jax.training.run_directory import RunDirectory, write_json
 from tars_jax.trajectory.files import save_trajectory
 
-GATE = [field.name for field in dataclasses.fields(Gate) if field.name != "mode"]
+GATE = [field.name for field in dataclasses.fields(AskingGate) if field.name != "mode"]
 RULES = {
     "kind": one_of(*KINDS),
     "human_steps": at_least(1),
@@ -57,7 +57,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
         if opened.prepare is not None:
             opened.prepare([make(tasks[0]).action_space])
             opened.prepared()
-        gate = Gate("gated", **{name: config.gate[name] for name in GATE})
+        gate = AskingGate("gated", **{name: config.gate[name] for name in GATE})
         setting = setting_of(opened, config.kind, gate)
         annotator = annotator_of(opened, config.kind, config.skill)
         found, lost = asyncio.run(annotate_until(tasks, setting, make, annotator, config.human_steps))

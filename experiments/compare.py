@@ -8,7 +8,7 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.evaluation import DEFAULT_CURVES
-from tars_jax.evaluation.comparison import Run, draw_comparison, settings_of
+from tars_jax.evaluation.comparison import FinishedRun, draw_comparison, settings_of
 from tars_jax.evaluation.curves import GAME_SECTION, Curve, Series, game_curves, points_of
 from tars_jax.evaluation.figures import save_figure
 from tars_jax.evaluation.scores import RETURN, Score
@@ -38,7 +38,7 @@ RULES = {
 }
 
 
-def read_run(path: Path) -> Run:
+def read_run(path: Path) -> FinishedRun:
     """Raises InputError for a directory that is no run, has not finished or has no scores before and after."""
     file = path / "result.json"
     if not file.exists():
@@ -53,7 +53,7 @@ def read_run(path: Path) -> Run:
     config = read_object(path / "config.json", "experiment", "config")["config"]
     if not isinstance(config, dict):
         raise InputError(f"config.runs: config of {path / 'config.json'} must be an object; got {config!r}")
-    return Run(flatten(config), read_metrics(path / "metrics.jsonl"), result)
+    return FinishedRun(flatten(config), read_metrics(path / "metrics.jsonl"), result)
 
 
 def run(config: Any, run_directory: Any) -> None:
@@ -78,7 +78,7 @@ def run(config: Any, run_directory: Any) -> None:
     print(path)
 
 
-def games_of(runs: Sequence[Run]) -> list[Curve]:
+def games_of(runs: Sequence[FinishedRun]) -> list[Curve]:
     """A curve for each game that one of the runs was trained on, together with others."""
     found = {name for run in runs for row in run.metrics if row.stage == "ppo" for name in row.values}
     names = sorted(name.removesuffix("_success") for name in found if name.endswith("_success"))
@@ -86,6 +86,6 @@ def games_of(runs: Sequence[Run]) -> list[Curve]:
     return game_curves([(name, titles.get(name, name)) for name in names if name != "true"])
 
 
-def learned(run: Run) -> dict[str, Any]:
+def learned(run: FinishedRun) -> dict[str, Any]:
     """The curves of PPO that are judged."""
     return {measure.curve: points_of(run.metrics, Series("ppo", measure.curve))[1] for measure in MEASURES}

@@ -9,7 +9,7 @@ from tars_jax import InputError
 from tars_jax.annotation.exchange.agentnet import import_agentnet, is_agentnet_recording
 from tars_jax.annotation.exchange.openadapt import import_openadapt, is_openadapt
 from tars_jax.annotation.exchange.openadapt_writing import export_openadapt
-from tars_jax.annotation.in_situ.events import Lost
+from tars_jax.annotation.in_situ.events import SourceGone
 from tars_jax.annotation.in_situ.recording import HEAD, read_recording
 from tars_jax.training.run_directory import RunDirectory
 
@@ -35,6 +35,6 @@ def run(config: Any, run_directory: RunDirectory) -> None:
             f"openadapt-capture (recording.db); got {config.source!r}"
         )
     recording = read_recording(output)
-    for lost in (event for event in recording.events if isinstance(event, Lost)):
+    for lost in (event for event in recording.events if isinstance(event, SourceGone)):
         print(f"left out: {lost.source}: {lost.message}")
     print(f"{output}: {len(recording.events)} events")

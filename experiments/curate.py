@@ -11,7 +11,7 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.annotation.curation.augmentation import EndpointParaphraser, Paraphraser, RuleParaphraser
 from tars_jax.annotation.curation.curate import CurationConfig, curate, needs_execution
-from tars_jax.annotation.curation.executability import Execution, executed
+from tars_jax.annotation.curation.executability import ReplayedExecution, executed
 from tars_jax.annotation.curation.near_duplicates import Similar
 from tars_jax.annotation.curation.reviews import read_reviews
 from tars_jax.annotation.curation.thoughts import EndpointRefiner, Refiner, RuleRefiner
@@ -95,10 +95,10 @@ def helpers(config: Any) -> tuple[Refiner | None, Paraphraser | None]:
     return refiner, EndpointParaphraser(model) if config.helper else RuleParaphraser()
 
 
-async def executed_again(config: Any, trajectories: Sequence[Trajectory]) -> dict[str, Execution]:
+async def executed_again(config: Any, trajectories: Sequence[Trajectory]) -> dict[str, ReplayedExecution]:
     """Those of a known environment, one after the other, by id."""
     chosen = [each for each in trajectories if needs_execution(each, config.environments)]
-    found: dict[str, Execution] = {}
+    found: dict[str, ReplayedExecution] = {}
     async with contextlib.AsyncExitStack() as stack:
         resources = await _resources(config, chosen, stack)
         progress = Progress("execute", len(chosen), "trajectories", quiet=QUIET)

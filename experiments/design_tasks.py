@@ -12,7 +12,7 @@ from tars_jax.annotation.task_design.applications import read_applications
 from tars_jax.annotation.task_design.design import SUMMARY_HEAD, design_tasks, summary
 from tars_jax.annotation.task_design.example import APPLICATIONS, GRAPHS
 from tars_jax.annotation.task_design.graph import TaskGraph, read_graph
-from tars_jax.annotation.task_design.wording import EndpointWriter
+from tars_jax.annotation.task_design.wording import EndpointInstructionWriter
 from tars_jax.evaluation.tables import markdown
 from tars_jax.files import write_atomic
 from tars_jax.judges.endpoint import EndpointModel
@@ -51,7 +51,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     writer = None
     if config.helper != "embedded":
         read_key(config.api_key_file)
-        writer = EndpointWriter(
+        writer = EndpointInstructionWriter(
             EndpointModel(
                 config.helper, config.model, config.api_key_file, patience=config.answer_seconds,
                 max_tokens=config.max_tokens, seed=config.seed,

@@ -11,7 +11,7 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.annotation.in_situ.exporting import export
 from tars_jax.annotation.in_situ.keeping import opened
-from tars_jax.annotation.in_situ.redaction import Rectangle, patterns
+from tars_jax.annotation.in_situ.redaction import BlackRectangle, patterns
 from tars_jax.training.progress import QUIET, counting
 
 POSITIONAL = ("recording", "output")
@@ -36,7 +36,7 @@ def run(config: Any) -> None:
     )
 
 
-def _rectangles(given: Sequence[Any]) -> list[Rectangle]:
+def _rectangles(given: Sequence[Any]) -> list[BlackRectangle]:
     """`x,y,width,height` or with `,since,until` in seconds."""
     found = []
     for each in given:
@@ -52,5 +52,5 @@ def _rectangles(given: Sequence[Any]) -> list[Rectangle]:
                 f"seconds; got {each!r}"
             )
         x, y, width, height = (round(number) for number in numbers[:4])
-        found.append(Rectangle((x, y, width, height), *numbers[4:]))
+        found.append(BlackRectangle((x, y, width, height), *numbers[4:]))
     return found

@@ -11,10 +11,10 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.annotation.in_situ.keeping import delete, home, listed
 from tars_jax.annotation.in_situ.microphone import ProgramMicrophone, find_program
-from tars_jax.annotation.in_situ.person import HELP, Lines, agree, choose
+from tars_jax.annotation.in_situ.person import HELP, TypedLines, agree, choose
 from tars_jax.annotation.in_situ.running import new_folder, new_head, record, sources
-from tars_jax.annotation.in_situ.sources import Clock
-from tars_jax.annotation.in_situ.windows import Allowed
+from tars_jax.annotation.in_situ.sources import RecordingClock
+from tars_jax.annotation.in_situ.windows import AllowedWindows
 from tars_jax.rules import Rule, more_than, one_of
 
 POSITIONAL = ("action", "recording")
@@ -53,14 +53,14 @@ def run(config: Any) -> None:
 
 def _record(config: Any, below: Path) -> None:
     listed(below)  # what a kill has left there is made whole
-    clock = Clock()
+    clock = RecordingClock()
     with contextlib.ExitStack() as stack:
         screen, hands = stack.enter_context(sources(config.system, config.display, clock, config.hotkeys.to_dict()))
         command = find_program() if config.microphone else []
         consent = agree()
         open_now = (each.application for each in screen.windows().shown if each.application)
         names = tuple(config.allow) or choose(open_now)
-        allowed = Allowed(
+        allowed = AllowedWindows(
             names, *([each] if each else [] for each in (config.secret_titles, config.secret_applications))
         )
         microphone = ProgramMicrophone(clock, command) if command else None
@@ -73,7 +73,7 @@ def _record(config: Any, below: Path) -> None:
         )  # fmt: skip
         print(f"Recording {', '.join(names)} to {path}\n{HELP}", flush=True)
         ended = record(
-            path, head, round(config.limit_megabytes * 1e6), clock, screen, hands, allowed, microphone, Lines(),
+            path, head, round(config.limit_megabytes * 1e6), clock, screen, hands, allowed, microphone, TypedLines(),
             minutes=config.discard_minutes, with_accessibility=config.accessibility,
         )  # fmt: skip
     print(f"{path}: {ended}")

@@ -23,13 +23,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tars_jax import InputError
-from tars_jax.agent.judging import Question, judged_episode, question_about, right_answer, verdict_of
+from tars_jax.agent.judging import JudgeQuestion, judged_episode, question_about, right_answer, verdict_of
 from tars_jax.data.kept_apart import path_and_conditions, taken
 from tars_jax.data.recorded import instruction_of, recorded_trajectories
 from tars_jax.evaluation import (
     DEFAULT_CURVES,
-    Counted,
     ReportData,
+    ScoreWording,
     success_difference,
     supervised_curves,
 )
@@ -41,7 +41,7 @@ from tars_jax.evaluation.statistics import bootstrap_difference
 from tars_jax.inference.sampling import Sampled, Sampling
 from tars_jax.judges.calibration import FILE as CALIBRATION
 from tars_jax.judges.calibration import Calibration, fit_calibration
-from tars_jax.judges.reward_model import Reading
+from tars_jax.judges.reward_model import ScoreReading
 from tars_jax.pipelines.config import command_of
 from tars_jax.pipelines.rules import PPO_EXTENSIONS, check, imitation_rules, ppo_config
 from tars_jax.pipelines.run_context import RunContext
@@ -96,9 +96,9 @@ CURVES = tuple(
 class Questions:
     """Training is balanced between solved and failed; what is held out is as it comes."""
 
-    annotated: list[Question]
-    training: list[Question]
-    held_out: list[Question]
+    annotated: list[JudgeQuestion]
+    training: list[JudgeQuestion]
+    held_out: list[JudgeQuestion]
     too_long: int  # trajectories whose history does not fit
 
 
@@ -151,7 +151,7 @@ def read_questions(context: RunContext) -> Questions:
     return Questions(mixed[:count], mixed[count:], held_out, len(asked) - len(fitting))
 
 
-def evaluate(context: RunContext, stage: str, weights: Path, held_out: Sequence[Question]) -> Judged:
+def evaluate(context: RunContext, stage: str, weights: Path, held_out: Sequence[JudgeQuestion]) -> Judged:
     grammar, seed = context.config.agent.grammar, context.config.seed
     done = context.run.finished(stage)
     if done:
@@ -174,7 +174,9 @@ def evaluate(context: RunContext, stage: str, weights: Path, held_out: Sequence[
     return Judged(found, scores)
 
 
-def calibrate(context: RunContext, held_out: Sequence[Question], scores: Sequence[float | None]) -> Mapping[str, Any]:
+def calibrate(
+    context: RunContext, held_out: Sequence[JudgeQuestion], scores: Sequence[float | None]
+) -> Mapping[str, Any]:
     """Fits the map on one half of the levels, and measures it on the other; writes RUN/calibration.json."""
     if done := context.run.finished("calibration"):
         return {name: value for name, value in done.items() if name not in ("seconds", "infrastructure")}
@@ -208,7 +210,7 @@ def calibration_result(found: Calibration, fitted: Scored, reported: Scored) -> 
         "brier_difference": bootstrap_difference(*(_squared(values, truth) for values in said.values()), paired=True)
         if seen
         else None,
-        "at_half": at_threshold(probabilities, every, Reading.threshold).to_json(),
+        "at_half": at_threshold(probabilities, every, ScoreReading.threshold).to_json(),
         "best_threshold": threshold if math.isfinite(threshold) else None,
         "at_best_threshold": at_threshold(probabilities, every, threshold).to_json(),
     }
@@ -233,7 +235,7 @@ def calibration_table(found: Mapping[str, Any]) -> ReportTable:
     return ReportTable("Calibration", ("", "trajectories", "mean", "solved [95%]"), rows, " ".join(notes))
 
 
-def reinforce(context: RunContext, weights: Path, questions: Sequence[Question]) -> None:
+def reinforce(context: RunContext, weights: Path, questions: Sequence[JudgeQuestion]) -> None:
     """PPO on episodes of one turn; exports RUN/policy. A resumed update samples what the killed one did."""
     if context.run.finished("ppo"):
         return
@@ -293,7 +295,7 @@ def finish(
             tables=(calibration_table(calibration),),
             curves=(*supervised_curves("annotated", "Annotated verdicts"), *CURVES),
             command=command_of("reward_model", context.config),
-            counted=Counted(
+            counted=ScoreWording(
                 "it gave the verifier's verdict on",
                 "held-out trajectories",
                 rate="agreement with the verifier",
@@ -304,11 +306,11 @@ def finish(
     )
 
 
-def _level(question: Question) -> str:
+def _level(question: JudgeQuestion) -> str:
     return json.dumps([question.task["environment"], question.task["seed"], question.task["options"]], sort_keys=True)
 
 
-def _annotated(context: RunContext, question: Question) -> Trajectory:
+def _annotated(context: RunContext, question: JudgeQuestion) -> Trajectory:
     """The question with the right answer, as if the policy had written it."""
     tokens = right_answer(question, context.writer, context.config.agent.grammar)
     written = Sampled(tokens, (0.0,) * len(tokens), (-1,) * len(tokens))

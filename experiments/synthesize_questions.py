@@ -10,10 +10,10 @@ from typing import Any
 from tars_jax.data.question_synthesis.conditions import Statistics
 from tars_jax.data.question_synthesis.endpoint import REVEALING, EndpointDistinctiveness, EndpointSolver
 from tars_jax.data.question_synthesis.filters import ClosedBookSolver, EitherSolver, FrequentAnswers
-from tars_jax.data.question_synthesis.obfuscation import Limits, Reveals
+from tars_jax.data.question_synthesis.obfuscation import ObfuscationLimits, Reveals
 from tars_jax.data.question_synthesis.proof import is_proved
-from tars_jax.data.question_synthesis.rewriting import EndpointWriter
-from tars_jax.data.question_synthesis.synthesis import SynthesisConfig, synthesize
+from tars_jax.data.question_synthesis.rewriting import EndpointRewriter
+from tars_jax.data.question_synthesis.synthesis import QuestionSynthesisConfig, synthesize
 from tars_jax.files import write_atomic
 from tars_jax.judges.endpoint import EndpointModel
 from tars_jax.pipelines.serving import read_key
@@ -51,8 +51,8 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     def told(made: int, tries: int) -> None:
         progress.update(made, tries=tries)
 
-    wanted = SynthesisConfig(
-        config.questions, config.most_hops, config.chains, config.tries, Limits(**config.limits.to_dict())
+    wanted = QuestionSynthesisConfig(
+        config.questions, config.most_hops, config.chains, config.tries, ObfuscationLimits(**config.limits.to_dict())
     )
     statistics = Statistics(encyclopedia)
     solver, reveals, writer = helpers(config, FrequentAnswers(encyclopedia, known, config.solver_tries), statistics)
@@ -86,7 +86,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
 
 def helpers(
     config: Any, embedded: ClosedBookSolver, statistics: Statistics
-) -> tuple[ClosedBookSolver, Reveals, EndpointWriter | None]:
+) -> tuple[ClosedBookSolver, Reveals, EndpointRewriter | None]:
     """Who tries to answer by heart, who says which conditions reveal an entity (statistics have the first word), and
     who words the questions, where that is a model."""
     if config.helper == "embedded":
@@ -99,5 +99,5 @@ def helpers(
     return (
         EitherSolver((embedded, asked)),
         lambda kind, words: scored.score(kind, words) >= REVEALING,
-        EndpointWriter(model, statistics),
+        EndpointRewriter(model, statistics),
     )

@@ -26,16 +26,16 @@ from tars_jax.data.website_synthesis.addresses import AddressSite
 from tars_jax.data.website_synthesis.admission import Grounds
 from tars_jax.data.website_synthesis.execution import looked_at, play_at_random
 from tars_jax.data.website_synthesis.exploration import ExplorationConfig
-from tars_jax.data.website_synthesis.journal import Journal, Outcome
+from tars_jax.data.website_synthesis.journal import CandidateOutcome, OutcomeJournal
 from tars_jax.data.website_synthesis.models import ModelHelper
 from tars_jax.data.website_synthesis.playing import Player, open_player
 from tars_jax.data.website_synthesis.readmission import readmit_all
 from tars_jax.data.website_synthesis.report import markdown, page
 from tars_jax.data.website_synthesis.rewording import reword
 from tars_jax.data.website_synthesis.site import LiveSite
-from tars_jax.data.website_synthesis.synthesis import Say, SiteReport, SynthesisConfig, shuffled, synthesize
+from tars_jax.data.website_synthesis.synthesis import Say, SiteReport, WebsiteSynthesisConfig, shuffled, synthesize
 from tars_jax.data.website_synthesis.task import SynthesizedTask
-from tars_jax.data.website_synthesis.url_lists import Verdict, curate, read_url_list
+from tars_jax.data.website_synthesis.url_lists import AddressCheck, curate, read_url_list
 from tars_jax.files import write_atomic
 from tars_jax.json_fields import read_json
 from tars_jax.pipelines.serving import read_key
@@ -125,7 +125,7 @@ async def _all(
     config: Any, run_directory: RunDirectory, sites: tuple[str, ...], addresses: list[str], held_out: tuple[str, ...],
     former: dict[str, list[WebsiteTask]],
 ) -> None:  # fmt: skip
-    settings = SynthesisConfig(
+    settings = WebsiteSynthesisConfig(
         tasks=config.tasks, each=config.each, merged=config.merged, rows=config.rows, questions=config.questions,
         random_episodes=config.random.episodes, random_actions=config.random.actions, seed=config.seed,
         held_out=held_out, most_s=config.site_s or math.inf,
@@ -160,7 +160,8 @@ async def _all(
 
 
 async def _one(
-    config: Any, run_directory: RunDirectory, websites: Websites, manager: BrowserManager, settings: SynthesisConfig,
+    config: Any, run_directory: RunDirectory, websites: Websites, manager: BrowserManager,
+    settings: WebsiteSynthesisConfig,
     player: Player, name: str, former: list[WebsiteTask],
 ) -> None:  # fmt: skip
     try:
@@ -175,14 +176,14 @@ async def _one(
 
 
 async def _made(
-    config: Any, run_directory: RunDirectory, manager: BrowserManager, settings: SynthesisConfig, site: LiveSite,
+    config: Any, run_directory: RunDirectory, manager: BrowserManager, settings: WebsiteSynthesisConfig, site: LiveSite,
     name: str, player: Player | None = None, former: Sequence[WebsiteTask] = (),
 ) -> None:  # fmt: skip
     helper = None
     if config.helper != "embedded":
         key = read_key(config.api_key_file)
         helper = ModelHelper(config.helper, config.model, key, config.max_tokens, float(config.answer_s))
-    journal = Journal(_file(run_directory, name).with_suffix(".jsonl"))
+    journal = OutcomeJournal(_file(run_directory, name).with_suffix(".jsonl"))
     try:
         if former:
             chance = await play_at_random(
@@ -210,7 +211,7 @@ async def _made(
     print(f"{name}: {len(report.tasks)} tasks of {report.tried} candidates", flush=True)
 
 
-async def _played(config: Any, report: SiteReport, player: Player, journal: Journal) -> SiteReport:
+async def _played(config: Any, report: SiteReport, player: Player, journal: OutcomeJournal) -> SiteReport:
     """Without the tasks that the environment does not reward as it should."""
     kept, rejected = [], Counter(report.rejected)
     version = load_website(report.site).version
@@ -221,7 +222,7 @@ async def _played(config: Any, report: SiteReport, player: Player, journal: Jour
             continue
         outcome = journal.known(f"played {task.id}")
         if outcome is None:
-            outcome = Outcome(await player.reason(task.playable(config.content_seed, version)))
+            outcome = CandidateOutcome(await player.reason(task.playable(config.content_seed, version)))
             journal.note(f"played {task.id}", outcome)
         said(number, f"{outcome.reason or 'rewarded'}; {task.instruction}")
         if outcome.reason:
@@ -236,8 +237,8 @@ def _shown(stage: str, total: int, what: str) -> Say:
     return lambda done, words: progress.update(done, **{what: words})
 
 
-def _verdicts(run_directory: RunDirectory) -> list[Verdict]:
-    return [Verdict(**each) for each in (run_directory.finished("addresses") or {"verdicts": []})["verdicts"]]
+def _verdicts(run_directory: RunDirectory) -> list[AddressCheck]:
+    return [AddressCheck(**each) for each in (run_directory.finished("addresses") or {"verdicts": []})["verdicts"]]
 
 
 def _note_failure(run_directory: RunDirectory, name: str, failure: Exception) -> None:
@@ -253,7 +254,7 @@ def _file(run_directory: RunDirectory, name: str) -> Path:
 
 
 def _write(
-    config: Any, path: Path, reports: list[SiteReport], failures: dict[str, str], verdicts: list[Verdict]
+    config: Any, path: Path, reports: list[SiteReport], failures: dict[str, str], verdicts: list[AddressCheck]
 ) -> None:
     steps = Counter(task.steps for each in reports for task in each.tasks)
     tasks = shuffled((task for each in reports for task in each.tasks), config.seed)

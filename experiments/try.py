@@ -19,7 +19,15 @@ from tars_jax.agent.prompts import PromptWriter
 from tars_jax.agent.tool_schemas import TEXT, TOOLS
 from tars_jax.environment import EnvironmentFailure, Task
 from tars_jax.envs.registry import EnvironmentResources, EnvironmentSpec, environments_in, load_environment
-from tars_jax.evaluation.trial import Limits, Played, Subject, Trial, render_trial, transcript, try_environment
+from tars_jax.evaluation.trial import (
+    Subject,
+    Trial,
+    TrialEpisode,
+    TrialLimits,
+    render_trial,
+    transcript,
+    try_environment,
+)
 from tars_jax.evaluation.trial.examine import PARTS
 from tars_jax.evaluation.trial.page import verdict_of
 from tars_jax.evaluation.trial.transcript import said
@@ -68,7 +76,7 @@ def run(config: Any, run_directory: RunDirectory) -> int:
     player, agent = player_of(config, spec, writer)
     by = f"{spec.name}, seed {task.seed}, at most {task.max_steps} steps, played by {config.player}"
     print(by, flush=True)
-    limits = Limits(
+    limits = TrialLimits(
         says_limit=bool(config.max_steps) or spec.says_max_steps,
         trained_tokens=MOST_TEXT,
         observation_tokens=config.agent.max_observation_tokens,
@@ -145,5 +153,5 @@ async def _resources(config: Any, spec: EnvironmentSpec, stack: contextlib.Async
     return page_resources(browser, settings, PAGES, sandbox)
 
 
-def _show(played: Played) -> None:
+def _show(played: TrialEpisode) -> None:
     print(f"{transcript(played)}\n", flush=True)

@@ -26,7 +26,7 @@ _OPEN, _CLOSE = "<answer>", "</answer>"
 
 
 @dataclasses.dataclass(frozen=True)
-class Answer:
+class FinalAnswer:
     """A final answer at the end of a text."""
 
     start: int  # of `<answer>`
@@ -45,7 +45,7 @@ class Answer:
             return parse_error_of(error, self.start)
 
 
-def final_answer(text: str, start: int) -> Answer | ParseError | None:
+def final_answer(text: str, start: int) -> FinalAnswer | ParseError | None:
     """The answer that a text ends with, if it does; looked for from `start` on, behind the thought's own tags."""
     begin, end = text.find(_OPEN, start), text.rfind(_CLOSE)
     if not start <= begin < end or not _LAST.fullmatch(text, end + len(_CLOSE)):
@@ -54,7 +54,7 @@ def final_answer(text: str, start: int) -> Answer | ParseError | None:
     for tag in (_OPEN, _CLOSE):
         if tag in content:
             return ParseError(ErrorKind.AMBIGUOUS, f"there is a {tag} inside the answer", begin)
-    return Answer(begin, content.strip())
+    return FinalAnswer(begin, content.strip())
 
 
 def no_action(text: str, start: int, message: str) -> ParseError:

@@ -32,7 +32,7 @@ from tars_jax.environment import ActionSpace, Function
 CALL_USER = "I cannot go on without you."
 
 
-class Told(NamedTuple):
+class ToolPreamble(NamedTuple):
     """What a policy is told of what it can call."""
 
     system: str = ""  # in the system message
@@ -40,7 +40,7 @@ class Told(NamedTuple):
     tools: tuple[dict[str, Any], ...] = ()  # as chat completions have them
 
 
-class Heard(NamedTuple):
+class AnswerParts(NamedTuple):
     """An answer, taken apart. Calls are `{"actions": [...]}` of the computer tool, or `{"name", "arguments"}`."""
 
     thought: str
@@ -63,29 +63,29 @@ class ComputerForm:
             return cls()
         return cls(agent["grammar"], agent.get("list_actions", False), agent.get("coordinates") == "pixels")
 
-    def told(self, environment: str, tools: Sequence[Mapping[str, Any]], *, screen: bool) -> Told:
+    def told(self, environment: str, tools: Sequence[Mapping[str, Any]], *, screen: bool) -> ToolPreamble:
         """What the policy is told of function `tools`, as chat completions have them, and of its screen if it has one.
 
         `environment`: that of the display, such as browser or linux; empty: the client has not said it.
         """
         if self.grammar and not self.list_actions:  # it knows actions; functions it must be told
-            return Told(tools=tuple(dict(tool) for tool in tools if tool["function"]["name"] not in FUNCTIONS))
+            return ToolPreamble(tools=tuple(dict(tool) for tool in tools if tool["function"]["name"] not in FUNCTIONS))
         platform = "tools" if not screen else "browser" if environment == "browser" else "computer"
         space = _space(PLATFORM_ACTIONS[platform], tools, platform)
         if self.grammar:
-            return Told(before=action_guide(self.grammar, space, pixels=self.in_pixels))
+            return ToolPreamble(before=action_guide(self.grammar, space, pixels=self.in_pixels))
         if not screen:
-            return Told(tools=tuple(map(dict, tools)))
+            return ToolPreamble(tools=tuple(map(dict, tools)))
         shown = ActionSpace(platform, tuple(name for name in space.actions if name in FORMS), space.functions)
         own = chat_tools(action_tools(dataclasses.replace(shown, functions=())))
-        return Told(system=tools_guide(shown), tools=(*own, *map(dict, tools)))
+        return ToolPreamble(system=tools_guide(shown), tools=(*own, *map(dict, tools)))
 
-    def read(self, text: str, tools: Sequence[Mapping[str, Any]], size: Size | None) -> Heard:
+    def read(self, text: str, tools: Sequence[Mapping[str, Any]], size: Size | None) -> AnswerParts:
         """An answer of the policy. `size`: of the display; None: there is none."""
         space = _space(FUNCTIONS, tools)
         parsed = parse_response(text, self._grammar(text), space=space, pixel_size=self._pixel_size(size))
         if isinstance(parsed, ParseError):
-            return Heard("", text, ())
+            return AnswerParts("", text, ())
         names = {tool["function"]["name"] for tool in tools}
         words: list[str] = []
         calls: list[dict[str, Any]] = []
@@ -102,9 +102,9 @@ class ComputerForm:
                 calls.append({"name": action.name, "arguments": to_json(_arguments(action))})
             else:
                 words.append(format_call(action))
-        return Heard(parsed.thought, "\n".join(words), tuple(calls))
+        return AnswerParts(parsed.thought, "\n".join(words), tuple(calls))
 
-    def write(self, heard: Heard, tools: Sequence[Mapping[str, Any]], size: Size | None) -> str:
+    def write(self, heard: AnswerParts, tools: Sequence[Mapping[str, Any]], size: Size | None) -> str:
         """An answer as the policy would have written it: of a client's history, where nobody knows what it wrote."""
         space = _space(FUNCTIONS, tools)
         actions: list[Action] = []

@@ -32,7 +32,7 @@ from dataclasses import replace
 from typing import Any
 
 from tars_jax.agent.actions import NAME_PATTERN, Action, ActionError
-from tars_jax.agent.answer import END_OF_TURN, Answer, final_answer, holds_answer, no_action
+from tars_jax.agent.answer import END_OF_TURN, FinalAnswer, final_answer, holds_answer, no_action
 from tars_jax.agent.calls import actions_from_call, call_of, points_only
 from tars_jax.agent.functions import Bare, function_named
 from tars_jax.agent.response import ErrorKind, ParseError, Response, parse_error_of
@@ -134,7 +134,7 @@ def _behind_thought(text: str) -> int:
 
 
 def _parse_answer(
-    text: str, behind: int, answer: Answer, space: ActionSpace | None, pixel_size: tuple[float, float] | None
+    text: str, behind: int, answer: FinalAnswer, space: ActionSpace | None, pixel_size: tuple[float, float] | None
 ) -> Response | ParseError:
     """`<answer>...</answer>` at the end: what is said to the user, unless it begins as calls do."""
     before = text[behind : answer.start]

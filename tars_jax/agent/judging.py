@@ -21,7 +21,7 @@ from tars_jax.agent.grammar import format_response, parse_response
 from tars_jax.agent.observations import bounded
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.agent.response import ParseError, Response
-from tars_jax.agent.window import Sampled, WindowBuilder
+from tars_jax.agent.window import SampledResponse, WindowBuilder
 from tars_jax.environment import Observation
 from tars_jax.trajectory import Outcome, Step, Trajectory
 
@@ -30,7 +30,7 @@ FINAL_TOKENS = 64  # of the last observation's text, which no policy has bounded
 ALTERNATIVES = 20  # likeliest tokens to record beside each one of an answer, so that both verdicts are among them
 
 
-class Answer(Sampled, Protocol):
+class JudgeAnswer(SampledResponse, Protocol):
     """What a judge wrote, with what could have come in the place of each token where that was recorded."""
 
     @property
@@ -40,7 +40,7 @@ class Answer(Sampled, Protocol):
 
 
 @dataclasses.dataclass(frozen=True)
-class Question:
+class JudgeQuestion:
     """What the judge reads."""
 
     id: str  # of the judged trajectory
@@ -53,7 +53,7 @@ class Question:
 
 def question_about(
     trajectory: Trajectory, instruction: str, writer: PromptWriter, screenshots: int = SCREENSHOTS
-) -> Question:
+) -> JudgeQuestion:
     """The question whether `trajectory`, which was to follow `instruction`, did."""
     seen = (*(step.screenshot for step in trajectory.steps), trajectory.final_screenshot)
     shown = tuple(filter(None, seen))[-screenshots:]
@@ -61,7 +61,7 @@ def question_about(
     last = bounded(trajectory.final_text, FINAL_TOKENS, lambda text: len(writer.codec.encode(text)))
     text = "\n".join([instruction, *filter(None, [*said, last]), "1 or 0?"])
     tokens = writer.question(text, [writer.shown(Observation(screenshot)).image_tokens for screenshot in shown])
-    return Question(
+    return JudgeQuestion(
         trajectory.id, trajectory.task, tuple(tokens), shown, len(trajectory.steps), bool(trajectory.verified_success)
     )
 
@@ -75,7 +75,7 @@ def verdict_of(text: str, grammar: str) -> bool | None:
     return {"1": True, "0": False}.get(said.pop()) if len(said) == 1 else None
 
 
-def score_of(answer: Answer, writer: PromptWriter, grammar: str) -> float | None:
+def score_of(answer: JudgeAnswer, writer: PromptWriter, grammar: str) -> float | None:
     """How probable success is by an answer: of the probabilities of "1" and "0" where its verdict stands, the share of
     "1", given what was written before. None for one without a verdict.
 
@@ -106,13 +106,13 @@ def _verdict_place(tokens: Sequence[int], writer: PromptWriter, grammar: str, ve
     return None
 
 
-def right_answer(question: Question, writer: PromptWriter, grammar: str) -> tuple[int, ...]:
+def right_answer(question: JudgeQuestion, writer: PromptWriter, grammar: str) -> tuple[int, ...]:
     """The tokens of the verifier's verdict, as an annotator would have written it."""
     response = Response(f"{question.steps} steps", (Finished(str(int(question.solved))),))
     return tuple(writer.response(format_response(response, grammar=grammar)))
 
 
-def judged_episode(question: Question, sampled: Answer, writer: PromptWriter, grammar: str) -> Trajectory:
+def judged_episode(question: JudgeQuestion, sampled: JudgeAnswer, writer: PromptWriter, grammar: str) -> Trajectory:
     """The judgement as an episode of one turn, whose reward is 1 where the verdict is the verifier's.
 
     Its screenshots are steps that nobody answered; the last one's answer is the verdict, whose score (`score_of`) is

@@ -18,23 +18,23 @@ from tars_jax.agent.grammar import parse_response
 from tars_jax.agent.grammar_plain import PLAIN
 from tars_jax.agent.grammar_text import format_call
 from tars_jax.agent.guide import action_guide
-from tars_jax.agent.memory import Memory, MemoryConfig, Turn, summarize
-from tars_jax.agent.observations import Shown
+from tars_jax.agent.memory import Memory, MemoryConfig, RememberedStep, summarize
+from tars_jax.agent.observations import ShownObservation
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.agent.response import ParseError
-from tars_jax.agent.window import Sampled, WindowBuilder
+from tars_jax.agent.window import SampledResponse, WindowBuilder
 from tars_jax.environment import ActionSpace, Observation, Task, Transition, Verification
 from tars_jax.trajectory import ContextWindow, Outcome, Step, Trajectory
 
 
-class Acts(Protocol):
+class BegunEpisode(Protocol):
     """An environment whose episode has begun."""
 
     async def step(self, actions: Sequence[Action]) -> Transition: ...
 
 
 @runtime_checkable
-class Concludes(Acts, Protocol):
+class Concludes(BegunEpisode, Protocol):
     """One that gives its verdict at the end, whoever ends the episode."""
 
     async def conclude(self) -> Transition | None:
@@ -49,7 +49,7 @@ class TurnDeclined(Exception):
 class PolicySession(Protocol):
     """A live context of a policy."""
 
-    async def respond(self, tokens: Sequence[int], images: Sequence[np.ndarray], *, restart: bool) -> Sampled:
+    async def respond(self, tokens: Sequence[int], images: Sequence[np.ndarray], *, restart: bool) -> SampledResponse:
         """Reads new tokens and screenshots, after what the context holds or (`restart`) in a new one, and answers.
 
         Raises TurnDeclined where a window somewhere else is full, or a filter is against it: the episode ends there.
@@ -61,13 +61,13 @@ class PolicySession(Protocol):
 class RememberingSession(PolicySession, Protocol):
     """One that can also say what to remember (`MemoryConfig.line_tokens`)."""
 
-    async def remember(self, tokens: Sequence[int], most: int, usual: str) -> Sampled:
+    async def remember(self, tokens: Sequence[int], most: int, usual: str) -> SampledResponse:
         """Reads tokens after what the context holds, and writes free text of at most so many tokens. Who has no words
         of its own writes `usual`, what the rule would have written."""
         ...
 
 
-async def ask_to_remember(policy: PolicySession, tokens: Sequence[int], most: int, usual: str) -> Sampled:
+async def ask_to_remember(policy: PolicySession, tokens: Sequence[int], most: int, usual: str) -> SampledResponse:
     """Raises InputError for a policy that cannot."""
     if not isinstance(policy, RememberingSession):
         raise InputError(
@@ -110,7 +110,7 @@ class AgentConfig:
 
 
 async def play_episode(
-    environment: Acts,
+    environment: BegunEpisode,
     first: Observation,
     policy: PolicySession,
     writer: PromptWriter,
@@ -214,7 +214,7 @@ async def play_episode(
             break
         changed = observation.screenshot != before.screenshot or shown.text != read.text
         summary = summarize(thought, changed, response is not None)
-        memory, restart = memory.add(Turn(index, sampled.tokens, read, steps_left, summary))
+        memory, restart = memory.add(RememberedStep(index, sampled.tokens, read, steps_left, summary))
         remembered = {turn.step for turn in memory.working}
         seen = {step: kept for step, kept in seen.items() if step in remembered} | {index + 1: observation}
         if restart:
@@ -265,7 +265,7 @@ class _Line:
 
     before: WindowBuilder
     question: Sequence[int]
-    sampled: Sampled
+    sampled: SampledResponse
     text: str
 
     def window(self, step: int) -> ContextWindow:
@@ -296,7 +296,7 @@ def stated_success(verification: Verification, reward: float, verdicts: Sequence
 
 
 def whole_context(
-    memory: Memory, writer: PromptWriter, instruction: str, index: int, steps_left: int, shown: Shown
+    memory: Memory, writer: PromptWriter, instruction: str, index: int, steps_left: int, shown: ShownObservation
 ) -> list[tuple[int, list[int]]]:
     """What a new window begins with, each part with its step: the preamble (-1), what is remembered, what is shown."""
     parts = [(-1, writer.preamble(instruction, memory.text()))]

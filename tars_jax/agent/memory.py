@@ -13,19 +13,19 @@ from __future__ import annotations
 import dataclasses
 
 from tars_jax import InputError
-from tars_jax.agent.observations import Shown
+from tars_jax.agent.observations import ShownObservation
 from tars_jax.rules import at_least, check_fields, field
 
 MAX_INTENTION = 40  # characters of a summary: a policy that rambles must not fill its windows with memories
 
 
 @dataclasses.dataclass(frozen=True)
-class Turn:
+class RememberedStep:
     """One completed step as it stands in a window."""
 
     step: int
     response: tuple[int, ...]  # the tokens as sampled
-    shown: Shown  # the observation that it answers
+    shown: ShownObservation  # the observation that it answers
     steps_left: int
     summary: str
 
@@ -60,10 +60,10 @@ class Memory:
     """M_t = (W_t, E_t)."""
 
     config: MemoryConfig
-    working: tuple[Turn, ...] = ()
+    working: tuple[RememberedStep, ...] = ()
     episodic: tuple[str, ...] = ()
 
-    def add(self, turn: Turn) -> tuple[Memory, bool]:
+    def add(self, turn: RememberedStep) -> tuple[Memory, bool]:
         """The memory after one more step, and whether it was folded, so that a new window must begin."""
         working = (*self.working, turn)
         if len(working) <= self.config.max_steps:

@@ -9,7 +9,7 @@ _MOST_CHARACTERS = 32  # of a token; what a text has beyond that for each token 
 
 
 @dataclasses.dataclass(frozen=True)
-class Shown:
+class ShownObservation:
     """An observation as it stands in a window."""
 
     text: str = ""

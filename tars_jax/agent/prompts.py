@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from tars_jax.agent.observations import Shown, bounded
+from tars_jax.agent.observations import ShownObservation, bounded
 from tars_jax.environment import Observation
 from tars_jax.model.chat_tokens import OUR_CHAT, ChatTokens, broken
 
@@ -23,7 +23,7 @@ _BROKEN = "\N{REPLACEMENT CHARACTER}"  # a decoder writes it for half a characte
 _SPECIAL = re.compile(r"<\|\w+\|>")
 
 
-class Codec(Protocol):
+class PromptCodec(Protocol):
     """The tokenizer as the agent needs it."""
 
     def encode(self, text: str) -> list[int]: ...
@@ -35,7 +35,7 @@ class Codec(Protocol):
 class PromptWriter:
     """Turns text and screenshots into tokens."""
 
-    codec: Codec
+    codec: PromptCodec
     image_tokens: int | Callable[[int, int], int]  # decoder tokens of a screenshot: of any, or of (height, width)
     show_budget: bool = True
     chat: ChatTokens = OUR_CHAT
@@ -46,11 +46,11 @@ class PromptWriter:
         earlier = f"\nEarlier: {memory}" if memory else ""
         return self.codec.encode(f"{self.chat.user}{_SPECIAL.sub(_as_text, instruction + earlier)}\n")
 
-    def shown(self, observation: Observation) -> Shown:
+    def shown(self, observation: Observation) -> ShownObservation:
         """What of an observation stands in a window. Its text is bounded by `max_observation_tokens`."""
         text = bounded(observation.text, self.max_observation_tokens, self.length)
         pixels = observation.pixels
-        return Shown(text, 0 if pixels is None else self.image_size(*pixels.shape[:2]))
+        return ShownObservation(text, 0 if pixels is None else self.image_size(*pixels.shape[:2]))
 
     def length(self, text: str) -> int:
         """Tokens of an observation's text."""
@@ -60,7 +60,7 @@ class PromptWriter:
         """Decoder tokens of a screenshot of so many pixels."""
         return self.image_tokens if isinstance(self.image_tokens, int) else self.image_tokens(height, width)
 
-    def observation(self, steps_left: int, *, first: bool, shown: Shown) -> list[int]:
+    def observation(self, steps_left: int, *, first: bool, shown: ShownObservation) -> list[int]:
         """A user turn; the first one of a window continues the preamble's turn."""
         budget = f"{steps_left} left" if self.show_budget else ""
         text = f"\n{_SPECIAL.sub(_as_text, shown.text)}\n" if shown.text else ""

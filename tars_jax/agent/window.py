@@ -13,7 +13,7 @@ import numpy as np
 from tars_jax.trajectory import ContextWindow
 
 
-class Sampled(Protocol):
+class SampledResponse(Protocol):
     """One response of a policy, as recorded while it was sampled."""
 
     @property
@@ -59,7 +59,7 @@ class WindowBuilder:
             )
         )
 
-    def wrote(self, sampled: Sampled, step: int) -> None:
+    def wrote(self, sampled: SampledResponse, step: int) -> None:
         size = len(sampled.tokens)
         if sampled.routes is not None:
             self.routes.append(sampled.routes)

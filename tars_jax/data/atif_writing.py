@@ -34,7 +34,7 @@ OURS = "tars_jax"  # the name of what the format has no word for
 
 
 @dataclasses.dataclass(frozen=True)
-class Sampled:
+class SampledStep:
     """What the policy read and wrote at a step."""
 
     window: int
@@ -89,15 +89,15 @@ def document_of(trajectory: Trajectory, messages: list[dict[str, Any]], final: l
     }
 
 
-def sampled_at(trajectory: Trajectory) -> Mapping[int, Sampled]:
+def sampled_at(trajectory: Trajectory) -> Mapping[int, SampledStep]:
     """By step, of those with an answer that the policy sampled, as it stands in the last window that holds it."""
-    found: dict[int, Sampled] = {}
+    found: dict[int, SampledStep] = {}
     for number, window in enumerate(trajectory.windows):
         for step in dict.fromkeys(window.steps[window.action_mask].tolist()):
             places = np.flatnonzero(window.action_mask & (window.steps == step))
             begin, end = int(places[0]), int(places[-1]) + 1
             if end - begin == places.size and (window.versions[begin:end] >= 0).all():
-                found[step] = Sampled(
+                found[step] = SampledStep(
                     number,
                     window.tokens[:begin].tolist(),
                     window.tokens[begin:end].tolist(),
@@ -109,7 +109,7 @@ def sampled_at(trajectory: Trajectory) -> Mapping[int, Sampled]:
 
 
 def _agent_step(
-    number: int, step: Step, sampled: Sampled | None, has_tokens: bool, context: bool, after: list[Any]
+    number: int, step: Step, sampled: SampledStep | None, has_tokens: bool, context: bool, after: list[Any]
 ) -> dict[str, Any]:
     """`has_tokens`: the trajectory has windows, so that who made a step is known."""
     by_nobody = has_tokens and sampled is None and not context

@@ -33,7 +33,7 @@ MARK = "retokenized"
 
 
 @dataclasses.dataclass(frozen=True)
-class Reader:
+class EpisodeReader:
     """How the learner reads and writes an episode."""
 
     writer: PromptWriter
@@ -44,7 +44,7 @@ class Reader:
     space: ActionSpace | None = None  # what its prompts list, where they do; None: every GUI action
 
 
-def is_foreign(trajectory: Trajectory, reader: Reader) -> bool:
+def is_foreign(trajectory: Trajectory, reader: EpisodeReader) -> bool:
     """Whether it has no windows, or these hold other tokens or screenshots than the learner's, or another number of
     them for each."""
     sizes = {number: size_of(step.screenshot) for number, step in enumerate(trajectory.steps) if step.screenshot}
@@ -60,7 +60,7 @@ def is_foreign(trajectory: Trajectory, reader: Reader) -> bool:
     return False
 
 
-def retokenize(trajectory: Trajectory, instruction: str, reader: Reader) -> Trajectory:
+def retokenize(trajectory: Trajectory, instruction: str, reader: EpisodeReader) -> Trajectory:
     """The same steps and outcome in the learner's windows, with its mark. Its screenshots become the learner's size.
 
     An answer that says `finished` is its last: what an episode of somebody else's has after that is left out. Steps
@@ -121,7 +121,7 @@ class _Recorded:
         return Sampled(written, (0.0,) * len(written), (-1,) * len(written))
 
 
-def _seen(step: Step, reader: Reader) -> Step:
+def _seen(step: Step, reader: EpisodeReader) -> Step:
     """A step with the learner's screenshot and way to write the answer; one that nobody could read stays as it is."""
     response = step.response
     parsed = parse_response(f"Action: {step.action}", grammar="text", space=RECORDED)

@@ -18,8 +18,8 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.agent.actions import ToolCall
 from tars_jax.environment import ActionSpace, Function, Observation, Task, Transition
-from tars_jax.envs.retro_emulator import Cartridge, Emulator, Frame
-from tars_jax.tasks.lmgame.ace_attorney import FOLDER, INTEGRATION, PARTS, Reading, read_parts
+from tars_jax.envs.retro_emulator import Cartridge, Emulator, EmulatorFrame
+from tars_jax.tasks.lmgame.ace_attorney import FOLDER, INTEGRATION, PARTS, DialogueProgress, read_parts
 from tars_jax.tasks.lmgame.catalog import ACE_ATTORNEY, ROM_GAMES
 
 PAUSE = 500  # frames after a button, for the game to say what it says
@@ -66,11 +66,11 @@ class AceAttorney:
     def __init__(self, rom: str = "", gaming_agent: str = "") -> None:
         self._parts = read_parts(gaming_agent)
         self._emulator = Emulator(CARTRIDGE, rom, Path(gaming_agent) / FOLDER / INTEGRATION)
-        self._reading = Reading(self._parts)
+        self._reading = DialogueProgress(self._parts)
         self._observation: Observation | None = None
 
     async def reset(self, task: Task) -> Observation:
-        self._reading = Reading(self._parts)
+        self._reading = DialogueProgress(self._parts)
         return await self._begin()
 
     async def step(self, actions: Sequence[Any]) -> Transition:
@@ -99,7 +99,7 @@ class AceAttorney:
         self._observation = self._observe(frame, begun=True)
         return self._observation
 
-    def _observe(self, frame: Frame, *, begun: bool) -> Observation:
+    def _observe(self, frame: EmulatorFrame, *, begun: bool) -> Observation:
         reading = self._reading
         lives = frame.variables.get("lives", LIVES)
         verdict = {

@@ -25,7 +25,7 @@ from tars_jax.sandbox import browser
 from tars_jax.sandbox.browser import ActsOnPage, InputEvent, OpensPages, PageError, Site
 from tars_jax.tasks.games.succession import Succession
 from tars_jax.tasks.library import Playable, load_playable
-from tars_jax.tasks.lmgame.harness import Harness
+from tars_jax.tasks.lmgame.harness import BoardText
 
 _REFUSED = re.compile(r": RangeError: option \w+ takes ")  # a game's words for a value that no level has
 _STACK = "\n    at "
@@ -45,7 +45,7 @@ class _Episode:
     observation: Observation
     begun: Any  # how the page names the level
     succession: Succession | None
-    harness: Harness | None
+    harness: BoardText | None
     terminated: bool = False
     mouse: Position | None = None
     held: dict[str, InputEvent] = dataclasses.field(default_factory=dict)
@@ -192,7 +192,7 @@ class BrowserGame:
             raise
 
 
-def _observed(shown: browser.Observation, succession: Succession | None, harness: Harness | None) -> Observation:
+def _observed(shown: browser.Observation, succession: Succession | None, harness: BoardText | None) -> Observation:
     """Raises `PageError` for what is no verdict: a page may be of anybody's making (data/game_synthesis)."""
     verdict = shown.data.get("verdict")
     if not isinstance(verdict, dict) or not all(type(verdict.get(field)) is bool for field in ("done", "success")):

@@ -21,13 +21,13 @@ from tars_jax.envs.browsing_players import reference_move
 from tars_jax.envs.gui import PAGE_ACTIONS
 from tars_jax.envs.interfaces import BOTH, GUI, SDK, check_interface, space_of
 from tars_jax.envs.spec import EnvironmentResources
-from tars_jax.envs.website import Website
+from tars_jax.envs.website import WebsiteEnvironment
 from tars_jax.sandbox.tools.forms import FUNCTIONS
 from tars_jax.tasks.browsing import calls
 from tars_jax.tasks.browsing.catalog import load_encyclopedia
 from tars_jax.tasks.browsing.encyclopedia import Encyclopedia
 from tars_jax.tasks.browsing.pages import article_url
-from tars_jax.tasks.browsing.question import Question, read_questions
+from tars_jax.tasks.browsing.question import BrowsingQuestion, read_questions
 from tars_jax.tasks.browsing.site import EncyclopediaSite
 
 SIZE = (640, 480)
@@ -45,7 +45,7 @@ _READ = """(() => {
 })()"""
 
 
-class BrowsingEnvironment(Website):
+class BrowsingEnvironment(WebsiteEnvironment):
     """An answer is compared with the question's reference by the task's judge; the environment itself says nothing.
 
     Args:
@@ -68,9 +68,9 @@ class BrowsingEnvironment(Website):
         self._questions = chosen(questions, question)
         self._interface = check_interface(interface)
         self._encyclopedia: Encyclopedia | None = None
-        self._question: Question | None = None
+        self._question: BrowsingQuestion | None = None
         self._visited: set[str] = set()
-        self._said = calls.Said("")  # by the last call
+        self._said = calls.CallResult("")  # by the last call
         self._seed = 0
         self._size = (int(size[0]), int(size[1]))
         if interface != SDK:
@@ -101,7 +101,7 @@ class BrowsingEnvironment(Website):
         encyclopedia = load_encyclopedia(asked.source, asked.names_seed)
         return await self.begin(task, asked, encyclopedia, f"{asked.source} {asked.names_seed}")
 
-    async def begin(self, task: Task, asked: Question, encyclopedia: Encyclopedia, name: str) -> Observation:
+    async def begin(self, task: Task, asked: BrowsingQuestion, encyclopedia: Encyclopedia, name: str) -> Observation:
         """The first observation of an episode that asks this over an encyclopedia of that name."""
         self._question, self._encyclopedia, self._seed = asked, encyclopedia, task.seed
         self._site = EncyclopediaSite.of(encyclopedia, name)
@@ -163,19 +163,21 @@ class BrowsingEnvironment(Website):
     reference_player = staticmethod(reference_move)
 
 
-def chosen(questions: str | Sequence[Mapping[str, Any]], question: str) -> tuple[Question, ...]:
+def chosen(questions: str | Sequence[Mapping[str, Any]], question: str) -> tuple[BrowsingQuestion, ...]:
     """Those that may come. Raises InputError where there are none, and for an id that there is not."""
     if not questions:
         raise InputError(
             "browsing: option questions must be a file of questions, such as RUN/questions.jsonl of "
             f"synthesize_questions, or the questions themselves; got {questions!r}"
         )
-    known = read_questions(questions) if isinstance(questions, str) else tuple(map(Question.from_json, questions))
+    known = (
+        read_questions(questions) if isinstance(questions, str) else tuple(map(BrowsingQuestion.from_json, questions))
+    )
     found = tuple(each for each in known if question in ("", each.id))
     if not found:
         raise InputError(f"question must be the id of one of {len(known)} questions; got {question!r}")
     return found
 
 
-def drawn(questions: Sequence[Question], task: Task) -> Question:
+def drawn(questions: Sequence[BrowsingQuestion], task: Task) -> BrowsingQuestion:
     return random.Random(f"browsing {task.seed}").choice(questions)

@@ -28,7 +28,7 @@ _CLEAN_UP_S = 10.0  # at most, for an environment that failed to end what it doe
 _LONGEST_MESSAGE = 500
 
 
-class Moment(Protocol):
+class EpisodeMoment(Protocol):
     """An episode at one time, from which it can go on again. Only its environment knows more of it."""
 
     @property
@@ -159,7 +159,7 @@ class CheckedEnvironment:
 
     # ---- moments, of an environment that has `save_moment`, `open_moment`, `take_moment` and `drop_moment`
 
-    async def save_moment(self) -> Moment | None:
+    async def save_moment(self) -> EpisodeMoment | None:
         """The episode as it is; None where the environment keeps none. It ends with the episode at the latest.
 
         Raises InputError where this one cannot be kept, and the episode goes on; EnvironmentFailure where it failed.
@@ -168,9 +168,9 @@ class CheckedEnvironment:
         if not self._playing or not callable(save):
             return None
         with self._broken_on_failure():
-            return cast(Moment, await self._call("save_moment", save, may_refuse=True))
+            return cast(EpisodeMoment, await self._call("save_moment", save, may_refuse=True))
 
-    async def go_back(self, moment: Moment, sure: Callable[[], None] = lambda: None) -> None:
+    async def go_back(self, moment: EpisodeMoment, sure: Callable[[], None] = lambda: None) -> None:
         """The episode goes on from a moment of its own.
 
         `sure` is called when the moment is there and before it is taken; what it raises leaves all as it is. Raises
@@ -185,7 +185,7 @@ class CheckedEnvironment:
             await self._call("take_moment", environment.take_moment)
         self._playing = True
 
-    async def drop_moment(self, moment: Moment) -> None:
+    async def drop_moment(self, moment: EpisodeMoment) -> None:
         """What cannot be removed now is removed with the episode."""
         environment: Any = self._environment
         if environment is not None:

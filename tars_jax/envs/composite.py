@@ -32,7 +32,7 @@ Loads = Callable[[str, Mapping[str, Any]], EnvironmentSpec]
 
 
 @dataclasses.dataclass(frozen=True)
-class Part:
+class CompositePart:
     """One of the environments, and the options of its task."""
 
     spec: EnvironmentSpec
@@ -49,7 +49,7 @@ class Part:
 class Composite:
     """Plays one episode after another. Its parts are checked environments, with time limits of their own."""
 
-    def __init__(self, parts: Sequence[Part], resources: EnvironmentResources) -> None:
+    def __init__(self, parts: Sequence[CompositePart], resources: EnvironmentResources) -> None:
         self._parts, self._resources = parts, resources
         self._made: list[CheckedEnvironment] = []
         self._first: list[Observation] = []  # of each part
@@ -138,7 +138,7 @@ def composite_spec(options: Mapping[str, Any], load: Loads) -> EnvironmentSpec:
     )
 
 
-def _parts(options: Mapping[str, Any], load: Loads) -> list[Part]:
+def _parts(options: Mapping[str, Any], load: Loads) -> list[CompositePart]:
     fields = Fields(options, f"{NAME}: option ")
     given = fields.array("parts")
     if unknown := fields.unread():
@@ -153,11 +153,13 @@ def _parts(options: Mapping[str, Any], load: Loads) -> list[Part]:
             raise InputError(f"{NAME}: a field of a part must be environment or options; got {unknown[0]!r}")
         if not isinstance(own, dict):
             raise of_part.error("options", "an object")
-        found.append(Part(load(name, own), own))
+        found.append(CompositePart(load(name, own), own))
     return found
 
 
-def _reference_move(parts: Sequence[Part], state: Mapping[str, Any], rng: random.Random, skill: float = 1.0) -> Move:
+def _reference_move(
+    parts: Sequence[CompositePart], state: Mapping[str, Any], rng: random.Random, skill: float = 1.0
+) -> Move:
     """That of the part which is played."""
     player = parts[state["part"]].spec.reference
     assert player is not None  # `composite_spec`

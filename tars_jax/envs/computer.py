@@ -21,7 +21,7 @@ from tars_jax.agent.actions import Action, CallUser, Finished, ToolCall, Wait
 from tars_jax.agent.platforms import PLATFORM_ACTIONS
 from tars_jax.environment import ActionSpace, Observation, Task, Transition
 from tars_jax.envs import shared_computers
-from tars_jax.envs.computer_episode import Episode, SavedEpisode
+from tars_jax.envs.computer_episode import BegunComputer, SavedEpisode
 from tars_jax.envs.computer_screen import CHOOSE_FILES, DesktopScreen, PageScreen
 from tars_jax.envs.interfaces import BOTH, GUI, SDK, check_interface
 from tars_jax.envs.spec import EnvironmentResources
@@ -85,9 +85,9 @@ class ComputerEnvironment:
             (*self._parts, *(("mcp",) if servers else ())), self._tools, desktop=DesktopConfig(size[0], size[1]),
             mcp=servers, taken=(*GUI_ACTIONS, *FUNCTIONS, *FILE_FUNCTIONS),
         )  # fmt: skip
-        self._computers: shared_computers.OpensComputers | None = None
-        self._episode: Episode | None = None
-        self._opened: Episode | None = None  # from a moment, and not taken yet
+        self._computers: shared_computers.ComputerPlace | None = None
+        self._episode: BegunComputer | None = None
+        self._opened: BegunComputer | None = None  # from a moment, and not taken yet
         self._moments: set[SavedEpisode] = set()
 
     @staticmethod
@@ -112,7 +112,7 @@ class ComputerEnvironment:
     def instruction(self) -> str:
         return self._episode.level.scene.instruction if self._episode else ""
 
-    def draw(self, seed: int) -> catalog.Level:
+    def draw(self, seed: int) -> catalog.SceneLevel:
         """The task of a seed: always the same. It must be one that the parts of the computer can have."""
         if self._interface:
             rng = random.Random(f"files {seed}")
@@ -134,7 +134,7 @@ class ComputerEnvironment:
         try:
             group = f"{task.id} {task.seed} {level.name} {self._level} {spec}"
             computer = await shared.open(spec, level.scene, group, size)
-            self._episode = episode = await Episode.begin(computer, level, task.seed)
+            self._episode = episode = await BegunComputer.begin(computer, level, task.seed)
         except SandboxFailure:
             if shared.fails_whole:
                 shared_computers.discard(shared)
@@ -239,7 +239,7 @@ class ComputerEnvironment:
             for moment in list(self._moments):
                 stack.push_async_callback(self.drop_moment, moment)
 
-    async def _do(self, episode: Episode, action: Action) -> Answer:
+    async def _do(self, episode: BegunComputer, action: Action) -> Answer:
         if isinstance(action, ToolCall) and action.name == CHOOSE_FILES.name and isinstance(episode.screen, PageScreen):
             return Answer(await episode.screen.choose_files(action.parameters))
         if isinstance(action, ToolCall):
@@ -249,7 +249,7 @@ class ComputerEnvironment:
             return Answer(f"{action.name}: there is no screen")
         return Answer(await episode.screen.act(action))
 
-    async def _observed(self, episode: Episode, text: str, wrong: str, image: bytes = b"") -> Observation:
+    async def _observed(self, episode: BegunComputer, text: str, wrong: str, image: bytes = b"") -> Observation:
         state = await episode.state(wrong)
         info = {"state": state, "task": episode.level.name, "wrong": wrong}
         if episode.screen is None:

@@ -10,15 +10,15 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.agent.functions import check_space
 from tars_jax.environment import ActionSpace
-from tars_jax.envs.computer_screen import DesktopScreen, PageScreen, Position, Screen
+from tars_jax.envs.computer_screen import ComputerScreen, DesktopScreen, PageScreen, Position
 from tars_jax.sandbox.browser import InsertText
 from tars_jax.sandbox.computer.equipped.interface import ActsOnComputer, TakesScene
 from tars_jax.sandbox.computer.equipped.parts import EquippedComputer
 from tars_jax.sandbox.computer.equipped.saved_parts import SavedParts, save_parts
 from tars_jax.sandbox.computer.walking import Sought, Unreadable
 from tars_jax.sandbox.desktop import Settle
-from tars_jax.tasks.computer.catalog import Level
-from tars_jax.tasks.computer.scene import Outcome, Scene, Shown
+from tars_jax.tasks.computer.catalog import SceneLevel
+from tars_jax.tasks.computer.scene import ComputerScene, DesktopWindow, SceneOutcome
 from tars_jax.tasks.computer.site import RunningSite
 
 # Of the home folder, what applications of a desktop keep there for themselves.
@@ -27,16 +27,16 @@ OPENED = Settle(first_ms=1000, quiet_ms=200)  # behind the start of applications
 
 
 @dataclasses.dataclass
-class Episode:
+class BegunComputer:
     computer: ActsOnComputer
-    level: Level
+    level: SceneLevel
     site: RunningSite | None = None
     turn: int = 0  # that was not only waiting
     waited: int = 0  # turns in a row
-    screen: Screen | None = None
+    screen: ComputerScreen | None = None
 
     @classmethod
-    async def begin(cls, computer: ActsOnComputer, level: Level, seed: int) -> Episode:
+    async def begin(cls, computer: ActsOnComputer, level: SceneLevel, seed: int) -> BegunComputer:
         """In a computer with the files and programs of the level's scene, which ends with the episode.
 
         `seed`: of its page, if it has one. Raises InputError for what is not installed, SandboxFailure.
@@ -83,10 +83,10 @@ class Episode:
         except Unreadable as error:
             return f"the files cannot be judged: {error}"
         programs = {process.id: process.program for process in seen.processes}
-        shown = tuple(Shown(title, programs.get(process or 0, "")) for title, process in seen.windows)
+        shown = tuple(DesktopWindow(title, programs.get(process or 0, "")) for title, process in seen.windows)
         requests = await self.site.requests() if self.site is not None else ()
         return self.level.verdict(
-            Outcome(seen.files, seen.folders, answer, shown, seen.processes, seen.ports, requests, seen.elsewhere)
+            SceneOutcome(seen.files, seen.folders, answer, shown, seen.processes, seen.ports, requests, seen.elsewhere)
         )  # fmt: skip
 
     async def state(self, wrong: str) -> dict[str, Any]:
@@ -119,7 +119,7 @@ class SavedEpisode:
     """A moment, from which the episode goes on as often as wanted. It lasts until `remove`."""
 
     parts: SavedParts
-    level: Level
+    level: SceneLevel
     turn: int
     waited: int
     mouse: Position | None = None  # on a desktop
@@ -129,18 +129,18 @@ class SavedEpisode:
         """That it takes on this machine's disk."""
         return self.parts.bytes
 
-    async def open(self) -> Episode:
+    async def open(self) -> BegunComputer:
         """Raises SandboxFailure."""
         computer = await self.parts.open()
         screen = None if computer.desktop is None else DesktopScreen(computer.desktop, self.mouse)
-        return Episode(computer, self.level, turn=self.turn, waited=self.waited, screen=screen)
+        return BegunComputer(computer, self.level, turn=self.turn, waited=self.waited, screen=screen)
 
     async def remove(self) -> None:
         """Twice is once."""
         await self.parts.remove()
 
 
-async def fill(computer: TakesScene, scene: Scene) -> None:
+async def fill(computer: TakesScene, scene: ComputerScene) -> None:
     """The files and the programs of a scene. Raises SandboxFailure."""
     await computer.put(scene.files, scene.folders)
     for argv in scene.programs:

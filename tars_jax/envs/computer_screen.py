@@ -29,7 +29,7 @@ CHOOSE_FILES = Function(
 )
 
 
-class Screen(Protocol):
+class ComputerScreen(Protocol):
     @property
     def size(self) -> tuple[int, int]:
         """(width, height) in pixels."""

@@ -14,7 +14,7 @@ from tars_jax.sandbox.computer.equipped.parts import ComputerSpec
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.service.computers.client import ComputerClient
 from tars_jax.sandbox.service.computers.far import FarComputer, open_far
-from tars_jax.tasks.computer.scene import Scene
+from tars_jax.tasks.computer.scene import ComputerScene
 
 PATIENCE_S = 60.0  # that a service may be away, within the time of a reset or a step
 PERSON_S = 60.0  # that a call waits for a person who has taken the computer over
@@ -32,17 +32,17 @@ class FarComputers:
         self.groups = GroupStarts[FarComputer]()
         self.users = 0
 
-    async def open(self, spec: ComputerSpec, scene: Scene, group: str, size: int) -> FarComputer:
+    async def open(self, spec: ComputerSpec, scene: ComputerScene, group: str, size: int) -> FarComputer:
         """Those with a desktop begin by themselves each, as near ones do."""
         client = await self._entered()
         if size > 1 and "desktop" not in spec.parts:
             return await self.groups.open(group, size, lambda: self._prepared(client, spec, scene))
         return await self._filled(client, spec, scene)
 
-    async def _prepared(self, client: ComputerClient, spec: ComputerSpec, scene: Scene) -> _PreparedSession:
+    async def _prepared(self, client: ComputerClient, spec: ComputerSpec, scene: ComputerScene) -> _PreparedSession:
         return _PreparedSession(self.groups, await self._filled(client, spec, scene))
 
-    async def _filled(self, client: ComputerClient, spec: ComputerSpec, scene: Scene) -> FarComputer:
+    async def _filled(self, client: ComputerClient, spec: ComputerSpec, scene: ComputerScene) -> FarComputer:
         try:
             computer = await with_room(lambda: open_far(client, spec), self.groups.give_up_one)
         except SandboxFailure as failure:

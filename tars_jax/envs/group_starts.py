@@ -15,7 +15,7 @@ MOST_SAVED = 16  # moments whose groups have not all begun
 T = TypeVar("T", covariant=True)
 
 
-class Moment(Protocol[T]):
+class PreparedStart(Protocol[T]):
     """What was prepared; it lasts until `remove`, and what was opened from it lives on."""
 
     async def open(self) -> T:
@@ -31,7 +31,7 @@ class Moment(Protocol[T]):
 class _Group(Generic[T]):
     """A saved moment, and how many of its group are to come."""
 
-    saved: asyncio.Task[Moment[T]]
+    saved: asyncio.Task[PreparedStart[T]]
     left: int
     opening: int = 0
 
@@ -41,7 +41,7 @@ class GroupStarts(Generic[T]):
         self._groups: OrderedDict[str, _Group[T]] = OrderedDict()
         self.prepared = 0  # moments
 
-    async def open(self, key: str, size: int, prepare: Callable[[], Awaitable[Moment[T]]]) -> T:
+    async def open(self, key: str, size: int, prepare: Callable[[], Awaitable[PreparedStart[T]]]) -> T:
         """What `prepare` has saved, once for `size` that ask with the same key. Raises what it raises, too."""
         group = self._groups.get(key)
         if group is None or not group.left:
@@ -72,7 +72,7 @@ class GroupStarts(Generic[T]):
             with contextlib.suppress(Exception):
                 await self._forget(key, group)
 
-    async def _prepared(self, prepare: Callable[[], Awaitable[Moment[T]]]) -> Moment[T]:
+    async def _prepared(self, prepare: Callable[[], Awaitable[PreparedStart[T]]]) -> PreparedStart[T]:
         self.prepared += 1
         return await prepare()
 

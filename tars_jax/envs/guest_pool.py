@@ -11,7 +11,7 @@ from tars_jax.sandbox.address import SandboxAddress, host_and_port
 from tars_jax.sandbox.computer.equipped.bare import BareComputer, GuestLease
 from tars_jax.sandbox.computer.equipped.parts import ComputerSpec
 from tars_jax.sandbox.failures import SandboxFailure
-from tars_jax.tasks.computer.scene import Scene
+from tars_jax.tasks.computer.scene import ComputerScene
 
 log = logging.getLogger(__name__)
 PATIENCE_S = 120.0  # for a guest that is free and well, within the time of a reset
@@ -30,7 +30,7 @@ class GuestPool:
         self._answered = False  # one of them has
         self.users = 0
 
-    async def open(self, spec: ComputerSpec, scene: Scene, group: str, size: int) -> BareComputer:
+    async def open(self, spec: ComputerSpec, scene: ComputerScene, group: str, size: int) -> BareComputer:
         """Each episode begins by itself: a bare guest cannot be copied.
 
         Raises InputError for a scene with applications or a site, for a guest of another version, and where none has
@@ -62,7 +62,7 @@ class GuestPool:
             except TimeoutError:
                 pass
 
-    async def _begun(self, name: str, spec: ComputerSpec, scene: Scene) -> BareComputer:
+    async def _begun(self, name: str, spec: ComputerSpec, scene: ComputerScene) -> BareComputer:
         lease = None
         try:
             lease = _PoolLease(await self._taken(name), self, name)

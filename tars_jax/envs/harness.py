@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from tars_jax import InputError
 from tars_jax.environment import Environment, EnvironmentFailure, Task
-from tars_jax.envs.harness_options import EXIT_CODE, FILE, HarnessOptions, Rows, read_options
+from tars_jax.envs.harness_options import EXIT_CODE, FILE, HarnessOptions, TaskRows, read_options
 from tars_jax.envs.spec import EnvironmentResources, EnvironmentSpec
 from tars_jax.sandbox.computer.home import File
 from tars_jax.sandbox.failures import SandboxFailure
@@ -51,7 +51,7 @@ class PolicyAccess:
 
 
 @dataclasses.dataclass(frozen=True)
-class Ending:
+class ProgramEnd:
     """How a program ended."""
 
     status: int | None  # its exit status; None: its time was over
@@ -70,7 +70,7 @@ class Ending:
 class Harness:
     """Runs the command for one episode after another, each in a computer of its own."""
 
-    def __init__(self, options: HarnessOptions, rows: Rows | None, resources: EnvironmentResources) -> None:
+    def __init__(self, options: HarnessOptions, rows: TaskRows | None, resources: EnvironmentResources) -> None:
         """Raises InputError where computers are far away."""
         if (at := resources.sandbox) is not None and (at.service or at.guests):
             raise InputError("sandbox.address and sandbox.guests must be '' for a harness, whose computers are here")
@@ -78,7 +78,7 @@ class Harness:
         self._computers: NearComputers | None = None
         self._files: dict[str, File] = {}  # what every episode begins with
 
-    async def play(self, task: Task, policy: PolicyAccess) -> Ending:
+    async def play(self, task: Task, policy: PolicyAccess) -> ProgramEnd:
         """One episode to its end. Raises InputError for an isolation that does not work here, SandboxFailure, and
         EnvironmentFailure for a command that cannot be started, or a reward that is none."""
         from tars_jax.envs import shared_computers  # here, as the registry knows this file whatever is played
@@ -97,7 +97,7 @@ class Harness:
         finally:
             await computer.close()
 
-    async def _run(self, computer: Computer, task: Task, policy: PolicyAccess, address: str) -> Ending:
+    async def _run(self, computer: Computer, task: Task, policy: PolicyAccess, address: str) -> ProgramEnd:
         options, machine = self.options, computer.machine
         reward_file = posixpath.join(machine.home, options.reward_file)
         variables = {
@@ -124,7 +124,7 @@ class Harness:
         except InputError as error:
             raise EnvironmentFailure("program", f"the command could not be started: {error}") from error
         status = None if ran.timed_out else ran.status
-        ended = Ending(status, ran.stdout.decode(errors="replace"))
+        ended = ProgramEnd(status, ran.stdout.decode(errors="replace"))
         if options.reward == EXIT_CODE and status is not None:
             return dataclasses.replace(ended, reward=float(status == 0), success=status == 0)
         if options.reward == FILE:

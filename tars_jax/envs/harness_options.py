@@ -63,7 +63,7 @@ class HarnessOptions:
             )
 
 
-def read_options(options: Mapping[str, Any]) -> tuple[HarnessOptions, Rows | None]:
+def read_options(options: Mapping[str, Any]) -> tuple[HarnessOptions, TaskRows | None]:
     """The options of the environment `harness`, and its tasks where a file holds them:
 
     command: the program and its arguments, or one text for bash. It runs in a home folder of its own.
@@ -137,7 +137,7 @@ def read_options(options: Mapping[str, Any]) -> tuple[HarnessOptions, Rows | Non
     return found, rows
 
 
-class Rows:
+class TaskRows:
     """The tasks of a file by the seeds of tasks, as `dealt` says."""
 
     def __init__(self, data: str, evaluation_data: str, sides: Sides) -> None:
@@ -157,7 +157,7 @@ class Rows:
         return self._rows[self.dealt.row(seed)]
 
 
-def _rows(fields: Fields) -> Rows | None:
+def _rows(fields: Fields) -> TaskRows | None:
     data, evaluation_data = fields.text("data", ""), fields.text("evaluation_data", "")
     sides = Sides(
         fields.number("held_out", Sides.held_out, 0, 1),
@@ -177,9 +177,9 @@ def _rows(fields: Fields) -> Rows | None:
 
 
 @functools.lru_cache(maxsize=8)
-def _opened(data: str, evaluation_data: str, sides: Sides, stamps: tuple[int, ...]) -> Rows:
+def _opened(data: str, evaluation_data: str, sides: Sides, stamps: tuple[int, ...]) -> TaskRows:
     """Once for as long as the files stay as they are."""
-    return Rows(data, evaluation_data, sides)
+    return TaskRows(data, evaluation_data, sides)
 
 
 def _texts(fields: Fields, name: str) -> dict[str, str]:

@@ -38,7 +38,7 @@ from tars_jax.agent.actions import (
 from tars_jax.agent.platforms import PLATFORM_ACTIONS
 from tars_jax.environment import ActionSpace, Observation, Task, Transition
 from tars_jax.envs.phone_devices import PACKAGES, LeasedPhone, lease
-from tars_jax.envs.phone_state import CALLS, COLUMNS, CONTACTS, Stored, read_stored
+from tars_jax.envs.phone_state import CALLS, COLUMNS, CONTACTS, StoredOnPhone, read_stored
 from tars_jax.envs.spec import EnvironmentResources
 from tars_jax.sandbox.phone import Phone, PhoneConfig
 from tars_jax.sandbox.phone.adb import load_adbutils
@@ -90,14 +90,14 @@ class PhoneEnvironment:
         self._task, self._level, self._size = task, level, (int(size[0]), int(size[1]))
         self._packages = PACKAGES if packages is None else tuple(packages)
         self._held: StandInPhone | LeasedPhone | None = None
-        self._scene: catalog.Scene | None = None
+        self._scene: catalog.PhoneScene | None = None
         self._done = self._scrolled = 0
 
     @property
     def instruction(self) -> str:
         return self._scene.instruction if self._scene else ""
 
-    def draw(self, seed: int, first: catalog.PhoneState) -> tuple[str, catalog.Scene]:
+    def draw(self, seed: int, first: catalog.PhoneState) -> tuple[str, catalog.PhoneScene]:
         """A seed's task, by its name, on a phone as it is at first. Raises InputError for one that it cannot have."""
         task = self._task
         if self._serials and not task:
@@ -145,10 +145,10 @@ class PhoneEnvironment:
         if held is not None:
             await asyncio.to_thread(held.close)
 
-    async def _stored(self, answer: str | None) -> Stored:
+    async def _stored(self, answer: str | None) -> StoredOnPhone:
         return await read_stored(self._phone, DEVICE_PROVIDERS if self._serials else tuple(COLUMNS), answer)
 
-    def _verdict(self, stored: Stored) -> str:
+    def _verdict(self, stored: StoredOnPhone) -> str:
         """What an agent has made unreadable is wrong."""
         assert self._scene is not None
         return f"{stored.missing[0]} does not answer" if stored.missing else self._scene.verdict(stored.state)

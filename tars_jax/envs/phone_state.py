@@ -19,12 +19,14 @@ _EMPTY = "No result found."
 
 
 @dataclasses.dataclass(frozen=True)
-class Stored:
+class StoredOnPhone:
     state: catalog.PhoneState
     missing: tuple[str, ...]  # providers that the phone has not, or that do not answer
 
 
-async def read_stored(phone: Phone, providers: Sequence[str] = tuple(COLUMNS), answer: str | None = None) -> Stored:
+async def read_stored(
+    phone: Phone, providers: Sequence[str] = tuple(COLUMNS), answer: str | None = None
+) -> StoredOnPhone:
     """One call of the phone's shell. Raises SandboxFailure."""
     mark = secrets.token_hex(8)
     commands = ["settings list global", "settings list system"]
@@ -45,7 +47,7 @@ async def read_stored(phone: Phone, providers: Sequence[str] = tuple(COLUMNS), a
         answer,
         tuple(catalog.SWITCHES) if NOTES in providers else catalog.DEVICE_SWITCHES,
     )
-    return Stored(state, tuple(uri for uri in providers if rows[uri] is None))
+    return StoredOnPhone(state, tuple(uri for uri in providers if rows[uri] is None))
 
 
 def _table(text: str) -> dict[str, str]:

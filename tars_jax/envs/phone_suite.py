@@ -72,7 +72,7 @@ class PhoneSuite:
                 catalog.draw_scene(name, LEVEL, seed * 1000 + index, self._first)[1] for index in range(combinations)
             ]
             suite[_titled(name)] = [SceneTask(self, scene, name) for scene in scenes]
-        nothing = catalog.Scene("See that the phone has a screen.", self._first, ())
+        nothing = catalog.PhoneScene("See that the phone has a screen.", self._first, ())
         suite["SettingsOpenVerify"] = [SceneTask(self, nothing, "nothing") for _ in range(combinations)]
         return dict(sorted(suite.items()))
 
@@ -87,7 +87,7 @@ class SceneTask:
     """One instance; an answer is what `answer` said last."""
 
     suite: PhoneSuite
-    scene: catalog.Scene
+    scene: catalog.PhoneScene
     template: str
 
     @property

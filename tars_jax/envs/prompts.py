@@ -22,7 +22,7 @@ from tars_jax.envs.spec import EnvironmentResources, EnvironmentSpec
 from tars_jax.json_fields import Fields
 from tars_jax.plugins import Plugins
 from tars_jax.tasks.games.moves import Move
-from tars_jax.tasks.prompts import Form, Prompt, PromptSet, Sides, open_prompts
+from tars_jax.tasks.prompts import PromptRecord, PromptSet, RecordForm, Sides, open_prompts
 
 NAME = "prompts"
 OPTIONS = (
@@ -50,7 +50,7 @@ class PromptsEnvironment:
         self._prompts, self._max_turns, self._env_response = prompts, max_turns, env_response
         self._choices, self.action_space = list(choices), answers(choices)
         self.instruction = ""
-        self._prompt: Prompt | None = None
+        self._prompt: PromptRecord | None = None
         self._dialog: list[dict[str, str]] = []
         self._turn = 0
         self._state: dict[str, Any] = {}
@@ -76,7 +76,7 @@ class PromptsEnvironment:
     async def close(self) -> None:
         """Nothing is held."""
 
-    async def _reply(self, prompt: Prompt) -> str | None:
+    async def _reply(self, prompt: PromptRecord) -> str | None:
         """What the user says next; None: nothing, the dialog is over."""
         if self._env_response is None:
             return prompt.replies[self._turn - 1] if self._turn <= len(prompt.replies) else None
@@ -128,7 +128,7 @@ def prompts_spec(options: Mapping[str, Any]) -> EnvironmentSpec:
     if not all(isinstance(each, str) and each for each in choices):
         raise fields.error("choices", "a list of texts")
     turns = max_turns or (_MOST_TURNS if responds else 1)
-    form = Form(dict(columns), fields.text("system", ""), turns > 1)
+    form = RecordForm(dict(columns), fields.text("system", ""), turns > 1)
     sides = Sides(
         fields.number("held_out", Sides.held_out, 0, 1),
         fields.integer("seed", 0, 0, 2**31) or 0,

@@ -40,7 +40,7 @@ class Cartridge:
 
 
 @dataclasses.dataclass(frozen=True)
-class Frame:
+class EmulatorFrame:
     """The screen after what was played."""
 
     pixels: np.ndarray  # [height, width, 3] uint8
@@ -99,7 +99,7 @@ class Emulator:
         self._rom, self._folder = check_rom(game, rom, folder)
         self._process: asyncio.subprocess.Process | None = None
 
-    async def begin(self, state: str) -> Frame:
+    async def begin(self, state: str) -> EmulatorFrame:
         """Anew, from a saved state. Raises EnvironmentFailure where the emulator is gone."""
         if self._process is None:
             self._process = await asyncio.create_subprocess_exec(
@@ -108,7 +108,7 @@ class Emulator:
             )  # fmt: skip
         return await self._ask({"state": state})
 
-    async def play(self, frames: Sequence[Sequence[str]]) -> Frame:
+    async def play(self, frames: Sequence[Sequence[str]]) -> EmulatorFrame:
         """On, with the buttons held in each frame. Raises EnvironmentFailure where the emulator is gone."""
         return await self._ask({"buttons": frames})
 
@@ -119,7 +119,7 @@ class Emulator:
                 process.kill()
             await process.wait()
 
-    async def _ask(self, wanted: Mapping[str, Any]) -> Frame:
+    async def _ask(self, wanted: Mapping[str, Any]) -> EmulatorFrame:
         process = self._process
         if process is None:
             raise EnvironmentFailure("emulator", f"the emulator of {self._game.title} is gone: it must begin anew")
@@ -134,4 +134,4 @@ class Emulator:
             await self.close()
             raise EnvironmentFailure("emulator", f"the emulator of {self._game.title} is gone: {error}") from None
         pixels = np.frombuffer(picture, np.uint8).reshape(height, width, 3)
-        return Frame(pixels, head["info"], head["done"])
+        return EmulatorFrame(pixels, head["info"], head["done"])

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from tars_jax import InputError
 from tars_jax.agent.actions import Action, CallUser, Finished, Hotkey, Press, Release, Wait
 from tars_jax.environment import ActionSpace, Observation, Task, Transition
-from tars_jax.envs.retro_emulator import Cartridge, Emulator, Frame
+from tars_jax.envs.retro_emulator import Cartridge, Emulator, EmulatorFrame
 
 HOLD, REST = 24, 6  # frames that a hotkey holds its keys, and lets go of them: half a second of 60
 FRAMES_PER_SECOND = 60
@@ -114,7 +114,7 @@ class RetroEnvironment:
     def _buttons(self, keys: Sequence[str]) -> set[str]:
         return {self.game.keys[key] for key in keys if key in self.game.keys}
 
-    def _observe(self, frame: Frame) -> Observation:
+    def _observe(self, frame: EmulatorFrame) -> Observation:
         variables, done = frame.variables, frame.done
         if variables:  # there are none at the beginning
             self._best = max(self._best, self.game.score(variables))

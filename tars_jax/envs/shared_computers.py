@@ -23,19 +23,19 @@ from tars_jax.sandbox.computer.computer import Computer, Computers
 from tars_jax.sandbox.computer.equipped.interface import ActsOnComputer
 from tars_jax.sandbox.computer.equipped.parts import ComputerSpec, EquippedComputer
 from tars_jax.sandbox.computer.forks import Saved
-from tars_jax.tasks.computer.scene import Scene
+from tars_jax.tasks.computer.scene import ComputerScene
 
 # For pages upon computers: each such page has a browser of its own, as none is a single canvas.
 BROWSERS = BrowserConfig(browsers=16, pages_per_browser=4)
 
 
-class OpensComputers(Protocol):
+class ComputerPlace(Protocol):
     """A place where computers are opened, on the loop that it was asked for on."""
 
     users: int
     fails_whole: bool  # what fails in one computer is asked of another place, and not of this one again
 
-    async def open(self, spec: ComputerSpec, scene: Scene, group: str, size: int) -> ActsOnComputer:
+    async def open(self, spec: ComputerSpec, scene: ComputerScene, group: str, size: int) -> ActsOnComputer:
         """A computer with the files and programs of a scene; `size` that ask for the same `group` begin alike.
 
         Raises InputError for what there is not, SandboxFailure.
@@ -71,7 +71,7 @@ class NearComputers:
         """Raises InputError where there is no Chromium."""
         return await self._browsers.started()
 
-    async def open(self, spec: ComputerSpec, scene: Scene, group: str, size: int) -> EquippedComputer:
+    async def open(self, spec: ComputerSpec, scene: ComputerScene, group: str, size: int) -> EquippedComputer:
         """Those with a desktop begin by themselves each."""
         computers, begun = await self.entered(), None
         if size > 1 and "desktop" not in spec.parts:
@@ -107,7 +107,7 @@ class _SavedComputer:
         await self.saved.remove()
 
 
-async def _saved(computers: Computers, spec: ComputerSpec, scene: Scene) -> _SavedComputer:
+async def _saved(computers: Computers, spec: ComputerSpec, scene: ComputerScene) -> _SavedComputer:
     computer = await computers.open(spec.room)
     try:
         await fill(computer, scene)
@@ -129,7 +129,7 @@ def acquire(kind: str, forks: str = "auto") -> NearComputers:
     return computers
 
 
-def acquire_at(address: SandboxAddress | None, kind: str) -> OpensComputers:
+def acquire_at(address: SandboxAddress | None, kind: str) -> ComputerPlace:
     """The same, wherever they are. Raises InputError for a kind of isolation of a place that has its own."""
     if address is None or not (address.service or address.guests):
         return acquire(kind)
@@ -142,19 +142,19 @@ def acquire_at(address: SandboxAddress | None, kind: str) -> OpensComputers:
     return computers
 
 
-def discard(computers: OpensComputers) -> None:
+def discard(computers: ComputerPlace) -> None:
     """They failed: whoever asks from now on gets others."""
     loop = asyncio.get_running_loop()
     for of_loop in (_near.get(loop, {}), _far.get(loop, {})):
         _forget(of_loop, computers)
 
 
-def _forget(of_loop: dict[Any, Any], computers: OpensComputers) -> None:
+def _forget(of_loop: dict[Any, Any], computers: ComputerPlace) -> None:
     for key in [key for key, each in of_loop.items() if each is computers]:
         del of_loop[key]
 
 
-async def release(computers: OpensComputers) -> None:
+async def release(computers: ComputerPlace) -> None:
     """The last user ends them."""
     computers.users -= 1
     if not computers.users:

@@ -1,6 +1,6 @@
 """A folder of web pages as an environment: what a policy does in a browser, opening addresses and going back included.
 
-    train --config.environment=tars_jax.envs.website:Website \\
+    train --config.environment=tars_jax.envs.website:WebsiteEnvironment \\
         --config.environment_options='{"folder": "shop", "success": "location.pathname == \\"/paid.html\\""}'
 """
 
@@ -32,7 +32,7 @@ class _Episode:
     mouse: Position | None = None
 
 
-class Website:
+class WebsiteEnvironment:
     """Pages below one folder, in a browser without network. Success is what the task's script says, once it does.
 
     An address is relative to the page that is shown; where there is no such file, and where there is nothing to go back

@@ -1,7 +1,7 @@
 """Measured scores and what is said about them. See README.md."""
 
 from tars_jax.evaluation.curves import DEFAULT_CURVES, Curve, Series, supervised_curves
-from tars_jax.evaluation.report import Counted, ReportData, render_report, verdict, write_report
+from tars_jax.evaluation.report import ReportData, ScoreWording, render_report, verdict, write_report
 from tars_jax.evaluation.scores import Score
 from tars_jax.evaluation.statistics import (
     Estimate,
@@ -12,11 +12,11 @@ from tars_jax.evaluation.statistics import (
 
 __all__ = [
     "DEFAULT_CURVES",
-    "Counted",
     "Curve",
     "Estimate",
     "ReportData",
     "Score",
+    "ScoreWording",
     "Series",
     "bootstrap_difference",
     "render_report",

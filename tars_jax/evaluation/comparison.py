@@ -29,7 +29,7 @@ _LEGEND_LINE = 0.17  # inches
 
 
 @dataclasses.dataclass(frozen=True)
-class Run:
+class FinishedRun:
     """What a finished run left."""
 
     config: Mapping[str, Any]  # dotted field -> value
@@ -41,12 +41,12 @@ class Run:
         return tuple((field, repr(value)) for field, value in self.config.items() if field not in ("seed", "run"))
 
 
-def settings_of(runs: Sequence[Run], names: Sequence[str] = ()) -> dict[str, list[Run]]:
+def settings_of(runs: Sequence[FinishedRun], names: Sequence[str] = ()) -> dict[str, list[FinishedRun]]:
     """Runs by the name of their setting: the fields in which the settings differ, or `names` in the order of the runs.
 
     Raises InputError for names that are not one for each setting.
     """
-    groups: dict[Any, list[Run]] = {}
+    groups: dict[Any, list[FinishedRun]] = {}
     for run in runs:
         groups.setdefault(run.setting, []).append(run)
     if names:
@@ -61,7 +61,9 @@ def settings_of(runs: Sequence[Run], names: Sequence[str] = ()) -> dict[str, lis
     }
 
 
-def draw_comparison(runs: Sequence[Run], curves: Sequence[Curve], title: str, names: Sequence[str] = ()) -> Figure:
+def draw_comparison(
+    runs: Sequence[FinishedRun], curves: Sequence[Curve], title: str, names: Sequence[str] = ()
+) -> Figure:
     """Scores before and after with 95% intervals, then the curves that the runs have rows for."""
     settings = settings_of(runs, names)
     metrics = [row for run in runs for row in run.metrics]
@@ -85,7 +87,7 @@ def draw_comparison(runs: Sequence[Run], curves: Sequence[Curve], title: str, na
     return figure
 
 
-def _draw_scores(axes: Axes, settings: Mapping[str, Sequence[Run]]) -> None:
+def _draw_scores(axes: Axes, settings: Mapping[str, Sequence[FinishedRun]]) -> None:
     runs = [(color, name, run) for color, (name, group) in _colored(settings) for run in group]
     found = [Score.of_result(run.result) for _, _, run in runs]
     by_return = all(score.measure == RETURN for score in found)
@@ -108,7 +110,7 @@ def _draw_scores(axes: Axes, settings: Mapping[str, Sequence[Run]]) -> None:
     _finish(axes, title, "95% intervals, one line a seed")
 
 
-def _draw_curve(axes: Axes, curve: Curve, settings: Mapping[str, Sequence[Run]]) -> None:
+def _draw_curve(axes: Axes, curve: Curve, settings: Mapping[str, Sequence[FinishedRun]]) -> None:
     dashed = list[str]()
     for color, (_, group) in _colored(settings):
         for run, number in itertools.product(group, range(curve.compared)):
@@ -153,5 +155,5 @@ def _finish(axes: Axes, title: str, note: str) -> None:
     axes.tick_params(labelsize=8)
 
 
-def _colored(settings: Mapping[str, Sequence[Run]]) -> list[tuple[str, tuple[str, Sequence[Run]]]]:
+def _colored(settings: Mapping[str, Sequence[FinishedRun]]) -> list[tuple[str, tuple[str, Sequence[FinishedRun]]]]:
     return [(_COLORS[number % len(_COLORS)], item) for number, item in enumerate(settings.items())]

@@ -15,7 +15,7 @@ import subprocess
 from typing import Any
 
 from tars_jax import InputError
-from tars_jax.evaluation.comparison import Run, draw_comparison
+from tars_jax.evaluation.comparison import FinishedRun, draw_comparison
 from tars_jax.evaluation.curves import DEFAULT_CURVES
 from tars_jax.evaluation.redaction import Redactor
 from tars_jax.json_fields import read_object
@@ -77,7 +77,7 @@ def members_of_run(run: pathlib.Path, root: pathlib.Path, *, checkpoint: str, tr
         members[name] = redact.text((run / name).read_text(encoding="utf-8")).encode()
     result = read_object(run / "result.json")
     if {"score_before", "score_after", "episodes", "seed"} <= result.keys() and METRICS_FILE in members:
-        members["figures/curves.png"] = _figure(Run({}, read_metrics(run / METRICS_FILE), result))
+        members["figures/curves.png"] = _figure(FinishedRun({}, read_metrics(run / METRICS_FILE), result))
     updates = read_updates(run / UPDATES_FILE) if (run / UPDATES_FILE).exists() else None
     members |= _episodes(run, trajectories, updates, redact)
     members |= _weights(run, checkpoint, updates if trajectories != "none" else None)
@@ -133,7 +133,7 @@ def _publishable(path: pathlib.Path, name: str, redact: Redactor) -> bytes | pat
     return path if not failures and task == trajectory.task else encode_trajectory(cleaned, str(path))
 
 
-def _figure(run: Run) -> bytes:
+def _figure(run: FinishedRun) -> bytes:
     curves = [curve for curve in DEFAULT_CURVES if curve.section == DEFAULT_CURVES[0].section]
     picture = io.BytesIO()
     draw_comparison([run], curves, "").savefig(picture, format="png", dpi=110, metadata={"Software": None})

@@ -32,7 +32,7 @@ REQUIRED = ("score_before", "score_after", "episodes", "minutes", "seed")
 
 
 @dataclasses.dataclass(frozen=True)
-class Counted:
+class ScoreWording:
     """What a score counts, in the words of the verdict: "it solved 40% of 200 held-out episodes"."""
 
     did: str = "it solved"
@@ -61,7 +61,7 @@ class ReportData:
     subtitle: str = ""
     command: str = ""  # repeats the run
     scores: Sequence[Score] = ()  # where the result has parts, such as games
-    counted: Counted = Counted()
+    counted: ScoreWording = ScoreWording()
     tables: Sequence[ReportTable] = ()
 
     def __post_init__(self) -> None:
@@ -130,7 +130,7 @@ def page_html(title: str, subtitle: str, parts: Sequence[str], refresh: int = 0)
 """
 
 
-def verdict(result: Mapping[str, Any], counted: Counted = Counted()) -> tuple[str, str]:
+def verdict(result: Mapping[str, Any], counted: ScoreWording = ScoreWording()) -> tuple[str, str]:
     """(kind, sentence) of a result with the fields that `ReportData` requires.
 
     The kind is "better" or "worse" only where the 95% interval of the difference leaves out 0. It is "solved" where

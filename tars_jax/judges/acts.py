@@ -8,16 +8,16 @@ from collections.abc import Iterator, Sequence
 
 from tars_jax.judges.demands import Demand
 from tars_jax.judges.own_words import Deed
-from tars_jax.judges.statements import Sentence, states_of
+from tars_jax.judges.statements import PageSentence, states_of
 from tars_jax.judges.verbs import leads_on, tells_a_change, tells_a_deed
 
 Act = tuple[int, Deed]  # with the number of the page that it was done on
 
 
-class Acts:
+class EpisodeActs:
     """Of one episode: `deeds[n]` were done on `pages[n]`, of which `last` is the one that is judged."""
 
-    def __init__(self, pages: Sequence[Sequence[Sentence]], deeds: Sequence[Sequence[Deed]], last: int) -> None:
+    def __init__(self, pages: Sequence[Sequence[PageSentence]], deeds: Sequence[Sequence[Deed]], last: int) -> None:
         self._pages, self._deeds, self._last = pages, deeds, last
 
     def doubt(self, demand: Demand, known: Sequence[Demand]) -> str:
@@ -98,7 +98,7 @@ class Acts:
         in_sight = any(demand.is_place_of(each.tokens) or demand.says(each.tokens) for each in self._pages[place])
         return deed.submits and in_sight
 
-    def _before_given(self, demand: Demand, acts: Sequence[Act]) -> Iterator[Sentence]:
+    def _before_given(self, demand: Demand, acts: Sequence[Act]) -> Iterator[PageSentence]:
         """What the pages said before the agent gave the name."""
         places = [place for place, deed in acts if any(map(demand.is_given_by, deed.given))]
         for page in self._pages[: min(places, default=-1) + 1]:
@@ -182,7 +182,7 @@ class Acts:
                 return "something was done after it that may have made it again, or unmade it"
         return ""
 
-    def _saying(self, demand: Demand) -> list[Sentence]:
+    def _saying(self, demand: Demand) -> list[PageSentence]:
         return [each for each in self._pages[self._last] if demand.says(each.tokens)]
 
     def _showing(self, demand: Demand) -> list[int]:

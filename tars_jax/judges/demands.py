@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from tars_jax.judges.forms import Piece, Word, fits, folded, is_number, is_piece, without_price
+from tars_jax.judges.forms import FormWord, Piece, fits, folded, is_number, is_piece, without_price
 from tars_jax.judges.statements import PAGE_WORDS, QUOTES, unquoted, vocabulary
 from tars_jax.judges.verbs import (
     AGAINST,
@@ -42,8 +42,8 @@ from tars_jax.judges.verbs import (
     words_in,
 )
 
-_NAMED = Word(NAMED)
-_COLON: Piece = (Word(frozenset((":",))),)
+_NAMED = FormWord(NAMED)
+_COLON: Piece = (FormWord(frozenset((":",))),)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,14 +84,14 @@ class Demand:
             yield ((*self.kind, _NAMED, *self.thing),)
             yield (self.thing, self.kind)
         elif not self.is_value:
-            yield ((Word(KINDS),), self.thing)
+            yield ((FormWord(KINDS),), self.thing)
         is_known = all(word.options <= KINDS | MESSAGES for word in self.kind)  # no "all notes but"
         if is_known and not (self.kind and all(map(is_number, self.thing))):
             yield (self.thing,)
 
     def _kinds(self) -> Iterator[Piece]:
         if self.kind and any(word.options <= MESSAGES for word in self.kind):
-            yield (Word(MESSAGES),)
+            yield (FormWord(MESSAGES),)
         elif self.kind:
             yield self.kind
 

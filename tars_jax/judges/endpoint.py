@@ -23,7 +23,7 @@ from tars_jax.inference.sampling import Sampling
 from tars_jax.judges.answers import alternatives
 from tars_jax.judges.evidence import Evidence
 from tars_jax.judges.judge import JudgeUnavailable, add_details, count_call
-from tars_jax.judges.judge_model import Kept, Scored
+from tars_jax.judges.judge_model import KeptObservation, Scored
 from tars_jax.judges.marks import between, unmarked
 from tars_jax.judges.verdicts import (
     ANSWER_FORM,
@@ -111,7 +111,7 @@ class EndpointModel:
         )
         return Scored(read_score(text), " ".join(text.splitlines()[:-1])[:500])
 
-    async def verdict(self, evidence: Evidence, points: Sequence[str], kept: Sequence[Kept]) -> bool:
+    async def verdict(self, evidence: Evidence, points: Sequence[str], kept: Sequence[KeptObservation]) -> bool:
         parts: list[Part] = [
             f"Task: {evidence.instruction}\nRequirements:\n{_numbered(points)}\n\nActions:\n" + _acted(evidence)
         ]

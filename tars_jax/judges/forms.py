@@ -10,7 +10,7 @@ from tars_jax.judges.verbs import ARTICLES, BETWEEN, NAMED
 
 
 @dataclasses.dataclass(frozen=True)
-class Word:
+class FormWord:
     """A word of a form: one of these, in this case if it is a name's."""
 
     options: frozenset[str]
@@ -20,7 +20,7 @@ class Word:
         return (token if self.exact else NUMBER_WORDS.get(token.casefold(), token.casefold())) in self.options
 
 
-Piece = tuple[Word, ...]
+Piece = tuple[FormWord, ...]
 
 
 def folded(piece: Piece) -> frozenset[str]:
@@ -55,5 +55,5 @@ def without_price(tokens: Sequence[str]) -> Sequence[str]:
     return tokens
 
 
-def is_number(word: Word) -> bool:
+def is_number(word: FormWord) -> bool:
     return all(option.lstrip("#").isdecimal() for option in word.options)

@@ -16,7 +16,7 @@ class Scored(NamedTuple):
     reason: str
 
 
-class Kept(NamedTuple):
+class KeptObservation(NamedTuple):
     """An observation that the verdict is told from."""
 
     number: int  # from 1, in the episode
@@ -36,7 +36,7 @@ class JudgeModel(Protocol):
         """Of observation `number`, from 1."""
         ...
 
-    async def verdict(self, evidence: Evidence, points: Sequence[str], kept: Sequence[Kept]) -> bool:
+    async def verdict(self, evidence: Evidence, points: Sequence[str], kept: Sequence[KeptObservation]) -> bool:
         """Whether all key points are met, from the actions and the observations that were kept."""
         ...
 

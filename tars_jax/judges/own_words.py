@@ -13,7 +13,7 @@ from typing import NamedTuple
 from urllib.parse import unquote_plus
 
 from tars_jax.judges.evidence import ENDED, NO_ACTION
-from tars_jax.judges.statements import QUOTES, Sentence, tokens_of, vocabulary
+from tars_jax.judges.statements import QUOTES, PageSentence, tokens_of, vocabulary
 
 _CALL = re.compile(r"([A-Za-z_]\w*)\s*[(\[](.*)", re.DOTALL)
 _STRINGS = re.compile(r"'((?:\\.|[^'\\])*)'|\"((?:\\.|[^\"\\])*)\"|\[([^\]]*)\]", re.DOTALL)
@@ -157,7 +157,7 @@ class OwnWords:
                 if call and call[1].casefold() in _TYPES:
                     self.typed |= {_folded(text) for text in texts}
 
-    def could_hold(self, sentence: Sentence) -> bool:
+    def could_hold(self, sentence: PageSentence) -> bool:
         """Whether the letters of the sentence are among those that were typed, in whatever order and however often
         they were corrected."""
         return not Counter(letters_of(sentence.text)) - self._letters

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from tars_jax.judges.demands import Demand
-from tars_jax.judges.forms import Piece, Word
+from tars_jax.judges.forms import FormWord, Piece
 from tars_jax.judges.statements import NUMBER_WORDS, QUOTES, tokens_of, vocabulary
 from tars_jax.judges.verbs import ARTICLES, CHANGED, CHANGES, DONE, NAMED, OFF, ON, PUT, REMOVED
 
@@ -111,7 +111,7 @@ def _changed(tokens: Sequence[str], done: Sequence[str], *, sites: bool = False)
         return Demand()
     if sites and done != PUT:
         tail = [piece for piece in tail if not all(word.options <= _SITES for word in piece[1:])]
-    pieces = tuple(tuple(Word(frozenset((each,))) for each in words.split()) for words in done)
+    pieces = tuple(tuple(FormWord(frozenset((each,))) for each in words.split()) for words in done)
     away = set(done) <= set(REMOVED)
     return Demand(thing, kind, pieces, tuple(tail), frozenset(done), takes_away=away)
 
@@ -131,12 +131,12 @@ def _valued(field: Sequence[str], value: Sequence[str]) -> Demand:
         return _changed(field, ON if held[0].options & set(ON) else OFF)
     if len(name) == 1 and name[0].options == {"cart"}:
         return (
-            Demand(held, (), (), ((Word(_PLACED), *name),))
+            Demand(held, (), (), ((FormWord(_PLACED), *name),))
             if held[0].options != {"empty"}
             else Demand(name, (), (held,))
         )
-    to = Word(frozenset(("to",)))
-    said = (held, *((Word(frozenset((each,))), to, *held) for each in CHANGED))
+    to = FormWord(frozenset(("to",)))
+    said = (held, *((FormWord(frozenset((each,))), to, *held) for each in CHANGED))
     return Demand(name, (), said, is_value=True)
 
 
@@ -150,7 +150,10 @@ def _object(tokens: Sequence[str]) -> tuple[Piece, Piece]:
         before = [token for token in (*tokens[:begin], *tokens[end + 1 :]) if token.casefold() not in ARTICLES]
         counted = [token for token in before if token.isdecimal() or token.casefold() in NUMBER_WORDS]
         kind = [token for token in before if token not in counted and token.casefold() not in NAMED]
-        return _words(kind), (*_words(counted), *(Word(frozenset((token,)), True) for token in tokens[begin + 1 : end]))
+        return _words(kind), (
+            *_words(counted),
+            *(FormWord(frozenset((token,)), True) for token in tokens[begin + 1 : end]),
+        )
     if quotes:
         return (), ()
     if named is not None:
@@ -164,14 +167,14 @@ def _place(part: Sequence[str]) -> Piece:
     preposition = part[0].casefold()
     words = _words([token for token in part[1:] if token not in QUOTES and token.casefold() not in ARTICLES])
     options = _PLACED if preposition in _PLACED else frozenset((preposition,))
-    return (Word(options), *words) if words else ()
+    return (FormWord(options), *words) if words else ()
 
 
 def _words(tokens: Iterable[str]) -> Piece:
     """A capital is part of a name."""
     kept = [token for token in tokens if token not in QUOTES and token.casefold() not in ARTICLES]
     plain = (NUMBER_WORDS.get(token.casefold(), token) for token in kept)
-    return tuple(Word(frozenset((token,)), not token.islower() and not token.isdecimal()) for token in plain)
+    return tuple(FormWord(frozenset((token,)), not token.islower() and not token.isdecimal()) for token in plain)
 
 
 def _lowered(text: str) -> list[str]:

@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 
 from tars_jax import InputError
-from tars_jax.agent.judging import ALTERNATIVES, SCREENSHOTS, Question, question_about, score_of
+from tars_jax.agent.judging import ALTERNATIVES, SCREENSHOTS, JudgeQuestion, question_about, score_of
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.environment import Observation, Task
 from tars_jax.inference.policy_client import PolicyUnavailable
@@ -29,7 +29,7 @@ READINGS = 3  # answers that are asked for before the verdict counts as unreadab
 
 
 @dataclasses.dataclass(frozen=True)
-class Reading:
+class ScoreReading:
     """What becomes of a score. Raises InputError for values that mean nothing."""
 
     calibration: Calibration = IDENTITY
@@ -49,7 +49,7 @@ class Reading:
         return Judgement(probability if self.reward == "score" else float(success), success)
 
 
-class Session(Protocol):
+class JudgeSession(Protocol):
     """A live context of a model."""
 
     async def respond(
@@ -60,7 +60,7 @@ class Session(Protocol):
 class Model(Protocol):
     """An engine, or a client of our policy server."""
 
-    def session(self, seed: int) -> AbstractAsyncContextManager[Session]: ...
+    def session(self, seed: int) -> AbstractAsyncContextManager[JudgeSession]: ...
 
 
 class OutcomeRewardModel:
@@ -74,11 +74,11 @@ class OutcomeRewardModel:
         *,
         grammar: str = "text",
         screenshots: int = SCREENSHOTS,
-        reading: Reading | None = None,
+        reading: ScoreReading | None = None,
     ) -> None:
         """`longest`: tokens of a question that leave the model room for its answer. `reading`: of its scores."""
         self._model, self._writer, self._longest = model, writer, longest
-        self._reading = reading or Reading()
+        self._reading = reading or ScoreReading()
         self._grammar, self._screenshots = grammar, screenshots
 
     async def __call__(self, trajectory: Trajectory, task: Task) -> Judgement:
@@ -99,7 +99,7 @@ class OutcomeRewardModel:
             text = self._writer.read(answer.tokens)
         raise UnreadableVerdict(f"the reward model must say 1 or 0; got {text!r:.100}, the last of {READINGS} answers")
 
-    async def _answer(self, question: Question, number: int) -> Sampled:
+    async def _answer(self, question: JudgeQuestion, number: int) -> Sampled:
         sampling = Sampling(temperature=0.0 if number == 0 else 1.0, top_logprobs=ALTERNATIVES)
         pixels = [Observation(screenshot).pixels for screenshot in question.screenshots]
         images = [each for each in pixels if each is not None]

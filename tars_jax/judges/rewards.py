@@ -34,7 +34,7 @@ VALUES, PENDING = "rewards", "group_rewards"  # in an episode's metadata
 LoadJudge = Callable[[str, Mapping[str, Any]], Judge]
 
 
-class Said(NamedTuple):
+class FunctionReward(NamedTuple):
     """What one function said of an episode."""
 
     name: str
@@ -43,7 +43,7 @@ class Said(NamedTuple):
     verdict: bool | None
 
 
-class Rewards:
+class EpisodeRewards:
     """What the functions of one episode come to."""
 
     def __init__(
@@ -55,12 +55,12 @@ class Rewards:
         """`judges`: with the name and weight of each. `pending`: the functions over a group, as options name them."""
         self.functions, self.judges, self.pending = tuple(functions), tuple(judges), dict(pending)
 
-    async def values(self, trajectory: Trajectory, task: Task) -> list[Said]:
+    async def values(self, trajectory: Trajectory, task: Task) -> list[FunctionReward]:
         """Of each, one after the other. Raises as `RewardFunction.value` and `Judge.judgement` do."""
         parts = parts_of(trajectory, task)
         found = [_said(each, await each.value(parts)) for each in self.functions]
         for name, weight, judge in self.judges:
-            found.append(Said(name, weight, *await judge.judgement(trajectory, task)))
+            found.append(FunctionReward(name, weight, *await judge.judgement(trajectory, task)))
         return found
 
     async def __call__(self, trajectory: Trajectory, task: Task) -> Judgement:
@@ -80,7 +80,7 @@ class Rewards:
 class RewardsJudge(Judge):
     """Asks the functions, each as often as a judge is asked, and keeps what each said."""
 
-    rewards: Rewards = dataclasses.field(default_factory=lambda: Rewards(()))
+    rewards: EpisodeRewards = dataclasses.field(default_factory=lambda: EpisodeRewards(()))
 
     async def judged(self, trajectory: Trajectory, task: Task) -> Trajectory:
         """As `Judge.judged`, with the value of each function in `metadata["rewards"]`."""
@@ -116,7 +116,7 @@ def rewards_judge(load_judge: LoadJudge, functions: Any = None, columns: Collect
             pending[name] = {"weight": weight, **options, "name": names[name]}
         else:
             found.append(function)
-    rewards = Rewards(found, judges, pending)
+    rewards = EpisodeRewards(found, judges, pending)
     return RewardsJudge("rewards", rewards, rewards=rewards)
 
 
@@ -144,7 +144,7 @@ async def judged_together(group: Sequence[Trajectory]) -> list[Trajectory]:
 def _with(member: Trajectory, functions: Sequence[RewardFunction], values: Sequence[Value | None]) -> Trajectory:
     metadata = {name: value for name, value in member.metadata.items() if name != PENDING}
     member = dataclasses.replace(member, metadata=metadata)
-    found: list[Said] = []
+    found: list[FunctionReward] = []
     for function, value in zip(functions, values, strict=True):
         if value is None:
             return untold(member, CannotSay(f"reward function {function.name} returned None"), {})
@@ -166,11 +166,11 @@ def _over_group(text: str) -> tuple[RewardFunction, ...]:
     return tuple(found)
 
 
-def _said(function: RewardFunction, value: Value) -> Said:
-    return Said(function.name, function.weight, float(value), value if isinstance(value, bool) else None)
+def _said(function: RewardFunction, value: Value) -> FunctionReward:
+    return FunctionReward(function.name, function.weight, float(value), value if isinstance(value, bool) else None)
 
 
-def _sum(found: Sequence[Said]) -> Judgement:
+def _sum(found: Sequence[FunctionReward]) -> Judgement:
     verdicts = [said.verdict for said in found if said.weight > 0 and said.verdict is not None]
     return Judgement(sum(said.weight * said.value for said in found), all(verdicts) if verdicts else None)
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tars_jax.judges.acts import Acts
+from tars_jax.judges.acts import EpisodeActs
 from tars_jax.judges.answers import says_the_same
 from tars_jax.judges.demands import Demand
 from tars_jax.judges.evidence import Evidence
 from tars_jax.judges.judge import CannotSay
-from tars_jax.judges.judge_model import Kept, Scored
+from tars_jax.judges.judge_model import KeptObservation, Scored
 from tars_jax.judges.own_words import OwnWords, deeds_of, is_inert, letters_of
 from tars_jax.judges.requirements import asks_for_a_state, clauses_of, demanded, stated
-from tars_jax.judges.statements import Sentence, sentences_of, tokens_of
+from tars_jax.judges.statements import PageSentence, sentences_of, tokens_of
 from tars_jax.judges.verbs import is_error, tells_a_change
 
 _ORDERED = frozenset(("placed", "confirmed", "received", "complete", "completed"))
@@ -34,7 +34,7 @@ class RuleModel:
         shown = [point for point in points if any(demanded(point).says(each.tokens) for each in page)]
         return Scored(1 + round(4 * len(shown) / max(len(points), 1)), ", ".join(shown))
 
-    async def verdict(self, evidence: Evidence, points: Sequence[str], kept: Sequence[Kept]) -> bool:
+    async def verdict(self, evidence: Evidence, points: Sequence[str], kept: Sequence[KeptObservation]) -> bool:
         """From the whole episode, whatever was kept of it."""
         return _Episode(evidence).meets([demanded(point) for point in points])
 
@@ -65,7 +65,7 @@ class _Episode:
         self.last = max((place for place, shown in enumerate(seen) if shown), default=-1)
         self._is_picture = self.last >= 0 and bool(evidence.observations[self.last].screenshot)
         self._page = self._pages[self.last] if self.last >= 0 else []
-        self._first = frozenset(self._pages[0]) if self._pages and self.last > 0 else frozenset[Sentence]()
+        self._first = frozenset(self._pages[0]) if self._pages and self.last > 0 else frozenset[PageSentence]()
         self._own = OwnWords(evidence.actions, evidence.instruction)
         self._acted = bool(evidence.actions)
         self._deeds = [deeds_of(action) for action in evidence.actions]
@@ -130,7 +130,7 @@ class _Episode:
             doubts.append("nobody saw what the last action did")
         if any(doubts) or self._is_state_alone:
             return doubts
-        acts = Acts(self._pages, self._deeds, self.last)
+        acts = EpisodeActs(self._pages, self._deeds, self.last)
         return [acts.doubt(each, known) for each in demands]
 
     def _doubt(self, demand: Demand) -> str:
@@ -162,7 +162,7 @@ class _Episode:
             return "the agent typed it"
         return ""
 
-    def _is_own(self, demand: Demand, sentence: Sentence) -> bool:
+    def _is_own(self, demand: Demand, sentence: PageSentence) -> bool:
         """Whether it may be a box with what the agent typed: its letters, or a value that no page confirmed."""
         confirmed = any(
             tells_a_change(each.tokens) and each not in self._first and not self._own.could_hold(each)
@@ -202,23 +202,23 @@ class _Episode:
                 return "more is gone than what was to go"
         return ""
 
-    def _is_copied(self, sentence: Sentence) -> bool:
+    def _is_copied(self, sentence: PageSentence) -> bool:
         """Whether an earlier page had it amid other words, from where it can be brought anywhere."""
         letters = letters_of(sentence.text)
         lines = (letters_of(each.text) for page in self._pages[: self.last] for each in page)
         return any(letters in line and letters != line for line in lines)
 
-    def _is_box(self, sentence: Sentence) -> bool:
+    def _is_box(self, sentence: PageSentence) -> bool:
         """Whether it is a box that was empty, with what the agent typed into it."""
         name, _, value = sentence.text.partition(":")
         empty = any(each.is_empty_box and each.text.partition(":")[0] == name for each in self._first)
         return empty and self._own.holds(tokens_of(value))
 
-    def _is_old_field(self, sentence: Sentence) -> bool:
+    def _is_old_field(self, sentence: PageSentence) -> bool:
         """Whether the first page had a field of that name."""
         name, colon, _ = sentence.text.partition(":")
         return bool(colon) and any(each.text.partition(":")[:2] == (name, colon) for each in self._first)
 
 
-def _is_known(sentence: Sentence, known: Sequence[Demand]) -> bool:
+def _is_known(sentence: PageSentence, known: Sequence[Demand]) -> bool:
     return any(each.says(sentence.tokens) or each.names(sentence.tokens) for each in known)

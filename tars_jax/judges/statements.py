@@ -46,7 +46,7 @@ _STATUS = ("status :", "state :")
 
 
 @dataclasses.dataclass(frozen=True)
-class Sentence:
+class PageSentence:
     """One sentence, or a line without an end. Its place in the page is no part of what it says."""
 
     text: str
@@ -140,23 +140,23 @@ def tokens_of(text: str) -> tuple[str, ...]:
     return tuple(_TOKEN.findall(unicodedata.normalize("NFKC", text).replace("’", "'")))
 
 
-def sentences_of(text: str) -> list[Sentence]:
+def sentences_of(text: str) -> list[PageSentence]:
     """Of a page, in its order."""
-    found: list[Sentence] = []
+    found: list[PageSentence] = []
     for line in text.splitlines():
         for sentence in _ENDS.split(line.strip()):
             tokens = tokens_of(sentence)
             if tokens:
-                said = Sentence(sentence, tokens[:-1] if tokens[-1] in ".!" and len(tokens) > 1 else tokens)
+                said = PageSentence(sentence, tokens[:-1] if tokens[-1] in ".!" and len(tokens) > 1 else tokens)
                 if found and said.plain.startswith(_STATUS):  # of what the line above names
                     above = found.pop()
                     state = said.tokens[1:]
-                    said = Sentence(f"{above.text}{sentence[len(tokens[0]) :]}", (*above.tokens, *state))
+                    said = PageSentence(f"{above.text}{sentence[len(tokens[0]) :]}", (*above.tokens, *state))
                 found.append(said)
     return found
 
 
-def states_of(page: Sequence[Sentence]) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
+def states_of(page: Sequence[PageSentence]) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
     """The fields and switches of a page by their names: what each holds, and its line."""
     found: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
     for sentence in page:

@@ -14,7 +14,7 @@ from tars_jax import InputError
 from tars_jax.environment import Task
 from tars_jax.judges.evidence import evidence_of
 from tars_jax.judges.judge import Judgement, add_details
-from tars_jax.judges.judge_model import Kept, Scored, open_judge_model
+from tars_jax.judges.judge_model import KeptObservation, Scored, open_judge_model
 from tars_jax.judges.requirements import clauses_of, demanded
 from tars_jax.judges.rule_model import untold
 from tars_jax.trajectory import Trajectory
@@ -69,7 +69,7 @@ class WebJudge:
         telling = [(number, found) for number, found in scores if found.score >= self._threshold]
         telling.sort(key=lambda each: (-each[1].score, -each[0]))
         kept = [
-            Kept(number, evidence.observations[number - 1], found.reason)
+            KeptObservation(number, evidence.observations[number - 1], found.reason)
             for number, found in sorted(telling[: self._most], key=lambda each: each[0])
         ]
         success = await self._model.verdict(evidence, points, kept)

@@ -16,7 +16,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tars_jax.evaluation import DEFAULT_CURVES, Counted, Curve, ReportData, Score, Series
+from tars_jax.evaluation import DEFAULT_CURVES, Curve, ReportData, Score, ScoreWording, Series
 from tars_jax.evaluation.judge_metrics import hidden_verdicts
 from tars_jax.evaluation.result import before_and_after, reward_means, reward_scores, write_result
 from tars_jax.pipelines.config import command_of
@@ -159,6 +159,6 @@ def finish(
             curves=curves,
             config=context.config.to_dict(),
             command=command_of(experiment, context.config),
-            counted=Counted("its judge says that it solved") if truth else Counted(),
+            counted=ScoreWording("its judge says that it solved") if truth else ScoreWording(),
         ),
     )

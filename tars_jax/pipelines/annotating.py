@@ -17,8 +17,8 @@ from tars_jax import GaveUp, InputError
 from tars_jax.agent.loop import AgentConfig
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.annotation.interactive.core import Candidate
-from tars_jax.annotation.interactive.proposing import NoPolicy, PlayerPolicy, Policy
-from tars_jax.annotation.interactive.recorded import Record
+from tars_jax.annotation.interactive.proposing import NoPolicy, PlayerPolicy, ProposingPolicy
+from tars_jax.annotation.interactive.recorded import EpisodeSoFar
 from tars_jax.environment import ActionSpace
 from tars_jax.inference.config import EngineConfig
 from tars_jax.inference.constraint import constraint_name
@@ -37,22 +37,24 @@ MANIFEST = "checkpoint.json"
 
 
 @dataclasses.dataclass(frozen=True)
-class Annotated:
+class AnnotatedPolicy:
     """A policy under annotation, with what the agent loop needs to know of it."""
 
-    policy: Policy
+    policy: ProposingPolicy
     writer: PromptWriter
     agent: AgentConfig
     screen: int  # pixels on a side of a game
     about: str  # one sentence for who starts it
     refresh: Callable[[], Awaitable[None]] | None = None  # takes newer weights, where there are any
-    value: Callable[[Record, Candidate], float] | None = None  # of the run's value model, where the gate asks by it
+    value: Callable[[EpisodeSoFar, Candidate], float] | None = (
+        None  # of the run's value model, where the gate asks by it
+    )
     prepare: Callable[[Sequence[ActionSpace]], None] | None = None  # begins to compile it for such environments
     prepared: Callable[[], None] = lambda: None  # waits until that is done
 
 
 @contextlib.contextmanager
-def open_annotated(config: Any, folder: Path, steps: int) -> Iterator[Annotated]:
+def open_annotated(config: Any, folder: Path, steps: int) -> Iterator[AnnotatedPolicy]:
     """What `config.checkpoint` names, open while the block runs. `folder`: of the run that annotates; `steps`: of its
     longest episode.
 
@@ -64,7 +66,9 @@ def open_annotated(config: Any, folder: Path, steps: int) -> Iterator[Annotated]
         raise InputError(f"config.gate.value must be auto without a run's weights; got {config.gate.value}")
     if given == NOBODY:
         base = scripted("random", config)
-        yield Annotated(NoPolicy(), base.writer, base.agent, base.screen, "nobody proposes: every answer is yours")
+        yield AnnotatedPolicy(
+            NoPolicy(), base.writer, base.agent, base.screen, "nobody proposes: every answer is yours"
+        )
     elif given in SCRIPTED:
         yield _played(scripted(given, config), config, given, f"the policy is the scripted player {given!r}")
     elif given.startswith(("http://", "https://")):
@@ -92,13 +96,13 @@ def newest_weights(given: Path) -> Path:
     return max(found, key=lambda file: file.stat().st_mtime_ns).parent
 
 
-def _played(contestant: Contestant, config: Any, name: str, about: str) -> Annotated:
+def _played(contestant: Contestant, config: Any, name: str, about: str) -> AnnotatedPolicy:
     policy = PlayerPolicy(contestant.player, config.candidates, name, patience=config.answer_seconds)
-    return Annotated(policy, contestant.writer, contestant.agent, contestant.screen, about)
+    return AnnotatedPolicy(policy, contestant.writer, contestant.agent, contestant.screen, about)
 
 
 @contextlib.contextmanager
-def _engine(config: Any, weights: Path, given: Path | None, steps: int, about: str) -> Iterator[Annotated]:
+def _engine(config: Any, weights: Path, given: Path | None, steps: int, about: str) -> Iterator[AnnotatedPolicy]:
     """`given`: where newer weights are looked for; None: the model is untrained and stays so."""
     model, tokenizer, _ = starting_point("nano" if given is None else str(weights))
     model = dataclasses.replace(model, scalar_head=False)
@@ -128,7 +132,7 @@ def _engine(config: Any, weights: Path, given: Path | None, steps: int, about: s
             refresh = None if newer is None else newer.take
             writer, agent = contestant.writer, contestant.agent
             value = _value(config, weights, driven, agent, mesh)
-            yield Annotated(
+            yield AnnotatedPolicy(
                 policy, writer, agent, contestant.screen, about, refresh, value, compiling.begin, compiling.wait
             )
 

@@ -13,7 +13,7 @@ from jax.sharding import Mesh
 from tars_jax.agent.loop import AgentConfig
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.annotation.interactive.core import Candidate, Decision
-from tars_jax.annotation.interactive.recorded import Done, Record, trajectory_of
+from tars_jax.annotation.interactive.recorded import DoneStep, EpisodeSoFar, trajectory_of
 from tars_jax.environment import Transition
 from tars_jax.training.checkpoint import load_parameters, recorded_model
 from tars_jax.training.packing import Packer, PackingConfig
@@ -41,13 +41,13 @@ class ExpectedReturn:
         self._writer = writer
         self._agent = dataclasses.replace(agent, screenshot_size=lambda height, width: (screen, screen))
 
-    def __call__(self, record: Record, candidate: Candidate) -> float:
+    def __call__(self, record: EpisodeSoFar, candidate: Candidate) -> float:
         """Blocks while it computes. Raises InputError for a window that is longer than any of the policy's."""
         columns = candidate.tokens, candidate.log_probs, candidate.versions
         # As if it were taken: of context nothing but the last token would have a value.
         decision = Decision(candidate.text, candidate.thought, candidate.action, *columns, "policy", accepted=True)
         here = Transition(record.observation(len(record.steps)))
-        asked = dataclasses.replace(record, steps=(*record.steps, Done(decision, (), here)))
+        asked = dataclasses.replace(record, steps=(*record.steps, DoneStep(decision, (), here)))
         trajectory = asyncio.run(trajectory_of(asked, self._writer, self._agent, None, {}))
         last = dataclasses.replace(trajectory, windows=trajectory.windows[-1:])
         batch = self._packer.pack([last], 1)

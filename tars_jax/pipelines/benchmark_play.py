@@ -12,7 +12,7 @@ from tars_jax import InputError
 from tars_jax.environment import Task
 from tars_jax.envs.registry import EnvironmentSpec, load_environment
 from tars_jax.evaluation.benchmarks.page import curve_of, report_of, result_of
-from tars_jax.evaluation.benchmarks.played import About, Played
+from tars_jax.evaluation.benchmarks.played import Attempt, BenchmarkRun
 from tars_jax.evaluation.figures import draw_budgets, save_figure
 from tars_jax.evaluation.scoring import SUCCESS_UNIT
 from tars_jax.files import write_atomic
@@ -50,7 +50,7 @@ def evaluate_benchmark(config: Any, run_directory: RunDirectory) -> int:
     with open_contestant(config, longest) as contestant:
         folder = run_directory.path / "trajectories" / "played"
         played = play_benchmark(config, folder, contestant, tasks, spec, options)
-    about = About(tasks.benchmark, config.model or config.checkpoint, Path(config.tasks), options, config.seed)
+    about = BenchmarkRun(tasks.benchmark, config.model or config.checkpoint, Path(config.tasks), options, config.seed)
     result = result_of(played, tasks.left_out, about)
     write_json(run_directory.path / "result.json", result)
     for path in write_results(run_directory.path / "benchmark", played, about):
@@ -115,7 +115,7 @@ def tasks_to_play(config: Any, tasks: BenchmarkTasks, spec: EnvironmentSpec, opt
 def play_benchmark(
     config: Any, folder: Path, contestant: Contestant, tasks: BenchmarkTasks, spec: EnvironmentSpec,
     options: Mapping[str, Any],
-) -> list[Played]:  # fmt: skip
+) -> list[Attempt]:  # fmt: skip
     """Every attempt at every task, with those that were lost. What lies in `folder` is not played again, unless it was
     lost."""
     wanted = tasks_to_play(config, tasks, spec, options)
@@ -139,7 +139,7 @@ def play_benchmark(
     ) as rollouts:
         rollouts.play(wanted, contestant.player, folder, on_finish, samples=attempts)
     return [
-        Played(
+        Attempt(
             tasks.of(wanted[number // attempts]), number % attempts, load_trajectory(trajectory_path(folder, number))
         )
         for number in range(len(wanted) * attempts)
@@ -177,7 +177,7 @@ async def _judge_now(
     await asyncio.gather(*(settle(path, played) for path, played in waiting.items()))
 
 
-def write_results(folder: Path, played: Sequence[Played], about: About) -> list[Path]:
+def write_results(folder: Path, played: Sequence[Attempt], about: BenchmarkRun) -> list[Path]:
     """The benchmark's own result files, below `folder`."""
     if not about.benchmark.results:
         return []

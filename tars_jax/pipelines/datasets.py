@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from tars_jax.data.datasets import read_dataset
 from tars_jax.data.recorded import instruction_of
-from tars_jax.data.retokenized import MARK, Reader, is_foreign, retokenize
+from tars_jax.data.retokenized import MARK, EpisodeReader, is_foreign, retokenize
 from tars_jax.data.retokenized_chat import retokenize_chat
 from tars_jax.pipelines.run_context import RunSpec
 from tars_jax.pipelines.sections import agent_config, fitting_size
@@ -17,7 +17,7 @@ from tars_jax.trajectory import Trajectory
 def recorded_for(spec: RunSpec, names: Sequence[str]) -> list[Trajectory]:
     """The episodes of all datasets, in windows of the run's policy. Raises InputError as `read_dataset` does."""
     spaces = [shape.space for shape in spec.shapes] or [None]
-    reader = Reader(
+    reader = EpisodeReader(
         spec.writer,
         agent_config(spec.config.agent, None),
         spec.tokenizer.image,
@@ -35,19 +35,19 @@ def recorded_for(spec: RunSpec, names: Sequence[str]) -> list[Trajectory]:
     return found
 
 
-def _written(trajectory: Trajectory, reader: Reader) -> Trajectory:
+def _written(trajectory: Trajectory, reader: EpisodeReader) -> Trajectory:
     foreign = is_foreign(trajectory, reader)
     return retokenize(trajectory, instruction_of(trajectory), reader) if foreign else trajectory
 
 
-def _written_as_asked(spec: RunSpec, reader: Reader) -> Callable[[Trajectory, Reader], Trajectory]:
+def _written_as_asked(spec: RunSpec, reader: EpisodeReader) -> Callable[[Trajectory, EpisodeReader], Trajectory]:
     """As programs ask, where these play and no agent of ours."""
     read, tokenizer = template(spec.model, spec.tokenizer), spec.tokenizer
 
     def write(text: str) -> list[int]:
         return [*tokenizer.encode(text), tokenizer.end]
 
-    def written(trajectory: Trajectory, reader: Reader) -> Trajectory:
+    def written(trajectory: Trajectory, reader: EpisodeReader) -> Trajectory:
         if not is_foreign(trajectory, reader):
             return trajectory
         return retokenize_chat(trajectory, instruction_of(trajectory), read, write, reader.size)

@@ -65,7 +65,7 @@ def written_parts(config: Any) -> list[tuple[str, Options]]:
 
 
 @dataclasses.dataclass(frozen=True)
-class Kind:
+class TaskKind:
     """One kind of task: an environment, as tasks name it, and its options."""
 
     environment: str
@@ -87,8 +87,10 @@ def kind_of(task: Mapping[str, Any]) -> dict[str, Any]:
     return {name: task[name] for name in ("environment", "options")}
 
 
-def _kinds(written: Sequence[tuple[str, Options]]) -> list[Kind]:
-    return [Kind(each, options, load_environment(each, options)) for name, options in written for each in members(name)]
+def _kinds(written: Sequence[tuple[str, Options]]) -> list[TaskKind]:
+    return [
+        TaskKind(each, options, load_environment(each, options)) for name, options in written for each in members(name)
+    ]
 
 
 def _key(record: Mapping[str, Any]) -> str:
@@ -142,7 +144,7 @@ class EnvironmentTasks(EvenSets):
     def known(self, task: Mapping[str, Any], step: Step) -> Hashable:
         return _key(kind_of(task))
 
-    def draw(self, split: str, stream: int, index: int, kind: Kind, turn: int | None = None) -> Task:
+    def draw(self, split: str, stream: int, index: int, kind: TaskKind, turn: int | None = None) -> Task:
         """Task `index` of a stream, of one kind. `turn`: of those that are this part's, where that is not all: of
         tasks of which there are so many and no more, the next."""
         spec, stream_seed = kind.spec, 10 * self._config.seed + stream
@@ -152,7 +154,7 @@ class EnvironmentTasks(EvenSets):
             seed = level_seed(spec.name, split, index, stream_seed)
         return self.level(kind, f"{spec.name}-{split}-{stream_seed}-{index}", seed)
 
-    def level(self, kind: Kind, id: str, seed: int) -> Task:
+    def level(self, kind: TaskKind, id: str, seed: int) -> Task:
         """The task of a kind with this seed."""
         spec, options = kind.spec, kind.options
         task = Task(
@@ -205,7 +207,7 @@ class FrontierTasks:
     def __init__(
         self,
         tasks: EnvironmentTasks,
-        kinds: Sequence[Kind],
+        kinds: Sequence[TaskKind],
         seed: int,
         state: Mapping[str, Any] | None,
         share: Share = WHOLE,

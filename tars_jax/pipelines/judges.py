@@ -18,7 +18,7 @@ from tars_jax.environment import Task
 from tars_jax.inference.engine import Engine
 from tars_jax.judges import Judge, Judgement, load_judge
 from tars_jax.judges.calibration import read_calibration
-from tars_jax.judges.reward_model import OutcomeRewardModel, Reading
+from tars_jax.judges.reward_model import OutcomeRewardModel, ScoreReading
 from tars_jax.pipelines.sections import engine_config
 from tars_jax.pipelines.starts import run_config, start_from
 from tars_jax.training.checkpoint import lineage
@@ -38,13 +38,17 @@ class CheckpointRewardModel:
     time_limit = OPENING_SECONDS
 
     def __init__(
-        self, checkpoint: str, slots: int = 0, reward: str = Reading.reward, threshold: float = Reading.threshold
+        self,
+        checkpoint: str,
+        slots: int = 0,
+        reward: str = ScoreReading.reward,
+        threshold: float = ScoreReading.threshold,
     ) -> None:
         """
         Args:
           checkpoint: RUN/policy of a run of `reward_model`, which has its calibration beside it.
           slots: episodes judged at once; 0: as that run did.
-          reward, threshold: as `Reading` has them.
+          reward, threshold: as `ScoreReading` has them.
 
         Raises InputError for a folder that is none, and for options that mean nothing.
         """
@@ -53,9 +57,9 @@ class CheckpointRewardModel:
             raise InputError(f"judge option checkpoint must be RUN/policy of a reward_model run; got {checkpoint!r}")
         if not isinstance(slots, int) or slots < 0:
             raise InputError(f"judge option slots must be a whole number of 0 or more; got {slots!r}")
-        self._reading = Reading(read_calibration(Path(checkpoint)), reward, threshold)
+        self._reading = ScoreReading(read_calibration(Path(checkpoint)), reward, threshold)
         self.version = lineage(checkpoint).id[:12]  # of the weights, wherever they lie
-        if self._reading != Reading():
+        if self._reading != ScoreReading():
             self.version += f"-{zlib.crc32(repr(self._reading).encode()):08x}"
         self._checkpoint, self._config, self._slots = Path(checkpoint), dict(config), slots
         self._engine: Engine | None = None

@@ -27,7 +27,7 @@ def curriculum_config(config: Any) -> CurriculumConfig:
     return CurriculumConfig(**config.curriculum.to_dict())
 
 
-class Maze:
+class MazeTasks:
     """One game whose levels differ in the distance from start to exit."""
 
     def __init__(self, config: Any) -> None:

@@ -51,7 +51,7 @@ LAST = 5  # updates whose mean stands for the end of a curve
 
 
 @dataclasses.dataclass(frozen=True)
-class Stage:
+class CompiledStage:
     """A function of `on_device_programs`, and what its arguments are once it has its design and its sizes."""
 
     function: Callable[..., Any]
@@ -59,13 +59,13 @@ class Stage:
     donates: bool = False  # the first one is used up
 
 
-START_SUPERVISED = Stage(programs.start_supervised)
-SUPERVISE = Stage(programs.supervise, shared=3, donates=True)
-START_VALUE = Stage(programs.start_value)
-PRETRAIN_VALUE = Stage(programs.pretrain_value, shared=3, donates=True)
-START_TRAINING = Stage(programs.start_training)
-TRAIN = Stage(programs.train, shared=3, donates=True)
-EVALUATE = Stage(programs.evaluate, shared=2)
+START_SUPERVISED = CompiledStage(programs.start_supervised)
+SUPERVISE = CompiledStage(programs.supervise, shared=3, donates=True)
+START_VALUE = CompiledStage(programs.start_value)
+PRETRAIN_VALUE = CompiledStage(programs.pretrain_value, shared=3, donates=True)
+START_TRAINING = CompiledStage(programs.start_training)
+TRAIN = CompiledStage(programs.train, shared=3, donates=True)
+EVALUATE = CompiledStage(programs.evaluate, shared=2)
 
 
 class Pretrained(NamedTuple):
@@ -203,7 +203,7 @@ class OnDevice:
         scenes = self._scenes_of(dataclasses.replace(self._play, steps=steps, quantized=weights == "w4a8"))
         return jax.device_get(self._program(EVALUATE, episodes)(policy, _array(seeds), scenes, self._floats))
 
-    def apply(self, stage: Stage, *arguments: Any, sizes: tuple[Any, ...] = ()) -> Any:
+    def apply(self, stage: CompiledStage, *arguments: Any, sizes: tuple[Any, ...] = ()) -> Any:
         """A stage of another file: its stacked arguments, then those that all seeds share, without scenes and floats,
         which are the config's."""
         return self._program(stage, *sizes)(*arguments, self._scenes, self._floats)
@@ -215,7 +215,7 @@ class OnDevice:
 
     def _run(
         self,
-        stage: Stage,
+        stage: CompiledStage,
         state: Any,
         fixed: tuple[Any, ...],
         seeds: Sequence[int],
@@ -237,7 +237,7 @@ class OnDevice:
         names = parts[0] if parts else {}
         return state, {each: np.concatenate([found[each] for found in parts], axis=1) for each in names}
 
-    def _program(self, stage: Stage, *sizes: int) -> Any:
+    def _program(self, stage: CompiledStage, *sizes: int) -> Any:
         return program_of(self.design, self._config.seeds_by, stage, *sizes)
 
     def _scenes_of(self, play: PlayConfig) -> tuple[Scene, ...]:
@@ -329,7 +329,7 @@ def _split(config: Any, model: ModelConfig) -> tuple[Design, Floats]:
 
 
 @functools.cache
-def program_of(design: Design, seeds_by: str, stage: Stage, *sizes: int) -> Any:
+def program_of(design: Design, seeds_by: str, stage: CompiledStage, *sizes: int) -> Any:
     """A stage for stacked seeds. "map" and "vmap" are one program for all of them; "turns" is one for each, compiled
     once for any number of seeds.
     """

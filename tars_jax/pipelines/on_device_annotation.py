@@ -20,7 +20,7 @@ import numpy as np
 
 from tars_jax import InputError
 from tars_jax.model.policy import Parameters
-from tars_jax.pipelines.on_device import Curves, OnDevice, Stage
+from tars_jax.pipelines.on_device import CompiledStage, Curves, OnDevice
 from tars_jax.pipelines.on_device_programs import SUPERVISED, Design, Floats, Scenes, keys_of
 from tars_jax.rollout.device_annotators import (
     Annotator,
@@ -173,11 +173,14 @@ def learn(
     return state, held, metrics
 
 
-START, EARLIER = Stage(lambda design, policy, scenes, floats: start_learning(design, policy), 2), Stage(earlier, 2)
-COLLECT, LEARN = Stage(collect, 4), Stage(learn, 4)
+START, EARLIER = (
+    CompiledStage(lambda design, policy, scenes, floats: start_learning(design, policy), 2),
+    CompiledStage(earlier, 2),
+)
+COLLECT, LEARN = CompiledStage(collect, 4), CompiledStage(learn, 4)
 
 
-class Annotation:
+class AnnotationRounds:
     """Rounds of annotation of the policies `start`, stacked over `seeds`, under one config of configs/on_device.py.
 
     Raises InputError for a mixture: annotators have one game.

@@ -14,12 +14,12 @@ import numpy as np
 from tars_jax import InputError
 from tars_jax.agent.actions import ActionError
 from tars_jax.agent.grammar_plain import PLAIN, require_text_call
-from tars_jax.agent.loop import Acts, AgentConfig, play_episode
+from tars_jax.agent.loop import AgentConfig, BegunEpisode, play_episode
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.environment import ActionSpace, EnvironmentFailure, Observation, Task, Transition
 from tars_jax.envs.checked import CheckedEnvironment
 from tars_jax.envs.registry import EnvironmentResources, EnvironmentSpec, load_environment
-from tars_jax.pipelines.environments import EnvironmentTasks, Kind
+from tars_jax.pipelines.environments import EnvironmentTasks, TaskKind
 from tars_jax.pipelines.harness import Asked, looked_at
 from tars_jax.pipelines.sections import browser_config, sandbox_of
 from tars_jax.pipelines.task_provider import VALUE
@@ -40,7 +40,7 @@ EPISODES_BY_CHANCE, SECONDS_BY_CHANCE = 100, 5.0  # at most, where the first one
 
 
 @dataclasses.dataclass(frozen=True)
-class Seen:
+class ProbedEpisodes:
     """What episodes were like that chance or a player who shows how has played."""
 
     steps: float = 1.0  # of an episode, on average
@@ -67,8 +67,8 @@ class TaskShape:
     varies: bool = False  # instructions differ from task to task, so that there may be longer ones
     needs_browser: bool = True
     begun: tuple[Task, ...] = ()  # those that were seen, with what the agent is told
-    seen: Seen = Seen()
-    shown: Seen | None = None  # episodes of the player who shows how; None: there is none
+    seen: ProbedEpisodes = ProbedEpisodes()
+    shown: ProbedEpisodes | None = None  # episodes of the player who shows how; None: there is none
     says_max_steps: bool = True  # false: `max_steps` is ours, as the environment has none
     asked: Asked | None = None  # of a harness: what its program asks; None: an agent loop of ours plays
 
@@ -94,7 +94,7 @@ def probes(config: Any) -> list[list[Task]]:
     tasks = EnvironmentTasks(config)
     count = max(FEWEST_PROBES, min(MOST_PROBES, PROBES // len(tasks.kinds)))
 
-    def of_kind(kind: Kind) -> list[Task]:
+    def of_kind(kind: TaskKind) -> list[Task]:
         telling = [] if kind.spec.levels is None else kind.spec.levels.telling()
         longest = [tasks.level(kind, f"{kind.spec.name}-longest-{seed}", seed) for seed in telling]
         return [*longest, *(tasks.draw("train", VALUE, index, kind) for index in range(count - len(longest)))]
@@ -137,7 +137,7 @@ async def _probed(config: Any, writer: PromptWriter, kinds: Sequence[Sequence[Ta
 class _Witness:
     """An environment, and what was seen in it."""
 
-    environment: Acts
+    environment: BegunEpisode
     seen: list[Transition] = dataclasses.field(default_factory=list)
 
     async def step(self, actions: Sequence[Any]) -> Transition:
@@ -176,12 +176,12 @@ class _Trial:
             )
         return max(map(longest_answer, played.windows), key=len), witness.seen
 
-    async def by_demonstrator(self, environment: CheckedEnvironment, first: Observation, task: Task) -> Seen:
+    async def by_demonstrator(self, environment: CheckedEnvironment, first: Observation, task: Task) -> ProbedEpisodes:
         """What an episode that has begun is like when it is played by who shows how."""
         player = demonstrating_player(self.own_player, self.writer, self.grammar, 1.0)
         return self.seen(first, *await self.played(environment, first, task, player))
 
-    async def by_chance(self, environment: CheckedEnvironment, task: Task) -> Seen:
+    async def by_chance(self, environment: CheckedEnvironment, task: Task) -> ProbedEpisodes:
         """Of a new episode; of its beginning alone, where a call that chance makes up breaks the environment."""
         first = await _first(environment, task)
         short = dataclasses.replace(task, max_steps=min(task.max_steps, STEPS_BY_CHANCE))
@@ -191,11 +191,11 @@ class _Trial:
             answer, followed = await self.played(environment, first, short, player)
         return self.seen(first, answer, followed)
 
-    def seen(self, first: Observation, answer: tuple[int, ...], followed: Sequence[Transition]) -> Seen:
+    def seen(self, first: Observation, answer: tuple[int, ...], followed: Sequence[Transition]) -> ProbedEpisodes:
         """Of one episode: its first observation, its longest answer, and what followed on each."""
         rewards = [transition.reward for transition in followed] or [0.0]
         lengths = [self.writer.length(text) for text in (first.text, *(each.observation.text for each in followed))]
-        return Seen(
+        return ProbedEpisodes(
             steps=max(1, len(followed)),
             text=max(lengths),
             shortest=min(lengths),
@@ -211,7 +211,7 @@ async def _look(
     spec: EnvironmentSpec, tasks: Sequence[Task], environment: CheckedEnvironment, trial: _Trial, chance: bool
 ) -> TaskShape:
     begun: list[tuple[Observation, Task]] = []
-    shown, seen = list[Seen](), list[Seen]()
+    shown, seen = list[ProbedEpisodes](), list[ProbedEpisodes]()
     played = FEWEST_PROBES if spec.levels is None else max(FEWEST_PROBES, len(spec.levels.telling()))
     try:
         for number, task in enumerate(tasks):
@@ -250,7 +250,9 @@ async def _look(
         needs_browser=spec.needs_browser,
         says_max_steps=spec.says_max_steps,
         begun=tuple(task for _, task in begun),
-        seen=_together(seen) if seen else Seen(text=max(trial.writer.length(first.text) for first, _ in begun)),
+        seen=_together(seen)
+        if seen
+        else ProbedEpisodes(text=max(trial.writer.length(first.text) for first, _ in begun)),
     )
 
 
@@ -258,7 +260,9 @@ async def _look_at_program(spec: EnvironmentSpec, tasks: Sequence[Task], config:
     """Of a harness: its program plays, and is answered by who shows how, or with nothing said."""
     looked = await looked_at(spec, tasks[:FEWEST_PROBES], config)
     seen = [
-        Seen(each.answers, each.first, each.first, each.answer, each.reward, 1 / each.answers, abs(each.reward))
+        ProbedEpisodes(
+            each.answers, each.first, each.first, each.answer, each.reward, 1 / each.answers, abs(each.reward)
+        )
         for each in looked
     ]
     asked = Asked(
@@ -282,8 +286,8 @@ async def _look_at_program(spec: EnvironmentSpec, tasks: Sequence[Task], config:
     )
 
 
-def _together(seen: Sequence[Seen]) -> Seen:
-    return Seen(
+def _together(seen: Sequence[ProbedEpisodes]) -> ProbedEpisodes:
+    return ProbedEpisodes(
         steps=sum(each.steps for each in seen) / len(seen),
         text=max(each.text for each in seen),
         shortest=min(each.shortest for each in seen),

@@ -138,7 +138,7 @@ def _unseen(moment: Moment) -> None:
     """Only the process that leads writes the run's page."""
 
 
-class Policy(Protocol):
+class SamplingPolicy(Protocol):
     """Samples with the weights that it was handed last: an engine here, or one in an actor."""
 
     @property
@@ -198,7 +198,7 @@ class RunContext(RunSpec):
         own = {task.id: load_environment(task.environment, task.options).judge for task in known}
         require_told((task, judge_of(task, judge, own[task.id])) for task in known)
         self.rollouts: Rollouts | Fleet
-        self.policy: Policy
+        self.policy: SamplingPolicy
         if has_server(config):
             if self.share != WHOLE or num_hosts(config):
                 raise InputError("server.address must be '' for a run of several processes or hosts, which each sample")

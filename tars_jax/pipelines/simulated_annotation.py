@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from tars_jax.annotation.interactive.core import Candidate
-from tars_jax.annotation.interactive.gate import EVERY_STEP, Gate
+from tars_jax.annotation.interactive.gate import EVERY_STEP, AskingGate
 from tars_jax.annotation.interactive.playing import Setting
-from tars_jax.annotation.interactive.simulated import Annotated, Annotator, annotate, same_action
+from tars_jax.annotation.interactive.simulated import SimulatedAnnotator, SimulatedEpisode, annotate, same_action
 from tars_jax.environment import EnvironmentFailure, Task
 from tars_jax.envs.checked import CheckedEnvironment
-from tars_jax.pipelines.annotating import Annotated as UnderAnnotation
+from tars_jax.pipelines.annotating import AnnotatedPolicy as UnderAnnotation
 from tars_jax.rollout.players import reference_player
 
 CORRECTIONS, GATED, DEMONSTRATIONS = KINDS = ("corrections", "gated", "demonstrations")
@@ -29,16 +29,16 @@ class Spent(NamedTuple):
     lost: int  # episodes that their environment failed
 
 
-def setting_of(opened: UnderAnnotation, kind: str, gate: Gate) -> Setting:
+def setting_of(opened: UnderAnnotation, kind: str, gate: AskingGate) -> Setting:
     """Who is asked when: of corrections and demonstrations at every step, else as the gate says."""
-    asks = gate if kind == GATED else Gate(EVERY_STEP)
+    asks = gate if kind == GATED else AskingGate(EVERY_STEP)
     return Setting(opened.writer, opened.agent, opened.policy, asks, opened.value)
 
 
-def annotator_of(opened: UnderAnnotation, kind: str, skill: float) -> Annotator:
+def annotator_of(opened: UnderAnnotation, kind: str, skill: float) -> SimulatedAnnotator:
     """A reference player that errs at a share 1 - `skill` of its steps; of demonstrations it heeds no proposal."""
     player = reference_player(opened.writer, opened.agent.grammar, skill)
-    return Annotator(player, same=_nothing_is_alike if kind == DEMONSTRATIONS else same_action)
+    return SimulatedAnnotator(player, same=_nothing_is_alike if kind == DEMONSTRATIONS else same_action)
 
 
 def _nothing_is_alike(candidate: Candidate, action: str) -> bool:
@@ -49,16 +49,16 @@ async def annotate_until(
     tasks: Sequence[Task],
     setting: Setting,
     make: Callable[[Task], CheckedEnvironment],
-    annotator: Annotator,
+    annotator: SimulatedAnnotator,
     human_steps: int,
-) -> tuple[list[Annotated], int]:
+) -> tuple[list[SimulatedEpisode], int]:
     """One episode after another, until as many steps are decided by the annotator, or the tasks are used up; and how
     many episodes were lost to their environment.
 
     The last one is played to its end, so the budget may be overspent by less than an episode's steps. Raises
     InputError for a task that its environment refuses.
     """
-    found: list[Annotated] = []
+    found: list[SimulatedEpisode] = []
     lost = 0
     for task in tasks:
         if sum(each.human_steps for each in found) >= human_steps:
@@ -71,7 +71,7 @@ async def annotate_until(
     return found, lost
 
 
-def spent_on(found: Sequence[Annotated], lost: int) -> Spent:
+def spent_on(found: Sequence[SimulatedEpisode], lost: int) -> Spent:
     """The sums."""
     return Spent(
         episodes=len(found),

@@ -20,7 +20,7 @@ from tars_jax.evaluation import Curve, ReportData
 from tars_jax.evaluation.result import before_and_after, write_result
 from tars_jax.pipelines.datasets import recorded_for
 from tars_jax.pipelines.games import TRAINED_ON, Games, can_be_trained_on
-from tars_jax.pipelines.mazes import Maze
+from tars_jax.pipelines.mazes import MazeTasks
 from tars_jax.pipelines.probing import TaskShape
 from tars_jax.pipelines.rules import FLEET_RULES, JOB_RULES
 from tars_jax.pipelines.run_context import RunContext, RunSpec
@@ -70,7 +70,7 @@ IMITATION_RULES = rules_of("supervised") | {
 
 def work_of(config: Any) -> TaskProvider:
     """`config.games` at `config.levels`; without any, mazes as the quickstart's, by their distance."""
-    return Games(config) if config.games else Maze(config)
+    return Games(config) if config.games else MazeTasks(config)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tars_jax.data.store.feeding import ArrayRecordEpisodes, Feed, Source, grain_feed, write_array_record
+from tars_jax.data.store.feeding import ArrayRecordEpisodes, Feed, FeedSource, grain_feed, write_array_record
 from tars_jax.trajectory import ContextWindow, Trajectory
 
 READERS = ("store", "array_record")
@@ -42,15 +42,15 @@ def draw(
     if not text_weight:
         texts = ()
     if not episodes:
-        return Feed([Source("text", texts)], seed).take(count or len(texts)) if texts and texts_alone else []
+        return Feed([FeedSource("text", texts)], seed).take(count or len(texts)) if texts and texts_alone else []
     share = _share_of_items(episodes, texts, text_weight, size) if texts else 0.0
-    mixed = [Source("text", texts, share)] if texts else []
+    mixed = [FeedSource("text", texts, share)] if texts else []
     count = count or round(len(episodes) / (1 - share))
     if records is None:
-        return Feed([Source(name, episodes, 1 - share), *mixed], seed).take(count)
+        return Feed([FeedSource(name, episodes, 1 - share), *mixed], seed).take(count)
     if not records.exists():
         write_array_record(records, episodes)
-    fed = grain_feed([Source(name, ArrayRecordEpisodes(records), 1 - share), *mixed], seed)
+    fed = grain_feed([FeedSource(name, ArrayRecordEpisodes(records), 1 - share), *mixed], seed)
     return list(itertools.islice(fed, count))
 
 

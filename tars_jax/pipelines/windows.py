@@ -15,7 +15,7 @@ import ml_collections
 
 from tars_jax import InputError
 from tars_jax.agent.loop import AgentConfig
-from tars_jax.agent.observations import Shown
+from tars_jax.agent.observations import ShownObservation
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.envs.gui import PAGE_ACTIONS
 from tars_jax.pipelines.games import Games, game_members, is_game, several_levels
@@ -51,7 +51,7 @@ MULTIPLE = 16  # sizes that are worked out are multiples of it, which keeps the 
 
 
 @dataclasses.dataclass(frozen=True)
-class Window:
+class WindowLength:
     """The longest context window of the tasks of one environment."""
 
     name: str
@@ -98,7 +98,7 @@ def shapes_of(config: Any, writer: PromptWriter) -> list[TaskShape]:
     return [*known, *(probe(config, writer, others) if others else [])]
 
 
-def longest_windows(config: Any, writer: PromptWriter, shapes: Sequence[TaskShape]) -> list[Window]:
+def longest_windows(config: Any, writer: PromptWriter, shapes: Sequence[TaskShape]) -> list[WindowLength]:
     """Of the tasks of each shape. An answer counts with as many tokens as the policy may write, or a demonstration has;
     the text of an observation with as many as it may have."""
     agent = config.agent
@@ -114,7 +114,7 @@ def longest_windows(config: Any, writer: PromptWriter, shapes: Sequence[TaskShap
             )
         answer = max(config.engine.max_new_tokens, shape.answer)
         steps = min(agent.max_steps + 1, shape.max_steps)
-        shown = Shown(text, 0 if shape.screenshot is None else writer.image_size(*shape.screenshot))
+        shown = ShownObservation(text, 0 if shape.screenshot is None else writer.image_size(*shape.screenshot))
         first, later = (
             max(len(writer.observation(left, first=is_first, shown=shown)) for left in range(1, shape.max_steps + 1))
             + writer.max_observation_tokens
@@ -130,14 +130,14 @@ def longest_windows(config: Any, writer: PromptWriter, shapes: Sequence[TaskShap
         kept = min(agent.min_steps, steps - 1)
         tokens = head + first + (steps - 1) * later + steps * answer + asked
         images = 0 if shape.screenshot is None else steps
-        found.append(Window(shape.name, steps, images, tokens, head + first + kept * (later + answer)))
+        found.append(WindowLength(shape.name, steps, images, tokens, head + first + kept * (later + answer)))
     return found
 
 
-def _of_program(name: str, asked: Asked, answer: int) -> Window:
+def _of_program(name: str, asked: Asked, answer: int) -> WindowLength:
     """Of what a program asks, with `PROGRAM_GROWS` times what was seen, as other tasks may take more."""
     tokens = round(asked.tokens * PROGRAM_GROWS) + asked.turns * answer
-    return Window(name, asked.turns, asked.images, tokens, round(asked.first * PROGRAM_GROWS))
+    return WindowLength(name, asked.turns, asked.images, tokens, round(asked.first * PROGRAM_GROWS))
 
 
 def with_room(config: Any, writer: PromptWriter, shapes: Sequence[TaskShape]) -> Any:

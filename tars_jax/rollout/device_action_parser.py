@@ -30,7 +30,7 @@ from tars_jax.agent.actions import FUNCTIONS, Action
 from tars_jax.agent.grammar_text import format_call
 from tars_jax.agent.pattern import response_pattern
 from tars_jax.environment import ActionSpace
-from tars_jax.envs.on_device.game import NOTHING, Act
+from tars_jax.envs.on_device.game import NOTHING, DeviceCall
 from tars_jax.inference.constraint import compile_constraints
 
 WELL_FORMED = "well-formed"
@@ -43,7 +43,7 @@ END = 256  # stands for the end of the text among bytes
 class ParsedAnswer:
     """One answer."""
 
-    acts: Act  # [M, ...]; nothing behind the last call
+    acts: DeviceCall  # [M, ...]; nothing behind the last call
     valid: jax.Array  # [] bool: well-formed
     think_tokens: jax.Array  # [] int32: of its thought
 
@@ -86,10 +86,10 @@ class DeviceActionParser:
         valid = accepted[0]
         accepted, numbers = accepted[1:].reshape(self.most_calls, -1), numbers[1:].reshape(self.most_calls, -1, 2)
 
-        def called(accepted: jax.Array, numbers: jax.Array) -> Act:
+        def called(accepted: jax.Array, numbers: jax.Array) -> DeviceCall:
             function = _which(accepted[: self.functions], valid)
             point = jnp.where(function >= 0, numbers[function], NOTHING)
-            return Act(function, point, _which(accepted[self.functions :], valid))
+            return DeviceCall(function, point, _which(accepted[self.functions :], valid))
 
         return ParsedAnswer(jax.vmap(called)(accepted, numbers), valid, jnp.where(valid, thought, 0))
 

@@ -17,7 +17,7 @@ import flax.struct
 import jax
 import jax.numpy as jnp
 
-from tars_jax.envs.on_device.game import Act, Game, State
+from tars_jax.envs.on_device.game import DeviceCall, DeviceGame, State
 from tars_jax.episodes import Episodes
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters
@@ -47,7 +47,7 @@ class Annotated(NamedTuple):
     uncertainty: jax.Array  # [E, S] float32: nats a token of the policy's answer
 
 
-def progresses(game: Game, state: State, acts: Act, valid: jax.Array) -> jax.Array:
+def progresses(game: DeviceGame, state: State, acts: DeviceCall, valid: jax.Array) -> jax.Array:
     """[] bool: an answer is right where it solves the task, or brings the end nearer by the simulator's own measure.
 
     Only for games whose `known` falls with every right step: checklist, corridor, maze.

@@ -22,7 +22,7 @@ import numpy as np
 
 from tars_jax import InputError
 from tars_jax.agent.memory import summarize
-from tars_jax.agent.observations import Shown
+from tars_jax.agent.observations import ShownObservation
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.rollout.device_action_parser import DeviceActionParser
 from tars_jax.rollout.device_prompts import EMPTY, Prompt, table
@@ -210,7 +210,7 @@ def make_contexts(
     fewer tokens than a prompt may take.
     """
     encode = writer.codec.encode
-    shown = Shown(image_tokens=math.prod(grid))
+    shown = ShownObservation(image_tokens=math.prod(grid))
     head, example = writer.preamble(instruction, ""), writer.preamble(instruction, "a; a")
     word, joint = encode(" a"), encode(";")
     end = head[-1:]

@@ -21,10 +21,10 @@ import numpy as np
 from tars_jax import InputError
 from tars_jax.agent.actions import Action
 from tars_jax.agent.grammar import format_response
-from tars_jax.agent.observations import Shown
+from tars_jax.agent.observations import ShownObservation
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.agent.response import Response
-from tars_jax.envs.on_device.game import Game, Plan
+from tars_jax.envs.on_device.game import DeviceGame, ExpertPlan
 from tars_jax.model.positions import rope_positions
 
 EMPTY = -1
@@ -93,7 +93,7 @@ def make_prompts(
     """The prompts of an episode of so many steps, of `at_least` tokens with their padding; `image` is the image token,
     `grid` its rows and columns."""
     head = writer.preamble(instruction, "")
-    shown = Shown(image_tokens=math.prod(grid))
+    shown = ShownObservation(image_tokens=math.prod(grid))
     rows = [head + writer.observation(left, first=True, shown=shown) for left in range(1, steps + 1)]
     width = max(at_least, *map(len, rows))
     shape = (steps, width)
@@ -120,7 +120,7 @@ class Sayings:
     further: Any  # [C, K] int32: calls that follow another
     end: Any  # [1, K] int32: of the turn
 
-    def __call__(self, plan: Plan, length: int) -> jax.Array:
+    def __call__(self, plan: ExpertPlan, length: int) -> jax.Array:
         """The tokens [N] int32 of an answer, EMPTY behind its end; what does not fit is cut off."""
         said = jnp.where(plan.words[:, None] >= 0, jnp.asarray(self.words)[jnp.maximum(plan.words, 0)], EMPTY)
         behind = plan.calls[1:]
@@ -133,7 +133,7 @@ class Sayings:
         return jnp.full(length, EMPTY, jnp.int32).at[place].set(written, mode="drop")
 
 
-def make_sayings(writer: PromptWriter, game: Game) -> Sayings:
+def make_sayings(writer: PromptWriter, game: DeviceGame) -> Sayings:
     """Each word and call is encoded by itself: every word begins with a space or a sign, where the tokenizer cuts.
 
     Raises InputError when the tokenizer does not cut there.

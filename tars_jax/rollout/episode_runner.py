@@ -17,7 +17,7 @@ import numpy as np
 
 from tars_jax.agent.loop import AgentConfig, PolicySession, TurnDeclined, ask_to_remember, play_episode
 from tars_jax.agent.prompts import PromptWriter
-from tars_jax.agent.window import Sampled
+from tars_jax.agent.window import SampledResponse
 from tars_jax.environment import EnvironmentFailure, Transition
 from tars_jax.envs.checked import CheckedEnvironment
 from tars_jax.envs.harness import Harness
@@ -68,7 +68,7 @@ class _TimedSession:
     record: Record
     remains: Remains
 
-    async def respond(self, tokens: Sequence[int], images: Sequence[np.ndarray], *, restart: bool) -> Sampled:
+    async def respond(self, tokens: Sequence[int], images: Sequence[np.ndarray], *, restart: bool) -> SampledResponse:
         start = now()
         try:
             sampled = await self.session.respond(tokens, images, restart=restart)
@@ -77,7 +77,7 @@ class _TimedSession:
         self.remains.sampled(tokens, sampled.tokens)
         return sampled
 
-    async def remember(self, tokens: Sequence[int], most: int, usual: str) -> Sampled:
+    async def remember(self, tokens: Sequence[int], most: int, usual: str) -> SampledResponse:
         start = now()
         try:
             return await ask_to_remember(self.session, tokens, most, usual)

@@ -1,6 +1,6 @@
 """Episodes that somebody's program plays: opened at a policy server, played by the program, fetched, and rewarded.
 
-    ChatPolicy.opened(seed) -> key -> Harness.play(task, key) -> Ending -> finish -> trajectory_of_recorded
+    ChatPolicy.opened(seed) -> key -> Harness.play(task, key) -> ProgramEnd -> finish -> trajectory_of_recorded
 
 The reward is what the program says, where its options say that it does. Without one, an episode has been lost, unless
 its program had all the answers that it may ask for (it then earned nothing), or an option says what that is worth.
@@ -17,7 +17,7 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.agent.loop import PolicySession
 from tars_jax.environment import EnvironmentFailure, Task
-from tars_jax.envs.harness import Ending, Harness, PolicyAccess
+from tars_jax.envs.harness import Harness, PolicyAccess, ProgramEnd
 from tars_jax.envs.harness_options import HTTP, HarnessOptions
 from tars_jax.inference.http_connection import Connection, bearer, open_connection
 from tars_jax.inference.policy_client import PolicyUnavailable
@@ -118,7 +118,7 @@ async def play_harness(harness: Harness, player: Player, assignment: Assignment,
     )
 
 
-def verdict(options: HarnessOptions, ending: Ending, *, answers: int, refused: int) -> tuple[float, Outcome]:
+def verdict(options: HarnessOptions, ending: ProgramEnd, *, answers: int, refused: int) -> tuple[float, Outcome]:
     """Reward and outcome. Raises EnvironmentFailure for an episode that was lost."""
     if not answers:
         raise EnvironmentFailure("program", f"the program had no answer of the policy: {ending.how}")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tars_jax.agent.judging import Question, judged_episode
+from tars_jax.agent.judging import JudgeQuestion, judged_episode
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.inference.engine import Engine
 from tars_jax.inference.sampling import Sampling
@@ -17,7 +17,7 @@ from tars_jax.trajectory import Trajectory
 
 def judge(
     engine: Engine,
-    questions: Sequence[Question],
+    questions: Sequence[JudgeQuestion],
     writer: PromptWriter,
     grammar: str,
     *,
@@ -33,7 +33,7 @@ def judge(
     async def ask_all() -> list[Trajectory]:
         places = asyncio.Semaphore(2 * engine.config.slots)
 
-        async def ask(number: int, question: Question) -> Trajectory:
+        async def ask(number: int, question: JudgeQuestion) -> Trajectory:
             async with places, engine.session(seed * 1_000_003 + number) as session:
                 pictures = [_pixels(screenshot) for screenshot in question.screenshots]
                 sampled = await session.respond(question.tokens, pictures, restart=True, sampling=sampling)

@@ -18,7 +18,7 @@ import flax.struct
 import jax
 import jax.numpy as jnp
 
-from tars_jax.envs.on_device.game import NOTHING, Act, Game, State
+from tars_jax.envs.on_device.game import NOTHING, DeviceCall, DeviceGame, State
 from tars_jax.episodes import Episodes
 from tars_jax.inference.constraint import FREE, Constraints
 from tars_jax.inference.sampling_state import SamplingState
@@ -45,7 +45,7 @@ class PlayConfig:
 class Scene:
     """A game as its episodes are played inside a program: what the host made for one tokenizer and step budget."""
 
-    game: Game = flax.struct.field(pytree_node=False)
+    game: DeviceGame = flax.struct.field(pytree_node=False)
     config: PlayConfig = flax.struct.field(pytree_node=False)
     stop: int = flax.struct.field(pytree_node=False)  # the token that ends an answer
     prompts: Prompts | Contexts
@@ -146,8 +146,8 @@ def play(scene: Scene, level_keys: jax.Array, memory: Memory, respond: Respond) 
     return Episodes(**record, succeeded=last.succeeded, ended=~last.alive, window=prompts.window), last.memory
 
 
-def act_in_turn(game: Game, state: State, acts: Act) -> tuple[State, jax.Array, jax.Array]:
-    """The calls of one answer, in their order, until one of them ends the episode: as `Game.step` answers."""
+def act_in_turn(game: DeviceGame, state: State, acts: DeviceCall) -> tuple[State, jax.Array, jax.Array]:
+    """The calls of one answer, in their order, until one of them ends the episode: as `DeviceGame.step` answers."""
     first, *others = [jax.tree.map(lambda leaf, at=at: leaf[at], acts) for at in range(game.most_calls)]
     state, reward, done = game.step(state, first)
     for act in others:

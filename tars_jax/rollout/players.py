@@ -15,21 +15,21 @@ import numpy as np
 from tars_jax import InputError
 from tars_jax.agent import Response, action_from_call, format_response
 from tars_jax.agent.chance import random_action
-from tars_jax.agent.loop import Acts, Concludes, PolicySession, ask_to_remember
+from tars_jax.agent.loop import BegunEpisode, Concludes, PolicySession, ask_to_remember
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.environment import ActionSpace, Observation, Task, Transition
 from tars_jax.envs.registry import load_environment
 from tars_jax.inference.sampling import Sampled
 from tars_jax.tasks.games.catalog import ReferencePlayer
 from tars_jax.tasks.games.moves import Move
-from tars_jax.tasks.games.person import MISJUDGED, Person
+from tars_jax.tasks.games.person import MISJUDGED, PersonPlayer
 
 
 @dataclasses.dataclass
 class PrivilegedEnvironment:
     """An environment whose last state a reference player may read; policies see screenshots only."""
 
-    environment: Acts
+    environment: BegunEpisode
     observation: Observation  # the last one
     space: ActionSpace
     member: int = 0  # which episode of its group
@@ -127,7 +127,7 @@ def reference_player(writer: PromptWriter, grammar: str, skill: float) -> Player
 
 def person_player(writer: PromptWriter, grammar: str) -> Player:
     """The scripted player of each task's game at a person's pace, with a person's errors (tasks/games/person.py)."""
-    return _scripted_player(writer, grammar, 1 - MISJUDGED, Person)
+    return _scripted_player(writer, grammar, 1 - MISJUDGED, PersonPlayer)
 
 
 def _scripted_player(

@@ -14,7 +14,7 @@ import numpy as np
 
 from tars_jax import GaveUp, InputError
 from tars_jax.agent.loop import PolicySession, ask_to_remember
-from tars_jax.agent.window import Sampled
+from tars_jax.agent.window import SampledResponse
 
 
 def require_ray() -> Any:
@@ -58,10 +58,12 @@ class _PolicyHost:
         else:
             self._sessions[number] = owner, session, stack
 
-    async def respond(self, number: int, tokens: Sequence[int], images: Sequence[np.ndarray], restart: bool) -> Sampled:
+    async def respond(
+        self, number: int, tokens: Sequence[int], images: Sequence[np.ndarray], restart: bool
+    ) -> SampledResponse:
         return await self._sessions[number][1].respond(tokens, images, restart=restart)
 
-    async def remember(self, number: int, tokens: Sequence[int], most: int, usual: str) -> Sampled:
+    async def remember(self, number: int, tokens: Sequence[int], most: int, usual: str) -> SampledResponse:
         return await ask_to_remember(self._sessions[number][1], tokens, most, usual)
 
     async def close(self, number: int) -> None:
@@ -109,10 +111,10 @@ class _RaySession:
     policy: Any
     number: int
 
-    async def respond(self, tokens: Sequence[int], images: Sequence[np.ndarray], *, restart: bool) -> Sampled:
+    async def respond(self, tokens: Sequence[int], images: Sequence[np.ndarray], *, restart: bool) -> SampledResponse:
         return await self.policy.respond.remote(self.number, tokens, images, restart)
 
-    async def remember(self, tokens: Sequence[int], most: int, usual: str) -> Sampled:
+    async def remember(self, tokens: Sequence[int], most: int, usual: str) -> SampledResponse:
         return await self.policy.remember.remote(self.number, tokens, most, usual)
 
 

@@ -11,7 +11,7 @@ from openai.types.responses import ComputerAction
 
 from tars_jax.agent.actions import Action, ActionError, Finished, LongPress, Point, ToolCall
 from tars_jax.agent.chance import random_action
-from tars_jax.agent.computer_form import CALL_USER, ComputerForm, Heard
+from tars_jax.agent.computer_form import CALL_USER, AnswerParts, ComputerForm
 from tars_jax.agent.computer_tool import FORMS, computer_action, read_computer_action
 from tars_jax.agent.grammar import format_response
 from tars_jax.agent.platforms import PLATFORM_ACTIONS
@@ -176,8 +176,8 @@ def test_an_answer_is_written_as_the_policy_would_have() -> None:
     text = "Thought: there\nAction: click(point='<point>500 500</point>')\n\nlook(query='it')"
     assert TRAINED.write(TRAINED.read(text, [TOOL], SIZE), [TOOL], SIZE) == text
     calls = ({"actions": [{"type": "fly"}]},)
-    assert "fly" in TRAINED.write(Heard("", "words", calls), [], SIZE)
-    assert TRAINED.write(Heard("", "", ({"actions": [{"type": "wait"}]},)), [], None) == "Action: wait(time='2')"
+    assert "fly" in TRAINED.write(AnswerParts("", "words", calls), [], SIZE)
+    assert TRAINED.write(AnswerParts("", "", ({"actions": [{"type": "wait"}]},)), [], None) == "Action: wait(time='2')"
 
 
 def test_an_action_without_a_form_is_a_function_that_the_client_has() -> None:

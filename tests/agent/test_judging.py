@@ -11,7 +11,7 @@ from PIL import Image
 
 from tars_jax.agent.actions import Finished
 from tars_jax.agent.grammar import format_response
-from tars_jax.agent.judging import Question, judged_episode, question_about, right_answer, score_of, verdict_of
+from tars_jax.agent.judging import JudgeQuestion, judged_episode, question_about, right_answer, score_of, verdict_of
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.agent.response import Response
 from tars_jax.inference.sampling import Sampled
@@ -131,7 +131,7 @@ def test_without_alternatives_a_verdict_is_sure_and_without_a_verdict_there_is_n
 
 @pytest.mark.parametrize(("solved", "said", "reward"), [(1, 1, 1), (1, 0, 0), (0, 1, 0), (0, 0, 1)])
 def test_a_judged_episode_is_one_turn_rewarded_for_agreement(solved: int, said: int, reward: int) -> None:
-    question: Question = question_about(played(3, float(solved)), "Do it.", WRITER)
+    question: JudgeQuestion = question_about(played(3, float(solved)), "Do it.", WRITER)
     answer: Any = sampled(f"Thought: well\nAction: finished(content='{said}')")
     episode = judged_episode(question, answer, WRITER, "text")
     (window,) = episode.windows

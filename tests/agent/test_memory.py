@@ -5,12 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tars_jax import InputError
-from tars_jax.agent.memory import MAX_INTENTION, Memory, MemoryConfig, Turn, summarize
-from tars_jax.agent.observations import Shown
+from tars_jax.agent.memory import MAX_INTENTION, Memory, MemoryConfig, RememberedStep, summarize
+from tars_jax.agent.observations import ShownObservation
 
 
-def turn(step: int) -> Turn:
-    return Turn(step, (step,), Shown(), 100 - step, f"s{step}")
+def turn(step: int) -> RememberedStep:
+    return RememberedStep(step, (step,), ShownObservation(), 100 - step, f"s{step}")
 
 
 def play(config: MemoryConfig, steps: int) -> list[tuple[list[int], list[str], bool]]:

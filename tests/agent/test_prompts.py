@@ -2,13 +2,13 @@
 
 import pytest
 
-from tars_jax.agent.observations import Shown
+from tars_jax.agent.observations import ShownObservation
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.model.tokenizer import load_tokenizer
 
 TOKENIZER = load_tokenizer()
 WRITER = PromptWriter(TOKENIZER, image_tokens=3)
-PICTURED = Shown(image_tokens=3)
+PICTURED = ShownObservation(image_tokens=3)
 PICTURE = "<|vision_start|><|image|><|image|><|image|><|vision_end|>"
 
 
@@ -33,7 +33,7 @@ def test_the_budget_can_be_left_out() -> None:
 
 
 def test_every_image_token_counts() -> None:
-    tokens = WRITER.observation(12, first=False, shown=Shown(image_tokens=9))
+    tokens = WRITER.observation(12, first=False, shown=ShownObservation(image_tokens=9))
     assert tokens.count(TOKENIZER.image) == 9
     at = tokens.index(TOKENIZER.image)
     assert tokens[at : at + 9] == [TOKENIZER.image] * 9
@@ -64,7 +64,9 @@ def test_text_cannot_pose_as_a_turn_or_an_image(token: str) -> None:
 
 def test_digits_of_an_observation_are_apart() -> None:
     """The committed tokenizer has `04` as one token: similar numbers would have other tokens at other places."""
-    shown = [WRITER.observation(4, first=True, shown=Shown(f"x {number}, -7")) for number in ("+0.04", "+0.15")]
+    shown = [
+        WRITER.observation(4, first=True, shown=ShownObservation(f"x {number}, -7")) for number in ("+0.04", "+0.15")
+    ]
     words = [[text([token]) for token in tokens] for tokens in shown]
     assert words[0][-11:-2] == ["+", "0", ".", "0", "4", ",", " ", "-", "7"]
     assert len(words[0]) == len(words[1]) and "".join(words[0]) == "4 left\nx +0.04, -7\n<|agent|>"

@@ -30,7 +30,7 @@ from tars_jax.agent.grammar_text import format_call
 from tars_jax.agent.response import Response
 from tars_jax.annotation.curation import augmentation, thoughts
 from tars_jax.annotation.curation.curate import CurationConfig, curate
-from tars_jax.annotation.curation.executability import Execution, Reason, executed
+from tars_jax.annotation.curation.executability import Reason, ReplayedExecution, executed
 from tars_jax.annotation.curation.grounded import added, content, turned_round
 from tars_jax.annotation.curation.near_duplicates import (
     Similar,
@@ -42,8 +42,8 @@ from tars_jax.annotation.curation.near_duplicates import (
     similar_sets,
 )
 from tars_jax.annotation.curation.reviews import (
-    Decision,
     Review,
+    ReviewDecision,
     agreements,
     cohens_kappa,
     decisions,
@@ -55,7 +55,7 @@ from tars_jax.annotation.task_design.applications import read_applications
 from tars_jax.annotation.task_design.design import design_tasks
 from tars_jax.annotation.task_design.example import APPLICATIONS, GRAPHS
 from tars_jax.annotation.task_design.graph import MEASURES, read_graph
-from tars_jax.annotation.task_design.wording import WRITTEN, EndpointWriter
+from tars_jax.annotation.task_design.wording import WRITTEN, EndpointInstructionWriter
 from tars_jax.data.datasets import read_dataset
 from tars_jax.environment import Observation, Task
 from tars_jax.envs.corridor import AHEAD, CorridorEnvironment
@@ -102,7 +102,7 @@ def walked(seed: int, way: str = "", more: Sequence[Step] = (), **changes: Any) 
     return dataclasses.replace(made, **changes)
 
 
-def again(one: Trajectory) -> Execution:
+def again(one: Trajectory) -> ReplayedExecution:
     return asyncio.run(executed(one, EnvironmentResources()))
 
 
@@ -261,7 +261,8 @@ REVIEWS = (
 def test_two_agree_or_a_third_decides() -> None:
     found = decisions(REVIEWS, ["both", "neither", "open", "decided", "one", "nobody"])
     assert list(found.values()) == [
-        Decision.KEEP, Decision.REJECT, Decision.OPEN, Decision.REJECT, Decision.ONE_REVIEW, Decision.NO_REVIEW,
+        ReviewDecision.KEEP, ReviewDecision.REJECT, ReviewDecision.OPEN, ReviewDecision.REJECT,
+        ReviewDecision.ONE_REVIEW, ReviewDecision.NO_REVIEW,
     ]  # fmt: skip
     (agreement,) = agreements(REVIEWS)
     # of four: p_o = 2 / 4; mara keeps 3 / 4, yusuf 1 / 4: p_e = 3 / 16 + 3 / 16; kappa = (1/2 - 3/8) / (5/8) = .2
@@ -272,8 +273,8 @@ def test_two_agree_or_a_third_decides() -> None:
 def test_who_adjudicates_alone_decides_nothing() -> None:
     final = Review(trajectory="x", reviewer="lee", verdict="keep", adjudicates=True)
     one = Review(trajectory="x", reviewer="mara", verdict="reject")
-    assert decisions([final], ["x"]) == {"x": Decision.NO_REVIEW}
-    assert decisions([final, one], ["x"]) == {"x": Decision.ONE_REVIEW}
+    assert decisions([final], ["x"]) == {"x": ReviewDecision.NO_REVIEW}
+    assert decisions([final, one], ["x"]) == {"x": ReviewDecision.ONE_REVIEW}
 
 
 @pytest.mark.parametrize(
@@ -484,7 +485,7 @@ def test_a_models_variants_are_checked(model: str, name: str, reason: str) -> No
 @pytest.mark.parametrize(("name", "reason"), [("careful", WRITTEN), ("inventing", "adds a figure")])
 def test_a_models_words_for_a_task_are_checked(model: str, name: str, reason: str) -> None:
     graphs = [read_graph(GRAPHS / "files.toml")]
-    writer = EndpointWriter(EndpointModel(model, name))
+    writer = EndpointInstructionWriter(EndpointModel(model, name))
     tasks, counts = design_tasks(
         graphs, read_applications(APPLICATIONS), 2, 0, across=0, weights=dict.fromkeys(MEASURES, 1.0), writer=writer
     )
@@ -546,7 +547,7 @@ def test_what_is_left_out_has_its_reason_and_the_rest_is_counted() -> None:
         trajectory("both", *CLICKS),
         trajectory("broken", *CLICKS),
     ]  # fmt: skip
-    executions = {"broken": Execution(Reason.OTHER_VERDICT), "open": Execution(Reason.SANDBOX)}
+    executions = {"broken": ReplayedExecution(Reason.OTHER_VERDICT), "open": ReplayedExecution(Reason.SANDBOX)}
     curated = curate(
         given_trajectories, CurationConfig(variants=1), executions=executions, reviews=REVIEWS, refiner=RuleRefiner(),
         paraphraser=augmentation.RuleParaphraser(),
@@ -622,7 +623,7 @@ def test_the_command_writes_what_datasets_take(tmp_path: Path, capsys: pytest.Ca
 def test_a_game_is_executed_again_in_chromium() -> None:
     """As its reference player played it, and with its first moves left out."""
 
-    async def played_and_executed() -> tuple[Execution, Execution, bool]:
+    async def played_and_executed() -> tuple[ReplayedExecution, ReplayedExecution, bool]:
         spec = load_environment("maze_path_of_light", {})
         settings = BrowserConfig(browsers=1, pages_per_browser=1, width=128, height=128)
         browser = browsers(settings, None)

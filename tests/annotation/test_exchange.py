@@ -29,18 +29,18 @@ from tars_jax.annotation.in_situ.events import (
     Accessibility,
     Button,
     Ended,
-    Event,
-    Frame,
-    Key,
-    Lost,
+    FocusedWindow,
+    KeyStroke,
     Moved,
     Paused,
+    RecordedEvent,
     Resumed,
+    ScreenFrame,
     Scrolled,
+    SourceGone,
     Voice,
-    Window,
 )
-from tars_jax.annotation.in_situ.recording import Head, Recording, read_recording
+from tars_jax.annotation.in_situ.recording import Head, PersonRecording, read_recording
 
 HEAD = Head(
     version=1, id="mine", began=1_700_000_000.0, screen=(64, 48), consent="I agree.", allowed=("Notes",),
@@ -62,7 +62,9 @@ def flac(seconds: float, rate: int = 16_000, channels: int = 1) -> bytes:
     return buffer.getvalue()
 
 
-def recorded(path: Path, events: Sequence[Event], files: Sequence[tuple[str, str, bytes]] = ()) -> Recording:
+def recorded(
+    path: Path, events: Sequence[RecordedEvent], files: Sequence[tuple[str, str, bytes]] = ()
+) -> PersonRecording:
     new = NewRecording(path)
     for each in files:
         new.file(*each)
@@ -108,27 +110,27 @@ def test_an_agentnet_folder_becomes_a_recording(tmp_path: Path) -> None:
     head = recording.head
     assert (head.screen, head.task, head.allowed, head.source) == ((64, 48), "Do it.", ("explorer",), "pynput")
     assert "AgentNetTool" in head.consent and not recording.cut_off
-    said = [each for each in recording.events if not isinstance(each, Lost | Accessibility)]
+    said = [each for each in recording.events if not isinstance(each, SourceGone | Accessibility)]
     assert said == [
-        Window(time=0.5, application="explorer", allowed=True, box=(0, 0, 64, 48)),
+        FocusedWindow(time=0.5, application="explorer", allowed=True, box=(0, 0, 64, 48)),
         Moved(time=1.0, x=30, y=20),
         Button(time=1.1, x=63, y=20, button="left", down=True),  # a mouse at the edge is reported beyond
         Button(time=1.2, x=63, y=20, button="left", down=False),
         Scrolled(time=2.0, x=30, y=20, dy=1),
-        Key(time=3.0, key="Shift_L", down=True),
-        Key(time=3.1, key="A", down=True, text="A"),
-        Key(time=3.2, key="A", down=False),
-        Key(time=3.3, key="Shift_L", down=False),
-        Key(time=4.0, key="Control_L", down=True),
-        Key(time=4.1, key="t", down=True),  # its virtual key alone, and Control is held: nothing is typed
+        KeyStroke(time=3.0, key="Shift_L", down=True),
+        KeyStroke(time=3.1, key="A", down=True, text="A"),
+        KeyStroke(time=3.2, key="A", down=False),
+        KeyStroke(time=3.3, key="Shift_L", down=False),
+        KeyStroke(time=4.0, key="Control_L", down=True),
+        KeyStroke(time=4.1, key="t", down=True),  # its virtual key alone, and Control is held: nothing is typed
         Paused(time=5.0),
         Resumed(time=9.0),
-        Key(time=10.0, key="space", down=True),
+        KeyStroke(time=10.0, key="space", down=True),
         Ended(time=10.0),
     ]
     (tree,) = (each for each in recording.events if isinstance(each, Accessibility))
     assert json.loads(recording.file("accessibility", tree.file).read_bytes()) == {"Name": "Taskbar"}
-    lost = {each.source: each.message for each in recording.events if isinstance(each, Lost)}
+    lost = {each.source: each.message for each in recording.events if isinstance(each, SourceGone)}
     assert lost == {"frames": "the recording has no video", "keys": "no name of ours for key media_next (1)"}
 
 
@@ -149,7 +151,7 @@ def test_frames_of_the_video_are_those_that_changed_at_the_time_of_the_events(tm
     folder = agentnet(tmp_path / "theirs")
     video(folder / "2024.mp4", (0, 0, 120, 120, 120, 240))
     recording = read_recording(import_agentnet(folder, tmp_path / "ours"))
-    frames = [each for each in recording.events if isinstance(each, Frame)]
+    frames = [each for each in recording.events if isinstance(each, ScreenFrame)]
     # The last second of the video comes after the pause of four.
     assert [each.time for each in frames] == pytest.approx([0.0, 2.0, 9.0], abs=0.3)
     shades = [np.asarray(Image.open(recording.file("frames", each.file)))[20, 20, 0] for each in frames]
@@ -190,10 +192,10 @@ def test_inputs_keep_their_order_where_the_clock_was_set_back(tmp_path: Path) ->
         for stamp, name in ((102.0, "a"), (101.0, "b"), (101.2, "c"), (103.0, "d"))
     ]
     events = read_recording(import_agentnet(agentnet(tmp_path / "theirs", lines), tmp_path / "ours")).events
-    assert [(event.key, event.time) for event in events if isinstance(event, Key)] == [
+    assert [(event.key, event.time) for event in events if isinstance(event, KeyStroke)] == [
         ("a", 2.0), ("b", 2.0), ("c", 2.0), ("d", 3.0),
     ]  # fmt: skip
-    [lost] = [event for event in events if isinstance(event, Lost) and event.source == "clock"]
+    [lost] = [event for event in events if isinstance(event, SourceGone) and event.source == "clock"]
     assert lost.message == "it went back, by 1.00 s at most: 2 inputs count as at once"
 
 
@@ -228,40 +230,41 @@ inputs = st.one_of(
     st.builds(Moved, time=whole, **places),
     st.builds(Button, time=whole, **places, button=st.sampled_from(["left", "middle", "right"]), down=st.booleans()),
     st.builds(Scrolled, time=whole, **places, dx=st.integers(-3, 3), dy=st.integers(-3, 3)),
-    st.builds(Window, time=whole, application=st.sampled_from(["Notes", "Mail"]), allowed=st.just(True),
+    st.builds(FocusedWindow, time=whole, application=st.sampled_from(["Notes", "Mail"]), allowed=st.just(True),
               title=st.text(max_size=5), box=st.just((1, 2, 3, 4))),
-    st.builds(lambda time, key: Key(time=time, key=key[0], down=True, text=key[1]), whole, st.sampled_from(typed)),
-    st.builds(lambda time, key: Key(time=time, key=key[0], down=False), whole, st.sampled_from(typed)),
+    st.builds(lambda time, key: KeyStroke(time=time, key=key[0], down=True, text=key[1]), whole,
+              st.sampled_from(typed)),
+    st.builds(lambda time, key: KeyStroke(time=time, key=key[0], down=False), whole, st.sampled_from(typed)),
 )  # fmt: skip
 
 
 @settings(max_examples=25, deadline=None)
 @given(st.lists(inputs, max_size=12))
-def test_a_capture_says_what_the_recording_said(events: list[Event]) -> None:
+def test_a_capture_says_what_the_recording_said(events: list[RecordedEvent]) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         ours = recorded(Path(scratch, "ours"), [*events, Ended(time=1e3)])
         export_openadapt(ours, Path(scratch, "theirs"))
         again = read_recording(import_openadapt(Path(scratch, "theirs"), Path(scratch, "again")))
 
-        def sorted_lines(recording: Recording) -> list[bytes]:
-            kept = (each for each in recording.events if not isinstance(each, Ended | Lost))
+        def sorted_lines(recording: PersonRecording) -> list[bytes]:
+            kept = (each for each in recording.events if not isinstance(each, Ended | SourceGone))
             return sorted(msgspec.json.encode(each) for each in kept)
 
         assert sorted_lines(again) == sorted_lines(ours)
 
 
-def capture(scratch: Path) -> tuple[Recording, Path]:
+def capture(scratch: Path) -> tuple[PersonRecording, Path]:
     events = [
-        Window(time=0.0, application="Notes", allowed=True, title="todo - Notes", box=(0, 0, 64, 48)),
-        Frame(time=0.5, file="a.png"),
+        FocusedWindow(time=0.0, application="Notes", allowed=True, title="todo - Notes", box=(0, 0, 64, 48)),
+        ScreenFrame(time=0.5, file="a.png"),
         Voice(time=0.6, file="a.flac", seconds=0.5),
         Button(time=1.0, x=10, y=20, button="left", down=True),
         Button(time=1.1, x=10, y=20, button="left", down=False),
-        Frame(time=1.5, file="b.png"),
-        Key(time=2.0, key="Control_L", down=True),
-        Key(time=2.1, key="c", down=True),
-        Key(time=2.2, key="c", down=False),
-        Key(time=2.3, key="Control_L", down=False),
+        ScreenFrame(time=1.5, file="b.png"),
+        KeyStroke(time=2.0, key="Control_L", down=True),
+        KeyStroke(time=2.1, key="c", down=True),
+        KeyStroke(time=2.2, key="c", down=False),
+        KeyStroke(time=2.3, key="Control_L", down=False),
         Scrolled(time=3.0, x=10, y=20, dy=2),
         Ended(time=4.0),
     ]
@@ -274,14 +277,14 @@ def test_pictures_and_voice_go_out_and_come_in(tmp_path: Path) -> None:
     export_openadapt(ours, folder)
     again = read_recording(import_openadapt(folder, tmp_path / "again"))
     assert [type(each) for each in again.events[:-1]] == [type(each) for each in ours.events[:-1]]
-    (first, second) = (each for each in again.events if isinstance(each, Frame))
+    (first, second) = (each for each in again.events if isinstance(each, ScreenFrame))
     assert again.file("frames", first.file).read_bytes() == png(10)
     assert again.file("frames", second.file).read_bytes() == png(200)
     (voice,) = (each for each in again.events if isinstance(each, Voice))
     assert (voice.time, voice.seconds) == (0.6, 0.5)
     assert again.file("voice", voice.file).read_bytes() == ours.file("voice", "a.flac").read_bytes()
     assert again.head.task == ours.head.task and again.head.began == ours.head.began
-    pressed = [each.text for each in again.events if isinstance(each, Key) and each.down]
+    pressed = [each.text for each in again.events if isinstance(each, KeyStroke) and each.down]
     assert pressed == ["", ""]  # Control is held
 
 

@@ -18,7 +18,7 @@ from tars_jax.annotation.task_design.applications import Application, read_appli
 from tars_jax.annotation.task_design.design import DesignedTask, design_tasks, summary
 from tars_jax.annotation.task_design.difficulty import LEVELS, Difficulty
 from tars_jax.annotation.task_design.example import APPLICATIONS, GRAPHS
-from tars_jax.annotation.task_design.graph import MEASURES, Function, TaskGraph, read_graph
+from tars_jax.annotation.task_design.graph import MEASURES, ApplicationFunction, TaskGraph, read_graph
 from tars_jax.annotation.task_design.queries import Query
 from tars_jax.annotation.task_design.wording import WRITTEN, refused
 
@@ -118,7 +118,7 @@ def test_what_comes_before_is_about_the_same_things() -> None:
 
 def test_important_functions_of_good_applications_come_more_often() -> None:
     functions = tuple(
-        Function(f"{name}-{n}", f"do the {name} thing {n}", "", much, much, much)
+        ApplicationFunction(f"{name}-{n}", f"do the {name} thing {n}", "", much, much, much)
         for name, much in (("common", 10), ("rare", 1))
         for n in range(6)
     )
@@ -208,7 +208,7 @@ json_values = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
     max_leaves=12,
 )
-FIELDS = [field.name for field in dataclasses.fields(Function)]
+FIELDS = [field.name for field in dataclasses.fields(ApplicationFunction)]
 
 
 @settings(max_examples=30, deadline=None)

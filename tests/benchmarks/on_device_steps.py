@@ -28,7 +28,7 @@ import numpy as np
 
 from configs.quickstart import get_config
 from tars_jax.agent.pattern import response_pattern
-from tars_jax.envs.on_device import Act, make_game
+from tars_jax.envs.on_device import DeviceCall, make_game
 from tars_jax.episodes import Episodes
 from tars_jax.inference.constraint import Constraints, compile_constraints
 from tars_jax.pipelines.mazes import tasks
@@ -63,7 +63,7 @@ def device_ways(context: RunContext, episodes: int) -> dict[str, Callable[[], in
         stop=tokenizer.end,
         vocabulary=tokenizer.vocabulary,
     )
-    never = Act.nothing()
+    never = DeviceCall.nothing()
 
     class Still:
         """Screenshots of the maze's size and nothing else; each of another gray, so that each is encoded."""
@@ -73,7 +73,7 @@ def device_ways(context: RunContext, episodes: int) -> dict[str, Callable[[], in
         def reset(self, key: jax.Array) -> jax.Array:
             return jax.random.bits(key, (), jnp.uint8)
 
-        def step(self, state: jax.Array, act: Act) -> tuple[jax.Array, jax.Array, jax.Array]:
+        def step(self, state: jax.Array, act: DeviceCall) -> tuple[jax.Array, jax.Array, jax.Array]:
             return state + jnp.uint8(1), jnp.float32(0), jnp.bool_(False)
 
         def draw(self, state: jax.Array) -> jax.Array:

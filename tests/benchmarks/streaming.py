@@ -35,7 +35,7 @@ import numpy as np
 
 from configs.quickstart import get_config
 from tars_jax.agent.loop import PolicySession
-from tars_jax.agent.window import Sampled
+from tars_jax.agent.window import SampledResponse
 from tars_jax.environment import Task
 from tars_jax.model.sharding import make_mesh
 from tars_jax.pipelines.rules import ppo_config
@@ -61,7 +61,7 @@ class Late:
     session: PolicySession
     seconds: float
 
-    async def respond(self, tokens: Sequence[int], images: Sequence[np.ndarray], *, restart: bool) -> Sampled:
+    async def respond(self, tokens: Sequence[int], images: Sequence[np.ndarray], *, restart: bool) -> SampledResponse:
         answer = await self.session.respond(tokens, images, restart=restart)
         await asyncio.sleep(self.seconds)
         return answer

@@ -21,7 +21,7 @@ from tars_jax.agent.prompts import PromptWriter
 from tars_jax.data.datasets import read_dataset
 from tars_jax.data.exporters import write_jsonl, write_parquet
 from tars_jax.data.recorded import instruction_of
-from tars_jax.data.retokenized import Reader, retokenize
+from tars_jax.data.retokenized import EpisodeReader, retokenize
 from tars_jax.model.tokenizer import load_tokenizer
 from tars_jax.trajectory import Outcome, Step, Trajectory
 from tars_jax.trajectory.checks import check_answers, check_sampled
@@ -30,7 +30,7 @@ from tars_jax.trajectory.files import save_trajectory
 TOKENIZER = load_tokenizer()
 HERE = "tests.data.test_datasets:"
 WRITER = PromptWriter(TOKENIZER, 4, max_observation_tokens=32)
-READER = Reader(
+READER = EpisodeReader(
     WRITER, AgentConfig("text", MemoryConfig(1, 2, 4)), TOKENIZER.image, TOKENIZER.vocabulary, lambda *_: (32, 32)
 )
 

@@ -20,7 +20,7 @@ from tars_jax.agent.prompts import PromptWriter
 from tars_jax.data.agentnet_folder import write_agentnet
 from tars_jax.data.datasets import read_dataset
 from tars_jax.data.exporters import trajectory_files, write_jsonl, write_parquet
-from tars_jax.data.retokenized import Reader, retokenize
+from tars_jax.data.retokenized import EpisodeReader, retokenize
 from tars_jax.model.tokenizer import load_tokenizer
 from tars_jax.trajectory import ContextWindow, Outcome, Step, Trajectory
 from tars_jax.trajectory.context import CONTEXT_STEPS
@@ -145,7 +145,9 @@ def test_what_was_context_is_not_learned_from_after_a_round_trip(run: Path, flag
     assert read.metadata[CONTEXT_STEPS] == [0, 2] and len(read.steps) == 3
     tokens = load_tokenizer()
     writer = PromptWriter(tokens, image_tokens=1, max_observation_tokens=64)
-    reader = Reader(writer, AgentConfig(), tokens.image, tokens.vocabulary, lambda height, width: (height, width))
+    reader = EpisodeReader(
+        writer, AgentConfig(), tokens.image, tokens.vocabulary, lambda height, width: (height, width)
+    )
     again = retokenize(read, "Wait.", reader)
     learned = collections.Counter(int(step) for window in again.windows for step in window.steps[window.action_mask])
     assert learned[0] == 0 and learned[1] > 1 and learned[2] == 1  # the token that ends it carries the outcome

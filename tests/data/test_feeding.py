@@ -15,7 +15,7 @@ from tars_jax.data.store import Store
 from tars_jax.data.store.feeding import (
     ArrayRecordEpisodes,
     Feed,
-    Source,
+    FeedSource,
     StoredEpisodes,
     grain_feed,
     write_array_record,
@@ -26,8 +26,8 @@ from tests.data.test_store import played
 AGENT, CHAT = [f"agent {n}" for n in range(7)], [f"chat {n}" for n in range(3)]
 
 
-def sources() -> list[Source[str]]:
-    return [Source("agent", AGENT, 0.75), Source("chat", CHAT, 0.25)]
+def sources() -> list[FeedSource[str]]:
+    return [FeedSource("agent", AGENT, 0.75), FeedSource("chat", CHAT, 0.25)]
 
 
 def test_each_pass_is_a_permutation_in_the_shares_of_the_weights() -> None:
@@ -52,16 +52,16 @@ def test_a_feed_goes_on_where_it_stopped(stop: int) -> None:
 
 def test_what_cannot_be_fed() -> None:
     with pytest.raises(InputError, match="source chat must hold one item or more"):
-        Source("chat", [])
+        FeedSource("chat", [])
     with pytest.raises(InputError, match="weight of the source chat must be above 0; got 0"):
-        Source("chat", CHAT, 0)
+        FeedSource("chat", CHAT, 0)
     with pytest.raises(InputError, match="sources must be one or more of different names"):
-        Feed([Source("chat", CHAT), Source("chat", AGENT)], 0)
+        Feed([FeedSource("chat", CHAT), FeedSource("chat", AGENT)], 0)
     state = Feed(sources(), seed=3).state()
     with pytest.raises(InputError, match="state of a feed must be of seed 4"):
         Feed(sources(), seed=4).restore(state)
     with pytest.raises(InputError, match="state of a feed must be of sizes"):
-        Feed([Source("agent", AGENT[:3])], seed=3).restore(state)
+        Feed([FeedSource("agent", AGENT[:3])], seed=3).restore(state)
 
 
 def test_episodes_of_a_store_are_read_as_they_are_drawn(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_episodes_of_a_store_are_read_as_they_are_drawn(tmp_path: Path) -> None:
         ids = store.add([played(number, True) for number in range(5)])
         texts = list(sums())
         assert len(texts) == SUMS and all(not step.screenshot for text in texts for step in text.steps)
-        feed = Feed([Source("sft", StoredEpisodes(store, ids), 0.5), Source("text", texts, 0.5)], seed=0)
+        feed = Feed([FeedSource("sft", StoredEpisodes(store, ids), 0.5), FeedSource("text", texts, 0.5)], seed=0)
         drawn = feed.take(10)
         assert sorted(each.id for each in drawn if each.task["environment"] != "recorded") == [
             f"played {n}" for n in range(5)

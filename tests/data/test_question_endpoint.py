@@ -11,15 +11,15 @@ from tars_jax import GaveUp
 from tars_jax.data.question_synthesis.conditions import Statistics
 from tars_jax.data.question_synthesis.endpoint import EndpointDistinctiveness, EndpointSolver
 from tars_jax.data.question_synthesis.filters import EitherSolver, FrequentAnswers, filters
-from tars_jax.data.question_synthesis.synthesis import UNREADABLE, SynthesisConfig, Synthesized, synthesize
+from tars_jax.data.question_synthesis.synthesis import UNREADABLE, QuestionSynthesisConfig, Synthesized, synthesize
 from tars_jax.judges import JudgeUnavailable, UnreadableVerdict
 from tars_jax.judges.endpoint import EndpointModel
-from tars_jax.tasks.browsing.question import Question
+from tars_jax.tasks.browsing.question import BrowsingQuestion
 from tests.data.test_question_synthesis import source
 from tests.judges.answering_server import answering
 
 pytestmark = pytest.mark.multiprocess
-FRANCE = Question("q", "What is the capital of France?", ("the city of Paris",), "small")
+FRANCE = BrowsingQuestion("q", "What is the capital of France?", ("the city of Paris",), "small")
 
 
 @pytest.fixture(scope="module")
@@ -35,19 +35,19 @@ def model(address: str, name: str = "good", patience: float = 10.0) -> EndpointM
 def test_what_a_model_knows_by_heart_is_turned_down(address: str) -> None:
     solver = EndpointSolver(model(address), tries=2)
     assert solver.answers(FRANCE) == ["Paris", "Paris"]
-    assert solver.answers(Question("q", "What is the capital of Belonia?", ("Bul",), "small")) == []
+    assert solver.answers(BrowsingQuestion("q", "What is the capital of Belonia?", ("Bul",), "small")) == []
     encyclopedia = source()
     either = EitherSolver((FrequentAnswers(encyclopedia), solver))
     known = filters(encyclopedia, Statistics(encyclopedia), either)["known without looking"]
     asked = {"asked": {"kind": "city", "name": "name"}}
-    assert known(Question("q", FRANCE.text, ("Paris",), "small", proof=asked))
-    assert not known(Question("q", FRANCE.text, ("Lyon",), "small", proof=asked))
+    assert known(BrowsingQuestion("q", FRANCE.text, ("Paris",), "small", proof=asked))
+    assert not known(BrowsingQuestion("q", FRANCE.text, ("Lyon",), "small", proof=asked))
 
 
 def drawn(address: str, name: str, tries: int = 8, **changes: Any) -> Synthesized:
     encyclopedia = source()
     scored = EndpointDistinctiveness(model(address, name, **changes))
-    wanted = SynthesisConfig(3, most_hops=0, tries=tries)
+    wanted = QuestionSynthesisConfig(3, most_hops=0, tries=tries)
     return synthesize(
         encyclopedia, "small", None, FrequentAnswers(encyclopedia), wanted, 1,
         reveals=lambda kind, words: scored.score(kind, words) >= 4,
@@ -81,12 +81,12 @@ def test_one_unreadable_answer_of_many_is_counted() -> None:
     class Sometimes:
         asked = 0
 
-        def answers(self, question: Question) -> Sequence[str]:
+        def answers(self, question: BrowsingQuestion) -> Sequence[str]:
             self.asked += 1
             if self.asked == 1:
                 raise UnreadableVerdict("once")
             return ()
 
     encyclopedia = source()
-    found = synthesize(encyclopedia, "small", None, Sometimes(), SynthesisConfig(3), 1)
+    found = synthesize(encyclopedia, "small", None, Sometimes(), QuestionSynthesisConfig(3), 1)
     assert found.rejected[UNREADABLE] == 1 and found.tries == 3 + sum(found.rejected.values())

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from tars_jax.data.question_synthesis.chains import Chain, Hop, is_round_trip, walk
-from tars_jax.data.question_synthesis.conditions import Condition, Statistics, obfuscated
+from tars_jax.data.question_synthesis.conditions import FactCondition, Statistics, obfuscated
 from tars_jax.data.question_synthesis.proof import CHOICE, CONDITION, HOP, not_needed
 from tars_jax.data.question_synthesis.searches import Searcher
 from tars_jax.data.question_synthesis.wording import described, fact_question, name_question, question_words
 from tars_jax.tasks.browsing.article import Article, Fact
 from tars_jax.tasks.browsing.encyclopedia import Encyclopedia
-from tars_jax.tasks.browsing.question import Question
+from tars_jax.tasks.browsing.question import BrowsingQuestion
 
 
 def land(title: str, color: str, size: str, zone: str, area: float, *borders: str) -> Article:
@@ -41,15 +41,18 @@ def world(second_zone: str = "east") -> Statistics:
     return Statistics(Encyclopedia([*lands, *cities]))
 
 
-def proof(asked: str, *hops: dict[str, Any], conditions: tuple[Condition, ...] = ()) -> dict[str, Any]:
-    conditions = conditions or (Condition("color", "class", value="red"), Condition("size", "class", value="big"))
+def proof(asked: str, *hops: dict[str, Any], conditions: tuple[FactCondition, ...] = ()) -> dict[str, Any]:
+    conditions = conditions or (
+        FactCondition("color", "class", value="red"),
+        FactCondition("size", "class", value="big"),
+    )
     return {
         "kind": "country", "entity": "P", "conditions": [each.to_json() for each in conditions], "hops": list(hops),
         "asked": {"kind": "country", "name": asked},
     }  # fmt: skip
 
 
-def hop(relation: str, to: str, by: str = "", *conditions: Condition) -> dict[str, Any]:
+def hop(relation: str, to: str, by: str = "", *conditions: FactCondition) -> dict[str, Any]:
     told = [each.to_json() for each in conditions]
     return {"relation": relation, "by": by, "largest": False, "to": to, "conditions": told}
 
@@ -75,8 +78,8 @@ def test_parts_that_are_needed_and_parts_that_are_not() -> None:
 def test_features_of_all_entities_tell_together_what_is_meant() -> None:
     """Two lands are red (P, Q), and of their neighbors U and V lie in the east, S and T in the south."""
     statistics = world()
-    red, east = (Condition("color", "class", value="red"),), Condition("zone", "class", value="east")
-    large = Condition("area", "number", 6.5, 8)
+    red, east = (FactCondition("color", "class", value="red"),), FactCondition("zone", "class", value="east")
+    large = FactCondition("area", "number", 6.5, 8)
     assert Chain("country", (red,)).meant(statistics) == [{"P", "Q"}]
     eastern = Chain("country", (red, (east,)), (Hop("borders"),))
     assert eastern.meant(statistics) == [{"P"}, {"U", "V"}]
@@ -93,8 +96,8 @@ def test_a_page_with_many_links_counts_in_a_proof_though_no_walk_goes_on_from_it
     hubs = [land("X", "red", "big", "north", 50, *(each.title for each in many))]
     hubs.append(land("Y", "red", "small", "north", 60, "N1", "X"))
     statistics = Statistics(Encyclopedia([*many, *hubs]))
-    white = (Condition("color", "class", value="white"),)
-    chain = Chain("country", ((Condition("color", "class", value="red"),), white), (Hop("borders"),))
+    white = (FactCondition("color", "class", value="white"),)
+    chain = Chain("country", ((FactCondition("color", "class", value="red"),), white), (Hop("borders"),))
     assert chain.meant(statistics) == [{"X", "Y"}, {each.title for each in many}]
     assert walk("X", 1, random.Random(0), statistics) is None
     assert walk("Y", 1, random.Random(0), statistics) is not None
@@ -122,8 +125,8 @@ def test_a_page_with_many_links_counts_in_a_proof_though_no_walk_goes_on_from_it
 def test_round_trips(
     asked: str, hops: list[dict[str, Any]], conditions: tuple[str, str] | tuple[()], expected: bool
 ) -> None:
-    north = Condition("zone", "class", value="north")
-    told = (Condition(conditions[0], "entity", value=conditions[1], of=north),) if conditions else ()
+    north = FactCondition("zone", "class", value="north")
+    told = (FactCondition(conditions[0], "entity", value=conditions[1], of=north),) if conditions else ()
     assert is_round_trip(proof(asked, *hops, conditions=told), world()) is expected
 
 
@@ -142,20 +145,20 @@ def test_a_range_has_one_reading_and_stays_within_what_there_is() -> None:
 @pytest.mark.parametrize(
     ("condition", "words"),
     [
-        (Condition("population", "number", 1e6, 2e6), "with 1,000,000 to 2,000,000 inhabitants"),
-        (Condition("population", "number", 0, 2e6), "with fewer than 2,000,000 inhabitants"),
-        (Condition("forest", "number", 30, 40, unit="%"), "that is 30 to 40% forest"),
-        (Condition("latitude", "number", 0, 20, unit="°"), "with a latitude of 0 to 20°"),  # not: of -60
-        (Condition("density", "number", 8, 9, unit="g/cm³"), "with a density of 8 to 9 g/cm³"),
-        (Condition("independent since", "year", 1960, 1970), "that became independent in the 1960s"),
-        (Condition("field", "class", value="language"), "from the field “language”"),
+        (FactCondition("population", "number", 1e6, 2e6), "with 1,000,000 to 2,000,000 inhabitants"),
+        (FactCondition("population", "number", 0, 2e6), "with fewer than 2,000,000 inhabitants"),
+        (FactCondition("forest", "number", 30, 40, unit="%"), "that is 30 to 40% forest"),
+        (FactCondition("latitude", "number", 0, 20, unit="°"), "with a latitude of 0 to 20°"),  # not: of -60
+        (FactCondition("density", "number", 8, 9, unit="g/cm³"), "with a density of 8 to 9 g/cm³"),
+        (FactCondition("independent since", "year", 1960, 1970), "that became independent in the 1960s"),
+        (FactCondition("field", "class", value="language"), "from the field “language”"),
         (
-            Condition("borders", "entity", value="country", of=Condition("continent", "class", value="Asia")),
+            FactCondition("borders", "entity", value="country", of=FactCondition("continent", "class", value="Asia")),
             "that borders a country in Asia",
         ),
     ],
 )
-def test_words_of_conditions(condition: Condition, words: str) -> None:
+def test_words_of_conditions(condition: FactCondition, words: str) -> None:
     assert condition.words == words
 
 
@@ -222,8 +225,8 @@ def test_a_page_that_any_part_of_a_question_finds_is_found(text: str, found: boo
     encyclopedia = Encyclopedia([*many, *metals, Article("Target", "thing", ("gold, silver, " + "filler " * 40,))])
     searcher = Searcher(encyclopedia)
     assert "Target" not in encyclopedia.full_text(text)
-    assert (searcher.finds(Question("q", text, ("Target",), "small", plan=("Target",))) is not None) is found
+    assert (searcher.finds(BrowsingQuestion("q", text, ("Target",), "small", plan=("Target",))) is not None) is found
     # So is what stands on another page of the proof, and what the site shows of any page.
-    asked = Question("q", text, ("filler",), "small", plan=("Target", "Many1"))
+    asked = BrowsingQuestion("q", text, ("filler",), "small", plan=("Target", "Many1"))
     assert searcher.finds(asked) is not None
-    assert searcher.finds(Question("q", "Which gold?", ("silver",), "small", plan=("Many1",))) is None
+    assert searcher.finds(BrowsingQuestion("q", "Which gold?", ("silver",), "small", plan=("Many1",))) is None

@@ -21,12 +21,12 @@ from tars_jax.data.question_synthesis.rewriting import (
     TOO_MANY,
     UNREADABLE,
     WRITTEN,
-    EndpointWriter,
+    EndpointRewriter,
 )
-from tars_jax.data.question_synthesis.synthesis import SynthesisConfig, synthesize
+from tars_jax.data.question_synthesis.synthesis import QuestionSynthesisConfig, synthesize
 from tars_jax.judges import JudgeUnavailable
 from tars_jax.judges.endpoint import EndpointModel
-from tars_jax.tasks.browsing.question import Question
+from tars_jax.tasks.browsing.question import BrowsingQuestion
 from tests.data.test_question_synthesis import source
 from tests.judges.answering_server import answering
 
@@ -42,20 +42,20 @@ def address() -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def questions() -> Sequence[Question]:
+def questions() -> Sequence[BrowsingQuestion]:
     """In the words of the templates."""
     solver = FrequentAnswers(ENCYCLOPEDIA)
-    return synthesize(ENCYCLOPEDIA, "small", None, solver, SynthesisConfig(10, chains=0.7), 3).questions
+    return synthesize(ENCYCLOPEDIA, "small", None, solver, QuestionSynthesisConfig(10, chains=0.7), 3).questions
 
 
-def writer(address: str, name: str, patience: float = 10.0) -> EndpointWriter:
-    return EndpointWriter(EndpointModel(address, name, patience=patience), STATISTICS)
+def writer(address: str, name: str, patience: float = 10.0) -> EndpointRewriter:
+    return EndpointRewriter(EndpointModel(address, name, patience=patience), STATISTICS)
 
 
 def test_a_model_words_all_conditions_and_is_read_back(address: str) -> None:
     good = writer(address, "good")
     solver = FrequentAnswers(ENCYCLOPEDIA)
-    found = synthesize(ENCYCLOPEDIA, "small", None, solver, SynthesisConfig(10, chains=0.7), 3, writer=good)
+    found = synthesize(ENCYCLOPEDIA, "small", None, solver, QuestionSynthesisConfig(10, chains=0.7), 3, writer=good)
     worded = [each for each in found.questions if each.proof.get("worded_by") == "good"]
     assert len(worded) > 5 and good.counts[WRITTEN] >= len(worded)
     for question in worded:
@@ -80,7 +80,7 @@ def test_a_model_words_all_conditions_and_is_read_back(address: str) -> None:
     ],
 )
 def test_what_does_not_pass_is_counted_and_the_template_stays(
-    address: str, questions: Sequence[Question], name: str, reason: str
+    address: str, questions: Sequence[BrowsingQuestion], name: str, reason: str
 ) -> None:
     asked = questions[0]
     if name == "gossiping":
@@ -94,12 +94,12 @@ def test_what_does_not_pass_is_counted_and_the_template_stays(
 
 
 @pytest.mark.parametrize("name", ["failing", "slow"])
-def test_a_model_that_is_away_ends_the_run(address: str, questions: Sequence[Question], name: str) -> None:
+def test_a_model_that_is_away_ends_the_run(address: str, questions: Sequence[BrowsingQuestion], name: str) -> None:
     away = writer(address, name, 0.2)
     with pytest.raises(JudgeUnavailable):
         away.reworded(questions[0], {})
     with pytest.raises(GaveUp, match="The model that is asked about questions has not answered"):
-        wanted = SynthesisConfig(3, tries=200)
+        wanted = QuestionSynthesisConfig(3, tries=200)
         synthesize(ENCYCLOPEDIA, "small", None, FrequentAnswers(ENCYCLOPEDIA), wanted, 3, writer=away)
 
 

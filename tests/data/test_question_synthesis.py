@@ -16,15 +16,15 @@ import pytest
 
 from tars_jax import GaveUp
 from tars_jax.data.question_synthesis import spoken, synthesis
-from tars_jax.data.question_synthesis.conditions import Condition, Statistics
+from tars_jax.data.question_synthesis.conditions import FactCondition, Statistics
 from tars_jax.data.question_synthesis.filters import UNTOLD, FrequentAnswers, filters
 from tars_jax.data.question_synthesis.proof import is_proved
 from tars_jax.data.question_synthesis.spoken import is_untold, right_answers
-from tars_jax.data.question_synthesis.synthesis import SynthesisConfig, Synthesized, synthesize
+from tars_jax.data.question_synthesis.synthesis import QuestionSynthesisConfig, Synthesized, synthesize
 from tars_jax.judges import CannotSay
 from tars_jax.tasks.browsing.article import Article, Fact
 from tars_jax.tasks.browsing.encyclopedia import Encyclopedia
-from tars_jax.tasks.browsing.question import Question, read_questions
+from tars_jax.tasks.browsing.question import BrowsingQuestion, read_questions
 
 
 def source() -> Encyclopedia:
@@ -49,7 +49,7 @@ def source() -> Encyclopedia:
 
 def drawn(encyclopedia: Encyclopedia, **changes: Any) -> Synthesized:
     solver = FrequentAnswers(encyclopedia)
-    return synthesize(encyclopedia, "small", None, solver, SynthesisConfig(20, **changes), seed=1)
+    return synthesize(encyclopedia, "small", None, solver, QuestionSynthesisConfig(20, **changes), seed=1)
 
 
 @functools.cache
@@ -62,7 +62,7 @@ def ways(proof: Mapping[str, Any], encyclopedia: Encyclopedia, left_out: int = -
     """By brute force, without an index: all titles that the entities can have, a condition left out or none."""
     conditions = [proof["conditions"], *(hop["conditions"] for hop in proof["hops"])]
     numbers = itertools.count()
-    told = [[Condition.from_json(each) for each in some if next(numbers) != left_out] for some in conditions]
+    told = [[FactCondition.from_json(each) for each in some if next(numbers) != left_out] for some in conditions]
 
     def fits(title: str, place: int) -> bool:
         return all(each.holds(encyclopedia.articles[title], encyclopedia) for each in told[place])
@@ -110,7 +110,7 @@ def test_every_question_is_proved_over_the_source_and_the_same_by_its_seed() -> 
             assert len(others) == proof["without"][place] > 1
         assert len(set(titles)) == len(titles) and not set(question.answers) & set(titles[:-1])
         assert is_proved(proof, Statistics(encyclopedia))
-        assert Question.from_json(question.to_json()) == question
+        assert BrowsingQuestion.from_json(question.to_json()) == question
 
 
 def test_every_question_says_the_form_of_its_answer() -> None:
@@ -141,7 +141,7 @@ def test_filters_turn_down_what_they_name() -> None:
     encyclopedia = source()
     question = made(0).questions[0]
 
-    def reason(changed: Question, known: Encyclopedia = encyclopedia) -> str | None:
+    def reason(changed: BrowsingQuestion, known: Encyclopedia = encyclopedia) -> str | None:
         checks = filters(known, Statistics(known), FrequentAnswers(known, frozenset({"Known"})))
         return next((name for name, wrong in checks.items() if wrong(changed)), None)
 

@@ -12,7 +12,7 @@ from PIL import Image
 from tars_jax.agent.loop import AgentConfig
 from tars_jax.agent.memory import MemoryConfig
 from tars_jax.agent.prompts import PromptWriter
-from tars_jax.data.retokenized import MARK, Reader, is_foreign, retokenize
+from tars_jax.data.retokenized import MARK, EpisodeReader, is_foreign, retokenize
 from tars_jax.model.tokenizer import load_tokenizer
 from tars_jax.trajectory import ContextWindow, Outcome, Step, Trajectory
 from tars_jax.trajectory.files import decode_trajectory, encode_trajectory
@@ -33,9 +33,9 @@ def step(number: int, response: str, action: str, side: int = 320, valid: bool =
     )
 
 
-def reader(grammar: str = "text", image_tokens: int = 9, memory: MemoryConfig | None = None) -> Reader:
+def reader(grammar: str = "text", image_tokens: int = 9, memory: MemoryConfig | None = None) -> EpisodeReader:
     agent = AgentConfig(grammar, memory or MemoryConfig(0, 0, 0))
-    return Reader(
+    return EpisodeReader(
         PromptWriter(TOKENIZER, image_tokens), agent, TOKENIZER.image, TOKENIZER.vocabulary, lambda *_: (96, 96)
     )
 

@@ -23,7 +23,7 @@ from tars_jax.data.datasets import read_dataset
 from tars_jax.data.exporters import write_jsonl, write_parquet
 from tars_jax.data.store import Origin, Store, Verdict
 from tars_jax.data.store.checking import check, repair
-from tars_jax.data.store.journal import Journal
+from tars_jax.data.store.journal import StoreJournal
 from tars_jax.data.store.lines import encoded
 from tars_jax.data.store.records import episode_file
 from tars_jax.trajectory import Outcome, Step, Trajectory
@@ -431,12 +431,12 @@ def test_a_repair_that_was_cut_off_is_finished(tmp_path: Path, monkeypatch: pyte
     lines = (path / "journal.jsonl").read_bytes().splitlines(keepends=True)
     (path / "journal.jsonl").write_bytes(b"X" + b"".join(lines)[1:])
 
-    def killed(journal: Journal) -> None:
+    def killed(journal: StoreJournal) -> None:
         with open(journal.file, "r+b") as stream:
             stream.write(journal.next.read_bytes()[:100])
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Journal, "_finish_replacing", killed)
+    monkeypatch.setattr(StoreJournal, "_finish_replacing", killed)
     with pytest.raises(KeyboardInterrupt):
         repair(path)
     monkeypatch.undo()

@@ -22,7 +22,7 @@ from tars_jax.environment import Observation, Task, Transition
 from tars_jax.envs.ace_attorney import MOVES, AceAttorney
 from tars_jax.envs.registry import load_environment
 from tars_jax.pipelines.config import load_config
-from tars_jax.tasks.lmgame.ace_attorney import FOLDER, INTEGRATION, PARTS, Reading, read_parts
+from tars_jax.tasks.lmgame.ace_attorney import FOLDER, INTEGRATION, PARTS, DialogueProgress, read_parts
 from tars_jax.training.run_directory import RunDirectory
 from tests.envs.own_cartridge import ROM, write_checkout
 
@@ -118,7 +118,7 @@ def test_lines_that_are_read_lead_from_part_to_part(either: dict[str, str]) -> N
 
 def test_the_last_part_ends_the_game_and_one_without_lines_is_never_over(given: dict[str, str]) -> None:
     parts = read_parts(given["gaming_agent"])
-    reading = Reading(parts)
+    reading = DialogueProgress(parts)
     for number, part in enumerate(parts, 1):
         assert reading.part is part and reading.is_last == (number == len(PARTS))
         reading.hear(f"  Ann :  Part {number} is over! \nand more")
@@ -128,7 +128,7 @@ def test_the_last_part_ends_the_game_and_one_without_lines_is_never_over(given: 
             assert not reading.is_over
     table = Path(given["gaming_agent"]) / FOLDER / "assets/skip_conversations.json"
     table.write_text(json.dumps({PARTS[0]: {"end_statement.": ["Ann: Part 1 is over!"]}}))
-    endless = Reading(read_parts(given["gaming_agent"]))
+    endless = DialogueProgress(read_parts(given["gaming_agent"]))
     endless.hear("Ann: Part 1 is over!")
     assert endless.lines == 1 and not endless.is_over
 

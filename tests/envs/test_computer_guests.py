@@ -26,8 +26,8 @@ from tars_jax.sandbox.computer.equipped.bare import GuestLease
 from tars_jax.sandbox.computer.equipped.remote import RemoteComputer
 from tars_jax.sandbox.computer.home import File
 from tars_jax.sandbox.failures import SandboxFailure
-from tars_jax.tasks.computer.catalog import Level
-from tars_jax.tasks.computer.scene import Scene, expect
+from tars_jax.tasks.computer.catalog import SceneLevel
+from tars_jax.tasks.computer.scene import ComputerScene, expect
 from tests.envs.computer_player import play
 from tests.ports import free_port
 from tests.waiting import PATIENCE_S, until
@@ -184,9 +184,9 @@ def test_a_guest_that_dies_is_passed_over(guests: list[Guest], tmp_path: Path) -
 class Typed(ComputerEnvironment):
     """Something is typed, with a finger on the screen."""
 
-    def draw(self, seed: int) -> Level:
+    def draw(self, seed: int) -> SceneLevel:
         goal = lambda seen: expect(seen, {"typed.txt": File(f"plum {seed}".encode())})  # noqa: E731
-        return Level("typed", Scene("Type it.", files={}, goal=goal, solution=()))
+        return SceneLevel("typed", ComputerScene("Type it.", files={}, goal=goal, solution=()))
 
 
 def test_a_guest_with_a_screen(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from tars_jax.agent.prompts import PromptWriter
 from tars_jax.agent.response import Response
 from tars_jax.environment import Task
 from tars_jax.envs.corridor import AHEAD, WAYS
-from tars_jax.envs.on_device import Act, make_game
+from tars_jax.envs.on_device import DeviceCall, make_game
 from tars_jax.envs.on_device.corridor import Walk
 from tars_jax.envs.registry import EnvironmentResources, load_environment
 from tars_jax.inference.sampling import Sampled
@@ -181,7 +181,7 @@ def on_device(window: int, steps: int = 10) -> np.ndarray:
             same = (seen[:, None] == signs[None]).all((2, 3, 4)).any(0)
             at_end = (game.draw(state) == game.draw(start.replace(gone=start.length))).all()
             choice = jnp.where(at_end, jnp.where(same.any(), jnp.argmax(same), 1), 0)
-            after, _reward, done = game.step(state, Act(jnp.int32(0), jnp.full(2, -1), choice.astype(jnp.int32)))
+            after, _reward, done = game.step(state, DeviceCall(jnp.int32(0), jnp.full(2, -1), choice.astype(jnp.int32)))
             state = jax.tree.map(lambda new, old: jnp.where(alive, new, old), after, state)
             return (state, seen, alive & ~done), None
 

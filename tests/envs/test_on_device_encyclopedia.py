@@ -10,28 +10,28 @@ import pytest
 from tars_jax import InputError
 from tars_jax.agent.actions import Click
 from tars_jax.agent.calls import call_of
-from tars_jax.envs.on_device import Act, make_game
-from tars_jax.envs.on_device.encyclopedia import BUTTON, Encyclopedia, Reading
+from tars_jax.envs.on_device import DeviceCall, make_game
+from tars_jax.envs.on_device.encyclopedia import BUTTON, EncyclopediaGame, EncyclopediaState
 
 LEVEL = jax.random.key(3)
 STEPS = 6
 
 
-def act_of(game: Encyclopedia, call: Any) -> Act:
+def act_of(game: EncyclopediaGame, call: Any) -> DeviceCall:
     """The act that the parser would make of the game's call of this number."""
     names = [*game.space.actions, *(function.name for function in game.space.functions)]
     points = [(each.point.x, each.point.y) if isinstance(each, Click) else (-1, -1) for each in game.calls]
     functions = [names.index(call_of(each)[0]) for each in game.calls]
     choices = [number if number < len(game.choices) else -1 for number in range(len(game.calls))]
     tables = (functions, points, choices)
-    return Act(*(jnp.asarray(table, jnp.int32)[call] for table in tables))
+    return DeviceCall(*(jnp.asarray(table, jnp.int32)[call] for table in tables))
 
 
-def click(game: Encyclopedia, state: Reading, row: int, column: int) -> Reading:
+def click(game: EncyclopediaGame, state: EncyclopediaState, row: int, column: int) -> EncyclopediaState:
     return game.step(state, act_of(game, len(game.choices) + 6 * row + column))[0]
 
 
-def play(game: Encyclopedia, skill: float, count: int, at_random: bool = False) -> tuple[float, float]:
+def play(game: EncyclopediaGame, skill: float, count: int, at_random: bool = False) -> tuple[float, float]:
     """Success and steps of the expert, or of a player of any calls."""
 
     def episode(key: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -52,11 +52,11 @@ def play(game: Encyclopedia, skill: float, count: int, at_random: bool = False) 
 
 
 @pytest.fixture(params=["gui", "sdk", "both"])
-def game(request: pytest.FixtureRequest) -> Encyclopedia:
+def game(request: pytest.FixtureRequest) -> EncyclopediaGame:
     return make_game("encyclopedia", {"interface": request.param})  # type: ignore[return-value]
 
 
-def test_the_expert_solves_every_level_and_chance_guesses(game: Encyclopedia) -> None:
+def test_the_expert_solves_every_level_and_chance_guesses(game: EncyclopediaGame) -> None:
     """Of 25 names one is right; both kinds of demonstrations solve about as much with the same mistakes."""
     success, steps = play(game, 1.0, 256)
     assert success == 1 and 3 <= steps <= 5
@@ -104,7 +104,7 @@ def test_a_search_shows_a_page_and_its_like() -> None:
         assert cards[0] == 7 and len(set(cards)) == 3 and (float(reward), bool(done)) == (0, False)
         assert all((card // 5 == 1) != (card % 5 == 2) for card in cards[1:])  # one color in its place
         beside.add(tuple(cards[1:]))
-        unknown = Act(jnp.int32(1), jnp.full(2, -1), jnp.int32(-1))  # Search(query='x')
+        unknown = DeviceCall(jnp.int32(1), jnp.full(2, -1), jnp.int32(-1))  # Search(query='x')
         jax.tree.map(np.testing.assert_array_equal, game.step(state, unknown)[0], state)
     assert len(beside) > 10
 

@@ -11,8 +11,8 @@ import pytest
 from jumanji.environments.routing.sokoban.types import State as Level
 
 from tars_jax import InputError
-from tars_jax.envs.on_device import GAMES, Act, make_game
-from tars_jax.envs.on_device.checklist import EMPTY, OPEN, SPRITES, SUBMIT, TICKED, Checklist, Page
+from tars_jax.envs.on_device import GAMES, DeviceCall, make_game
+from tars_jax.envs.on_device.checklist import EMPTY, OPEN, SPRITES, SUBMIT, TICKED, Checklist, ChecklistPage
 from tars_jax.envs.on_device.game_2048 import Game2048
 from tars_jax.envs.on_device.grids import FAR, cell_at, cell_clicks, distances
 from tars_jax.envs.on_device.maze import FLOOR, PLAYER, WALL, Maze
@@ -21,12 +21,12 @@ from tars_jax.envs.on_device.sokoban import Sokoban
 UP, RIGHT, DOWN, LEFT = range(4)
 
 
-def press(direction: int) -> Act:
-    return Act(jnp.int32(0), jnp.full(2, -1), jnp.int32(direction))
+def press(direction: int) -> DeviceCall:
+    return DeviceCall(jnp.int32(0), jnp.full(2, -1), jnp.int32(direction))
 
 
-def click(x: int, y: int) -> Act:
-    return Act(jnp.int32(0), jnp.array([x, y]), jnp.int32(-1))
+def click(x: int, y: int) -> DeviceCall:
+    return DeviceCall(jnp.int32(0), jnp.array([x, y]), jnp.int32(-1))
 
 
 def cell(pixels: jax.Array, row: int, column: int, side: int = 16) -> np.ndarray:
@@ -49,8 +49,8 @@ def test_a_click_on_a_cells_centre_is_that_cell() -> None:
 PAGE = jnp.array([[OPEN, TICKED], [EMPTY, SUBMIT]])
 
 
-def checklist(cells: Any, *acts: Act) -> tuple[Page, float, bool]:
-    game, state, reward, done = Checklist(side=2), Page(jnp.asarray(cells), jnp.bool_(False)), 0.0, False
+def checklist(cells: Any, *acts: DeviceCall) -> tuple[ChecklistPage, float, bool]:
+    game, state, reward, done = Checklist(side=2), ChecklistPage(jnp.asarray(cells), jnp.bool_(False)), 0.0, False
     for act in acts:
         state, gained, over = game.step(state, act)
         reward, done = reward + float(gained), bool(over)
@@ -72,14 +72,14 @@ def test_a_wrong_submit_ends_without_reward_and_a_ticked_box_opens_again() -> No
 
 
 def test_nothing_and_empty_places_change_nothing() -> None:
-    for act in (Act.nothing(), click(250, 750)):
+    for act in (DeviceCall.nothing(), click(250, 750)):
         state, reward, done = checklist(PAGE, act)
         np.testing.assert_array_equal(state.cells, PAGE)
         assert (reward, done) == (0, False)
 
 
 def test_checklist_is_drawn_as_it_is() -> None:
-    drawn = Checklist(side=2).draw(Page(PAGE, jnp.bool_(False)))
+    drawn = Checklist(side=2).draw(ChecklistPage(PAGE, jnp.bool_(False)))
     for row, column in np.ndindex(2, 2):
         np.testing.assert_array_equal(cell(drawn, row, column), SPRITES[int(PAGE[row, column])])
 
@@ -113,7 +113,7 @@ def test_maze_walks_to_the_exit_and_not_through_walls(maze: tuple[Maze, Any]) ->
 
 def test_a_key_that_a_game_does_not_know_does_nothing(maze: tuple[Maze, Any]) -> None:
     game, state = maze
-    after, _, done = game.step(state, Act.nothing())
+    after, _, done = game.step(state, DeviceCall.nothing())
     assert (int(after.agent_position.row), int(after.agent_position.col), bool(done)) == (2, 0, False)
 
 

@@ -19,7 +19,7 @@ from tars_jax.envs.checked import CheckedEnvironment
 from tars_jax.envs.phone import PhoneEnvironment
 from tars_jax.envs.spec import EnvironmentResources
 from tars_jax.sandbox.address import SandboxAddress
-from tars_jax.tasks.phone.catalog import DEVICE_TASKS, Scene, reference_player
+from tars_jax.tasks.phone.catalog import DEVICE_TASKS, PhoneScene, reference_player
 
 pytest.importorskip("adbutils", reason="adbutils is not installed (the extra phone)")
 from tars_jax.sandbox.phone import AdbServer
@@ -67,7 +67,7 @@ async def play(environment: CheckedEnvironment, device: StandIn, seen: Observati
     for _ in range(24):
         state = {**seen.info["state"], "widgets": device.call(phone_environment._places), "scrolled": scrolled}
         made = environment._environment
-        assert isinstance(made, PhoneEnvironment) and isinstance(made._scene, Scene)
+        assert isinstance(made, PhoneEnvironment) and isinstance(made._scene, PhoneScene)
         move = reference_player(state, random.Random(0))
         scrolled = scrolled + 1 if move.function == "scroll" else 0
         turn = await environment.step(

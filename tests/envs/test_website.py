@@ -15,18 +15,18 @@ from tars_jax.agent.actions import Click, Navigate, NavigateBack, Point
 from tars_jax.environment import Observation, Task, Transition
 from tars_jax.envs.gui import PAGE_ACTIONS
 from tars_jax.envs.registry import EnvironmentResources, load_environment
-from tars_jax.envs.website import Website
+from tars_jax.envs.website import WebsiteEnvironment
 from tars_jax.rollout.episode_runner import page_resources
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager
 
-NAME = "tars_jax.envs.website:Website"
+NAME = "tars_jax.envs.website:WebsiteEnvironment"
 
 
 @pytest.mark.parametrize("call", ["navigate(content='https://example.com')", "navigate_back()"])
 def test_only_a_browser_takes_addresses(call: str) -> None:
     refused = parse_response(f"Action: {call}", space=PAGE_ACTIONS)
     assert isinstance(refused, ParseError) and f"; got '{call.partition('(')[0]}'" in refused.message
-    assert isinstance(parse_response(f"Action: {call}", space=Website.action_space), Response)
+    assert isinstance(parse_response(f"Action: {call}", space=WebsiteEnvironment.action_space), Response)
 
 
 def site(folder: Path) -> Path:

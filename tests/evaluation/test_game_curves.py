@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 
-from tars_jax.evaluation.comparison import Run, draw_comparison
+from tars_jax.evaluation.comparison import FinishedRun, draw_comparison
 from tars_jax.evaluation.curves import GAME_SECTION, curve_sections, game_curves
 from tars_jax.training.loggers import MetricsRow
 
@@ -27,7 +27,7 @@ def test_a_report_has_two_curves_of_a_game_with_both_lines() -> None:
 
 
 def test_seeds_of_a_run_share_a_panel_with_the_mean_of_their_lines() -> None:
-    first = Run({"seed": 0, "games": "games15"}, ROWS, {**RESULT, "episodes": 20, "seed": 0})
+    first = FinishedRun({"seed": 0, "games": "games15"}, ROWS, {**RESULT, "episodes": 20, "seed": 0})
     second = dataclasses.replace(
         first, config={"seed": 1, "games": "games15"}, result={**first.result, "seed": 1, "person/energy_score": 2.0}
     )

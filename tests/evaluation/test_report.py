@@ -17,7 +17,7 @@ import PIL.ImageDraw
 import pytest
 
 from tars_jax import InputError
-from tars_jax.evaluation import Counted, Curve, ReportData, Score, Series, render_report, verdict, write_report
+from tars_jax.evaluation import Curve, ReportData, Score, ScoreWording, Series, render_report, verdict, write_report
 from tars_jax.evaluation.curves import DEFAULT_CURVES, curve_sections, smooth
 from tars_jax.evaluation.replays import MAX_STEPS, outcome_badge, short_action
 from tars_jax.evaluation.result import before_and_after
@@ -439,7 +439,7 @@ def test_counts_have_whole_ticks(steps: tuple[int, ...]) -> None:
 
 
 def test_the_page_says_what_its_score_is() -> None:
-    counted = Counted("it gave the verifier's verdict on", "held-out trajectories", "agreement", "judge")
+    counted = ScoreWording("it gave the verifier's verdict on", "held-out trajectories", "agreement", "judge")
     page = render_report(dataclasses.replace(example(), counted=counted, curves=()))
     assert "<span>agreement, with 95% intervals</span>" in page and "success, with" not in page
     assert "The judge improved: it gave the verifier" in page

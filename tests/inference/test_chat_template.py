@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tars_jax import InputError
-from tars_jax.agent.observations import Shown
+from tars_jax.agent.observations import ShownObservation
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.inference.chat_template import Message, RoleFormat, TurnFormat
 from tars_jax.model.tokenizer import load_tokenizer
@@ -24,9 +24,9 @@ def test_messages_are_the_agent_s_prompt() -> None:
     writer = PromptWriter(CODEC, 9)
     window = [
         *writer.preamble("Maze: reach the exit.", "went left; went up: nothing"),
-        *writer.observation(6, first=True, shown=Shown(image_tokens=9)),
+        *writer.observation(6, first=True, shown=ShownObservation(image_tokens=9)),
         *writer.response("Thought: 2 right\nAction: press(key='right')"),
-        *writer.observation(5, first=False, shown=Shown(image_tokens=9)),
+        *writer.observation(5, first=False, shown=ShownObservation(image_tokens=9)),
     ]
     instruction = Message("system", ("Maze: reach the exit.\nEarlier: went left; went up: nothing",))
     prompt = TURNS(

@@ -7,7 +7,7 @@ import pytest
 
 from tars_jax.data.question_synthesis.filters import FrequentAnswers
 from tars_jax.data.question_synthesis.spoken import right_answers, wrong_answers
-from tars_jax.data.question_synthesis.synthesis import SynthesisConfig, synthesize
+from tars_jax.data.question_synthesis.synthesis import QuestionSynthesisConfig, synthesize
 from tars_jax.judges import CannotSay
 from tars_jax.judges.answers import says_the_same
 from tests.data.test_question_synthesis import source
@@ -165,7 +165,7 @@ def test_odd_answers_are_wrong_or_nobody_can_say() -> None:
 def test_ten_forms_of_speech_for_every_synthesized_question() -> None:
     """Questions over sixty countries with their capitals: all forms are taken, all that is wrong is refused."""
     encyclopedia = source()
-    config = SynthesisConfig(30)
+    config = QuestionSynthesisConfig(30)
     questions = synthesize(encyclopedia, "small", None, FrequentAnswers(encyclopedia), config, seed=1).questions
     wrong = 0
     for question in questions:

@@ -13,7 +13,7 @@ from tars_jax import InputError
 from tars_jax.environment import Task
 from tars_jax.judges import CannotSay, Judge, Judgement, JudgeUnavailable, UnreadableVerdict, load_judge
 from tars_jax.judges.evidence import Evidence, evidence_of
-from tars_jax.judges.judge_model import Kept, Scored
+from tars_jax.judges.judge_model import KeptObservation, Scored
 from tars_jax.judges.rule_model import RuleModel
 from tars_jax.judges.votes import Votes
 from tars_jax.judges.webjudge import WebJudge
@@ -79,7 +79,7 @@ class Scripted:
     """A model that scores as it is told and remembers what it was shown."""
 
     def __init__(self, scores: Sequence[int]) -> None:
-        self.scores, self.kept = scores, list[Kept]()
+        self.scores, self.kept = scores, list[KeptObservation]()
 
     async def key_points(self, instruction: str) -> Sequence[str]:
         return ["a"]
@@ -87,7 +87,7 @@ class Scripted:
     async def score(self, evidence: Evidence, points: Sequence[str], number: int) -> Scored:
         return Scored(self.scores[number - 1], f"r{number}")
 
-    async def verdict(self, evidence: Evidence, points: Sequence[str], kept: Sequence[Kept]) -> bool:
+    async def verdict(self, evidence: Evidence, points: Sequence[str], kept: Sequence[KeptObservation]) -> bool:
         self.kept = list(kept)
         return True
 

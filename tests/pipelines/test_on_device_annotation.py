@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from configs import on_device
 from tars_jax import InputError
 from tars_jax.pipelines.on_device import OnDevice
-from tars_jax.pipelines.on_device_annotation import Annotation, AnnotationPlan, Arm, human_steps_to
+from tars_jax.pipelines.on_device_annotation import AnnotationPlan, AnnotationRounds, Arm, human_steps_to
 from tars_jax.pipelines.trends.t20_annotation import interval, table, written
 
 PLAN = AnnotationPlan(
@@ -63,7 +63,7 @@ def test_a_gate_that_keeps_longer_than_it_calls_is_refused(quantiles: tuple[floa
 def test_a_mixture_has_no_annotator() -> None:
     setup = OnDevice(small(("most=2", "most=3")))
     with pytest.raises(InputError, match="mixture.parts must be none where somebody annotates; got 2"):
-        Annotation(setup, {}, (0,), 1.0, PLAN)
+        AnnotationRounds(setup, {}, (0,), 1.0, PLAN)
 
 
 @pytest.mark.slow
@@ -71,7 +71,7 @@ def test_rounds_spend_their_budget_and_nothing_more() -> None:
     setup = OnDevice(small())
     seeds = (0, 1)
     start = setup.supervised(seeds)
-    work = Annotation(setup, start, seeds, 1.0, PLAN)
+    work = AnnotationRounds(setup, start, seeds, 1.0, PLAN)
     every, none, gated = (work.rounds(arm, 1e-3) for arm in (Arm(), Arm(1.0, 1.0), Arm(0.5, 0.2)))
     assert every["success"].shape == (2, 3)
     assert every["human_steps"].tolist() == [[6, 6], [6, 6]] and not none["human_steps"].any()
@@ -81,5 +81,5 @@ def test_rounds_spend_their_budget_and_nothing_more() -> None:
     assert not np.array_equal(every["loss"], none["loss"])
     found = work.collect(start, Arm(), 0)
     assert np.asarray(found.rows.action_mask).any(-1).all()
-    again = Annotation(setup, start, seeds, 1.0, dataclasses.replace(PLAN)).collect(start, Arm(), 0)
+    again = AnnotationRounds(setup, start, seeds, 1.0, dataclasses.replace(PLAN)).collect(start, Arm(), 0)
     np.testing.assert_array_equal(found.rows.inputs.tokens, again.rows.inputs.tokens)

@@ -6,7 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tars_jax.pipelines.trends.verdicts import Test as Claim
-from tars_jax.pipelines.trends.verdicts import Verdict, detectable, judge, late_minus_early, overall, rise, volatility
+from tars_jax.pipelines.trends.verdicts import (
+    TrendVerdict,
+    detectable,
+    judge,
+    late_minus_early,
+    overall,
+    rise,
+    volatility,
+)
 
 CLAIM = Claim("the score rises", above=0.5)
 
@@ -23,14 +31,14 @@ def test_the_interval_is_students() -> None:
 @pytest.mark.parametrize(
     ("effects", "verdict"),
     [
-        ([1.0, 1.1, 0.9, 1.0], Verdict.HOLDS),
-        ([0.1, 0.2, 0.0, 0.1], Verdict.DOES_NOT_HOLD),
-        ([0.0, 1.0, -2.0, 3.0], Verdict.UNDECIDED),
-        ([9.0], Verdict.UNDECIDED),
-        ([0.5, 0.5], Verdict.UNDECIDED),
+        ([1.0, 1.1, 0.9, 1.0], TrendVerdict.HOLDS),
+        ([0.1, 0.2, 0.0, 0.1], TrendVerdict.DOES_NOT_HOLD),
+        ([0.0, 1.0, -2.0, 3.0], TrendVerdict.UNDECIDED),
+        ([9.0], TrendVerdict.UNDECIDED),
+        ([0.5, 0.5], TrendVerdict.UNDECIDED),
     ],
 )
-def test_the_verdict_is_where_the_interval_lies(effects: list[float], verdict: Verdict) -> None:
+def test_the_verdict_is_where_the_interval_lies(effects: list[float], verdict: TrendVerdict) -> None:
     assert judge(CLAIM, effects).verdict is verdict
 
 
@@ -39,16 +47,16 @@ def test_what_so_many_seeds_could_have_seen() -> None:
     effects = [-1.0, -0.5, 0.0, 0.5, 1.0]
     rng = np.random.default_rng(0)
     drawn = rng.normal(detectable(effects), np.std(effects, ddof=1), (4000, 5))
-    held = np.mean([judge(Claim("", above=0.0), row).verdict is Verdict.HOLDS for row in drawn.tolist()])
+    held = np.mean([judge(Claim("", above=0.0), row).verdict is TrendVerdict.HOLDS for row in drawn.tolist()])
     assert held == pytest.approx(0.8, abs=0.03)
     assert detectable([1.0, 1.0]) == 0
 
 
 def test_a_claim_of_several_tests_takes_all_of_them() -> None:
     good, bad, unclear = (judge(CLAIM, each) for each in ([1.0, 1.0], [0.0, 0.0], [0.0, 9.0]))
-    assert overall([good, good]) is Verdict.HOLDS
-    assert overall([good, unclear]) is Verdict.UNDECIDED
-    assert overall([unclear, bad, good]) is Verdict.DOES_NOT_HOLD
+    assert overall([good, good]) is TrendVerdict.HOLDS
+    assert overall([good, unclear]) is TrendVerdict.UNDECIDED
+    assert overall([unclear, bad, good]) is TrendVerdict.DOES_NOT_HOLD
 
 
 @pytest.mark.parametrize("effects", [[], [math.nan], [1.0, math.inf]])

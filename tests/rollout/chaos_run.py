@@ -25,7 +25,7 @@ import numpy as np
 
 from tars_jax.agent.loop import AgentConfig, PolicySession
 from tars_jax.agent.prompts import PromptWriter
-from tars_jax.agent.window import Sampled
+from tars_jax.agent.window import SampledResponse
 from tars_jax.environment import Task
 from tars_jax.files import write_atomic
 from tars_jax.inference.chat_template import TurnFormat
@@ -94,7 +94,7 @@ class Unlucky:
     luck: random.Random
     loss: float
 
-    async def respond(self, tokens: Sequence[int], images: Sequence[np.ndarray], *, restart: bool) -> Sampled:
+    async def respond(self, tokens: Sequence[int], images: Sequence[np.ndarray], *, restart: bool) -> SampledResponse:
         if self.luck.random() < self.loss:
             raise EpisodeRunnerLost("the worker was killed")
         return await self.session.respond(tokens, images, restart=restart)

@@ -18,7 +18,7 @@ import numpy as np
 from tars_jax import InputError
 from tars_jax.agent.loop import AgentConfig, PolicySession
 from tars_jax.agent.prompts import PromptWriter
-from tars_jax.agent.window import Sampled
+from tars_jax.agent.window import SampledResponse
 from tars_jax.environment import Task
 from tars_jax.envs.computer import ComputerEnvironment
 from tars_jax.model.tokenizer import load_tokenizer
@@ -52,7 +52,7 @@ class _Waits:
     def __init__(self, inner: PolicySession, go: Path | None) -> None:
         self._inner, self._go, self._turns = inner, go, 0
 
-    async def respond(self, tokens: Sequence[int], images: Sequence[np.ndarray], *, restart: bool) -> Sampled:
+    async def respond(self, tokens: Sequence[int], images: Sequence[np.ndarray], *, restart: bool) -> SampledResponse:
         self._turns += 1
         if self._turns == 2 and self._go is not None and not self._go.exists():
             print("waits", flush=True)

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.envs.on_device import make_game
 from tars_jax.envs.on_device.checklist import EMPTY as NO_BOX
-from tars_jax.envs.on_device.checklist import OPEN, SUBMIT, TICKED, Page
-from tars_jax.envs.on_device.game import Act
+from tars_jax.envs.on_device.checklist import OPEN, SUBMIT, TICKED, ChecklistPage
+from tars_jax.envs.on_device.game import DeviceCall
 from tars_jax.model.config import ModelConfig, VisionConfig
 from tars_jax.model.policy import Parameters, init_parameters
 from tars_jax.model.tokenizer import load_tokenizer
@@ -128,15 +128,15 @@ def test_right_is_what_brings_the_end_nearer(kind: int, right: bool) -> None:
     """A page with an open box, a ticked one, nothing, and the button, in this order in its first row."""
     cells = np.zeros((4, 4), np.int32)
     cells[0] = OPEN, TICKED, NO_BOX, SUBMIT
-    page = Page(jnp.asarray(cells), jnp.bool_(False))
+    page = ChecklistPage(jnp.asarray(cells), jnp.bool_(False))
     at = cells[0].tolist().index(kind)
 
-    def click(column: int) -> Act:
-        return Act(jnp.array([0]), jnp.array([[125 + 250 * column, 125]]), jnp.array([-1]))
+    def click(column: int) -> DeviceCall:
+        return DeviceCall(jnp.array([0]), jnp.array([[125 + 250 * column, 125]]), jnp.array([-1]))
 
     assert bool(progresses(GAME, page, click(at), jnp.bool_(True))) == right
     assert not progresses(GAME, page, click(at), jnp.bool_(False))
-    done = Page(jnp.asarray(np.where(cells == OPEN, TICKED, cells)), jnp.bool_(False))
+    done = ChecklistPage(jnp.asarray(np.where(cells == OPEN, TICKED, cells)), jnp.bool_(False))
     assert progresses(GAME, done, click(3), jnp.bool_(True))
 
 

@@ -14,13 +14,13 @@ import pytest
 from tars_jax import InputError
 from tars_jax.agent.grammar import parse_response
 from tars_jax.agent.loop import whole_context
-from tars_jax.agent.memory import Memory, MemoryConfig, Turn, summarize
-from tars_jax.agent.observations import Shown
+from tars_jax.agent.memory import Memory, MemoryConfig, RememberedStep, summarize
+from tars_jax.agent.observations import ShownObservation
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.agent.response import ParseError
 from tars_jax.envs.on_device import make_game
 from tars_jax.envs.on_device.corridor import Corridor
-from tars_jax.envs.on_device.game import Plan
+from tars_jax.envs.on_device.game import ExpertPlan
 from tars_jax.episodes import Episodes
 from tars_jax.model.config import ModelConfig, VisionConfig
 from tars_jax.model.policy import init_parameters
@@ -81,7 +81,7 @@ def wandered(own: Scene, seed: int) -> Episodes:
             words, key, spoilt = jax.random.split(jax.random.fold_in(level, seed + turn.number), 3)
             count = jax.random.randint(key, (), 0, 5)
             said = jax.random.randint(words, (4,), 0, len(TALK.words))
-            plan = Plan(jnp.where(jnp.arange(4) < count, said, -1), count[None] % 4)
+            plan = ExpertPlan(jnp.where(jnp.arange(4) < count, said, -1), count[None] % 4)
             tokens = TALK(plan, ANSWER)
             return tokens.at[0].set(jnp.where(jax.random.uniform(spoilt) < 0.2, 300, tokens[0]))
 
@@ -93,7 +93,7 @@ def wandered(own: Scene, seed: int) -> Episodes:
 
 def of_the_loop(episodes: Episodes, at: int, config: MemoryConfig) -> list[list[int]]:
     """What the agent loop would have read before each step of one episode, by its own memory and writer."""
-    memory, shown, prompts = Memory(config), Shown(image_tokens=4), []
+    memory, shown, prompts = Memory(config), ShownObservation(image_tokens=4), []
     for step in range(int(episodes.played[at].sum())):
         parts = whole_context(memory, WRITER, GAME.instruction, step, STEPS - step, shown)
         prompts.append([token for _, tokens in parts for token in tokens])
@@ -105,7 +105,7 @@ def of_the_loop(episodes: Episodes, at: int, config: MemoryConfig) -> list[list[
         images = episodes.images[at]
         changed = step + 1 == STEPS or bool((images[step] != images[step + 1]).any())
         summary = summarize(thought, changed, valid)
-        memory, _ = memory.add(Turn(step, tuple(response), shown, STEPS - step, summary))
+        memory, _ = memory.add(RememberedStep(step, tuple(response), shown, STEPS - step, summary))
     return prompts
 
 

@@ -10,11 +10,11 @@ import pytest
 
 from tars_jax import InputError
 from tars_jax.agent.grammar import format_response
-from tars_jax.agent.observations import Shown
+from tars_jax.agent.observations import ShownObservation
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.agent.response import Response
 from tars_jax.envs.on_device import make_game
-from tars_jax.envs.on_device.game import Plan
+from tars_jax.envs.on_device.game import ExpertPlan
 from tars_jax.episodes import Episodes
 from tars_jax.model.config import ModelConfig, VisionConfig
 from tars_jax.model.policy import Parameters, init_parameters
@@ -60,7 +60,7 @@ def sampled(model: ModelConfig, parameters: Parameters) -> Episodes:
 def test_prompts_are_the_agent_loops() -> None:
     for left in (1, 2, 3):
         row = PROMPTS.tokens[left - 1][PROMPTS.segments[left - 1] > 0]
-        shown = WRITER.observation(left, first=True, shown=Shown(image_tokens=4))
+        shown = WRITER.observation(left, first=True, shown=ShownObservation(image_tokens=4))
         written = WRITER.preamble(GAME.instruction, "") + shown
         assert row.tolist() == written and PROMPTS.length[left - 1] == len(written)
 
@@ -68,7 +68,7 @@ def test_prompts_are_the_agent_loops() -> None:
 def test_an_answer_is_what_the_writer_would_write() -> None:
     said = [[0, 1, 4], [], [3, 5, 2]]
     for words, call in zip(said, (0, 5, 15), strict=True):
-        plan = Plan(jnp.array([*words, *[-1] * (3 - len(words))], jnp.int32), jnp.array([call], jnp.int32))
+        plan = ExpertPlan(jnp.array([*words, *[-1] * (3 - len(words))], jnp.int32), jnp.array([call], jnp.int32))
         thought = "".join(GAME.words[word] for word in words)
         tokens = np.asarray(SAYINGS(plan, 24))
         text = WRITER.read(tokens[tokens >= 0].tolist())

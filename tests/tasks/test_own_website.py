@@ -16,7 +16,7 @@ from tars_jax import InputError
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.tasks.websites.installation import FOLDER_VARIABLE
 from tars_jax.tasks.websites.session import WebsiteSession
-from tars_jax.tasks.websites.site import Files, Rest, Website
+from tars_jax.tasks.websites.site import FilesReader, Rest, Website
 from tars_jax.tasks.websites.websites import Websites
 
 pytestmark = [
@@ -72,7 +72,8 @@ def declared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Website:
     return Website(
         "notes", version="1", license="none", package="debian:notes", port=8000, content=content,
         prepare=("{python}", "{programs}/prepare.py"), serve=("{python}", "{programs}/serve.py", "{port}"),
-        readers={"notes": Rest("/", lambda notes: [{"text": each} for each in notes]), "files": Files("notes.json")},
+        readers={"notes": Rest("/", lambda notes: [{"text": each} for each in notes]),
+                 "files": FilesReader("notes.json")},
         programs=str(programs),
     )  # fmt: skip
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tars_jax import InputError
-from tars_jax.tasks.prompts import Form, PromptSet, Sides, open_prompts, read_prompt
+from tars_jax.tasks.prompts import PromptSet, RecordForm, Sides, open_prompts, read_prompt
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -56,18 +56,18 @@ DIALOG = [{"role": "system", "content": "Be brief."}, user("One?"), assistant("1
     ],
 )
 def test_a_record_says_its_prompt_in_any_form(record: Any, instruction: str, given: Any, answers: Any) -> None:
-    prompt = read_prompt(record, "here", Form())
+    prompt = read_prompt(record, "here", RecordForm())
     assert (prompt.instruction, prompt.given, prompt.answers, prompt.replies) == (instruction, given, answers, ())
     assert prompt.columns == record
 
 
 def test_of_a_dialog_in_several_turns_the_user_goes_on() -> None:
-    prompt = read_prompt({"messages": DIALOG}, "here", Form(several=True))
+    prompt = read_prompt({"messages": DIALOG}, "here", RecordForm(several=True))
     assert (prompt.instruction, prompt.answers, prompt.replies) == ("Be brief.\n\nOne?", ("1", "2"), ("Two?",))
 
 
 def test_columns_are_what_they_are_said_to_be_and_a_system_message_is_set_before() -> None:
-    form = Form({"prompt": "problem", "answer": "solution"}, "Think.")
+    form = RecordForm({"prompt": "problem", "answer": "solution"}, "Think.")
     prompt = read_prompt({"problem": "1 + 1", "solution": "2"}, "here", form)
     assert (prompt.instruction, prompt.given, prompt.answers) == ("Think.\n\n1 + 1", "1 + 1", ("2",))
     assert prompt.columns == {"problem": "1 + 1", "solution": "2", "prompt": "1 + 1", "answer": "2"}
@@ -92,7 +92,7 @@ def test_columns_are_what_they_are_said_to_be_and_a_system_message_is_set_before
 )
 def test_a_broken_record_is_told_by_its_field(record: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        read_prompt(record, "here", Form())
+        read_prompt(record, "here", RecordForm())
 
 
 # ---- files
@@ -104,7 +104,7 @@ def write(path: Path, records: list[Any]) -> str:
 
 
 def opened(data: str, evaluation: str = "", **sides: Any) -> PromptSet:
-    return open_prompts(data, evaluation, "train", Form(), Sides(**sides))
+    return open_prompts(data, evaluation, "train", RecordForm(), Sides(**sides))
 
 
 def numbered(count: int) -> list[dict[str, str]]:

@@ -21,7 +21,7 @@ from tars_jax.tasks.websites.catalog import load_website, website_names
 from tars_jax.tasks.websites.programs.keeper.__main__ import Keeper
 from tars_jax.tasks.websites.programs.keeper.visitor import Visitor
 from tars_jax.tasks.websites.session import WebsiteSession
-from tars_jax.tasks.websites.site import Files, Row, Untold
+from tars_jax.tasks.websites.site import FilesReader, Row, Untold
 from tars_jax.tasks.websites.sqlite_web import Added, Definitions
 from tars_jax.tasks.websites.steady import MOST_READS, steady_tables
 from tars_jax.tasks.websites.tables import to_tables
@@ -95,7 +95,7 @@ def test_a_reader_that_cannot_make_sense_of_a_state_is_a_failure_and_no_verdict(
     def parse(path: str, text: str) -> list[Row]:
         return [{"name": json.loads(text)["name"]}]
 
-    declared = dataclasses.replace(load_website("trac"), readers={"torn": Files("a", parse)})
+    declared = dataclasses.replace(load_website("trac"), readers={"torn": FilesReader("a", parse)})
     session = Torn(declared, 0, None, None)  # type: ignore[arg-type]
     with pytest.raises(SandboxFailure, match="website: trac: torn could not be read: JSONDecodeError"):
         asyncio.run(session.snapshot())

@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tars_jax.annotation.curation.augmentation import AUGMENTED, Paraphraser, augmented
-from tars_jax.annotation.curation.executability import Execution
+from tars_jax.annotation.curation.executability import ReplayedExecution
 from tars_jax.annotation.curation.near_duplicates import Similar, Work, near_duplicates
-from tars_jax.annotation.curation.reviews import Agreement, Decision, Review, agreements, decisions
+from tars_jax.annotation.curation.reviews import Agreement, Review, ReviewDecision, agreements, decisions
 from tars_jax.annotation.curation.statistics import DatasetStatistics, application_of, instruction_in, statistics_of
 from tars_jax.annotation.curation.thoughts import Refiner, refined
 from tars_jax.trajectory import Trajectory
@@ -37,7 +37,7 @@ class Curated:
     trajectories: tuple[Trajectory, ...]  # with those that were augmented behind their own
     read: int
     left_out: Mapping[str, str]  # reason by id
-    executions: Mapping[str, Execution]
+    executions: Mapping[str, ReplayedExecution]
     agreements: tuple[Agreement, ...]
     decisions: Mapping[str, int]  # trajectories by what came of their reviews
     thoughts: Mapping[str, int]  # by what became of them
@@ -72,7 +72,7 @@ def curate(
     trajectories: Sequence[Trajectory],
     config: CurationConfig,
     *,
-    executions: Mapping[str, Execution] | None = None,
+    executions: Mapping[str, ReplayedExecution] | None = None,
     reviews: Sequence[Review] = (),
     refiner: Refiner | None = None,
     paraphraser: Paraphraser | None = None,
@@ -118,13 +118,13 @@ def curate(
     )
 
 
-def _reason(execution: Execution | None, decision: Decision, reviews_needed: bool) -> str:
+def _reason(execution: ReplayedExecution | None, decision: ReviewDecision, reviews_needed: bool) -> str:
     """Why it is left out; empty: it is not."""
     if execution is not None and execution.says is False:
         return f"executed again: {execution.reason.value}"
-    if decision is Decision.REJECT:
+    if decision is ReviewDecision.REJECT:
         return REJECTED
-    if decision is Decision.OPEN or (reviews_needed and decision is not Decision.KEEP):
+    if decision is ReviewDecision.OPEN or (reviews_needed and decision is not ReviewDecision.KEEP):
         return decision.value
     return ""
 

@@ -52,7 +52,7 @@ class Reason(enum.Enum):
 
 
 @dataclasses.dataclass(frozen=True)
-class Execution:
+class ReplayedExecution:
     """`step`: the one that it came of, from 0; -1: none alone. `diverged`: the first whose screen was another."""
 
     reason: Reason
@@ -65,38 +65,38 @@ class Execution:
         return self.reason.says
 
 
-async def executed(trajectory: Trajectory, resources: EnvironmentResources) -> Execution:
+async def executed(trajectory: Trajectory, resources: EnvironmentResources) -> ReplayedExecution:
     """Carries its actions out again, in the environment and the task that it names."""
     try:
         task = Task.from_json(trajectory.task)
         spec = load_environment(task.environment, task.options)
     except InputError as error:
-        return Execution(Reason.NO_ENVIRONMENT, detail=str(error)[:200])
+        return ReplayedExecution(Reason.NO_ENVIRONMENT, detail=str(error)[:200])
     environment = spec.checked(resources)
     try:
         return await _carried_out(trajectory, task, environment)
     except EnvironmentFailure as failure:
-        return Execution(Reason.SANDBOX, detail=str(failure)[:200])
+        return ReplayedExecution(Reason.SANDBOX, detail=str(failure)[:200])
     except InputError as error:  # of a task that the environment cannot have
-        return Execution(Reason.NO_ENVIRONMENT, detail=str(error)[:200])
+        return ReplayedExecution(Reason.NO_ENVIRONMENT, detail=str(error)[:200])
     finally:
         await environment.close()
 
 
-async def _carried_out(trajectory: Trajectory, task: Task, environment: CheckedEnvironment) -> Execution:
+async def _carried_out(trajectory: Trajectory, task: Task, environment: CheckedEnvironment) -> ReplayedExecution:
     observation = await environment.reset(task)
     space = environment.action_space
     total, diverged, success = 0.0, -1, None
     ended = False
     for number, recorded in enumerate(trajectory.steps):
         if ended:
-            return Execution(Reason.ENDED_EARLY, number, diverged)
+            return ReplayedExecution(Reason.ENDED_EARLY, number, diverged)
         if diverged < 0 and not _looks_the_same(recorded.screenshot, observation):
             diverged = number
         actions = _actions(recorded.action, space)
         if isinstance(actions, ParseError):
             kind = Reason.REFUSED if actions.kind.value == "unknown_function" else Reason.UNREADABLE
-            return Execution(kind, number, diverged, actions.message[:200])
+            return ReplayedExecution(kind, number, diverged, actions.message[:200])
         transition = await environment.step(actions)
         observation, total, success = transition.observation, total + transition.reward, transition.success
         ended = transition.terminated or transition.truncated
@@ -108,20 +108,20 @@ def _actions(action: str, space: ActionSpace) -> tuple[Action, ...] | ParseError
     return read if isinstance(read, ParseError) else read.actions
 
 
-def _compared(trajectory: Trajectory, last: Observation, total: float, success: bool | None) -> Execution:
+def _compared(trajectory: Trajectory, last: Observation, total: float, success: bool | None) -> ReplayedExecution:
     verdict = trajectory.verified_success
     if verdict is not None and success is not None:
         if bool(success) != verdict:
-            return Execution(Reason.OTHER_VERDICT, detail=f"recorded {verdict}, now {bool(success)}")
+            return ReplayedExecution(Reason.OTHER_VERDICT, detail=f"recorded {verdict}, now {bool(success)}")
         if trajectory.outcome is Outcome.FINISHED and not math.isclose(total, trajectory.reward, abs_tol=RETURN):
-            return Execution(Reason.OTHER_RETURN, detail=f"recorded {trajectory.reward:g}, now {total:g}")
-        return Execution(Reason.REACHED)
+            return ReplayedExecution(Reason.OTHER_RETURN, detail=f"recorded {trajectory.reward:g}, now {total:g}")
+        return ReplayedExecution(Reason.REACHED)
     if trajectory.final_screenshot:
         same = _looks_the_same(trajectory.final_screenshot, last)
-        return Execution(Reason.REACHED if same else Reason.OTHER_SCREEN)
+        return ReplayedExecution(Reason.REACHED if same else Reason.OTHER_SCREEN)
     if trajectory.final_text:
-        return Execution(Reason.REACHED if trajectory.final_text == last.text else Reason.OTHER_TEXT)
-    return Execution(Reason.NOTHING_TO_COMPARE)
+        return ReplayedExecution(Reason.REACHED if trajectory.final_text == last.text else Reason.OTHER_TEXT)
+    return ReplayedExecution(Reason.NOTHING_TO_COMPARE)
 
 
 def _looks_the_same(recorded: bytes, observation: Observation) -> bool:

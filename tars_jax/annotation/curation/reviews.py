@@ -34,7 +34,7 @@ class Review(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     adjudicates: bool = False
 
 
-class Decision(enum.Enum):
+class ReviewDecision(enum.Enum):
     KEEP = "keep"
     REJECT = "reject"
     OPEN = "reviewers disagree, and nobody has decided"
@@ -119,7 +119,7 @@ def agreements(reviews: Iterable[Review]) -> tuple[Agreement, ...]:
     return tuple(sorted(found, key=lambda each: (-each.count, each.reviewers)))
 
 
-def decisions(reviews: Iterable[Review], ids: Iterable[str]) -> Mapping[str, Decision]:
+def decisions(reviews: Iterable[Review], ids: Iterable[str]) -> Mapping[str, ReviewDecision]:
     """What comes of the reviews of each trajectory."""
     verdicts = collections.defaultdict[str, list[str]](list)
     final: dict[str, str] = {}
@@ -131,8 +131,8 @@ def decisions(reviews: Iterable[Review], ids: Iterable[str]) -> Mapping[str, Dec
     return {id: _decided(verdicts[id], final.get(id)) for id in ids}
 
 
-def _decided(verdicts: Sequence[str], final: str | None) -> Decision:
+def _decided(verdicts: Sequence[str], final: str | None) -> ReviewDecision:
     if len(verdicts) >= 2:
         agreed = verdicts[0] if len(set(verdicts)) == 1 else final
-        return Decision.OPEN if agreed is None else Decision(agreed)
-    return Decision.ONE_REVIEW if verdicts else Decision.NO_REVIEW
+        return ReviewDecision.OPEN if agreed is None else ReviewDecision(agreed)
+    return ReviewDecision.ONE_REVIEW if verdicts else ReviewDecision.NO_REVIEW

@@ -24,15 +24,15 @@ from tars_jax.annotation.in_situ.events import (
     Accessibility,
     Button,
     Ended,
-    Event,
-    Frame,
-    Key,
-    Lost,
+    FocusedWindow,
+    KeyStroke,
     Moved,
     Paused,
+    RecordedEvent,
     Resumed,
+    ScreenFrame,
     Scrolled,
-    Window,
+    SourceGone,
 )
 from tars_jax.annotation.in_situ.pynput_names import COMMANDING, x_of_character, x_of_name
 from tars_jax.annotation.in_situ.recording import VERSION, Head
@@ -139,11 +139,11 @@ def import_agentnet(folder: Path, path: Path) -> Path:
     times = Times(start)
     new = NewRecording(path)
     try:
-        events: list[Event] = [*_inputs(lines, times, screen), *_windows(windows, times, screen)]
+        events: list[RecordedEvent] = [*_inputs(lines, times, screen), *_windows(windows, times, screen)]
         events += _trees(folder / TREES, times, new)
         events += _frames(folder, _pauses(lines, start), new)
         events.append(Ended(time=max((event.time for event in events), default=0.0)))
-        applications = tuple(dict.fromkeys(each.application for each in events if isinstance(each, Window)))
+        applications = tuple(dict.fromkeys(each.application for each in events if isinstance(each, FocusedWindow)))
         head = Head(
             version=VERSION, id=folder.name, began=_wall_time(metadata.start_time), screen=screen,
             consent=NO_CONSENT.format(tool="AgentNetTool"), allowed=applications, source="pynput", task=task,
@@ -174,7 +174,7 @@ def _lines(file: Path, kind: Any) -> Iterator[tuple[str, Any]]:
                     raise InputError(f"{where}: {error}") from error
 
 
-def _inputs(lines: list[tuple[str, Any]], times: Times, screen: tuple[int, int]) -> Iterator[Event]:
+def _inputs(lines: list[tuple[str, Any]], times: Times, screen: tuple[int, int]) -> Iterator[RecordedEvent]:
     held: set[str] = set()
     unsaid = collections.Counter[str]()
     time = 0.0
@@ -199,14 +199,14 @@ def _inputs(lines: list[tuple[str, Any]], times: Times, screen: tuple[int, int])
                 down = isinstance(line, _Press)
                 text = _text(line, held) if down else ""
                 (held.add if down else held.discard)(key)
-                yield Key(time=time, key=key, down=down, text=text)
+                yield KeyStroke(time=time, key=key, down=down, text=text)
             case _Pause():
                 yield Paused(time=time)
             case _Resume():
                 yield Resumed(time=time)
     if unsaid:
         words = ", ".join(f"{what} ({count})" for what, count in unsaid.most_common())
-        yield Lost(time=time, source="keys", message=f"no name of ours for {words}")
+        yield SourceGone(time=time, source="keys", message=f"no name of ours for {words}")
     yield from times.told()
 
 
@@ -233,13 +233,13 @@ def _text(line: _Press | _Release, held: set[str]) -> str:
     return " " if line.name == "space" else line.name if len(line.name) == 1 else ""
 
 
-def _windows(lines: list[tuple[str, _TopWindow]], times: Times, screen: tuple[int, int]) -> Iterator[Event]:
+def _windows(lines: list[tuple[str, _TopWindow]], times: Times, screen: tuple[int, int]) -> Iterator[RecordedEvent]:
     for where, line in lines:
         time = times.at(line.time_stamp, f"{where}: field time_stamp")
-        yield Window(time=time, application=line.top_window_name, allowed=True, box=(0, 0, *screen))
+        yield FocusedWindow(time=time, application=line.top_window_name, allowed=True, box=(0, 0, *screen))
 
 
-def _trees(file: Path, times: Times, new: NewRecording) -> Iterator[Event]:
+def _trees(file: Path, times: Times, new: NewRecording) -> Iterator[RecordedEvent]:
     if file.is_file():
         for number, (where, line) in enumerate(_lines(file, _Tree)):
             name = new.file("accessibility", f"{number:06d}.json", msgspec.json.encode(line.axtree))
@@ -259,19 +259,19 @@ def _pauses(lines: list[tuple[str, Any]], start: float) -> list[tuple[float, flo
     return found
 
 
-def _frames(folder: Path, pauses: list[tuple[float, float]], new: NewRecording) -> Iterator[Event]:
+def _frames(folder: Path, pauses: list[tuple[float, float]], new: NewRecording) -> Iterator[RecordedEvent]:
     videos = sorted(folder.glob("*.mp4"))
     if not videos:
-        yield Lost(time=0.0, source="frames", message="the recording has no video")
+        yield SourceGone(time=0.0, source="frames", message="the recording has no video")
         return
     try:
         for number, (seconds, png) in enumerate(changed_frames(videos[0])):
             time = seconds
             for since, length in pauses:
                 time += length if time >= since else 0.0
-            yield Frame(time=max(0.0, round(time, 6)), file=new.file("frames", f"{number:06d}.png", png))
+            yield ScreenFrame(time=max(0.0, round(time, 6)), file=new.file("frames", f"{number:06d}.png", png))
     except NoDecoder as error:
-        yield Lost(time=0.0, source="frames", message=str(error))
+        yield SourceGone(time=0.0, source="frames", message=str(error))
 
 
 def _wall_time(text: str) -> float:

@@ -20,7 +20,18 @@ from typing import Any, Literal
 from tars_jax import InputError
 from tars_jax.annotation.exchange.recordings import NO_CONSENT, NewRecording, Times
 from tars_jax.annotation.exchange.video import NoDecoder, changed_frames
-from tars_jax.annotation.in_situ.events import Button, Ended, Event, Frame, Key, Lost, Moved, Scrolled, Voice, Window
+from tars_jax.annotation.in_situ.events import (
+    Button,
+    Ended,
+    FocusedWindow,
+    KeyStroke,
+    Moved,
+    RecordedEvent,
+    ScreenFrame,
+    Scrolled,
+    SourceGone,
+    Voice,
+)
 from tars_jax.annotation.in_situ.pynput_names import COMMANDING, x_of_character, x_of_name
 from tars_jax.annotation.in_situ.recording import VERSION, Head
 from tars_jax.json_fields import is_number, shown
@@ -115,7 +126,11 @@ def _imported(tables: _Tables, folder: Path, path: Path) -> Path:
     try:
         times = Times(start)
         windows = [_window(row, times) for row in tables.rows("window_event", needed=False)]
-        events: list[Event] = [*windows, *_inputs(tables, times), *_frames(tables, recording, folder, times, new)]
+        events: list[RecordedEvent] = [
+            *windows,
+            *_inputs(tables, times),
+            *_frames(tables, recording, folder, times, new),
+        ]
         events += _voice(tables, times, new)
         events.append(Ended(time=max((event.time for event in events), default=0.0)))
         head = Head(
@@ -130,7 +145,7 @@ def _imported(tables: _Tables, folder: Path, path: Path) -> Path:
         raise
 
 
-def _inputs(tables: _Tables, times: Times) -> Iterator[Event]:
+def _inputs(tables: _Tables, times: Times) -> Iterator[RecordedEvent]:
     held: set[str] = set()
     for row in tables.rows("action_event"):
         if row.get("disabled"):
@@ -147,7 +162,9 @@ def _inputs(tables: _Tables, times: Times) -> Iterator[Event]:
         elif name == "scroll":
             yield Scrolled(time=time, x=x, y=y, dx=round(row.number("mouse_dx")), dy=-round(row.number("mouse_dy")))
         elif row.text("mouse_button_name") not in _BUTTONS:
-            yield Lost(time=time, source="keys", message=f"no name of ours for button {row.text('mouse_button_name')}")
+            yield SourceGone(
+                time=time, source="keys", message=f"no name of ours for button {row.text('mouse_button_name')}"
+            )
         else:
             if row.get("mouse_pressed") not in (0, 1):
                 raise row.error("mouse_pressed", "true or false")
@@ -156,21 +173,23 @@ def _inputs(tables: _Tables, times: Times) -> Iterator[Event]:
     yield from times.told()
 
 
-def _key(row: _Row, time: float, held: set[str], *, down: bool) -> Event:
+def _key(row: _Row, time: float, held: set[str], *, down: bool) -> RecordedEvent:
     """`held` is what is held down, and changes. A key's character without modifiers is its canonical one."""
     named, character, plain = (row.text(name) for name in ("key_name", "key_char", "canonical_key_char"))
     on_it = next((each for each in (plain, character) if len(each) == 1 and each.isprintable()), "")
     key = x_of_name(named) or (x_of_character(on_it) if on_it else "")
     if not key:
-        return Lost(time=time, source="keys", message=f"no name of ours for key {named or character or plain!r:.40}")
+        return SourceGone(
+            time=time, source="keys", message=f"no name of ours for key {named or character or plain!r:.40}"
+        )
     text = ""
     if down and not held & COMMANDING:
         text = " " if key == "space" else character if len(character) == 1 and character.isprintable() else ""
     (held.add if down else held.discard)(key)
-    return Key(time=time, key=key, down=down, text=text)
+    return KeyStroke(time=time, key=key, down=down, text=text)
 
 
-def _window(row: _Row, times: Times) -> Window:
+def _window(row: _Row, times: Times) -> FocusedWindow:
     title = row.text("title")
     try:
         state = json.loads(row.text("state") or "null")
@@ -180,33 +199,33 @@ def _window(row: _Row, times: Times) -> Window:
     application = next((name for name in known if isinstance(name, str) and name), title)
     sides = [0 if row.get(name) is None else int(row.number(name)) for name in ("left", "top", "width", "height")]
     box = (sides[0], sides[1], sides[2], sides[3])
-    return Window(time=row.time(times), application=application, allowed=True, title=title, box=box)
+    return FocusedWindow(time=row.time(times), application=application, allowed=True, title=title, box=box)
 
 
-def _frames(tables: _Tables, recording: _Row, folder: Path, times: Times, new: NewRecording) -> Iterator[Event]:
+def _frames(tables: _Tables, recording: _Row, folder: Path, times: Times, new: NewRecording) -> Iterator[RecordedEvent]:
     kept = 0
     for number, row in enumerate(tables.rows("screenshot", needed=False)):
         if png := row.blob("png_data"):
             name = new.file("frames", f"{number:06d}.png", plain_png(png, row.where("png_data")))
             kept += 1
-            yield Frame(time=row.time(times), file=name)
+            yield ScreenFrame(time=row.time(times), file=name)
     videos = sorted([*folder.glob("oa_recording-*.mp4"), *folder.glob("video.mp4")])
     if kept:
         return
     if not videos:
-        yield Lost(time=0.0, source="frames", message="the capture holds no picture")
+        yield SourceGone(time=0.0, source="frames", message="the capture holds no picture")
         return
     column = "timestamp" if recording.get("video_start_time") is None else "video_start_time"
     began = recording.time(times, column)
     try:
         for number, (seconds, png) in enumerate(changed_frames(videos[0])):
             name = new.file("frames", f"{number:06d}.png", png)
-            yield Frame(time=round(began + seconds, 6), file=name)
+            yield ScreenFrame(time=round(began + seconds, 6), file=name)
     except NoDecoder as error:
-        yield Lost(time=0.0, source="frames", message=str(error))
+        yield SourceGone(time=0.0, source="frames", message=str(error))
 
 
-def _voice(tables: _Tables, times: Times, new: NewRecording) -> Iterator[Event]:
+def _voice(tables: _Tables, times: Times, new: NewRecording) -> Iterator[RecordedEvent]:
     for number, row in enumerate(tables.rows("audio_info", needed=False)):
         if not (flac := row.blob("flac_data")):
             continue
@@ -214,7 +233,7 @@ def _voice(tables: _Tables, times: Times, new: NewRecording) -> Iterator[Event]:
         try:
             flac, seconds = as_voice(flac, row.where("flac_data"))
         except NoDecoder as error:
-            yield Lost(time=time, source="microphone", message=str(error))
+            yield SourceGone(time=time, source="microphone", message=str(error))
         else:
             yield Voice(time=time, file=new.file("voice", f"{number:06d}.flac", flac), seconds=seconds)
 

@@ -17,9 +17,18 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.annotation.exchange.openadapt import DATABASE, RATE
-from tars_jax.annotation.in_situ.events import Button, Event, Frame, Key, Moved, Scrolled, Voice, Window
+from tars_jax.annotation.in_situ.events import (
+    Button,
+    FocusedWindow,
+    KeyStroke,
+    Moved,
+    RecordedEvent,
+    ScreenFrame,
+    Scrolled,
+    Voice,
+)
 from tars_jax.annotation.in_situ.pynput_names import character_of_x, name_of_x
-from tars_jax.annotation.in_situ.recording import Recording
+from tars_jax.annotation.in_situ.recording import PersonRecording
 
 _ID, _TIME, _WHOLE, _NUMBER, _TEXT, _JSON, _BYTES = (
     "INTEGER PRIMARY KEY NOT NULL", "NUMERIC(10, 2)", "INTEGER", "NUMERIC", "VARCHAR", "JSON", "BLOB",
@@ -69,7 +78,7 @@ SCHEMA: Mapping[str, Mapping[str, str]] = {
 DOUBLE_CLICK_S, DOUBLE_CLICK_PIXELS = 0.5, 5
 
 
-def export_openadapt(recording: Recording, folder: Path) -> Path:
+def export_openadapt(recording: PersonRecording, folder: Path) -> Path:
     """The database. Raises InputError where the folder holds one already, and for a frame or voice that is gone."""
     file, partial = folder / DATABASE, folder / f".{DATABASE}.partial"
     if file.exists():
@@ -90,7 +99,7 @@ def export_openadapt(recording: Recording, folder: Path) -> Path:
 
 
 class _Capture:
-    def __init__(self, connection: sqlite3.Connection, recording: Recording) -> None:
+    def __init__(self, connection: sqlite3.Connection, recording: PersonRecording) -> None:
         self._connection, self._recording = connection, recording
         self._began = recording.head.began
         self._frame: dict[str, Any] = {}
@@ -107,7 +116,7 @@ class _Capture:
         for ordinal, event in enumerate(self._recording.events, 1):
             self._event(event, ordinal)
 
-    def _event(self, event: Event, ordinal: int) -> None:
+    def _event(self, event: RecordedEvent, ordinal: int) -> None:
         time = self._began + event.time
         stamped = {"source_ordinal": ordinal, "timestamp": time, "recording_timestamp": self._began, "recording_id": 1}
         match event:
@@ -122,9 +131,9 @@ class _Capture:
                 self._action(
                     stamped, name="scroll", mouse_x=event.x, mouse_y=event.y, mouse_dx=event.dx, mouse_dy=-event.dy
                 )
-            case Key():
+            case KeyStroke():
                 self._action(stamped, name="press" if event.down else "release", **_key(event))
-            case Window():
+            case FocusedWindow():
                 x, y, width, height = event.box
                 row = self._insert(
                     "window_event", **stamped, title=event.title, left=x, top=y, width=width, height=height,
@@ -133,7 +142,7 @@ class _Capture:
                 self._window = {
                     "window_event_timestamp": time, "window_event_source_ordinal": ordinal, "window_event_id": row,
                 }  # fmt: skip
-            case Frame():
+            case ScreenFrame():
                 png = self._read("frames", event.file)
                 row = self._insert("screenshot", **stamped, png_data=png, png_sha256=hashlib.sha256(png).hexdigest())
                 self._frame = {
@@ -163,7 +172,7 @@ class _Capture:
             raise InputError(f"{self._recording.path}: {folder}/{name} must be a file; {error.strerror}") from error
 
 
-def _key(event: Key) -> dict[str, str]:
+def _key(event: KeyStroke) -> dict[str, str]:
     """By name where it has no character, else by what it types, or by what is on it."""
     if name := name_of_x(event.key):
         return {"key_name": name, "canonical_key_name": name}

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from tars_jax import InputError
-from tars_jax.annotation.in_situ.events import Event, Lost
+from tars_jax.annotation.in_situ.events import RecordedEvent, SourceGone
 from tars_jax.annotation.in_situ.recording import EVENTS, FOLDERS, HEAD, Head
 
 LONGEST = 7 * 86_400.0  # seconds of a recording
@@ -38,7 +38,7 @@ class NewRecording:
         (self._partial / folder / name).write_bytes(content)
         return name
 
-    def finish(self, head: Head, events: Iterable[Event]) -> Path:
+    def finish(self, head: Head, events: Iterable[RecordedEvent]) -> Path:
         (self._partial / HEAD).write_bytes(msgspec.json.format(msgspec.json.encode(head)))
         with open(self._partial / EVENTS, "wb") as lines:
             for event in sorted(events, key=lambda event: event.time):
@@ -80,7 +80,7 @@ class Times:
         self._last = max(self._last, seconds)
         return self._last
 
-    def told(self) -> Iterator[Lost]:
+    def told(self) -> Iterator[SourceGone]:
         if self._most_back > SCATTER:
             message = f"it went back, by {self._most_back:.2f} s at most: {self._back} inputs count as at once"
-            yield Lost(time=self._last, source="clock", message=message)
+            yield SourceGone(time=self._last, source="clock", message=message)

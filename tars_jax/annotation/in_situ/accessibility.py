@@ -11,7 +11,7 @@ import sys
 import threading
 from pathlib import Path
 
-from tars_jax.annotation.in_situ.windows import Shown
+from tars_jax.annotation.in_situ.windows import VisibleWindow
 
 CHILD = Path(__file__).with_name("atspi.py")
 
@@ -31,7 +31,7 @@ class Accessible:
         """False once it has ended, as where there is no AT-SPI."""
         return self._process.poll() is None
 
-    def tree(self, window: Shown | None) -> bytes | None:
+    def tree(self, window: VisibleWindow | None) -> bytes | None:
         """A tree that has come since the last call and is the window's program's; JSON."""
         return self._trees.pop(window.process, None) if window is not None and window.process else None
 

@@ -17,7 +17,7 @@ import msgspec
 
 from tars_jax.agent.actions import Action, Click, Drag, Hotkey, LeftDouble, RightSingle, Scroll, Type, Wait
 from tars_jax.annotation.in_situ import cues
-from tars_jax.annotation.in_situ.speech import Word
+from tars_jax.annotation.in_situ.speech import SpokenWord
 from tars_jax.annotation.in_situ.steps import RecordedStep
 
 Role = Literal["announces", "comments", "corrected", "apart", "task"]  # task: it names the next one (tasks.py)
@@ -55,10 +55,10 @@ _HOTKEYS = {
 }  # fmt: skip
 
 
-class Sentence(msgspec.Struct, frozen=True):
+class SpokenSentence(msgspec.Struct, frozen=True):
     """What was said in one go."""
 
-    words: tuple[Word, ...]
+    words: tuple[SpokenWord, ...]
     role: Role
     step: int | None  # of announces and comments
     text: str  # for the data: a correction without the words that take something back
@@ -78,7 +78,7 @@ class Sentence(msgspec.Struct, frozen=True):
 
 @dataclasses.dataclass(frozen=True)
 class _Part:
-    words: tuple[Word, ...]
+    words: tuple[SpokenWord, ...]
     normal: str
 
     @property
@@ -90,7 +90,9 @@ class _Part:
         return self.words[-1].ends
 
 
-def align(words: Sequence[Word], steps: Sequence[RecordedStep], known: Collection[str] = ()) -> list[Sentence]:
+def align(
+    words: Sequence[SpokenWord], steps: Sequence[RecordedStep], known: Collection[str] = ()
+) -> list[SpokenSentence]:
     """The sentences of a recording in their order, each with its step.
 
     Args:
@@ -111,9 +113,9 @@ def align(words: Sequence[Word], steps: Sequence[RecordedStep], known: Collectio
     return _corrected(found)
 
 
-def sentences(words: Sequence[Word], presses: Sequence[float] = ()) -> list[_Part]:
+def sentences(words: Sequence[SpokenWord], presses: Sequence[float] = ()) -> list[_Part]:
     """Words by pauses, by full stops, and where a correction begins; what only begins a sentence joins the next."""
-    groups: list[list[Word]] = []
+    groups: list[list[SpokenWord]] = []
     for number, word in enumerate(words):
         before = words[number - 1] if number else None
         ends = before is None or word.begins - before.ends >= PAUSE_S or bool(_SENTENCE_END.search(before.text))
@@ -123,7 +125,7 @@ def sentences(words: Sequence[Word], presses: Sequence[float] = ()) -> list[_Par
         if ends:
             groups.append([])
         groups[-1].append(word)
-    joined: list[list[Word]] = []
+    joined: list[list[SpokenWord]] = []
     for group in groups:
         last = joined[-1] if joined else None
         near = last is not None and group[0].begins - last[-1].ends <= BARE_S
@@ -134,11 +136,11 @@ def sentences(words: Sequence[Word], presses: Sequence[float] = ()) -> list[_Par
     return [_Part(tuple(group), normal) for group in joined if (normal := _normal(group))]
 
 
-def _between(presses: Sequence[float], last: Sequence[Word], group: Sequence[Word]) -> bool:
+def _between(presses: Sequence[float], last: Sequence[SpokenWord], group: Sequence[SpokenWord]) -> bool:
     return any(last[-1].ends < press < group[0].begins for press in presses)
 
 
-def _normal(group: Sequence[Word]) -> str:
+def _normal(group: Sequence[SpokenWord]) -> str:
     return cues.normal(" ".join(word.text for word in group))
 
 
@@ -280,18 +282,18 @@ def _typed(step: RecordedStep) -> str:
     return cues.normal(" ".join(action.content for action in step.actions if isinstance(action, Type)))
 
 
-def _of_step(part: _Part, number: int, steps: Sequence[RecordedStep]) -> Sentence:
+def _of_step(part: _Part, number: int, steps: Sequence[RecordedStep]) -> SpokenSentence:
     if number < 0:
         return _sentence(part, "apart", None)
     during = part.begins <= steps[number].ends
     return _sentence(part, "announces" if during else "comments", number)
 
 
-def _sentence(part: _Part, role: Role, step: int | None) -> Sentence:
-    return Sentence(part.words, role, step, " ".join(word.text for word in part.words))
+def _sentence(part: _Part, role: Role, step: int | None) -> SpokenSentence:
+    return SpokenSentence(part.words, role, step, " ".join(word.text for word in part.words))
 
 
-def _corrected(found: list[Sentence]) -> list[Sentence]:
+def _corrected(found: list[SpokenSentence]) -> list[SpokenSentence]:
     """A correction takes the place of what was announced for the same step before it."""
     kept = list(found)
     for number, sentence in enumerate(found):

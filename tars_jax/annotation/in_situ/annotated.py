@@ -17,7 +17,7 @@ from tars_jax.agent.actions import Action, Finished, action_point
 from tars_jax.agent.grammar import format_response, parse_response
 from tars_jax.agent.grammar_text import format_call
 from tars_jax.agent.response import ParseError, Response
-from tars_jax.annotation.in_situ.alignment import Sentence
+from tars_jax.annotation.in_situ.alignment import SpokenSentence
 from tars_jax.annotation.in_situ.recording import Head
 from tars_jax.annotation.in_situ.steps import RecordedStep
 from tars_jax.environment import Task
@@ -46,7 +46,7 @@ class AnnotatedStep(msgspec.Struct, frozen=True, kw_only=True):
         return not self.deleted and bool(self.actions) and bool(self.frame)
 
 
-class Annotation(msgspec.Struct, frozen=True, kw_only=True):
+class RecordingAnnotation(msgspec.Struct, frozen=True, kw_only=True):
     version: int
     id: str  # of the recording
     annotator: str
@@ -54,7 +54,7 @@ class Annotation(msgspec.Struct, frozen=True, kw_only=True):
     task: str
     success: bool | None  # None: nobody has said
     steps: tuple[AnnotatedStep, ...]
-    sentences: tuple[Sentence, ...]
+    sentences: tuple[SpokenSentence, ...]
     notes: tuple[str, ...]  # what was missing or could not be read
     last_frame: str  # after the last step
     revision: int = 0  # goes up with each change
@@ -70,9 +70,9 @@ class Annotation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def annotate(
-    head: Head, steps: Sequence[RecordedStep], sentences: Sequence[Sentence], *, last_frame: str, ended: bool,
+    head: Head, steps: Sequence[RecordedStep], sentences: Sequence[SpokenSentence], *, last_frame: str, ended: bool,
     notes: Iterable[str] = (), slept: Iterable[float] = (),
-) -> Annotation:  # fmt: skip
+) -> RecordingAnnotation:  # fmt: skip
     """`ended`: the person has ended the recording, so that the task is over: an agent says so."""
     found = [
         AnnotatedStep(
@@ -90,14 +90,14 @@ def annotate(
                 window=found[-1].window,
             )
         )  # fmt: skip
-    return Annotation(
+    return RecordingAnnotation(
         version=VERSION, id=head.id, annotator=head.annotator, track=head.track, task=head.task, success=None,
         steps=tuple(found), sentences=tuple(sentences), notes=tuple(notes), last_frame=last_frame,
         slept=tuple(slept),
     )  # fmt: skip
 
 
-def thought_of(number: int, sentences: Sequence[Sentence]) -> str:
+def thought_of(number: int, sentences: Sequence[SpokenSentence]) -> str:
     """What was said of the step before, once it was done, and of this one."""
     said = [
         each.text
@@ -119,10 +119,10 @@ def read_actions(text: str) -> tuple[Action, ...]:
     return parsed.actions
 
 
-def load_annotation(file: Path) -> Annotation:
+def load_annotation(file: Path) -> RecordingAnnotation:
     """Raises InputError that names the file and the field."""
     try:
-        found = msgspec.json.decode(file.read_bytes(), type=Annotation)
+        found = msgspec.json.decode(file.read_bytes(), type=RecordingAnnotation)
     except OSError as error:
         raise InputError(f"{file} must be a file that can be read; got {error.strerror}") from error
     except (msgspec.DecodeError, RecursionError) as error:
@@ -132,12 +132,12 @@ def load_annotation(file: Path) -> Annotation:
     return found
 
 
-def save_annotation(file: Path, annotation: Annotation) -> None:
+def save_annotation(file: Path, annotation: RecordingAnnotation) -> None:
     """Whole or not at all."""
     write_atomic(file, msgspec.json.encode(annotation))
 
 
-def trajectory_of(annotation: Annotation, read_frame: Callable[[str], bytes]) -> Trajectory:
+def trajectory_of(annotation: RecordingAnnotation, read_frame: Callable[[str], bytes]) -> Trajectory:
     """What is kept of it, without windows, as of other recorded data (data/agentnet.py). Raises InputError where no
     step is left, or nobody has said what the task was."""
     if not annotation.kept:

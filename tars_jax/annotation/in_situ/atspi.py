@@ -22,17 +22,17 @@ TIMEOUT_MS = 500  # of a program that is asked
 POINTER = ctypes.c_void_p
 
 
-class Event(ctypes.Structure):
+class AtspiEvent(ctypes.Structure):
     """The beginning of AtspiEvent."""
 
     _fields_ = (("type", ctypes.c_char_p), ("source", POINTER), ("detail1", ctypes.c_int), ("detail2", ctypes.c_int))
 
 
-class Rectangle(ctypes.Structure):
+class AtspiRectangle(ctypes.Structure):
     _fields_ = (("x", ctypes.c_int), ("y", ctypes.c_int), ("width", ctypes.c_int), ("height", ctypes.c_int))
 
 
-HEARD = ctypes.CFUNCTYPE(None, ctypes.POINTER(Event), POINTER)
+HEARD = ctypes.CFUNCTYPE(None, ctypes.POINTER(AtspiEvent), POINTER)
 
 
 def main() -> int:
@@ -66,7 +66,7 @@ def main() -> int:
         }  # fmt: skip
         if component := spi.atspi_accessible_get_component_iface(POINTER(node)):
             if box := spi.atspi_component_get_extents(POINTER(component), SCREEN, None):
-                found = Rectangle.from_address(box)
+                found = AtspiRectangle.from_address(box)
                 said["box"] = [found.x, found.y, found.width, found.height]
                 glib.g_free(POINTER(box))
             gobject.g_object_unref(POINTER(component))

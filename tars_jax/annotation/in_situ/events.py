@@ -12,25 +12,25 @@ from typing import Literal
 import msgspec
 
 
-class Event(msgspec.Struct, frozen=True, tag_field="kind", omit_defaults=True, kw_only=True):
+class RecordedEvent(msgspec.Struct, frozen=True, tag_field="kind", omit_defaults=True, kw_only=True):
     time: float
 
 
-class Moved(Event, tag="move", frozen=True):
+class Moved(RecordedEvent, tag="move", frozen=True):
     """The mouse, at most some tens of times a second."""
 
     x: int
     y: int
 
 
-class Button(Event, tag="button", frozen=True):
+class Button(RecordedEvent, tag="button", frozen=True):
     x: int
     y: int
     button: Literal["left", "middle", "right"]
     down: bool
 
 
-class Scrolled(Event, tag="scroll", frozen=True):
+class Scrolled(RecordedEvent, tag="scroll", frozen=True):
     """Notches of the wheel; down and right are positive."""
 
     x: int
@@ -39,7 +39,7 @@ class Scrolled(Event, tag="scroll", frozen=True):
     dy: int = 0
 
 
-class Key(Event, tag="key", frozen=True):
+class KeyStroke(RecordedEvent, tag="key", frozen=True):
     """`key`: its name in X (`a`, `Return`, `Control_L`); `text`: what it types with the modifiers held, "" for none."""
 
     key: str
@@ -47,7 +47,7 @@ class Key(Event, tag="key", frozen=True):
     text: str = ""
 
 
-class Window(Event, tag="window", frozen=True):
+class FocusedWindow(RecordedEvent, tag="window", frozen=True):
     """The focused window from now on. One that is not allowed has neither name nor title nor place ("" and zeros);
     one that is secret by its title has none of the last two."""
 
@@ -57,7 +57,7 @@ class Window(Event, tag="window", frozen=True):
     box: tuple[int, int, int, int] = (0, 0, 0, 0)  # x, y, width, height
 
 
-class Frame(Event, tag="frame", frozen=True):
+class ScreenFrame(RecordedEvent, tag="frame", frozen=True):
     """The screen at that time, without its cursor and with what lies outside of allowed windows blacked out; `file`
     lies in `frames/`. The same file again where the screen is again as it was; until the next one it did not change
     beyond what nobody touched it for."""
@@ -65,13 +65,13 @@ class Frame(Event, tag="frame", frozen=True):
     file: str
 
 
-class Accessibility(Event, tag="accessibility", frozen=True):
+class Accessibility(RecordedEvent, tag="accessibility", frozen=True):
     """The focused window's tree, where there is one: a JSON file in `accessibility/`."""
 
     file: str
 
 
-class Voice(Event, tag="voice", frozen=True):
+class Voice(RecordedEvent, tag="voice", frozen=True):
     """A piece of the microphone that began at `time`: a FLAC file in `voice/`, mono, 16 kHz. One that begins where
     another ends goes on with it, to the sample."""
 
@@ -79,44 +79,44 @@ class Voice(Event, tag="voice", frozen=True):
     seconds: float
 
 
-class Secret(Event, tag="secret", frozen=True):
+class Secret(RecordedEvent, tag="secret", frozen=True):
     """From here on, or up to here, a secret was typed: no input, no frame, no voice is kept between."""
 
     begins: bool
 
 
-class Paused(Event, tag="pause", frozen=True):
+class Paused(RecordedEvent, tag="pause", frozen=True):
     pass
 
 
-class Resumed(Event, tag="resume", frozen=True):
+class Resumed(RecordedEvent, tag="resume", frozen=True):
     pass
 
 
-class Discarded(Event, tag="discard", frozen=True):
+class Discarded(RecordedEvent, tag="discard", frozen=True):
     """The person took back what lies between `since` and `time`; it is gone from the disk."""
 
     since: float
 
 
-class Lost(Event, tag="lost", frozen=True):
+class SourceGone(RecordedEvent, tag="lost", frozen=True):
     """A source went away (`microphone`), or some of it is missing (`disk`, `keys`), and why."""
 
     source: str
     message: str
 
 
-class Slept(Event, tag="sleep", frozen=True):
+class Slept(RecordedEvent, tag="sleep", frozen=True):
     """The computer was suspended (a lid closed) until about here. The clock of `time` stood still meanwhile."""
 
     seconds: float
 
 
-class Ended(Event, tag="end", frozen=True):
+class Ended(RecordedEvent, tag="end", frozen=True):
     pass
 
 
 Recorded = (
-    Moved | Button | Scrolled | Key | Window | Frame | Accessibility | Voice | Secret | Paused | Resumed | Discarded
-    | Lost | Slept | Ended
+    Moved | Button | Scrolled | KeyStroke | FocusedWindow | ScreenFrame | Accessibility | Voice
+    | Secret | Paused | Resumed | Discarded | SourceGone | Slept | Ended
 )  # fmt: skip

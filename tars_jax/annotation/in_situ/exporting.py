@@ -14,10 +14,10 @@ import msgspec
 from PIL import Image
 
 from tars_jax import InputError
-from tars_jax.annotation.in_situ.events import Accessibility, Event, Frame, Voice
-from tars_jax.annotation.in_situ.recording import EVENTS, FOLDERS, HEAD, Recording
+from tars_jax.annotation.in_situ.events import Accessibility, RecordedEvent, ScreenFrame, Voice
+from tars_jax.annotation.in_situ.recording import EVENTS, FOLDERS, HEAD, PersonRecording
 from tars_jax.annotation.in_situ.redaction import (
-    Rectangle,
+    BlackRectangle,
     Searched,
     boxes_of,
     covers,
@@ -38,7 +38,7 @@ class Exported:
 
 
 def export(
-    recording: Recording, output: Path, searched: Searched, *, rectangles: Sequence[Rectangle] = (),
+    recording: PersonRecording, output: Path, searched: Searched, *, rectangles: Sequence[BlackRectangle] = (),
     cover_typed: bool = True, voice: bool = False, accessibility: bool = False,
     shown: Callable[[int, int], None] = lambda done, of: None,
 ) -> Exported:  # fmt: skip
@@ -74,7 +74,7 @@ def export(
             if not _picture(recording.file("frames", name), partial / "frames" / name, boxes, screen):
                 damaged.add(name)
             shown(done, len(pictures))
-        kept = [event for event in kept if not (isinstance(event, Frame) and event.file in damaged)]
+        kept = [event for event in kept if not (isinstance(event, ScreenFrame) and event.file in damaged)]
         for event in kept:
             if isinstance(event, Voice):
                 shutil.copyfile(recording.file("voice", event.file), partial / "voice" / event.file)
@@ -96,11 +96,11 @@ def export(
     return Exported(output, len(found), len(pictures), blackened, len(damaged))
 
 
-def _boxes(events: Sequence[Event], black: Sequence[Rectangle]) -> dict[str, set[Box]]:
+def _boxes(events: Sequence[RecordedEvent], black: Sequence[BlackRectangle]) -> dict[str, set[Box]]:
     """Of each picture's file what is black in it: all that is so at any of the times that it stands for."""
     found: dict[str, set[Box]] = {}
     for event in events:
-        if isinstance(event, Frame):
+        if isinstance(event, ScreenFrame):
             found.setdefault(event.file, set()).update(boxes_of(event, black))
     return found
 
@@ -125,7 +125,7 @@ def _picture(source: Path, target: Path, boxes: set[Box], screen: tuple[int, int
     return True
 
 
-def _tree(recording: Recording, event: Accessibility, partial: Path, searched: Searched) -> None:
+def _tree(recording: PersonRecording, event: Accessibility, partial: Path, searched: Searched) -> None:
     source = recording.file("accessibility", event.file)
     try:
         tree = json.loads(source.read_bytes())

@@ -21,7 +21,7 @@ class Taken:
     pixels: np.ndarray
 
 
-class Ring:
+class FrameRing:
     """The last pictures, in memory; what is wanted of them is said once each."""
 
     def __init__(self) -> None:

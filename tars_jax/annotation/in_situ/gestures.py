@@ -17,7 +17,7 @@ from tars_jax.agent.actions import (
     RightSingle,
     Scroll,
 )
-from tars_jax.annotation.in_situ.strokes import Clicked, Done, Stroke, Struck, Wheeled
+from tars_jax.annotation.in_situ.strokes import Clicked, Stroke, StrokeActions, Struck, Wheeled
 
 DOUBLE_S, DOUBLE_PIXELS = 0.5, 6  # from press to press
 DRAG_PIXELS = 8
@@ -53,7 +53,7 @@ class Clicks:
             self._last, self._count = stroke, self._count + 1
         return again
 
-    def done(self, following: Stroke | None) -> list[Done]:
+    def done(self, following: Stroke | None) -> list[StrokeActions]:
         first = self._first
         start, end = _point(first.start, self._screen), _point(first.end, self._screen)
         actions: tuple[Action, ...] = ()
@@ -68,10 +68,10 @@ class Clicks:
         else:
             cannot_say = f"a click of the {first.button} button"
         held = wrapped(actions, first.held) if actions else ()
-        return [Done(held, first.begins, first.time, self._last.ends, first.frame, cannot_say)]
+        return [StrokeActions(held, first.begins, first.time, self._last.ends, first.frame, cannot_say)]
 
 
-class Wheel:
+class WheelTurns:
     """Notches in one direction."""
 
     def __init__(self, first: Wheeled, screen: tuple[int, int]) -> None:
@@ -90,11 +90,13 @@ class Wheel:
             self._last, self._notches = stroke, self._notches + stroke.notches
         return again
 
-    def done(self, following: Stroke | None) -> list[Done]:
+    def done(self, following: Stroke | None) -> list[StrokeActions]:
         first = self._first
         turns = min(MOST_REPEATS, max(1, round(self._notches / NOTCHES)))
         turn = Scroll(_point(first.place, self._screen), first.direction)
-        return [Done(wrapped((turn,) * turns, first.held), first.begins, first.time, self._last.ends, first.frame)]
+        return [
+            StrokeActions(wrapped((turn,) * turns, first.held), first.begins, first.time, self._last.ends, first.frame)
+        ]
 
 
 class Keys:
@@ -116,7 +118,7 @@ class Keys:
             self._last, self._count = stroke, self._count + 1
         return again
 
-    def done(self, following: Stroke | None) -> list[Done]:
+    def done(self, following: Stroke | None) -> list[StrokeActions]:
         first, times = self._first, min(self._count, MOST_REPEATS)
         actions: tuple[Action, ...] = ()
         if first.key is not None:
@@ -127,7 +129,7 @@ class Keys:
             else:
                 actions = (Hotkey((*first.held, first.key)),) * times
         cannot_say = "" if actions else f"the key {first.name}"
-        return [Done(actions, first.begins, first.time, self._last.ends, first.frame, cannot_say)]
+        return [StrokeActions(actions, first.begins, first.time, self._last.ends, first.frame, cannot_say)]
 
 
 def wrapped(actions: Sequence[Action], held: Sequence[str]) -> tuple[Action, ...]:

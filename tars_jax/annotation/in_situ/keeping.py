@@ -8,12 +8,12 @@ import shutil
 from pathlib import Path
 
 from tars_jax import InputError
-from tars_jax.annotation.in_situ.recording import HEAD, Recording, read_recording
+from tars_jax.annotation.in_situ.recording import HEAD, PersonRecording, read_recording
 from tars_jax.annotation.in_situ.writing import is_running, recover
 
 
 @dataclasses.dataclass(frozen=True)
-class Kept:
+class KeptRecording:
     path: Path
     state: str  # running, whole, cut off, damaged: why
     bytes: int
@@ -32,12 +32,12 @@ def found_in(below: Path) -> list[Path]:
     return sorted(path.parent for path in below.glob(f"*/{HEAD}"))
 
 
-def listed(below: Path) -> list[Kept]:
+def listed(below: Path) -> list[KeptRecording]:
     """All of a folder. What a kill has left is made whole. Raises OSError."""
     return [_kept(path) for path in found_in(below)]
 
 
-def opened(path: Path) -> Recording:
+def opened(path: Path) -> PersonRecording:
     """A recording, made whole where a kill has cut it off. Raises InputError for what is none or still runs."""
     if (path / HEAD).exists():
         if is_running(path):
@@ -60,15 +60,15 @@ def delete(path: Path) -> int:
     return size
 
 
-def _kept(path: Path) -> Kept:
+def _kept(path: Path) -> KeptRecording:
     if is_running(path):
-        return Kept(path, "running", _size(path), 0.0, "")
+        return KeptRecording(path, "running", _size(path), 0.0, "")
     try:
         recording = opened(path)
     except InputError as error:
-        return Kept(path, f"damaged: {error}", _size(path), 0.0, "")
+        return KeptRecording(path, f"damaged: {error}", _size(path), 0.0, "")
     seconds = recording.events[-1].time if recording.events else 0.0
-    return Kept(path, "cut off" if recording.cut_off else "whole", _size(path), seconds, recording.head.task)
+    return KeptRecording(path, "cut off" if recording.cut_off else "whole", _size(path), seconds, recording.head.task)
 
 
 def _size(path: Path) -> int:

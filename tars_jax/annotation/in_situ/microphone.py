@@ -9,7 +9,7 @@ import threading
 from collections.abc import Sequence
 
 from tars_jax import InputError
-from tars_jax.annotation.in_situ.sources import Clock, SourceLost
+from tars_jax.annotation.in_situ.sources import RecordingClock, SourceLost
 from tars_jax.annotation.in_situ.spool import RATE, SAMPLE_BYTES
 
 PART_S = 0.1
@@ -35,7 +35,7 @@ def find_program() -> list[str]:
 class ProgramMicrophone:
     """Listens in a thread of its own from the beginning."""
 
-    def __init__(self, clock: Clock, command: Sequence[str]) -> None:
+    def __init__(self, clock: RecordingClock, command: Sequence[str]) -> None:
         """`command`: writes samples to its standard output until it is ended. Raises InputError."""
         self._clock, self._name = clock, command[0]
         try:

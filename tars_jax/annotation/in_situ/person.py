@@ -41,7 +41,7 @@ def choose(open_now: Iterable[str], answers: TextIO = sys.stdin) -> tuple[str, .
     return tuple(chosen)
 
 
-class Lines:
+class TypedLines:
     """What the person types while it runs, read in a thread of its own."""
 
     def __init__(self, answers: TextIO = sys.stdin) -> None:

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from tars_jax.annotation.in_situ.events import Button, Key, Moved, Scrolled
+from tars_jax.annotation.in_situ.events import Button, KeyStroke, Moved, Scrolled
 from tars_jax.annotation.in_situ.extra import require
 from tars_jax.annotation.in_situ.pynput_names import x_of_character, x_of_name
-from tars_jax.annotation.in_situ.sources import Clock, Input, Picture, State
-from tars_jax.annotation.in_situ.windows import Shown, Windows
+from tars_jax.annotation.in_situ.sources import HandInput, Picture, RecordingClock, State
+from tars_jax.annotation.in_situ.windows import ScreenWindows, VisibleWindow
 
 POLL_S = 0.5  # between two pictures: nothing tells that the screen has changed
 BUTTONS = ("left", "middle", "right")
@@ -34,10 +34,10 @@ class PynputScreen:
         self._camera = mss.MSS()
         self._pictured_at = 0.0
 
-    def windows(self) -> Windows:
+    def windows(self) -> ScreenWindows:
         whole = self._camera.monitors[0]
-        screen = Shown(1, "screen", "screen", "", (0, 0, whole["width"], whole["height"]))
-        return Windows((whole["width"], whole["height"]), (screen,), screen)
+        screen = VisibleWindow(1, "screen", "screen", "", (0, 0, whole["width"], whole["height"]))
+        return ScreenWindows((whole["width"], whole["height"]), (screen,), screen)
 
     def changed(self) -> bool:
         return time.monotonic() - self._pictured_at >= POLL_S
@@ -61,12 +61,12 @@ class PynputScreen:
 class PynputHands:
     """Listens in threads of pynput's from the beginning."""
 
-    def __init__(self, clock: Clock, screen: PynputScreen) -> None:
+    def __init__(self, clock: RecordingClock, screen: PynputScreen) -> None:
         require("pynput", "keys and the mouse")
         from pynput import keyboard, mouse
 
         self._clock, self._screen = clock, screen
-        self._came: queue.SimpleQueue[Moved | Button | Scrolled | Key] = queue.SimpleQueue()
+        self._came: queue.SimpleQueue[Moved | Button | Scrolled | KeyStroke] = queue.SimpleQueue()
         self._listeners: list[Any] = [
             mouse.Listener(on_move=self._moved, on_click=self._clicked, on_scroll=self._scrolled),
             keyboard.Listener(on_press=lambda key: self._key(key, True), on_release=lambda key: self._key(key, False)),
@@ -74,9 +74,9 @@ class PynputHands:
         for each in self._listeners:
             each.start()
 
-    def take(self) -> Sequence[Input]:
+    def take(self) -> Sequence[HandInput]:
         window = self._screen.windows().focused
-        return [Input(self._came.get(), window) for _ in range(self._came.qsize())]
+        return [HandInput(self._came.get(), window) for _ in range(self._came.qsize())]
 
     def close(self) -> None:
         for each in self._listeners:
@@ -96,4 +96,4 @@ class PynputHands:
         character = getattr(key, "char", None)
         name = x_of_character(character) if character else x_of_name(getattr(key, "name", "")) or "0x0"
         text = character if down and character and character.isprintable() else ""
-        self._came.put(Key(time=self._clock.now(), key=name, down=down, text=text or ""))
+        self._came.put(KeyStroke(time=self._clock.now(), key=name, down=down, text=text or ""))

@@ -12,11 +12,19 @@ from typing import Any
 import numpy as np
 
 from tars_jax import InputError
-from tars_jax.annotation.in_situ.alignment import Sentence, align
-from tars_jax.annotation.in_situ.annotated import Annotation, annotate
-from tars_jax.annotation.in_situ.events import Accessibility, Ended, Frame, Lost, Slept, Voice, Window
-from tars_jax.annotation.in_situ.recording import Recording, read_recording
-from tars_jax.annotation.in_situ.speech import Transcriber, Word, transcribe
+from tars_jax.annotation.in_situ.alignment import SpokenSentence, align
+from tars_jax.annotation.in_situ.annotated import RecordingAnnotation, annotate
+from tars_jax.annotation.in_situ.events import (
+    Accessibility,
+    Ended,
+    FocusedWindow,
+    ScreenFrame,
+    Slept,
+    SourceGone,
+    Voice,
+)
+from tars_jax.annotation.in_situ.recording import PersonRecording, read_recording
+from tars_jax.annotation.in_situ.speech import SpokenWord, Transcriber, transcribe
 from tars_jax.annotation.in_situ.steps import RecordedStep, recorded_steps
 from tars_jax.annotation.in_situ.voice import cut, read_voice
 from tars_jax.pictures import pixels_of
@@ -29,12 +37,12 @@ _MOST_HINTS, _LONGEST_NAME = 30, 30  # names, characters of one
 Heard = Callable[[int, float], None]  # words so far, and the second up to which was listened
 
 
-def read_annotation(path: Path, by: Transcriber | None, heard: Heard | None = None) -> Annotation:
+def read_annotation(path: Path, by: Transcriber | None, heard: Heard | None = None) -> RecordingAnnotation:
     """`by`: None: nobody listens, there are no thoughts. Raises InputError for what is no recording."""
     recording = read_recording(path)
     notes = _missing(recording)
     steps, _, sentences = read_words(recording, by, heard, notes)
-    frames = [event.file for event in recording.events if isinstance(event, Frame)]
+    frames = [event.file for event in recording.events if isinstance(event, ScreenFrame)]
     ended = any(isinstance(event, Ended) for event in recording.events[-1:])
     return annotate(
         recording.head, steps, sentences, last_frame=frames[-1] if frames else "", ended=ended, notes=notes,
@@ -43,12 +51,12 @@ def read_annotation(path: Path, by: Transcriber | None, heard: Heard | None = No
 
 
 def read_words(
-    recording: Recording, by: Transcriber | None, heard: Heard | None = None, damaged: list[str] | None = None
-) -> tuple[list[RecordedStep], list[Word], list[Sentence]]:
+    recording: PersonRecording, by: Transcriber | None, heard: Heard | None = None, damaged: list[str] | None = None
+) -> tuple[list[RecordedStep], list[SpokenWord], list[SpokenSentence]]:
     """Its steps, the words that were said, and these as sentences, each with its step. `damaged` hears of what of the
     voice could not be read."""
     steps = list(recorded_steps(recording.events, recording.head.screen, _changed(recording)))
-    words: list[Word] = []
+    words: list[SpokenWord] = []
     if by is not None:
         for word in transcribe(cut(read_voice(recording, damaged)), by, _Hints(recording).at):
             words.append(word)
@@ -60,7 +68,7 @@ def read_words(
 class _Hints:
     """Words that may be said at a time: the names of the window's things."""
 
-    def __init__(self, recording: Recording) -> None:
+    def __init__(self, recording: PersonRecording) -> None:
         self._recording = recording
         self._trees = [event for event in recording.events if isinstance(event, Accessibility)]
 
@@ -79,19 +87,19 @@ def hint_of(names: Sequence[str]) -> str:
     return f"{seen}I click the button, open the menu, and type the text. Okay, there we go."
 
 
-def voice_seconds(recording: Recording) -> float:
+def voice_seconds(recording: PersonRecording) -> float:
     return sum(event.seconds for event in recording.events if isinstance(event, Voice))
 
 
-def _missing(recording: Recording) -> list[str]:
+def _missing(recording: PersonRecording) -> list[str]:
     found = ["The recording was cut off: its last seconds may be missing."] if recording.cut_off else []
     for event in recording.events:
-        if isinstance(event, Lost):
+        if isinstance(event, SourceGone):
             found.append(f"At {event.time:.0f} s the {event.source} went away: {event.message}")
     return found
 
 
-def _changed(recording: Recording) -> Callable[[str, str], bool]:
+def _changed(recording: PersonRecording) -> Callable[[str, str], bool]:
     """Whether two pictures of it show another screen; one that cannot be read shows none."""
 
     @functools.lru_cache(maxsize=4)
@@ -116,13 +124,13 @@ def _changed(recording: Recording) -> Callable[[str, str], bool]:
     return changed
 
 
-def _known(recording: Recording) -> Iterator[str]:
+def _known(recording: PersonRecording) -> Iterator[str]:
     """What the task and the screen speak of."""
     yield recording.head.task
     yield from recording.head.allowed
     seen = 0
     for event in recording.events:
-        if isinstance(event, Window):
+        if isinstance(event, FocusedWindow):
             yield event.application
             yield event.title
         elif isinstance(event, Accessibility) and seen < _MOST_NAMES:

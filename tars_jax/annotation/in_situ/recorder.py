@@ -13,20 +13,29 @@ from typing import Literal
 from tars_jax.annotation.in_situ.events import (
     Button,
     Ended,
-    Event,
-    Key,
-    Lost,
+    FocusedWindow,
+    KeyStroke,
     Moved,
     Paused,
+    RecordedEvent,
     Resumed,
     Secret,
     Slept,
-    Window,
+    SourceGone,
 )
-from tars_jax.annotation.in_situ.frames import Ring, Taken
-from tars_jax.annotation.in_situ.sources import Clock, Focus, Hands, Input, Microphone, Screen, SourceLost, State
-from tars_jax.annotation.in_situ.windows import Allowed, Blackout, Shown, Windows
-from tars_jax.annotation.in_situ.writing import Full, Writer
+from tars_jax.annotation.in_situ.frames import FrameRing, Taken
+from tars_jax.annotation.in_situ.sources import (
+    Focus,
+    HandInput,
+    Hands,
+    Microphone,
+    RecordingClock,
+    ScreenSource,
+    SourceLost,
+    State,
+)
+from tars_jax.annotation.in_situ.windows import AllowedWindows, Blackout, ScreenWindows, VisibleWindow
+from tars_jax.annotation.in_situ.writing import Full, RecordingWriter
 
 HOLD_S = 0.5
 STALE_S = 0.5  # a window that has gone may show for so long: `Blackout`
@@ -52,7 +61,8 @@ class Recorder:
     """Turned by `turn`, some times a second, in one thread. It has ended once `ended` says why."""
 
     def __init__(
-        self, writer: Writer, clock: Clock, hands: Hands, screen: Screen, allowed: Allowed, *,
+        self, writer: RecordingWriter, clock: RecordingClock, hands: Hands, screen: ScreenSource,
+        allowed: AllowedWindows, *,
         microphone: Microphone | None = None, focus: Focus | None = None, noticed: Callable[[str], None] = print,
     ) -> None:  # fmt: skip
         """`noticed`: hears sentences for the person."""
@@ -60,10 +70,10 @@ class Recorder:
         self._microphone, self._focus, self._notice = microphone, focus, noticed
         self.allowed = allowed
         self.ended = ""
-        self._held: list[Event | Taken | _Heard | _Tree] = []  # not on the disk yet
-        self._ring, self._blackout = Ring(), Blackout(STALE_S)
-        self._windows: Windows | None = None
-        self._last_window: Window | None = None
+        self._held: list[RecordedEvent | Taken | _Heard | _Tree] = []  # not on the disk yet
+        self._ring, self._blackout = FrameRing(), Blackout(STALE_S)
+        self._windows: ScreenWindows | None = None
+        self._last_window: FocusedWindow | None = None
         self._paused, self._secret = False, False  # `_secret`: as the recording says
         self._by_person = False  # that something is secret
         self._private_until = -1.0  # what hands did before, and is read only now, was not to be recorded
@@ -94,11 +104,11 @@ class Recorder:
                 self._kept_at = now
             self._sign()
         except Full as full:
-            self._end(now, Lost(time=now, source="disk", message=str(full)))
+            self._end(now, SourceGone(time=now, source="disk", message=str(full)))
             self.ended = f"{full}; what was recorded until then is kept"
         except SourceLost as lost:
             self._flush_all()
-            self._end(now, Lost(time=now, source="screen", message=str(lost)))
+            self._end(now, SourceGone(time=now, source="screen", message=str(lost)))
             self.ended = str(lost)
 
     @property
@@ -141,12 +151,12 @@ class Recorder:
                     self._end(now)
                     self.ended = "stopped"
         except Full as full:
-            self._end(now, Lost(time=now, source="disk", message=str(full)))
+            self._end(now, SourceGone(time=now, source="disk", message=str(full)))
             self.ended = f"{full}; what was recorded until then is kept"
         if not self.ended:
             self._sign()
 
-    def _end(self, now: float, *last: Event) -> None:
+    def _end(self, now: float, *last: RecordedEvent) -> None:
         self._held.clear()
         self._writer.end(*last, Ended(time=now))
 
@@ -171,7 +181,7 @@ class Recorder:
         elif not is_open and self._open_since is not None:
             self._open_since = None
 
-    def _asks_secret(self, focused: Shown | None) -> bool:
+    def _asks_secret(self, focused: VisibleWindow | None) -> bool:
         """Whether a secret goes into the focused window."""
         return self.allowed.is_secret(focused) or (self._focus is not None and self._focus.is_secret(focused))
 
@@ -195,14 +205,16 @@ class Recorder:
             self._last_window = window
             self._hold(window)
 
-    def _window(self, focused: Shown | None, now: float) -> Window:
+    def _window(self, focused: VisibleWindow | None, now: float) -> FocusedWindow:
         if focused is None or not self.allowed.allows(focused):
-            return Window(time=now, application="", allowed=False)
+            return FocusedWindow(time=now, application="", allowed=False)
         if self._secret or self.allowed.is_secret(focused):
-            return Window(time=now, application=focused.application, allowed=True)
-        return Window(time=now, application=focused.application, allowed=True, title=focused.title, box=focused.box)
+            return FocusedWindow(time=now, application=focused.application, allowed=True)
+        return FocusedWindow(
+            time=now, application=focused.application, allowed=True, title=focused.title, box=focused.box
+        )
 
-    def _input(self, given: Input) -> None:
+    def _input(self, given: HandInput) -> None:
         event = given.event
         what = _pressed(event)
         if what is not None and not what[1]:  # let go: recorded if its press was
@@ -212,7 +224,7 @@ class Recorder:
             return
         if self._paused or self._secret or event.time <= self._private_until:
             return
-        if isinstance(event, Key):
+        if isinstance(event, KeyStroke):
             if not self.allowed.records(given.window):
                 return
         elif not self._blackout.shows(event.x, event.y):
@@ -256,19 +268,19 @@ class Recorder:
                     self._held.append(_Heard(time, samples))
         except SourceLost as lost:
             self._notice(f"The microphone is gone: {lost}. The rest goes on.")
-            self._hold(Lost(time=now, source="microphone", message=str(lost)))
+            self._hold(SourceGone(time=now, source="microphone", message=str(lost)))
             self._microphone.close()
             self._microphone = None
 
-    def _hold(self, event: Event) -> None:
+    def _hold(self, event: RecordedEvent) -> None:
         self._held.append(event)
 
     def _forget(self, since: float) -> None:
         """What a secret may have come into: keys, pictures and voice from then on that are not on the disk yet."""
-        kept: list[Event | Taken | _Heard | _Tree] = []
+        kept: list[RecordedEvent | Taken | _Heard | _Tree] = []
         for each in self._held:
-            if each.time >= since and isinstance(each, Key | Taken | _Heard | _Tree):
-                if isinstance(each, Key):
+            if each.time >= since and isinstance(each, KeyStroke | Taken | _Heard | _Tree):
+                if isinstance(each, KeyStroke):
                     self._down.discard((type(each).__name__, each.key))
             else:
                 kept.append(each)
@@ -289,7 +301,7 @@ class Recorder:
                     self._writer.voice(time, samples)
                 case _Tree(time, content):
                     self._writer.accessibility(time, content)
-                case Event():
+                case RecordedEvent():
                     self._writer.event(each)
 
     def _flush_all(self) -> None:
@@ -306,22 +318,22 @@ class Recorder:
             self._screen.show(state)
             self._shown_state = state
 
-    def _tell_once(self, window: Shown) -> None:
+    def _tell_once(self, window: VisibleWindow) -> None:
         name = window.application
         if name and name not in self._told:
             self._told.add(name)
             self._notice(f"{name} is not recorded; `allow {name}` allows it.")
 
 
-def _pressed(event: Event) -> tuple[tuple[str, str], bool] | None:
+def _pressed(event: RecordedEvent) -> tuple[tuple[str, str], bool] | None:
     """((kind, name), down) of what can be held down."""
     match event:
-        case Key(key=name, down=down):
-            return ("Key", name), down
+        case KeyStroke(key=name, down=down):
+            return (KeyStroke.__name__, name), down
         case Button(button=name, down=down):
             return ("Button", name), down
     return None
 
 
-def _without_time(window: Window) -> tuple[object, ...]:
+def _without_time(window: FocusedWindow) -> tuple[object, ...]:
     return window.application, window.allowed, window.title, window.box

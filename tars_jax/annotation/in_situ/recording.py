@@ -13,7 +13,15 @@ from pathlib import Path
 import msgspec
 
 from tars_jax import InputError
-from tars_jax.annotation.in_situ.events import Accessibility, Discarded, Ended, Event, Frame, Recorded, Voice
+from tars_jax.annotation.in_situ.events import (
+    Accessibility,
+    Discarded,
+    Ended,
+    Recorded,
+    RecordedEvent,
+    ScreenFrame,
+    Voice,
+)
 
 HEAD, EVENTS = "recording.json", "events.jsonl"
 FOLDERS = ("frames", "voice", "accessibility")
@@ -39,10 +47,10 @@ class Head(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclasses.dataclass(frozen=True)
-class Recording:
+class PersonRecording:
     path: Path
     head: Head
-    events: tuple[Event, ...]  # in the order of their times, without what was discarded
+    events: tuple[RecordedEvent, ...]  # in the order of their times, without what was discarded
     cut_off: bool  # it has no end of its own, or its last line was not whole
     missing: int = 0  # events that were left out, as their files are not there
 
@@ -50,7 +58,7 @@ class Recording:
         return self.path / folder / name
 
 
-def read_recording(path: Path) -> Recording:
+def read_recording(path: Path) -> PersonRecording:
     """Raises InputError that names the file, the line and the field for what is no recording."""
     head = read_head(path)
     try:
@@ -64,7 +72,7 @@ def read_recording(path: Path) -> Recording:
     ended = any(isinstance(event, Ended) for event in events[-1:])
     kept = _kept(events)
     there = tuple(event for event in kept if _is_there(path, event))
-    return Recording(path, head, there, cut_off=bool(rest) or not ended, missing=len(kept) - len(there))
+    return PersonRecording(path, head, there, cut_off=bool(rest) or not ended, missing=len(kept) - len(there))
 
 
 def read_head(path: Path) -> Head:
@@ -82,10 +90,10 @@ def read_head(path: Path) -> Head:
     return head
 
 
-def file_of(event: Event) -> str | None:
+def file_of(event: RecordedEvent) -> str | None:
     """The file that an event names, below the recording's folder; None for none."""
     match event:
-        case Frame(file=file):
+        case ScreenFrame(file=file):
             return f"frames/{file}"
         case Voice(file=file):
             return f"voice/{file}"
@@ -94,7 +102,7 @@ def file_of(event: Event) -> str | None:
     return None
 
 
-def _event(line: bytes, file: Path, number: int) -> Event:
+def _event(line: bytes, file: Path, number: int) -> RecordedEvent:
     try:
         event = LINE.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -107,7 +115,7 @@ def _event(line: bytes, file: Path, number: int) -> Event:
     return event
 
 
-def _is_there(path: Path, event: Event) -> bool:
+def _is_there(path: Path, event: RecordedEvent) -> bool:
     name = file_of(event)
     try:
         return name is None or (path / name).is_file()
@@ -115,7 +123,7 @@ def _is_there(path: Path, event: Event) -> bool:
         return False
 
 
-def _kept(events: list[Event]) -> tuple[Event, ...]:
+def _kept(events: list[RecordedEvent]) -> tuple[RecordedEvent, ...]:
     """Without what was taken back: what came before the line that says so."""
     spans = [(place, each.since, each.time) for place, each in enumerate(events) if isinstance(each, Discarded)]
     kept = [

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from tars_jax.annotation.in_situ.events import Event, Frame, Key, Lost, Window
+from tars_jax.annotation.in_situ.events import FocusedWindow, KeyStroke, RecordedEvent, ScreenFrame, SourceGone
 from tars_jax.annotation.in_situ.windows import Box
 
 BLOCK = "█"
@@ -41,7 +41,7 @@ EVERYTHING: Box = (0, 0, 1 << 30, 1 << 30)
 
 
 @dataclasses.dataclass(frozen=True)
-class Rectangle:
+class BlackRectangle:
     """Black in every picture from `since` to `until`, seconds of the recording."""
 
     box: Box
@@ -50,12 +50,12 @@ class Rectangle:
 
 
 @dataclasses.dataclass(frozen=True)
-class Found:
+class TypedMatch:
     """A typed text that matched: its keys' places among the events, and when it was begun."""
 
     keys: tuple[int, ...]
     time: float
-    window: Window | None  # that had the focus
+    window: FocusedWindow | None  # that had the focus
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,9 +97,9 @@ def patterns(more: str = "") -> Searched:
     return Searched(tuple(map(re.compile, (*PATTERNS, *([more] if more else [])))))
 
 
-def matches(events: Sequence[Event], searched: Searched) -> list[Found]:
+def matches(events: Sequence[RecordedEvent], searched: Searched) -> list[TypedMatch]:
     """What of the typed text matches, no key in two of them."""
-    found: list[Found] = []
+    found: list[TypedMatch] = []
     taken: set[int] = set()
     for erases in (True, False):
         for text, places, window in _texts(events, erases):
@@ -107,53 +107,55 @@ def matches(events: Sequence[Event], searched: Searched) -> list[Found]:
                 keys = {place for group in places[match.start() : match.end()] for place in group} - taken
                 if keys:
                     taken |= keys
-                    found.append(Found(tuple(sorted(keys)), min(events[key].time for key in keys), window))
+                    found.append(TypedMatch(tuple(sorted(keys)), min(events[key].time for key in keys), window))
     return found
 
 
-def without_texts(events: Sequence[Event], found: Sequence[Found], searched: Searched) -> list[Event]:
+def without_texts(
+    events: Sequence[RecordedEvent], found: Sequence[TypedMatch], searched: Searched
+) -> list[RecordedEvent]:
     """Each match is one key that types a block; titles, names and messages are searched, too."""
     first = {min(each.keys) for each in found}
     gone = {key for each in found for key in each.keys}
     gone |= set(_ups(events, gone))
-    kept: list[Event] = []
+    kept: list[RecordedEvent] = []
     for place, event in enumerate(events):
         if place in first:
-            kept.append(Key(time=event.time, key="U2588", down=True, text=BLOCK))
-            kept.append(Key(time=event.time, key="U2588", down=False))
+            kept.append(KeyStroke(time=event.time, key="U2588", down=True, text=BLOCK))
+            kept.append(KeyStroke(time=event.time, key="U2588", down=False))
         elif place not in gone:
             match event:
-                case Window(application=application, title=title):
+                case FocusedWindow(application=application, title=title):
                     clean = {"application": searched.without(application), "title": searched.without(title)}
                     event = msgspec.structs.replace(event, **clean)
-                case Lost(message=message):
+                case SourceGone(message=message):
                     event = msgspec.structs.replace(event, message=searched.without(message))
             kept.append(event)
     return kept
 
 
-def covers(events: Sequence[Event], found: Sequence[Found]) -> list[Rectangle]:
+def covers(events: Sequence[RecordedEvent], found: Sequence[TypedMatch]) -> list[BlackRectangle]:
     """The places, from then on, of the windows that something that matched was typed into; everything, where the place
     is not known."""
     since: dict[str, float] = {}
-    covered: list[Rectangle] = []
+    covered: list[BlackRectangle] = []
     for each in found:
         if each.window is None:
-            covered.append(Rectangle(EVERYTHING, each.time))
+            covered.append(BlackRectangle(EVERYTHING, each.time))
         else:
             since[each.window.application] = min(each.time, since.get(each.window.application, each.time))
-    places: dict[str, list[Window]] = {}
+    places: dict[str, list[FocusedWindow]] = {}
     for event in events:
-        if isinstance(event, Window) and event.application in since:
+        if isinstance(event, FocusedWindow) and event.application in since:
             places.setdefault(event.application, []).append(event)
     for name, windows in places.items():
         for place, window in enumerate(windows):
             box = window.box if min(window.box[2:]) > 0 else EVERYTHING
-            covered.append(Rectangle(box, max(since[name], window.time if place else 0.0)))
+            covered.append(BlackRectangle(box, max(since[name], window.time if place else 0.0)))
     return covered
 
 
-def boxes_of(frame: Frame, rectangles: Sequence[Rectangle]) -> list[Box]:
+def boxes_of(frame: ScreenFrame, rectangles: Sequence[BlackRectangle]) -> list[Box]:
     """What is black in a picture."""
     return [each.box for each in rectangles if each.since <= frame.time <= each.until]
 
@@ -162,23 +164,25 @@ def boxes_of(frame: Frame, rectangles: Sequence[Rectangle]) -> list[Box]:
 class _Text:
     """What a field holds, as far as keys tell."""
 
-    window: Window | None
+    window: FocusedWindow | None
     characters: list[str] = dataclasses.field(default_factory=list)
     places: list[tuple[int, ...]] = dataclasses.field(default_factory=list)  # of each the events that made it
 
 
-def _texts(events: Sequence[Event], erases: bool) -> Iterator[tuple[str, list[tuple[int, ...]], Window | None]]:
+def _texts(
+    events: Sequence[RecordedEvent], erases: bool
+) -> Iterator[tuple[str, list[tuple[int, ...]], FocusedWindow | None]]:
     """(text, of each of its characters the events that made it, window), a field at a time as far as keys tell.
 
     Each application has a field, which another title and a look at another window leave as it is. `erases`: BackSpace
     takes the last character back; else it is nothing.
     """
     fields: dict[str, _Text] = {}
-    window: Window | None = None
+    window: FocusedWindow | None = None
     for place, event in enumerate(events):
-        if isinstance(event, Window):
+        if isinstance(event, FocusedWindow):
             window = event
-        elif isinstance(event, Key) and event.down:
+        elif isinstance(event, KeyStroke) and event.down:
             name = "" if window is None else window.application
             field = fields.setdefault(name, _Text(window))
             if event.key in (*MOVES, "Tab"):
@@ -196,11 +200,11 @@ def _texts(events: Sequence[Event], erases: bool) -> Iterator[tuple[str, list[tu
         yield "".join(field.characters), field.places, field.window
 
 
-def _ups(events: Sequence[Event], downs: set[int]) -> Iterator[int]:
+def _ups(events: Sequence[RecordedEvent], downs: set[int]) -> Iterator[int]:
     """The events in which the keys of these presses are let go."""
     held: set[str] = set()
     for place, event in enumerate(events):
-        if not isinstance(event, Key):
+        if not isinstance(event, KeyStroke):
             continue
         if event.down:
             held.discard(event.key)

@@ -12,18 +12,20 @@ from typing import cast
 
 from tars_jax.annotation.in_situ.accessibility import Accessible
 from tars_jax.annotation.in_situ.focus import Watchers
-from tars_jax.annotation.in_situ.person import Lines, problem
+from tars_jax.annotation.in_situ.person import TypedLines, problem
 from tars_jax.annotation.in_situ.recorder import Command, Recorder
 from tars_jax.annotation.in_situ.recording import VERSION, Head
-from tars_jax.annotation.in_situ.sources import Clock, Hands, Microphone, Screen
-from tars_jax.annotation.in_situ.windows import Allowed
-from tars_jax.annotation.in_situ.writing import Writer
+from tars_jax.annotation.in_situ.sources import Hands, Microphone, RecordingClock, ScreenSource
+from tars_jax.annotation.in_situ.windows import AllowedWindows
+from tars_jax.annotation.in_situ.writing import RecordingWriter
 
 TURN_S = 0.05
 
 
 @contextlib.contextmanager
-def sources(system: str, display: str, clock: Clock, keys: Mapping[str, str]) -> Iterator[tuple[Screen, Hands]]:
+def sources(
+    system: str, display: str, clock: RecordingClock, keys: Mapping[str, str]
+) -> Iterator[tuple[ScreenSource, Hands]]:
     """Screen and hands of a system, x11 or pynput, until the end. Raises InputError where they cannot be had."""
     with contextlib.ExitStack() as stack:
         if system == "x11":
@@ -52,8 +54,8 @@ def new_folder(below: Path) -> Path:
     return below / f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
 
 
-def new_head(path: Path, clock: Clock, size: tuple[int, int], consent: str, allowed: Sequence[str], source: str,
-             task: str = "", annotator: str = "", track: str = "") -> Head:  # fmt: skip
+def new_head(path: Path, clock: RecordingClock, size: tuple[int, int], consent: str, allowed: Sequence[str],
+             source: str, task: str = "", annotator: str = "", track: str = "") -> Head:  # fmt: skip
     return Head(
         version=VERSION, id=path.name, began=clock.wall, screen=size, consent=consent, allowed=tuple(allowed),
         source=source, task=task, annotator=annotator, track=track,
@@ -61,8 +63,9 @@ def new_head(path: Path, clock: Clock, size: tuple[int, int], consent: str, allo
 
 
 def record(
-    path: Path, head: Head, limit: int, clock: Clock, screen: Screen, hands: Hands, allowed: Allowed,
-    microphone: Microphone | None, lines: Lines, *, minutes: float, with_accessibility: bool,
+    path: Path, head: Head, limit: int, clock: RecordingClock, screen: ScreenSource, hands: Hands,
+    allowed: AllowedWindows,
+    microphone: Microphone | None, lines: TypedLines, *, minutes: float, with_accessibility: bool,
 ) -> str:  # fmt: skip
     """Records until the person stops it, or what ends it; why it ended. Raises what `Recorder.turn` does.
 
@@ -72,7 +75,9 @@ def record(
     """
     accessible = Accessible() if with_accessibility else None
     watchers = Watchers(accessible)
-    recorder = Recorder(Writer(path, head, limit), clock, hands, screen, allowed, microphone=microphone, focus=watchers)
+    recorder = Recorder(
+        RecordingWriter(path, head, limit), clock, hands, screen, allowed, microphone=microphone, focus=watchers
+    )
     try:
         while not recorder.ended:
             for command, argument in lines.take():

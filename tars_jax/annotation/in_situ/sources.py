@@ -1,6 +1,6 @@
 """What the recorder is given: hands, a screen, a microphone, a sign that it runs. Each system has its own of these.
 
-Times are those of the recording's `Clock`. Nothing here keeps anything on a disk.
+Times are those of the recording's `RecordingClock`. Nothing here keeps anything on a disk.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from tars_jax.annotation.in_situ.events import Button, Key, Moved, Scrolled
-from tars_jax.annotation.in_situ.windows import Shown, Windows
+from tars_jax.annotation.in_situ.events import Button, KeyStroke, Moved, Scrolled
+from tars_jax.annotation.in_situ.windows import ScreenWindows, VisibleWindow
 
 State = Literal["recording", "elsewhere", "secret", "paused"]  # elsewhere: a window that is not allowed has the focus
 
 
-class Clock:
+class RecordingClock:
     """Seconds since the recording began, by a clock that stands still while the computer is suspended."""
 
     def __init__(
@@ -53,28 +53,28 @@ def _boot_time() -> float:
 
 
 @dataclasses.dataclass(frozen=True)
-class Input:
+class HandInput:
     """Something that a hand did. `window`: of a key, the one that it went to; None where it went elsewhere."""
 
-    event: Moved | Button | Scrolled | Key
-    window: Shown | None = None
+    event: Moved | Button | Scrolled | KeyStroke
+    window: VisibleWindow | None = None
 
 
 @dataclasses.dataclass(frozen=True)
 class Picture:
     pixels: np.ndarray  # np.uint8 [height, width, 4], BGRX; the taker's own
-    windows: Windows  # as they were all the while
+    windows: ScreenWindows  # as they were all the while
 
 
 class Hands(Protocol):
-    def take(self) -> Sequence[Input]:
+    def take(self) -> Sequence[HandInput]:
         """What has come since the last call, in its order. Raises SourceLost once nothing more will come."""
 
     def close(self) -> None: ...
 
 
-class Screen(Protocol):
-    def windows(self) -> Windows:
+class ScreenSource(Protocol):
+    def windows(self) -> ScreenWindows:
         """As they are now. Raises SourceLost."""
 
     def changed(self) -> bool:
@@ -102,9 +102,9 @@ class Microphone(Protocol):
 class Focus(Protocol):
     """What else may tell that a secret is being typed: accessibility, terminals."""
 
-    def is_secret(self, window: Shown | None) -> bool: ...
+    def is_secret(self, window: VisibleWindow | None) -> bool: ...
 
-    def tree(self, window: Shown | None) -> bytes | None:
+    def tree(self, window: VisibleWindow | None) -> bytes | None:
         """JSON of the focused window, where there is any and it is another one than before."""
 
     def close(self) -> None: ...

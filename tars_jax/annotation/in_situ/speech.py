@@ -29,7 +29,7 @@ _SPARSE = 2.4  # a text that packs better than this repeats itself: what a model
 _LONGEST_REPEATED = 5  # tokens in a row that are written once: the model goes round in circles where it hears badly
 
 
-class Word(msgspec.Struct, frozen=True):
+class SpokenWord(msgspec.Struct, frozen=True):
     """A word as it was written down, with its punctuation; times in seconds of the recording."""
 
     text: str
@@ -38,7 +38,7 @@ class Word(msgspec.Struct, frozen=True):
 
 
 class Transcriber(Protocol):
-    def words(self, samples: np.ndarray, hint: str) -> list[Word]:
+    def words(self, samples: np.ndarray, hint: str) -> list[SpokenWord]:
         """Of one piece of speech (float32, mono, 16 kHz), times from its beginning. `hint`: a text in which words stand
         that may have been said; "" for none."""
         ...
@@ -56,7 +56,7 @@ def transcriber(name: str, *, model: str = "whisper-1", key: str = "") -> Transc
 
 def transcribe(
     pieces: Iterable[Spoken], by: Transcriber, hint: Callable[[float], str] = lambda time: ""
-) -> Iterator[Word]:
+) -> Iterator[SpokenWord]:
     """The words of pieces of speech, in order; where a piece begins and ends the voice says, not the model.
 
     `hint`: what may have been said at a time, such as the names on the screen.
@@ -68,20 +68,20 @@ def transcribe(
             begins = max(last, piece.heard_from + word.begins) if number else piece.begins
             begins = min(begins, piece.ends)
             ends = piece.ends if number == len(found) - 1 else min(piece.ends, piece.heard_from + word.ends)
-            yield Word(word.text.strip(), round(begins, 3), round(max(begins, ends), 3))
+            yield SpokenWord(word.text.strip(), round(begins, 3), round(max(begins, ends), 3))
             last = begins
 
 
 class Embedded:
     """faster-whisper with the weights inside of an installed package: nothing is fetched. One thread, int8."""
 
-    def words(self, samples: np.ndarray, hint: str) -> list[Word]:
+    def words(self, samples: np.ndarray, hint: str) -> list[SpokenWord]:
         segments, _ = _model().transcribe(
             samples, language="en", beam_size=5, temperature=0.0, word_timestamps=True, vad_filter=False,
             condition_on_previous_text=False, initial_prompt=hint or None, no_repeat_ngram_size=_LONGEST_REPEATED,
         )  # fmt: skip
         kept = [each for each in segments if each.compression_ratio <= _SPARSE and each.no_speech_prob < 0.9]
-        return [Word(word.word, float(word.start), float(word.end)) for each in kept for word in each.words or ()]
+        return [SpokenWord(word.word, float(word.start), float(word.end)) for each in kept for word in each.words or ()]
 
 
 @functools.cache
@@ -101,7 +101,7 @@ class Endpoint:
         self._address, self._model = f"{address.rstrip('/')}/audio/transcriptions", model
         self._client = httpx.Client(timeout=_TIMEOUT_S, headers={"Authorization": f"Bearer {key}"} if key else {})
 
-    def words(self, samples: np.ndarray, hint: str) -> list[Word]:
+    def words(self, samples: np.ndarray, hint: str) -> list[SpokenWord]:
         """Raises InputError where nobody answers, or without words and their times."""
         import soundfile
 
@@ -120,7 +120,7 @@ class Endpoint:
             return []
         return [self._word(each) for each in words] if isinstance(words, list) else self._refuse(said)
 
-    def _word(self, given: Any) -> Word:
+    def _word(self, given: Any) -> SpokenWord:
         if not (
             isinstance(given, dict)
             and isinstance(given.get("word"), str)
@@ -128,7 +128,7 @@ class Endpoint:
             and is_number(given.get("end"))
         ):
             return self._refuse(given)
-        return Word(given["word"], float(given["start"]), float(given["end"]))
+        return SpokenWord(given["word"], float(given["start"]), float(given["end"]))
 
     def _refuse(self, given: Any) -> Any:
         raise InputError(f"{self._address} must answer with words, each with word, start and end; got {given!r:.120}")

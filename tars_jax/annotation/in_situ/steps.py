@@ -16,18 +16,18 @@ from tars_jax.agent.actions import MAX_WAIT_SECONDS, Action, CallUser, Wait
 from tars_jax.annotation.in_situ.events import (
     Accessibility,
     Button,
-    Event,
-    Frame,
-    Key,
+    FocusedWindow,
+    KeyStroke,
     Moved,
+    RecordedEvent,
+    ScreenFrame,
     Scrolled,
     Secret,
     Voice,
-    Window,
 )
-from tars_jax.annotation.in_situ.gestures import Clicks, Keys, Wheel
+from tars_jax.annotation.in_situ.gestures import Clicks, Keys, WheelTurns
 from tars_jax.annotation.in_situ.key_names import MODIFIERS, is_silent, key_of
-from tars_jax.annotation.in_situ.strokes import Clicked, Done, Stroke, Struck, Wheeled
+from tars_jax.annotation.in_situ.strokes import Clicked, Stroke, StrokeActions, Struck, Wheeled
 from tars_jax.annotation.in_situ.written_text import WrittenText
 
 STILL_S = 0.35  # without a move: the next one is the hand setting out anew
@@ -36,7 +36,7 @@ WAIT_S = 2.0  # from an action until the screen has stopped changing: who then a
 TAP_S = 1.0  # a modifier by itself
 MOST_FRAMES = 256  # that are remembered
 _TAPPED = ("alt", "meta")  # what a modifier does by itself
-_Input = Button | Scrolled | Key
+_Input = Button | Scrolled | KeyStroke
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,12 +48,12 @@ class RecordedStep:
     time: float  # the first press
     ends: float
     frame: str  # a file in `frames/`; "" where there is none
-    window: Window | None  # the focused one
+    window: FocusedWindow | None  # the focused one
     cannot_say: str = ""  # what no action of ours says: "a click of the middle button"
 
 
 def recorded_steps(
-    events: Iterable[Event], screen: tuple[int, int], changed: Callable[[str, str], bool] | None = None
+    events: Iterable[RecordedEvent], screen: tuple[int, int], changed: Callable[[str, str], bool] | None = None
 ) -> Iterator[RecordedStep]:
     """The steps of events in the order of their times.
 
@@ -78,9 +78,9 @@ class _Reading:
     def __init__(self, screen: tuple[int, int], changed: Callable[[str, str], bool] | None) -> None:
         self._screen, self._changed = screen, changed
         self._now = 0.0
-        self._frames: collections.deque[Frame] = collections.deque(maxlen=MOST_FRAMES)
+        self._frames: collections.deque[ScreenFrame] = collections.deque(maxlen=MOST_FRAMES)
         self._changed_at = -math.inf
-        self._window: Window | None = None
+        self._window: FocusedWindow | None = None
         self._secret: Secret | None = None
         self._modifiers: dict[str, float] = {}  # held, since when
         self._hold, self._alone = 0, True  # the modifiers' turn; nothing else was pressed in it
@@ -88,19 +88,19 @@ class _Reading:
         self._way_begins, self._moved = -math.inf, -math.inf
         self._last_end = -math.inf
         self._last_input = -math.inf
-        self._pending: Clicks | Wheel | Keys | WrittenText | None = None
-        self._pending_window: Window | None = None
+        self._pending: Clicks | WheelTurns | Keys | WrittenText | None = None
+        self._pending_window: FocusedWindow | None = None
 
-    def read(self, event: Event) -> Iterator[RecordedStep]:
+    def read(self, event: RecordedEvent) -> Iterator[RecordedStep]:
         if not (math.isfinite(event.time) and event.time >= self._now):
             raise InputError(
                 f"time of an event must be a number of seconds from {self._now:g} on, as events come one after the "
                 f"other; got {event.time}"
             )
         self._now = event.time
-        if isinstance(event, Frame):
+        if isinstance(event, ScreenFrame):
             self._see(event)
-        elif isinstance(event, Window):
+        elif isinstance(event, FocusedWindow):
             if not isinstance(self._pending, Clicks):  # the first of two clicks may focus
                 yield from self._flush(None)
             self._window = event
@@ -119,7 +119,7 @@ class _Reading:
 
     # ---- what is seen
 
-    def _see(self, frame: Frame) -> None:
+    def _see(self, frame: ScreenFrame) -> None:
         before = self._frames[-1] if self._frames else None
         if before is not None and self._changed is not None and self._changed(before.file, frame.file):
             self._changed_at = frame.time
@@ -132,7 +132,7 @@ class _Reading:
             before = self._latest(time) or before
         return before.file if before else ""
 
-    def _latest(self, time: float) -> Frame | None:
+    def _latest(self, time: float) -> ScreenFrame | None:
         return next((frame for frame in reversed(self._frames) if frame.time <= time), None)
 
     # ---- what hands do
@@ -151,7 +151,7 @@ class _Reading:
         self._moved = event.time
 
     def _strokes(self, event: _Input) -> Iterator[Stroke]:
-        if isinstance(event, Key):
+        if isinstance(event, KeyStroke):
             yield from self._of_key(event)
         elif isinstance(event, Button):
             self._alone = False
@@ -185,7 +185,7 @@ class _Reading:
         elif pressed := self._down.pop(event.button, None):
             yield dataclasses.replace(pressed, end=place, ends=event.time)
 
-    def _of_key(self, event: Key) -> Iterator[Stroke]:
+    def _of_key(self, event: KeyStroke) -> Iterator[Stroke]:
         modifier = MODIFIERS.get(event.key)
         if modifier is None and (not event.down or is_silent(event.key)):
             return
@@ -222,7 +222,7 @@ class _Reading:
         if isinstance(stroke, Clicked):
             self._pending = Clicks(stroke, self._screen)
         elif isinstance(stroke, Wheeled):
-            self._pending = Wheel(stroke, self._screen)
+            self._pending = WheelTurns(stroke, self._screen)
         elif isinstance(stroke, Struck):
             self._pending = WrittenText(stroke) if WrittenText.begins_with(stroke) else Keys(stroke)
 
@@ -239,9 +239,11 @@ class _Reading:
         if settled - since >= WAIT_S and settled <= stroke.begins and math.isfinite(since):
             seconds = min(MAX_WAIT_SECONDS, round(settled - since, 1))
             frame = self._latest(since + 0.5)
-            yield self._step(Done((Wait(seconds),), since, since, settled, frame.file if frame else ""), self._window)
+            yield self._step(
+                StrokeActions((Wait(seconds),), since, since, settled, frame.file if frame else ""), self._window
+            )
 
-    def _step(self, done: Done, window: Window | None) -> RecordedStep:
+    def _step(self, done: StrokeActions, window: FocusedWindow | None) -> RecordedStep:
         self._last_end = done.ends
         return RecordedStep(done.actions, done.begins, done.time, done.ends, done.frame, window, done.cannot_say)
 
@@ -264,5 +266,5 @@ class _Reading:
     def _hidden(self, secret: Secret) -> RecordedStep:
         """What an agent does where a secret is asked for: it asks its user."""
         frame = self._latest(secret.time)
-        done = Done((CallUser(),), secret.time, secret.time, self._now, frame.file if frame else "")
+        done = StrokeActions((CallUser(),), secret.time, secret.time, self._now, frame.file if frame else "")
         return self._step(done, self._window)

@@ -39,7 +39,7 @@ class Struck(Stroke):
 
 
 @dataclasses.dataclass(frozen=True)
-class Done:
+class StrokeActions:
     """What strokes come to, before it is known where it stands among steps."""
 
     actions: tuple[Action, ...]  # none where none of ours says it

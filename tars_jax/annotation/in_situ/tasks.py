@@ -12,10 +12,10 @@ import msgspec
 
 from tars_jax.agent.actions import Finished
 from tars_jax.annotation.in_situ import cues
-from tars_jax.annotation.in_situ.annotated import AnnotatedStep, Annotation, join_calls
+from tars_jax.annotation.in_situ.annotated import AnnotatedStep, RecordingAnnotation, join_calls
 
 
-def cut_tasks(annotation: Annotation, rest_s: float) -> list[Annotation]:
+def cut_tasks(annotation: RecordingAnnotation, rest_s: float) -> list[RecordingAnnotation]:
     """One annotation a task, in their order; those without a step that is kept are left out.
 
     A task that was named aloud ("the next task is to pay the rent") is called so, others as the recording is. The one
@@ -45,8 +45,11 @@ def cut_tasks(annotation: Annotation, rest_s: float) -> list[Annotation]:
 
 
 def _part(
-    annotation: Annotation, steps: Sequence[AnnotatedStep], name: str | None, following: Sequence[AnnotatedStep]
-) -> Annotation:
+    annotation: RecordingAnnotation,
+    steps: Sequence[AnnotatedStep],
+    name: str | None,
+    following: Sequence[AnnotatedStep],
+) -> RecordingAnnotation:
     """`following`: the first step of a task that was named, if this one ends by that."""
     kept = list(steps)
     last_frame = annotation.last_frame if steps[-1:] == annotation.steps[-1:] else ""

@@ -17,7 +17,7 @@ LOOK_S = 1.0  # between two looks for terminals below a program
 LOCAL_FLAGS = 3  # of what `tcgetattr` gives
 
 
-class Terminals:
+class WatchedTerminals:
     def __init__(self) -> None:
         self._known: dict[int, tuple[float, frozenset[str]]] = {}  # process -> when it was looked at, its terminals
 

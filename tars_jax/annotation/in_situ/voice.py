@@ -14,7 +14,7 @@ import numpy as np
 
 from tars_jax import InputError
 from tars_jax.annotation.in_situ.events import Voice
-from tars_jax.annotation.in_situ.recording import Recording
+from tars_jax.annotation.in_situ.recording import PersonRecording
 
 RATE = 16_000
 GAP_S = 0.1  # between two files that go on from one another
@@ -43,7 +43,7 @@ def require_speech() -> None:
         )
 
 
-def read_voice(recording: Recording, damaged: list[str] | None = None) -> Iterator[tuple[float, np.ndarray]]:
+def read_voice(recording: PersonRecording, damaged: list[str] | None = None) -> Iterator[tuple[float, np.ndarray]]:
     """The files of a recording's voice in their order, each with when it began, as float32 at 16 kHz.
 
     A file that is not there or cannot be read is left out, and named in `damaged`: a microphone may vanish, a computer
@@ -53,7 +53,7 @@ def read_voice(recording: Recording, damaged: list[str] | None = None) -> Iterat
 
 
 def _read(
-    events: Iterable[Voice], recording: Recording, damaged: list[str] | None
+    events: Iterable[Voice], recording: PersonRecording, damaged: list[str] | None
 ) -> Iterator[tuple[float, np.ndarray]]:
     import soundfile
 
@@ -114,7 +114,7 @@ def _pieces(begins: float, samples: np.ndarray, *, more: bool = False) -> tuple[
     return pieces, rest
 
 
-def read_voice_between(recording: Recording, begins: float, ends: float) -> np.ndarray:
+def read_voice_between(recording: PersonRecording, begins: float, ends: float) -> np.ndarray:
     """What was heard between two times, silence where nothing was kept."""
     heard = np.zeros(round((ends - begins) * RATE), np.float32)
     for event in recording.events:

@@ -22,7 +22,7 @@ SECRET_TITLES = (
 
 
 @dataclasses.dataclass(frozen=True)
-class Shown:
+class VisibleWindow:
     """A top-level window that is on the screen, its frame included."""
 
     id: int
@@ -40,15 +40,15 @@ class Shown:
 
 
 @dataclasses.dataclass(frozen=True)
-class Windows:
+class ScreenWindows:
     """All that are on a screen of `size` (width, height), those below before those above."""
 
     size: tuple[int, int]
-    shown: tuple[Shown, ...] = ()
-    focused: Shown | None = None
+    shown: tuple[VisibleWindow, ...] = ()
+    focused: VisibleWindow | None = None
 
 
-class Allowed:
+class AllowedWindows:
     """Which windows may be recorded: those of the applications that the person named, but for secret ones."""
 
     def __init__(
@@ -60,27 +60,27 @@ class Allowed:
         names = (*map(re.escape, SECRET_APPLICATIONS), *secret_applications)
         self._names = [re.compile(each, re.IGNORECASE) for each in names]
 
-    def allows(self, window: Shown | None) -> bool:
+    def allows(self, window: VisibleWindow | None) -> bool:
         return window is not None and not window.own and not window.names.isdisjoint(self.applications)
 
-    def is_secret(self, window: Shown | None) -> bool:
+    def is_secret(self, window: VisibleWindow | None) -> bool:
         if window is None:
             return False
         return any(pattern.search(name) for pattern in self._names for name in window.names) or any(
             pattern.search(window.title) for pattern in self._titles
         )
 
-    def records(self, window: Shown | None) -> bool:
+    def records(self, window: VisibleWindow | None) -> bool:
         return self.allows(window) and not self.is_secret(window)
 
-    def with_(self, application: str) -> Allowed:
+    def with_(self, application: str) -> AllowedWindows:
         """The person allows one more."""
-        other = object.__new__(Allowed)
+        other = object.__new__(AllowedWindows)
         other.applications = self.applications | {application.lower()}
         other._titles, other._names = self._titles, self._names
         return other
 
-    def visible(self, windows: Windows) -> np.ndarray:
+    def visible(self, windows: ScreenWindows) -> np.ndarray:
         """np.bool_ [height, width]: the pixels that show a window which may be recorded and nothing else.
 
         Where a window is not solid, what lies below has to be allowed, too.
@@ -112,7 +112,7 @@ class Blackout:
         self._settles_at, self._is_settled = 0.0, False  # from when on that stays so, and whether it is said already
 
     def update(self, seen: np.ndarray, now: float) -> None:
-        """`seen`: of `Allowed.visible`, from `now` on."""
+        """`seen`: of `AllowedWindows.visible`, from `now` on."""
         before, self._seen, self.is_dark = self._seen, seen, not seen.any()
         if before is None or before.shape != seen.shape:
             self._dark_until = np.full(seen.shape, now + self._settle)

@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 
 from tars_jax import InputError
-from tars_jax.annotation.in_situ.events import Accessibility, Discarded, Event, Frame, Voice
+from tars_jax.annotation.in_situ.events import Accessibility, Discarded, RecordedEvent, ScreenFrame, Voice
 from tars_jax.annotation.in_situ.recording import EVENTS, FOLDERS, HEAD, LINE, Head, file_of
 from tars_jax.annotation.in_situ.spool import Spool, left_over
 from tars_jax.files import FULL_DISK, write_atomic
@@ -33,7 +33,7 @@ class Full(Exception):
     """There is no room for more; the message says why."""
 
 
-class Writer:
+class RecordingWriter:
     """Belongs to one thread."""
 
     def __init__(self, path: Path, head: Head, limit: int) -> None:
@@ -68,7 +68,7 @@ class Writer:
         self.head = msgspec.structs.replace(self.head, allowed=(*self.head.allowed, application))
         write_atomic(self.path / HEAD, msgspec.json.encode(self.head))
 
-    def event(self, event: Event) -> None:
+    def event(self, event: RecordedEvent) -> None:
         """Raises Full, with the line left out."""
         self._count(len(line := msgspec.json.encode(event) + b"\n"))
         try:
@@ -91,7 +91,7 @@ class Writer:
             if len(self._known) > KNOWN:
                 self._known.popitem(last=False)
         self._known.move_to_end(digest)
-        self.event(Frame(time=time, file=name))
+        self.event(ScreenFrame(time=time, file=name))
 
     def accessibility(self, time: float, tree: bytes) -> None:
         """JSON. Raises Full."""
@@ -152,7 +152,7 @@ class Writer:
         with contextlib.suppress(OSError):  # a file system that cannot
             os.fsync(self._file)
 
-    def end(self, *last: Event) -> None:
+    def end(self, *last: RecordedEvent) -> None:
         """Writes the last words, for which there is room, and closes."""
         with contextlib.suppress(FileNotFoundError):
             (self.path / _RESERVED).unlink()
@@ -227,7 +227,7 @@ def is_running(path: Path) -> bool:
     return False
 
 
-def _overlaps(event: Event, since: float, until: float) -> bool:
+def _overlaps(event: RecordedEvent, since: float, until: float) -> bool:
     end = event.time + event.seconds if isinstance(event, Voice) else event.time
     return end >= since and event.time <= until
 

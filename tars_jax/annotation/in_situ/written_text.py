@@ -8,7 +8,7 @@ cursor stands in it, as it does in a field of one line.
 from __future__ import annotations
 
 from tars_jax.agent.actions import Action, Hotkey, Type
-from tars_jax.annotation.in_situ.strokes import Done, Stroke, Struck
+from tars_jax.annotation.in_situ.strokes import Stroke, StrokeActions, Struck
 
 PAUSE_S = 8.0  # in the midst of a text; after Return LINE_S
 LINE_S = 1.0
@@ -42,7 +42,7 @@ class WrittenText:
         self._last = stroke
         return True
 
-    def done(self, following: Stroke | None) -> list[Done]:
+    def done(self, following: Stroke | None) -> list[StrokeActions]:
         """Nothing where nothing is left of it; with the way back to the cursor where the next key needs it."""
         if not self._text:
             return []
@@ -51,7 +51,7 @@ class WrittenText:
         if isinstance(following, Struck) and following.key not in _DONE_WITH:
             actions += [Hotkey(("left",))] * (len(self._text) - self._cursor)
         first = self._first
-        return [Done(tuple(actions), first.begins, first.time, self._last.ends, first.frame)]
+        return [StrokeActions(tuple(actions), first.begins, first.time, self._last.ends, first.frame)]
 
     def _in_time(self, stroke: Struck) -> bool:
         ended = bool(self._text) and self._text[-1] == "\n"

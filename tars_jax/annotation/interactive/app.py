@@ -34,11 +34,11 @@ from tars_jax.annotation.interactive.events import frames, states
 from tars_jax.annotation.interactive.live import LiveEpisode
 from tars_jax.annotation.interactive.people import COOKIE, People, Person, Role, cookie_of
 from tars_jax.annotation.interactive.reviews import disagreements
-from tars_jax.annotation.interactive.service import Annotation, NoSession
+from tars_jax.annotation.interactive.service import AnnotationService, NoSession
 from tars_jax.annotation.interactive.view import episode_view, lost_view, state_of, step_view
 from tars_jax.annotation.interactive.wire import (
     HEADERS,
-    Guarded,
+    RequestGuard,
     answer,
     failed,
     no_more,
@@ -60,7 +60,7 @@ Endpoint = Callable[[Request, Person], Awaitable[Response]]
 class AnnotationApp:
     """Endpoints of one service."""
 
-    def __init__(self, service: Annotation, people: People, style: str = "") -> None:
+    def __init__(self, service: AnnotationService, people: People, style: str = "") -> None:
         """`style`: CSS of the report, which the page's own follows."""
         self._service, self._people, self._style = service, people, style
 
@@ -111,7 +111,7 @@ class AnnotationApp:
             get("/api/log", self._log, "owner"),
         ]
         handlers: dict[Any, Any] = {HTTPException: not_here, 500: failed, RequestError: refused, InputError: refused}
-        return Guarded(Starlette(routes=routes, exception_handlers=handlers, lifespan=living))
+        return RequestGuard(Starlette(routes=routes, exception_handlers=handlers, lifespan=living))
 
     # ---- who
 

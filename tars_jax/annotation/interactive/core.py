@@ -2,8 +2,8 @@
 
     proposed -> decided -> acted -> proposed -> ...     take_over, give_back, undone and ended from where they may come
 
-Everything here is pure: a transition takes an `Episode` and gives another, or raises `Conflict` with one sentence. Who
-drives it (live.py) does what it says: asks the policy, acts, writes the journal.
+Everything here is pure: a transition takes an `EpisodeView` and gives another, or raises `Conflict` with one sentence.
+Who drives it (live.py) does what it says: asks the policy, acts, writes the journal.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class Ending:
 
 
 @dataclasses.dataclass(frozen=True)
-class Episode:
+class EpisodeView:
     """Where it stands. `step` is the number of steps decided and done."""
 
     budget: int
@@ -146,7 +146,9 @@ class Asking:
     reason: str | None = None
 
 
-def proposed(episode: Episode, candidates: Sequence[Candidate], asking: Asking, away: str | None = None) -> Episode:
+def proposed(
+    episode: EpisodeView, candidates: Sequence[Candidate], asking: Asking, away: str | None = None
+) -> EpisodeView:
     """The policy has answered, or is away; a person is asked, or the policy goes on."""
     _require(episode, "proposing")
     asks = asking.asks or away is not None or not any(candidate.valid for candidate in candidates)
@@ -168,21 +170,21 @@ def proposed(episode: Episode, candidates: Sequence[Candidate], asking: Asking, 
     )
 
 
-def recovered(episode: Episode, step: int, candidates: Sequence[Candidate]) -> Episode:
+def recovered(episode: EpisodeView, step: int, candidates: Sequence[Candidate]) -> EpisodeView:
     """A policy that was away has answered meanwhile: who decides sees what it would do."""
     _require(episode, "deciding")
     require_step(episode, step)
     return dataclasses.replace(episode, candidates=tuple(candidates), away=None, reason=None)
 
 
-def proposing(episode: Episode, step: int) -> Episode:
+def proposing(episode: EpisodeView, step: int) -> EpisodeView:
     """The policy is asked anew."""
     _require(episode, "deciding")
     require_step(episode, step)
     return dataclasses.replace(episode, phase="proposing", candidates=())
 
 
-def decided(episode: Episode, decision: Decision) -> Episode:
+def decided(episode: EpisodeView, decision: Decision) -> EpisodeView:
     """The decision is made, and is now carried out."""
     _require(episode, "person" if decision.live else "deciding")
     if episode.secret:
@@ -192,7 +194,7 @@ def decided(episode: Episode, decision: Decision) -> Episode:
     return dataclasses.replace(episode, phase="acting", decisions=(*episode.decisions, decision), message=None)
 
 
-def acted(episode: Episode) -> Episode:
+def acted(episode: EpisodeView) -> EpisodeView:
     """What was decided is done, and its observation is there."""
     _require(episode, "acting")
     return dataclasses.replace(
@@ -200,7 +202,7 @@ def acted(episode: Episode) -> Episode:
     )
 
 
-def undone(episode: Episode, step: int) -> Episode:
+def undone(episode: EpisodeView, step: int) -> EpisodeView:
     """Back to before the last step."""
     if episode.phase not in ("deciding", "person"):
         raise Conflict(f"undo must wait until the step is done; it is {episode.phase}")
@@ -220,7 +222,7 @@ def undone(episode: Episode, step: int) -> Episode:
     )
 
 
-def taken_over(episode: Episode) -> Episode:
+def taken_over(episode: EpisodeView) -> EpisodeView:
     """A person has the session. What the policy proposed is refused, not queued."""
     if episode.phase not in ("proposing", "deciding"):
         raise Conflict(f"a person can take over while the policy proposes or somebody decides; it is {episode.phase}")
@@ -235,7 +237,7 @@ def taken_over(episode: Episode) -> Episode:
     )
 
 
-def secret_begun(episode: Episode, stands_for: Decision) -> Episode:
+def secret_begun(episode: EpisodeView, stands_for: Decision) -> EpisodeView:
     """From now on nothing is kept; one step stands for all of it."""
     if episode.secret:
         raise Conflict("secret must be off to be turned on; it is on")
@@ -247,14 +249,14 @@ def secret_begun(episode: Episode, stands_for: Decision) -> Episode:
     return dataclasses.replace(episode, secret=True, decisions=(*episode.decisions, stands_for))
 
 
-def secret_over(episode: Episode) -> Episode:
+def secret_over(episode: EpisodeView) -> EpisodeView:
     """A fresh observation comes next."""
     if not episode.secret:
         raise Conflict("secret must be on to be turned off; it is off")
     return dataclasses.replace(episode, secret=False, phase="acting")
 
 
-def given_back(episode: Episode) -> Episode:
+def given_back(episode: EpisodeView) -> EpisodeView:
     """The agent goes on, from a fresh observation."""
     _require(episode, "person")
     if episode.secret:
@@ -262,7 +264,7 @@ def given_back(episode: Episode) -> Episode:
     return dataclasses.replace(episode, phase="proposing", person=False, asked=False, calm=0, candidates=())
 
 
-def finished(episode: Episode, ending: Ending) -> Episode:
+def finished(episode: EpisodeView, ending: Ending) -> EpisodeView:
     """Where a person claims what the environment denies, the message says so."""
     if episode.phase not in OPEN:
         raise Conflict(f"the episode must be open; it is {episode.phase}")
@@ -280,19 +282,19 @@ def _contradiction(ending: Ending) -> str | None:
     return f"the environment verifies that it is {own}, and so it is stored; that it is {claimed} is kept as a claim"
 
 
-def lost(episode: Episode, why: str) -> Episode:
+def lost(episode: EpisodeView, why: str) -> EpisodeView:
     """Nothing goes on here; the steps that are done are kept."""
     return dataclasses.replace(
         episode, phase="lost", candidates=(), person=False, secret=False, message=why, reason=None
     )
 
 
-def require_step(episode: Episode, step: int) -> None:
+def require_step(episode: EpisodeView, step: int) -> None:
     if step != episode.step:
         raise Conflict(f"step must be {episode.step}, where the episode stands; got {step}: another tab was faster")
 
 
-def _require(episode: Episode, phase: Phase) -> None:
+def _require(episode: EpisodeView, phase: Phase) -> None:
     if episode.phase != phase:
         raise Conflict(f"the episode must be {phase}; it is {episode.phase}")
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from starlette.responses import Response, StreamingResponse
 
 from tars_jax.annotation.interactive.live import LiveEpisode
-from tars_jax.annotation.interactive.service import Annotation
+from tars_jax.annotation.interactive.service import AnnotationService
 from tars_jax.annotation.interactive.view import state_of
 from tars_jax.web.protocol import to_json
 
@@ -17,7 +17,7 @@ LOOK_SECONDS = 0.4  # between pictures of a session that a person has
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
-def states(service: Annotation, id: str, live: LiveEpisode, *, counted: bool) -> Response:
+def states(service: AnnotationService, id: str, live: LiveEpisode, *, counted: bool) -> Response:
     """`counted`: the tab of who has the session; a second one is told. While a person has it, what changes on its
     screen by itself is shown, too."""
 
@@ -42,7 +42,7 @@ def states(service: Annotation, id: str, live: LiveEpisode, *, counted: bool) ->
     return StreamingResponse(items(), media_type="text/event-stream", headers=_HEADERS)
 
 
-def frames(service: Annotation, id: str, live: LiveEpisode) -> Response:
+def frames(service: AnnotationService, id: str, live: LiveEpisode) -> Response:
     """Nothing comes while a secret is typed."""
 
     async def items() -> AsyncIterator[bytes]:

@@ -19,7 +19,7 @@ MODES = (EVERY_STEP, GATED, ON_CALL)
 
 
 @dataclasses.dataclass(frozen=True)
-class Gate:
+class AskingGate:
     """Raises InputError for thresholds that mean nothing."""
 
     mode: str = EVERY_STEP  # a person decides each step; or where the gate asks; or only where the policy calls one
@@ -70,7 +70,7 @@ def calls_user(candidate: Candidate | None) -> bool:
 
 
 def asking(
-    gate: Gate,
+    gate: AskingGate,
     candidates: Sequence[Candidate],
     *,
     was_asked: bool,

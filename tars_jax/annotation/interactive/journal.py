@@ -28,7 +28,7 @@ def screen_name(png: bytes) -> str:
     return f"{hashlib.sha256(png).hexdigest()[:32]}.png" if png else ""
 
 
-class Journal:
+class EpisodeJournal:
     """The journal in a folder; one process writes it."""
 
     def __init__(self, folder: Path) -> None:

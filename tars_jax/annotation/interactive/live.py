@@ -18,9 +18,9 @@ from tars_jax.agent.actions import Action, CallUser, Type, Wait
 from tars_jax.agent.grammar import format_response
 from tars_jax.agent.response import Response
 from tars_jax.annotation.interactive import core
-from tars_jax.annotation.interactive.core import Conflict, Decision, Ending, Episode
+from tars_jax.annotation.interactive.core import Conflict, Decision, Ending, EpisodeView
 from tars_jax.annotation.interactive.playing import PlayedEpisode, Setting
-from tars_jax.annotation.interactive.recorded import Record, trajectory_of, written
+from tars_jax.annotation.interactive.recorded import EpisodeSoFar, trajectory_of, written
 from tars_jax.annotation.interactive.replaying import NotTheSame, replayed
 from tars_jax.annotation.interactive.writing import EpisodeWriter
 from tars_jax.environment import EnvironmentFailure, Observation, Task
@@ -55,7 +55,7 @@ class LiveEpisode(PlayedEpisode):
         except EnvironmentFailure:
             environment, first = await _opened(make, task)
         instruction = environment.instruction or task.instruction
-        record = Record(keep.id, task, instruction, environment.action_space, first, ())
+        record = EpisodeSoFar(keep.id, task, instruction, environment.action_space, first, ())
         keep.begun(record, annotator, setting.policy.name)
         live = cls(setting, make, record, environment, keep, annotator, minutes_left)
         live.play()
@@ -66,14 +66,14 @@ class LiveEpisode(PlayedEpisode):
         cls,
         setting: Setting,
         make: Callable[[], CheckedEnvironment],
-        record: Record,
+        record: EpisodeSoFar,
         keep: EpisodeWriter,
         annotator: str,
         minutes_left: Callable[[], float | None] = no_budget,
         taken_back: tuple[tuple[str, float], ...] = (),
     ) -> LiveEpisode:
-        """Goes on after the record's steps, in a new environment; `taken_back`: as in `Episode`, of the steps before.
-        Raises NotTheSame where that cannot be."""
+        """Goes on after the record's steps, in a new environment; `taken_back`: as in `EpisodeView`, of the steps
+        before. Raises NotTheSame where that cannot be."""
         environment = await replayed(record, record.steps, make, setting.agent)
         live = cls(setting, make, record, environment, keep, annotator, minutes_left)
         live._privileged.observation = live.observation
@@ -99,7 +99,7 @@ class LiveEpisode(PlayedEpisode):
             return "; ".join(filter(None, (self._not_the_same[1], no_moment)))
         return None
 
-    async def settled(self, seconds: float = PATIENCE_S) -> Episode:
+    async def settled(self, seconds: float = PATIENCE_S) -> EpisodeView:
         """Waits until somebody is to decide, a person has the session, or it is over. Raises Conflict after that."""
         try:
             async with asyncio.timeout(seconds):

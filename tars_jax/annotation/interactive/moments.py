@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tars_jax import InputError
-from tars_jax.envs.checked import CheckedEnvironment, Moment
+from tars_jax.envs.checked import CheckedEnvironment, EpisodeMoment
 
 MOST = 3  # kept at a time
 MOST_BYTES = 1 << 30  # of an episode's, on the disk of whoever has its computer
@@ -16,7 +16,7 @@ class Moments:
 
     def __init__(self, environment: CheckedEnvironment, most: int = MOST, most_bytes: int = MOST_BYTES) -> None:
         self._environment, self._most, self._most_bytes = environment, most, most_bytes
-        self._kept: dict[int, Moment] = {}  # by the step that came after, the oldest first
+        self._kept: dict[int, EpisodeMoment] = {}  # by the step that came after, the oldest first
         self._too_large = False
         self.why_not = ""
 

@@ -23,11 +23,11 @@ from tars_jax.agent.actions import Wait
 from tars_jax.agent.loop import AgentConfig, TurnDeclined, play_episode
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.annotation.interactive import core, gate
-from tars_jax.annotation.interactive.core import Candidate, Decision, Ending, Episode
-from tars_jax.annotation.interactive.gate import Gate
+from tars_jax.annotation.interactive.core import Candidate, Decision, Ending, EpisodeView
+from tars_jax.annotation.interactive.gate import AskingGate
 from tars_jax.annotation.interactive.moments import Moments
-from tars_jax.annotation.interactive.proposing import Policy, PolicyAway, candidates_of, read_answer
-from tars_jax.annotation.interactive.recorded import Done, Record, sampled_of
+from tars_jax.annotation.interactive.proposing import PolicyAway, ProposingPolicy, candidates_of, read_answer
+from tars_jax.annotation.interactive.recorded import DoneStep, EpisodeSoFar, sampled_of
 from tars_jax.annotation.interactive.replaying import NotTheSame, replayed
 from tars_jax.annotation.interactive.secrets import Secrets
 from tars_jax.annotation.interactive.writing import EpisodeWriter
@@ -48,10 +48,10 @@ class Setting:
 
     writer: PromptWriter
     agent: AgentConfig
-    policy: Policy
-    gate: Gate = dataclasses.field(default_factory=Gate)
+    policy: ProposingPolicy
+    gate: AskingGate = dataclasses.field(default_factory=AskingGate)
     # The return that is expected when an answer is begun here; it blocks, and may raise InputError. None: no model.
-    value: Callable[[Record, Candidate], float] | None = None
+    value: Callable[[EpisodeSoFar, Candidate], float] | None = None
 
 
 class PlayedEpisode:
@@ -61,7 +61,7 @@ class PlayedEpisode:
         self,
         setting: Setting,
         make: Callable[[], CheckedEnvironment],
-        record: Record,
+        record: EpisodeSoFar,
         environment: CheckedEnvironment,
         keep: EpisodeWriter,
         annotator: str,
@@ -69,7 +69,7 @@ class PlayedEpisode:
     ) -> None:
         self.setting, self.annotator, self.minutes_left = setting, annotator, minutes_left
         self.record = record  # with the steps that are done
-        self.state = Episode(budget=record.task.max_steps)
+        self.state = EpisodeView(budget=record.task.max_steps)
         self.window: tuple[int, ...] = ()  # tokens of the prompt that is answered
         self.version = self.screen_version = 0
         self.glimpse: tuple[int, bytes] | None = None  # (screen_version, PNG) that a look at the session has shown
@@ -170,7 +170,7 @@ class PlayedEpisode:
         self.keep.ended(ending, after)
         self.put(after)
 
-    def _without_undone(self) -> Episode:
+    def _without_undone(self) -> EpisodeView:
         """A step that was decided and not done is none."""
         kept = tuple(done.decision for done in self.record.steps)
         under_way = self.state.phase == "acting" or self.state.secret
@@ -302,7 +302,7 @@ class PlayedEpisode:
     def note(self, transition: Transition | None) -> None:
         """The step under way is done."""
         candidates, reason = self._decided_on
-        done = Done(self.state.decisions[-1], candidates, transition, reason)
+        done = DoneStep(self.state.decisions[-1], candidates, transition, reason)
         self.keep.acted(len(self.record.steps), transition)
         self.record = dataclasses.replace(self.record, steps=(*self.record.steps, done))
         self._decided_on = (), None
@@ -364,7 +364,7 @@ class PlayedEpisode:
         self.window = (*self.window, *decision.tokens)
         return sampled_of(decision)
 
-    def put(self, state: Episode) -> None:
+    def put(self, state: EpisodeView) -> None:
         self.state = state
         self.tell()
 

@@ -17,7 +17,7 @@ from tars_jax.agent.grammar_text import format_call
 from tars_jax.agent.loop import PolicySession
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.agent.response import ParseError
-from tars_jax.agent.window import Sampled
+from tars_jax.agent.window import SampledResponse
 from tars_jax.annotation.interactive.core import Candidate, Mark
 from tars_jax.environment import ActionSpace, Observation, Task
 from tars_jax.rollout.players import Player, PrivilegedEnvironment
@@ -35,14 +35,14 @@ class PolicyAway(Exception):
 class Proposer(Protocol):
     """The policy of one episode."""
 
-    async def propose(self, tokens: Sequence[int], images: Sequence[np.ndarray]) -> Sequence[Sampled]:
+    async def propose(self, tokens: Sequence[int], images: Sequence[np.ndarray]) -> Sequence[SampledResponse]:
         """Answers to a whole window, the policy's own draw first. Raises PolicyAway."""
         ...
 
     async def close(self) -> None: ...
 
 
-class Policy(Protocol):
+class ProposingPolicy(Protocol):
     """Where the proposers of episodes come from."""
 
     @property
@@ -82,7 +82,7 @@ class _PlayerProposer:
         self._sessions: list[PolicySession] = []
         self._watched: list[PrivilegedEnvironment] = []
 
-    async def propose(self, tokens: Sequence[int], images: Sequence[np.ndarray]) -> Sequence[Sampled]:
+    async def propose(self, tokens: Sequence[int], images: Sequence[np.ndarray]) -> Sequence[SampledResponse]:
         if why := self._policy.not_ready():
             raise PolicyAway(why)
         try:
@@ -115,7 +115,7 @@ class _PlayerProposer:
 
 
 def candidates_of(
-    answers: Sequence[Sampled],
+    answers: Sequence[SampledResponse],
     writer: PromptWriter,
     grammar: str,
     space: ActionSpace,
@@ -180,7 +180,7 @@ class NoPolicy:
     def proposer(self, privileged: PrivilegedEnvironment, task: Task) -> Proposer:
         return self
 
-    async def propose(self, tokens: Sequence[int], images: Sequence[np.ndarray]) -> Sequence[Sampled]:
+    async def propose(self, tokens: Sequence[int], images: Sequence[np.ndarray]) -> Sequence[SampledResponse]:
         raise PolicyAway("there is none; the answers are yours", comes_back=False)
 
     async def close(self) -> None:

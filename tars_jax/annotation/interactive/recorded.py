@@ -24,7 +24,7 @@ from tars_jax.trajectory.context import CONTEXT_STEPS, as_context
 
 
 @dataclasses.dataclass(frozen=True)
-class Done:
+class DoneStep:
     """One step that is done."""
 
     decision: Decision
@@ -34,7 +34,7 @@ class Done:
 
 
 @dataclasses.dataclass(frozen=True)
-class Record:
+class EpisodeSoFar:
     """All of an episode so far."""
 
     id: str
@@ -42,7 +42,7 @@ class Record:
     instruction: str
     space: ActionSpace
     first: Observation
-    steps: tuple[Done, ...]
+    steps: tuple[DoneStep, ...]
 
     def observation(self, step: int) -> Observation:
         """What is answered at a step."""
@@ -60,7 +60,7 @@ class Record:
 class Replay:
     """Environment and policy of recorded steps: both say what they said. After the last one the policy is silent."""
 
-    def __init__(self, steps: Sequence[Done]) -> None:
+    def __init__(self, steps: Sequence[DoneStep]) -> None:
         self._answers = collections.deque(done.decision for done in steps)
         self._transitions = collections.deque(done.transition for done in steps if done.transition is not None)
 
@@ -84,7 +84,7 @@ def written(writer: PromptWriter, text: str) -> dict[str, Any]:
 
 
 async def trajectory_of(
-    record: Record, writer: PromptWriter, agent: AgentConfig, ending: Ending | None, about: dict[str, Any]
+    record: EpisodeSoFar, writer: PromptWriter, agent: AgentConfig, ending: Ending | None, about: dict[str, Any]
 ) -> Trajectory:
     """The episode as the flywheel, CT and SFT read it. There is one step at least.
 
@@ -115,7 +115,7 @@ async def trajectory_of(
     return as_context(dataclasses.replace(played, outcome=outcome, success=success, metadata=metadata), context)
 
 
-def _with_tokens(done: Done, writer: PromptWriter) -> Done:
+def _with_tokens(done: DoneStep, writer: PromptWriter) -> DoneStep:
     """What stands for a secret has none in the journal, and its step must have one to carry its reward."""
     if not done.decision.hidden or done.decision.tokens:
         return done
@@ -123,7 +123,7 @@ def _with_tokens(done: Done, writer: PromptWriter) -> Done:
     return dataclasses.replace(done, decision=dataclasses.replace(done.decision, **tokens))
 
 
-def step_about(done: Done) -> dict[str, Any]:
+def step_about(done: DoneStep) -> dict[str, Any]:
     """Who decided a step, and what the policy would have done."""
     decision = done.decision
     return {

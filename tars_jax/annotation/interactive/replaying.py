@@ -13,7 +13,7 @@ from tars_jax.agent.grammar import parse_response
 from tars_jax.agent.loop import AgentConfig
 from tars_jax.agent.response import ParseError
 from tars_jax.annotation.interactive.journal import digest
-from tars_jax.annotation.interactive.recorded import Done, Record
+from tars_jax.annotation.interactive.recorded import DoneStep, EpisodeSoFar
 from tars_jax.environment import EnvironmentFailure, Observation
 from tars_jax.envs.checked import CheckedEnvironment
 
@@ -23,7 +23,7 @@ class NotTheSame(Exception):
 
 
 async def replayed(
-    record: Record, steps: Sequence[Done], make: Callable[[], CheckedEnvironment], agent: AgentConfig
+    record: EpisodeSoFar, steps: Sequence[DoneStep], make: Callable[[], CheckedEnvironment], agent: AgentConfig
 ) -> CheckedEnvironment:
     """A new environment where these steps of the record have been done; one that fails is tried once more, as what it
     runs in may have been killed. Raises NotTheSame."""
@@ -40,7 +40,7 @@ async def replayed(
 
 
 async def _replayed(
-    record: Record, steps: Sequence[Done], make: Callable[[], CheckedEnvironment], agent: AgentConfig
+    record: EpisodeSoFar, steps: Sequence[DoneStep], make: Callable[[], CheckedEnvironment], agent: AgentConfig
 ) -> CheckedEnvironment:
     environment = make()
     try:

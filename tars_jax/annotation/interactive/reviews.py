@@ -7,14 +7,14 @@ import itertools
 from collections.abc import Mapping
 from typing import Any
 
-from tars_jax.annotation.interactive.recorded import Done
+from tars_jax.annotation.interactive.recorded import DoneStep
 from tars_jax.annotation.interactive.view import verdict_of
-from tars_jax.annotation.interactive.writing import Kept
+from tars_jax.annotation.interactive.writing import JournaledEpisode
 
 MOST = 100
 
 
-def disagreements(episodes: Mapping[str, Kept]) -> dict[str, Any]:
+def disagreements(episodes: Mapping[str, JournaledEpisode]) -> dict[str, Any]:
     """All three kinds, the greatest differences first."""
     return {
         "tasks": _between_people(episodes),
@@ -23,7 +23,7 @@ def disagreements(episodes: Mapping[str, Kept]) -> dict[str, Any]:
     }
 
 
-def _with_reviewers(episodes: Mapping[str, Kept]) -> list[dict[str, Any]]:
+def _with_reviewers(episodes: Mapping[str, JournaledEpisode]) -> list[dict[str, Any]]:
     return [
         {
             "episode": id, "task": kept.record.task.id, "annotators": list(kept.annotators),
@@ -35,8 +35,8 @@ def _with_reviewers(episodes: Mapping[str, Kept]) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _between_people(episodes: Mapping[str, Kept]) -> list[dict[str, Any]]:
-    by_task: dict[str, list[tuple[str, Kept]]] = {}
+def _between_people(episodes: Mapping[str, JournaledEpisode]) -> list[dict[str, Any]]:
+    by_task: dict[str, list[tuple[str, JournaledEpisode]]] = {}
     for id, kept in episodes.items():
         if kept.ended is not None:
             by_task.setdefault(kept.record.task.id, []).append((id, kept))
@@ -58,13 +58,13 @@ def _between_people(episodes: Mapping[str, Kept]) -> list[dict[str, Any]]:
     return sorted(found, key=lambda each: each["verdicts"][0] == each["verdicts"][1])
 
 
-def _who(kept: Kept, step: int | None) -> str:
+def _who(kept: JournaledEpisode, step: int | None) -> str:
     """Who decided there; where it was the policy, or at no step, all who had the episode."""
     decided = "" if step is None else kept.record.steps[step].decision.annotator
     return decided or ", ".join(kept.annotators)
 
 
-def _parting(first: Kept, second: Kept) -> int | None:
+def _parting(first: JournaledEpisode, second: JournaledEpisode) -> int | None:
     """The first step at which, having seen the same, they did something else."""
     for number, (one, other) in enumerate(zip(first.record.steps, second.record.steps, strict=False)):
         if one.decision.action != other.decision.action:
@@ -72,7 +72,7 @@ def _parting(first: Kept, second: Kept) -> int | None:
     return None
 
 
-def _with_the_policy(episodes: Mapping[str, Kept]) -> list[dict[str, Any]]:
+def _with_the_policy(episodes: Mapping[str, JournaledEpisode]) -> list[dict[str, Any]]:
     rows = [
         {
             "episode": id, "task": kept.record.task.id, "step": number, "annotator": done.decision.annotator,
@@ -85,6 +85,6 @@ def _with_the_policy(episodes: Mapping[str, Kept]) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: float(str(row["agreed"])))
 
 
-def agreed(done: Done) -> float:
+def agreed(done: DoneStep) -> float:
     """The policy's probability of doing what the person did, 0 to 1."""
     return sum(each.probability for each in done.candidates if each.action == done.decision.action and each.valid)

@@ -19,13 +19,13 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.annotation.interactive.core import Conflict, Ending
-from tars_jax.annotation.interactive.journal import Journal
+from tars_jax.annotation.interactive.journal import EpisodeJournal
 from tars_jax.annotation.interactive.live import LiveEpisode
 from tars_jax.annotation.interactive.people import Person
 from tars_jax.annotation.interactive.playing import Setting
 from tars_jax.annotation.interactive.replaying import NotTheSame
-from tars_jax.annotation.interactive.storage import EPISODES, Storage
-from tars_jax.annotation.interactive.tasks import Board, Row
+from tars_jax.annotation.interactive.storage import EPISODES, AnnotationStorage
+from tars_jax.annotation.interactive.tasks import Row, TaskBoard
 from tars_jax.annotation.interactive.writing import EpisodeWriter
 from tars_jax.environment import Task
 from tars_jax.envs.checked import CheckedEnvironment
@@ -39,7 +39,7 @@ class NoSession(InputError):
     """There is no session of that name."""
 
 
-class Annotation:
+class AnnotationService:
     """The service behind the page. Everything happens on one event loop."""
 
     def __init__(
@@ -47,16 +47,16 @@ class Annotation:
         folder: Path,
         setting: Setting,
         make: Callable[[Task], CheckedEnvironment],
-        board: Board,
+        board: TaskBoard,
         *,
         minutes: float = 0.0,
         refresh: Callable[[], Awaitable[None]] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`minutes`: of each person's budget; 0: none. `refresh`: takes a newer checkpoint, if there is one."""
-        self.setting, self.board, self.storage = setting, board, Storage(folder)
+        self.setting, self.board, self.storage = setting, board, AnnotationStorage(folder)
         self._make, self._minutes, self._refresh, self._clock = make, minutes, refresh, clock
-        self._audit = Journal(folder / "audit")
+        self._audit = EpisodeJournal(folder / "audit")
         self.live: dict[str, LiveEpisode] = {}
         self.notes: dict[str, str] = {}  # of sessions: what happened before they began
         self._spent: dict[str, Mapping[str, float]] = {}  # by session that is over or put aside: seconds of people

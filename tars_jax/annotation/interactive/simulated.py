@@ -17,7 +17,7 @@ from typing import Any
 from tars_jax.annotation.interactive.core import Candidate
 from tars_jax.annotation.interactive.live import LiveEpisode, no_budget
 from tars_jax.annotation.interactive.playing import Setting
-from tars_jax.annotation.interactive.recorded import Record
+from tars_jax.annotation.interactive.recorded import EpisodeSoFar
 from tars_jax.annotation.interactive.storage import preference_pairs
 from tars_jax.annotation.interactive.writing import EpisodeWriter
 from tars_jax.environment import Task, Transition
@@ -34,7 +34,7 @@ def same_action(candidate: Candidate, action: str) -> bool:
 
 
 @dataclasses.dataclass(frozen=True)
-class Annotator:
+class SimulatedAnnotator:
     """Accepts a candidate that does what its player would do, and else writes the player's answer."""
 
     player: Player
@@ -47,11 +47,11 @@ class Annotator:
 
 
 @dataclasses.dataclass(frozen=True)
-class Annotated:
+class SimulatedEpisode:
     """One episode, and what it cost."""
 
     trajectory: Trajectory | None  # None: it was lost before a step was done
-    record: Record
+    record: EpisodeSoFar
     human_steps: int  # decided by the annotator: accepted, edited or written
     corrections: int  # of these, edited or written
     switches: int  # from the policy to a person
@@ -68,11 +68,11 @@ async def annotate(
     task: Task,
     setting: Setting,
     make: Callable[[], CheckedEnvironment],
-    annotator: Annotator,
+    annotator: SimulatedAnnotator,
     *,
     id: str | None = None,
     keep: EpisodeWriter | None = None,
-) -> Annotated:
+) -> SimulatedEpisode:
     """Plays one episode to its end. Raises InputError for a task that the environment refuses, EnvironmentFailure."""
     writer = keep or EpisodeWriter(id or task.id)
     budget = _Steps(annotator.most_steps)
@@ -92,7 +92,7 @@ async def annotate(
         await live.close()
     people = [done.decision for done in live.record.steps if done.decision.by_person]
     accepted = sum(decision.accepted for decision in people)
-    return Annotated(
+    return SimulatedEpisode(
         trajectory=trajectory,
         record=live.record,
         human_steps=len(people),
@@ -103,7 +103,7 @@ async def annotate(
     )
 
 
-def _decide(live: LiveEpisode, annotator: Annotator, text: str, rng: random.Random) -> None:
+def _decide(live: LiveEpisode, annotator: SimulatedAnnotator, text: str, rng: random.Random) -> None:
     step, candidates = live.state.step, live.state.candidates
     _, action, _, _ = live.read(text)
     alike = [index for index, candidate in enumerate(candidates) if annotator.same(candidate, action)]

@@ -13,11 +13,11 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.annotation.interactive.core import Ending
-from tars_jax.annotation.interactive.journal import FILE, SCREENS, Journal, screen_name
+from tars_jax.annotation.interactive.journal import FILE, SCREENS, EpisodeJournal, screen_name
 from tars_jax.annotation.interactive.live import LiveEpisode
 from tars_jax.annotation.interactive.playing import Setting
-from tars_jax.annotation.interactive.recorded import Done, Record, trajectory_of
-from tars_jax.annotation.interactive.writing import Kept, read_episode
+from tars_jax.annotation.interactive.recorded import DoneStep, EpisodeSoFar, trajectory_of
+from tars_jax.annotation.interactive.writing import JournaledEpisode, read_episode
 from tars_jax.files import write_atomic
 from tars_jax.trajectory.files import save_trajectory
 
@@ -25,7 +25,7 @@ EPISODES, TRAJECTORIES, PREFERENCES = "episodes", "trajectories", "preferences.j
 log = logging.getLogger(__name__)
 
 
-class Storage:
+class AnnotationStorage:
     """The folder of a run's annotation."""
 
     def __init__(self, folder: Path) -> None:
@@ -34,22 +34,22 @@ class Storage:
         (folder / EPISODES).mkdir(parents=True, exist_ok=True)
         (folder / TRAJECTORIES).mkdir(exist_ok=True)
 
-    def journal(self, id: str) -> Journal:
-        return Journal(self.folder / EPISODES / id)
+    def journal(self, id: str) -> EpisodeJournal:
+        return EpisodeJournal(self.folder / EPISODES / id)
 
     def forget(self, id: str) -> None:
         """Of an episode that never began."""
         shutil.rmtree(self.folder / EPISODES / id, ignore_errors=True)
 
-    def episode(self, id: str) -> Kept:
+    def episode(self, id: str) -> JournaledEpisode:
         """Raises InputError where there is none."""
         if "/" in id or id.startswith(".") or not (self.folder / EPISODES / id / FILE).is_file():
             raise InputError(f"episode must be one that is kept; got {id[:80]!r}")
         return read_episode(self.folder / EPISODES / id)
 
-    def episodes(self) -> dict[str, Kept]:
+    def episodes(self) -> dict[str, JournaledEpisode]:
         """All that can be read, without their screens; what cannot is in `damaged`, and said in the log once."""
-        found: dict[str, Kept] = {}
+        found: dict[str, JournaledEpisode] = {}
         damaged: dict[str, str] = {}
         for folder in sorted((self.folder / EPISODES).iterdir()):
             try:
@@ -69,7 +69,7 @@ class Storage:
             raise InputError(f"screen must be one of an episode; got {name[:80]!r}")
         return file
 
-    def screen_of(self, kept: Kept, step: int) -> str:
+    def screen_of(self, kept: JournaledEpisode, step: int) -> str:
         """The name of what is shown at a step; "" for none."""
         return screen_name(kept.record.observation(step).screenshot)
 
@@ -80,7 +80,7 @@ class Storage:
             self._prefer(id, live.record)
             save_trajectory(self._trajectory(id), trajectory)  # the last of all: with it nothing is left to be done
 
-    async def make_whole(self, id: str, kept: Kept, setting: Setting) -> None:
+    async def make_whole(self, id: str, kept: JournaledEpisode, setting: Setting) -> None:
         """The same of one whose service was killed before, or that is lost: from its journal.
 
         One that no trajectory can be made of is marked as lost, with the reason; it keeps nothing else from going on.
@@ -122,7 +122,7 @@ class Storage:
     def _trajectory(self, id: str) -> Path:
         return self.folder / TRAJECTORIES / f"{id}.trajectory"
 
-    def _prefer(self, id: str, record: Record) -> None:
+    def _prefer(self, id: str, record: EpisodeSoFar) -> None:
         """Adds an episode's pairs; those that it has there already are replaced."""
         file = self.folder / PREFERENCES
         lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
@@ -143,7 +143,7 @@ def _sentence(error: Exception) -> str:
     return str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"[:300]
 
 
-def preference_pairs(record: Record) -> Iterator[Mapping[str, Any]]:
+def preference_pairs(record: EpisodeSoFar) -> Iterator[Mapping[str, Any]]:
     """What a person chose against each candidate that does something else: prompt, chosen, rejected."""
     for number, done in enumerate(record.steps):
         decision = done.decision
@@ -164,17 +164,17 @@ def preference_pairs(record: Record) -> Iterator[Mapping[str, Any]]:
             }
 
 
-def prompt_of(record: Record, step: int) -> str:
+def prompt_of(record: EpisodeSoFar, step: int) -> str:
     """The instruction, the answers so far, and what is shown: as a person would read it."""
     earlier = [_told(number, done) for number, done in enumerate(record.steps[:step])]
     shown = record.observation(step).text
     return "\n".join([record.instruction, *earlier, *([shown] if shown else [])])
 
 
-def _told(number: int, done: Done) -> str:
+def _told(number: int, done: DoneStep) -> str:
     return f"{number + 1}. {'(typed in secret)' if done.decision.hidden else done.decision.text}"
 
 
-def _image(record: Record, step: int) -> list[str]:
+def _image(record: EpisodeSoFar, step: int) -> list[str]:
     name = screen_name(record.observation(step).screenshot)
     return [f"{EPISODES}/{record.id}/{SCREENS}/{name}"] if name else []

@@ -31,7 +31,7 @@ class Row:
         return self.leased_by if self.opening or now < self.expires else None
 
 
-class Board:
+class TaskBoard:
     """All tasks. Times are seconds of any clock that does not go back."""
 
     def __init__(self, tasks: Sequence[Task], failures: Mapping[str, float], lease_seconds: float) -> None:

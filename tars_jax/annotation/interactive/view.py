@@ -8,8 +8,8 @@ from typing import Any
 from tars_jax.annotation.interactive.completion import signatures
 from tars_jax.annotation.interactive.core import Candidate, Decision
 from tars_jax.annotation.interactive.live import LiveEpisode
-from tars_jax.annotation.interactive.recorded import Done
-from tars_jax.annotation.interactive.writing import Kept
+from tars_jax.annotation.interactive.recorded import DoneStep
+from tars_jax.annotation.interactive.writing import JournaledEpisode
 
 
 def state_of(id: str, live: LiveEpisode, note: str | None = None) -> dict[str, Any]:
@@ -68,7 +68,7 @@ def history_view(number: int, decision: Decision) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def episode_view(id: str, kept: Kept) -> dict[str, Any]:
+def episode_view(id: str, kept: JournaledEpisode) -> dict[str, Any]:
     """One line of the list of episodes."""
     ended, steps = kept.ended, kept.record.steps
     return {
@@ -94,7 +94,7 @@ def lost_view(id: str, why: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def verdict_of(kept: Kept) -> str:
+def verdict_of(kept: JournaledEpisode) -> str:
     if kept.lost is not None:
         return "lost"
     if kept.ended is None:
@@ -102,7 +102,7 @@ def verdict_of(kept: Kept) -> str:
     return {True: "solved", False: "not solved", None: "nobody says"}[kept.ended.success]
 
 
-def step_view(id: str, kept: Kept, number: int, done: Done, screen: str) -> dict[str, Any]:
+def step_view(id: str, kept: JournaledEpisode, number: int, done: DoneStep, screen: str) -> dict[str, Any]:
     version = kept.versions[number] if number < len(kept.versions) else -1
     return {
         **history_view(number, done.decision),

@@ -69,7 +69,7 @@ async def failed(request: Request, error: Exception) -> Response:
     return error_answer(RequestError(words, status=500, headers={"Connection": "close"}))
 
 
-class Guarded:
+class RequestGuard:
     """Names, sizes and times of requests, before anything else is looked at."""
 
     def __init__(self, app: ASGIApp) -> None:

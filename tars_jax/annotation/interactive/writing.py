@@ -25,25 +25,25 @@ from tars_jax.annotation.interactive.core import (
     Candidate,
     Decision,
     Ending,
-    Episode,
+    EpisodeView,
     candidate_from_json,
     candidate_to_json,
     decision_from_json,
     decision_to_json,
     seconds_by,
 )
-from tars_jax.annotation.interactive.journal import Journal, digest, read_events, read_screen
-from tars_jax.annotation.interactive.recorded import Done, Record
+from tars_jax.annotation.interactive.journal import EpisodeJournal, digest, read_events, read_screen
+from tars_jax.annotation.interactive.recorded import DoneStep, EpisodeSoFar
 from tars_jax.environment import ActionSpace, Function, Observation, Task, Transition
 
 
 class EpisodeWriter:
     """Writes one episode's journal; without a journal nothing is kept, as simulated annotators need it."""
 
-    def __init__(self, id: str, journal: Journal | None = None) -> None:
+    def __init__(self, id: str, journal: EpisodeJournal | None = None) -> None:
         self.id, self._journal = id, journal
 
-    def begun(self, record: Record, annotator: str, policy: str) -> None:
+    def begun(self, record: EpisodeSoFar, annotator: str, policy: str) -> None:
         self.append(
             "begun", id=self.id, task=record.task.to_json(), instruction=record.instruction,
             space=space_to_json(record.space), first=self._observation(record.first), annotator=annotator,
@@ -63,14 +63,14 @@ class EpisodeWriter:
     def undone(self, step: int) -> None:
         self.append("undone", step=step)
 
-    def handed(self, kind: str, state: Episode, annotator: str) -> None:
+    def handed(self, kind: str, state: EpisodeView, annotator: str) -> None:
         self.append(kind, step=state.step, annotator=annotator)
 
-    def taken_over(self, state: Episode, annotator: str, stood: bool) -> None:
+    def taken_over(self, state: EpisodeView, annotator: str, stood: bool) -> None:
         """`stood`: the step's proposals were on the screen."""
         self.append("taken_over", step=state.step, annotator=annotator, stood=stood)
 
-    def secret(self, state: Episode, text: str, annotator: str) -> None:
+    def secret(self, state: EpisodeView, text: str, annotator: str) -> None:
         """`text`: what stands for it, in the grammar of the episode."""
         self.append("secret", step=state.step, annotator=annotator, text=text)
 
@@ -80,7 +80,7 @@ class EpisodeWriter:
     def lost(self, why: str) -> None:
         self.append("lost", why=why)
 
-    def ended(self, ending: Ending, state: Episode) -> None:
+    def ended(self, ending: Ending, state: EpisodeView) -> None:
         self.append(
             "ended", ending=dataclasses.asdict(ending), switches=state.switches, seconds=state.seconds,
             seconds_undone=state.seconds_undone,
@@ -110,10 +110,10 @@ class EpisodeWriter:
 
 
 @dataclasses.dataclass(frozen=True)
-class Kept:
+class JournaledEpisode:
     """An episode as its journal has it."""
 
-    record: Record
+    record: EpisodeSoFar
     annotator: str  # who opened it
     policy: str
     ended: Ending | None
@@ -135,7 +135,7 @@ class Kept:
         return tuple(dict.fromkeys(filter(None, (self.annotator, *deciders))))
 
 
-def read_episode(folder: Path, *, screens: bool = True) -> Kept:
+def read_episode(folder: Path, *, screens: bool = True) -> JournaledEpisode:
     """`screens`: False leaves them on the disk, as a list of many episodes shows none. Raises InputError for what is no
     journal, by file and line."""
     events = list(read_events(folder))
@@ -147,9 +147,9 @@ def read_episode(folder: Path, *, screens: bool = True) -> Kept:
         raise InputError(f"{folder}: an event lacks what it must say: {error!r}") from error
 
 
-def _folded(folder: Path | None, events: Sequence[Mapping[str, Any]]) -> Kept:
+def _folded(folder: Path | None, events: Sequence[Mapping[str, Any]]) -> JournaledEpisode:
     begun = events[0]
-    steps: list[Done] = []
+    steps: list[DoneStep] = []
     candidates: dict[int, tuple[Candidate, ...]] = {}
     versions: dict[int, int] = {}
     decided: tuple[Decision, str | None] | None = None
@@ -179,7 +179,7 @@ def _folded(folder: Path | None, events: Sequence[Mapping[str, Any]]) -> Kept:
                     transition = None if given is None else _transition(folder, given)
                     own = () if decided[0].context else stood
                     shown = own if decided[0].live else candidates.get(len(steps), ())
-                    steps.append(Done(decided[0], shown, transition, decided[1]))
+                    steps.append(DoneStep(decided[0], shown, transition, decided[1]))
                 decided, stood = None, ()
             case "undone":
                 undone = [done.decision for done in steps[event["step"] :]]
@@ -196,11 +196,11 @@ def _folded(folder: Path | None, events: Sequence[Mapping[str, Any]]) -> Kept:
                 left = event.get("by_person", False)
             case "reviewed":
                 reviews[event["name"]] = {name: event[name] for name in ("name", "agree", "note")}
-    record = Record(
+    record = EpisodeSoFar(
         begun["id"], Task.from_json(begun["task"]), begun["instruction"], space_from_json(begun["space"]),
         _observation(folder, begun["first"]), tuple(steps),
     )  # fmt: skip
-    return Kept(
+    return JournaledEpisode(
         record, begun["annotator"], begun["policy"], ended, lost, tuple(reviews.values()),
         decided[0] if decided else None, switches, begun["time"],
         tuple(versions.get(number, -1) for number in range(len(steps))), tuple(taken_back), holder, left,

@@ -24,7 +24,7 @@ from tars_jax.annotation.task_design.applications import Application
 from tars_jax.annotation.task_design.difficulty import LEVELS
 from tars_jax.annotation.task_design.graph import TaskGraph
 from tars_jax.annotation.task_design.queries import Query, queries_of
-from tars_jax.annotation.task_design.wording import Writer, reworded, worded
+from tars_jax.annotation.task_design.wording import InstructionWriter, reworded, worded
 
 TRACKS = ("expert", "novice")
 LOOKING_UP = ("web search", "the application's own help")
@@ -76,7 +76,7 @@ def design_tasks(
     *,
     across: float = 0.25,
     weights: Mapping[str, float],
-    writer: Writer | None = None,
+    writer: InstructionWriter | None = None,
 ) -> tuple[tuple[DesignedTask, ...], Counter[str]]:
     """At most `count` tasks, and what became of the writer's words.
 

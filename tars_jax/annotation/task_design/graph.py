@@ -42,7 +42,7 @@ _SLOT = re.compile(r"\{(\w+)\}")
 
 
 @dataclasses.dataclass(frozen=True)
-class Function:
+class ApplicationFunction:
     """A node: something that an application is used for. A group has an empty `goal`."""
 
     id: str
@@ -82,20 +82,20 @@ def _things(told: Sequence[str]) -> dict[str, str]:
 class TaskGraph:
     application: str
     kind: str  # one of KINDS
-    functions: tuple[Function, ...]
+    functions: tuple[ApplicationFunction, ...]
 
     @functools.cached_property
-    def by_id(self) -> Mapping[str, Function]:
+    def by_id(self) -> Mapping[str, ApplicationFunction]:
         return {each.id: each for each in self.functions}
 
     @property
-    def leaves(self) -> tuple[Function, ...]:
+    def leaves(self) -> tuple[ApplicationFunction, ...]:
         """What tasks can ask for."""
         return tuple(each for each in self.functions if each.goal)
 
-    def before(self, function: Function) -> tuple[Function, ...]:
+    def before(self, function: ApplicationFunction) -> tuple[ApplicationFunction, ...]:
         """All that comes before it, each once, in an order in which they can be done."""
-        found: dict[str, Function] = {}
+        found: dict[str, ApplicationFunction] = {}
 
         def visit(id: str) -> None:
             for needed in self.by_id[id].needs:
@@ -147,11 +147,11 @@ def _parsed(file: Path) -> Any:
         raise InputError(f"{file} must be a task graph in {kind}; {error}") from error
 
 
-def _function(record: Any, where: str) -> Function:
+def _function(record: Any, where: str) -> ApplicationFunction:
     if not isinstance(record, dict):
         raise InputError(f"{where} must be a table; got {shown(record)}")
     fields = Fields(record, f"{where}.")
-    made = Function(
+    made = ApplicationFunction(
         id=_word(fields, "id"),
         goal=fields.text("goal", "").strip().rstrip("."),
         part_of=fields.text("part_of", ""),
@@ -166,7 +166,7 @@ def _function(record: Any, where: str) -> Function:
         takes=_texts(fields, "takes"),
         values=_values(fields),
     )
-    _all_read(fields, tuple(each.name for each in dataclasses.fields(Function)), where)
+    _all_read(fields, tuple(each.name for each in dataclasses.fields(ApplicationFunction)), where)
     if missing := [slot for slot in made.slots if slot not in made.values]:
         raise InputError(f"{where}.values must hold each slot of the goal; got none for {{{missing[0]}}}")
     for field, things in (("gives", made.given), ("takes", made.taken)):

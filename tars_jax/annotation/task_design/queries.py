@@ -15,19 +15,19 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 
 from tars_jax.annotation.task_design.difficulty import Difficulty
-from tars_jax.annotation.task_design.graph import Function, TaskGraph
+from tars_jax.annotation.task_design.graph import ApplicationFunction, TaskGraph
 
 SKILLS = ("novice", "intermediate", "expert")
 
 
 @dataclasses.dataclass(frozen=True)
-class Part:
+class QueryPart:
     """A function of an application with its values."""
 
     application: str
     kind: str
     group: str  # of the hierarchy; empty: at the top
-    function: Function
+    function: ApplicationFunction
     values: tuple[tuple[str, str], ...]  # by slot
 
     @property
@@ -44,9 +44,9 @@ class Query:
     """`before`: prerequisites that the task asks for; `given`: those that are done before it begins."""
 
     skill: str
-    before: tuple[Part, ...]
-    parts: tuple[Part, ...]
-    given: tuple[Part, ...] = ()
+    before: tuple[QueryPart, ...]
+    parts: tuple[QueryPart, ...]
+    given: tuple[QueryPart, ...] = ()
     exceptions: tuple[str, ...] = ()  # that the words tell
     passed_on: str = ""  # what goes from one application to the next, where no value says it
 
@@ -94,17 +94,17 @@ def queries_of(graphs: Sequence[TaskGraph], rng: random.Random, each: int = 2) -
                             yield from _across(graph, function, other, follower, passed_on, rng)
 
 
-def _novice(graph: TaskGraph, function: Function, rng: random.Random) -> Query:
+def _novice(graph: TaskGraph, function: ApplicationFunction, rng: random.Random) -> Query:
     part = _part(graph, function, rng)
     return Query("novice", (), (part,), _before(graph, [part], rng))
 
 
-def _intermediate(graph: TaskGraph, function: Function, rng: random.Random) -> Query:
+def _intermediate(graph: TaskGraph, function: ApplicationFunction, rng: random.Random) -> Query:
     part = _part(graph, function, rng)
     return Query("intermediate", _before(graph, [part], rng), (part,))
 
 
-def _expert(graph: TaskGraph, function: Function, rng: random.Random) -> Query | None:
+def _expert(graph: TaskGraph, function: ApplicationFunction, rng: random.Random) -> Query | None:
     """None where the graph has nothing that goes with it."""
     nearby = [
         each for each in graph.leaves
@@ -121,7 +121,12 @@ def _expert(graph: TaskGraph, function: Function, rng: random.Random) -> Query |
 
 
 def _across(
-    graph: TaskGraph, function: Function, other: TaskGraph, follower: Function, passed_on: str, rng: random.Random
+    graph: TaskGraph,
+    function: ApplicationFunction,
+    other: TaskGraph,
+    follower: ApplicationFunction,
+    passed_on: str,
+    rng: random.Random,
 ) -> Iterator[Query]:
     first, second = _part(graph, function, rng), _part(other, follower, rng)
     named, naming = function.given[passed_on], follower.taken[passed_on]
@@ -137,7 +142,7 @@ def _across(
         yield Query("expert", before, parts, exceptions=exceptions, passed_on=passes)
 
 
-def _before(graph: TaskGraph, parts: Sequence[Part], rng: random.Random) -> tuple[Part, ...]:
+def _before(graph: TaskGraph, parts: Sequence[QueryPart], rng: random.Random) -> tuple[QueryPart, ...]:
     """What has to be done before these parts, about the same things: a slot of the same name has the same value."""
     asked = [part.function for part in parts]
     needed = {each.id: each for function in asked for each in graph.before(function) if each.goal}
@@ -145,11 +150,13 @@ def _before(graph: TaskGraph, parts: Sequence[Part], rng: random.Random) -> tupl
     return tuple(_part(graph, each, rng, known) for each in needed.values() if each not in asked)
 
 
-def _part(graph: TaskGraph, function: Function, rng: random.Random, known: Mapping[str, str] = {}) -> Part:
+def _part(
+    graph: TaskGraph, function: ApplicationFunction, rng: random.Random, known: Mapping[str, str] = {}
+) -> QueryPart:
     """`known`: values of slots by their names, which count where the function can have them."""
     values = tuple(
         (slot, known[slot] if known.get(slot) in function.values[slot] else rng.choice(function.values[slot]))
         for slot in function.slots
     )
     group = graph.by_id[function.part_of].id.replace("_", " ") if function.part_of else ""
-    return Part(graph.application, graph.kind, group, function, values)
+    return QueryPart(graph.application, graph.kind, group, function, values)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from tars_jax.annotation.asked_model import answers, name_of
-from tars_jax.annotation.task_design.queries import Part, Query
+from tars_jax.annotation.task_design.queries import Query, QueryPart
 from tars_jax.judges.endpoint import EndpointModel
 from tars_jax.judges.marks import between
 
@@ -44,7 +44,7 @@ _EXCEPTION = (
 )
 
 
-class Writer(Protocol):
+class InstructionWriter(Protocol):
     """Other words for an instruction; empty: it has none."""
 
     name: str
@@ -52,7 +52,7 @@ class Writer(Protocol):
     def write(self, instruction: str, query: Query) -> str: ...
 
 
-class EndpointWriter:
+class EndpointInstructionWriter:
     """A model behind an OpenAI-compatible endpoint. Raises JudgeUnavailable where it is away."""
 
     def __init__(self, model: EndpointModel) -> None:
@@ -80,7 +80,7 @@ def worded(query: Query, rng: random.Random) -> str:
     return " ".join(sentences)
 
 
-def reworded(instruction: str, query: Query, writer: Writer, counts: Counter[str]) -> str:
+def reworded(instruction: str, query: Query, writer: InstructionWriter, counts: Counter[str]) -> str:
     """The writer's words where they may stand, else `instruction`; `counts` says what became of them."""
     text = " ".join(writer.write(instruction, query).split())
     reason = DECLINED if not text else refused(instruction, text, query.applications)
@@ -120,7 +120,7 @@ def _across(query: Query, rng: random.Random) -> list[str]:
     return [rng.choice(("You work with two applications.", "This takes two applications.")), *said]
 
 
-def _of(parts: Sequence[Part], whose: Part) -> list[str]:
+def _of(parts: Sequence[QueryPart], whose: QueryPart) -> list[str]:
     return [each.goal for each in parts if each.application == whose.application]
 
 

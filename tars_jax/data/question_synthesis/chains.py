@@ -12,7 +12,7 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
-from tars_jax.data.question_synthesis.conditions import Condition, Statistics
+from tars_jax.data.question_synthesis.conditions import FactCondition, Statistics
 from tars_jax.data.question_synthesis.links import RELATIONS, ROUND
 
 _WALKS = 6
@@ -36,11 +36,11 @@ class Chain:
     """`told`: the conditions on the first entity, then on each one that a hop leads to. No hop: one entity alone."""
 
     kind: str  # of the first entity
-    told: tuple[tuple[Condition, ...], ...]
+    told: tuple[tuple[FactCondition, ...], ...]
     hops: tuple[Hop, ...] = ()
 
     @property
-    def conditions(self) -> tuple[Condition, ...]:
+    def conditions(self) -> tuple[FactCondition, ...]:
         return tuple(condition for conditions in self.told for condition in conditions)
 
     def without(self, place: int) -> Self:
@@ -93,16 +93,16 @@ class Chain:
     def from_proof(cls, proof: Mapping[str, Any]) -> Self:
         hops = tuple(Hop(each["relation"], each["by"], each["largest"]) for each in proof["hops"])
         told = [proof["conditions"], *(each["conditions"] for each in proof["hops"])]
-        return cls(proof["kind"], tuple(tuple(map(Condition.from_json, each)) for each in told), hops)
+        return cls(proof["kind"], tuple(tuple(map(FactCondition.from_json, each)) for each in told), hops)
 
 
-def satisfying(kind: str, conditions: Sequence[Condition], statistics: Statistics) -> frozenset[str]:
+def satisfying(kind: str, conditions: Sequence[FactCondition], statistics: Statistics) -> frozenset[str]:
     """Titles of all entities of the source for which all conditions hold."""
     held = sorted((statistics.holding(kind, each) for each in conditions), key=len)
     return frozenset.intersection(*held) if held else statistics.titles(kind)
 
 
-def _holding(titles: frozenset[str], conditions: Sequence[Condition], statistics: Statistics) -> frozenset[str]:
+def _holding(titles: frozenset[str], conditions: Sequence[FactCondition], statistics: Statistics) -> frozenset[str]:
     """Those for which all conditions hold, whatever their kinds."""
     kinds = {statistics.encyclopedia.articles[title].kind for title in titles} if conditions else ()
     found = [titles & satisfying(kind, conditions, statistics) for kind in kinds]

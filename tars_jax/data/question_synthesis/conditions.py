@@ -9,7 +9,7 @@ import random
 from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
-from tars_jax.data.question_synthesis.links import Links
+from tars_jax.data.question_synthesis.links import ArticleLinks
 from tars_jax.data.question_synthesis.wording import class_words, decade_words, entity_words, range_words
 from tars_jax.tasks.browsing.article import Article, Fact
 from tars_jax.tasks.browsing.encyclopedia import Encyclopedia
@@ -20,7 +20,7 @@ _BOUNDS = {"latitude": (-90.0, 90.0), "longitude": (-180.0, 180.0), "%": (0.0, 1
 
 
 @dataclasses.dataclass(frozen=True)
-class Condition:
+class FactCondition:
     """`kind` says how a fact of that name has to be: from `low` to `high` (of a number, `high` included), the class
     `value`, or an entity (of kind `value`) for which `of` holds."""
 
@@ -30,7 +30,7 @@ class Condition:
     high: float = 0.0
     value: str = ""
     unit: str = ""
-    of: Condition | None = None
+    of: FactCondition | None = None
 
     def holds(self, article: Article, encyclopedia: Encyclopedia) -> bool:
         """Of any of the facts with that name."""
@@ -71,11 +71,11 @@ class Statistics:
 
     def __init__(self, encyclopedia: Encyclopedia) -> None:
         self.encyclopedia = encyclopedia
-        self.links = Links(encyclopedia)
+        self.links = ArticleLinks(encyclopedia)
         self._kinds: dict[str, tuple[Article, ...]] = {}
         self._titles_of: dict[str, frozenset[str]] = {}
         self._index: dict[tuple[str, str], list[tuple[str, float | str]]] = {}
-        self._holding: dict[tuple[str, Condition], frozenset[str]] = {}
+        self._holding: dict[tuple[str, FactCondition], frozenset[str]] = {}
 
     def of_kind(self, kind: str) -> tuple[Article, ...]:
         if kind not in self._kinds:
@@ -87,15 +87,15 @@ class Statistics:
             self._titles_of[kind] = frozenset(each.title for each in self.of_kind(kind))
         return self._titles_of[kind]
 
-    def holding(self, kind: str, condition: Condition) -> frozenset[str]:
+    def holding(self, kind: str, condition: FactCondition) -> frozenset[str]:
         """Titles of all articles of the kind for which it holds: over the whole source."""
         key = kind, condition
         if key not in self._holding:
             self._holding[key] = frozenset(self._titles(kind, condition))
         return self._holding[key]
 
-    def _titles(self, kind: str, condition: Condition) -> Iterator[str]:
-        """As `Condition.holds` of each article, by an index of facts: articles and conditions are thousands."""
+    def _titles(self, kind: str, condition: FactCondition) -> Iterator[str]:
+        """As `FactCondition.holds` of each article, by an index of facts: articles and conditions are thousands."""
         facts = self._facts(kind, condition.name)
         match condition.kind:
             case "number":
@@ -115,22 +115,22 @@ class Statistics:
             ]
         return self._index[kind, name]
 
-    def bits(self, kind: str, condition: Condition) -> float:
+    def bits(self, kind: str, condition: FactCondition) -> float:
         """Distinctiveness: how many bits of the entity the condition tells, 0 for what holds of all."""
         return -math.log2(len(self.holding(kind, condition)) / len(self.of_kind(kind)))
 
 
-def obfuscated(fact: Fact, rng: random.Random, statistics: Statistics, *, nested: bool = True) -> list[Condition]:
+def obfuscated(fact: Fact, rng: random.Random, statistics: Statistics, *, nested: bool = True) -> list[FactCondition]:
     """Vaguer and vaguer conditions that a fact satisfies, the narrowest first; none where it cannot be made vague."""
     match fact.kind:
         case "year":
             decade = float(fact.value) // 10 * 10
-            return [Condition(fact.name, "year", decade, decade + 10)]
+            return [FactCondition(fact.name, "year", decade, decade + 10)]
         case "number":
             value = float(fact.value)
             return [each for width in _WIDER if value and (each := _range(fact, width)).low < value < each.high]
         case "class":
-            return [Condition(fact.name, "class", value=str(fact.value))]
+            return [FactCondition(fact.name, "class", value=str(fact.value))]
     linked = statistics.encyclopedia.articles.get(str(fact.value))
     if linked is None or not nested:
         return []
@@ -138,10 +138,10 @@ def obfuscated(fact: Fact, rng: random.Random, statistics: Statistics, *, nested
     if not about:
         return []
     inner = obfuscated(rng.choice(about), rng, statistics, nested=False)
-    return [Condition(fact.name, "entity", value=linked.kind, of=each) for each in inner]
+    return [FactCondition(fact.name, "entity", value=linked.kind, of=each) for each in inner]
 
 
-def _range(fact: Fact, width: float) -> Condition:
+def _range(fact: Fact, width: float) -> FactCondition:
     """A range between round numbers, of which the value is neither: "between" then has one reading."""
     value = float(fact.value)
     step = width * 10.0 ** math.floor(math.log10(abs(value)))
@@ -151,4 +151,4 @@ def _range(fact: Fact, width: float) -> Condition:
         low = value - (step // 2 if value.is_integer() else step / 2)
     least, most = _BOUNDS.get(fact.name, _BOUNDS.get(fact.unit, (-math.inf, math.inf)))
     low, high = max(float(f"{low:.6g}"), least), min(float(f"{low + step:.6g}"), most)
-    return Condition(fact.name, "number", low, high, unit=fact.unit)
+    return FactCondition(fact.name, "number", low, high, unit=fact.unit)

@@ -15,7 +15,7 @@ from typing import TypeVar
 from tars_jax.judges import JudgeUnavailable, UnreadableVerdict
 from tars_jax.judges.endpoint import EndpointModel
 from tars_jax.judges.verdicts import SCORE_FORM, read_score
-from tars_jax.tasks.browsing.question import Question
+from tars_jax.tasks.browsing.question import BrowsingQuestion
 
 ANSWER_FORM = "ANSWER: and then the answer alone, or ANSWER: UNKNOWN"
 REVEALING = 4  # of 1 to 5: from this score on a condition is dropped, or made vaguer
@@ -35,7 +35,7 @@ class EndpointSolver:
     def __init__(self, model: EndpointModel, tries: int = 8, temperature: float = 1.0) -> None:
         self._models = [dataclasses.replace(model, seed=seed, temperature=temperature) for seed in range(tries)]
 
-    def answers(self, question: Question) -> Sequence[str]:
+    def answers(self, question: BrowsingQuestion) -> Sequence[str]:
         """Raises JudgeFailure where one of the tries fails three times: whether it is known is then unknown."""
         asked = (
             f"<question>\n{question.text}\n</question>\nThink briefly. If you do not know, guess, unless you have no "

@@ -17,13 +17,13 @@ from tars_jax.judges.answers import says_the_same
 from tars_jax.tasks.browsing.article import plain
 from tars_jax.tasks.browsing.encyclopedia import Encyclopedia
 from tars_jax.tasks.browsing.pages import linked_from_home
-from tars_jax.tasks.browsing.question import Question
+from tars_jax.tasks.browsing.question import BrowsingQuestion
 
 
 class ClosedBookSolver(Protocol):
     """Answers without the encyclopedia, from what it knows by heart: several tries. May raise JudgeFailure."""
 
-    def answers(self, question: Question) -> Sequence[str]: ...
+    def answers(self, question: BrowsingQuestion) -> Sequence[str]: ...
 
 
 class FrequentAnswers:
@@ -46,7 +46,7 @@ class FrequentAnswers:
                 kind = encyclopedia.articles[title].kind
                 self._values.setdefault((kind, "name"), Counter())[title] = count
 
-    def answers(self, question: Question) -> Sequence[str]:
+    def answers(self, question: BrowsingQuestion) -> Sequence[str]:
         asked = question.proof["asked"]
         common = self._values.get((asked["kind"], asked["name"]), Counter())
         known = [answer for answer in question.answers if answer in self._titles]
@@ -59,13 +59,13 @@ class EitherSolver:
     def __init__(self, solvers: Sequence[ClosedBookSolver]) -> None:
         self._solvers = tuple(solvers)
 
-    def answers(self, question: Question) -> Sequence[str]:
+    def answers(self, question: BrowsingQuestion) -> Sequence[str]:
         return [answer for solver in self._solvers for answer in solver.answers(question)]
 
 
 KNOWN = "known without looking"
 UNTOLD = "its judge cannot tell answers"
-Filters = dict[str, Callable[[Question], bool]]
+Filters = dict[str, Callable[[BrowsingQuestion], bool]]
 
 
 def filters(encyclopedia: Encyclopedia, statistics: Statistics, solver: ClosedBookSolver) -> Filters:
@@ -78,12 +78,12 @@ def filters(encyclopedia: Encyclopedia, statistics: Statistics, solver: ClosedBo
     }
 
 
-def is_known(question: Question, solver: ClosedBookSolver) -> bool:
+def is_known(question: BrowsingQuestion, solver: ClosedBookSolver) -> bool:
     tries = solver.answers(question)
     return any(_may_be_right(each, question) for each in tries)
 
 
-def _may_be_right(answer: str, question: Question) -> bool:
+def _may_be_right(answer: str, question: BrowsingQuestion) -> bool:
     """Also where nobody can say: what may be known by heart is."""
     try:
         return says_the_same(answer, question.reference, question.text)
@@ -96,7 +96,7 @@ def proof_filters(statistics: Statistics) -> Filters:
     seen: set[str] = set()
     linked = linked_from_home(statistics.encyclopedia)
 
-    def is_duplicate(question: Question) -> bool:
+    def is_duplicate(question: BrowsingQuestion) -> bool:
         proof = question.proof
         hops = sorted((each["relation"], each["by"], str(each["conditions"])) for each in proof["hops"])
         key = json.dumps([proof["entity"], sorted(map(str, proof["conditions"])), hops, proof["asked"]["name"]])
@@ -104,7 +104,7 @@ def proof_filters(statistics: Statistics) -> Filters:
         seen.add(key)
         return known
 
-    def is_out_of_reach(question: Question) -> bool:
+    def is_out_of_reach(question: BrowsingQuestion) -> bool:
         """Each entity of the chain, and those among which a hop chooses."""
         titles = set(question.plan)
         for title, hop in zip(question.plan, question.proof["hops"], strict=False):
@@ -113,8 +113,8 @@ def proof_filters(statistics: Statistics) -> Filters:
 
     last: list[Any] = [None, None]  # a proof, and which part of it is idle: three filters ask
 
-    def is_idle(part: str) -> Callable[[Question], bool]:
-        def is_so(question: Question) -> bool:
+    def is_idle(part: str) -> Callable[[BrowsingQuestion], bool]:
+        def is_so(question: BrowsingQuestion) -> bool:
             if last[0] is not question.proof:
                 last[:] = question.proof, not_needed(question.proof, statistics)
             return bool(last[1] == part)
@@ -136,6 +136,6 @@ def text_filters(encyclopedia: Encyclopedia) -> Filters:
     return {"names its answer": says_its_answer, "found by one search": lambda each: searcher.finds(each) is not None}
 
 
-def says_its_answer(question: Question) -> bool:
+def says_its_answer(question: BrowsingQuestion) -> bool:
     text = words_of(question.text)
     return any(words_of(each) in text for each in (*question.answers, *question.plan))

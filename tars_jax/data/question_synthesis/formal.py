@@ -12,7 +12,7 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.data.question_synthesis.chains import Chain, Hop
-from tars_jax.data.question_synthesis.conditions import Condition
+from tars_jax.data.question_synthesis.conditions import FactCondition
 from tars_jax.data.question_synthesis.links import RELATIONS
 from tars_jax.tasks.browsing.article import written
 
@@ -38,7 +38,7 @@ def statements(chain: Chain, kinds: Sequence[str], asked: Mapping[str, str]) -> 
     return [*said, f"asked for: the {asked['name']} of {letter}, as {asked['form']}"]
 
 
-def _stated(condition: Condition) -> str:
+def _stated(condition: FactCondition) -> str:
     match condition.kind:
         case "number":
             said = f"from {written(condition.low)} to {written(condition.high)} {condition.unit}".strip()
@@ -67,12 +67,12 @@ def read_chain(record: Any) -> tuple[Chain, str]:
     return chain, asked
 
 
-def _condition(record: Mapping[str, Any]) -> Condition:
+def _condition(record: Mapping[str, Any]) -> FactCondition:
     name = str(record["name"])
     if "of" in record:
-        return Condition(name, "entity", value=str(record["kind"]), of=_condition(record["of"]))
+        return FactCondition(name, "entity", value=str(record["kind"]), of=_condition(record["of"]))
     if "decade" in record:
-        return Condition(name, "year", float(record["decade"]), float(record["decade"]) + 10)
+        return FactCondition(name, "year", float(record["decade"]), float(record["decade"]) + 10)
     if "is" in record:
-        return Condition(name, "class", value=str(record["is"]))
-    return Condition(name, "number", float(record["low"]), float(record["high"]))
+        return FactCondition(name, "class", value=str(record["is"]))
+    return FactCondition(name, "number", float(record["low"]), float(record["high"]))

@@ -18,7 +18,7 @@ RELATIONS: dict[str, tuple[str, ...]] = {  # with the numbers by which several a
 ROUND = frozenset({("capital", "country"), (CITIES, "country")})  # relations of which the second leads back
 
 
-class Links:
+class ArticleLinks:
     def __init__(self, encyclopedia: Encyclopedia) -> None:
         self._articles = encyclopedia.articles
         self._cities: dict[str, list[str]] = {}

@@ -12,7 +12,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 
 from tars_jax.data.question_synthesis.chains import Chain, Hop
-from tars_jax.data.question_synthesis.conditions import Condition, Statistics, obfuscated
+from tars_jax.data.question_synthesis.conditions import FactCondition, Statistics, obfuscated
 from tars_jax.tasks.browsing.article import Article
 
 ATTEMPTS = 6  # with other facts, until each is needed
@@ -20,7 +20,7 @@ MOST_CONDITIONS = 6  # of an entity alone; each hop may have one more
 
 
 @dataclasses.dataclass(frozen=True)
-class Limits:
+class ObfuscationLimits:
     """What a condition may tell."""
 
     least_matches: int = 4  # entities that a condition holds for: fewer would reveal the one
@@ -31,7 +31,7 @@ Reveals = Callable[[str, str], bool]  # of an entity's kind, and the words of a 
 
 
 def describe(
-    titles: Sequence[str], hops: Sequence[Hop], rng: random.Random, statistics: Statistics, limits: Limits,
+    titles: Sequence[str], hops: Sequence[Hop], rng: random.Random, statistics: Statistics, limits: ObfuscationLimits,
     counts: dict[str, int], reveals: Reveals = lambda kind, words: False,
 ) -> Chain | None:  # fmt: skip
     """None where the facts of these entities, made vague, do not tell them from all others. `counts` says how many
@@ -46,7 +46,7 @@ def describe(
 
 
 def _drawn(
-    titles: Sequence[str], hops: Sequence[Hop], rng: random.Random, statistics: Statistics, limits: Limits,
+    titles: Sequence[str], hops: Sequence[Hop], rng: random.Random, statistics: Statistics, limits: ObfuscationLimits,
     counts: dict[str, int], reveals: Reveals,
 ) -> Chain | None:  # fmt: skip
     articles = [statistics.encyclopedia.articles[title] for title in titles]
@@ -55,7 +55,7 @@ def _drawn(
         _usable(each, frozenset(titles), relation, rng, statistics, limits, counts, reveals)
         for each, relation in zip(articles, leaving, strict=True)
     ]
-    told: list[list[Sequence[Condition]]] = [[] for _ in articles]
+    told: list[list[Sequence[FactCondition]]] = [[] for _ in articles]
 
     def chain() -> Chain:
         conditions = tuple(tuple(forms[0] for forms in each) for each in told)
@@ -88,7 +88,7 @@ def _drawn(
     return chain()
 
 
-def _drop_idle(told: list[list[Sequence[Condition]]], is_told: Callable[[], bool]) -> None:
+def _drop_idle(told: list[list[Sequence[FactCondition]]], is_told: Callable[[], bool]) -> None:
     """Each entity keeps one condition, and one that stands alone two."""
     least = 1 if len(told) > 1 else 2
     for each in told:
@@ -100,7 +100,7 @@ def _drop_idle(told: list[list[Sequence[Condition]]], is_told: Callable[[], bool
                     each.insert(place, forms)
 
 
-def _blur(told: list[list[Sequence[Condition]]], is_told: Callable[[], bool], rng: random.Random) -> None:
+def _blur(told: list[list[Sequence[FactCondition]]], is_told: Callable[[], bool], rng: random.Random) -> None:
     """Each condition becomes as vague as the others allow, so that all of them are needed."""
     places = [(number, place) for number, each in enumerate(told) for place in range(len(each))]
     rng.shuffle(places)
@@ -114,8 +114,8 @@ def _blur(told: list[list[Sequence[Condition]]], is_told: Callable[[], bool], rn
 
 def _usable(
     article: Article, titles: frozenset[str], leaving: str, rng: random.Random, statistics: Statistics,
-    limits: Limits, counts: dict[str, int], reveals: Reveals,
-) -> Iterator[Sequence[Condition]]:  # fmt: skip
+    limits: ObfuscationLimits, counts: dict[str, int], reveals: Reveals,
+) -> Iterator[Sequence[FactCondition]]:  # fmt: skip
     """Facts of an entity as conditions, vaguer and vaguer, in a random order; none that speaks of an entity of the
     chain, or by the relation that the next hop takes; and one that speaks of another entity at most, so that no
     sentence has relative clauses in each other."""

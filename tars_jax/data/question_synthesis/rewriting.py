@@ -13,7 +13,7 @@ import re
 
 from tars_jax import InputError
 from tars_jax.data.question_synthesis.chains import Chain
-from tars_jax.data.question_synthesis.conditions import Condition, Statistics
+from tars_jax.data.question_synthesis.conditions import FactCondition, Statistics
 from tars_jax.data.question_synthesis.endpoint import asked_of
 from tars_jax.data.question_synthesis.filters import Filters
 from tars_jax.data.question_synthesis.formal import READING, read_chain, statements
@@ -25,7 +25,7 @@ from tars_jax.judges import JudgeUnavailable, UnreadableVerdict
 from tars_jax.judges.endpoint import EndpointModel
 from tars_jax.tasks.browsing.article import written
 from tars_jax.tasks.browsing.encyclopedia import Encyclopedia
-from tars_jax.tasks.browsing.question import Question
+from tars_jax.tasks.browsing.question import BrowsingQuestion
 
 WRITTEN, UNREADABLE, DECLINED = "written by the model", "cannot be read", "the model declined"
 TOO_FEW, TOO_MANY = "leaves a condition out", "has a figure of its own"
@@ -43,7 +43,7 @@ _READS = (
 _FIGURE = re.compile(r"(?<!\w)\d[\d,]*(?:\.\d+)?")
 
 
-class EndpointWriter:
+class EndpointRewriter:
     """`counts`: questions by what became of their wording."""
 
     def __init__(self, model: EndpointModel, statistics: Statistics) -> None:
@@ -51,7 +51,7 @@ class EndpointWriter:
         self._vocabulary = _vocabulary(statistics.encyclopedia)
         self.counts: dict[str, int] = {WRITTEN: 0}
 
-    def reworded(self, question: Question, checks: Filters) -> Question:
+    def reworded(self, question: BrowsingQuestion, checks: Filters) -> BrowsingQuestion:
         """With the model's words, or as it was. Raises JudgeUnavailable where the model is away."""
         text, reason = "", ""
         try:
@@ -69,7 +69,7 @@ class EndpointWriter:
         proof = {**question.proof, "worded_by": self._model.model}
         return dataclasses.replace(question, text=text, proof=proof)
 
-    def _written(self, question: Question) -> str:
+    def _written(self, question: BrowsingQuestion) -> str:
         asked = question.proof["asked"]
         articles = self._statistics.encyclopedia.articles
         kinds = [articles[title].kind for title in question.plan]
@@ -82,7 +82,7 @@ class EndpointWriter:
         written_so = asyncio.run(asked_of(self._model, _WRITES, prompt, read_question))
         return f"{written_so} {form_sentence(asked['form'])}"
 
-    def _refused(self, question: Question, text: str, checks: Filters) -> str:
+    def _refused(self, question: BrowsingQuestion, text: str, checks: Filters) -> str:
         """Why not; nothing where it may be asked so. Raises UnreadableVerdict where it is not read back in form."""
         conditions = Chain.from_proof(question.proof).conditions
         figures = _figures(text)
@@ -101,7 +101,7 @@ class EndpointWriter:
         chain, asked = asyncio.run(asked_of(self._model, _READS, prompt, read_reading))
         return "" if self._is_solved(question, chain, asked) else NOT_SOLVED
 
-    def _is_solved(self, question: Question, chain: Chain, asked: str) -> bool:
+    def _is_solved(self, question: BrowsingQuestion, chain: Chain, asked: str) -> bool:
         """By the conditions that were read, over the whole source."""
         try:
             last = chain.meant(self._statistics)[-1]
@@ -132,7 +132,7 @@ def _last_line(text: str) -> str:
     return lines[-1] if lines else ""
 
 
-def _says(condition: Condition, text: str) -> bool:
+def _says(condition: FactCondition, text: str) -> bool:
     """Whether its figures and its terms stand there."""
     if condition.of is not None:
         return _says(condition.of, text)

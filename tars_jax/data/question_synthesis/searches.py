@@ -11,7 +11,7 @@ import re
 
 from tars_jax.tasks.browsing.encyclopedia import Encyclopedia, body_of
 from tars_jax.tasks.browsing.pages import RESULTS
-from tars_jax.tasks.browsing.question import Question
+from tars_jax.tasks.browsing.question import BrowsingQuestion
 
 RARE = 10  # words of a question, of which each pair is searched for
 _SENTENCE = re.compile(r"(?<=[.?!])\s+")
@@ -45,7 +45,7 @@ class Searcher:
         self._encyclopedia = encyclopedia
         self._known: dict[str, tuple[frozenset[str], str]] = {}
 
-    def finds(self, question: Question) -> str | None:
+    def finds(self, question: BrowsingQuestion) -> str | None:
         """The first part by which a page of the proof that has the answer, or the answer itself, is on a first page of
         results; None where there is none."""
         articles = self._encyclopedia.articles

@@ -12,7 +12,7 @@ from tars_jax.judges.answers import says_the_same
 from tars_jax.judges.judge import MOST_UNJUDGED
 from tars_jax.tasks.browsing.article import plain
 from tars_jax.tasks.browsing.encyclopedia import Encyclopedia
-from tars_jax.tasks.browsing.question import Question
+from tars_jax.tasks.browsing.question import BrowsingQuestion
 
 NEIGHBORS = 8  # of which a wrong answer is made
 FORMS = (
@@ -21,13 +21,13 @@ FORMS = (
 )  # fmt: skip
 
 
-def right_answers(question: Question) -> Iterator[str]:
+def right_answers(question: BrowsingQuestion) -> Iterator[str]:
     asked = question.proof["asked"]
     for form in FORMS:
         yield form.format(answer=question.answers[0], asked=asked["name"], entity=_entity(question))
 
 
-def wrong_answers(question: Question, encyclopedia: Encyclopedia) -> Iterator[str]:
+def wrong_answers(question: BrowsingQuestion, encyclopedia: Encyclopedia) -> Iterator[str]:
     """Values of neighbors of the same kind, names that the question offers, and numbers off by their last digit or by
     ten, each alone and in a sentence; and the right one with another beside it."""
     asked, right = question.proof["asked"], question.answers[0]
@@ -43,12 +43,12 @@ def wrong_answers(question: Question, encyclopedia: Encyclopedia) -> Iterator[st
         yield f"{each}, not {right}"
 
 
-def _entity(question: Question) -> str:
+def _entity(question: BrowsingQuestion) -> str:
     asked = question.proof["asked"]
     return f"the {asked['kind']}" if asked["name"] == "name" else question.plan[-1]
 
 
-def is_untold(question: Question, encyclopedia: Encyclopedia) -> bool:
+def is_untold(question: BrowsingQuestion, encyclopedia: Encyclopedia) -> bool:
     """Whether the embedded judge does not take a fifth or more of the right answers, or the answer alone; or does not
     refuse as many of the wrong ones, or takes one."""
     right = [_verdict(each, question) for each in right_answers(question)]
@@ -59,14 +59,14 @@ def is_untold(question: Question, encyclopedia: Encyclopedia) -> bool:
     return any(number and number >= MOST_UNJUDGED * len(group) for number, group in missed)
 
 
-def _verdict(answer: str, question: Question) -> bool | None:
+def _verdict(answer: str, question: BrowsingQuestion) -> bool | None:
     try:
         return says_the_same(answer, question.reference, question.text)
     except CannotSay:
         return None
 
 
-def _neighbors(question: Question, encyclopedia: Encyclopedia) -> list[str]:
+def _neighbors(question: BrowsingQuestion, encyclopedia: Encyclopedia) -> list[str]:
     asked, found = question.proof["asked"], dict[str, None]()
     for article in encyclopedia.of_kind(asked["kind"]):
         own = [plain(fact.shown) for fact in article.facts if fact.name == asked["name"]]

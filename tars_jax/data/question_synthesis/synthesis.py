@@ -20,39 +20,39 @@ from tars_jax.data.question_synthesis.filters import (
     proof_filters,
     text_filters,
 )
-from tars_jax.data.question_synthesis.obfuscation import Limits, Reveals, describe
+from tars_jax.data.question_synthesis.obfuscation import ObfuscationLimits, Reveals, describe
 from tars_jax.data.question_synthesis.proof import proof_of
 from tars_jax.data.question_synthesis.spoken import is_untold
 from tars_jax.data.question_synthesis.wording import fact_question, join, name_question, question_words
 from tars_jax.judges import JudgeFailure, UnreadableVerdict
 from tars_jax.tasks.browsing.article import Article, Fact, plain
 from tars_jax.tasks.browsing.encyclopedia import Encyclopedia
-from tars_jax.tasks.browsing.question import Question
+from tars_jax.tasks.browsing.question import BrowsingQuestion
 
 UNREADABLE = "a model's answer cannot be read"
 _LONGEST_LIST = 4  # names that an answer may have
 _JOINT = re.compile(r"[,;&]|\band\b")
 
 
-class Writer(Protocol):
+class QuestionWriter(Protocol):
     """Says a question in other words, or leaves it as it is. `checks`: what the words must pass. May raise
     JudgeFailure."""
 
-    def reworded(self, question: Question, checks: Filters) -> Question: ...
+    def reworded(self, question: BrowsingQuestion, checks: Filters) -> BrowsingQuestion: ...
 
 
 @dataclasses.dataclass(frozen=True)
-class SynthesisConfig:
+class QuestionSynthesisConfig:
     questions: int
     most_hops: int = 3  # of a chain; 0: none of the questions is one
     chains: float = 0.5  # share of chains among the tries
     tries: int = 60  # for each question wanted, before it gives up
-    limits: Limits = dataclasses.field(default_factory=Limits)
+    limits: ObfuscationLimits = dataclasses.field(default_factory=ObfuscationLimits)
 
 
 @dataclasses.dataclass(frozen=True)
 class Synthesized:
-    questions: tuple[Question, ...]
+    questions: tuple[BrowsingQuestion, ...]
     rejected: dict[str, int]  # tries by reason
     dropped: dict[str, int]  # conditions by reason
     tries: int
@@ -60,8 +60,8 @@ class Synthesized:
 
 def synthesize(
     encyclopedia: Encyclopedia, source: str, names_seed: int | None, solver: ClosedBookSolver,
-    config: SynthesisConfig, seed: int, told: Callable[[int, int], None] = lambda made, tries: None,
-    reveals: Reveals = lambda kind, words: False, writer: Writer | None = None,
+    config: QuestionSynthesisConfig, seed: int, told: Callable[[int, int], None] = lambda made, tries: None,
+    reveals: Reveals = lambda kind, words: False, writer: QuestionWriter | None = None,
 ) -> Synthesized:  # fmt: skip
     """The same arguments give the same questions. `told` hears of questions and tries; templates say what no `writer`
     does.
@@ -76,9 +76,9 @@ def synthesize(
     rejected = dict.fromkeys(reasons, 0)
     dropped: dict[str, int] = {}
     kinds = sorted({each.kind for each in encyclopedia.articles.values() if len(each.facts) > 1})
-    made: list[Question] = []
+    made: list[BrowsingQuestion] = []
 
-    def tried() -> Question | str:
+    def tried() -> BrowsingQuestion | str:
         """A question, or why there is none."""
         start = rng.choice(statistics.of_kind(rng.choice(kinds))).title
         is_chain = config.most_hops > 0 and rng.random() < config.chains
@@ -121,7 +121,7 @@ def synthesize(
 def _question(
     chain: Chain, titles: Sequence[str], rng: random.Random, statistics: Statistics, id: str, source: str,
     names_seed: int | None,
-) -> Question:  # fmt: skip
+) -> BrowsingQuestion:  # fmt: skip
     articles = [statistics.encyclopedia.articles[title] for title in titles]
     told = {each.name for each in chain.told[-1]} | {hop.by for hop in chain.hops[-1:]}
     words, form, name, answers = _asked(articles[-1], told, frozenset(titles), rng)
@@ -133,7 +133,7 @@ def _question(
     )  # fmt: skip
     proof = proof_of(chain, titles, asked, statistics)
     kind = "chain" if chain.hops else "conditions"
-    return Question(id, text, answers, source, names_seed, kind, tuple(titles), proof)
+    return BrowsingQuestion(id, text, answers, source, names_seed, kind, tuple(titles), proof)
 
 
 def _asked(

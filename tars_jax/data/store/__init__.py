@@ -26,13 +26,13 @@ from tars_jax import InputError
 from tars_jax.data.store.gate import check_set, check_verdicts
 from tars_jax.data.store.index import Index
 from tars_jax.data.store.journal import FILE as JOURNAL
-from tars_jax.data.store.journal import HEAD, INDEX, Journal
+from tars_jax.data.store.journal import HEAD, INDEX, StoreJournal
 from tars_jax.data.store.query import HELD_OUT as IS_HELD_OUT
 from tars_jax.data.store.query import parse
 from tars_jax.data.store.records import (
     HELD_OUT,
     Origin,
-    Record,
+    StoredRecord,
     episode_file,
     image_file,
     read_record,
@@ -77,7 +77,7 @@ class Store:
             if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
                 raise InputError(f"store must be a new folder or an empty one; got {str(path)!r}, which holds others")
             self.path.mkdir(parents=True, exist_ok=True)
-        self.journal = Journal(self.path)
+        self.journal = StoreJournal(self.path)
         if not is_store(self.path):
             with self.journal.locked():
                 self.journal.follow()
@@ -118,7 +118,7 @@ class Store:
         for id, said in (verdicts or {}).items():
             check_verdicts(said, shown(id))
         ids: list[str] = []
-        batch: list[Record] = []
+        batch: list[StoredRecord] = []
         try:
             for trajectory in trajectories:
                 record = record_of(trajectory, origin)
@@ -304,7 +304,7 @@ class Store:
     def _inside(self, name: str) -> set[str]:
         return {row["episode"] for row in self.index.rows("SELECT episode FROM members WHERE name = ?", (name,))}
 
-    def _add(self, batch: Sequence[Record], origin: Origin, more: Mapping[str, Sequence[Verdict]]) -> list[str]:
+    def _add(self, batch: Sequence[StoredRecord], origin: Origin, more: Mapping[str, Sequence[Verdict]]) -> list[str]:
         if not batch:
             return []
         with self._writing():  # of the files, too: a repair takes what nobody has listed for left behind

@@ -24,12 +24,12 @@ from tars_jax.data.store.head import FILE as HEAD
 from tars_jax.data.store.head import decoded_end
 from tars_jax.data.store.index import FILE as INDEX
 from tars_jax.data.store.index import TABLES, Index
-from tars_jax.data.store.journal import Journal, Line
+from tars_jax.data.store.journal import JournalLine, StoreJournal
 from tars_jax.data.store.lines import decoded
 from tars_jax.data.store.recalling import bytes_held, known_to, made_anew, recalled
 from tars_jax.data.store.records import (
-    Record,
-    Unreadable,
+    StoredRecord,
+    UnreadableFile,
     decode_record,
     digest,
     episode_file,
@@ -75,7 +75,7 @@ def check(path: Path, on_episode: Heard = lambda done, episodes: None) -> list[P
 
     Raises InputError where there is no store, NewerFormat for one that a newer version has written.
     """
-    journal = Journal(path)
+    journal = StoreJournal(path)
     if not is_store(path):
         raise InputError(f"store must be the folder of one, with a journal.jsonl; got {str(path)!r}")
     found = _found(path, journal, on_episode)
@@ -85,7 +85,7 @@ def check(path: Path, on_episode: Heard = lambda done, episodes: None) -> list[P
     return found
 
 
-def _found(path: Path, journal: Journal, on_episode: Heard) -> list[Problem]:
+def _found(path: Path, journal: StoreJournal, on_episode: Heard) -> list[Problem]:
     lines = list(journal.lines())
     events, bad = _sorted_out(journal, lines)
     lost = _lost_lines(journal, lines)
@@ -102,7 +102,7 @@ def _found(path: Path, journal: Journal, on_episode: Heard) -> list[Problem]:
     return [*bad, Problem("journal", journal.file, what, lost=tuple(said)), *problems[len(bad) :]]
 
 
-def _lost_lines(journal: Journal, lines: Sequence[Line]) -> list[str]:
+def _lost_lines(journal: StoreJournal, lines: Sequence[JournalLine]) -> list[str]:
     """What tells that lines are lost, in words."""
     found = [line.missing for line in lines if line.missing]
     if short := journal.shortfall():
@@ -112,7 +112,7 @@ def _lost_lines(journal: Journal, lines: Sequence[Line]) -> list[str]:
     return found
 
 
-def _said_by_lost(path: Path, journal: Journal, events: Sequence[Event], problems: Sequence[Problem]) -> list[str]:
+def _said_by_lost(path: Path, journal: StoreJournal, events: Sequence[Event], problems: Sequence[Problem]) -> list[str]:
     """By name, as far as the index knows."""
     known = known_to(journal)
     listed = _listed(events)
@@ -131,7 +131,7 @@ def repair(path: Path, on_episode: Heard = lambda done, episodes: None) -> list[
     if not found:
         return []
     aside = path / DAMAGED
-    journal = Journal(path)
+    journal = StoreJournal(path)
     with journal.locked(mending=False):
         aside.mkdir(exist_ok=True)
         if journal.replacement() is None and journal.next.exists():
@@ -190,7 +190,7 @@ def _unused(file: Path) -> Path:
     return next(name for name in names if not name.exists())
 
 
-def _sorted_out(journal: Journal, lines: Sequence[Line]) -> tuple[dict[int, Event], list[Problem]]:
+def _sorted_out(journal: StoreJournal, lines: Sequence[JournalLine]) -> tuple[dict[int, Event], list[Problem]]:
     """What the lines say that can be taken in, by their numbers, and what is wrong with the others."""
     events: dict[int, Event] = {}
     problems = []
@@ -219,7 +219,7 @@ def _sorted_out(journal: Journal, lines: Sequence[Line]) -> tuple[dict[int, Even
     return events, problems
 
 
-def _in_order(lines: Sequence[Line], events: Mapping[int, Event]) -> list[Event]:
+def _in_order(lines: Sequence[JournalLine], events: Mapping[int, Event]) -> list[Event]:
     """By the numbers that the lines were written with, whatever place they have: who left a set had joined it before.
     Lines of earlier versions stay behind those that they follow."""
     placed, last = [], 0
@@ -240,7 +240,7 @@ def _said(text: bytes) -> tuple[str, ...]:
         return (f"what it said, of the kind {kinds[0]}" if kinds else "what it said, of whatever kind",)
 
 
-def _journal_problems(journal: Journal, lines: Sequence[Line]) -> Iterator[Problem]:
+def _journal_problems(journal: StoreJournal, lines: Sequence[JournalLine]) -> Iterator[Problem]:
     end = lines[-1].end if lines else 0
     if journal.replacement() is not None:
         yield Problem("journal", journal.next, "a repair was cut off; the next one who writes finishes it")
@@ -251,7 +251,7 @@ def _journal_problems(journal: Journal, lines: Sequence[Line]) -> Iterator[Probl
 
 
 def _index_problems(
-    path: Path, journal: Journal, lines: Sequence[Line], events: Mapping[int, Event]
+    path: Path, journal: StoreJournal, lines: Sequence[JournalLine], events: Mapping[int, Event]
 ) -> Iterator[Problem]:
     file = path / INDEX
     if not file.exists():
@@ -337,7 +337,7 @@ def _file_problems(path: Path, events: Mapping[int, Event], on_episode: Heard) -
 
 
 def _damaged(kind: str, file: Path, error: InputError, id: str, events: Iterable[Event]) -> Problem:
-    if isinstance(error, Unreadable):
+    if isinstance(error, UnreadableFile):
         return Problem("unreadable", file, str(error))
     what = f"{error} Of episode {id[:12]}." if kind == "image" else str(error)
     later = [each for each in events if each.get("episode") == id or id in each.get("assign", ())]
@@ -360,7 +360,7 @@ def _records(path: Path) -> list[Path]:
     return sorted((path / "episodes").glob("*/*.episode"))
 
 
-def _whole(path: Path, file: Path) -> Record | None:
+def _whole(path: Path, file: Path) -> StoredRecord | None:
     """The record of a file that nobody listed; None where it, or an image of it, cannot be read."""
     try:
         content = read_checked(file, file.stem)
@@ -373,7 +373,7 @@ def _whole(path: Path, file: Path) -> Record | None:
     names = image_names(stored)
     if any(_wrong(image_file(path, name), name) for name in names):
         return None
-    return Record(digest(content), content, dict.fromkeys(names, b""), stored)
+    return StoredRecord(digest(content), content, dict.fromkeys(names, b""), stored)
 
 
 def summary(store: Store) -> str:

@@ -1,6 +1,6 @@
 """Episodes for training, shuffled and mixed by weights, from where a killed reader stopped.
 
-    feed = Feed([Source("agent", episodes, 0.7), Source("chat", texts, 0.3)], seed=0)
+    feed = Feed([FeedSource("agent", episodes, 0.7), FeedSource("chat", texts, 0.3)], seed=0)
     batch = feed.take(64)
     state = feed.state()                      # JSON; Feed(...).restore(state) goes on with the next one
 
@@ -27,7 +27,7 @@ _EXTRA = "needs grain and array_record: install the extra grain, tars_jax[grain]
 
 
 @dataclasses.dataclass(frozen=True)
-class Source(Generic[T]):
+class FeedSource(Generic[T]):
     """What is drawn from, and how often: a share of `weight` over the sum of all weights."""
 
     name: str
@@ -44,7 +44,7 @@ class Source(Generic[T]):
 class Feed(Generic[T]):
     """Endless: the sources' items in the shares of their weights, to within one item at any moment."""
 
-    def __init__(self, sources: Sequence[Source[T]], seed: int) -> None:
+    def __init__(self, sources: Sequence[FeedSource[T]], seed: int) -> None:
         """Raises InputError without a source, and where two have one name."""
         if not sources or len({source.name for source in sources}) != len(sources):
             names = [source.name for source in sources]
@@ -158,7 +158,7 @@ class ArrayRecordEpisodes(Sequence[Trajectory]):
         return decode_trajectory(self._records[place], f"{self._file}:{place}")
 
 
-def grain_feed(sources: Sequence[Source[T]], seed: int) -> Any:
+def grain_feed(sources: Sequence[FeedSource[T]], seed: int) -> Any:
     """The sources as grain's iterator, endless: `next`, `get_state` and `set_state`. Raises InputError without the
     extra."""
     try:

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tars_jax.data.store.events import Event
-from tars_jax.data.store.lines import Written, checksum_of, decoded, encoded
+from tars_jax.data.store.lines import WrittenLine, checksum_of, decoded, encoded
 
 FILE = "journal.head"
 
 
-class End(NamedTuple):
+class JournalEnd(NamedTuple):
     """Where lines end."""
 
     size: int  # bytes
@@ -25,17 +25,17 @@ class End(NamedTuple):
     def to_bytes(self) -> bytes:
         return encoded(self._asdict())
 
-    def after(self, written: Written, more: int) -> End:
+    def after(self, written: WrittenLine, more: int) -> JournalEnd:
         """With one more line of so many bytes."""
         number = self.lines + 1 if written.number is None else written.number
-        return End(self.size + more, number, "" if written.event is None else written.checksum)
+        return JournalEnd(self.size + more, number, "" if written.event is None else written.checksum)
 
-    def with_new(self, event: Event) -> tuple[bytes, End]:
+    def with_new(self, event: Event) -> tuple[bytes, JournalEnd]:
         """The line by which an event follows, and where lines end then."""
         line = encoded(event, self.lines + 1, self.checksum)
-        return line, End(self.size + len(line), self.lines + 1, checksum_of(line))
+        return line, JournalEnd(self.size + len(line), self.lines + 1, checksum_of(line))
 
-    def gap(self, written: Written) -> str:
+    def gap(self, written: WrittenLine) -> str:
         """What is missing before that next line, in words; empty: nothing."""
         if written.number is None:
             return ""
@@ -46,10 +46,10 @@ class End(NamedTuple):
         return ""
 
 
-NOTHING = End(0, 0, "0" * 8)
+NOTHING = JournalEnd(0, 0, "0" * 8)
 
 
-def read_head(file: Path) -> End | None:
+def read_head(file: Path) -> JournalEnd | None:
     """None where it is missing or damaged."""
     try:
         return decoded_end(file.read_bytes())
@@ -57,11 +57,11 @@ def read_head(file: Path) -> End | None:
         return None
 
 
-def decoded_end(line: bytes) -> End | None:
-    """Inverse of `End.to_bytes`; None for anything else."""
+def decoded_end(line: bytes) -> JournalEnd | None:
+    """Inverse of `JournalEnd.to_bytes`; None for anything else."""
     found = decoded(line).event
-    if found is None or found.keys() != set(End._fields):
+    if found is None or found.keys() != set(JournalEnd._fields):
         return None
-    end = End(**found)
+    end = JournalEnd(**found)
     counts = all(type(each) is int and each >= 0 for each in (end.size, end.lines))
     return end if counts and isinstance(end.checksum, str) else None

@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 from tars_jax import InputError
 from tars_jax.data.store.journal import INDEX as FILE
-from tars_jax.data.store.journal import Journal
+from tars_jax.data.store.journal import StoreJournal
 from tars_jax.data.store.verdicts import Verdict, counted
 from tars_jax.launcher import LAUNCHER
 
@@ -61,7 +61,7 @@ _ADD = f"INSERT OR IGNORE INTO episodes ({', '.join(COLUMNS)}) VALUES ({', '.joi
 class Index:
     """Opens the index of a store's folder and brings it up to the journal."""
 
-    def __init__(self, folder: Path, journal: Journal) -> None:
+    def __init__(self, folder: Path, journal: StoreJournal) -> None:
         """Raises InputError for a file that is no index."""
         self.file, self._journal = folder / FILE, journal
         self._identity: tuple[int, int] | None = None  # of the file that is open; None: it is never written

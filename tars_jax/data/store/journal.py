@@ -22,8 +22,8 @@ from typing import NamedTuple
 from tars_jax import InputError
 from tars_jax.data.store.events import Event, checked
 from tars_jax.data.store.head import FILE as HEAD
-from tars_jax.data.store.head import NOTHING, End, decoded_end, read_head
-from tars_jax.data.store.lines import Written, checksum_of, decoded, is_whole, link_of
+from tars_jax.data.store.head import NOTHING, JournalEnd, decoded_end, read_head
+from tars_jax.data.store.lines import WrittenLine, checksum_of, decoded, is_whole, link_of
 from tars_jax.files import write_atomic
 from tars_jax.launcher import LAUNCHER
 from tars_jax.trajectory.files import NewerFormat
@@ -39,7 +39,7 @@ _BLOCK = 1 << 16
 _CUT_REPLACEMENT = f"{NEXT}, by which a repair was replacing it, is damaged"
 
 
-class Line(NamedTuple):
+class JournalLine(NamedTuple):
     number: int  # of the line in what was read
     start: int  # byte
     event: Event | None  # None: damaged
@@ -51,7 +51,7 @@ class Line(NamedTuple):
         return self.start + len(self.text)
 
 
-class Journal:
+class StoreJournal:
     """The journal of a store's folder."""
 
     def __init__(self, folder: Path) -> None:
@@ -108,7 +108,7 @@ class Journal:
         with contextlib.suppress(OSError):  # a full disk: it follows, as after a kill
             write_atomic(self.head, end.to_bytes())
 
-    def follow(self) -> End:
+    def follow(self) -> JournalEnd:
         """The head says how far the lines go: a killed writer may have left it behind them. The lock must be held."""
         assert self._held >= 0, "locked()"
         end = self.end_at(self.size())
@@ -142,7 +142,7 @@ class Journal:
             return None
         content = b"".join(lines)
         checksum = checksum_of(lines[-1]) if lines else NOTHING.checksum
-        return content if decoded_end(last) == End(len(content), len(lines), checksum) else None
+        return content if decoded_end(last) == JournalEnd(len(content), len(lines), checksum) else None
 
     def _finish_replacing(self) -> None:
         found = self.replacement()
@@ -225,24 +225,24 @@ class Journal:
         told = self.head.exists() or (self.folder / INDEX).exists() or self.next.exists()
         return not told and bool(size := self.whole_size()) and self._last(size).number is None
 
-    def end_at(self, size: int) -> End:
+    def end_at(self, size: int) -> JournalEnd:
         """Of the lines up to that byte."""
         last = self._last(size)
         if last.number is not None or not size:
-            return End(size, last.number or 0, last.checksum)
+            return JournalEnd(size, last.number or 0, last.checksum)
         with open(self.file, "rb") as stream:  # of an earlier version: only counting tells
             blocks = (stream.read(min(_BLOCK, size - start)) for start in range(0, size, _BLOCK))
-            return End(size, sum(block.count(b"\n") for block in blocks), last.checksum)
+            return JournalEnd(size, sum(block.count(b"\n") for block in blocks), last.checksum)
 
-    def _last(self, size: int) -> Written:
+    def _last(self, size: int) -> WrittenLine:
         """The line that ends at that byte."""
         if not size:
-            return Written(None, None, "", NOTHING.checksum)
+            return WrittenLine(None, None, "", NOTHING.checksum)
         with open(self.file, "rb") as stream:
             start = _line_break(stream.fileno(), size - 1)
             return decoded(os.pread(stream.fileno(), size - start, start))
 
-    def lines(self, start: int = 0) -> Iterator[Line]:
+    def lines(self, start: int = 0) -> Iterator[JournalLine]:
         """The whole lines from byte `start`, damaged ones among them; numbers count from there."""
         if not self.file.exists():
             return
@@ -256,7 +256,7 @@ class Journal:
                     written = decoded(text)
                     if decoded_end(text) is not None:  # of the head, copied over the lines
                         written = written._replace(event=None)
-                    yield Line(number, end.size, written.event, text, end.gap(written))
+                    yield JournalLine(number, end.size, written.event, text, end.gap(written))
                     end = end.after(written, len(text))
         except OSError as error:
             raise InputError(f"{self.file} must be a journal that can be read; got {error.strerror}") from error

@@ -13,7 +13,7 @@ _NUMBER, _AFTER = b"line", b"after"
 _LINK = re.compile(rb',"line":[0-9]+,"after":"([^"]*)"}\n$')
 
 
-class Written(NamedTuple):
+class WrittenLine(NamedTuple):
     """What a line says."""
 
     event: dict[str, Any] | None  # None: damaged
@@ -30,10 +30,10 @@ def encoded(event: Event, number: int | None = None, after: str = "") -> bytes:
     return b"%08x %s\n" % (zlib.crc32(text), text)
 
 
-def decoded(line: bytes) -> Written:
+def decoded(line: bytes) -> WrittenLine:
     checksum, _, text = line.rstrip(b"\n").partition(b" ")
     own = checksum_of(line)
-    damaged = Written(None, None, "", own)
+    damaged = WrittenLine(None, None, "", own)
     try:
         if int(checksum, 16) != zlib.crc32(text):
             return damaged
@@ -43,7 +43,7 @@ def decoded(line: bytes) -> Written:
     if not isinstance(event, dict):
         return damaged
     number, after = event.pop(_NUMBER.decode(), None), event.pop(_AFTER.decode(), "")
-    return Written(event, number if type(number) is int else None, after, own)
+    return WrittenLine(event, number if type(number) is int else None, after, own)
 
 
 def is_whole(line: bytes) -> bool:

@@ -33,7 +33,7 @@ _EQUAL, _ORDERED = ("=", "!="), ("=", "!=", "<", "<=", ">", ">=")
 _BITS = {"0": 0, "1": 1, "false": 0, "true": 1}
 
 
-class Kind(NamedTuple):
+class FieldKind(NamedTuple):
     """What fields of one kind are compared with."""
 
     signs: tuple[str, ...]
@@ -45,13 +45,13 @@ def _word(text: str, quoted: bool) -> str:
     return "" if text.lower() == "none" and not quoted else text
 
 
-def _one_of(*words: str) -> Kind:
+def _one_of(*words: str) -> FieldKind:
     def read(text: str, quoted: bool) -> str:
         if "*" not in text and _word(text, quoted) not in words:
             raise ValueError
         return _word(text, quoted)
 
-    return Kind(_EQUAL, f"one of {', '.join(word or 'none' for word in words)}", read)
+    return FieldKind(_EQUAL, f"one of {', '.join(word or 'none' for word in words)}", read)
 
 
 def _whole(text: str, quoted: bool) -> int:
@@ -76,19 +76,19 @@ def _or_none(read: Callable[[str, bool], Any]) -> Callable[[str, bool], Any]:
     return lambda text, quoted: None if text.lower() == "none" and not quoted else read(text, quoted)
 
 
-TEXT = Kind(_EQUAL, "a text", _word)
-NAME = Kind(_EQUAL, "a name", lambda text, quoted: text)
-WHOLE = Kind(_ORDERED, "a whole number", _whole)
-FIELDS: dict[str, Kind] = {
+TEXT = FieldKind(_EQUAL, "a text", _word)
+NAME = FieldKind(_EQUAL, "a name", lambda text, quoted: text)
+WHOLE = FieldKind(_ORDERED, "a whole number", _whole)
+FIELDS: dict[str, FieldKind] = {
     "id": TEXT, "task": TEXT, "start": TEXT, "environment": TEXT, "weights": TEXT, "parent": TEXT, "run": TEXT,
     "stage": TEXT,
     "source": _one_of(*SOURCES), "purpose": _one_of(*PURPOSES),
     "outcome": _one_of(*(outcome.value for outcome in Outcome)), "judged_by": _one_of(*KINDS, ""),
     "cycle": WHOLE, "steps": WHOLE, "tokens": WHOLE, "version": WHOLE,
-    "seed": Kind(_ORDERED, "a whole number or none", _or_none(_whole)),
-    "reward": Kind(_ORDERED, "a number", _real),
-    "verdict": Kind(_EQUAL, "0, 1 or none", _or_none(_bit)),
-    "contradictory": Kind(_EQUAL, "0 or 1", _bit), "held_out": Kind(_EQUAL, "0 or 1", _bit),
+    "seed": FieldKind(_ORDERED, "a whole number or none", _or_none(_whole)),
+    "reward": FieldKind(_ORDERED, "a number", _real),
+    "verdict": FieldKind(_EQUAL, "0, 1 or none", _or_none(_bit)),
+    "contradictory": FieldKind(_EQUAL, "0 or 1", _bit), "held_out": FieldKind(_EQUAL, "0 or 1", _bit),
     "set": NAME, "batch": NAME,  # of the sets that it was assigned to
 }  # fmt: skip
 _MEMBERSHIP = {"set": "name", "batch": "batch"}
@@ -107,7 +107,7 @@ class Comparison(NamedTuple):
     value: Any
 
 
-class Condition(NamedTuple):
+class QueryCondition(NamedTuple):
     sql: str  # of the table `episodes`
     values: tuple[Any, ...]
     comparisons: tuple[Comparison, ...] = ()
@@ -118,10 +118,10 @@ class Condition(NamedTuple):
         return frozenset(each.field for each in self.comparisons)
 
 
-def parse(where: str) -> Condition:
+def parse(where: str) -> QueryCondition:
     """An empty text is all episodes. Raises InputError for what is none, by field, operator and what these take."""
     if not where.strip():
-        return Condition("1", ())
+        return QueryCondition("1", ())
     comparisons: list[Comparison] = []
     place = 0
     while True:
@@ -141,7 +141,7 @@ def parse(where: str) -> Condition:
     clauses = [_sql(each) for each in comparisons if each.field not in _MEMBERSHIP or each.sign == "!="]
     clauses += _memberships([each for each in comparisons if each.field in _MEMBERSHIP and each.sign == "="])
     sql = " AND ".join(clause for clause, _ in clauses)
-    return Condition(sql, tuple(value for _, values in clauses for value in values), tuple(comparisons))
+    return QueryCondition(sql, tuple(value for _, values in clauses for value in values), tuple(comparisons))
 
 
 def for_training(where: str) -> str:
@@ -157,7 +157,7 @@ def for_training(where: str) -> str:
     return " and ".join(filter(None, [where.strip(), *added]))
 
 
-def admits(condition: Condition, field: str, value: Any) -> bool:
+def admits(condition: QueryCondition, field: str, value: Any) -> bool:
     """Whether an episode with this value may be meant."""
 
     def is_met(each: Comparison) -> bool:

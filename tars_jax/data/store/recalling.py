@@ -17,7 +17,7 @@ from urllib.parse import quote
 from tars_jax import InputError
 from tars_jax.data.store.events import Event, checked
 from tars_jax.data.store.index import Index
-from tars_jax.data.store.journal import INDEX, Journal
+from tars_jax.data.store.journal import INDEX, StoreJournal
 from tars_jax.data.store.verdicts import Verdict
 
 Row = tuple[Any, ...]
@@ -36,7 +36,7 @@ Known = Mapping[str, Sequence[Row]]  # the rows of each of these tables
 def made_anew(events: Sequence[Event]) -> Iterator[Index]:
     """The index that these events come to."""
     with tempfile.TemporaryDirectory() as folder:
-        journal = Journal(Path(folder))
+        journal = StoreJournal(Path(folder))
         with journal.locked():
             journal.append(events)
             with contextlib.closing(Index(Path(folder), journal)) as index:
@@ -44,18 +44,18 @@ def made_anew(events: Sequence[Event]) -> Iterator[Index]:
                 yield index
 
 
-def known_to(journal: Journal) -> Known:
+def known_to(journal: StoreJournal) -> Known:
     """What can be read of the store's index, whatever its tables."""
     return {table: _rows(journal, sql) for table, sql in _ASKED.items()}
 
 
-def bytes_held(journal: Journal) -> int:
+def bytes_held(journal: StoreJournal) -> int:
     """Of the journal by its index; 0 where that cannot be read."""
     held = _rows(journal, "SELECT bytes FROM applied")
     return held[0][0] if held and type(held[0][0]) is int else 0
 
 
-def _rows(journal: Journal, sql: str) -> list[Row]:
+def _rows(journal: StoreJournal, sql: str) -> list[Row]:
     """The index is only looked at: opening it may make it anew."""
     mode = "mode=ro" if journal.is_writable else "mode=ro&immutable=1"
     try:

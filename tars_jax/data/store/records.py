@@ -62,7 +62,7 @@ class Origin:
 
 
 @dataclasses.dataclass(frozen=True)
-class Record:
+class StoredRecord:
     """A trajectory in the store's form."""
 
     id: str  # SHA-256 of `content`
@@ -71,7 +71,7 @@ class Record:
     trajectory: Trajectory  # as it is read back: with its origin, and checksums in the place of screenshots
 
 
-class Unreadable(InputError):
+class UnreadableFile(InputError):
     """A file that is there and that the system does not give: it may be whole."""
 
 
@@ -79,7 +79,7 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def record_of(trajectory: Trajectory, origin: Origin) -> Record:
+def record_of(trajectory: Trajectory, origin: Origin) -> StoredRecord:
     """Raises InputError for a trajectory that contradicts itself, for one that could not be read back, and for one with
     a screenshot that is no picture."""
     if not isinstance(trajectory, Trajectory):
@@ -107,7 +107,7 @@ def record_of(trajectory: Trajectory, origin: Origin) -> Record:
         final_screenshot=kept(trajectory.final_screenshot, "the final screenshot"),
     )
     content = encode_trajectory(stored, source)
-    record = Record(digest(content), content, images, decode_record(content, source))
+    record = StoredRecord(digest(content), content, images, decode_record(content, source))
     said = [verdict.to_json() for verdict in own_verdict(record.trajectory)]
     checked({"add": row_of(record, origin, said)}, source)
     return record
@@ -222,7 +222,7 @@ def _mark_of(screenshot: bytes) -> str:
     return (screenshot if screenshot.startswith(_MARK) else _MARK + digest(screenshot).encode()).decode()
 
 
-def row_of(record: Record, origin: Origin, verdicts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def row_of(record: StoredRecord, origin: Origin, verdicts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """What the journal says of a new episode; `verdicts` as `Verdict.to_json` writes them."""
     trajectory = record.trajectory
     return {
@@ -269,7 +269,7 @@ def read_checked(file: Path, name: str) -> bytes:
         content = file.read_bytes()
     except OSError as error:
         missing = isinstance(error, (FileNotFoundError, IsADirectoryError, NotADirectoryError))
-        raise (InputError if missing else Unreadable)(
+        raise (InputError if missing else UnreadableFile)(
             f"{file}: cannot be read: {error.strerror}; {LAUNCHER} store --config.action=check says more"
         ) from error
     if digest(content) != name:

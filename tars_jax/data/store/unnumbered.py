@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tars_jax.data.store.events import Event
-from tars_jax.data.store.journal import Journal
+from tars_jax.data.store.journal import StoreJournal
 from tars_jax.launcher import LAUNCHER
 
 
@@ -30,7 +30,7 @@ def lost_in_words(episodes: list[str]) -> str:
     return f"the lines that added {len(episodes)} episodes are missing, the first one {episodes[0][:12]}"
 
 
-def say_what_nothing_tells(journal: Journal) -> None:
+def say_what_nothing_tells(journal: StoreJournal) -> None:
     """Who opens such a store is told of it. Raises InputError where lines are lost for sure."""
     if not journal.is_uncounted:
         return

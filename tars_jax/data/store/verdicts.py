@@ -57,7 +57,7 @@ class Verdict:
         return cls(**record)
 
 
-class Counted(NamedTuple):
+class CountedVerdicts(NamedTuple):
     """What the verdicts on an episode come to."""
 
     value: bool | None  # None: nobody has spoken, or those who decide disagree
@@ -65,7 +65,7 @@ class Counted(NamedTuple):
     contradictory: bool
 
 
-def counted(verdicts: Iterable[Verdict]) -> Counted:
+def counted(verdicts: Iterable[Verdict]) -> CountedVerdicts:
     """Of an episode's verdicts, the oldest first, by the rule above."""
     newest: dict[tuple[str, str], Verdict] = {}
     for verdict in verdicts:
@@ -75,10 +75,10 @@ def counted(verdicts: Iterable[Verdict]) -> Counted:
     for kind in KINDS:
         values = {verdict.value for verdict in standing if verdict.kind == kind}
         if len(values) == 1:
-            return Counted(values.pop(), kind, contradictory)
+            return CountedVerdicts(values.pop(), kind, contradictory)
         if values:
-            return Counted(None, kind, contradictory)
-    return Counted(None, "", contradictory)
+            return CountedVerdicts(None, kind, contradictory)
+    return CountedVerdicts(None, "", contradictory)
 
 
 def own_verdict(trajectory: Trajectory) -> list[Verdict]:

@@ -7,10 +7,10 @@ from collections.abc import Collection, Sequence
 
 from tars_jax.agent.actions import Action
 from tars_jax.data.website_synthesis.effects import NoCheck, is_shown, unnamed, write_effect
-from tars_jax.data.website_synthesis.execution import Execution, replay, replay_otherwise
+from tars_jax.data.website_synthesis.execution import PlanExecution, replay, replay_otherwise
 from tars_jax.data.website_synthesis.filters import unproved
-from tars_jax.data.website_synthesis.moves import Move
-from tars_jax.data.website_synthesis.mutants import End, passing
+from tars_jax.data.website_synthesis.moves import PageMove
+from tars_jax.data.website_synthesis.mutants import RightEnd, passing
 from tars_jax.data.website_synthesis.site import LiveSite
 from tars_jax.data.website_synthesis.wording import QUOTED
 from tars_jax.sandbox.browser import BrowserManager
@@ -48,17 +48,17 @@ class Grounds:
 
 
 @dataclasses.dataclass(frozen=True)
-class Admission:
+class AdmittedTask:
     effect: Effect
-    unshown: tuple[Move, ...]  # inputs that no value in the state shows: whether they matter is still to be seen
+    unshown: tuple[PageMove, ...]  # inputs that no value in the state shows: whether they matter is still to be seen
     mutants: int
     ways: int  # that are known
 
 
 async def admit(
-    grounds: Grounds, first: Execution, actions: Sequence[Action], inputs: Sequence[Move], instruction: str,
+    grounds: Grounds, first: PlanExecution, actions: Sequence[Action], inputs: Sequence[PageMove], instruction: str,
     offered: Collection[str] = (),
-) -> Admission:  # fmt: skip
+) -> AdmittedTask:  # fmt: skip
     """What a task is verified by.
 
     Args:
@@ -88,13 +88,13 @@ async def admit(
         raise NoCheck(OTHER_WAY, where=said)
     if reason := unproved(effect, first.before, grounds.chance):
         raise NoCheck(reason)
-    count, passed = passing(End(first.before, first.after, effect.on(first.ended.date()), tuple(inputs)))
+    count, passed = passing(RightEnd(first.before, first.after, effect.on(first.ended.date()), tuple(inputs)))
     if passed:
         raise NoCheck(f"a wrong end passes: {passed[0]}")
-    return Admission(effect, unshown, count, 1 if other is None else 2)
+    return AdmittedTask(effect, unshown, count, 1 if other is None else 2)
 
 
-def admit_answer(grounds: Grounds, seen: Execution, answer: str) -> Admission:
+def admit_answer(grounds: Grounds, seen: PlanExecution, answer: str) -> AdmittedTask:
     """What a question is verified by: its answer stands where its solution ends, no other cell of there passes, and
     nothing is changed on the way. Raises NoCheck."""
     if grounds.without_noise(seen.before) != grounds.without_noise(seen.after):
@@ -108,4 +108,4 @@ def admit_answer(grounds: Grounds, seen: Execution, answer: str) -> Admission:
     passed = [other for other in others if not asked.wrong(seen.before, seen.after, other)]
     if passed or asked.wrong(seen.before, seen.after, answer):
         raise NoCheck("question: another answer passes")
-    return Admission(effect, (), len(set(others)), 1)
+    return AdmittedTask(effect, (), len(set(others)), 1)

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import TypeAlias
 
 from tars_jax.data.website_synthesis.functions import Field, SiteFunction
-from tars_jax.data.website_synthesis.moves import HOME, Move
+from tars_jax.data.website_synthesis.moves import HOME, PageMove
 from tars_jax.data.website_synthesis.values import draw_value
 from tars_jax.data.website_synthesis.wording import compose, joined, noun_of
 
@@ -18,24 +18,24 @@ MOST_LINKS = 3  # of a function that is one of several in a row
 
 
 @dataclasses.dataclass(frozen=True)
-class Part:
+class FilledFunction:
     """One function with values."""
 
     function: SiteFunction
-    inputs: tuple[Move, ...]
+    inputs: tuple[PageMove, ...]
     instruction: str
 
 
 @dataclasses.dataclass(frozen=True)
-class Candidate:
+class TaskCandidate:
     """A task that nobody has tried yet."""
 
-    parts: tuple[Part, ...]
-    plan: tuple[Move, ...]  # from the start to the end
+    parts: tuple[FilledFunction, ...]
+    plan: tuple[PageMove, ...]  # from the start to the end
     instruction: str
 
     @property
-    def inputs(self) -> tuple[Move, ...]:
+    def inputs(self) -> tuple[PageMove, ...]:
         return tuple(move for part in self.parts for move in part.inputs)
 
     @property
@@ -47,7 +47,7 @@ class Candidate:
 Hidden: TypeAlias = Collection[tuple[str, str]]  # (program, label) of fields that no reader of the state shows
 
 
-def candidates(functions: Sequence[SiteFunction], seed: str, each: int, hidden: Hidden = ()) -> Iterator[Candidate]:
+def candidates(functions: Sequence[SiteFunction], seed: str, each: int, hidden: Hidden = ()) -> Iterator[TaskCandidate]:
     """`each` of every function in turn, with other fields and values every time; `hidden` may grow meanwhile."""
     for number in range(each):
         for index, function in enumerate(functions):
@@ -60,7 +60,7 @@ def candidates(functions: Sequence[SiteFunction], seed: str, each: int, hidden: 
 
 def rows(
     functions: Sequence[SiteFunction], seed: str, count: int, length: int = 2, hidden: Hidden = ()
-) -> Iterator[Candidate]:
+) -> Iterator[TaskCandidate]:
     """Tasks that are done in a row, each with another object or form: long ones out of short ones.
 
     One of three has a part more; the others are of `length` parts with two fields or three.
@@ -76,7 +76,7 @@ def rows(
             yield in_a_row([part for part in parts if part is not None], rng)
 
 
-def draw_part(function: SiteFunction, rng: random.Random, most: int, hidden: Hidden = ()) -> Part | None:
+def draw_part(function: SiteFunction, rng: random.Random, most: int, hidden: Hidden = ()) -> FilledFunction | None:
     """The function with values for what it needs and for up to `most` fields in all; None where nothing fits."""
     fields = [each for each in function.fields if (function.program, each.label) not in hidden]
     needed = [each for each in function.fields if each.required and not each.value and each.kind not in MARKS]
@@ -101,14 +101,14 @@ def draw_part(function: SiteFunction, rng: random.Random, most: int, hidden: Hid
         return None
     says_itself = function.category == "create" and noun_of(function) != ""
     place = 0 if says_itself and rng.random() < 0.3 else 1 if rng.random() < 0.7 else 2
-    return Part(function, tuple(inputs), compose(function, inputs, rng, place=place))
+    return FilledFunction(function, tuple(inputs), compose(function, inputs, rng, place=place))
 
 
-def alone(part: Part) -> Candidate:
-    return Candidate((part,), plan_of(part), part.instruction)
+def alone(part: FilledFunction) -> TaskCandidate:
+    return TaskCandidate((part,), plan_of(part), part.instruction)
 
 
-def plan_of(part: Part) -> tuple[Move, ...]:
+def plan_of(part: FilledFunction) -> tuple[PageMove, ...]:
     """From the start to the end: to the function's page, what is put in there, and the button."""
     function = part.function
     early = {each.move for each in function.fields if each.early}
@@ -118,22 +118,22 @@ def plan_of(part: Part) -> tuple[Move, ...]:
     return (*function.trail[:cut], *before, *function.trail[cut:], *after, function.submit)
 
 
-def in_a_row(parts: Sequence[Part], rng: random.Random) -> Candidate:
+def in_a_row(parts: Sequence[FilledFunction], rng: random.Random) -> TaskCandidate:
     """One after the other, each from the start."""
-    plan: list[Move] = []
+    plan: list[PageMove] = []
     for part in parts:
         plan += [*([HOME] if plan else []), *alone(part).plan]
-    return Candidate(tuple(parts), tuple(plan), joined([part.instruction for part in parts], rng))
+    return TaskCandidate(tuple(parts), tuple(plan), joined([part.instruction for part in parts], rng))
 
 
-def after(first: Candidate, part: Part, rng: random.Random) -> Candidate:
+def after(first: TaskCandidate, part: FilledFunction, rng: random.Random) -> TaskCandidate:
     """`part` needs what `first` makes; its function's trail begins with all of `first`'s plan."""
     plan = plan_of(part)
     said = joined([*(each.instruction for each in first.parts), part.instruction], rng)
-    return Candidate((*first.parts, part), plan, said)
+    return TaskCandidate((*first.parts, part), plan, said)
 
 
-def told_in_full(candidate: Candidate) -> Candidate:
+def told_in_full(candidate: TaskCandidate) -> TaskCandidate:
     """The same in more words: each part with all names of its page."""
     rng = random.Random(candidate.instruction)
     parts = [

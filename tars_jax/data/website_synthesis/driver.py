@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from tars_jax.agent.actions import Action, Click, Hotkey, MoveTo, Navigate, Point, Scroll, Type, Wait
-from tars_jax.data.website_synthesis.moves import HOME, Move, find
+from tars_jax.data.website_synthesis.moves import HOME, PageMove, find
 from tars_jax.data.website_synthesis.site import LiveSite, ShownPage
 from tars_jax.data.website_synthesis.view import VIEW_SCRIPT, Control, View
 from tars_jax.envs.computer_screen import PAGE_SETTLE_MS
@@ -26,7 +26,7 @@ SIZE = (1280, 720)  # of the page, pixels, as the environment has it
 class MoveFailed(Exception):
     """The page has nothing that the move could be made on. `covered`: what it has, but under something else."""
 
-    def __init__(self, said: str, covered: Move | None = None) -> None:
+    def __init__(self, said: str, covered: PageMove | None = None) -> None:
         super().__init__(said)
         self.covered = covered
 
@@ -120,7 +120,7 @@ class PageDriver:
         """Sees the page as it is, before the first action."""
         await self._settle()
 
-    async def make(self, move: Move) -> None:
+    async def make(self, move: PageMove) -> None:
         """Makes the move. Raises MoveFailed where it cannot be made."""
         if move == HOME:
             await self.act(Navigate(urlsplit(self._address).path))
@@ -143,7 +143,7 @@ class PageDriver:
             case "follow" | "press":
                 await self._settle()
 
-    async def _within_reach(self, move: Move) -> Control:
+    async def _within_reach(self, move: PageMove) -> Control:
         """The control, once it can be clicked: waits for it, and scrolls to it."""
         deadline = asyncio.get_running_loop().time() + PATIENCE_S
         waited = False

@@ -14,7 +14,7 @@ import itertools
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from tars_jax.data.website_synthesis.moves import Move
+from tars_jax.data.website_synthesis.moves import PageMove
 from tars_jax.data.website_synthesis.wording import QUOTED
 from tars_jax.tasks.websites.effect import ALL, Change, Effect
 from tars_jax.tasks.websites.tables import Difference, Row, Tables, differences, likeness, seen
@@ -34,14 +34,14 @@ _DAY = datetime.timedelta(days=1)
 class NoCheck(Exception):
     """Why no check can be written, and the inputs that nothing in the state shows."""
 
-    def __init__(self, reason: str, unshown: Sequence[Move] = (), where: str = "") -> None:
+    def __init__(self, reason: str, unshown: Sequence[PageMove] = (), where: str = "") -> None:
         super().__init__(reason)
         self.unshown = tuple(unshown)
         self.where = where  # what exactly, for whoever looks into it
 
 
 @dataclasses.dataclass(frozen=True)
-class Done:
+class StateChange:
     """The state before and after one way of doing a task, each from a fresh reset, and when that was."""
 
     before: Tables
@@ -56,9 +56,9 @@ class Done:
 
 
 def write_effect(
-    done: Sequence[Done], inputs: Sequence[Move], noise: Collection[str] = (), logs: Collection[str] = (),
+    done: Sequence[StateChange], inputs: Sequence[PageMove], noise: Collection[str] = (), logs: Collection[str] = (),
     names: Collection[str] = (),
-) -> tuple[Effect, tuple[Move, ...]]:  # fmt: skip
+) -> tuple[Effect, tuple[PageMove, ...]]:  # fmt: skip
     """The effect, and the inputs that no value in the state shows: of those nothing is known yet.
 
     Args:
@@ -99,7 +99,7 @@ def write_effect(
     return effect, tuple(missing)
 
 
-def is_shown(done: Done, inputs: Iterable[Move]) -> bool:
+def is_shown(done: StateChange, inputs: Iterable[PageMove]) -> bool:
     """Whether the state that a way of doing it led to has every text that was put in."""
     found = differences(done.before, done.after)
     return all(any(_shows(each, move) for each in found) for move in inputs if move.kind == "fill")
@@ -112,7 +112,7 @@ def agrees(category: str, found: Sequence[Difference]) -> bool:
     return bool(kinds & wanted.get(category, {"changed", "created"}))
 
 
-def way_of(value: str, move: Move) -> str | None:
+def way_of(value: str, move: PageMove) -> str | None:
     """How a field's value shows an input: "is", "contains", or not at all."""
     wanted = {"on": ("true", "1", "on", "yes"), "off": ("false", "0", "off", "no", "")}
     if move.kind == "toggle":
@@ -125,7 +125,7 @@ def way_of(value: str, move: Move) -> str | None:
     return "contains" if len(said) >= SHORTEST_PART and said in value and move.kind == "fill" else None
 
 
-def tells_time(value: str, done: Iterable[Done]) -> bool:
+def tells_time(value: str, done: Iterable[StateChange]) -> bool:
     """Whether a value has in it when it was done."""
     for each in done:
         days = [each.begun + number * _DAY for number in (-1, 0, 1)]
@@ -139,7 +139,7 @@ def tells_time(value: str, done: Iterable[Done]) -> bool:
 
 
 def unnamed(
-    effect: Effect, before: Tables, instruction: str, inputs: Sequence[Move] = (), chosen: Collection[str] = ()
+    effect: Effect, before: Tables, instruction: str, inputs: Sequence[PageMove] = (), chosen: Collection[str] = ()
 ) -> str | None:
     """What the words should name and do not, as several things could be meant; None: they name it.
 
@@ -198,12 +198,14 @@ def _is_labeled(old: Row, labels: set[str]) -> bool:
     return old.keys() == {"key", "value"} and set(re.findall(r"[^\W_]+", old["key"].lower())) <= labels
 
 
-def _found(done: Done, inputs: Sequence[Move], noise: Collection[str], logs: Collection[str]) -> list[Difference]:
+def _found(
+    done: StateChange, inputs: Sequence[PageMove], noise: Collection[str], logs: Collection[str]
+) -> list[Difference]:
     found = [each for each in differences(done.before, done.after) if each.table not in noise]
     return [each for each in found if each.table not in logs or _is_asked(each, inputs)]
 
 
-def _is_asked(difference: Difference, inputs: Sequence[Move]) -> bool:
+def _is_asked(difference: Difference, inputs: Sequence[PageMove]) -> bool:
     return any(move.kind == "fill" and _shows(difference, move) for move in inputs)
 
 
@@ -230,7 +232,8 @@ def _same_place(one: Difference, other: Difference) -> bool:
 
 
 def _change(
-    times: Sequence[Difference], all_of_it: Sequence[Difference], done: Sequence[Done], inputs: Sequence[Move],
+    times: Sequence[Difference], all_of_it: Sequence[Difference], done: Sequence[StateChange],
+    inputs: Sequence[PageMove],
     names: Collection[str],
 ) -> Change:  # fmt: skip
     """A row as it came out, time by time."""
@@ -269,7 +272,7 @@ def _change(
     return Change(first.table, where, False, is_, contains, tuple(opened), today)
 
 
-def _form_of_day(values: Sequence[str | None], done: Sequence[Done]) -> str:
+def _form_of_day(values: Sequence[str | None], done: Sequence[StateChange]) -> str:
     """How the day is written that a field had each time it was done; empty: it says something else, or more."""
     for form in _DATES:
         told = [{each.begun.strftime(form), each.ended.strftime(form)} for each in done]
@@ -326,7 +329,7 @@ def _identity(row: Row, rows: Sequence[Row], names: Collection[str]) -> Mapping[
     raise NoCheck("its row is not the only one that is like it")
 
 
-def _shows(difference: Difference, move: Move) -> bool:
+def _shows(difference: Difference, move: PageMove) -> bool:
     """Whether a field that came or changed holds what the move put in."""
     row = difference.after or {}
     return any(way_of(row[name], move) is not None for name in difference.changed_fields if name in row)

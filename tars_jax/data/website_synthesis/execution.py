@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from tars_jax.agent.actions import Action, Wait
 from tars_jax.agent.chance import random_action
 from tars_jax.data.website_synthesis.driver import Acted, MoveFailed, PageDriver, open_driver
-from tars_jax.data.website_synthesis.effects import Done
-from tars_jax.data.website_synthesis.moves import Move
+from tars_jax.data.website_synthesis.effects import StateChange
+from tars_jax.data.website_synthesis.moves import PageMove
 from tars_jax.data.website_synthesis.reused_page import ReusedPage
-from tars_jax.data.website_synthesis.second_way import Lost, go_another_way
+from tars_jax.data.website_synthesis.second_way import WayBlocked, go_another_way
 from tars_jax.data.website_synthesis.site import LiveSite
 from tars_jax.data.website_synthesis.view import View
 from tars_jax.envs.gui import PAGE_ACTIONS
@@ -29,7 +29,7 @@ PAUSE_S = 0.25  # real, between them
 
 
 @dataclasses.dataclass(frozen=True)
-class Execution:
+class PlanExecution:
     """What became of a plan."""
 
     before: Tables
@@ -40,13 +40,13 @@ class Execution:
     ended: datetime.datetime
 
     @property
-    def done(self) -> Done:
-        return Done(self.before, self.after, self.begun, self.ended)
+    def done(self) -> StateChange:
+        return StateChange(self.before, self.after, self.begun, self.ended)
 
 
 async def execute(
-    page: ReusedPage, plan: Sequence[Move], *, keeps_screenshots: bool = False, changes: bool = True
-) -> Execution:
+    page: ReusedPage, plan: Sequence[PageMove], *, keeps_screenshots: bool = False, changes: bool = True
+) -> PlanExecution:
     """Makes the moves by what the page shows. `changes`: the state may change some time after the last of them.
 
     Raises MoveFailed where one cannot be made, SandboxFailure or PageError where the page fails.
@@ -57,7 +57,9 @@ async def execute(
     return await _executed(page, plan, keeps_screenshots, changes)
 
 
-async def _executed(page: ReusedPage, plan: Sequence[Move], keeps_screenshots: bool, changes: bool) -> Execution:
+async def _executed(
+    page: ReusedPage, plan: Sequence[PageMove], keeps_screenshots: bool, changes: bool
+) -> PlanExecution:
     site = page.site
     await site.reset()
     before, begun = await steady_tables(site), now()
@@ -66,12 +68,12 @@ async def _executed(page: ReusedPage, plan: Sequence[Move], keeps_screenshots: b
             await driver.make(move)
         view = await driver.view()
         after = await state_after(site, before, driver) if changes else await steady_tables(site)
-    return Execution(before, after, tuple(driver.episode), view, begun, now())
+    return PlanExecution(before, after, tuple(driver.episode), view, begun, now())
 
 
 async def replay(
     manager: BrowserManager, site: LiveSite, actions: Sequence[Action], *, reopens: bool = False
-) -> Execution:
+) -> PlanExecution:
     """Repeats recorded actions, which knows of no page; raises as `execute`, but for MoveFailed.
 
     `reopens`: the view is of the last page opened anew, which shows what was stored and not what was only sent.
@@ -85,7 +87,7 @@ async def replay(
             await driver.open(view.url)
             view = await driver.view()
         after = await state_after(site, before, driver)
-    return Execution(before, after, tuple(driver.episode), view, begun, now())
+    return PlanExecution(before, after, tuple(driver.episode), view, begun, now())
 
 
 async def looked_at(site: LiveSite, after: Tables) -> frozenset[str]:
@@ -98,7 +100,7 @@ def now() -> datetime.datetime:
     return datetime.datetime.now(datetime.UTC)
 
 
-async def replay_otherwise(manager: BrowserManager, site: LiveSite, actions: Sequence[Action]) -> Execution | None:
+async def replay_otherwise(manager: BrowserManager, site: LiveSite, actions: Sequence[Action]) -> PlanExecution | None:
     """Does what recorded actions do in another way; None: none is known, or it came to nothing. Raises as `replay`."""
     for keys in (True, False):
         await site.reset()
@@ -106,13 +108,13 @@ async def replay_otherwise(manager: BrowserManager, site: LiveSite, actions: Seq
         async with open_driver(manager, site, chance=OTHER_CHANCE) as driver:
             try:
                 is_other = await go_another_way(driver, actions, keys=keys)
-            except Lost:
+            except WayBlocked:
                 continue
             if not is_other and not keys:
                 return None
             after = await state_after(site, before, driver)
             if is_other and fingerprint(after) != fingerprint(before):
-                return Execution(before, after, tuple(driver.episode), await driver.view(), begun, now())
+                return PlanExecution(before, after, tuple(driver.episode), await driver.view(), begun, now())
     return None
 
 

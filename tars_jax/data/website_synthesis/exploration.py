@@ -8,7 +8,7 @@ from collections import Counter
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from tars_jax.data.website_synthesis.driver import MoveFailed, PageDriver, open_driver
-from tars_jax.data.website_synthesis.moves import Move, move_to
+from tars_jax.data.website_synthesis.moves import PageMove, move_to
 from tars_jax.data.website_synthesis.site import LiveSite
 from tars_jax.data.website_synthesis.view import Control, View, name_of, row_of
 from tars_jax.sandbox.browser import BrowserManager, PageError, SandboxFailure
@@ -46,7 +46,7 @@ class Explored:
     """What is shown after a trail of moves from the start."""
 
     view: View
-    trail: tuple[Move, ...]
+    trail: tuple[PageMove, ...]
     names: tuple[str, ...]  # of its last links and buttons; an empty one: nothing tells it from others
     screenshot: bytes = b""  # PNG
     fresh: tuple[Control, ...] | None = None  # of what a button brought up: the controls that were not there before
@@ -80,7 +80,7 @@ async def explore(manager: BrowserManager, site: LiveSite, config: ExplorationCo
 @dataclasses.dataclass(frozen=True)
 class _Link:
     url: str
-    trail: tuple[Move, ...]
+    trail: tuple[PageMove, ...]
     names: tuple[str, ...]
 
 

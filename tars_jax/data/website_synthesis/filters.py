@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from tars_jax.data.website_synthesis.composition import MOST_STEPS, Candidate
+from tars_jax.data.website_synthesis.composition import MOST_STEPS, TaskCandidate
 from tars_jax.data.website_synthesis.functions import SiteFunction
 from tars_jax.data.website_synthesis.reading import readings
 from tars_jax.data.website_synthesis.wording import QUOTED
@@ -18,7 +18,7 @@ _HIDDEN = re.compile(
 )
 
 
-def ambiguous(candidate: Candidate, functions: Sequence[SiteFunction]) -> str:
+def ambiguous(candidate: TaskCandidate, functions: Sequence[SiteFunction]) -> str:
     """Why a second reading does not find what was meant, part by part; empty: it does."""
     for part in candidate.parts:
         if part.function.object == "":
@@ -63,7 +63,7 @@ def unproved(effect: Effect, before: Tables, chance: Sequence[Tables]) -> str:
     return ""
 
 
-def too_long(candidate: Candidate) -> str:
+def too_long(candidate: TaskCandidate) -> str:
     return f"it takes more than {MOST_STEPS} steps" if candidate.steps > MOST_STEPS else ""
 
 
@@ -72,7 +72,7 @@ def normalized(instruction: str) -> str:
     return " ".join(re.findall(r"\w+", instruction.lower()))
 
 
-def shape(candidate: Candidate) -> tuple[object, ...]:
+def shape(candidate: TaskCandidate) -> tuple[object, ...]:
     """Equal for candidates that put in the same values in the same place."""
     return tuple(
         (part.function.key, tuple(sorted((m.label, m.value) for m in part.inputs))) for part in candidate.parts

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 from tars_jax.data.website_synthesis.driver import can_choose
 from tars_jax.data.website_synthesis.exploration import Explored, kind_of
-from tars_jax.data.website_synthesis.moves import Move, move_to
+from tars_jax.data.website_synthesis.moves import PageMove, move_to
 from tars_jax.data.website_synthesis.view import DRAWN, Control, View, row_of
 
 MOST_SUBMITS = 3  # of one form
@@ -42,7 +42,7 @@ LOOKS = re.compile(
 class Field:
     """Something of a function that can be filled in."""
 
-    move: Move  # without a value
+    move: PageMove  # without a value
     kind: str
     label: str
     options: tuple[str, ...] = ()
@@ -61,11 +61,11 @@ class SiteFunction:
     """One form or button of one page."""
 
     category: str
-    trail: tuple[Move, ...]  # from the start to its page
+    trail: tuple[PageMove, ...]  # from the start to its page
     places: tuple[str, ...]  # what the page can be called by: its links on the trail, its heading
     button: str
     fields: tuple[Field, ...]
-    submit: Move
+    submit: PageMove
     page: str  # kind of its page's address
     action: str  # path that its form goes to
     object: str | None = None  # the row of a list that its page was reached from; empty: nothing tells it from others
@@ -291,7 +291,7 @@ def _object(rows: Sequence[str], heading: str, shared: Collection[str]) -> str |
     return heading if heading not in shared else ""
 
 
-def _followed(page: Explored) -> list[Move]:
+def _followed(page: Explored) -> list[PageMove]:
     """The last links and buttons of the trail, one for each name."""
     links = [move for move in page.trail if move.kind in ("follow", "press")]
     return links[len(links) - len(page.names) :]

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from tars_jax.data.website_synthesis.moves import Move
+from tars_jax.data.website_synthesis.moves import PageMove
 from tars_jax.data.website_synthesis.refusals import Refusal
 from tars_jax.data.website_synthesis.task import SynthesizedTask
 
 
 @dataclasses.dataclass(frozen=True)
-class Outcome:
+class CandidateOutcome:
     """Of one candidate."""
 
     reason: str  # why it is no task; empty: it is one
@@ -30,7 +30,7 @@ class Outcome:
         return {**dataclasses.asdict(self), "task": self.task and self.task.to_json()}
 
     @classmethod
-    def from_json(cls, record: dict[str, Any]) -> Outcome:
+    def from_json(cls, record: dict[str, Any]) -> CandidateOutcome:
         task = record["task"] and SynthesizedTask.from_json(record["task"])
         return cls(
             record["reason"], task, tuple(map(tuple, record["unshown"])), record["complaint"],
@@ -38,31 +38,31 @@ class Outcome:
         )  # fmt: skip
 
 
-def candidate_key(instruction: str, plan: Sequence[Move | str]) -> str:
+def candidate_key(instruction: str, plan: Sequence[PageMove | str]) -> str:
     """The same for the same candidate in every process."""
     return hashlib.sha256(repr((instruction, tuple(plan))).encode()).hexdigest()[:20]
 
 
-class Journal:
+class OutcomeJournal:
     """Outcomes by key, in a file of one JSON object a line; without a path they are only remembered."""
 
     def __init__(self, path: Path | None = None) -> None:
         self._path = path
-        self._known: dict[str, Outcome] = {}
+        self._known: dict[str, CandidateOutcome] = {}
         self._asked: set[str] = set()
         if path is not None and path.exists():
             whole, _, torn = path.read_bytes().rpartition(b"\n")  # a kill may have cut the last line
             for line in whole.split(b"\n") if whole else ():
                 record = json.loads(line)
-                self._known[record["key"]] = Outcome.from_json(record)
+                self._known[record["key"]] = CandidateOutcome.from_json(record)
             if torn:
                 os.truncate(path, len(whole) + 1 if whole else 0)
 
-    def known(self, key: str) -> Outcome | None:
+    def known(self, key: str) -> CandidateOutcome | None:
         self._asked.add(key)
         return self._known.get(key)
 
-    def note(self, key: str, outcome: Outcome) -> None:
+    def note(self, key: str, outcome: CandidateOutcome) -> None:
         """Lies on the disk when this returns."""
         self._known[key] = outcome
         if self._path is not None:

@@ -13,7 +13,7 @@ KINDS = ("follow", "press", "fill", "choose", "toggle", "mark", "home")
 
 
 @dataclasses.dataclass(frozen=True)
-class Move:
+class PageMove:
     """One thing that a person does on a page."""
 
     kind: str  # one of KINDS: a link, a button, a text, an option of a select, a checkbox, a radio, the start
@@ -28,21 +28,21 @@ class Move:
             raise InputError(f"kind of a move must be one of {', '.join(KINDS)}; got {self.kind!r}")
 
     @classmethod
-    def from_json(cls, record: Mapping[str, Any]) -> Move:
+    def from_json(cls, record: Mapping[str, Any]) -> PageMove:
         return cls(**record)
 
 
-HOME = Move("home", "")  # back to the page that the episode began with
+HOME = PageMove("home", "")  # back to the page that the episode began with
 
 
-def move_to(view: View, control: Control, value: str = "") -> Move:
+def move_to(view: View, control: Control, value: str = "") -> PageMove:
     """The move that acts on this control of the view."""
     alike = [each for each in view.controls if _key(view, each) == _key(view, control)]
     kind, label, name, form = _key(view, control)
-    return Move(kind, label, name, form, alike.index(control), value)
+    return PageMove(kind, label, name, form, alike.index(control), value)
 
 
-def find(view: View, move: Move) -> Control | None:
+def find(view: View, move: PageMove) -> Control | None:
     """The control that the move acts on; None where the page has none."""
     wanted = (move.kind, move.label, move.name, move.form)
     alike = [each for each in view.controls if _key(view, each) == wanted]

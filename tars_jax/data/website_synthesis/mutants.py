@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from tars_jax.data.website_synthesis.effects import way_of
-from tars_jax.data.website_synthesis.moves import Move
+from tars_jax.data.website_synthesis.moves import PageMove
 from tars_jax.tasks.websites.effect import ALL, Change, Effect
 from tars_jax.tasks.websites.tables import Difference, Row, Tables, differences, fingerprint
 
@@ -30,13 +30,13 @@ class Mutant:
 
 
 @dataclasses.dataclass(frozen=True)
-class End:
+class RightEnd:
     """The right end of a task."""
 
     before: Tables
     after: Tables
     effect: Effect
-    inputs: tuple[Move, ...] = ()
+    inputs: tuple[PageMove, ...] = ()
 
     @property
     def readers(self) -> list[str]:
@@ -52,7 +52,7 @@ class End:
         return [each for each in differences(self.before, self.after) if each.table in self.readers]
 
 
-def mutants(end: End) -> Iterator[Mutant]:
+def mutants(end: RightEnd) -> Iterator[Mutant]:
     """Each is another state than the right one, but for what the effect leaves open."""
     seen = {fingerprint(end.after)}
     for kind, make in KINDS.items():
@@ -63,7 +63,7 @@ def mutants(end: End) -> Iterator[Mutant]:
                 yield Mutant(kind, tables)
 
 
-def passing(end: End) -> tuple[int, list[str]]:
+def passing(end: RightEnd) -> tuple[int, list[str]]:
     """How many wrong ends were tried, and the kinds of those that the effect takes."""
     passed: list[str] = []
     count = 0
@@ -77,16 +77,16 @@ def passing(end: End) -> tuple[int, list[str]]:
 # ---- kinds
 
 
-def _nothing(end: End) -> Iterator[Tables]:
+def _nothing(end: RightEnd) -> Iterator[Tables]:
     yield end.before
 
 
-def _undone(end: End) -> Iterator[Tables]:
+def _undone(end: RightEnd) -> Iterator[Tables]:
     """All is as it was, but what is open."""
     yield {name: end.before.get(name, ()) if name in end.readers else rows for name, rows in end.after.items()}
 
 
-def _part_left_out(end: End) -> Iterator[Tables]:
+def _part_left_out(end: RightEnd) -> Iterator[Tables]:
     """One change is not made, or one field of it."""
     found = end.differences
     for each in found:
@@ -98,14 +98,14 @@ def _part_left_out(end: End) -> Iterator[Tables]:
                 yield _with(end.after, each.table, each.after, {**each.after, name: each.before[name]})
 
 
-def _input_left_out(end: End) -> Iterator[Tables]:
+def _input_left_out(end: RightEnd) -> Iterator[Tables]:
     """A text that was asked for is nowhere; where there are several in one field, one of them."""
     for move in end.inputs:
         if move.kind == "fill" and len(move.value.strip()) > 1:
             yield _with_other_input(end, move, "")
 
 
-def _another_object(end: End) -> Iterator[Tables]:
+def _another_object(end: RightEnd) -> Iterator[Tables]:
     """The same is done to another row of its kind."""
     for each in end.differences:
         others = [row for row in end.before.get(each.table, ()) if row != each.before]
@@ -124,7 +124,7 @@ def _another_object(end: End) -> Iterator[Tables]:
                 yield _with(put_back, each.table, other, {**other, **done})
 
 
-def _similar_value(end: End) -> Iterator[Tables]:
+def _similar_value(end: RightEnd) -> Iterator[Tables]:
     partial = {text for each in end.effect.changes for texts in each.contains.values() for text in texts}
     for move in end.inputs:
         if move.kind == "fill" and (said := move.value.strip()):
@@ -141,7 +141,7 @@ def _similar_value(end: End) -> Iterator[Tables]:
                     yield _with(end.after, each.table, each.after, {**each.after, name: value})
 
 
-def _another_field(end: End) -> Iterator[Tables]:
+def _another_field(end: RightEnd) -> Iterator[Tables]:
     """What was asked for stands in another field of its row, in place of its own or beside it."""
     for each in end.differences:
         row = each.after or {}
@@ -156,13 +156,13 @@ def _another_field(end: End) -> Iterator[Tables]:
                 yield _with(end.after, each.table, row, {**row, other: row[name]})
 
 
-def _twice(end: End) -> Iterator[Tables]:
+def _twice(end: RightEnd) -> Iterator[Tables]:
     for each in end.differences:
         if each.before is None and each.after is not None:
             yield _with(end.after, each.table, None, each.after)
 
 
-def _beside(end: End) -> Iterator[Tables]:
+def _beside(end: RightEnd) -> Iterator[Tables]:
     """One row more that is other than it was, that came, or that went."""
     for reader, row in _bystanders(end, MOST_ALIKE):
         yield _with(end.after, reader, row, None)
@@ -175,7 +175,7 @@ def _beside(end: End) -> Iterator[Tables]:
         yield _with(end.after, reader, None, dict.fromkeys(names, OTHER))
 
 
-def _rest_overwritten(end: End) -> Iterator[Tables]:
+def _rest_overwritten(end: RightEnd) -> Iterator[Tables]:
     """Every other row says something else; and what the changed rows keep."""
     texts = [move.value.strip() for move in end.inputs if move.kind == "fill"] + [OTHER]
     bystanders = list(_bystanders(end))
@@ -192,7 +192,7 @@ def _rest_overwritten(end: End) -> Iterator[Tables]:
                 yield _with(end.after, each.table, each.after, {**each.after, name: OTHER})
 
 
-def _rest_deleted(end: End) -> Iterator[Tables]:
+def _rest_deleted(end: RightEnd) -> Iterator[Tables]:
     bystanders = list(_bystanders(end))
     for chosen in (end.readers, *([reader] for reader in end.readers)):
         tables: Tables = end.after
@@ -203,7 +203,7 @@ def _rest_deleted(end: End) -> Iterator[Tables]:
     yield {name: [] if name in end.readers else rows for name, rows in end.after.items()}
 
 
-KINDS: Mapping[str, Callable[[End], Iterator[Tables]]] = {
+KINDS: Mapping[str, Callable[[RightEnd], Iterator[Tables]]] = {
     "nothing is done": _nothing,
     "it is undone again": _undone,
     "a part is left out": _part_left_out,
@@ -230,7 +230,7 @@ def similar_values(value: str) -> list[str]:
     return [each for each in dict.fromkeys(found) if each.strip() != value]
 
 
-def _bystanders(end: End, most: int = 1 << 30) -> Iterator[tuple[str, Row]]:
+def _bystanders(end: RightEnd, most: int = 1 << 30) -> Iterator[tuple[str, Row]]:
     """Rows that have nothing to do with the task, of readers that are not open."""
     touched = [(each.table, each.after) for each in end.differences]
     for reader in end.readers:
@@ -238,7 +238,7 @@ def _bystanders(end: End, most: int = 1 << 30) -> Iterator[tuple[str, Row]]:
         yield from ((reader, row) for row in found[:most])
 
 
-def _change_of(end: End, each: Difference) -> Change | None:
+def _change_of(end: RightEnd, each: Difference) -> Change | None:
     """The change of the effect that a difference is."""
     for change in end.effect.changes:
         old = None if each.before is None else {k: each.before[k] for k in end.closed(each.table, each.before)}
@@ -251,12 +251,12 @@ def _change_of(end: End, each: Difference) -> Change | None:
     return None
 
 
-def _closed_row(end: End, each: Difference) -> Row:
+def _closed_row(end: RightEnd, each: Difference) -> Row:
     row = each.after or {}
     return {name: row[name] for name in end.closed(each.table, row)}
 
 
-def _is_closed(end: End, each: Difference, name: str) -> bool:
+def _is_closed(end: RightEnd, each: Difference, name: str) -> bool:
     """Whether the effect says what a field of a row is then."""
     if name in end.effect.open.get(each.table, ()):
         return False
@@ -264,11 +264,11 @@ def _is_closed(end: End, each: Difference, name: str) -> bool:
     return change is None or (name not in change.open and name not in change.contains)
 
 
-def _is_input(end: End, value: str) -> bool:
+def _is_input(end: RightEnd, value: str) -> bool:
     return any(move.kind == "fill" and way_of(value, move) is not None for move in end.inputs)
 
 
-def _with_other_input(end: End, move: Move, text: str) -> Tables:
+def _with_other_input(end: RightEnd, move: PageMove, text: str) -> Tables:
     """The right end with another text wherever one that was put in came or changed something."""
 
     def replaced(value: str) -> str:

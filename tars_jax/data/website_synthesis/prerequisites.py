@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from tars_jax.data.website_synthesis.composition import Candidate, Hidden, after, draw_part
+from tars_jax.data.website_synthesis.composition import Hidden, TaskCandidate, after, draw_part
 from tars_jax.data.website_synthesis.driver import open_driver
 from tars_jax.data.website_synthesis.exploration import Explored, brought_up, kind_of, leads_on, sends_what_is_written
 from tars_jax.data.website_synthesis.functions import SiteFunction, functions_of
@@ -18,9 +18,9 @@ MOST_LINKS = 4  # of the page that an object's making ends on
 
 
 async def dependent(
-    manager: BrowserManager, site: LiveSite, first: Candidate, known: Sequence[SiteFunction], seed: str,
+    manager: BrowserManager, site: LiveSite, first: TaskCandidate, known: Sequence[SiteFunction], seed: str,
     hidden: Hidden = (),
-) -> list[Candidate]:  # fmt: skip
+) -> list[TaskCandidate]:  # fmt: skip
     """Tasks that make an object and then do something to it.
 
     Raises what `execute` raises.

@@ -10,28 +10,28 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 
 from tars_jax.data.website_synthesis.exploration import Explored
-from tars_jax.data.website_synthesis.moves import Move
-from tars_jax.data.website_synthesis.view import Table
+from tars_jax.data.website_synthesis.moves import PageMove
+from tars_jax.data.website_synthesis.view import PageTable
 
 LONGEST = 40  # characters of an answer
 MOST_OF_A_PAGE = 3
 
 
 @dataclasses.dataclass(frozen=True)
-class Question:
+class SiteQuestion:
     """What is asked, its answer, and how one gets to where it stands."""
 
     instruction: str
     answer: str
     rubric: tuple[str, ...]
-    plan: tuple[Move, ...]
+    plan: tuple[PageMove, ...]
 
 
-def questions(pages: Sequence[Explored], seed: str, count: int) -> tuple[list[Question], Counter[str]]:
+def questions(pages: Sequence[Explored], seed: str, count: int) -> tuple[list[SiteQuestion], Counter[str]]:
     """Questions with one answer on the whole site, and why others were left out."""
     rng = random.Random(f"{seed}:questions")
     dropped: Counter[str] = Counter()
-    found: dict[tuple[str, str], Question] = {}
+    found: dict[tuple[str, str], SiteQuestion] = {}
     answers: dict[tuple[str, str], set[str]] = {}  # of all pages: the same row elsewhere may say another thing
     for page in pages:
         for table in page.view.tables:
@@ -54,8 +54,8 @@ def questions(pages: Sequence[Explored], seed: str, count: int) -> tuple[list[Qu
         for row, column, cell in asked[:MOST_OF_A_PAGE]:
             said = asked_for(column, row, _called(page, shared))
             facts = (f"The answer is {cell!r}.", f"The row of {row!r} was on the screen.")
-            found.setdefault((row, column), Question(said, cell, facts, page.trail))
-    of_page: dict[tuple[Move, ...], list[Question]] = {}
+            found.setdefault((row, column), SiteQuestion(said, cell, facts, page.trail))
+    of_page: dict[tuple[PageMove, ...], list[SiteQuestion]] = {}
     for question in found.values():
         of_page.setdefault(question.plan, []).append(question)
     pages_in_turn = [each for level in itertools.zip_longest(*of_page.values()) for each in level if each is not None]
@@ -74,14 +74,14 @@ def _called(page: Explored, shared: Collection[str]) -> str:
     return next((each for each in names if each and '"' not in each), "")
 
 
-def _cells(table: Table) -> Iterator[tuple[str, str, str]]:
+def _cells(table: PageTable) -> Iterator[tuple[str, str, str]]:
     """(name of a row, header of a column, text) of tables that have headers."""
     for row in table.rows:
         if len(row) == len(table.headers) >= 2 and row[0]:
             yield from ((row[0], column, cell) for column, cell in zip(table.headers[1:], row[1:], strict=True))
 
 
-def _unfit(table: Table, row: str, column: str, cell: str, answers: dict[tuple[str, str], set[str]]) -> str:
+def _unfit(table: PageTable, row: str, column: str, cell: str, answers: dict[tuple[str, str], set[str]]) -> str:
     if not column or not cell or len(cell) > LONGEST or len(row) > 80 or '"' in row + column:
         return "a cell or header without a short text"
     if len(answers[(row, column)]) > 1 or sum(each[0] == row for each in table.rows) > 1:

@@ -15,12 +15,12 @@ from tars_jax.agent.actions import Action, Click, Finished, Navigate, Type
 from tars_jax.agent.grammar import parse_response
 from tars_jax.agent.platforms import PLATFORM_ACTIONS
 from tars_jax.agent.response import Response
-from tars_jax.data.website_synthesis.admission import NOT_UNDONE, UNNAMED, Admission, Grounds, admit, admit_answer
+from tars_jax.data.website_synthesis.admission import NOT_UNDONE, UNNAMED, AdmittedTask, Grounds, admit, admit_answer
 from tars_jax.data.website_synthesis.driver import PageDriver, open_driver
 from tars_jax.data.website_synthesis.effects import NoCheck
-from tars_jax.data.website_synthesis.execution import Execution, now, replay, state_after
-from tars_jax.data.website_synthesis.journal import Journal, Outcome, candidate_key
-from tars_jax.data.website_synthesis.moves import HOME, Move, move_to
+from tars_jax.data.website_synthesis.execution import PlanExecution, now, replay, state_after
+from tars_jax.data.website_synthesis.journal import CandidateOutcome, OutcomeJournal, candidate_key
+from tars_jax.data.website_synthesis.moves import HOME, PageMove, move_to
 from tars_jax.data.website_synthesis.synthesis import Say, SiteReport
 from tars_jax.data.website_synthesis.task import SynthesizedTask, task_id
 from tars_jax.data.website_synthesis.view import Control, View
@@ -42,17 +42,17 @@ CHANGED_PAGE = "its solution does not find what it acted on"
 class Watched:
     """A solution that was done once more, and what it acted on."""
 
-    execution: Execution
-    plan: tuple[Move, ...]
+    execution: PlanExecution
+    plan: tuple[PageMove, ...]
     views: tuple[View, ...]
-    replaced: tuple[Move, ...]  # texts that took the place of another one in an editor or a text area
+    replaced: tuple[PageMove, ...]  # texts that took the place of another one in an editor or a text area
 
     @property
-    def inputs(self) -> tuple[Move, ...]:
+    def inputs(self) -> tuple[PageMove, ...]:
         return tuple(move for move in self.plan if move.kind in ("fill", "choose", "toggle", "mark"))
 
 
-async def readmit(grounds: Grounds, task: WebsiteTask) -> Outcome:
+async def readmit(grounds: Grounds, task: WebsiteTask) -> CandidateOutcome:
     """The task with a check of its whole effect, or why it is none."""
     actions = actions_of(task)
     try:
@@ -70,16 +70,16 @@ async def readmit(grounds: Grounds, task: WebsiteTask) -> Outcome:
             found = await admit(grounds, watched.execution, actions, watched.inputs, instruction, offered)
         for move in found.unshown:
             if not await _matters(grounds, actions, watched, move, found):
-                return Outcome("what was asked for is not in the state")
+                return CandidateOutcome("what was asked for is not in the state")
     except NoCheck as error:
-        return Outcome(str(error), where=error.where)
+        return CandidateOutcome(str(error), where=error.where)
     except (PageError, SandboxFailure) as error:
-        return Outcome("a page failed", where=str(error)[:200])
-    return Outcome("", _remade(task, instruction, watched, found.effect, found.mutants, found.ways))
+        return CandidateOutcome("a page failed", where=str(error)[:200])
+    return CandidateOutcome("", _remade(task, instruction, watched, found.effect, found.mutants, found.ways))
 
 
 async def readmit_all(
-    grounds: Grounds, name: str, tasks: Sequence[WebsiteTask], journal: Journal, say: Say
+    grounds: Grounds, name: str, tasks: Sequence[WebsiteTask], journal: OutcomeJournal, say: Say
 ) -> SiteReport:
     """The tasks of one site. `journal` has what an earlier run that was killed found out."""
     kept: list[SynthesizedTask] = []
@@ -92,7 +92,7 @@ async def readmit_all(
             outcome = await readmit(grounds, task)
             journal.note(key, outcome)
         if outcome.task is not None and outcome.task.id in seen:
-            outcome = Outcome("a duplicate")
+            outcome = CandidateOutcome("a duplicate")
         why = ": ".join(filter(None, (outcome.reason, outcome.where)))
         say(number, f"{f'({why}) ' if why else ''}{task.instruction}")
         if outcome.task is None:
@@ -107,9 +107,9 @@ async def watch(grounds: Grounds, actions: Sequence[Action]) -> Watched:
     """Does recorded actions, and reads the page before each click. Raises NoCheck, and as `replay`."""
     await grounds.site.reset()
     before, begun = await steady_tables(grounds.site), now()
-    plan: list[Move] = []
+    plan: list[PageMove] = []
     views: list[View] = []
-    replaced: list[Move] = []
+    replaced: list[PageMove] = []
     async with open_driver(grounds.manager, grounds.site) as driver:
         for number, action in enumerate(actions):
             following = actions[number + 1 :]
@@ -126,7 +126,7 @@ async def watch(grounds: Grounds, actions: Sequence[Action]) -> Watched:
             await driver.replay_one(action, following[0] if following else None)
         views.append(await driver.view())
         after = await state_after(grounds.site, before, driver)
-        done = Execution(before, after, tuple(driver.episode), views[-1], begun, now())
+        done = PlanExecution(before, after, tuple(driver.episode), views[-1], begun, now())
     return Watched(done, tuple(plan), tuple(views), tuple(replaced))
 
 
@@ -182,7 +182,7 @@ def _clicked(driver: PageDriver, view: View, click: Click) -> Control:
     return min(near, key=lambda each: (abs(each.x - x) + abs(each.y - y), each.hit is not True))
 
 
-def _move(view: View, control: Control, typed: str) -> Move:
+def _move(view: View, control: Control, typed: str) -> PageMove:
     match control.kind:
         case "link" | "button":
             return move_to(view, control)
@@ -195,7 +195,7 @@ def _move(view: View, control: Control, typed: str) -> Move:
 
 
 async def _matters(
-    grounds: Grounds, actions: Sequence[Action], watched: Watched, move: Move, found: Admission
+    grounds: Grounds, actions: Sequence[Action], watched: Watched, move: PageMove, found: AdmittedTask
 ) -> bool:  # fmt: skip
     """Whether the end is another one without an option or a tick that no value of the state says."""
     index = watched.plan.index(move)
@@ -208,14 +208,14 @@ async def _matters(
     return bool(found.effect.wrong(done.before, done.after, done.done.days))
 
 
-async def _question(grounds: Grounds, task: WebsiteTask, instruction: str, watched: Watched) -> Outcome:
+async def _question(grounds: Grounds, task: WebsiteTask, instruction: str, watched: Watched) -> CandidateOutcome:
     """A question, if it can be verified and a reset undoes what looking has changed. Raises NoCheck."""
     assert task.answer is not None
     found = admit_answer(grounds, watched.execution, task.answer)
     await grounds.site.reset()
     if grounds.without_noise(await steady_tables(grounds.site)) != grounds.without_noise(watched.execution.before):
-        return Outcome(NOT_UNDONE)
-    return Outcome("", _remade(task, instruction, watched, found.effect, found.mutants, found.ways))
+        return CandidateOutcome(NOT_UNDONE)
+    return CandidateOutcome("", _remade(task, instruction, watched, found.effect, found.mutants, found.ways))
 
 
 def _remade(

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from tars_jax.data.website_synthesis.synthesis import SiteReport
 from tars_jax.data.website_synthesis.task import SynthesizedTask
-from tars_jax.data.website_synthesis.url_lists import Verdict
+from tars_jax.data.website_synthesis.url_lists import AddressCheck
 
 _STYLE = (
     "body{font:14px/1.45 system-ui,sans-serif;max-width:68em;margin:2em auto;padding:0 1em;color:#222}"
@@ -35,7 +35,7 @@ def markdown(reports: Sequence[SiteReport]) -> str:
     return "\n".join([*lines, *_markdown_table(("why a form or button made no function", "count"), _counted(dropped))])
 
 
-def page(reports: Sequence[SiteReport], failures: Mapping[str, str], verdicts: Sequence[Verdict] = ()) -> str:
+def page(reports: Sequence[SiteReport], failures: Mapping[str, str], verdicts: Sequence[AddressCheck] = ()) -> str:
     """One HTML file that opens offline."""
     parts = ["<h1>Tasks on websites</h1>", _table(HEADERS, summary_rows(reports))]
     if failures:

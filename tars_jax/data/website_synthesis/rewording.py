@@ -51,7 +51,7 @@ _NO_KIND = ("entry", "new entry", "changes")
 
 
 @dataclasses.dataclass(frozen=True)
-class Told:
+class InstructionPart:
     """A part of an instruction: the words that it begins with, and what it asks for."""
 
     opening: str
@@ -105,7 +105,7 @@ def _letters(name: str) -> str:
     return re.sub(r"[\W_]", "", name).lower()
 
 
-def told_in(instruction: str) -> list[Told] | None:
+def told_in(instruction: str) -> list[InstructionPart] | None:
     """What an instruction asks for, part by part; None: it is not of this grammar."""
     parts = []
     for sentence in _SENTENCES.split(instruction.removesuffix(".")):
@@ -114,7 +114,7 @@ def told_in(instruction: str) -> list[Told] | None:
         read = next(_read(rest[:1].upper() + rest[1:]), None)
         if read is None:
             return None
-        parts.append(Told(opening, read))
+        parts.append(InstructionPart(opening, read))
     return parts
 
 
@@ -149,7 +149,7 @@ def _kind(button: str) -> str:
     return "" if match is None or match[1].lower() in _NO_KIND else match[1].lower()
 
 
-def _said(parts: Sequence[Told]) -> str:
+def _said(parts: Sequence[InstructionPart]) -> str:
     said = []
     for part in parts:
         text = str(part.phrase)

@@ -48,12 +48,12 @@ _PLACE = """(() => {
 _BUTTONS = ("button", "submit", "a", "image")
 
 
-class Lost(Exception):
+class WayBlocked(Exception):
     """The way cannot be gone to its end."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Part:
+class WayPart:
     """What fills in one field, or one other action."""
 
     actions: tuple[Action, ...]
@@ -68,7 +68,7 @@ class Part:
         return first.point if isinstance(first, Click) else None
 
 
-def parts_of(actions: Sequence[Action]) -> list[Part]:
+def parts_of(actions: Sequence[Action]) -> list[WayPart]:
     """A click with what is typed after it is one part."""
     parts: list[list[Action]] = []
     for action in actions:
@@ -76,13 +76,13 @@ def parts_of(actions: Sequence[Action]) -> list[Part]:
             parts[-1].append(action)
         else:
             parts.append([action])
-    return [Part(tuple(each)) for each in parts]
+    return [WayPart(tuple(each)) for each in parts]
 
 
-def reordered(parts: Sequence[Part]) -> list[Part]:
+def reordered(parts: Sequence[WayPart]) -> list[WayPart]:
     """Fields that are filled in one after the other, from the last to the first."""
-    found: list[Part] = []
-    run: list[Part] = []
+    found: list[WayPart] = []
+    run: list[WayPart] = []
     for part in [*parts, None]:
         if part is not None and part.fills:
             run.append(part)
@@ -95,7 +95,7 @@ def reordered(parts: Sequence[Part]) -> list[Part]:
 
 
 async def go_another_way(driver: PageDriver, actions: Sequence[Action], *, keys: bool = True) -> bool:
-    """Whether anything of it was done in another way. Raises Lost, and what `PageDriver.act` raises.
+    """Whether anything of it was done in another way. Raises WayBlocked, and what `PageDriver.act` raises.
 
     `keys`: the last form is filled in and sent by the keyboard, where that comes to its fields.
     """
@@ -124,7 +124,7 @@ async def go_another_way(driver: PageDriver, actions: Sequence[Action], *, keys:
     return other
 
 
-async def _by_keys(driver: PageDriver, part: Part, kind: str) -> None:
+async def _by_keys(driver: PageDriver, part: WayPart, kind: str) -> None:
     if part.fills:
         typed = part.actions[1:]
         if kind.startswith("select") and isinstance(typed[-1], Type):  # no list is open that Enter would close
@@ -135,7 +135,7 @@ async def _by_keys(driver: PageDriver, part: Part, kind: str) -> None:
         await driver.look()
 
 
-async def _by_mouse(driver: PageDriver, part: Part, number: int) -> None:
+async def _by_mouse(driver: PageDriver, part: WayPart, number: int) -> None:
     """Tabulators may have scrolled the page."""
     place = await driver.evaluate(_PLACE % number)
     moved = place is not None and part.point is not None and part.point.pixels(*driver.size) != tuple(place)
@@ -149,7 +149,7 @@ async def _by_mouse(driver: PageDriver, part: Part, number: int) -> None:
 async def _tabbed_to(driver: PageDriver, number: int) -> bool:
     """Whether the focus has come to what was aimed at; not where no tabulator leads there.
 
-    Raises Lost where the tabulator does something else.
+    Raises WayBlocked where the tabulator does something else.
     """
     away = await driver.evaluate(_AWAY % number)
     if away is None or abs(away) > MOST_TABS:
@@ -157,5 +157,5 @@ async def _tabbed_to(driver: PageDriver, number: int) -> bool:
     if away:
         await driver.press(Hotkey(("tab",) if away > 0 else ("shift", "tab")), abs(away))
     if not await driver.evaluate(_IS_THERE % number):
-        raise Lost
+        raise WayBlocked
     return True

@@ -12,20 +12,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from tars_jax.agent.grammar_text import format_call
-from tars_jax.data.website_synthesis.admission import Admission, Grounds, admit, admit_answer
-from tars_jax.data.website_synthesis.composition import Candidate, candidates, rows, told_in_full
+from tars_jax.data.website_synthesis.admission import AdmittedTask, Grounds, admit, admit_answer
+from tars_jax.data.website_synthesis.composition import TaskCandidate, candidates, rows, told_in_full
 from tars_jax.data.website_synthesis.driver import MoveFailed
 from tars_jax.data.website_synthesis.effects import NOTHING, NoCheck, agrees
-from tars_jax.data.website_synthesis.execution import Execution, execute, play_at_random, replay
+from tars_jax.data.website_synthesis.execution import PlanExecution, execute, play_at_random, replay
 from tars_jax.data.website_synthesis.exploration import ExplorationConfig, Explored, explore, kind_of
 from tars_jax.data.website_synthesis.filters import ambiguous, is_unclear, leaks, normalized, shape, too_long
 from tars_jax.data.website_synthesis.functions import SiteFunction, functions_of
-from tars_jax.data.website_synthesis.journal import Journal, Outcome, candidate_key
+from tars_jax.data.website_synthesis.journal import CandidateOutcome, OutcomeJournal, candidate_key
 from tars_jax.data.website_synthesis.models import Extractor
-from tars_jax.data.website_synthesis.moves import Move
+from tars_jax.data.website_synthesis.moves import PageMove
 from tars_jax.data.website_synthesis.order import in_order
 from tars_jax.data.website_synthesis.prerequisites import dependent
-from tars_jax.data.website_synthesis.questions import Question, questions
+from tars_jax.data.website_synthesis.questions import SiteQuestion, questions
 from tars_jax.data.website_synthesis.refusals import Refusal, left_empty, refusals, taught
 from tars_jax.data.website_synthesis.reused_page import ReusedPage
 from tars_jax.data.website_synthesis.site import LiveSite
@@ -43,7 +43,7 @@ MOST_UNFINISHED = 3  # forms of a site that only lead to another form, which is 
 
 
 @dataclasses.dataclass(frozen=True)
-class SynthesisConfig:
+class WebsiteSynthesisConfig:
     tasks: int = 40  # of a site, at most, questions included
     each: int = 6  # candidates of a function
     merged: int = 10  # tasks with a prerequisite, at most
@@ -83,8 +83,8 @@ class SiteReport:
 
 
 async def synthesize(
-    manager: BrowserManager, site: LiveSite, name: str, config: SynthesisConfig, *,
-    rewriter: Rewriter | None = None, extractor: Extractor | None = None, journal: Journal | None = None,
+    manager: BrowserManager, site: LiveSite, name: str, config: WebsiteSynthesisConfig, *,
+    rewriter: Rewriter | None = None, extractor: Extractor | None = None, journal: OutcomeJournal | None = None,
     say: Say = lambda done, words: None,
 ) -> SiteReport:  # fmt: skip
     """The tasks of one site, the same for the same seed and site.
@@ -104,7 +104,7 @@ async def synthesize(
         chance = await play_at_random(manager, site, config.random_episodes, config.random_actions, seed)
     functions = in_order(functions, chance[0])
     grounds = Grounds(manager, site, explored.noise, chance)
-    made = _Maker(grounds, name, config, functions, rewriter, journal or Journal(), say)
+    made = _Maker(grounds, name, config, functions, rewriter, journal or OutcomeJournal(), say)
     try:
         unfit = await _all_kinds(made, explored.pages, seed)
     finally:
@@ -150,8 +150,8 @@ class _Maker:
     """Tries candidates out and counts."""
 
     def __init__(
-        self, grounds: Grounds, name: str, config: SynthesisConfig, functions: list[SiteFunction],
-        rewriter: Rewriter | None, journal: Journal, say: Say,
+        self, grounds: Grounds, name: str, config: WebsiteSynthesisConfig, functions: list[SiteFunction],
+        rewriter: Rewriter | None, journal: OutcomeJournal, say: Say,
     ) -> None:  # fmt: skip
         self._grounds, self._manager, self._site = grounds, grounds.manager, grounds.site
         self._name, self.config = name, config
@@ -162,11 +162,11 @@ class _Maker:
         self.tasks: list[SynthesizedTask] = []
         self.rejected: Counter[str] = Counter()
         self.tried = 0
-        self.hidden: set[tuple[str, str]] = set()  # what Outcome.unshown has told so far
-        self._wanted: set[Refusal] = set()  # what Outcome.refused has told so far
+        self.hidden: set[tuple[str, str]] = set()  # what CandidateOutcome.unshown has told so far
+        self._wanted: set[Refusal] = set()  # what CandidateOutcome.refused has told so far
         self._marked: set[tuple[str, str]] = set()  # fields that the state shows in other words
-        self._accepted: list[Candidate] = []
-        self._unfinished: dict[tuple[str, str], Candidate] = {}
+        self._accepted: list[TaskCandidate] = []
+        self._unfinished: dict[tuple[str, str], TaskCandidate] = {}
         self._failures: Counter[tuple[str, ...]] = Counter()
         self._seen: set[object] = set()
 
@@ -175,7 +175,7 @@ class _Maker:
         """Whether the time for this site is."""
         return time.monotonic() > self._until
 
-    async def take(self, offered: Iterable[Candidate], most: int) -> None:
+    async def take(self, offered: Iterable[TaskCandidate], most: int) -> None:
         """Tries candidates until there are `most` tasks in all."""
         for candidate in offered:
             if len(self.tasks) >= most or self.is_over:
@@ -188,13 +188,13 @@ class _Maker:
             if is_unclear(reason):
                 candidate = told_in_full(candidate)
                 reason = self._turned_down(candidate)
-            outcome = Outcome(reason) if reason else await self._tried_out(candidate)
+            outcome = CandidateOutcome(reason) if reason else await self._tried_out(candidate)
             self._take_in(candidate, outcome)
             why = ": ".join(filter(None, (outcome.reason, outcome.where)))
             said = f"({why}) {candidate.instruction}" if why else candidate.instruction
             self._say(len(self.tasks), f"{self.tried}: {said}")
 
-    async def after(self, first: Candidate, seed: str) -> list[Candidate]:
+    async def after(self, first: TaskCandidate, seed: str) -> list[TaskCandidate]:
         """What can be done once `first` is."""
         try:
             return await dependent(self._manager, self._site, first, self.functions, seed, self.hidden)
@@ -204,13 +204,13 @@ class _Maker:
     async def close(self) -> None:
         await self._page.close()
 
-    def unfinished(self) -> list[Candidate]:
+    def unfinished(self) -> list[TaskCandidate]:
         """Forms that change nothing by themselves and may lead to another form."""
         return list(self._unfinished.values())[:MOST_UNFINISHED]
 
-    def creators(self) -> list[Candidate]:
+    def creators(self) -> list[TaskCandidate]:
         """Accepted tasks that make an object, one of each function."""
-        found: dict[tuple[str, ...], Candidate] = {}
+        found: dict[tuple[str, ...], TaskCandidate] = {}
         for candidate in self._accepted:
             if len(candidate.parts) == 1 and candidate.parts[0].function.category == "create":
                 found.setdefault(candidate.parts[0].function.shape, candidate)
@@ -228,7 +228,7 @@ class _Maker:
                 self.tried += 1
                 self.tasks.append(task)
 
-    def _turned_down(self, candidate: Candidate) -> str:
+    def _turned_down(self, candidate: TaskCandidate) -> str:
         reason = too_long(candidate) or ambiguous(candidate, self.functions)
         names = [move.name for move in candidate.plan] + list(self._grounds.chance[0])
         reason = reason or leaks(candidate.instruction, [name for name in names if name])
@@ -236,7 +236,7 @@ class _Maker:
             return "a duplicate"
         return reason
 
-    def _take_in(self, candidate: Candidate, outcome: Outcome) -> None:
+    def _take_in(self, candidate: TaskCandidate, outcome: CandidateOutcome) -> None:
         """Counts what became of a candidate, and learns from it what need not be tried again."""
         last = candidate.parts[-1].function
         if outcome.complaint:
@@ -256,43 +256,45 @@ class _Maker:
         if is_hopeless and len(candidate.parts) == 1 and last.category == "create":
             self._unfinished.setdefault(last.family, candidate)
 
-    async def _tried_out(self, candidate: Candidate) -> Outcome:
+    async def _tried_out(self, candidate: TaskCandidate) -> CandidateOutcome:
         """What becomes of it, or what an earlier run has written down."""
         key = candidate_key(candidate.instruction, candidate.plan)
         outcome = self._journal.known(key)
         if outcome is None:
             outcome = await self._found_out(candidate)
             if outcome.task is not None and normalized(outcome.task.instruction) in self._seen:
-                outcome = Outcome("a duplicate")
+                outcome = CandidateOutcome("a duplicate")
             self._journal.note(key, outcome)
         if outcome.task is not None:
             self._seen.add(normalized(outcome.task.instruction))
         return outcome
 
-    async def _found_out(self, candidate: Candidate) -> Outcome:
+    async def _found_out(self, candidate: TaskCandidate) -> CandidateOutcome:
         try:
             first = await execute(self._page, candidate.plan)
             if fingerprint(first.before) == fingerprint(first.after):
                 return await self._judged(candidate, first)
             category = candidate.parts[-1].function.category
             if not agrees(category, differences(first.before, first.after)):
-                return Outcome("it does something else than its words say")
+                return CandidateOutcome("it does something else than its words say")
             actions = [each.action for each in first.episode]
             offered = [each.value for part in candidate.parts for each in part.function.fields]
             found = await admit(self._grounds, first, actions, candidate.inputs, candidate.instruction, offered)
             for move in found.unshown:
                 if not await self._matters(candidate, move, found.effect):
-                    return Outcome("what was asked for is not in the state", unshown=fields_of(candidate, [move]))
+                    return CandidateOutcome(
+                        "what was asked for is not in the state", unshown=fields_of(candidate, [move])
+                    )
         except MoveFailed as error:
             over = fields_of(candidate, covering(candidate, error.covered))
-            return Outcome("its solution cannot be carried out", unshown=over, where=str(error))
+            return CandidateOutcome("its solution cannot be carried out", unshown=over, where=str(error))
         except NoCheck as error:
-            return Outcome(str(error), unshown=fields_of(candidate, error.unshown), where=error.where)
+            return CandidateOutcome(str(error), unshown=fields_of(candidate, error.unshown), where=error.where)
         except (PageError, SandboxFailure):
-            return Outcome("a page failed")
+            return CandidateOutcome("a page failed")
         return await self._task(candidate, found, tuple(map(format_call, actions)))
 
-    async def _matters(self, candidate: Candidate, move: Move, effect: Effect) -> bool:
+    async def _matters(self, candidate: TaskCandidate, move: PageMove, effect: Effect) -> bool:
         """Whether the end is another one without an option or a tick that no value of the state says."""
         fields = fields_of(candidate, [move])
         if not self._marked.issuperset(fields):
@@ -303,27 +305,27 @@ class _Maker:
             self._marked.update(fields)
         return True
 
-    async def _judged(self, candidate: Candidate, first: Execution) -> Outcome:
+    async def _judged(self, candidate: TaskCandidate, first: PlanExecution) -> CandidateOutcome:
         """Of a task that the state cannot tell: a rubric, where the page shows at the end what was put in."""
         if goes_on(first.view, candidate.parts[-1].function):
-            return Outcome(NOTHING)
+            return CandidateOutcome(NOTHING)
         texts = [move.value for move in candidate.inputs if move.kind == "fill" and len(move.value) > 2]
         shown = " ".join(first.view.text.split())
         last, filled = candidate.parts[-1].function, {move.label for move in candidate.parts[-1].inputs}
         if refused := refusals(first.view, last, filled):
-            return Outcome(REFUSED, refused=refused)
+            return CandidateOutcome(REFUSED, refused=refused)
         if not (self.config.rubrics and texts and all(text in shown for text in texts)):
-            return Outcome(NOTHING, refused=left_empty(first.view, last, filled))
+            return CandidateOutcome(NOTHING, refused=left_empty(first.view, last, filled))
         actions = [each.action for each in first.episode]
         second = await replay(self._manager, self._site, actions, reopens=True)
         if not all(text in " ".join(second.view.text.split()) for text in texts):
-            return Outcome("what it puts in is not shown again")
+            return CandidateOutcome("what it puts in is not shown again")
         facts = tuple(f"The page shows {move.label} {move.value!r} as stored." for move in candidate.inputs)
-        return await self._task(candidate, Admission(Effect(), (), 0, 1), tuple(map(format_call, actions)), facts)
+        return await self._task(candidate, AdmittedTask(Effect(), (), 0, 1), tuple(map(format_call, actions)), facts)
 
     async def _task(
-        self, candidate: Candidate, found: Admission, solution: tuple[str, ...], rubric: tuple[str, ...] = ()
-    ) -> Outcome:
+        self, candidate: TaskCandidate, found: AdmittedTask, solution: tuple[str, ...], rubric: tuple[str, ...] = ()
+    ) -> CandidateOutcome:
         instruction, complaint = await asyncio.to_thread(refine, candidate.instruction, self._rewriter)
         site, last = self._name, candidate.parts[-1].function
         task = SynthesizedTask(
@@ -332,9 +334,9 @@ class _Maker:
             functions=tuple(part.function.button for part in candidate.parts),
             split=split_of(site, self.config.held_out), mutants=found.mutants, ways=found.ways,
         )  # fmt: skip
-        return Outcome("", task, complaint=complaint)
+        return CandidateOutcome("", task, complaint=complaint)
 
-    async def ask(self, question: Question) -> None:
+    async def ask(self, question: SiteQuestion) -> None:
         """A question, if it can be verified."""
         self.tried += 1
         key = candidate_key(question.instruction, question.plan)
@@ -347,14 +349,14 @@ class _Maker:
         elif self._is_new(normalized(outcome.task.instruction)):
             self.tasks.append(outcome.task)
 
-    async def _answered(self, question: Question) -> Outcome:
+    async def _answered(self, question: SiteQuestion) -> CandidateOutcome:
         try:
             seen = await execute(self._page, question.plan, changes=False)
             found = admit_answer(self._grounds, seen, question.answer)
         except NoCheck as error:
-            return Outcome(str(error))
+            return CandidateOutcome(str(error))
         except (MoveFailed, PageError, SandboxFailure):
-            return Outcome("question: its solution cannot be carried out")
+            return CandidateOutcome("question: its solution cannot be carried out")
         site, steps = self._name, len(question.plan) + 1
         solution = [*(format_call(each.action) for each in seen.episode), f"finished(content={question.answer!r})"]
         task = SynthesizedTask(
@@ -362,7 +364,7 @@ class _Maker:
             max(6, 2 * len(solution)), found.effect, question.rubric, question.answer, question.plan, tuple(solution),
             split=split_of(site, self.config.held_out), mutants=found.mutants, ways=found.ways,
         )  # fmt: skip
-        return Outcome("", task)
+        return CandidateOutcome("", task)
 
     def _is_new(self, key: object) -> bool:
         is_new = key not in self._seen
@@ -375,13 +377,13 @@ def goes_on(view: View, function: SiteFunction) -> bool:
     return kind_of(view.url) != function.page and any(each.kind in ("textarea", "editor") for each in view.controls)
 
 
-def covering(candidate: Candidate, covered: Move | None) -> tuple[Move, ...]:
+def covering(candidate: TaskCandidate, covered: PageMove | None) -> tuple[PageMove, ...]:
     """The input that was put in before a move that something then lay over, such as the suggestions for its text."""
     before = list(candidate.plan[: candidate.plan.index(covered)]) if covered in candidate.plan else []
     return tuple(move for move in before[-1:] if move in candidate.inputs)
 
 
-def fields_of(candidate: Candidate, moves: Iterable[Move]) -> tuple[tuple[str, str], ...]:
+def fields_of(candidate: TaskCandidate, moves: Iterable[PageMove]) -> tuple[tuple[str, str], ...]:
     """(program, label) of the fields that some inputs of a candidate were put into."""
     wanted = list(moves)
     return tuple(

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tars_jax import InputError
-from tars_jax.data.website_synthesis.moves import Move
+from tars_jax.data.website_synthesis.moves import PageMove
 from tars_jax.tasks.splits import EVAL, SPLITS, TRAIN
 from tars_jax.tasks.websites.effect import NOTHING_CHANGES, Effect
 from tars_jax.tasks.websites.task import WebsiteTask
@@ -31,7 +31,7 @@ class SynthesizedTask:
     effect: Effect = NOTHING_CHANGES
     rubric: tuple[str, ...] = ()
     reference: str = ""
-    plan: tuple[Move, ...] = ()
+    plan: tuple[PageMove, ...] = ()
     solution: tuple[str, ...] = ()  # the plan's recorded actions, in the text grammar
     functions: tuple[str, ...] = ()  # what it is made of, for statistics
     split: str = TRAIN
@@ -59,7 +59,7 @@ class SynthesizedTask:
                 "rubric": tuple(record["rubric"]),
                 "functions": tuple(record["functions"]),
                 "solution": tuple(record["solution"]),
-                "plan": tuple(map(Move.from_json, record["plan"])),
+                "plan": tuple(map(PageMove.from_json, record["plan"])),
             }
         )
 

@@ -26,7 +26,7 @@ LARGE_CANVAS = 0.25  # of the viewport
 
 
 @dataclasses.dataclass(frozen=True)
-class Verdict:
+class AddressCheck:
     """What was found at an address."""
 
     url: str
@@ -58,45 +58,45 @@ def read_url_list(path: Path) -> list[str]:
     return found
 
 
-async def look_at(manager: BrowserManager, site: LiveSite, config: ExplorationConfig = LOOK) -> Verdict:
+async def look_at(manager: BrowserManager, site: LiveSite, config: ExplorationConfig = LOOK) -> AddressCheck:
     """Explores a site a little, without filling in or pressing anything."""
     try:
         explored = await explore(manager, site, config)
     except (PageError, SandboxFailure) as error:
-        return Verdict(site.url, "dead", str(error)[:200])
+        return AddressCheck(site.url, "dead", str(error)[:200])
     if not explored.pages:
-        return Verdict(site.url, "dead", "it shows an error")
+        return AddressCheck(site.url, "dead", "it shows an error")
     return verdict(site.url, explored.pages)
 
 
-def verdict(url: str, pages: Sequence[Explored]) -> Verdict:
+def verdict(url: str, pages: Sequence[Explored]) -> AddressCheck:
     """By what the explored pages show, the first of them above all."""
     first = pages[0].view
     if is_error(first) or not (first.text.strip() or first.controls or first.canvas_share):
-        return Verdict(url, "dead", first.title or "an empty page")
+        return AddressCheck(url, "dead", first.title or "an empty page")
     functions, _ = functions_of(pages)
     gate = GATES.search(f"{first.title} {first.text}")
     if gate:
-        return Verdict(url, "gated", gate[0])
+        return AddressCheck(url, "gated", gate[0])
     asks_password = any(each.kind == "password" for page in pages[:1] for each in page.view.controls)
     if asks_password and not functions:
-        return Verdict(url, "gated", "it asks for a password and offers nothing else")
+        return AddressCheck(url, "gated", "it asks for a password and offers nothing else")
     words = GAMES.search(f"{first.title} {' '.join(first.headings)} {first.text}")
     if first.canvas_share >= LARGE_CANVAS and (words or not functions):
-        return Verdict(url, "game", words[0] if words else "one large canvas")
+        return AddressCheck(url, "game", words[0] if words else "one large canvas")
     if not functions:
-        return Verdict(url, "static", f"no form that does something on {len(pages)} pages")
-    return Verdict(url, "", f"{len(functions)} functions on {len(pages)} pages", len(functions))
+        return AddressCheck(url, "static", f"no form that does something on {len(pages)} pages")
+    return AddressCheck(url, "", f"{len(functions)} functions on {len(pages)} pages", len(functions))
 
 
-async def curate(manager: BrowserManager, urls: Sequence[str]) -> list[Verdict]:
+async def curate(manager: BrowserManager, urls: Sequence[str]) -> list[AddressCheck]:
     """A verdict for each address, in order; a host that was there before counts once."""
     seen: set[tuple[str, ...]] = set()
     found = []
     for url in urls:
         site = AddressSite(url)
         if site.network in seen:
-            found.append(Verdict(url, "a duplicate", "its host is in the list already"))
+            found.append(AddressCheck(url, "a duplicate", "its host is in the list already"))
             continue
         seen.add(site.network)
         found.append(await look_at(manager, site))

@@ -57,13 +57,13 @@ class Control:
 
 
 @dataclasses.dataclass(frozen=True)
-class Form:
+class PageForm:
     method: str
     action: str
 
 
 @dataclasses.dataclass(frozen=True)
-class Table:
+class PageTable:
     headers: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
@@ -76,9 +76,9 @@ class View:
     title: str
     text: str
     headings: tuple[str, ...]
-    forms: tuple[Form, ...]
+    forms: tuple[PageForm, ...]
     controls: tuple[Control, ...]
-    tables: tuple[Table, ...]
+    tables: tuple[PageTable, ...]
     canvas_share: float  # the largest canvas, as a share of the viewport
     width: int
     height: int
@@ -101,12 +101,12 @@ class View:
                 **record,
                 "headings": tuple(record["headings"]),
                 "alerts": tuple(record["alerts"]),
-                "forms": tuple(Form(**each) for each in record["forms"]),
+                "forms": tuple(PageForm(**each) for each in record["forms"]),
                 "controls": tuple(
                     Control(**{**each, "options": tuple(each["options"])}) for each in record["controls"]
                 ),
                 "tables": tuple(
-                    Table(tuple(each["headers"]), tuple(map(tuple, each["rows"]))) for each in record["tables"]
+                    PageTable(tuple(each["headers"]), tuple(map(tuple, each["rows"]))) for each in record["tables"]
                 ),
             }
         )

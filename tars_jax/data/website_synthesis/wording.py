@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from tars_jax.data.website_synthesis.functions import SiteFunction
-from tars_jax.data.website_synthesis.moves import Move
+from tars_jax.data.website_synthesis.moves import PageMove
 from tars_jax.data.website_synthesis.phrases import IN_PLACE, VERBS, Value, called, phrase, read_heading
 
 QUOTED = re.compile(r'"([^"]*)"')
@@ -41,7 +41,7 @@ def noun_of(function: SiteFunction) -> str:
     return next((noun for each in reversed(function.places) if (noun := read_heading(each).noun)), "")
 
 
-def compose(function: SiteFunction, moves: Sequence[Move], rng: random.Random, *, place: int = 1) -> str:
+def compose(function: SiteFunction, moves: Sequence[PageMove], rng: random.Random, *, place: int = 1) -> str:
     """One sentence or two that say what to do; `place`: how many of its page's names are told."""
     places = tuple(reversed(_places(function, place)))
     values = [_value(move, _takes_the_place(function, move)) for move in moves]
@@ -61,7 +61,7 @@ def joined(parts: Sequence[str], rng: random.Random) -> str:
     return " ".join(said)
 
 
-def replaces(instruction: str, move: Move) -> str:
+def replaces(instruction: str, move: PageMove) -> str:
     """The instruction, in which it is said that a text takes the place of all that its field held."""
     said = f'{called(move.label)} "{move.value}"'
     return instruction.replace(said, f"{said} {IN_PLACE}") if f"{said} {IN_PLACE}" not in instruction else instruction
@@ -89,14 +89,14 @@ def _places(function: SiteFunction, count: int) -> tuple[str, ...]:
     return tuple(told)
 
 
-def _takes_the_place(function: SiteFunction, move: Move) -> bool:
+def _takes_the_place(function: SiteFunction, move: PageMove) -> bool:
     """Whether a text is put into an editor or a text area that holds another one."""
     field = dataclasses.replace(move, value="")
     held = [each for each in function.fields if each.kind in ("textarea", "editor") and each.value.strip()]
     return any(each.move == field for each in held)
 
 
-def _value(move: Move, takes_the_place: bool) -> Value:
+def _value(move: PageMove, takes_the_place: bool) -> Value:
     if move.kind == "mark":
         return Value(move.label, mark="chosen")
     if move.kind == "toggle":

@@ -20,7 +20,7 @@ from tars_jax.agent.actions import Action, CallUser, Finished
 from tars_jax.agent.platforms import PLATFORM_ACTIONS
 from tars_jax.environment import ActionSpace, EnvironmentFailure, Observation, Task
 from tars_jax.envs.benchmarks.android_world_actions import to_android_world
-from tars_jax.envs.benchmarks.episode import BenchmarkEnvironment, BenchmarkTasks, Verdict
+from tars_jax.envs.benchmarks.episode import BenchmarkEnvironment, BenchmarkTasks, BenchmarkVerdict
 from tars_jax.envs.spec import EnvironmentResources
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.phone.android_world.client import AndroidWorldClient, Refused
@@ -95,7 +95,7 @@ class AndroidWorldEnvironment(BenchmarkEnvironment):
                 break
         return await self._observed("\n".join(said)), bool(self._ended_by)
 
-    async def verify(self) -> Verdict:
+    async def verify(self) -> BenchmarkVerdict:
         try:
             checked = await _call(self._held.score, self._type, self._index)
         except EnvironmentFailure as failure:
@@ -108,7 +108,7 @@ class AndroidWorldEnvironment(BenchmarkEnvironment):
         if (self._at_start or 0.0) > SUCCESS:
             details["note"] = "its check was a success before the first step"
         await self.end()  # others wait for the server
-        return Verdict(score, score > SUCCESS, details)
+        return BenchmarkVerdict(score, score > SUCCESS, details)
 
     async def end(self) -> None:
         client, self._client = self._client, None

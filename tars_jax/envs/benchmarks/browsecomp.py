@@ -16,7 +16,7 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.agent.actions import Action, CallUser, Finished, ToolCall
 from tars_jax.environment import ActionSpace, Observation, Task
-from tars_jax.envs.benchmarks.episode import BenchmarkEnvironment, Verdict
+from tars_jax.envs.benchmarks.episode import BenchmarkEnvironment, BenchmarkVerdict
 from tars_jax.envs.benchmarks.live_calls import LiveCalls
 from tars_jax.envs.benchmarks.live_page import LivePage, address_of, check_hosts
 from tars_jax.envs.browsing import BrowsingEnvironment
@@ -27,7 +27,7 @@ from tars_jax.tasks.benchmarks.benchmark import BenchmarkTask, BenchmarkTasks
 from tars_jax.tasks.benchmarks.browsecomp_response import question_in, response_of
 from tars_jax.tasks.browsing.catalog import load_encyclopedia
 from tars_jax.tasks.browsing.encyclopedia import Encyclopedia
-from tars_jax.tasks.browsing.question import Question
+from tars_jax.tasks.browsing.question import BrowsingQuestion
 from tars_jax.tasks.games.moves import Move
 from tars_jax.web.network import Hosts
 
@@ -106,7 +106,7 @@ class BrowseCompEnvironment(BenchmarkEnvironment):
             self._page = page = await LivePage.open(opens, self._hosts, self._start, self._size, task.seed)
             return page.observed()
         encyclopedia = await asyncio.to_thread(_indexed, self._encyclopedia)
-        asked = Question(entry.id, question_in(entry.instruction), (entry.reference,), self._encyclopedia)
+        asked = BrowsingQuestion(entry.id, question_in(entry.instruction), (entry.reference,), self._encyclopedia)
         self._browsing = browsing = BrowsingEnvironment(
             self.resources, [asked.to_json()], interface=self._interface, size=self._size
         )
@@ -135,9 +135,9 @@ class BrowseCompEnvironment(BenchmarkEnvironment):
             return await self._calls.called(action.name, action.parameters)
         return await self._page.act(action) if self._page is not None else f"{action.name}: there is no screen"
 
-    async def verify(self) -> Verdict:
+    async def verify(self) -> BenchmarkVerdict:
         """The judge tells; here is what it is told of."""
-        return Verdict(0.0, None, {"response": self._response})
+        return BenchmarkVerdict(0.0, None, {"response": self._response})
 
     async def end(self) -> None:
         browsing, self._browsing = self._browsing, None

@@ -18,7 +18,7 @@ FINAL = "benchmark"  # in the info of the last observation
 
 
 @dataclasses.dataclass(frozen=True)
-class Verdict:
+class BenchmarkVerdict:
     """What the benchmark's own rules say of an episode."""
 
     score: float
@@ -67,7 +67,7 @@ class BenchmarkEnvironment(abc.ABC):
         """Carries out a turn's actions; whether the agent has ended the episode by them."""
 
     @abc.abstractmethod
-    async def verify(self) -> Verdict:
+    async def verify(self) -> BenchmarkVerdict:
         """What came of it, asked once. Raises EnvironmentFailure("verifier", ...) where nobody can tell."""
 
     @abc.abstractmethod

@@ -54,7 +54,7 @@ class Premises:
 
 
 @dataclasses.dataclass(frozen=True)
-class Found:
+class ImagePaths:
     """What of an image is found before the system's programs, or loaded into each of them."""
 
     programs: Sequence[str]  # paths
@@ -71,13 +71,13 @@ print(json.dumps([programs, {path: read(path) for path in paths}]))
 
 
 @dataclasses.dataclass(frozen=True)
-class Opened:
+class OpenedComputer:
     """A task's computer."""
 
     computer: Computer
     workdir: str
     variables: Mapping[str, str]  # of its programs, but for those that name a way out
-    found: Found  # before an agent came
+    found: ImagePaths  # before an agent came
 
 
 def allowed(network: Network) -> Hosts:
@@ -96,7 +96,7 @@ def room_of(asked: Surroundings) -> ContainerSpec:
     )  # fmt: skip
 
 
-async def open_computer(premises: Premises, folder: Path, asked: Surroundings) -> Opened:
+async def open_computer(premises: Premises, folder: Path, asked: Surroundings) -> OpenedComputer:
     """With the files of a build context.
 
     Raises InputError for a Dockerfile that cannot be carried out, SandboxFailure.
@@ -114,11 +114,11 @@ async def open_computer(premises: Premises, folder: Path, asked: Surroundings) -
             raise SandboxFailure(
                 "guest", f"its programs cannot be listed: {ran.stderr.decode(errors='replace')[-200:]}"
             )
-        found = Found(*json.loads(ran.stdout))
+        found = ImagePaths(*json.loads(ran.stdout))
     except BaseException:
         await computer.close()
         raise
-    return Opened(computer, workdir, variables, found)
+    return OpenedComputer(computer, workdir, variables, found)
 
 
 async def make_folders(computer: Computer, paths: Sequence[str]) -> None:

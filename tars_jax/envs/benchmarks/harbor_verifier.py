@@ -26,8 +26,8 @@ from tars_jax.environment import EnvironmentFailure
 from tars_jax.envs.benchmarks.harbor_computer import (
     TESTS,
     VERIFIER_LOGS,
-    Found,
-    Opened,
+    ImagePaths,
+    OpenedComputer,
     Premises,
     allowed,
     collected,
@@ -45,7 +45,7 @@ from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.computer.walking import Unreadable
 from tars_jax.sandbox.failures import Broken, SandboxFailure
 from tars_jax.tasks.benchmarks.harbor.config import Network
-from tars_jax.tasks.benchmarks.harbor.folder import HarborTask, Stage, resolved
+from tars_jax.tasks.benchmarks.harbor.folder import HarborTask, TaskStage, resolved
 
 APART, LIVE = "apart", "live"
 WAYS = (APART, LIVE)
@@ -58,7 +58,7 @@ _names = itertools.count(1)
 
 
 @dataclasses.dataclass(frozen=True)
-class Rewards:
+class StageRewards:
     """Of one stage."""
 
     values: Mapping[str, float]
@@ -67,8 +67,8 @@ class Rewards:
 
 
 async def graded(
-    premises: Premises, opened: Opened, task: HarborTask, stage: Stage, way: str
-) -> Rewards:  # fmt: skip
+    premises: Premises, opened: OpenedComputer, task: HarborTask, stage: TaskStage, way: str
+) -> StageRewards:  # fmt: skip
     """Of the files that an agent has left in an opened computer, which goes on.
 
     `way`: APART, or LIVE for tests within the agent's own computer, beside its programs.
@@ -94,31 +94,35 @@ async def graded(
             await _run_tests(premises, place, stage, stage.verifier.network or task.config.surroundings.network)
             await own.container.pause()  # so that nothing is written while it is read
             try:
-                return Rewards(_rewards(own), _said(own), artifacts)
+                return StageRewards(_rewards(own), _said(own), artifacts)
             except EnvironmentFailure as lost:
                 raise EnvironmentFailure(lost.kind, str(lost), {"said": _said(own)}) from lost
             finally:
                 await own.container.resume()
     except Broken as broken:  # by what the agent did: its own failure
-        return Rewards({"reward": 0.0}, str(broken), {})
+        return StageRewards({"reward": 0.0}, str(broken), {})
     except (InputError, SandboxFailure, Unreadable) as error:
         raise failure(error) from error
 
 
-async def graded_or_broken(premises: Premises, opened: Opened, task: HarborTask, stage: Stage, way: str) -> Rewards:
+async def graded_or_broken(
+    premises: Premises, opened: OpenedComputer, task: HarborTask, stage: TaskStage, way: str
+) -> StageRewards:
     """The same; 0 where there is no reward, and would be one had the agent done nothing. Raises as `graded`."""
     try:
         return await graded(premises, opened, task, stage, way)
     except EnvironmentFailure as lost:
         if not await _graded_untouched(premises, task, stage):
             raise
-        return Rewards({"reward": 0.0}, f"no reward on what the agent has left, though one on the image: {lost}", {})
+        return StageRewards(
+            {"reward": 0.0}, f"no reward on what the agent has left, though one on the image: {lost}", {}
+        )
 
 
 _untouched: weakref.WeakKeyDictionary[Computers, dict[tuple[str, str], bool]] = weakref.WeakKeyDictionary()
 
 
-async def _graded_untouched(premises: Premises, task: HarborTask, stage: Stage) -> bool:
+async def _graded_untouched(premises: Premises, task: HarborTask, stage: TaskStage) -> bool:
     """Whether the tests of a stage give a reward on the image; found out once for the same computers."""
     known = _untouched.setdefault(premises.computers, {})
     key = (str(task.environment), stage.name)
@@ -139,8 +143,13 @@ async def _graded_untouched(premises: Premises, task: HarborTask, stage: Stage) 
 
 @contextlib.asynccontextmanager
 async def _verifier(
-    premises: Premises, opened: Opened, task: HarborTask, stage: Stage, artifacts: Mapping[str, bytes], way: str
-) -> AsyncIterator[tuple[Opened, bool]]:
+    premises: Premises,
+    opened: OpenedComputer,
+    task: HarborTask,
+    stage: TaskStage,
+    artifacts: Mapping[str, bytes],
+    way: str,
+) -> AsyncIterator[tuple[OpenedComputer, bool]]:
     """Where tests run, and whether they are there already."""
     computer, computers = opened.computer, premises.computers
     if stage.separate:
@@ -188,7 +197,7 @@ for path, text in loaded.items():
 """
 
 
-async def _without_covers(computer: Computer, known: Found) -> None:
+async def _without_covers(computer: Computer, known: ImagePaths) -> None:
     """Takes away what the agent has put where it is found before a program of the image's, or loaded into each.
 
     `known`: what the image has there. Raises Broken where the agent's files let nobody.
@@ -209,7 +218,7 @@ async def _opened_with(computers: Computers, room: ContainerSpec, snapshot: Snap
         raise Broken(f"no computer begins with what the agent has left: {error}") from error
 
 
-async def _run_tests(premises: Premises, place: Opened, stage: Stage, network: Network) -> None:
+async def _run_tests(premises: Premises, place: OpenedComputer, stage: TaskStage, network: Network) -> None:
     """Their exit status says nothing."""
     machine = place.computer.machine
     script = f"{TESTS}/{stage.test}"

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from tars_jax import InputError
 from tars_jax.agent.actions import Action, CallUser, Finished
 from tars_jax.environment import Observation, Task
-from tars_jax.envs.benchmarks.episode import BenchmarkEnvironment, Verdict
+from tars_jax.envs.benchmarks.episode import BenchmarkEnvironment, BenchmarkVerdict
 from tars_jax.envs.benchmarks.live_page import LivePage, address_of, check_hosts
 from tars_jax.envs.browsing import ACTIONS
 from tars_jax.envs.interfaces import GUI, space_of
@@ -70,10 +70,12 @@ class OnlineMind2WebEnvironment(BenchmarkEnvironment):
             said.append(await page.act(action))
         return page.observed("\n".join(filter(None, said))), False
 
-    async def verify(self) -> Verdict:
+    async def verify(self) -> BenchmarkVerdict:
         """The judge tells; here is where the episode ended."""
         shown = self._page.data if self._page is not None else {}
-        return Verdict(0.0, None, {"answer": self._answer, **{name: shown.get(name, "") for name in ("url", "title")}})
+        return BenchmarkVerdict(
+            0.0, None, {"answer": self._answer, **{name: shown.get(name, "") for name in ("url", "title")}}
+        )
 
     async def end(self) -> None:
         page, self._page = self._page, None

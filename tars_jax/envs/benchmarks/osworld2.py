@@ -11,14 +11,14 @@ from typing import Any
 from tars_jax.agent.actions import Action, CallUser, Finished, ToolCall
 from tars_jax.agent.calls import action_from_call
 from tars_jax.environment import ActionSpace, EnvironmentFailure, Observation, Task
-from tars_jax.envs.benchmarks.episode import BenchmarkEnvironment, BenchmarkTasks, Verdict
+from tars_jax.envs.benchmarks.episode import BenchmarkEnvironment, BenchmarkTasks, BenchmarkVerdict
 from tars_jax.envs.benchmarks.osworld2_models import JUDGE, USER, Helper, judged, needed, user_says
 from tars_jax.envs.benchmarks.osworld2_stages import ASK, ComputerStage, PageStage, open_stage, said_by, stage_space
 from tars_jax.envs.interfaces import check_interface
 from tars_jax.envs.spec import EnvironmentResources
 from tars_jax.tasks.benchmarks.benchmark import BenchmarkTask
-from tars_jax.tasks.benchmarks.osworld2 import Checkpoint, Event, read_task
-from tars_jax.tasks.benchmarks.osworld2_conditions import Seen
+from tars_jax.tasks.benchmarks.osworld2 import ScheduledEvent, WeightedCheckpoint, read_task
+from tars_jax.tasks.benchmarks.osworld2_conditions import ObservedState
 from tars_jax.tasks.games.moves import Move
 
 _FUNCTIONS = {"type": ("type", "content"), "hotkey": ("hotkey", "key"), "wait": ("wait", "time"),
@@ -102,11 +102,13 @@ class OSWorld2Environment(BenchmarkEnvironment):
         said += await self._between_turns() if not ended else []
         return await self._observed(said), ended
 
-    async def verify(self) -> Verdict:
+    async def verify(self) -> BenchmarkVerdict:
         of, seen = self._of, await self._seen()
         await asyncio.to_thread(self._note, seen)  # of the turn that ended it, too
         if self._broken:
-            return Verdict(0.0, False, {"broken": self._broken, "partial": 0.0, "binary": 0.0, **self._report()})
+            return BenchmarkVerdict(
+                0.0, False, {"broken": self._broken, "partial": 0.0, "binary": 0.0, **self._report()}
+            )
         passed = [await self._passes(each, seen) for each in of.checkpoints]
         kept = [await self._passes(each, seen) for each in of.keep]
         weights = [each.weight for each in (*of.checkpoints, *of.keep)]
@@ -119,7 +121,9 @@ class OSWorld2Environment(BenchmarkEnvironment):
             for name, some, results in (("checkpoints", of.checkpoints, passed), ("keep", of.keep, kept))
         }  # fmt: skip
         binary = all(passed) and all(kept)
-        return Verdict(partial, binary, {**told, "partial": partial, "binary": float(binary), **self._report()})
+        return BenchmarkVerdict(
+            partial, binary, {**told, "partial": partial, "binary": float(binary), **self._report()}
+        )
 
     async def end(self) -> None:
         stage, self._stage = self._stage, None
@@ -155,14 +159,14 @@ class OSWorld2Environment(BenchmarkEnvironment):
             "asked": done.dialog, "steps": events.turn, "model_calls": done.model_calls,
         }  # fmt: skip
 
-    async def _seen(self) -> Seen:
+    async def _seen(self) -> ObservedState:
         done = self._done
         return dataclasses.replace(
             await self._held.seen(), answer=done.answer, asked=tuple(done.dialog[::2]), typed=("".join(done.typed),),
             command=tuple(done.command),
         )  # fmt: skip
 
-    async def _passes(self, each: Checkpoint, seen: Seen) -> bool:
+    async def _passes(self, each: WeightedCheckpoint, seen: ObservedState) -> bool:
         if each.condition.subject == "judge":
             judge = needed(self._judge, JUDGE, self._of.id)
             if not (evidence := each.condition.evidence(seen)):
@@ -171,7 +175,7 @@ class OSWorld2Environment(BenchmarkEnvironment):
             return await judged(judge, each.condition.of, evidence)
         return each.name in self._done.passed or await self._holds(each, seen)
 
-    async def _holds(self, each: Checkpoint, seen: Seen) -> bool:
+    async def _holds(self, each: WeightedCheckpoint, seen: ObservedState) -> bool:
         """What cannot be told does not, nor what a judge is asked at the end."""
         judged = each.condition.subject == "judge"
         return not judged and bool(await asyncio.to_thread(each.condition.holds, seen, self._first))
@@ -197,7 +201,7 @@ class OSWorld2Environment(BenchmarkEnvironment):
             await self._held.apply(event)
         return [f"The user says: {text}" for text in self._events.words()]
 
-    def _note(self, seen: Seen) -> None:
+    def _note(self, seen: ObservedState) -> None:
         done, turn = self._done, self._events.turn
         for name, condition in self._of.never:
             if name not in done.unsafe and (held := condition.holds(seen, self._first)) is not False:
@@ -260,14 +264,14 @@ class _Done:
             getattr(self, name).append(text)
 
 
-def _number(events: Sequence[Event], event: Event) -> int:
+def _number(events: Sequence[ScheduledEvent], event: ScheduledEvent) -> int:
     return next(number for number, each in enumerate(events) if each is event)
 
 
 class _Events:
     """Those that have not happened yet. Each happens once."""
 
-    def __init__(self, events: Sequence[Event]) -> None:
+    def __init__(self, events: Sequence[ScheduledEvent]) -> None:
         self._pending = dict(enumerate(events))
         self._words: list[str] = []
         self.happened: dict[int, int] = {}  # by their number: the turn
@@ -277,10 +281,10 @@ class _Events:
         times = [event.after_seconds - now for event in self._pending.values() if event.after_seconds is not None]
         return min(times, default=None)
 
-    def take(self, now: float) -> list[Event]:
+    def take(self, now: float) -> list[ScheduledEvent]:
         return self._taken(lambda event: event.after_seconds is not None and event.after_seconds <= now + 1e-9)
 
-    def between(self, seen: Seen, first: Seen) -> list[Event]:
+    def between(self, seen: ObservedState, first: ObservedState) -> list[ScheduledEvent]:
         return self._taken(
             lambda event: (event.at_step is not None and event.at_step <= self.turn)
             or (event.when is not None and event.when.holds(seen, first) is True)
@@ -291,7 +295,7 @@ class _Events:
         words, self._words = self._words, []
         return words
 
-    def _taken(self, due: Any) -> list[Event]:
+    def _taken(self, due: Any) -> list[ScheduledEvent]:
         numbers = [number for number, event in self._pending.items() if due(event)]
         taken = [self._pending.pop(number) for number in numbers]
         self.happened |= dict.fromkeys(numbers, self.turn)

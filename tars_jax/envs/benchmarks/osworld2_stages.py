@@ -26,10 +26,10 @@ from tars_jax.sandbox.browser import ActsOnPage, Site
 from tars_jax.sandbox.computer.equipped.parts import EquippedComputer
 from tars_jax.sandbox.computer.walking import Unreadable
 from tars_jax.sandbox.failures import Broken, PageError, SandboxFailure
-from tars_jax.tasks.benchmarks.osworld2 import ComputerPart, Event, PagePart
-from tars_jax.tasks.benchmarks.osworld2_conditions import Seen
-from tars_jax.tasks.computer.catalog import Level
-from tars_jax.tasks.computer.scene import Outcome, Scene
+from tars_jax.tasks.benchmarks.osworld2 import ComputerPart, PagePart, ScheduledEvent
+from tars_jax.tasks.benchmarks.osworld2_conditions import ObservedState
+from tars_jax.tasks.computer.catalog import SceneLevel
+from tars_jax.tasks.computer.scene import ComputerScene, SceneOutcome
 
 SETTLE_MS = 100.0  # virtual, after an action
 REDRAW_MS = 50.0  # virtual, behind an event between two turns
@@ -46,7 +46,7 @@ ASK = Function(
 _STAYS = "new Promise(() => {})"  # until the document goes
 
 
-class Stage(Protocol):
+class OSWorld2Stage(Protocol):
     async def begin(self, task: Task, events: DueEvents) -> None:
         """Raises InputError, EnvironmentFailure, SandboxFailure."""
         ...
@@ -55,11 +55,11 @@ class Stage(Protocol):
         """Carries out one action with the events that fall into it; what is to be said of it."""
         ...
 
-    async def apply(self, event: Event) -> None:
+    async def apply(self, event: ScheduledEvent) -> None:
         """What an event does, between two turns; what an agent keeps from happening is in `blocked`."""
         ...
 
-    async def seen(self) -> Seen:
+    async def seen(self) -> ObservedState:
         """What is there now."""
         ...
 
@@ -77,7 +77,7 @@ class DueEvents(Protocol):
         """Until the next event that has a time; None: there is none."""
         ...
 
-    def take(self, now: float) -> Sequence[Event]:
+    def take(self, now: float) -> Sequence[ScheduledEvent]:
         """Those that are due, which count as having happened."""
         ...
 
@@ -127,13 +127,13 @@ class PageStage:
                 await self._run(event)
         return ""
 
-    async def apply(self, event: Event) -> None:
+    async def apply(self, event: ScheduledEvent) -> None:
         if event.page:
             await self._run(event)
             await self._advance(REDRAW_MS)
 
-    async def seen(self) -> Seen:
-        return Seen(page=self._shown.data["state"], visited=tuple(self._visited))
+    async def seen(self) -> ObservedState:
+        return ObservedState(page=self._shown.data["state"], visited=tuple(self._visited))
 
     def shown(self, text: str) -> Observation:
         return Observation.decoded(self._shown.png, self._shown.pixels, text)
@@ -152,7 +152,7 @@ class PageStage:
         if page is not None:
             await page.close()
 
-    async def _run(self, event: Event) -> None:
+    async def _run(self, event: ScheduledEvent) -> None:
         assert self._page is not None
         try:
             if event.page:
@@ -178,16 +178,16 @@ class _Desk(ComputerEnvironment):
         parts = {SDK: ("shell",), GUI: ("desktop",), BOTH: ("shell", "desktop")}[interface]
         super().__init__(parts=parts, resources=resources)
         self._part = part
-        self._last: Outcome | None = None
+        self._last: SceneOutcome | None = None
 
-    def draw(self, seed: int) -> Level:
-        return Level("osworld2", Scene("", self._part.files, self._note, (), opens=self._part.opens))
+    def draw(self, seed: int) -> SceneLevel:
+        return SceneLevel("osworld2", ComputerScene("", self._part.files, self._note, (), opens=self._part.opens))
 
-    def _note(self, outcome: Outcome) -> str:
+    def _note(self, outcome: SceneOutcome) -> str:
         self._last = outcome
         return "it is judged at the end"
 
-    async def _outcome(self) -> Outcome:
+    async def _outcome(self) -> SceneOutcome:
         """Raises Broken where the agent has made it unreadable."""
         assert self._episode is not None
         self._last = None
@@ -196,7 +196,7 @@ class _Desk(ComputerEnvironment):
             raise Broken(why)
         return self._last
 
-    async def put(self, event: Event) -> bool:
+    async def put(self, event: ScheduledEvent) -> bool:
         """Whether it could be; False: what the agent has left lets nobody. Raises SandboxFailure."""
         assert self._episode is not None
         computer = self._episode.computer
@@ -213,7 +213,7 @@ class _Desk(ComputerEnvironment):
             return False
         return True
 
-    async def look_at(self, paths: Iterable[str]) -> Seen:
+    async def look_at(self, paths: Iterable[str]) -> ObservedState:
         """What is there now; where that is too much to be read, these paths by themselves."""
         assert self._episode is not None
         computer = self._episode.computer
@@ -222,10 +222,10 @@ class _Desk(ComputerEnvironment):
         try:
             outcome = await self._outcome()
             others = dict.fromkeys(outcome.folders, FOLDER) if near is None else await places(near, leaving_out)
-            return Seen(outcome.files, places=others)
+            return ObservedState(outcome.files, places=others)
         except (Broken, Unreadable) as error:
             files, looked_at = ({}, frozenset[str]()) if near is None else await named(near, paths)
-            return Seen(files, unread=str(error), looked_at=looked_at)
+            return ObservedState(files, unread=str(error), looked_at=looked_at)
 
 
 class ComputerStage:
@@ -235,7 +235,7 @@ class ComputerStage:
         self._desk = _Desk(part, interface or SDK, resources)
         self._paths = tuple(paths)
         self._shown, self.broken = Observation(), ""
-        self.blocked: list[Event] = []
+        self.blocked: list[ScheduledEvent] = []
         self._began = 0.0
 
     async def begin(self, task: Task, events: DueEvents) -> None:
@@ -252,12 +252,12 @@ class ComputerStage:
             await self.apply(event)
         return turn.observation.text
 
-    async def apply(self, event: Event) -> None:
+    async def apply(self, event: ScheduledEvent) -> None:
         """What an agent has made impossible, such as a file where a folder is to be, does not happen."""
         if not await self._desk.put(event):
             self.blocked.append(event)
 
-    async def seen(self) -> Seen:
+    async def seen(self) -> ObservedState:
         seen = await self._desk.look_at(self._paths)
         self.broken = self.broken or seen.unread
         return seen

@@ -17,9 +17,9 @@ from tars_jax.agent.actions import FUNCTIONS as GUI_ACTIONS
 from tars_jax.agent.actions import Action, CallUser, Finished, ToolCall
 from tars_jax.environment import ActionSpace, EnvironmentFailure, Function, Observation, Task
 from tars_jax.envs import shared_computers
-from tars_jax.envs.benchmarks.episode import BenchmarkEnvironment, Verdict
+from tars_jax.envs.benchmarks.episode import BenchmarkEnvironment, BenchmarkVerdict
 from tars_jax.envs.benchmarks.harbor_computer import (
-    Opened,
+    OpenedComputer,
     Premises,
     allowed,
     as_json,
@@ -28,7 +28,7 @@ from tars_jax.envs.benchmarks.harbor_computer import (
     put_folder,
 )
 from tars_jax.envs.benchmarks.harbor_oracle import ENDED, solve
-from tars_jax.envs.benchmarks.harbor_verifier import APART, WAYS, Rewards, graded_or_broken
+from tars_jax.envs.benchmarks.harbor_verifier import APART, WAYS, StageRewards, graded_or_broken
 from tars_jax.envs.benchmarks.terminal_screen import TerminalScreen, action_space
 from tars_jax.envs.interfaces import SDK, check_interface
 from tars_jax.envs.spec import EnvironmentResources
@@ -40,7 +40,7 @@ from tars_jax.sandbox.tools.forms import FUNCTIONS, NEEDS_PAGES, Toolbox
 from tars_jax.sandbox.tools.mcp.spec import ServerSpec, check_library
 from tars_jax.tasks.benchmarks.benchmark import BenchmarkTask, BenchmarkTasks
 from tars_jax.tasks.benchmarks.harbor.config import FINAL
-from tars_jax.tasks.benchmarks.harbor.folder import HarborTask, Stage, read_task, resolved
+from tars_jax.tasks.benchmarks.harbor.folder import HarborTask, TaskStage, read_task, resolved
 from tars_jax.web.network import Hosts
 
 TOOLS = ("execute_bash",)
@@ -52,7 +52,7 @@ class _Done:
     """A stage that has ended."""
 
     name: str
-    rewards: Rewards | None
+    rewards: StageRewards | None
     seconds: float
     timed_out: bool
     why: str = ""  # there are no rewards
@@ -98,7 +98,7 @@ class TerminalBenchEnvironment(BenchmarkEnvironment):
         self._tools, self._way = tuple(tools), verifier
         self._near: shared_computers.NearComputers | None = None
         self._task: HarborTask | None = None
-        self._opened: Opened | None = None
+        self._opened: OpenedComputer | None = None
         self._outbound: Outbound | None = None
         self._toolbox: Toolbox | None = None
         self._foreign: Any = None
@@ -118,7 +118,7 @@ class TerminalBenchEnvironment(BenchmarkEnvironment):
         return self._stage.instruction if self._task is not None else super().instruction
 
     @property
-    def _stage(self) -> Stage:
+    def _stage(self) -> TaskStage:
         assert self._task is not None
         return self._task.stages[self._at]
 
@@ -262,13 +262,13 @@ class TerminalBenchEnvironment(BenchmarkEnvironment):
             raise EnvironmentFailure(lost.kind, str(lost), about) from lost
         self._done.append(_Done(self._stage.name, rewards, seconds, late))
 
-    async def verify(self) -> Verdict:
+    async def verify(self) -> BenchmarkVerdict:
         while not self._over:
             await self._go_on()
         assert self._task is not None
         values = _together(self._done, self._task.config.strategy)
         score = values["reward"] if "reward" in values else sum(values.values()) / max(len(values), 1)
-        return Verdict(score, score >= 1.0, {"rewards": values, "verifier": self._way, "steps": self._told()})
+        return BenchmarkVerdict(score, score >= 1.0, {"rewards": values, "verifier": self._way, "steps": self._told()})
 
     def _told(self) -> list[dict[str, Any]]:
         """Of the stages that have ended, as JSON."""

@@ -14,7 +14,7 @@ from tars_jax import InputError
 from tars_jax.agent.actions import Action, CallUser, Finished, Navigate
 from tars_jax.environment import EnvironmentFailure, Observation, Task
 from tars_jax.envs import shared_websites
-from tars_jax.envs.benchmarks.episode import BenchmarkEnvironment, Verdict
+from tars_jax.envs.benchmarks.episode import BenchmarkEnvironment, BenchmarkVerdict
 from tars_jax.envs.benchmarks.live_page import LivePage, blank, host_of
 from tars_jax.envs.benchmarks.webarena_scoring import TIME_LIMIT_S, score, scorer_python, wrong_form
 from tars_jax.envs.browsing import ACTIONS
@@ -107,7 +107,7 @@ class WebArenaVerifiedEnvironment(BenchmarkEnvironment):
         self._whole = True
         return await self._observed("\n".join(filter(None, said))), False
 
-    async def verify(self) -> Verdict:
+    async def verify(self) -> BenchmarkVerdict:
         trace = await self._trace.entries() if self._trace is not None else []
         if not trace:
             raise EnvironmentFailure("verifier", "the page has asked for nothing, so that its site was never shown")
@@ -115,7 +115,7 @@ class WebArenaVerifiedEnvironment(BenchmarkEnvironment):
         details: dict[str, Any] = {"response": self._response, "har": har_of(trace), "result": result}
         if why := wrong_form(self._response):
             details["wrong_form"] = why
-        return Verdict(points, points == 1.0, details)
+        return BenchmarkVerdict(points, points == 1.0, details)
 
     async def end(self) -> None:
         page, self._page, self._screen = self._page, None, None

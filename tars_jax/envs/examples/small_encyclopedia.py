@@ -17,7 +17,7 @@ from tars_jax.envs.spec import EnvironmentResources
 from tars_jax.tasks.browsing.article import Article
 from tars_jax.tasks.browsing.encyclopedia import Encyclopedia
 from tars_jax.tasks.browsing.pages import article_url
-from tars_jax.tasks.browsing.question import Question
+from tars_jax.tasks.browsing.question import BrowsingQuestion
 from tars_jax.tasks.games.moves import Move
 
 ANIMALS = ("Bee", "Fox", "Owl", "Yak")
@@ -71,9 +71,9 @@ class SmallEncyclopedia(BrowsingEnvironment):
         return Move(animal, "click", {"point": (round(1000 * x / width), round(1000 * y / height))})
 
 
-def asked(task: Task) -> tuple[Question, dict[str, str]]:
+def asked(task: Task) -> tuple[BrowsingQuestion, dict[str, str]]:
     """The question of a seed, and the colors of all animals."""
     generator = random.Random(f"small {task.seed}")
     animal = generator.choice(ANIMALS)
     colors = {each: generator.choice(COLORS) for each in ANIMALS}
-    return Question(str(task.seed), f"{animal}?", (colors[animal],), "small", plan=(animal,)), colors
+    return BrowsingQuestion(str(task.seed), f"{animal}?", (colors[animal],), "small", plan=(animal,)), colors

@@ -31,7 +31,7 @@ OPTIONS = ("id", "args", "held_out", "seed", "shuffle", "max_characters", "choic
 
 
 @dataclasses.dataclass(frozen=True)
-class Opened:
+class ForeignFacts:
     """What is known of an environment before it plays."""
 
     shared: SharedWorker
@@ -99,7 +99,7 @@ def user_folders() -> list[str]:
 
 
 @functools.lru_cache(maxsize=8)
-def _opened(package: str, id: str, arguments: str, sides: Sides, python: Path, path: tuple[str, ...]) -> Opened:
+def _opened(package: str, id: str, arguments: str, sides: Sides, python: Path, path: tuple[str, ...]) -> ForeignFacts:
     shared = SharedWorker(functools.partial(Worker.loaded, python, package, id, json.loads(arguments), path))
     worker, known = shared.acquire()
     try:
@@ -107,6 +107,6 @@ def _opened(package: str, id: str, arguments: str, sides: Sides, python: Path, p
         for prompt, characters, side in known["rows"]:
             rows.add(prompt, characters, side)
         rows.deal(f"{package} {id}")
-        return Opened(shared, rows, known["max_turns"], known["threshold"])
+        return ForeignFacts(shared, rows, known["max_turns"], known["threshold"])
     finally:
         shared.release(worker)

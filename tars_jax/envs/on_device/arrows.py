@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 from tars_jax.agent.actions import Action
 from tars_jax.environment import ActionSpace
-from tars_jax.envs.on_device.game import NOTHING, Act, Plan
+from tars_jax.envs.on_device.game import NOTHING, DeviceCall, ExpertPlan
 from tars_jax.envs.on_device.grids import ARROWS, DIRECTIONS, any_of
 
 CELL = 16  # pixels a side
@@ -45,7 +45,7 @@ def unchecked(make: Callable[[], Rules]) -> Rules:
         return make()
 
 
-def moved(after: Any, before: Any, act: Act) -> Any:
+def moved(after: Any, before: Any, act: DeviceCall) -> Any:
     """The state after a key; `before` where none of the game's keys was pressed."""
     return jax.tree.map(lambda new, old: jnp.where(act.choice == NOTHING, old, new), after, before)
 
@@ -57,6 +57,6 @@ def move_of(
     return jnp.where(jax.random.uniform(skill_key) < skill, best, any_of(any_key, allowed)).astype(jnp.int32)
 
 
-def plan(words: list[Any], move: jax.Array) -> Plan:
+def plan(words: list[Any], move: jax.Array) -> ExpertPlan:
     """Words are whole numbers, traced or not."""
-    return Plan(jnp.stack([jnp.asarray(word, jnp.int32) for word in words]), move[None])
+    return ExpertPlan(jnp.stack([jnp.asarray(word, jnp.int32) for word in words]), move[None])

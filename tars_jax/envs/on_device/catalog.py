@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tars_jax import InputError
-from tars_jax.envs.on_device.game import Game
+from tars_jax.envs.on_device.game import DeviceGame
 
 GAMES = {  # module and class
     "2048": ("game_2048", "Game2048"),
@@ -23,7 +23,7 @@ GAMES = {  # module and class
 }
 
 
-def make_game(name: str, options: Mapping[str, Any]) -> Game:
+def make_game(name: str, options: Mapping[str, Any]) -> DeviceGame:
     """The game of this name; raises InputError for an unknown name or option, an option of another type, and where
     the game's rules are not installed."""
     if name not in GAMES:
@@ -37,7 +37,7 @@ def make_game(name: str, options: Mapping[str, Any]) -> Game:
             raise InputError(f"an option of game {name} must be one of {', '.join(known)}; got {option!r}")
         if type(value) is not type(known[option]):
             raise InputError(f"game {name}: {option} must be {type(known[option]).__name__}; got {value!r}")
-    game: Game = kind(**options)
+    game: DeviceGame = kind(**options)
     return game
 
 

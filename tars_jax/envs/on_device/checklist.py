@@ -13,7 +13,7 @@ import jax.numpy as jnp
 
 from tars_jax.agent.actions import Action
 from tars_jax.environment import ActionSpace
-from tars_jax.envs.on_device.game import NOTHING, Act, Plan
+from tars_jax.envs.on_device.game import NOTHING, DeviceCall, ExpertPlan
 from tars_jax.envs.on_device.grids import any_of, cell_at, cell_clicks, disc, paint, square
 
 EMPTY, OPEN, TICKED, SUBMIT, CELL = 0, 1, 2, 3, 16
@@ -23,7 +23,7 @@ SPRITES = (square(CELL, PAGE, PAGE), _BOX, square(CELL, TICK, FRAME, 2), disc(CE
 
 
 @flax.struct.dataclass
-class Page:
+class ChecklistPage:
     """What the page shows."""
 
     cells: jax.Array  # [R, C] int32: EMPTY, OPEN, TICKED or SUBMIT
@@ -57,34 +57,34 @@ class Checklist:
     def words(self) -> tuple[str, ...]:
         return (*(f" {place}" for place in range(self.side)), ",", " to")
 
-    def reset(self, key: jax.Array) -> Page:
+    def reset(self, key: jax.Array) -> ChecklistPage:
         open_key, ticked_key, places_key = jax.random.split(key, 3)
         num_open = jax.random.randint(open_key, (), 1, self.most + 1)
         num_ticked = jax.random.randint(ticked_key, (), 0, self.ticked + 1)
         rank = jax.random.permutation(places_key, self.side**2)
         boxes = jnp.where(rank < num_open, OPEN, jnp.where(rank < num_open + num_ticked, TICKED, EMPTY))
         cells = jnp.where(rank == self.side**2 - 1, SUBMIT, boxes).astype(jnp.int32)
-        return Page(cells.reshape(self.side, self.side), jnp.bool_(False))
+        return ChecklistPage(cells.reshape(self.side, self.side), jnp.bool_(False))
 
-    def step(self, state: Page, act: Act) -> tuple[Page, jax.Array, jax.Array]:
+    def step(self, state: ChecklistPage, act: DeviceCall) -> tuple[ChecklistPage, jax.Array, jax.Array]:
         row, column = cell_at(act.point, self.side)
         clicked = act.function == 0
         kind = jnp.where(clicked, state.cells[row, column], EMPTY)
         turned = jnp.where(kind == OPEN, TICKED, jnp.where(kind == TICKED, OPEN, state.cells[row, column]))
         done = kind == SUBMIT
         solved = done & ~(state.cells == OPEN).any()
-        return Page(state.cells.at[row, column].set(turned), solved), solved.astype(jnp.float32), done
+        return ChecklistPage(state.cells.at[row, column].set(turned), solved), solved.astype(jnp.float32), done
 
-    def draw(self, state: Page) -> jax.Array:
+    def draw(self, state: ChecklistPage) -> jax.Array:
         return paint(state.cells, SPRITES)
 
-    def succeeded(self, state: Page) -> jax.Array:
+    def succeeded(self, state: ChecklistPage) -> jax.Array:
         return state.submitted
 
-    def known(self, state: Page) -> jax.Array:
+    def known(self, state: ChecklistPage) -> jax.Array:
         return jnp.minimum((state.cells == OPEN).sum(), 31)
 
-    def expert(self, state: Page, key: jax.Array, skill: jax.Array) -> Plan:
+    def expert(self, state: ChecklistPage, key: jax.Array, skill: jax.Array) -> ExpertPlan:
         """The open boxes in reading order, all or only the next; then the cell that is clicked first. Further clicks
         are the next of its plan."""
         long_key, skill_key, any_key, several_key = jax.random.split(key, 4)
@@ -106,4 +106,4 @@ class Checklist:
         along = jnp.argsort(jnp.where(is_open, 0, jnp.where(cells == SUBMIT, 1, 2)), stable=True)[1 : self.most_calls]
         further = (jax.random.uniform(several_key) < self.several) & (jnp.arange(1, self.most_calls) <= is_open.sum())
         calls = jnp.concatenate([chosen[None], jnp.where(further, along, NOTHING)])
-        return Plan(jnp.stack(words).astype(jnp.int32), calls.astype(jnp.int32))
+        return ExpertPlan(jnp.stack(words).astype(jnp.int32), calls.astype(jnp.int32))

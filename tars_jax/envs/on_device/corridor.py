@@ -16,7 +16,7 @@ from tars_jax import InputError
 from tars_jax.agent.actions import Action
 from tars_jax.environment import ActionSpace
 from tars_jax.envs.on_device.arrows import CELL, move_of
-from tars_jax.envs.on_device.game import NOTHING, Act, Plan
+from tars_jax.envs.on_device.game import NOTHING, DeviceCall, ExpertPlan
 from tars_jax.envs.on_device.grids import ARROWS, DIRECTIONS, square
 
 AHEAD = DIRECTIONS.index("up")
@@ -62,7 +62,7 @@ class Corridor:
         length = jax.random.randint(length_key, (), self.shortest, self.longest + 1)
         return Walk(way, length, jnp.int32(0), jnp.int32(NOTHING))
 
-    def step(self, state: Walk, act: Act) -> tuple[Walk, jax.Array, jax.Array]:
+    def step(self, state: Walk, act: DeviceCall) -> tuple[Walk, jax.Array, jax.Array]:
         at_end = state.gone == state.length
         turns = at_end & (act.choice != NOTHING)
         walks = ~at_end & (act.choice == AHEAD)
@@ -87,7 +87,7 @@ class Corridor:
     def known(self, state: Walk) -> jax.Array:
         return state.length - state.gone + 1
 
-    def expert(self, state: Walk, key: jax.Array, skill: jax.Array) -> Plan:
+    def expert(self, state: Walk, key: jax.Array, skill: jax.Array) -> ExpertPlan:
         """Says the way at the sign and the turn at the end, and " on" between; mistakes are turns."""
         skill_key, any_key = jax.random.split(key)
         at_end = state.gone == state.length
@@ -95,7 +95,7 @@ class Corridor:
         move = move_of(best, jnp.ones(len(DIRECTIONS), bool), skill, skill_key, any_key)
         move = jnp.where(at_end, move, AHEAD)
         said = jnp.where(at_end, move, jnp.where(state.gone == 0, state.way, len(DIRECTIONS)))
-        return Plan(said.astype(jnp.int32)[None], move.astype(jnp.int32)[None])
+        return ExpertPlan(said.astype(jnp.int32)[None], move.astype(jnp.int32)[None])
 
 
 def _sign(way: int) -> np.ndarray:

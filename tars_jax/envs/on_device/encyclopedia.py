@@ -25,7 +25,7 @@ from tars_jax import InputError
 from tars_jax.agent.actions import Action, Finished, ToolCall
 from tars_jax.environment import ActionSpace
 from tars_jax.envs.interfaces import BOTH, GUI, SDK, check_interface
-from tars_jax.envs.on_device.game import NOTHING, Act, Plan
+from tars_jax.envs.on_device.game import NOTHING, DeviceCall, ExpertPlan
 from tars_jax.envs.on_device.grids import Color, any_of, cell_at, cell_clicks, paint, square
 from tars_jax.sandbox.tools.forms import FUNCTIONS
 
@@ -64,7 +64,7 @@ def _arrow(up: bool) -> np.ndarray:
 
 
 @flax.struct.dataclass
-class Reading:
+class EncyclopediaState:
     """What there is, what is asked, and what is on the screen."""
 
     links: jax.Array  # [N, R] int32: where each relation leads
@@ -77,7 +77,7 @@ class Reading:
 
 
 @dataclasses.dataclass(frozen=True)
-class Encyclopedia:
+class EncyclopediaGame:
     """`both` is shown by clicks on half of the levels, by searches on the others. A wrong answer ends the episode."""
 
     interface: str = GUI
@@ -126,7 +126,7 @@ class Encyclopedia:
     def words(self) -> tuple[str, ...]:
         return tuple(f" {digit}" for digit in range(max(self.colors, SIDE)))
 
-    def reset(self, key: jax.Array) -> Reading:
+    def reset(self, key: jax.Array) -> EncyclopediaState:
         count = self.entities
         offsets, first, relations, alike = jax.random.split(key, 4)
         links = (jnp.arange(count)[:, None] + jax.random.randint(offsets, (count, RELATIONS), 1, count)) % count
@@ -136,7 +136,7 @@ class Encyclopedia:
         others = jax.random.uniform(alike, (count, count)) + near
         cards = jnp.concatenate([jnp.arange(count)[:, None], jax.lax.top_k(others, CARDS - 1)[1]], 1)
         nothing = jnp.int32(NOTHING)
-        return Reading(
+        return EncyclopediaState(
             links=links.astype(jnp.int32),
             asked=asked.astype(jnp.int32),
             alike=cards.astype(jnp.int32),
@@ -146,7 +146,7 @@ class Encyclopedia:
             answer=nothing,
         )
 
-    def step(self, state: Reading, act: Act) -> tuple[Reading, jax.Array, jax.Array]:
+    def step(self, state: EncyclopediaState, act: DeviceCall) -> tuple[EncyclopediaState, jax.Array, jax.Array]:
         names = (*self.space.actions, SEARCH.name)
         answers = act.function == names.index("finished")
         searches = (act.function == names.index(SEARCH.name)) & (act.choice != NOTHING)
@@ -156,7 +156,7 @@ class Encyclopedia:
         after = dataclasses.replace(after, answer=jnp.where(answers, act.choice, NOTHING))
         return after, self.succeeded(after).astype(jnp.float32), answers
 
-    def _clicked(self, state: Reading, cell: jax.Array, clicks: jax.Array) -> Reading:
+    def _clicked(self, state: EncyclopediaState, cell: jax.Array, clicks: jax.Array) -> EncyclopediaState:
         row, column = cell
         kind = self._board(state)[row, column]
         pressed = clicks & (row == BUTTON[0]) & (column == BUTTON[1])
@@ -172,7 +172,7 @@ class Encyclopedia:
         is_link = clicks & (row >= 2) & (entity >= 0) & (entity < self.entities)
         return self._opened(state, entity, is_link)
 
-    def _opened(self, state: Reading, entity: jax.Array, if_so: jax.Array) -> Reading:
+    def _opened(self, state: EncyclopediaState, entity: jax.Array, if_so: jax.Array) -> EncyclopediaState:
         return dataclasses.replace(
             state,
             opened=jnp.where(if_so, entity, state.opened),
@@ -191,7 +191,7 @@ class Encyclopedia:
         relations = [_relation(number) for number in range(RELATIONS)]
         return np.stack([square(CELL, PAPER, PAPER), *entities, *relations, _arrow(False), _arrow(True)])
 
-    def _board(self, state: Reading) -> jax.Array:
+    def _board(self, state: EncyclopediaState) -> jax.Array:
         """int32 [C, C]: sprites."""
         relation, button = 1 + self.entities, 1 + self.entities + RELATIONS
         on_index = state.opened == NOTHING
@@ -209,18 +209,18 @@ class Encyclopedia:
             tiles = tiles.at[:, :3].set(there.reshape(3, 3))
         return board.at[2:5, :4].set(1 + jnp.where(on_index, tiles, cards))
 
-    def draw(self, state: Reading) -> jax.Array:
+    def draw(self, state: EncyclopediaState) -> jax.Array:
         return paint(self._board(state), self._sprites)
 
-    def truth(self, state: Reading) -> jax.Array:
+    def truth(self, state: EncyclopediaState) -> jax.Array:
         """[] int32: the entity that is asked for."""
         entity, first, second = state.asked
         return state.links[state.links[entity, first], second]
 
-    def succeeded(self, state: Reading) -> jax.Array:
+    def succeeded(self, state: EncyclopediaState) -> jax.Array:
         return state.answer == self.truth(state)
 
-    def known(self, state: Reading) -> jax.Array:
+    def known(self, state: EncyclopediaState) -> jax.Array:
         """Steps that the shortest way takes from here."""
         at_first, at_second = self._place(state)
         if self.interface == GUI:
@@ -230,12 +230,12 @@ class Encyclopedia:
             start = jnp.int32(3)
         return jnp.where(at_second, 1, jnp.where(at_first, 2, start))
 
-    def _place(self, state: Reading) -> tuple[jax.Array, jax.Array]:
+    def _place(self, state: EncyclopediaState) -> tuple[jax.Array, jax.Array]:
         """Whether the page of the question's entity is there, and whether the next one is, by what the screen says."""
         at_first = state.opened == state.asked[0]
         return at_first, ~at_first & (state.before == state.asked[0]) & (state.opened != NOTHING)
 
-    def expert(self, state: Reading, key: jax.Array, skill: jax.Array) -> Plan:
+    def expert(self, state: EncyclopediaState, key: jax.Array, skill: jax.Array) -> ExpertPlan:
         """Names the entity that it looks at or for, the cell of what it needs there, and where a link leads."""
         skill_key, any_key, answer_key = jax.random.split(key, 3)
         entity, first, second = state.asked
@@ -264,9 +264,9 @@ class Encyclopedia:
             *jnp.where(reads | by_clicks | is_click, jnp.stack(jnp.divmod(cell, SIDE)), NOTHING),
             *jnp.where(reads | ~is_click, jnp.stack(jnp.divmod(following, self.colors)), NOTHING),
         ]
-        return Plan(jnp.stack(words).astype(jnp.int32), call.astype(jnp.int32)[None])
+        return ExpertPlan(jnp.stack(words).astype(jnp.int32), call.astype(jnp.int32)[None])
 
-    def _shown(self, state: Reading) -> jax.Array:
+    def _shown(self, state: EncyclopediaState) -> jax.Array:
         """bool [calls]: a click on something, and all that is no click."""
         everything = jnp.ones(len(self.choices), bool)
         if self.interface == SDK:

@@ -23,7 +23,7 @@ NOTHING = -1  # no function, choice or word
 
 
 @flax.struct.dataclass
-class Act:
+class DeviceCall:
     """One call as numbers; all NOTHING where there is no call."""
 
     function: jax.Array  # [] int32: index into the names of the game's `space`
@@ -31,19 +31,19 @@ class Act:
     choice: jax.Array  # [] int32: index into the game's `choices`; NOTHING for any other call
 
     @staticmethod
-    def nothing() -> Act:
-        return Act(jnp.int32(NOTHING), jnp.full(2, NOTHING, jnp.int32), jnp.int32(NOTHING))
+    def nothing() -> DeviceCall:
+        return DeviceCall(jnp.int32(NOTHING), jnp.full(2, NOTHING, jnp.int32), jnp.int32(NOTHING))
 
 
 @flax.struct.dataclass
-class Plan:
+class ExpertPlan:
     """What an expert says and does."""
 
     words: jax.Array  # [N] int32: indices into the game's `words`; NOTHING is skipped
     calls: jax.Array  # [C] int32: indices into the game's `calls`, one after the other; NOTHING behind the last
 
 
-class Game(Protocol):
+class DeviceGame(Protocol):
     """One kind of episode. Instances are hashable: compiled programs are kept for each."""
 
     instruction: str
@@ -58,7 +58,7 @@ class Game(Protocol):
         """The first state of the level that the key stands for."""
         ...
 
-    def step(self, state: State, act: Act) -> tuple[State, jax.Array, jax.Array]:
+    def step(self, state: State, act: DeviceCall) -> tuple[State, jax.Array, jax.Array]:
         """The next state, the reward of this step (float32), and whether the episode is over."""
         ...
 
@@ -74,6 +74,6 @@ class Game(Protocol):
         """[] int32 from 0 to 31: the simulator's own measure of how far there is to go, the value model's yardstick."""
         ...
 
-    def expert(self, state: State, key: jax.Array, skill: jax.Array) -> Plan:
+    def expert(self, state: State, key: jax.Array, skill: jax.Array) -> ExpertPlan:
         """Something sensible; with probability 1 - skill the call is any legal one, and the thought ends with it."""
         ...

@@ -18,7 +18,7 @@ from jumanji.environments.logic.game_2048.utils import move
 from tars_jax.agent.actions import Action
 from tars_jax.environment import ActionSpace
 from tars_jax.envs.on_device.arrows import CELL, move_of, moved, plan, unchecked
-from tars_jax.envs.on_device.game import NOTHING, Act, Plan
+from tars_jax.envs.on_device.game import NOTHING, DeviceCall, ExpertPlan
 from tars_jax.envs.on_device.grids import ARROWS, DIRECTIONS, any_of, paint, square
 
 SIDE, BOARD = 4, (187, 173, 160)
@@ -73,7 +73,7 @@ class Game2048:
         state, _ = jax.lax.scan(random_move, state, jax.random.split(moves_key, self.opening))
         return state.replace(score=jnp.zeros_like(state.score), step_count=jnp.zeros_like(state.step_count))
 
-    def step(self, state: Any, act: Act) -> tuple[Any, jax.Array, jax.Array]:
+    def step(self, state: Any, act: DeviceCall) -> tuple[Any, jax.Array, jax.Array]:
         after = moved(_rules().step(state, jnp.maximum(act.choice, 0))[0], state, act)
         return after, ((after.score - state.score) / self.unit).astype(jnp.float32), ~after.action_mask.any()
 
@@ -86,7 +86,7 @@ class Game2048:
     def known(self, state: Any) -> jax.Array:
         return (state.board == 0).sum().astype(jnp.int32)
 
-    def expert(self, state: Any, key: jax.Array, skill: jax.Array) -> Plan:
+    def expert(self, state: Any, key: jax.Array, skill: jax.Array) -> ExpertPlan:
         """The moves that merge something, and the one that merges most."""
         tie_key, skill_key, any_key = jax.random.split(key, 3)
         merged = jnp.stack([move(state.board, np.int32(direction))[1] for direction in range(4)])

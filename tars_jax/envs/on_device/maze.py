@@ -16,7 +16,7 @@ from jumanji.environments.routing.maze.generator import RandomGenerator
 from jumanji.environments.routing.maze.types import Position
 
 from tars_jax.envs.on_device.arrows import CELL, ArrowGame, move_of, moved, plan, unchecked
-from tars_jax.envs.on_device.game import NOTHING, Act, Plan
+from tars_jax.envs.on_device.game import NOTHING, DeviceCall, ExpertPlan
 from tars_jax.envs.on_device.grids import DIRECTIONS, FAR, MOVES, any_of, disc, distances, paint, square
 
 FLOOR, WALL, PLAYER, EXIT = (236, 240, 245), (40, 44, 60), (230, 60, 50), (40, 160, 70)
@@ -56,7 +56,7 @@ class Maze(ArrowGame):
         mask = rules._compute_action_mask(state.walls, start)
         return state.replace(agent_position=start, action_mask=mask)
 
-    def step(self, state: Any, act: Act) -> tuple[Any, jax.Array, jax.Array]:
+    def step(self, state: Any, act: DeviceCall) -> tuple[Any, jax.Array, jax.Array]:
         after = moved(_rules(self.side).step(state, jnp.maximum(act.choice, 0))[0], state, act)
         reached = self.succeeded(after)
         return after, reached.astype(jnp.float32), reached
@@ -76,7 +76,7 @@ class Maze(ArrowGame):
         found = distances(~state.walls, jnp.stack(state.target_position))
         return found[state.agent_position.row, state.agent_position.col]
 
-    def expert(self, state: Any, key: jax.Array, skill: jax.Array) -> Plan:
+    def expert(self, state: Any, key: jax.Array, skill: jax.Array) -> ExpertPlan:
         """Where the player and the exit are, the shortest way (its first moves), and the move."""
         found = distances(~state.walls, jnp.stack(state.target_position))
         way_key, skill_key, any_key = jax.random.split(key, 3)

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jumanji.environments.routing.snake.env import Snake as Rules
 
 from tars_jax.envs.on_device.arrows import CELL, ArrowGame, move_of, moved, plan, unchecked
-from tars_jax.envs.on_device.game import NOTHING, Act, Plan
+from tars_jax.envs.on_device.game import NOTHING, DeviceCall, ExpertPlan
 from tars_jax.envs.on_device.grids import DIRECTIONS, MOVES, any_of, disc, paint, square
 
 GROUND, BODY, HEAD, FRUIT = (225, 235, 215), (70, 120, 60), (20, 50, 120), (220, 40, 40)
@@ -42,7 +42,7 @@ class Snake(ArrowGame):
     def reset(self, key: jax.Array) -> Any:
         return _rules(self.side).reset(key)[0]
 
-    def step(self, state: Any, act: Act) -> tuple[Any, jax.Array, jax.Array]:
+    def step(self, state: Any, act: DeviceCall) -> tuple[Any, jax.Array, jax.Array]:
         stepped, timestep = _rules(self.side).step(state, jnp.maximum(act.choice, 0))
         after = moved(stepped, state, act)
         died = timestep.last() & (act.choice != NOTHING)
@@ -61,7 +61,7 @@ class Snake(ArrowGame):
         head, fruit = state.head_position, state.fruit_position
         return jnp.abs(head.row - fruit.row) + jnp.abs(head.col - fruit.col)
 
-    def expert(self, state: Any, key: jax.Array, skill: jax.Array) -> Plan:
+    def expert(self, state: Any, key: jax.Array, skill: jax.Array) -> ExpertPlan:
         """Where the head and the fruit are, and a move toward the fruit that does not end the game."""
         tie_key, skill_key, any_key = jax.random.split(key, 3)
         head, fruit = jnp.stack(state.head_position), jnp.stack(state.fruit_position)

@@ -22,7 +22,7 @@ from jumanji.environments.routing.sokoban.generator import ToyGenerator
 from jumanji.environments.routing.sokoban.types import State as Level
 
 from tars_jax.envs.on_device.arrows import CELL, ArrowGame, move_of, plan, unchecked
-from tars_jax.envs.on_device.game import NOTHING, Act, Plan
+from tars_jax.envs.on_device.game import NOTHING, DeviceCall, ExpertPlan
 from tars_jax.envs.on_device.grids import DIRECTIONS, FAR, MOVES, any_of, disc, distances, paint, square
 
 FLOOR, STONE, PLACE, CRATE, HOME, PLAYER = (
@@ -111,7 +111,7 @@ class Sokoban(ArrowGame):
             step_count=jnp.int32(0),
         )
 
-    def step(self, state: Level, act: Act) -> tuple[Level, jax.Array, jax.Array]:
+    def step(self, state: Level, act: DeviceCall) -> tuple[Level, jax.Array, jax.Array]:
         after, _ = _rules().step(state, jnp.maximum(act.choice, 0))
         pressed = act.choice != NOTHING
         after = after.replace(
@@ -142,7 +142,7 @@ class Sokoban(ArrowGame):
         find = [jnp.stack(jnp.divmod(jnp.argmax(each.ravel()), GRID_SIZE)) for each in (away, empty)]
         return find[0], find[1]
 
-    def expert(self, state: Level, key: jax.Array, skill: jax.Array) -> Plan:
+    def expert(self, state: Level, key: jax.Array, skill: jax.Array) -> ExpertPlan:
         """Where the player, the box and the target are; a step to where the box can be pushed from, or the push."""
         tie_key, skill_key, any_key = jax.random.split(key, 3)
         at, (box, place) = state.agent_location, self._nearest(state)

@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tars_jax.evaluation.benchmarks.played import About, Played
+from tars_jax.evaluation.benchmarks.played import Attempt, BenchmarkRun
 from tars_jax.files import write_atomic
 from tars_jax.trajectory import Trajectory
 
@@ -31,7 +31,7 @@ COLUMNS = (
 _PROTOCOL = 4  # of pickle, which every Python that AndroidWorld runs on reads
 
 
-def write_results(folder: Path, played: Sequence[Played], about: About) -> list[Path]:
+def write_results(folder: Path, played: Sequence[Attempt], about: BenchmarkRun) -> list[Path]:
     """Writes them below `folder`. Raises OSError."""
     attempts = sorted({each.attempt for each in played})
     written = []
@@ -52,7 +52,7 @@ def write_results(folder: Path, played: Sequence[Played], about: About) -> list[
     return written
 
 
-def _episode(each: Played, agent: str) -> dict[str, Any]:
+def _episode(each: Attempt, agent: str) -> dict[str, Any]:
     record, details, lost = each.task.record, _details(each.trajectory), not each.counts
     steps = each.trajectory.steps
     sent = details.get("sent", ())
@@ -118,7 +118,7 @@ def _mean(values: Sequence[float]) -> float | str:
     return statistics.fmean(values) if values else ""
 
 
-def _solved_at_start(played: Sequence[Played], episodes: Sequence[Mapping[str, Any]]) -> bytes:
+def _solved_at_start(played: Sequence[Attempt], episodes: Sequence[Mapping[str, Any]]) -> bytes:
     named = {
         each.task.id for each in played if (_details(each.trajectory).get("score_at_start") or 0.0) > 0.5
     }  # fmt: skip

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tars_jax.evaluation.benchmarks.played import About, Played
+from tars_jax.evaluation.benchmarks.played import Attempt, BenchmarkRun
 from tars_jax.files import write_atomic
 from tars_jax.judges.browsecomp import NOT_UNDERSTOOD
 from tars_jax.judges.reference import answer_of
@@ -56,14 +56,14 @@ def _binned(placed: Sequence[tuple[bool, float, int]]) -> float:
     return error
 
 
-def write_results(folder: Path, played: Sequence[Played], about: About) -> list[Path]:
+def write_results(folder: Path, played: Sequence[Attempt], about: BenchmarkRun) -> list[Path]:
     """Lost episodes have no grade: they are in the file with their reason, and not in accuracy or calibration."""
     records = [_record(each) for each in played]
     summary = _summary(played, calibration_error, about)
     return [_write_lines(folder / "results.jsonl", records), _write_json(folder / "summary.json", summary)]
 
 
-def write_results_zh(folder: Path, played: Sequence[Played], about: About) -> list[Path]:
+def write_results_zh(folder: Path, played: Sequence[Attempt], about: BenchmarkRun) -> list[Path]:
     """As `write_results`. Lost episodes are left out of infer.jsonl, whose reader would take them for wrong."""
     name = re.sub(r"[^\w.-]+", "_", about.agent).strip("._") or "agent"
     lines = [_record_zh(each) for each in played if _grade(each) is not None]
@@ -74,7 +74,7 @@ def write_results_zh(folder: Path, played: Sequence[Played], about: About) -> li
     return [*files, _write_json(folder / "summary.json", _summary(played, calibration_error_zh, about))]
 
 
-def _grade(each: Played) -> Mapping[str, Any] | None:
+def _grade(each: Attempt) -> Mapping[str, Any] | None:
     """None for an episode that was lost, or that nobody could judge."""
     if not each.counts or each.trajectory.success is None:
         return None
@@ -88,11 +88,11 @@ def _grade(each: Played) -> Mapping[str, Any] | None:
     }  # fmt: skip
 
 
-def _response(each: Played) -> str:
+def _response(each: Attempt) -> str:
     return (answer_of(each.trajectory) or "") if each.trajectory.steps else ""
 
 
-def _record(each: Played) -> dict[str, Any]:
+def _record(each: Attempt) -> dict[str, Any]:
     metadata = each.trajectory.metadata
     grade = _grade(each)
     names: tuple[str, ...] = ("judge", "judge_version", "judge_calls")
@@ -105,7 +105,7 @@ def _record(each: Played) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _record_zh(each: Played) -> dict[str, Any]:
+def _record_zh(each: Attempt) -> dict[str, Any]:
     """As BrowseComp-ZH's runner writes it."""
     grade = _grade(each)
     assert grade is not None, "asked of what has a grade"
@@ -121,7 +121,7 @@ def _record_zh(each: Played) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _summary(played: Sequence[Played], error: Any, about: About) -> dict[str, Any]:
+def _summary(played: Sequence[Attempt], error: Any, about: BenchmarkRun) -> dict[str, Any]:
     grades = [grade for each in played if (grade := _grade(each)) is not None]
     graded = [Graded(grade["correct"] == "yes", grade["confidence"]) for grade in grades]
     right = sum(each.correct for each in graded)

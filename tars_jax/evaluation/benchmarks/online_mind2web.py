@@ -23,7 +23,7 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.environment import Task
-from tars_jax.evaluation.benchmarks.played import About, Played
+from tars_jax.evaluation.benchmarks.played import Attempt, BenchmarkRun
 from tars_jax.files import write_atomic
 from tars_jax.judges.evidence import ENDED, evidence_of
 from tars_jax.judges.reference import answer_of
@@ -33,7 +33,7 @@ V2 = "online-mind2web-v2"
 _ENDED = "(the episode ended here: {})"  # the step that readers drop, where the agent's own last action is a deed
 
 
-def write_results(folder: Path, played: Sequence[Played], about: About) -> list[Path]:
+def write_results(folder: Path, played: Sequence[Attempt], about: BenchmarkRun) -> list[Path]:
     """What the infrastructure lost has no folder: it stands in summary.json with its reason, and so does that of which
     the judge could not say, whose folder is there."""
     files, judged = [], []
@@ -62,7 +62,7 @@ def write_results(folder: Path, played: Sequence[Played], about: About) -> list[
     return [*files, _write(folder / "summary.json", json.dumps(summary, ensure_ascii=False, indent=2))]
 
 
-def _result_v2(each: Played, shots: Sequence[str]) -> dict[str, Any]:
+def _result_v2(each: Attempt, shots: Sequence[str]) -> dict[str, Any]:
     actions, thoughts = _actions(each), [step.thought for step in each.trajectory.steps]
     if _is_deed(actions[-1]):
         actions, thoughts = [*actions, _ENDED.format(_ended_by(each))], [*thoughts, ""]
@@ -76,7 +76,7 @@ def _result_v2(each: Played, shots: Sequence[str]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _result_v1(each: Played) -> dict[str, Any]:
+def _result_v1(each: Attempt) -> dict[str, Any]:
     actions = _actions(each)
     return {
         "task_id": each.task.id, "task": each.task.instruction,
@@ -86,7 +86,7 @@ def _result_v1(each: Played) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _actions(each: Played) -> list[str]:
+def _actions(each: Attempt) -> list[str]:
     """What was done, without what the agent said at its end: that is no deed, and would be taken for one."""
     task = Task(each.task.id, "online_mind2web", 0, {}, max(1, len(each.trajectory.steps)), each.task.instruction)
     return list(evidence_of(each.trajectory, task).actions)
@@ -96,11 +96,11 @@ def _is_deed(action: str) -> bool:
     return not (action.endswith(ENDED) or action.startswith("call_user("))
 
 
-def _ended_by(each: Played) -> str:
+def _ended_by(each: Attempt) -> str:
     return str(each.trajectory.metadata.get("final", {}).get("benchmark", {}).get("ended_by", "no further step"))
 
 
-def _judged(each: Played, result: Mapping[str, Any]) -> dict[str, Any]:
+def _judged(each: Attempt, result: Mapping[str, Any]) -> dict[str, Any]:
     """As the benchmark's evaluation adds to a result."""
     said = each.trajectory.metadata.get("judge_details", {})
     label = int(bool(each.trajectory.success))
@@ -112,7 +112,7 @@ def _judged(each: Played, result: Mapping[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _judge_file(played: Sequence[Played]) -> str:
+def _judge_file(played: Sequence[Attempt]) -> str:
     metadata = next((each.trajectory.metadata for each in played if "judge" in each.trajectory.metadata), {})
     model = re.sub(r"[^\w.-]+", "_", f"{metadata.get('judge', 'none')}_{metadata.get('judge_version', '') or 'rules'}")
     threshold = metadata.get("judge_details", {}).get("score_threshold", 3)
@@ -127,7 +127,7 @@ def _checksum(tasks: Path) -> str:
         return ""
 
 
-def _write_shots(folder: Path, each: Played) -> list[str]:
+def _write_shots(folder: Path, each: Attempt) -> list[str]:
     """A name for each step, and one for the end; a step without a picture has the one before it."""
     folder.mkdir(parents=True, exist_ok=True)
     names: list[str] = []

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tars_jax.evaluation.benchmarks.osworld_actions import pyautogui_of
-from tars_jax.evaluation.benchmarks.played import About, Played
+from tars_jax.evaluation.benchmarks.played import Attempt, BenchmarkRun
 from tars_jax.files import write_atomic
 
 ACTION_SPACES = {"gui": "pyautogui", "sdk": "functions", "both": "pyautogui_functions"}
@@ -28,7 +28,7 @@ SIZE = (1920, 1080)
 OWN = ("tasks", "servers", "revert")  # options that say where things are, and with which token
 
 
-def write_results(folder: Path, played: Sequence[Played], about: About) -> list[Path]:
+def write_results(folder: Path, played: Sequence[Attempt], about: BenchmarkRun) -> list[Path]:
     """A folder for each attempt, by number."""
     interface = str(about.options.get("interface") or "gui")
     model = re.sub(r"[^A-Za-z0-9._-]+", "_", about.agent).strip("._") or "policy"
@@ -43,7 +43,7 @@ def write_results(folder: Path, played: Sequence[Played], about: About) -> list[
     return [path for _, path in sorted(written.items())]
 
 
-def _args(about: About, model: str, interface: str, top: Path) -> dict[str, Any]:
+def _args(about: BenchmarkRun, model: str, interface: str, top: Path) -> dict[str, Any]:
     return {
         "action_space": ACTION_SPACES[interface], "observation_type": OBSERVATIONS[interface], "model": model,
         "max_steps": about.options.get("max_steps", about.benchmark.max_steps), "result_dir": str(top),
@@ -52,7 +52,7 @@ def _args(about: About, model: str, interface: str, top: Path) -> dict[str, Any]
     }  # fmt: skip
 
 
-def write_episode(folder: Path, each: Played, options: Mapping[str, Any]) -> None:
+def write_episode(folder: Path, each: Attempt, options: Mapping[str, Any]) -> None:
     """Its actions, screens and, where it counts, its score; `options` may have the `size` of the screen."""
     trajectory = each.trajectory
     width, height = options.get("size") or SIZE

@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tars_jax.evaluation.benchmarks.played import About, Played
+from tars_jax.evaluation.benchmarks.played import Attempt, BenchmarkRun
 from tars_jax.files import write_atomic
 from tars_jax.tasks.benchmarks.osworld2 import BUDGETS
 
 
-def write_results(folder: Path, played: Sequence[Played], about: About) -> list[Path]:
+def write_results(folder: Path, played: Sequence[Attempt], about: BenchmarkRun) -> list[Path]:
     """Writes them below `folder`; lost episodes stand in neither score, with the reason. Raises OSError."""
     counted = [each for each in played if each.counts]
     results = {
@@ -49,7 +49,7 @@ def write_results(folder: Path, played: Sequence[Played], about: About) -> list[
     return written
 
 
-def _scores(counted: Sequence[Played], budget: int) -> dict[str, float]:
+def _scores(counted: Sequence[Attempt], budget: int) -> dict[str, float]:
     """Means over episodes; one that took more steps than the budget has come to nothing within it."""
     within = [(len(each.trajectory.steps) <= budget, _details(each)) for each in counted]
     if not within:
@@ -60,11 +60,11 @@ def _scores(counted: Sequence[Played], budget: int) -> dict[str, float]:
     }
 
 
-def _episode(each: Played) -> dict[str, Any]:
+def _episode(each: Attempt) -> dict[str, Any]:
     about = {"task": each.task.id, "attempt": each.attempt, "steps": len(each.trajectory.steps)}
     return {**about, **_details(each)} if each.counts else {**about, "lost": each.loss}
 
 
-def _details(each: Played) -> Mapping[str, Any]:
+def _details(each: Attempt) -> Mapping[str, Any]:
     details: Mapping[str, Any] = each.trajectory.metadata["final"]["benchmark"]["details"]
     return details

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tars_jax.evaluation.benchmarks.played import (
-    About,
-    Played,
-    Score,
+    Attempt,
+    BenchmarkRun,
+    BenchmarkScore,
     costs_of,
     groups_of,
     notes_of,
@@ -23,7 +23,7 @@ from tars_jax.evaluation.tables import budget_table, markdown, shown
 ALL = "All"
 
 
-def result_of(played: Sequence[Played], left_out: Mapping[str, str], about: About) -> dict[str, Any]:
+def result_of(played: Sequence[Attempt], left_out: Mapping[str, str], about: BenchmarkRun) -> dict[str, Any]:
     """What result.json says; without figures where no episode counts."""
     counted = [each for each in played if each.counts]
     lost = [each for each in played if not each.counts]
@@ -59,7 +59,7 @@ def result_of(played: Sequence[Played], left_out: Mapping[str, str], about: Abou
     return {**result, **score_of(counted).to_json(), **errors, "groups": groups, "step_budgets": curve}
 
 
-def curve_of(counted: Sequence[Played]) -> dict[int, Estimate]:
+def curve_of(counted: Sequence[Attempt]) -> dict[int, Estimate]:
     """Success in percent within so many steps: an episode that took more has not ended."""
     most = max(each.trajectory.task["max_steps"] for each in counted)
     return {
@@ -68,7 +68,7 @@ def curve_of(counted: Sequence[Played]) -> dict[int, Estimate]:
     }
 
 
-def report_of(played: Sequence[Played], left_out: Mapping[str, str], about: About) -> str:
+def report_of(played: Sequence[Attempt], left_out: Mapping[str, str], about: BenchmarkRun) -> str:
     """The page in Markdown; at least one episode counts."""
     counted = [each for each in played if each.counts]
     attempts = 1 + max(each.attempt for each in played)
@@ -111,7 +111,7 @@ def _head(attempts: int) -> tuple[str, ...]:
     return ("Tasks", "tasks", "episodes", "score", "success, %", *several)
 
 
-def _row(name: str, score: Score, attempts: int) -> list[str]:
+def _row(name: str, score: BenchmarkScore, attempts: int) -> list[str]:
     several = [_percent(score.any_attempt), _percent(score.every_attempt)] if attempts > 1 else []
     return [
         name, str(score.tasks), str(score.episodes), shown(score.score, 3), _percent(score.success), *several,

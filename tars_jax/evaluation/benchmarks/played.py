@@ -14,7 +14,7 @@ from tars_jax.trajectory import Trajectory
 
 
 @dataclasses.dataclass(frozen=True)
-class Played:
+class Attempt:
     """One attempt at a task; it is FAILED where the infrastructure lost it."""
 
     task: BenchmarkTask
@@ -40,7 +40,7 @@ class Played:
         return found
 
 
-def notes_of(played: Sequence[Played]) -> dict[str, str]:
+def notes_of(played: Sequence[Attempt]) -> dict[str, str]:
     """What the verdicts of episodes that count say besides their scores, by tasks; of several attempts the last."""
     finals = {
         each.task.id: each.trajectory.metadata.get("final", {}).get("benchmark", {}) for each in played if each.counts
@@ -49,7 +49,7 @@ def notes_of(played: Sequence[Played]) -> dict[str, str]:
     return {id: str(note) for id, note in notes.items() if note}
 
 
-def with_lost_as_0(played: Sequence[Played]) -> dict[str, float]:
+def with_lost_as_0(played: Sequence[Attempt]) -> dict[str, float]:
     """Means over all episodes, each of which counts alike, as leaderboards have it that take an error for a failure."""
     return {
         "score": sum(each.trajectory.reward for each in played if each.counts) / len(played),
@@ -58,7 +58,7 @@ def with_lost_as_0(played: Sequence[Played]) -> dict[str, float]:
 
 
 @dataclasses.dataclass(frozen=True)
-class About:
+class BenchmarkRun:
     """What was played, by whom."""
 
     benchmark: Benchmark
@@ -69,7 +69,7 @@ class About:
 
 
 @dataclasses.dataclass(frozen=True)
-class Score:
+class BenchmarkScore:
     """Of N tasks, each of which counts alike: means over its attempts."""
 
     tasks: int
@@ -84,7 +84,7 @@ class Score:
         return {name: value._asdict() if isinstance(value, Estimate) else value for name, value in fields.items()}
 
 
-def score_of(played: Sequence[Played], most_steps: int | None = None) -> Score:
+def score_of(played: Sequence[Attempt], most_steps: int | None = None) -> BenchmarkScore:
     """Of episodes that count. `most_steps`: an episode that took more has come to nothing. Raises InputError without
     any."""
     scores: dict[str, list[float]] = {}
@@ -94,7 +94,7 @@ def score_of(played: Sequence[Played], most_steps: int | None = None) -> Score:
         scores.setdefault(each.task.id, []).append(each.trajectory.reward if within else 0.0)
         solved.setdefault(each.task.id, []).append(each.trajectory.succeeded and within)
     means = [sum(map(int, each)) / len(each) for each in solved.values()]
-    return Score(
+    return BenchmarkScore(
         len(scores),
         len(played),
         estimate_mean([sum(each) / len(each) for each in scores.values()]),
@@ -112,16 +112,16 @@ def _share(means: Sequence[float]) -> Estimate:
     return estimate_mean(means)
 
 
-def groups_of(played: Sequence[Played]) -> dict[str, list[Played]]:
+def groups_of(played: Sequence[Attempt]) -> dict[str, list[Attempt]]:
     """Episodes that count, by the benchmark's own division of its tasks."""
-    found: dict[str, list[Played]] = {}
+    found: dict[str, list[Attempt]] = {}
     for each in played:
         if each.counts:
             found.setdefault(each.task.group, []).append(each)
     return dict(sorted(found.items()))
 
 
-def costs_of(played: Sequence[Played]) -> dict[str, float]:
+def costs_of(played: Sequence[Attempt]) -> dict[str, float]:
     """Sums over all episodes, of those that were lost the last try: steps, tokens that the policy read (a window's
     first reading of each) and wrote, seconds of episodes, and calls of judging models."""
     episodes = [each.trajectory for each in played]

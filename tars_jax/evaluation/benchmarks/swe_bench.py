@@ -18,14 +18,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tars_jax.evaluation.benchmarks.played import About, Played
+from tars_jax.evaluation.benchmarks.played import Attempt, BenchmarkRun
 from tars_jax.files import write_atomic
 
 RUN = "tars_jax"
 AMBIGUOUS, ENVIRONMENT = "ambiguous", "environment"  # tiers of swebench
 
 
-def write_results(folder: Path, played: Sequence[Played], about: About) -> list[Path]:
+def write_results(folder: Path, played: Sequence[Attempt], about: BenchmarkRun) -> list[Path]:
     """The predictions and the report of each attempt."""
     written: list[Path] = []
     for attempt in sorted({each.attempt for each in played}):
@@ -34,7 +34,7 @@ def write_results(folder: Path, played: Sequence[Played], about: About) -> list[
     return written
 
 
-def _write_attempt(folder: Path, played: Sequence[Played], agent: str, run: str) -> list[Path]:
+def _write_attempt(folder: Path, played: Sequence[Attempt], agent: str, run: str) -> list[Path]:
     found = {each.task.id: _details(each) for each in played}
     lines = [
         {"instance_id": id, "model_name_or_path": agent, "model_patch": details["patch"]}
@@ -54,7 +54,7 @@ def _write_attempt(folder: Path, played: Sequence[Played], agent: str, run: str)
     return [predictions, report]
 
 
-def _details(each: Played) -> Mapping[str, Any] | None:
+def _details(each: Attempt) -> Mapping[str, Any] | None:
     """None of an episode that was lost."""
     final = each.trajectory.metadata.get("final", {}).get("benchmark", {})
     details: Mapping[str, Any] | None = final.get("details") if each.counts else None

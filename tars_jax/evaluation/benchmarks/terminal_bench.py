@@ -19,7 +19,7 @@ from typing import Any
 
 from tars_jax import __version__
 from tars_jax.data.atif_writing import SUFFIX, write_atif
-from tars_jax.evaluation.benchmarks.played import About, Played
+from tars_jax.evaluation.benchmarks.played import Attempt, BenchmarkRun
 from tars_jax.files import write_atomic
 from tars_jax.sandbox.computer.build_context import context_digest
 
@@ -36,7 +36,7 @@ _EXCEPTIONS = {
 }  # fmt: skip
 
 
-def write_results(folder: Path, played: Sequence[Played], about: About) -> list[Path]:
+def write_results(folder: Path, played: Sequence[Attempt], about: BenchmarkRun) -> list[Path]:
     """The job's result.json is returned; all else lies beside it."""
     job = folder / JOB
     job.mkdir(parents=True, exist_ok=True)
@@ -64,13 +64,13 @@ def _write(path: Path, value: Any) -> None:
     write_atomic(path, json.dumps(value, indent=2, ensure_ascii=False).encode())
 
 
-def _final(each: Played) -> dict[str, Any]:
+def _final(each: Attempt) -> dict[str, Any]:
     """What the environment said at the end; empty of an episode that was lost."""
     found: dict[str, Any] = each.trajectory.metadata.get("final", {}).get("benchmark", {})
     return found
 
 
-def _trial(job: Path, each: Played, about: About, now: datetime.datetime, job_id: str) -> dict[str, Any]:
+def _trial(job: Path, each: Attempt, about: BenchmarkRun, now: datetime.datetime, job_id: str) -> dict[str, Any]:
     task = each.task
     assert task.folder is not None
     name = f"{task.id[:_LONGEST_NAME].rstrip('_-')}__{each.attempt + 1}"
@@ -126,7 +126,7 @@ def _exception(name: str, message: str, now: datetime.datetime) -> dict[str, Any
     }  # fmt: skip
 
 
-def _write_trial(folder: Path, each: Played, trial: Mapping[str, Any]) -> None:
+def _write_trial(folder: Path, each: Attempt, trial: Mapping[str, Any]) -> None:
     folder.mkdir(exist_ok=True)
     if each.trajectory.steps:
         agent = folder / "agent"
@@ -143,7 +143,7 @@ def _write_trial(folder: Path, each: Played, trial: Mapping[str, Any]) -> None:
     _write(folder / "result.json", trial)
 
 
-def _steps_of_lost(each: Played) -> list[Mapping[str, Any]]:
+def _steps_of_lost(each: Attempt) -> list[Mapping[str, Any]]:
     """Those that had a reward before, and the output of the tests that had none."""
     details = each.remains.get("details", {})
     if "said" not in details:
@@ -171,7 +171,7 @@ def _write_step(folder: Path, step: Mapping[str, Any]) -> None:
         _write(artifacts / "manifest.json", entries)
 
 
-def _stats(played: Sequence[Played], trials: Sequence[Mapping[str, Any]], about: About) -> dict[str, Any]:
+def _stats(played: Sequence[Attempt], trials: Sequence[Mapping[str, Any]], about: BenchmarkRun) -> dict[str, Any]:
     """Counts of Harbor's own form."""
     rewards = [(trial["verifier_result"] or {}).get("rewards") for trial in trials]
     errors: dict[str, list[str]] = {}
@@ -210,7 +210,7 @@ def _mean(rewards: Sequence[Mapping[str, float] | None]) -> dict[str, float]:
     return {name: sum((each or {}).get(name, 0.0) for each in rewards) / len(rewards) for name in names}
 
 
-def _pass_at_k(played: Sequence[Played]) -> dict[str, float]:
+def _pass_at_k(played: Sequence[Attempt]) -> dict[str, float]:
     """Of tasks that were all tried as often, with a lost attempt as one that failed: an estimate without bias."""
     solved: dict[str, list[bool]] = {}
     for each in played:

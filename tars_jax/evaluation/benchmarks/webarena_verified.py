@@ -15,13 +15,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tars_jax.evaluation.benchmarks.played import About, Played
+from tars_jax.evaluation.benchmarks.played import Attempt, BenchmarkRun
 from tars_jax.files import write_atomic
 
 CHECKSUMS = ("webarena_verified_evaluator_checksum", "webarena_verified_data_checksum")
 
 
-def write_results(folder: Path, played: Sequence[Played], about: About) -> list[Path]:
+def write_results(folder: Path, played: Sequence[Attempt], about: BenchmarkRun) -> list[Path]:
     """Lost episodes have no folder: they are none of the benchmark's errors, either."""
     files = []
     for each in played:
@@ -38,12 +38,12 @@ def write_results(folder: Path, played: Sequence[Played], about: About) -> list[
     return [*files, _write(folder / "summary.json", json.dumps(_summary(played, about), indent=2))]
 
 
-def _details(each: Played) -> Mapping[str, Any]:
+def _details(each: Attempt) -> Mapping[str, Any]:
     details: Mapping[str, Any] = each.trajectory.metadata.get("final", {}).get("benchmark", {}).get("details", {})
     return details
 
 
-def _summary(played: Sequence[Played], about: About) -> dict[str, Any]:
+def _summary(played: Sequence[Attempt], about: BenchmarkRun) -> dict[str, Any]:
     counted = [each for each in played if each.counts]
     groups = sorted({each.task.group for each in counted})
     by_site = {group: _counts([each for each in counted if each.task.group == group]) for group in groups}
@@ -56,7 +56,7 @@ def _summary(played: Sequence[Played], about: About) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _counts(played: Sequence[Played]) -> dict[str, Any]:
+def _counts(played: Sequence[Attempt]) -> dict[str, Any]:
     solved = [each.task.id for each in played if each.trajectory.succeeded]
     failed = [each.task.id for each in played if not each.trajectory.succeeded]
     return {

@@ -15,13 +15,13 @@ from pathlib import Path
 from PIL import Image
 
 from tars_jax.evaluation.benchmarks.osworld import ACTION_SPACES, OBSERVATIONS, write_episode
-from tars_jax.evaluation.benchmarks.played import About, Played
+from tars_jax.evaluation.benchmarks.played import Attempt, BenchmarkRun
 from tars_jax.trajectory import Trajectory
 
 SIZE = (1280, 800)  # of the screen of its machines, where no picture says it
 
 
-def write_results(folder: Path, played: Sequence[Played], about: About) -> list[Path]:
+def write_results(folder: Path, played: Sequence[Attempt], about: BenchmarkRun) -> list[Path]:
     """A folder for each trial. Raises OSError."""
     interface = str(about.options.get("interface") or "gui")
     model = re.sub(r"[^A-Za-z0-9._-]+", "_", about.agent).strip("._") or "policy"

@@ -22,7 +22,7 @@ MOST_CALLS = 40
 
 
 @dataclasses.dataclass(frozen=True)
-class Call:
+class TriedCall:
     """A call, as it is written, and the action that it is; or why no policy's call of this kind comes through."""
 
     written: str
@@ -36,7 +36,7 @@ def unknown_call(space: ActionSpace) -> str:
     return parsed.message if isinstance(parsed, ParseError) else ""
 
 
-def calls_of(space: ActionSpace) -> list[Call]:
+def calls_of(space: ActionSpace) -> list[TriedCall]:
     """At most MOST_CALLS that come through, and those that do not: of each function with values of all kinds, one
     parameter after the other, or without it; and each action as the guide has it, those that end an episode last."""
     found = [call for function in space.functions for call in _of_function(function)]
@@ -45,16 +45,16 @@ def calls_of(space: ActionSpace) -> list[Call]:
     through = [call for call in found if not call.refused][: MOST_CALLS - len(actions)]
     return [
         *through,
-        *(Call(format_call(action), action) for action in actions),
+        *(TriedCall(format_call(action), action) for action in actions),
         *(call for call in found if call.refused),
     ]
 
 
-def _of_function(function: Function) -> Iterator[Call]:
+def _of_function(function: Function) -> Iterator[TriedCall]:
     base = example_call(function)
     usual: Mapping[str, Any] = base.parameters if base is not None else {}
     if base is not None:
-        yield Call(format_call(base), base)
+        yield TriedCall(format_call(base), base)
     names = dict.fromkeys([*function.parameters.get("properties", ()), *function.parameters.get("required", ())])
     for name in names:
         without = {other: value for other, value in usual.items() if other != name}
@@ -63,9 +63,9 @@ def _of_function(function: Function) -> Iterator[Call]:
                 yield _call(function, parameters)
 
 
-def _call(function: Function, parameters: Mapping[str, Any]) -> Call:
+def _call(function: Function, parameters: Mapping[str, Any]) -> TriedCall:
     written = format_call(ToolCall(function.name, parameters))
     try:
-        return Call(written, tool_call(function, parameters))
+        return TriedCall(written, tool_call(function, parameters))
     except (ActionError, InputError) as error:
-        return Call(written, refused=str(error))
+        return TriedCall(written, refused=str(error))

@@ -11,9 +11,9 @@ from tars_jax.agent.grammar_plain import PLAIN
 from tars_jax.environment import EnvironmentFailure, Observation, Task
 from tars_jax.envs.checked import CheckedEnvironment
 from tars_jax.evaluation.trial import findings
-from tars_jax.evaluation.trial.calls import Call, calls_of, unknown_call
+from tars_jax.evaluation.trial.calls import TriedCall, calls_of, unknown_call
 from tars_jax.evaluation.trial.findings import LOOK, OK, WRONG, Finding, counted, quoted
-from tars_jax.evaluation.trial.played import Played, Subject, begin, play, repeat, step
+from tars_jax.evaluation.trial.played import Subject, TrialEpisode, begin, play, repeat, step
 from tars_jax.rollout.players import Player, random_player, reference_player
 
 AGAIN = 2  # times that an episode is played again where it was played, besides once anew
@@ -23,7 +23,7 @@ PARTS = ("played", "played again", "more seeds", "other calls", "closed")  # of 
 
 
 @dataclasses.dataclass(frozen=True)
-class Limits:
+class TrialLimits:
     """What a trial goes by."""
 
     says_limit: bool = True  # the environment says its step limit itself, or the user does
@@ -39,7 +39,7 @@ class Limits:
 class Trial:
     """What came of it. `played` was read from the start; `findings` begin with what is wrong."""
 
-    played: Played
+    played: TrialEpisode
     findings: tuple[Finding, ...]
 
     @property
@@ -51,9 +51,9 @@ async def try_environment(
     subject: Subject,
     task: Task,
     player: Player,
-    limits: Limits,
+    limits: TrialLimits,
     *,
-    on_played: Callable[[Played], None] = lambda played: None,
+    on_played: Callable[[TrialEpisode], None] = lambda played: None,
     on_part: Callable[[int], None] = lambda done: None,
 ) -> Trial:
     """Plays the task by `player`, and looks at all else.
@@ -87,7 +87,7 @@ async def try_environment(
     return Trial(played, tuple(sorted(found, key=lambda finding: order.index(finding.level))))
 
 
-def _told(played: Sequence[Played], subject: Subject, limits: Limits) -> list[Finding]:
+def _told(played: Sequence[TrialEpisode], subject: Subject, limits: TrialLimits) -> list[Finding]:
     """What the episodes themselves tell."""
     first = played[0]
     texts = [[subject.writer.length(observation.text) for observation in each.observations] for each in played]
@@ -109,7 +109,7 @@ def _told(played: Sequence[Played], subject: Subject, limits: Limits) -> list[Fi
 
 
 async def _again(
-    environment: CheckedEnvironment, other: CheckedEnvironment, played: Played, end: float
+    environment: CheckedEnvironment, other: CheckedEnvironment, played: TrialEpisode, end: float
 ) -> list[Finding]:
     done, times = played.done, 0 if played.failure else AGAIN
     try:
@@ -120,11 +120,11 @@ async def _again(
 
 
 async def _more(
-    subject: Subject, environment: CheckedEnvironment, task: Task, limits: Limits, end: float, compares: bool
-) -> tuple[list[Played], list[Finding]]:
+    subject: Subject, environment: CheckedEnvironment, task: Task, limits: TrialLimits, end: float, compares: bool
+) -> tuple[list[TrialEpisode], list[Finding]]:
     """Episodes by chance of further seeds (even ones where that of the task is, as training has them), and what is to
     be said of those that did not begin, or, with `compares`, went elsewhere when they were played again."""
-    player, more, found = random_player(subject.writer, subject.agent.grammar), list[Played](), list[Finding]()
+    player, more, found = random_player(subject.writer, subject.agent.grammar), list[TrialEpisode](), list[Finding]()
     for number in range(1, limits.episodes):
         if time.monotonic() > end or any(each.unjudged for each in more):
             break
@@ -138,7 +138,7 @@ async def _more(
     return more, found
 
 
-async def _by_reference(subject: Subject, environment: CheckedEnvironment, first: Played) -> list[Finding]:
+async def _by_reference(subject: Subject, environment: CheckedEnvironment, first: TrialEpisode) -> list[Finding]:
     player, task = reference_player(subject.writer, subject.agent.grammar, 1.0), first.task
     try:
         played = await play(subject, environment, task, player)
@@ -147,7 +147,7 @@ async def _by_reference(subject: Subject, environment: CheckedEnvironment, first
     return findings.of_reference(played) if subject.judge is None else findings.of_judged(played, first)
 
 
-async def _called(environment: CheckedEnvironment, played: Played, grammar: str, end: float) -> list[Finding]:
+async def _called(environment: CheckedEnvironment, played: TrialEpisode, grammar: str, end: float) -> list[Finding]:
     calls = calls_of(played.space)
     refused = [call for call in calls if call.refused]
     found = list[Finding]()
@@ -174,10 +174,10 @@ async def _called(environment: CheckedEnvironment, played: Played, grammar: str,
 
 
 async def _carried_out(
-    environment: CheckedEnvironment, task: Task, calls: Sequence[Call], end: float
-) -> tuple[int, list[tuple[Call, str]]]:
+    environment: CheckedEnvironment, task: Task, calls: Sequence[TriedCall], end: float
+) -> tuple[int, list[tuple[TriedCall, str]]]:
     """How many of the calls there was time for, and those that failed, with what was said."""
-    failures, running, tried = list[tuple[Call, str]](), False, 0
+    failures, running, tried = list[tuple[TriedCall, str]](), False, 0
     for call in calls:
         if time.monotonic() > end:
             break
@@ -204,7 +204,7 @@ async def _closed(environment: CheckedEnvironment, patience: float) -> list[Find
     return []
 
 
-def _tokens(played: Played, limits: Limits) -> tuple[int, int]:
+def _tokens(played: TrialEpisode, limits: TrialLimits) -> tuple[int, int]:
     """Of all windows of an episode, and of its longest one."""
     assert played.trajectory is not None
     steps = played.trajectory.steps

@@ -14,7 +14,7 @@ import numpy as np
 
 from tars_jax.environment import Observation, Transition
 from tars_jax.envs.spec import EnvironmentSpec, Levels
-from tars_jax.evaluation.trial.played import Played
+from tars_jax.evaluation.trial.played import TrialEpisode
 
 OK, LOOK, WRONG = "ok", "look", "wrong"  # as it should be; for somebody to think about; to be mended
 _QUOTED = 60  # characters of a text, in a sentence
@@ -62,7 +62,7 @@ def unlike(one: Transition, other: Transition) -> str:
     return difference(one.observation, other.observation)
 
 
-def parted(one: Played, other: Played) -> tuple[int, str]:
+def parted(one: TrialEpisode, other: TrialEpisode) -> tuple[int, str]:
     """The first turn, from 1, after which two plays of the same actions differ, and in what; (0, ""): none."""
     pairs = zip(one.transitions, other.transitions, strict=False)
     for number, (first, second) in enumerate(pairs, start=1):
@@ -73,7 +73,7 @@ def parted(one: Played, other: Played) -> tuple[int, str]:
     return 0, ""
 
 
-def same_by_seed(played: Played, again: Sequence[Played], anew: Played) -> list[Finding]:
+def same_by_seed(played: TrialEpisode, again: Sequence[TrialEpisode], anew: TrialEpisode) -> list[Finding]:
     """`again`: the same task and actions in the environment that has played before; `anew`: in a new one."""
     seed = played.task.seed
     if said := difference(played.first, anew.first):
@@ -103,14 +103,14 @@ def same_by_seed(played: Played, again: Sequence[Played], anew: Played) -> list[
     return found
 
 
-def same_in_turn(played: Played, again: Played) -> list[Finding]:
+def same_in_turn(played: TrialEpisode, again: TrialEpisode) -> list[Finding]:
     """The same actions again of a further seed, in the same environment."""
     step, said = parted(played, again)
     words = f"Seed {played.task.seed}: the same actions lead elsewhere from step {step} on: {said}."
     return [Finding(WRONG, "seed", f"{words} Is all that is drawn drawn from the task's seed?")] if step else []
 
 
-def of_seeds(played: Sequence[Played]) -> list[Finding]:
+def of_seeds(played: Sequence[TrialEpisode]) -> list[Finding]:
     """Whether tasks differ by their seeds."""
     if len(played) < 2:
         return []
@@ -127,7 +127,7 @@ def of_records(levels: Levels) -> list[Finding]:
     return [Finding(OK if train > 1 and held_out else LOOK, "records", said)]
 
 
-def of_failures(played: Sequence[Played]) -> list[Finding]:
+def of_failures(played: Sequence[TrialEpisode]) -> list[Finding]:
     found = dict[str, Finding]()
     for each in played:
         if each.failure:
@@ -138,7 +138,7 @@ def of_failures(played: Sequence[Played]) -> list[Finding]:
     return list(found.values())
 
 
-def of_pictures(played: Sequence[Played]) -> list[Finding]:
+def of_pictures(played: Sequence[TrialEpisode]) -> list[Finding]:
     sizes = {_size(observation) for each in played for observation in each.observations}
     if len(sizes) > 1:
         return [Finding(WRONG, "pictures", f"Its pictures change their size: {', '.join(sorted(sizes))}.")]
@@ -168,7 +168,7 @@ def of_text(tokens: Sequence[Sequence[int]], bound: int, most: int) -> list[Find
     return [Finding(OK, "text", f"The longest text of {observations} takes {longest} tokens.")]
 
 
-def of_success(played: Sequence[Played], has_reference: bool) -> list[Finding]:
+def of_success(played: Sequence[TrialEpisode], has_reference: bool) -> list[Finding]:
     """Whether success is told, can be had, and goes with the rewards."""
     ended = [each for each in played if each.trajectory is not None]
     told = [each for each in ended if each.success is not None]
@@ -198,14 +198,14 @@ def of_success(played: Sequence[Played], has_reference: bool) -> list[Finding]:
     return []
 
 
-def of_threshold(played: Played, spec: EnvironmentSpec) -> list[Finding]:
+def of_threshold(played: TrialEpisode, spec: EnvironmentSpec) -> list[Finding]:
     """Whether the least return of a success can be had within the step limit, by the rewards that were seen."""
     largest = max((transition.reward for transition in played.transitions), default=0.0)
     doubt = spec.doubt_of_limit(played.task, largest) if largest > 0 else ""
     return [Finding(WRONG, "threshold", f"{doubt}.")] if doubt else []
 
 
-def of_limit(played: Sequence[Played], own: bool) -> list[Finding]:
+def of_limit(played: Sequence[TrialEpisode], own: bool) -> list[Finding]:
     """`own`: the environment says its limit itself."""
     limit = played[0].task.max_steps
     whole = [each for each in played if each.trajectory is not None]
@@ -217,7 +217,7 @@ def of_limit(played: Sequence[Played], own: bool) -> list[Finding]:
     return found
 
 
-def of_effect(played: Played) -> list[Finding]:
+def of_effect(played: TrialEpisode) -> list[Finding]:
     texts = {(each.text, each.screenshot) for each in played.observations}
     if len(played.transitions) > 2 and len(texts) == 1:
         steps = counted(len(played.transitions), "step")
@@ -225,13 +225,13 @@ def of_effect(played: Played) -> list[Finding]:
     return []
 
 
-def of_instruction(played: Sequence[Played]) -> list[Finding]:
+def of_instruction(played: Sequence[TrialEpisode]) -> list[Finding]:
     if any(not each.instruction for each in played):
         return [Finding(LOOK, "instruction", "It has no instruction: --config.task.instruction says one in training.")]
     return []
 
 
-def of_reading(played: Sequence[Played]) -> list[Finding]:
+def of_reading(played: Sequence[TrialEpisode]) -> list[Finding]:
     """Answers of the player that could not be read."""
     refused = [turn for each in played for turn in each.turns if turn.refused]
     if not refused:
@@ -246,7 +246,7 @@ def of_reading(played: Sequence[Played]) -> list[Finding]:
     return [Finding(LOOK, "answers", f"{len(refused)} of {turns} answers could not be read, such as {answer}: {why}.")]
 
 
-def of_reference(played: Played) -> list[Finding]:
+def of_reference(played: TrialEpisode) -> list[Finding]:
     seed = played.task.seed
     if played.success:
         return [Finding(OK, "reference", f"Its reference player solves seed {seed}.")]
@@ -254,7 +254,7 @@ def of_reference(played: Played) -> list[Finding]:
     return [Finding(WRONG, "reference", f"Its reference player {said} seed {seed}.")]
 
 
-def of_judged(shown: Played, played: Played) -> list[Finding]:
+def of_judged(shown: TrialEpisode, played: TrialEpisode) -> list[Finding]:
     """What a judge says of the reference player's episode, such as a record's own answer, and of the one that was shown
     of the same task."""
     found = of_judge([shown])
@@ -268,7 +268,7 @@ def of_judged(shown: Played, played: Played) -> list[Finding]:
     return [Finding(LOOK if shown.success is False or less else OK, "reference", sentence)]
 
 
-def of_judge(played: Sequence[Played]) -> list[Finding]:
+def of_judge(played: Sequence[TrialEpisode]) -> list[Finding]:
     """Whether its judge says something of its episodes."""
     found, of = list[Finding](), counted(len(played), "episode")
     if failed := [each.unjudged for each in played if each.unjudged]:
@@ -279,14 +279,14 @@ def of_judge(played: Sequence[Played]) -> list[Finding]:
     return found
 
 
-def _earned(played: Played) -> str:
+def _earned(played: TrialEpisode) -> str:
     """The return, and the value of each reward function of it."""
     values = {} if played.trajectory is None else played.trajectory.metadata.get("rewards", {})
     listed = ", ".join(f"{name} {value:.3g}" for name, value in values.items())
     return f"{played.total:.3g}{f' ({listed})' * bool(listed)}"
 
 
-def of_time(played: Sequence[Played], tokens: Sequence[tuple[int, int]], preset: str) -> list[Finding]:
+def of_time(played: Sequence[TrialEpisode], tokens: Sequence[tuple[int, int]], preset: str) -> list[Finding]:
     """`tokens`: of each whole episode, all and those of its longest window."""
     resets = statistics.median(each.reset_seconds for each in played)
     steps = [turn.seconds for each in played for turn in each.turns if turn.transition is not None]

@@ -12,7 +12,7 @@ import numpy as np
 from tars_jax.agent.grammar_text import format_call
 from tars_jax.agent.loop import AgentConfig, PolicySession, play_episode
 from tars_jax.agent.prompts import PromptWriter
-from tars_jax.agent.window import Sampled
+from tars_jax.agent.window import SampledResponse
 from tars_jax.environment import ActionSpace, EnvironmentFailure, Observation, Task, Transition
 from tars_jax.envs.checked import CheckedEnvironment
 from tars_jax.envs.registry import EnvironmentResources, EnvironmentSpec
@@ -37,7 +37,7 @@ class Subject:
 
 
 @dataclasses.dataclass(frozen=True)
-class Turn:
+class TrialTurn:
     """An answer of the player and what came of it."""
 
     seen: Observation  # before it
@@ -49,7 +49,7 @@ class Turn:
 
 
 @dataclasses.dataclass(frozen=True)
-class Played:
+class TrialEpisode:
     """An episode, as far as it went."""
 
     task: Task
@@ -57,7 +57,7 @@ class Played:
     space: ActionSpace
     first: Observation
     reset_seconds: float
-    turns: tuple[Turn, ...]
+    turns: tuple[TrialTurn, ...]
     trajectory: Trajectory | None  # None where the environment failed
     failure: str = ""  # how
     unjudged: str = ""  # how its judge failed
@@ -95,16 +95,16 @@ class _Witness:
     def __init__(self, environment: CheckedEnvironment, first: Observation, writer: PromptWriter) -> None:
         self._environment, self._writer, self._seen = environment, writer, first
         self._policy: PolicySession | None = None
-        self.turns: list[Turn] = []
+        self.turns: list[TrialTurn] = []
 
     def listen(self, policy: PolicySession) -> _Witness:
         self._policy = policy
         return self
 
-    async def respond(self, tokens: Sequence[int], images: Sequence[np.ndarray], *, restart: bool) -> Sampled:
+    async def respond(self, tokens: Sequence[int], images: Sequence[np.ndarray], *, restart: bool) -> SampledResponse:
         assert self._policy is not None
         sampled = await self._policy.respond(tokens, images, restart=restart)
-        self.turns.append(Turn(self._seen, self._writer.read(sampled.tokens)))
+        self.turns.append(TrialTurn(self._seen, self._writer.read(sampled.tokens)))
         return sampled
 
     async def step(self, actions: Sequence[Any]) -> Transition:
@@ -136,12 +136,14 @@ async def step(environment: CheckedEnvironment, actions: Sequence[Any]) -> Trans
         return await environment.step(actions)
 
 
-async def play(subject: Subject, environment: CheckedEnvironment, task: Task, player: Player) -> Played:
+async def play(subject: Subject, environment: CheckedEnvironment, task: Task, player: Player) -> TrialEpisode:
     """Raises EnvironmentFailure where the episode cannot begin, InputError for a task that the environment refuses."""
     first, took = await begin(environment, task)
     witness = _Witness(environment, first, subject.writer)
     privileged = PrivilegedEnvironment(witness, first, environment.action_space)
-    played = Played(task, environment.instruction or task.instruction, environment.action_space, first, took, (), None)
+    played = TrialEpisode(
+        task, environment.instruction or task.instruction, environment.action_space, first, took, (), None
+    )
     trajectory, failure, unjudged = None, "", ""
     try:
         async with player(privileged, task) as policy:
@@ -168,10 +170,12 @@ async def play(subject: Subject, environment: CheckedEnvironment, task: Task, pl
     return dataclasses.replace(played, turns=turns, trajectory=trajectory, failure=failure, unjudged=unjudged)
 
 
-async def repeat(environment: CheckedEnvironment, task: Task, done: Sequence[Sequence[Any]], end: float) -> Played:
+async def repeat(
+    environment: CheckedEnvironment, task: Task, done: Sequence[Sequence[Any]], end: float
+) -> TrialEpisode:
     """The same actions again, until the episode ends; of many, those for which there is time. Raises as `play`."""
     first, took = await begin(environment, task)
-    turns, seen, failure = list[Turn](), first, ""
+    turns, seen, failure = list[TrialTurn](), first, ""
     for number, actions in enumerate(done):
         if number >= REPEATED and time.monotonic() > end:
             break
@@ -181,9 +185,9 @@ async def repeat(environment: CheckedEnvironment, task: Task, done: Sequence[Seq
         except EnvironmentFailure as error:
             failure = str(error)
             break
-        turns.append(Turn(seen, "", tuple(actions), transition, seconds=time.perf_counter() - start))
+        turns.append(TrialTurn(seen, "", tuple(actions), transition, seconds=time.perf_counter() - start))
         seen = transition.observation
         if transition.terminated or transition.truncated:
             break
     space, instruction = environment.action_space, environment.instruction or task.instruction
-    return Played(task, instruction, space, first, took, tuple(turns), None, failure)
+    return TrialEpisode(task, instruction, space, first, took, tuple(turns), None, failure)

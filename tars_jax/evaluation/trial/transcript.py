@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from tars_jax.environment import ActionSpace, Observation
 from tars_jax.evaluation.trial.findings import LOOK, OK, WRONG, Finding, counted
-from tars_jax.evaluation.trial.played import Played, Turn
+from tars_jax.evaluation.trial.played import TrialEpisode, TrialTurn
 
 WIDTH = 118
 FIRST_TURNS, LAST_TURNS = 12, 4  # shown of a longer episode
@@ -16,7 +16,7 @@ _JOINERS = "\t\u200c\u200d"  # of letters and emoji
 MARKS = {OK: "  ok    ", LOOK: "  look  ", WRONG: "  WRONG "}
 
 
-def transcript(played: Played) -> str:
+def transcript(played: TrialEpisode) -> str:
     asked = played.instruction or "(none)"
     lines = [*_labelled("instruction", asked), *_labelled("can be called", calls(played.space))]
     turns = list(enumerate(played.turns, start=1))
@@ -40,7 +40,7 @@ def said(findings: Sequence[Finding]) -> str:
     )
 
 
-def ending(played: Played) -> str:
+def ending(played: TrialEpisode) -> str:
     """How an episode ended, in a sentence."""
     turns = counted(len(played.turns), "turn")
     if played.trajectory is None:
@@ -55,7 +55,7 @@ def calls(space: ActionSpace) -> str:
     return ", ".join([*functions, *space.actions])
 
 
-def _turn(number: int, turn: Turn) -> Iterator[str]:
+def _turn(number: int, turn: TrialTurn) -> Iterator[str]:
     yield from _labelled(f"{number:>4} sees", _shown(turn.seen))
     yield from _labelled("says", turn.response.strip())
     if turn.refused:

@@ -12,12 +12,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from tars_jax.judges.answers.kinds import Kind
+from tars_jax.judges.answers.kinds import AnswerKind
 from tars_jax.judges.answers.names import ARTICLES, is_in_territory
 from tars_jax.judges.answers.phrases import are_said_as_asked
 from tars_jax.judges.answers.quantities import BOUND, BOUND_AFTER
 from tars_jax.judges.answers.quantity import Same
-from tars_jax.judges.answers.questions import AUXILIARIES, COPULAS, FREE, NEGATIONS, PREPOSITIONS, TURNS, Question
+from tars_jax.judges.answers.questions import AUXILIARIES, COPULAS, FREE, NEGATIONS, PREPOSITIONS, TURNS, ParsedQuestion
 from tars_jax.judges.answers.roles import asks_agent, stands_where_asked
 from tars_jax.judges.answers.signs import has_direction
 from tars_jax.judges.answers.words import folded, words
@@ -38,7 +38,7 @@ _NOT = re.compile(
 )
 
 
-def carried(said: str, kind: Kind, question: Question) -> set[Same]:
+def carried(said: str, kind: AnswerKind, question: ParsedQuestion) -> set[Same]:
     """How the values in its place stand to the reference, by each way to read the sentence; empty: it carries none."""
     found = set(_read(said, kind, question))
     if Same.YES in found:
@@ -66,7 +66,7 @@ def carried(said: str, kind: Kind, question: Question) -> set[Same]:
     return found
 
 
-def _read(said: str, kind: Kind, question: Question) -> Iterator[Same]:
+def _read(said: str, kind: AnswerKind, question: ParsedQuestion) -> Iterator[Same]:
     spans = words(said)
     if len(spans) > LONGEST or (kind.name in _MEASURED and next(kind.find(said), None) is None):
         return
@@ -80,7 +80,7 @@ def _read(said: str, kind: Kind, question: Question) -> Iterator[Same]:
         yield whole
 
 
-def _placed(said: str, spans: list[tuple[int, int]], kind: Kind, question: Question) -> Iterator[Same]:
+def _placed(said: str, spans: list[tuple[int, int]], kind: AnswerKind, question: ParsedQuestion) -> Iterator[Same]:
     texts = [said[start:end] for start, end in spans]
     ends = [end for end in range(1, len(texts) + 1) if _closes(said, spans, texts, end, kind, question)]
     for start in range(len(texts)):
@@ -102,7 +102,7 @@ def _placed(said: str, spans: list[tuple[int, int]], kind: Kind, question: Quest
                     yield same
 
 
-def _is_apart(said: str, spans: list[tuple[int, int]], start: int, end: int, kind: Kind) -> bool:
+def _is_apart(said: str, spans: list[tuple[int, int]], start: int, end: int, kind: AnswerKind) -> bool:
     """Whether no sign or letter stands at once beside the place, and no bound beside a number: $52, Lima??, least 8"""
     before, after = said[: spans[start][0]], said[spans[end - 1][1] :]
     if kind.name == "number" and (BOUND.search(before) or BOUND_AFTER.match(after)):
@@ -110,7 +110,7 @@ def _is_apart(said: str, spans: list[tuple[int, int]], start: int, end: int, kin
     return before[-1:] in ("", " ") and after[:1] in ("", " ", ",", ":")
 
 
-def _unnamed(before: list[str], question: Question) -> list[str]:
+def _unnamed(before: list[str], question: ParsedQuestion) -> list[str]:
     """Without the name of a thing that the question only describes: of "The coast of Arland is"."""
     places = [n for n, each in enumerate(before) if each == "of"]
     if not places or not before[-1:] or before[-1] not in COPULAS:
@@ -120,7 +120,7 @@ def _unnamed(before: list[str], question: Question) -> list[str]:
     return [*before[: places[-1]], before[-1]] if is_name else before
 
 
-def _opens(before: list[str], first: str, kind: Kind, question: Question) -> bool:
+def _opens(before: list[str], first: str, kind: AnswerKind, question: ParsedQuestion) -> bool:
     if question.describes:
         before = _unnamed(before, question)
     if any(not (each in (",", ":", "=") or _gives(each, question) or _links(each, kind)) for each in before):
@@ -170,7 +170,7 @@ def _opens(before: list[str], first: str, kind: Kind, question: Question) -> boo
     return question.has("why") or has_direction(first) or question.is_verb(verbs)
 
 
-def _is_label(said: list[str], kind: Kind, question: Question) -> bool:
+def _is_label(said: list[str], kind: AnswerKind, question: ParsedQuestion) -> bool:
     """Capital of Peru: what is asked for comes first, or all that the question is about."""
     told = [each for each in said if each not in ARTICLES]
     if not told or told[0] in FREE or question.is_asked_for(told[0]) or question.measures(told[0]):
@@ -180,16 +180,16 @@ def _is_label(said: list[str], kind: Kind, question: Question) -> bool:
     return kind.name in ("day", "time") or (question.ends_with(told[0]) and not question.is_done_to)
 
 
-def _gives(word: str, question: Question) -> bool:
+def _gives(word: str, question: ParsedQuestion) -> bool:
     return question.gives(word) or word in ("since", "from")  # not at the place itself
 
 
-def _links(word: str, kind: Kind) -> bool:
+def _links(word: str, kind: AnswerKind) -> bool:
     return word.casefold() in ("in", "on", "at", "of", "by", "called", "named")
 
 
 def _closes(
-    said: str, spans: list[tuple[int, int]], texts: list[str], end: int, kind: Kind, question: Question
+    said: str, spans: list[tuple[int, int]], texts: list[str], end: int, kind: AnswerKind, question: ParsedQuestion
 ) -> bool:
     after = texts[end:]
     if not after:
@@ -239,20 +239,20 @@ def _closes(
     )
 
 
-def _is_kind_of(last: str, word: str, kind: Kind, question: Question) -> bool:
+def _is_kind_of(last: str, word: str, kind: AnswerKind, question: ParsedQuestion) -> bool:
     """Amazon River, of a river; third place; but 1883 years are no year."""
     is_rank = kind.name == "number" and not last[-1:].isdigit()
     return question.is_thing(word) and (is_rank or kind.name not in _MEASURED)
 
 
-def _may_end(last: str, kind: Kind, question: Question) -> bool:
+def _may_end(last: str, kind: AnswerKind, question: ParsedQuestion) -> bool:
     """Whether a sentence may end with a word: Anna did, but "88 in" goes on."""
     if last in AUXILIARIES:
         return kind.name not in _MEASURED
     return question.ends_with(last) or last not in PREPOSITIONS | TURNS | ARTICLES
 
 
-def _fit(before: list[str], after: list[str], kind: Kind, question: Question, *, is_counted: bool) -> bool:
+def _fit(before: list[str], after: list[str], kind: AnswerKind, question: ParsedQuestion, *, is_counted: bool) -> bool:
     """Whether both sides make one sentence, which denies nothing that the question does not."""
     own, rest = ([folded(each) for each in side] for side in (before, after))
     content = [each for each in (*own, *rest) if question.has(each)]
@@ -290,13 +290,13 @@ def _fit(before: list[str], after: list[str], kind: Kind, question: Question, *,
     return not (question.is_done_to and kind.name not in _MEASURED and rest[0] != "," and not own)
 
 
-def _is_offered(side: list[str], question: Question) -> bool:
+def _is_offered(side: list[str], question: ParsedQuestion) -> bool:
     """Whether something that the question offers is said beside the answer, and not as what it is compared with."""
     ends = next((place for place, each in enumerate(side) if each in ("than", *NEGATIONS)), len(side))
     return any(each in question.offered for each in side[:ends])
 
 
-def _is_own(text: str, question: Question) -> bool:
+def _is_own(text: str, question: ParsedQuestion) -> bool:
     found = [text[start:end] for start, end in words(text)]
     after = ["", *found]
     return not question.offers and all(

@@ -19,7 +19,7 @@ from tars_jax.judges.answers.names import ARTICLES, compare_names, is_code, kind
 from tars_jax.judges.answers.numbers import with_figures
 from tars_jax.judges.answers.quantities import ABOUT, BOUND, quantities_in, read_quantity
 from tars_jax.judges.answers.quantity import Quantity, Same, compare, is_rounded
-from tars_jax.judges.answers.questions import Question
+from tars_jax.judges.answers.questions import ParsedQuestion
 from tars_jax.judges.answers.retold import asks_share, retelling
 from tars_jax.judges.answers.signs import directed, has_direction
 from tars_jax.judges.answers.times import compare_times, read_time, times_in
@@ -45,7 +45,7 @@ def _never(said: str) -> bool:
 
 
 @dataclasses.dataclass(frozen=True)
-class Kind:
+class AnswerKind:
     name: str
     read: Reader
     find: Finder
@@ -53,7 +53,7 @@ class Kind:
 
 
 @functools.lru_cache(maxsize=1024)
-def kind_of(reference: str, question: Question, *, is_closed: bool) -> Kind:
+def kind_of(reference: str, question: ParsedQuestion, *, is_closed: bool) -> AnswerKind:
     """A code, a time, a day, a number, a list or a name."""
     if _ASKS_VERSION.search(question.text) and re.fullmatch(r"[vV]?\d+(?:\.\d+)+", reference):
         bare = reference.lstrip("vV")
@@ -91,11 +91,11 @@ def kind_of(reference: str, question: Question, *, is_closed: bool) -> Kind:
     return _kind("code" if is_code(reference) else "name", names)
 
 
-def _kind(name: str, read: Reader) -> Kind:
-    return Kind(name, lambda said: _chosen(said, read), lambda said: iter(()))
+def _kind(name: str, read: Reader) -> AnswerKind:
+    return AnswerKind(name, lambda said: _chosen(said, read), lambda said: iter(()))
 
 
-def _typed(name: str, find: Callable[[str], Iterator[tuple[bool, Same]]]) -> Kind:
+def _typed(name: str, find: Callable[[str], Iterator[tuple[bool, Same]]]) -> AnswerKind:
     """`find`: of each value in a text, whether it is the whole text, and how it stands to the reference."""
 
     def read(said: str) -> Same | None:
@@ -108,7 +108,7 @@ def _typed(name: str, find: Callable[[str], Iterator[tuple[bool, Same]]]) -> Kin
         is_hedged = exact != said and found[0][1] is Same.YES  # c. 1883 may be 1884
         return Same.UNSURE if is_hedged else found[0][1]
 
-    return Kind(name, lambda said: _chosen(said, read), lambda said: (same for _, same in find(said)))
+    return AnswerKind(name, lambda said: _chosen(said, read), lambda said: (same for _, same in find(said)))
 
 
 def _chosen(said: str, read: Reader) -> Same | None:
@@ -136,7 +136,7 @@ def _days(said: str, wanted: When) -> Iterator[tuple[bool, Same]]:
         yield before in ("", "the", "between", "le", "el", "am") and said[end:].strip() in ("", "."), same
 
 
-def _number(wanted: Quantity, retell: Callable[[str], str], question: Question) -> Kind:
+def _number(wanted: Quantity, retell: Callable[[str], str], question: ParsedQuestion) -> AnswerKind:
     shares = asks_share(question.text)
 
     def find(said: str) -> Iterator[tuple[int, int, Same]]:
@@ -166,7 +166,7 @@ def _number(wanted: Quantity, retell: Callable[[str], str], question: Question) 
         found = list(quantities_in(bare))
         return len(found) == 1 and found[0][:2] == (0, len(bare)) and is_rounded(found[0][2], wanted)
 
-    return Kind(
+    return AnswerKind(
         "number", lambda said: _chosen(said, read), lambda said: (each[2] for each in find(retell(said))), agrees
     )
 
@@ -177,7 +177,7 @@ def _compare_versions(said: str, wanted: str) -> Same | None:
     return Same.YES if said.lstrip("vV") == wanted else Same.NO
 
 
-def _read_change(reference: str, question: Question) -> Quantity | None:
+def _read_change(reference: str, question: ParsedQuestion) -> Quantity | None:
     """Rose by 3%, of a question that does not say itself in which direction."""
     found = list(quantities_in(reference))
     if len(found) != 1 or any(map(has_direction, question.order)):
@@ -212,7 +212,7 @@ def parts_of(reference: str, question: str) -> tuple[str, ...]:
     return tuple(each.strip() for each in found if each.strip())
 
 
-def _compare_lists(said: str, kinds: list[Kind], question: Question) -> Same | None:
+def _compare_lists(said: str, kinds: list[AnswerKind], question: ParsedQuestion) -> Same | None:
     is_ordered, is_in_turn = asks_order(question.text), asks_in_turn(question.text)
     items = [_bare(each, question) for each in _ITEMS.split(_BOTH.sub("", said.strip())) if each.strip()]
     read = [[kind.read(item) for kind in kinds] for item in items]
@@ -231,7 +231,7 @@ def _compare_lists(said: str, kinds: list[Kind], question: Question) -> Same | N
     return Same.NO if are_items and any(set(row) == {Same.NO} for row in strays) else None
 
 
-def _bare(item: str, question: Question) -> str:
+def _bare(item: str, question: ParsedQuestion) -> str:
     """Without an article, or a word of the question for what it is: "room 204"."""
     first, _, rest = item.strip().partition(" ")
     is_own = (first.casefold() in ARTICLES and first != "A") or question.is_title([first.casefold()])

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 
 from tars_jax.judges.answers.names import ARTICLES
-from tars_jax.judges.answers.questions import AUXILIARIES, FREE, NEGATIONS, PREPOSITIONS, TURNS, Question
+from tars_jax.judges.answers.questions import AUXILIARIES, FREE, NEGATIONS, PREPOSITIONS, TURNS, ParsedQuestion
 from tars_jax.judges.answers.words import folded
 
 _PLACES = frozenset(["of", "in", "on", "at"])  # said for each other: the capital of Peru, the capital in Peru
@@ -21,12 +21,12 @@ _SILENT = ARTICLES | AUXILIARIES - FREE
 _PARTED = frozenset([",", ":", "="])
 
 
-def are_said_as_asked(before: list[str], after: list[str], question: Question) -> bool:
+def are_said_as_asked(before: list[str], after: list[str], question: ParsedQuestion) -> bool:
     """`before` and `after`: the words and signs on both sides of an answer, as written."""
     return all(_is_side(side, question, is_first=side is before) for side in (before, after))
 
 
-def _is_side(side: list[str], question: Question, *, is_first: bool) -> bool:
+def _is_side(side: list[str], question: ParsedQuestion, *, is_first: bool) -> bool:
     small = [folded(each) for each in side]
     said = [each for each in small if each not in _SILENT]
     if _ASKING & set(said):
@@ -54,13 +54,13 @@ def _is_side(side: list[str], question: Question, *, is_first: bool) -> bool:
     return True
 
 
-def _owns(said: list[str], question: Question) -> bool:
+def _owns(said: list[str], question: ParsedQuestion) -> bool:
     """Anna Berg's"""
     names = itertools.takewhile(lambda each: each.removesuffix("'s") in question.names, said)
     return said[0].endswith("'s") or any(each.endswith("'s") for each in names)
 
 
-def _goes_with(change: str, own: set[str], question: Question) -> bool:
+def _goes_with(change: str, own: set[str], question: ParsedQuestion) -> bool:
     """Whether what stands behind "to" may: as in the question, or of its subject, or as what is compared."""
     if any(change == each or {change, each} <= _PLACES for each in own):
         return True
@@ -69,7 +69,7 @@ def _goes_with(change: str, own: set[str], question: Question) -> bool:
     return change == "of" or (change == "in" and question.ends_with("have")) or (change == "than" and question.offers)
 
 
-def _may_follow(said: list[str], place: int, own: set[str], question: Question, *, is_named: bool) -> bool:
+def _may_follow(said: list[str], place: int, own: set[str], question: ParsedQuestion, *, is_named: bool) -> bool:
     """Of two things side by side."""
     previous, word = said[place - 1] if place else "", said[place]
     bare = previous.removesuffix("'s")

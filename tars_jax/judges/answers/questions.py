@@ -79,11 +79,11 @@ _ASKING = r"(?:who|whom|whose|what|which|when|where|why|how)"
 
 
 @functools.lru_cache(maxsize=256)
-def question_of(text: str) -> Question:
-    return Question(text)
+def question_of(text: str) -> ParsedQuestion:
+    return ParsedQuestion(text)
 
 
-class Question:
+class ParsedQuestion:
     """`asks_object`: what is asked for stands after the verb when the question is said as a statement."""
 
     def __init__(self, text: str) -> None:

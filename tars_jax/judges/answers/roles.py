@@ -14,7 +14,7 @@ from tars_jax.judges.answers.questions import (
     FREE,
     NEGATIONS,
     PREPOSITIONS,
-    Question,
+    ParsedQuestion,
     is_participle,
 )
 from tars_jax.judges.statements import vocabulary
@@ -24,7 +24,7 @@ BETWEEN = vocabulary("not never ever also first last once then later still alrea
 _PLACES = frozenset(["in", "on", "at"])
 
 
-def asks_agent(before: list[str], question: Question) -> bool:
+def asks_agent(before: list[str], question: ParsedQuestion) -> bool:
     """Whether what stands behind "by" is asked for. `before`: the words up to it, folded."""
     if "by" in question.order or question.asks_by:
         return "by" in question.asks_by
@@ -38,7 +38,7 @@ def asks_agent(before: list[str], question: Question) -> bool:
     return _is_doer(verb, question) if verb else not question.is_done_to
 
 
-def _is_doer(verb: str, question: Question) -> bool:
+def _is_doer(verb: str, question: ParsedQuestion) -> bool:
     """Whether what is asked for does what a verb says: nothing else stands before it, as in "which animals do lions
     hunt", and it is not done to it, as in "which city was sacked"."""
     order = question.order
@@ -58,13 +58,13 @@ def _is_doer(verb: str, question: Question) -> bool:
     return not BE & set(between) or order[place].endswith("ing")
 
 
-def _is_noun_of_verb(word: str, question: Question) -> bool:
+def _is_noun_of_verb(word: str, question: ParsedQuestion) -> bool:
     bare = word.removesuffix("'s").removesuffix("s")
     is_noun = bare.endswith(("er", "or", "ion", "ment")) and not {bare, f"{bare}s"} & {*question.order}
     return is_noun and question.has(bare)
 
 
-def stands_where_asked(before: list[str], after: list[str], question: Question) -> bool:
+def stands_where_asked(before: list[str], after: list[str], question: ParsedQuestion) -> bool:
     """Not before a verb that the question has in the passive; and of one that ends with a preposition, behind that, or
     no more is said than what it is. `before` and `after`: the words on both sides of the answer, folded."""
     if question.auxiliary in BE and after and after[0] in question.order and is_participle(after[0]):

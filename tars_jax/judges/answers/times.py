@@ -27,14 +27,14 @@ _TOLD = re.compile(r"\s*,? and (?:it )?(?:closes|ends|finishes)(?: at)?\s*", re.
 
 
 @dataclasses.dataclass(frozen=True)
-class Clock:
+class TimeOfDay:
     minutes: int  # since midnight
     is_whole: bool  # of 24 hours, or with its half of the day
-    to: Clock | None = None
+    to: TimeOfDay | None = None
     zone: str = ""  # UTC, also for GMT; none is converted into another
 
 
-def compare_times(said: Clock, wanted: Clock) -> Same:
+def compare_times(said: TimeOfDay, wanted: TimeOfDay) -> Same:
     if (said.to is None) != (wanted.to is None):
         return Same.NO
     if said.to is not None and wanted.to is not None:
@@ -51,16 +51,16 @@ def compare_times(said: Clock, wanted: Clock) -> Same:
     return Same.UNSURE if unsure else Same.NO
 
 
-def read_time(text: str) -> Clock | None:
+def read_time(text: str) -> TimeOfDay | None:
     """What a reference is, whole."""
     found = list(times_in(text.strip()))
     return found[0][2] if len(found) == 1 and found[0][:2] == (0, len(text.strip())) and ":" in text else None
 
 
-def times_in(text: str, *, spans: bool = False) -> Iterator[tuple[int, int, Clock]]:
+def times_in(text: str, *, spans: bool = False) -> Iterator[tuple[int, int, TimeOfDay]]:
     """(start, end, which) of each time of day; two ends of a span are one, with `spans` also those that are
     told as "it opens at ... and closes at ..."."""
-    waiting: tuple[int, int, Clock] | None = None
+    waiting: tuple[int, int, TimeOfDay] | None = None
     for start, end, found in sorted(_single(text), key=lambda each: each[0]):
         if waiting is not None:
             between = text[waiting[1] : start]
@@ -73,7 +73,7 @@ def times_in(text: str, *, spans: bool = False) -> Iterator[tuple[int, int, Cloc
         yield waiting
 
 
-def _single(text: str) -> Iterator[tuple[int, int, Clock]]:
+def _single(text: str) -> Iterator[tuple[int, int, TimeOfDay]]:
     for match in _TIME.finditer(text):
         half = match["half"] or match["alone"] or ""
         if half.casefold().startswith(("a", "in the m")) and int(match["hour"]) > 12:
@@ -90,8 +90,8 @@ def _single(text: str) -> Iterator[tuple[int, int, Clock]]:
             yield *match.span(), _clock(minutes // 60, minutes % 60, match["half"] or "")
 
 
-def _clock(hour: int, minute: int, half: str) -> Clock:
+def _clock(hour: int, minute: int, half: str) -> TimeOfDay:
     letter = {"in the m": "a", "in the a": "p", "in the e": "p"}.get(half.casefold()[:8], half.casefold()[:1])
     if letter and hour <= 12:
         hour = hour % 12 + 12 * (letter == "p")
-    return Clock(60 * hour + minute, bool(letter) or hour > 12 or hour == 0)
+    return TimeOfDay(60 * hour + minute, bool(letter) or hour > 12 or hour == 0)

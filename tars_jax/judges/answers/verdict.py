@@ -7,11 +7,11 @@ import re
 from tars_jax.judges.answers.asked import asks_symbol
 from tars_jax.judges.answers.carriers import carried
 from tars_jax.judges.answers.forms import DECLINES, bare, emphasized, is_reading, last_said, lined, sentence, sentences
-from tars_jax.judges.answers.kinds import Kind, kind_of
+from tars_jax.judges.answers.kinds import AnswerKind, kind_of
 from tars_jax.judges.answers.names import is_code, is_of_other_script
 from tars_jax.judges.answers.numbers import says_no_number
 from tars_jax.judges.answers.quantity import Same
-from tars_jax.judges.answers.questions import Question, question_of
+from tars_jax.judges.answers.questions import ParsedQuestion, question_of
 from tars_jax.judges.answers.words import canonical, folded, plain
 from tars_jax.judges.answers.yes_no import as_yes_or_no, told
 from tars_jax.judges.judge import CannotSay
@@ -59,7 +59,7 @@ def _has_cases(reference: str, question: str) -> bool:
     return bool(is_unit) or asks_symbol(reference, question)
 
 
-def _polarity(said: str, reference: str, question: Question) -> Same:
+def _polarity(said: str, reference: str, question: ParsedQuestion) -> Same:
     wanted = as_yes_or_no(reference, question.text)
     said = sentence(said)
     pole, _, other = told(said, reference, question).partition(", ")
@@ -71,7 +71,7 @@ def _polarity(said: str, reference: str, question: Question) -> Same:
     return Same.NO if DECLINES.search(said) else Same.UNSURE
 
 
-def _stands(said: str, reference: str, kind: Kind, question: Question, *, is_closed: bool) -> Same:
+def _stands(said: str, reference: str, kind: AnswerKind, question: ParsedQuestion, *, is_closed: bool) -> Same:
     """How an answer stands to one way to say a reference; `Same.OTHER`: it leaves a choice."""
     same = carried(sentence(said), kind, question)
     if Same.YES in same or _is_all_the_same(said, kind, question):
@@ -91,12 +91,12 @@ def _stands(said: str, reference: str, kind: Kind, question: Question, *, is_clo
     return Same.NO if is_another or DECLINES.search(said) else Same.UNSURE
 
 
-def _is_counted(kind: Kind, said: str, *, is_closed: bool) -> bool:
+def _is_counted(kind: AnswerKind, said: str, *, is_closed: bool) -> bool:
     """Whether an answer must hold a number; in a longer phrase it may be told otherwise: as many as letters."""
     return kind.name == "number" and (is_closed or len(said.split()) <= _MOST_WORDS)
 
 
-def _is_all_the_same(said: str, kind: Kind, question: Question) -> bool:
+def _is_all_the_same(said: str, kind: AnswerKind, question: ParsedQuestion) -> bool:
     """Of several sentences: one carries the answer, and each other one too or says only where it was read."""
     parts = sentences(said)
     if len(parts) < 2:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tars_jax.judges.answers.asked import is_polar
-from tars_jax.judges.answers.questions import COPULAS, NEGATIONS, PREPOSITIONS, TURNS, Question
+from tars_jax.judges.answers.questions import COPULAS, NEGATIONS, PREPOSITIONS, TURNS, ParsedQuestion
 from tars_jax.judges.answers.words import canonical, folded, words
 
 _POLES = {
@@ -30,7 +30,7 @@ def as_yes_or_no(reference: str, question: str) -> str:
     return _POLES[match[1].casefold()] if match[1].casefold() != "indeed" else ""
 
 
-def told(said: str, reference: str, question: Question) -> str:
+def told(said: str, reference: str, question: ParsedQuestion) -> str:
     """yes or no, where all of an answer says so; "other" where a part of it is not understood; empty: neither."""
     said = canonical(re.sub(r"\b(ca|wo|sha)n't\b", r"\1n not", said, flags=re.IGNORECASE)).replace("n't", " not")
     match = _POLAR.fullmatch(said)
@@ -45,7 +45,7 @@ def told(said: str, reference: str, question: Question) -> str:
     return pole if all(_clause(each, question, is_told=True) == pole for each in rest) else f"{pole}, other"
 
 
-def _clause(said: str, question: Question, *, is_told: bool = False) -> str:
+def _clause(said: str, question: ParsedQuestion, *, is_told: bool = False) -> str:
     """yes or no, of a clause in the question's own words, in their order: "it is not", "the bridge is older".
 
     `is_told`: it stands behind the word itself."""
@@ -76,7 +76,7 @@ def _clause(said: str, question: Question, *, is_told: bool = False) -> str:
     return "no" if denied else "yes"
 
 
-def _is_all_of_it(places: list[int], asked: list[str], question: Question, is_sure: bool) -> bool:
+def _is_all_of_it(places: list[int], asked: list[str], question: ParsedQuestion, is_sure: bool) -> bool:
     """Whether words leave nothing out but what is compared with ("than Bob"); or, where they are sure, another phrase.
 
     "She was born" says nothing of where."""

@@ -19,10 +19,10 @@ import numpy as np
 from tars_jax.model.policy import Parameters
 from tars_jax.pipelines.config import flatten, unflatten
 from tars_jax.pipelines.on_device import Curves, OnDevice, Pretrained
-from tars_jax.pipelines.on_device_annotation import Annotation, AnnotationPlan, Arm
+from tars_jax.pipelines.on_device_annotation import AnnotationPlan, AnnotationRounds, Arm
 from tars_jax.pipelines.rules import SHAPING
 from tars_jax.pipelines.trends.kept import load, store
-from tars_jax.pipelines.trends.verdicts import Judgement, Test, judge, late
+from tars_jax.pipelines.trends.verdicts import Test, TestResult, judge, late
 from tars_jax.training.progress import working
 
 # Which returns a value model learns, those of tokens or of turns, of which rewards; and how many there are.
@@ -41,7 +41,7 @@ class Trained(NamedTuple):
 class Measured:
     """What a trend found."""
 
-    judgements: tuple[Judgement, ...]  # one for each of its tests, in their order
+    judgements: tuple[TestResult, ...]  # one for each of its tests, in their order
     curves: Mapping[str, Curves]  # side -> what the figure draws
     chosen: Mapping[str, Settings] = dataclasses.field(default_factory=dict)  # side -> what the search chose
     notes: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # further numbers, as JSON
@@ -187,7 +187,7 @@ class Bench:
         settings = {f"annotation.{name}": each for name, each in written.items()}
 
         def make(start: Parameters) -> Curves:
-            return Annotation(self.setup(game), start, seeds, skill, self.plan).rounds(arm, rate)
+            return AnnotationRounds(self.setup(game), start, seeds, skill, self.plan).rounds(arm, rate)
 
         found: Curves = self._once("annotate", game, settings, seeds, (lambda: self.start(game, seeds),), make)
         return found
@@ -225,6 +225,6 @@ def apart(found: Mapping[str, tuple[Settings, Trained]]) -> tuple[dict[str, Sett
     return chosen, {name: trained.curves for name, (_, trained) in found.items()}
 
 
-def judged(tests: Sequence[Test], effects: Sequence[Sequence[float] | np.ndarray]) -> tuple[Judgement, ...]:
+def judged(tests: Sequence[Test], effects: Sequence[Sequence[float] | np.ndarray]) -> tuple[TestResult, ...]:
     """Each test with its effects over seeds."""
     return tuple(judge(test, np.asarray(found).tolist()) for test, found in zip(tests, effects, strict=True))

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tars_jax.evaluation.tables import markdown
-from tars_jax.pipelines.trends.verdicts import Judgement, Test, judge, late_minus_early, rise
+from tars_jax.pipelines.trends.verdicts import Test, TestResult, judge, late_minus_early, rise
 
 
 class Measure(NamedTuple):
@@ -34,7 +34,7 @@ MEASURES = (
 )
 
 
-def judge_runs(runs: Sequence[Mapping[str, np.ndarray]]) -> tuple[Judgement, ...]:
+def judge_runs(runs: Sequence[Mapping[str, np.ndarray]]) -> tuple[TestResult, ...]:
     """What the seeds of one setting say, each by its curves [U] by name; without a test that a run has no curve for."""
     found = []
     for measure in MEASURES:
@@ -44,7 +44,7 @@ def judge_runs(runs: Sequence[Mapping[str, np.ndarray]]) -> tuple[Judgement, ...
     return tuple(found)
 
 
-def table(judged: Mapping[str, Sequence[Judgement]]) -> str:
+def table(judged: Mapping[str, Sequence[TestResult]]) -> str:
     """Markdown: a row for each setting and test."""
     rows = []
     for name, judgements in judged.items():

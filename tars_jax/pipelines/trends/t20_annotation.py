@@ -23,7 +23,7 @@ import numpy as np
 
 from tars_jax.evaluation.tables import markdown
 from tars_jax.pipelines.on_device import Curves
-from tars_jax.pipelines.on_device_annotation import Annotation, Arm, human_steps_to
+from tars_jax.pipelines.on_device_annotation import AnnotationRounds, Arm, human_steps_to
 from tars_jax.pipelines.trends.bench import Bench, Measured, Settings, Trend, judged
 from tars_jax.pipelines.trends.verdicts import Test, judge
 
@@ -80,7 +80,7 @@ def tuned(bench: Bench, arm: Arm) -> Settings:
 def switches_per_step(bench: Bench, arm: Arm) -> np.ndarray:
     """[N]: how often the person is called by the first policy, over the steps that they decide."""
     start = bench.start(GAME)
-    counts = Annotation(bench.setup(GAME), start, bench.seeds, SKILL, bench.plan).collect(start, arm, 0).counts
+    counts = AnnotationRounds(bench.setup(GAME), start, bench.seeds, SKILL, bench.plan).collect(start, arm, 0).counts
     return np.asarray(counts["switches"]) / np.maximum(np.asarray(counts["human_steps"]), 1)
 
 

@@ -27,7 +27,7 @@ class MeanEffect(NamedTuple):
     high: float
 
 
-class Verdict(enum.Enum):
+class TrendVerdict(enum.Enum):
     HOLDS = "holds"
     DOES_NOT_HOLD = "does not hold"
     UNDECIDED = "undecided"
@@ -42,16 +42,16 @@ class Test:
 
 
 @dataclasses.dataclass(frozen=True)
-class Judgement:
+class TestResult:
     """A test with what was found."""
 
     test: Test
     effects: tuple[float, ...]  # one for each seed
     estimate: MeanEffect
-    verdict: Verdict
+    verdict: TrendVerdict
 
 
-def judge(test: Test, effects: Sequence[float], confidence: float = 0.95) -> Judgement:
+def judge(test: Test, effects: Sequence[float], confidence: float = 0.95) -> TestResult:
     """Student's interval of the mean effect against the test's bound.
 
     Seeds are few and their effects roughly normal; with equal effects the interval is a point. One seed alone has no
@@ -70,12 +70,12 @@ def judge(test: Test, effects: Sequence[float], confidence: float = 0.95) -> Jud
         error = float(values.std(ddof=1)) / math.sqrt(values.size)
         half = float(stats.t.ppf((1 + confidence) / 2, values.size - 1)) * error
     estimate = MeanEffect(mean, mean - half, mean + half)
-    verdict = Verdict.UNDECIDED
+    verdict = TrendVerdict.UNDECIDED
     if estimate.low > test.above:
-        verdict = Verdict.HOLDS
+        verdict = TrendVerdict.HOLDS
     elif estimate.high < test.above:
-        verdict = Verdict.DOES_NOT_HOLD
-    return Judgement(test, tuple(values.tolist()), estimate, verdict)
+        verdict = TrendVerdict.DOES_NOT_HOLD
+    return TestResult(test, tuple(values.tolist()), estimate, verdict)
 
 
 def detectable(effects: Sequence[float], confidence: float = 0.95, power: float = 0.8) -> float:
@@ -92,12 +92,12 @@ def detectable(effects: Sequence[float], confidence: float = 0.95, power: float 
     return deviation * float(optimize.brentq(misses, 0.0, 100.0))
 
 
-def overall(judgements: Sequence[Judgement]) -> Verdict:
+def overall(judgements: Sequence[TestResult]) -> TrendVerdict:
     """Of a claim that is several tests: it holds where all do, and falls with any that does not."""
     verdicts = {each.verdict for each in judgements}
-    if Verdict.DOES_NOT_HOLD in verdicts:
-        return Verdict.DOES_NOT_HOLD
-    return Verdict.HOLDS if verdicts == {Verdict.HOLDS} else Verdict.UNDECIDED
+    if TrendVerdict.DOES_NOT_HOLD in verdicts:
+        return TrendVerdict.DOES_NOT_HOLD
+    return TrendVerdict.HOLDS if verdicts == {TrendVerdict.HOLDS} else TrendVerdict.UNDECIDED
 
 
 def rise(curves: np.ndarray) -> np.ndarray:

@@ -18,7 +18,7 @@ from tars_jax import InputError
 from tars_jax.json_fields import Fields, is_number, is_text, shown
 from tars_jax.sandbox.computer.home import File, Tree
 from tars_jax.tasks.benchmarks.benchmark import Benchmark, BenchmarkTask
-from tars_jax.tasks.benchmarks.osworld2_conditions import Condition, read_condition
+from tars_jax.tasks.benchmarks.osworld2_conditions import StateCondition, read_condition
 from tars_jax.tasks.benchmarks.osworld2_patterns import found
 
 SCHEMA = 1
@@ -31,20 +31,20 @@ SOLUTION_STEPS = ("click", "type", "hotkey", "wait", "ask", "bash", "finish")
 
 
 @dataclasses.dataclass(frozen=True)
-class Checkpoint:
+class WeightedCheckpoint:
     name: str
     weight: float
     once: bool  # it counts where it held after any turn, and not at the end alone
-    condition: Condition
+    condition: StateCondition
 
 
 @dataclasses.dataclass(frozen=True)
-class Event:
+class ScheduledEvent:
     """What happens by itself, once: after a turn, after so many seconds, or when something is so."""
 
     at_step: int | None
     after_seconds: float | None  # of the page's virtual time; on computers of real time
-    when: Condition | None
+    when: StateCondition | None
     write: Tree
     page: str  # JavaScript, run in the page
     says: str  # of the user, to be read with the next observation
@@ -84,10 +84,10 @@ class OSWorld2Task:
     group: str
     steps: int
     stage: PagePart | ComputerPart
-    checkpoints: tuple[Checkpoint, ...]
-    keep: tuple[Checkpoint, ...]  # what holds at first and is to hold at the end
-    never: tuple[tuple[str, Condition], ...]
-    events: tuple[Event, ...]
+    checkpoints: tuple[WeightedCheckpoint, ...]
+    keep: tuple[WeightedCheckpoint, ...]  # what holds at first and is to hold at the end
+    never: tuple[tuple[str, StateCondition], ...]
+    events: tuple[ScheduledEvent, ...]
     user: User
     solution: tuple[tuple[str, Any], ...]
     needs: tuple[str, ...]  # programs of this machine
@@ -187,25 +187,25 @@ def _computer(fields: Fields) -> ComputerPart:
     return part
 
 
-def _checkpoint(fields: Fields) -> Checkpoint:
+def _checkpoint(fields: Fields) -> WeightedCheckpoint:
     own = ("name", "weight", "once")
     weight = fields.number("weight", 1.0, 0.001, 1000.0)
     condition = _condition(fields, own)
-    return Checkpoint(fields.text("name"), weight, fields.flag("once"), condition)
+    return WeightedCheckpoint(fields.text("name"), weight, fields.flag("once"), condition)
 
 
-def _never(fields: Fields) -> tuple[str, Condition]:
+def _never(fields: Fields) -> tuple[str, StateCondition]:
     condition = _condition(fields, ("name",))
     if condition.subject == "judge":
         raise fields.error("judge", "left out, as it is looked at after every turn")
     return fields.text("name"), condition
 
 
-def _condition(fields: Fields, own: Sequence[str]) -> Condition:
+def _condition(fields: Fields, own: Sequence[str]) -> StateCondition:
     return read_condition({name: value for name, value in fields.values.items() if name not in own}, fields.prefix[:-1])
 
 
-def _event(fields: Fields, stage: str) -> Event:
+def _event(fields: Fields, stage: str) -> ScheduledEvent:
     at_step, seconds = fields.integer("at_step", None, 1, 10_000), fields.value("after_seconds")
     if seconds is not None and not (is_number(seconds) and seconds > 0):
         raise fields.error("after_seconds", "a number of more than 0")
@@ -222,7 +222,9 @@ def _event(fields: Fields, stage: str) -> Event:
     if not effects or not {*effects} <= {*of_stage}:
         raise InputError(f"{fields.prefix}an event must have some of {', '.join(of_stage)}; got {effects or 'none'}")
     after = None if seconds is None else float(seconds)
-    event = Event(at_step, after, condition, _files(fields, "write"), fields.text("page", ""), fields.text("says", ""))
+    event = ScheduledEvent(
+        at_step, after, condition, _files(fields, "write"), fields.text("page", ""), fields.text("says", "")
+    )
     _all_read(fields)
     return event
 

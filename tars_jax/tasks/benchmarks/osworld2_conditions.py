@@ -28,7 +28,7 @@ TESTS: Mapping[str, tuple[str, ...]] = {
 
 
 @dataclasses.dataclass(frozen=True)
-class Seen:
+class ObservedState:
     """What is there, and what was done so far."""
 
     files: Tree = dataclasses.field(default_factory=dict)  # below the home folder of a computer
@@ -56,7 +56,7 @@ class Seen:
 
 
 @dataclasses.dataclass(frozen=True)
-class Condition:
+class StateCondition:
     """One subject, and one test of it."""
 
     subject: str
@@ -64,7 +64,7 @@ class Condition:
     test: str = ""
     wanted: Any = None
 
-    def holds(self, seen: Seen, first: Seen) -> bool | None:
+    def holds(self, seen: ObservedState, first: ObservedState) -> bool | None:
         """Whether it is so now; None: that cannot be told. Not of a judge's.
 
         `first`: what was there before anything was done. It may block, as `osworld2_patterns.found` does.
@@ -93,7 +93,7 @@ class Condition:
             globs += ["/".join(glob.split("/")[: len(parts)]) for glob in self.of if glob.count("/") >= len(parts)]
         return any(fnmatch.fnmatchcase(path.rstrip("/"), glob) for glob in globs)
 
-    def evidence(self, seen: Seen) -> str:
+    def evidence(self, seen: ObservedState) -> str:
         """What a judge is shown."""
         if self.wanted == "answer":
             return seen.answer or ""
@@ -123,7 +123,7 @@ class Condition:
         return bool(value == self.wanted) and isinstance(value, bool) is isinstance(self.wanted, bool)
 
 
-def read_condition(values: Mapping[str, Any], where: str) -> Condition:
+def read_condition(values: Mapping[str, Any], where: str) -> StateCondition:
     """Raises InputError for what is none; `where` stands before the field."""
     subjects = [name for name in SUBJECTS if name in values]
     if len(subjects) != 1:
@@ -137,23 +137,23 @@ def read_condition(values: Mapping[str, Any], where: str) -> Condition:
             raise InputError(f"{where}.only_changed must be an array of paths; got {shown(of)}")
         for each in of:
             _check_below(each, f"{where}.only_changed")
-        return Condition(subject, tuple(of))
+        return StateCondition(subject, tuple(of))
     if not is_text(of) or not of:
         raise InputError(f"{where}.{subject} must be text; got {shown(of)}")
     if subject == "file":
         _check_below(of, f"{where}.file")
     if subject in PATTERNS:
-        return Condition(subject, _pattern(of, f"{where}.{subject}"))
+        return StateCondition(subject, _pattern(of, f"{where}.{subject}"))
     given = [name for name in tests if name in values]
     if len(given) != 1:
         raise InputError(f"{where} must have one of {', '.join(tests)}; got {', '.join(given) or 'none'}")
     [test] = given
     if test == "of" and is_text(values[test]):
         _check_below(values[test], f"{where}.of")
-    return Condition(subject, of, test, _wanted(subject, test, values[test], f"{where}.{test}"))
+    return StateCondition(subject, of, test, _wanted(subject, test, values[test], f"{where}.{test}"))
 
 
-def _changed(seen: Seen, first: Seen) -> list[str]:
+def _changed(seen: ObservedState, first: ObservedState) -> list[str]:
     """Paths of what is not as it was; folders end with a slash."""
     changed = [path for path in {*seen.files, *first.files} if seen.files.get(path) != first.files.get(path)]
     return changed + [

@@ -20,7 +20,7 @@ LONGEST = 8000  # characters of a page
 _TELLING = 1 / 3  # of a page's lines: a word of a description that more of them have does not tell them apart
 
 
-class Said(NamedTuple):
+class CallResult(NamedTuple):
     """What a call returns; for players, where it leads and what could be an answer."""
 
     text: str
@@ -29,29 +29,29 @@ class Said(NamedTuple):
     values: tuple[str, ...] = ()
 
 
-def home(encyclopedia: Encyclopedia) -> Said:
+def home(encyclopedia: Encyclopedia) -> CallResult:
     """What is known before anything is called: the site's home page."""
     titles = home_titles(encyclopedia)
-    return Said(f"{len(encyclopedia.articles):,} articles. Some of them: {', '.join(titles)}", "", tuple(titles))
+    return CallResult(f"{len(encyclopedia.articles):,} articles. Some of them: {', '.join(titles)}", "", tuple(titles))
 
 
-def search(encyclopedia: Encyclopedia, query: str) -> Said:
+def search(encyclopedia: Encyclopedia, query: str) -> CallResult:
     """The first page of the site's own search: addresses, titles and kinds, the page that is meant among others."""
     found, count = encyclopedia.search(query, 0, RESULTS)
     titles = tuple(each.title for each in found)
     kinds = (encyclopedia.articles[title].kind for title in titles)
     lines = (f"{article_url(title)} {title} ({kind})" for title, kind in zip(titles, kinds, strict=True))
-    return Said("\n".join((f"{count:,} {'result' if count == 1 else 'results'}", *lines)), "", titles)
+    return CallResult("\n".join((f"{count:,} {'result' if count == 1 else 'results'}", *lines)), "", titles)
 
 
-def read(encyclopedia: Encyclopedia, address: str, description: str = "") -> Said:
+def read(encyclopedia: Encyclopedia, address: str, description: str = "") -> CallResult:
     """A page by its address or title, in the order in which the site shows it.
 
     With a `description` only those lines that have a telling word of it, where there are any.
     """
     article = encyclopedia.find(unquote(urlsplit(address).path.rpartition("/wiki/")[2])) or encyclopedia.find(address)
     if article is None:
-        return Said(f"LinkReader: there is no page {address[:200]!r}")
+        return CallResult(f"LinkReader: there is no page {address[:200]!r}")
     lead, *rest = [_with_addresses(line, encyclopedia) for line in article.text] or [""]
     rows = _rows(article)
     lines = [line for line in (lead, *(f"{name}: {value}" for name, value in rows.items()), *rest) if line]
@@ -59,7 +59,7 @@ def read(encyclopedia: Encyclopedia, address: str, description: str = "") -> Sai
     left_out = f" ({len(lines) - len(kept)} further lines)" if len(kept) < len(lines) else ""
     named = tuple(each.title for each in map(encyclopedia.find, article.links) if each and each is not article)
     text = cut("\n".join((f"{article.title}{left_out}", *kept)), LONGEST)
-    return Said(text, article.title, tuple(dict.fromkeys(named)), (article.title, *rows.values()))
+    return CallResult(text, article.title, tuple(dict.fromkeys(named)), (article.title, *rows.values()))
 
 
 def _rows(article: Article) -> dict[str, str]:

@@ -18,7 +18,7 @@ MOST_WORDS = 32  # of a query
 _FIELDS = "title UNINDEXED, heading, body, tokenize = 'unicode61 remove_diacritics 2'"
 
 
-class Found(NamedTuple):
+class SearchHit(NamedTuple):
     title: str
     snippet: str
 
@@ -55,7 +55,7 @@ class Encyclopedia:
     def of_kind(self, kind: str) -> tuple[Article, ...]:
         return tuple(article for article in self.articles.values() if article.kind == kind)
 
-    def search(self, query: str, start: int = 0, most: int = 10) -> tuple[list[Found], int]:
+    def search(self, query: str, start: int = 0, most: int = 10) -> tuple[list[SearchHit], int]:
         """Results from number `start` on, and how many there are: the site's own search, in which titles weigh most."""
         return self._search(query, (0.0, 10.0, 1.0), start, most)
 
@@ -71,7 +71,7 @@ class Encyclopedia:
 
     def _search(
         self, query: str, weights: tuple[float, ...], start: int, most: int
-    ) -> tuple[list[Found], int]:  # fmt: skip
+    ) -> tuple[list[SearchHit], int]:  # fmt: skip
         """What has all words, or where there is nothing any of them; what has that very title comes first."""
         named = self.find(query)
         for matched in (_matched(query, " AND "), _matched(query, " OR ")):
@@ -81,7 +81,7 @@ class Encyclopedia:
                 shown = "SELECT title, snippet(pages, 2, '', '', '…', 24) FROM pages WHERE pages MATCH ? AND rowid = ?"
                 with self._lock:
                     index = self._indexed()
-                    return [Found(*index.execute(shown, [matched, row]).fetchone()) for row, _ in rows], count
+                    return [SearchHit(*index.execute(shown, [matched, row]).fetchone()) for row, _ in rows], count
         return [], 0
 
     def _count(self, matched: str) -> int:

@@ -15,7 +15,7 @@ ALTERNATIVES = " || "  # between the answers of a reference
 
 
 @dataclasses.dataclass(frozen=True)
-class Question:
+class BrowsingQuestion:
     id: str
     text: str
     answers: tuple[str, ...]  # the answer, then other ways to say it
@@ -56,7 +56,7 @@ class Question:
         return cls(**made)
 
 
-def read_questions(file: str) -> tuple[Question, ...]:
+def read_questions(file: str) -> tuple[BrowsingQuestion, ...]:
     """Raises InputError, which names file and line, for what is no question, and for an id that comes twice."""
     try:
         changed = os.stat(file).st_mtime_ns
@@ -66,11 +66,11 @@ def read_questions(file: str) -> tuple[Question, ...]:
 
 
 @functools.lru_cache(maxsize=8)
-def _read(file: str, changed: int) -> tuple[Question, ...]:
-    found: dict[str, Question] = {}
+def _read(file: str, changed: int) -> tuple[BrowsingQuestion, ...]:
+    found: dict[str, BrowsingQuestion] = {}
     for where, record in read_json_lines(file, "a question"):
         try:
-            question = Question.from_json(record)
+            question = BrowsingQuestion.from_json(record)
         except InputError as error:
             raise InputError(f"{where}: {error}") from error
         if found.setdefault(question.id, question) is not question:

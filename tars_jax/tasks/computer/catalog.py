@@ -10,7 +10,7 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.tasks.computer.browsing import BROWSER_AND_SHELL_TASKS, BROWSER_TASKS
 from tars_jax.tasks.computer.desktop import DESKTOP_TASKS
-from tars_jax.tasks.computer.scene import MakeScene, Outcome, Scene
+from tars_jax.tasks.computer.scene import ComputerScene, MakeScene, SceneOutcome
 from tars_jax.tasks.computer.steps import next_call, to_json
 from tars_jax.tasks.computer.terminal import TERMINAL_TASKS
 from tars_jax.tasks.computer.together import PROCESS_TASKS, TOGETHER_TASKS
@@ -37,19 +37,19 @@ WAIT_S = 0.5
 
 
 @dataclasses.dataclass(frozen=True)
-class Level:
+class SceneLevel:
     """One level of a task: its scene, and what it is called."""
 
     name: str
-    scene: Scene
+    scene: ComputerScene
 
-    def verdict(self, seen: Outcome) -> str:
+    def verdict(self, seen: SceneOutcome) -> str:
         """What is still wrong; empty: the task is done. A question is answered with `finished` alone."""
         if self.scene.answer is not None and seen.answer is None:
             return "there is no answer yet"
         return self.scene.goal(seen) or self.scene.kept(seen)
 
-    def by_shell(self) -> Level:
+    def by_shell(self) -> SceneLevel:
         """The same, solved by commands."""
         return dataclasses.replace(self, scene=dataclasses.replace(self.scene, solution=self.scene.commands))
 
@@ -82,7 +82,7 @@ def suits(task: str, parts: Sequence[str]) -> bool:
     return {*NEEDS[task]} - ({"desktop"} if task in WITHOUT_DESKTOP else set()) <= {*parts}
 
 
-def draw_level(task: str, level: int, seed: int, parts: Sequence[str] = ("shell",)) -> Level:
+def draw_level(task: str, level: int, seed: int, parts: Sequence[str] = ("shell",)) -> SceneLevel:
     """The same for the same seed. An empty `task` draws one of those that a computer with these parts can have.
 
     Raises InputError as `check_level`.
@@ -90,7 +90,7 @@ def draw_level(task: str, level: int, seed: int, parts: Sequence[str] = ("shell"
     check_level(task, level)
     rng = random.Random(seed)
     name = task or rng.choice(tasks_for(parts))
-    return Level(name, TASKS[name](rng, level))
+    return SceneLevel(name, TASKS[name](rng, level))
 
 
 def reference_player(state: Mapping[str, Any], rng: random.Random, skill: float = 1.0) -> Move:

@@ -6,7 +6,7 @@ import random
 import shlex
 
 from tars_jax.sandbox.computer.home import File
-from tars_jax.tasks.computer.scene import MakeScene, Outcome, Scene, expect, in_trash, same_text
+from tars_jax.tasks.computer.scene import ComputerScene, MakeScene, SceneOutcome, expect, in_trash, same_text
 from tars_jax.tasks.computer.steps import Gui, click, keys, write
 from tars_jax.tasks.computer.words import COLORS, FOLDERS, FRUITS, pick, sentence
 
@@ -19,7 +19,7 @@ def _notes(rng: random.Random, count: int) -> dict[str, File]:
     return {f"{color}.txt": File(f"{sentence(rng, FRUITS, 4)}\n".encode()) for color in pick(rng, COLORS, count)}
 
 
-def expect_text(seen: Outcome, files: dict[str, File], path: str, wanted: str) -> str:
+def expect_text(seen: SceneOutcome, files: dict[str, File], path: str, wanted: str) -> str:
     """What is wrong where `path` should say something new, and the other files what they said."""
     if not same_text(seen.files.get(path), wanted):
         return f"{path} does not say what it should"
@@ -28,70 +28,70 @@ def expect_text(seen: Outcome, files: dict[str, File], path: str, wanted: str) -
     )
 
 
-def add_line(rng: random.Random, level: int) -> Scene:
+def add_line(rng: random.Random, level: int) -> ComputerScene:
     """A line is added in an editor, and saved."""
     files, line = _notes(rng, level), sentence(rng, FRUITS, 1 + level)
     name = rng.choice(list(files))
     wanted = files[name].text + line
-    return Scene(
+    return ComputerScene(
         f"Add the line {line!r} at the end of {name} in the editor, and save it.", files,
         lambda seen: expect_text(seen, files, name, wanted), (END, write(f"{line}\n"), SAVE), opens=(("editor", name),),
     )  # fmt: skip
 
 
-def rewrite_note(rng: random.Random, level: int) -> Scene:
+def rewrite_note(rng: random.Random, level: int) -> ComputerScene:
     """All of a text is replaced."""
     files, text = _notes(rng, level), sentence(rng, COLORS, 2 + level)
     name = rng.choice(list(files))
-    return Scene(
+    return ComputerScene(
         f"Replace all that {name} says by {text!r} in the editor, and save it.", files,
         lambda seen: expect_text(seen, files, name, text), (ALL, write(text), SAVE), opens=(("editor", name),),
     )  # fmt: skip
 
 
-def save_copy(rng: random.Random, level: int) -> Scene:
+def save_copy(rng: random.Random, level: int) -> ComputerScene:
     """A document is saved under another name in another folder."""
     files, folder, name = _notes(rng, level), rng.choice(FOLDERS), f"{rng.choice(FRUITS)}.txt"
     source = rng.choice(list(files))
     wanted = {**files, f"{folder}/{name}": files[source]}
-    return Scene(
+    return ComputerScene(
         f"Save the open document as {name} in the folder {folder}, too.", files, lambda seen: expect(seen, wanted),
         (keys("ctrl", "shift", "s"), keys("ctrl", "a", window="Save As"), write(f"{HOME}/{folder}/{name}"), ENTER),
         (folder,), opens=(("editor", source),),
     )  # fmt: skip
 
 
-def save_unsaved(rng: random.Random, level: int) -> Scene:
+def save_unsaved(rng: random.Random, level: int) -> ComputerScene:
     """A text that is in no file yet is saved."""
     text, name = sentence(rng, FRUITS, 2 + level), f"{rng.choice(COLORS)}.txt"
     files = {"readme.txt": File(b"nothing\n")}
-    return Scene(
+    return ComputerScene(
         f"Save what the open editor holds as {name} in the home folder.", files,
         lambda seen: expect_text(seen, files, name, text),
         (SAVE, keys("ctrl", "a", window="Save As"), write(f"{HOME}/{name}"), ENTER), opens=(("editor",),), typed=text,
     )  # fmt: skip
 
 
-def open_document(rng: random.Random, level: int) -> Scene:
+def open_document(rng: random.Random, level: int) -> ComputerScene:
     """Another document is opened from the editor."""
     files = _notes(rng, 2 + level)
     first, wanted = pick(rng, list(files), 2)
 
-    def goal(seen: Outcome) -> str:
+    def goal(seen: SceneOutcome) -> str:
         return expect(seen, files) or ("" if seen.shows("mousepad", wanted) else f"no editor shows {wanted}")
 
-    return Scene(
+    return ComputerScene(
         f"Open {wanted} in the editor.", files, goal, (keys("ctrl", "o"), write(f"{HOME}/{wanted}\n", "Open File")),
         opens=(("editor", first),),
     )  # fmt: skip
 
 
-def copy_text(rng: random.Random, level: int) -> Scene:
+def copy_text(rng: random.Random, level: int) -> ComputerScene:
     """What one editor holds goes to the end of what another holds."""
     files = _notes(rng, 1 + level)
     target, source = pick(rng, list(files), 2)
     wanted = files[target].text + files[source].text
-    return Scene(
+    return ComputerScene(
         f"Copy all that {source} says to the end of {target}, and save {target}.", files,
         lambda seen: expect_text(seen, files, target, wanted),
         (ALL, COPY, _into(target), keys("ctrl", "end", window=target), PASTE, SAVE),
@@ -99,67 +99,67 @@ def copy_text(rng: random.Random, level: int) -> Scene:
     )  # fmt: skip
 
 
-def close_window(rng: random.Random, level: int) -> Scene:
+def close_window(rng: random.Random, level: int) -> ComputerScene:
     """Of several windows, one is closed."""
     files = _notes(rng, 2)
     wanted, other = pick(rng, list(files), 2)
     solution = (keys("alt", "f4", window=wanted),)
 
-    def goal(seen: Outcome) -> str:
+    def goal(seen: SceneOutcome) -> str:
         if seen.shows("mousepad", wanted):
             return f"{wanted} is still shown"
         return expect(seen, files) or ("" if seen.shows("mousepad", other) else f"{other} is no longer shown")
 
-    return Scene(
+    return ComputerScene(
         f"Close the window of {wanted}, and leave the other open.", files, goal,
         (_into(wanted), *solution), opens=tuple(("editor", name) for name in files),
     )  # fmt: skip
 
 
-def rename_in_files(rng: random.Random, level: int) -> Scene:
+def rename_in_files(rng: random.Random, level: int) -> ComputerScene:
     """A file gets another name in the file manager."""
     files, fruit = _notes(rng, 2 + level), rng.choice(FRUITS)
     name = rng.choice(list(files))
     wanted = {(f"{fruit}.txt" if path == name else path): file for path, file in files.items()}
-    return Scene(
+    return ComputerScene(
         f"Rename {name} to {fruit}.txt.", files, lambda seen: expect(seen, wanted),
         (*_select(name), keys("f2"), keys("ctrl", "a", window="Rename"), write(f"{fruit}.txt\n", "Rename")),
         opens=(("files", HOME),), commands=(f"mv {name} {fruit}.txt",),
     )  # fmt: skip
 
 
-def delete_in_files(rng: random.Random, level: int) -> Scene:
+def delete_in_files(rng: random.Random, level: int) -> ComputerScene:
     """A file is deleted in the file manager, at once or to the trash."""
     files = _notes(rng, 2 + level)
     name = rng.choice(list(files))
     wanted = {path: file for path, file in files.items() if path != name}
-    return Scene(
+    return ComputerScene(
         f"Delete {name}.", files, lambda seen: expect(seen, wanted, ignoring=in_trash),
         (*_select(name), keys("shift", "delete"), keys("enter", window="Confirm")), opens=(("files", HOME),),
         commands=(f"rm {name}",), deletes=(name,),
     )  # fmt: skip
 
 
-def make_folder(rng: random.Random, level: int) -> Scene:
+def make_folder(rng: random.Random, level: int) -> ComputerScene:
     """A new folder is made in the file manager."""
     files, name = _notes(rng, level), " ".join(pick(rng, FRUITS, 1 + level // 2))
 
-    def goal(seen: Outcome) -> str:
+    def goal(seen: SceneOutcome) -> str:
         return expect(seen, files) or ("" if name in seen.folders else f"there is no folder {name}")
 
     new = (keys("ctrl", "shift", "n"), keys("ctrl", "a", window="Creating"), write(f"{name}\n", "Creating"))
-    return Scene(
+    return ComputerScene(
         f"Make a new folder called {name!r}.", files, goal, new, opens=(("files", HOME),),
         commands=(f"mkdir {shlex.quote(name)}",),
     )  # fmt: skip
 
 
-def move_in_files(rng: random.Random, level: int) -> Scene:
+def move_in_files(rng: random.Random, level: int) -> ComputerScene:
     """A file is moved to a folder in the file manager."""
     files, folder = _notes(rng, 1 + level), rng.choice(FOLDERS)
     name = rng.choice(list(files))
     wanted = {(f"{folder}/{path}" if path == name else path): file for path, file in files.items()}
-    return Scene(
+    return ComputerScene(
         f"Move {name} into {folder}.", files, lambda seen: expect(seen, wanted),
         (*_select(name), keys("ctrl", "x"), keys("ctrl", "l"), write(f"{HOME}/{folder}\n"),
          keys("ctrl", "v", window=folder)),
@@ -167,38 +167,38 @@ def move_in_files(rng: random.Random, level: int) -> Scene:
     )  # fmt: skip
 
 
-def open_folder(rng: random.Random, level: int) -> Scene:
+def open_folder(rng: random.Random, level: int) -> ComputerScene:
     """The file manager shows a folder that lies in another."""
     outer, inner = pick(rng, FOLDERS, 2)
     files = {f"{outer}/{inner}/{path}": file for path, file in _notes(rng, level).items()}
 
-    def goal(seen: Outcome) -> str:
+    def goal(seen: SceneOutcome) -> str:
         return expect(seen, files) or ("" if seen.shows("pcmanfm", inner) else f"{inner} is not shown")
 
     steps = (keys("ctrl", "l"), write(f"{HOME}/{outer}/{inner}\n"))
-    return Scene(f"Show the folder {inner}, which is in {outer}.", files, goal, steps, opens=(("files", HOME),))
+    return ComputerScene(f"Show the folder {inner}, which is in {outer}.", files, goal, steps, opens=(("files", HOME),))
 
 
-def calculate(rng: random.Random, level: int) -> Scene:
+def calculate(rng: random.Random, level: int) -> ComputerScene:
     """A sum that a calculator does."""
     numbers = [rng.randint(11, 10 ** (1 + level) - 1) for _ in range(2)]
     result, files = str(numbers[0] * numbers[1]), {"readme.txt": File(b"nothing\n")}
 
-    def goal(seen: Outcome) -> str:
+    def goal(seen: SceneOutcome) -> str:
         if (seen.answer or "").strip().rstrip(".").replace(",", "") != result:
             return f"the answer is not {result}"
         return expect(seen, files)
 
     question = f"What is {numbers[0]} times {numbers[1]}? Answer with the number."
     sum_ = f"{numbers[0]}*{numbers[1]}\n"
-    return Scene(question, files, goal, (write(sum_, "galculator"),), answer=result, opens=(("calculator",),))
+    return ComputerScene(question, files, goal, (write(sum_, "galculator"),), answer=result, opens=(("calculator",),))
 
 
-def type_in_terminal(rng: random.Random, level: int) -> Scene:
+def type_in_terminal(rng: random.Random, level: int) -> ComputerScene:
     """A command is typed into a terminal's window."""
     words = pick(rng, FRUITS, 3 + level)
     files, name = {"list.txt": File(("\n".join(words) + "\n").encode())}, f"{rng.choice(COLORS)}.txt"
-    return Scene(
+    return ComputerScene(
         f"Write the lines of list.txt, sorted by the alphabet, to {name}, in the terminal.", files,
         lambda seen: expect_text(seen, files, name, "\n".join(sorted(words))), (write(f"sort list.txt > {name}\n"),),
         opens=(("terminal",),),

@@ -1,6 +1,7 @@
 """One level of a computer task as plain data, and the verdict over what an agent left behind.
 
-    random numbers -> Scene -> home folder, programs, windows -> the agent acts -> Outcome -> what is still wrong
+    random numbers -> ComputerScene -> home folder, programs,
+    windows -> the agent acts -> SceneOutcome -> what is still wrong
 
 A verdict reads files, processes, windows, what the local site was asked, and the answer. None of it is the output of
 the agent's shell, or what a program inside says of itself.
@@ -15,14 +16,14 @@ from typing import TypeAlias
 
 from tars_jax.sandbox.computer.home import File, Tree
 from tars_jax.sandbox.computer.processes import Process
-from tars_jax.tasks.computer.site import Request, Site
+from tars_jax.tasks.computer.site import Site, SiteRequest
 from tars_jax.tasks.computer.steps import Step
 
 TRASH = ".local/share/Trash/"  # of desktops, below the home folder
 
 
 @dataclasses.dataclass(frozen=True)
-class Shown:
+class DesktopWindow:
     """A window of the desktop."""
 
     title: str
@@ -30,16 +31,16 @@ class Shown:
 
 
 @dataclasses.dataclass(frozen=True)
-class Outcome:
+class SceneOutcome:
     """What is there when an agent has ended, or after each of its turns."""
 
     files: Tree
     folders: frozenset[str] = frozenset()  # all of them, also empty ones
     answer: str | None = None  # what it said with `finished`; None: it has not ended
-    windows: tuple[Shown, ...] = ()
+    windows: tuple[DesktopWindow, ...] = ()
     processes: tuple[Process, ...] = ()
     ports: frozenset[int] = frozenset()  # that programs listen at
-    requests: tuple[Request, ...] = ()  # that the site got, in order
+    requests: tuple[SiteRequest, ...] = ()  # that the site got, in order
     elsewhere: tuple[str, ...] = ()  # where else files hold what the scene `deletes`; absolute paths, or of the home
 
     def shows(self, program: str, words: str) -> bool:
@@ -47,11 +48,11 @@ class Outcome:
         return any(words in window.title and program in window.program for window in self.windows)
 
 
-Goal: TypeAlias = Callable[[Outcome], str]  # the first thing that is wrong; empty: nothing, the task is done
+Goal: TypeAlias = Callable[[SceneOutcome], str]  # the first thing that is wrong; empty: nothing, the task is done
 
 
 @dataclasses.dataclass(frozen=True)
-class Scene:
+class ComputerScene:
     """A level: what is there at first, what is asked for, and how both are judged.
 
     `solution` holds the steps that do it from the home folder, for reference players and tests; `answer` is what is
@@ -72,21 +73,21 @@ class Scene:
     deletes: tuple[str, ...] = ()  # of `files`, those that are to be nowhere, by any name; the trash is nowhere
 
     @property
-    def first(self) -> Outcome:
+    def first(self) -> SceneOutcome:
         """What is there before anything was done."""
         parents = {"/".join(path.split("/")[:depth]) for path in self.files for depth in range(1, path.count("/") + 1)}
-        return Outcome(dict(self.files), frozenset({*self.folders, *parents}))
+        return SceneOutcome(dict(self.files), frozenset({*self.folders, *parents}))
 
-    def kept(self, seen: Outcome) -> str:
+    def kept(self, seen: SceneOutcome) -> str:
         """What is wrong where something that was to be deleted lies in another place; empty: nothing."""
         kept = [path for path in seen.elsewhere if not in_trash(path)]
         return f"what was to be deleted is in {kept[0]}" if kept else ""
 
 
-MakeScene: TypeAlias = Callable[[random.Random, int], Scene]  # chance and the level, from 1
+MakeScene: TypeAlias = Callable[[random.Random, int], ComputerScene]  # chance and the level, from 1
 
 
-def expect(outcome: Outcome, files: Tree, *, ignoring: Callable[[str], bool] = lambda path: False) -> str:
+def expect(outcome: SceneOutcome, files: Tree, *, ignoring: Callable[[str], bool] = lambda path: False) -> str:
     """What is wrong where exactly these files should be there; empty: nothing.
 
     `ignoring`: paths that may be there or not, with any content.

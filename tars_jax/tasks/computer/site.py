@@ -27,17 +27,17 @@ PROGRAM = Path(__file__).with_name("site_program.py")
 
 
 @dataclasses.dataclass(frozen=True)
-class Page:
+class SitePage:
     data: bytes
     kind: str = "text/html; charset=utf-8"
     saved_as: str = ""  # the name of a file that a browser saves; empty: it shows the page
 
 
-Site: TypeAlias = Mapping[str, Page]  # by path, such as "/prices.html"; "/thanks" answers what is posted
+Site: TypeAlias = Mapping[str, SitePage]  # by path, such as "/prices.html"; "/thanks" answers what is posted
 
 
 @dataclasses.dataclass(frozen=True)
-class Request:
+class SiteRequest:
     method: str
     path: str
     body: bytes = b""
@@ -49,20 +49,20 @@ class Request:
         return dict(parse_qsl(self.body.decode(errors="replace"), keep_blank_values=True))
 
 
-def page(title: str, body: str) -> Page:
+def page(title: str, body: str) -> SitePage:
     """HTML in large letters."""
     style = "body { font: 24px sans-serif; margin: 40px } a, input, button { font: inherit; margin: 8px }"
     head = f"<!doctype html><meta charset=utf-8><title>{title}</title><style>{style}</style>"
-    return Page(f"{head}<h1>{title}</h1>{body}".encode())
+    return SitePage(f"{head}<h1>{title}</h1>{body}".encode())
 
 
-def picture(words: str) -> Page:
+def picture(words: str) -> SitePage:
     """Words as a picture, which no search through text finds."""
     image = Image.new("RGB", (600, 160), "white")
     ImageDraw.Draw(image).text((30, 40), words, "black", ImageFont.load_default(64))
     buffer = io.BytesIO()
     image.save(buffer, "PNG")
-    return Page(buffer.getvalue(), "image/png")
+    return SitePage(buffer.getvalue(), "image/png")
 
 
 class TellsPrograms(Protocol):
@@ -92,7 +92,7 @@ class RunningSite:
             raise
         return cls(told)
 
-    async def requests(self) -> tuple[Request, ...]:
+    async def requests(self) -> tuple[SiteRequest, ...]:
         """What it was asked, in order. What an agent makes the program say is data: a line that is no request is left
         out. Raises SandboxFailure.
         """
@@ -102,7 +102,7 @@ class RunningSite:
                 told = json.loads(line)
                 by_browser = "Chrome/" in str(told["agent"]) and str(told["mode"]) == "navigate"
                 body = base64.b64decode(told["body"])
-                found.append(Request(str(told["method"]), str(told["path"]), body, str(told["kind"]), by_browser))
+                found.append(SiteRequest(str(told["method"]), str(told["path"]), body, str(told["kind"]), by_browser))
         return tuple(found)
 
     async def close(self) -> None:

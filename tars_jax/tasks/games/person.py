@@ -26,7 +26,7 @@ _ARROWS = ("up", "right", "down", "left")
 _BESIDE = ((0, -1), (1, 0), (0, 1), (-1, 0))
 
 
-class Person:
+class PersonPlayer:
     """Plays one episode; a `ReferencePlayer`, but for the level that it remembers having looked at."""
 
     def __init__(self, reference: ReferencePlayer) -> None:

@@ -44,7 +44,7 @@ _KINDS = {
 
 
 @dataclasses.dataclass(frozen=True)
-class Part:
+class GamePart:
     """A part of the game, and what the benchmark tells of it."""
 
     name: str  # of its saved state
@@ -58,16 +58,16 @@ class Part:
         return self.lines.get(line) or _renamed(line, lambda speaker: self.names.get(speaker.lower()))
 
 
-class Reading:
+class DialogueProgress:
     """What a model says that it reads in one episode, and the part that it is in by that."""
 
-    def __init__(self, parts: Sequence[Part]) -> None:
+    def __init__(self, parts: Sequence[GamePart]) -> None:
         self._parts = parts
         self._lines: list[str] = []
         self.behind = 0  # parts; the score
 
     @property
-    def part(self) -> Part:
+    def part(self) -> GamePart:
         return self._parts[self.behind]
 
     @property
@@ -105,7 +105,7 @@ class Reading:
         return "\n\n".join("\n".join([head, *lines]) for head, lines in sections.items() if lines)
 
 
-def read_parts(checkout: Any) -> tuple[Part, ...]:
+def read_parts(checkout: Any) -> tuple[GamePart, ...]:
     """The parts in their order, from a checkout of lmgame-org/GamingAgent.
 
     Raises InputError where it is none, or lacks a file that the game takes.
@@ -134,9 +134,9 @@ def _table(path: Path, kind: Mapping[str, Any]) -> Mapping[str, Any]:
     return table
 
 
-def _part(name: str, ending: Mapping[str, Any], text: Mapping[str, Any]) -> Part:
+def _part(name: str, ending: Mapping[str, Any], text: Mapping[str, Any]) -> GamePart:
     names, evidence = text.get("name_mappings", {}), text.get("evidence_mappings", {})
-    return Part(
+    return GamePart(
         name,
         frozenset(ending.get("end_statement", ())),
         tuple(_renamed(line, lambda who: names.get(who.lower())) for line in text.get("background_transcript", ())),

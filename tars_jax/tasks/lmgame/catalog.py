@@ -34,7 +34,7 @@ import numpy as np
 from tars_jax import InputError
 from tars_jax.environment import Task
 from tars_jax.tasks.games.catalog import GAMES_FOLDER, ReferencePlayer
-from tars_jax.tasks.lmgame.harness import Harness
+from tars_jax.tasks.lmgame.harness import BoardText
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,9 +111,9 @@ class LMGame:
     def succession(self, task: Task) -> None:
         """Its pages go on by themselves."""
 
-    def harness(self, task: Task) -> Harness | None:
+    def harness(self, task: Task) -> BoardText | None:
         """Text beside the screenshots, where the task asks for it."""
-        return Harness() if task.options.get(HARNESS) else None
+        return BoardText() if task.options.get(HARNESS) else None
 
     def start_expression(self, task: Task) -> str:
         stream = {} if self.stream is None else {"stream": self.stream(task.seed)}

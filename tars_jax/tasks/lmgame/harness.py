@@ -17,7 +17,7 @@ CANDIES = {0: ".", 1: "R", 2: "Y", 3: "G", 4: "B"}  # as they are painted
 PIECES = "IOTSZJL"
 
 
-class Harness:
+class BoardText:
     """Of one episode."""
 
     def __init__(self) -> None:

@@ -1,6 +1,6 @@
 """The tasks of a phone by name, and how one level of them is drawn, solved and judged.
 
-    random numbers, the phone at first -> Scene -> the agent acts -> the phone then -> what is still wrong
+    random numbers, the phone at first -> PhoneScene -> the agent acts -> the phone then -> what is still wrong
 
 A verdict reads the tables of settings and the rows of apps, as `settings get` and `content query` give them: what was
 not asked for is as it was before.
@@ -56,7 +56,7 @@ Step: TypeAlias = tuple[str, str]  # ("tap", a widget's id), ("type", a text) or
 
 
 @dataclasses.dataclass(frozen=True)
-class Scene:
+class PhoneScene:
     """One level: what is asked for, what the phone should be then, and the steps that bring that about."""
 
     instruction: str
@@ -82,10 +82,10 @@ class Scene:
         return {"steps": steps, "answer": self.wanted.answer, "widgets": places, "scrolled": scrolled}
 
 
-MakeScene: TypeAlias = Callable[[random.Random, int, PhoneState], Scene]
+MakeScene: TypeAlias = Callable[[random.Random, int, PhoneState], PhoneScene]
 
 
-def flip_switches(rng: random.Random, level: int, first: PhoneState) -> Scene:
+def flip_switches(rng: random.Random, level: int, first: PhoneState) -> PhoneScene:
     """Switches of the settings, as many as the level says."""
     known = {title: SWITCHES[title] for title in first.switches}
     there = sorted(title for title, (table, name, *values) in known.items() if first.setting(table, name) in values)
@@ -100,18 +100,18 @@ def flip_switches(rng: random.Random, level: int, first: PhoneState) -> Scene:
         words.append(f"turn {title} {'on' if turned == on else 'off'}")
     steps = tuple(("tap", SWITCHES[title][1]) for title in chosen)
     instruction = f"In the settings, {', and '.join(words)}."
-    return Scene(instruction, dataclasses.replace(first, settings=settings), (("open_app", "Settings"), *steps))
+    return PhoneScene(instruction, dataclasses.replace(first, settings=settings), (("open_app", "Settings"), *steps))
 
 
-def choose_language(rng: random.Random, level: int, first: PhoneState) -> Scene:
+def choose_language(rng: random.Random, level: int, first: PhoneState) -> PhoneScene:
     """A page of the settings, where a list is to be scrolled."""
     language = rng.choice(LANGUAGES)
     wanted = dataclasses.replace(first, settings={**first.settings, "system language": language})
     steps = (("open_app", "Settings"), ("tap", "language"), ("tap", f"language_{language}"))
-    return Scene(f"Set the language of the phone to {language}.", wanted, steps)
+    return PhoneScene(f"Set the language of the phone to {language}.", wanted, steps)
 
 
-def write_note(rng: random.Random, level: int, first: PhoneState) -> Scene:
+def write_note(rng: random.Random, level: int, first: PhoneState) -> PhoneScene:
     """A note with a title and lines, as many as the level says."""
     title, text = rng.choice(TITLES), "\n".join(rng.sample(THINGS, level))
     wanted = dataclasses.replace(first, notes=((title, text), *first.notes))
@@ -121,18 +121,18 @@ def write_note(rng: random.Random, level: int, first: PhoneState) -> Scene:
     )  # fmt: skip
     lines = ", ".join(text.split("\n"))
     say = f"the text {lines}" if level == 1 else f"{level} lines: {lines}"
-    return Scene(f"Write a note with the title {title} and {say}. Save it.", wanted, steps)
+    return PhoneScene(f"Write a note with the title {title} and {say}. Save it.", wanted, steps)
 
 
-def delete_note(rng: random.Random, level: int, first: PhoneState) -> Scene:
+def delete_note(rng: random.Random, level: int, first: PhoneState) -> PhoneScene:
     """One of the notes goes."""
     index = rng.randrange(len(first.notes))
     wanted = dataclasses.replace(first, notes=first.notes[:index] + first.notes[index + 1 :])
     steps = (("open_app", "Notes"), ("tap", f"note_{index + 1}"), ("tap", "delete"))
-    return Scene(f"Delete the note with the title {first.notes[index][0]}.", wanted, steps)
+    return PhoneScene(f"Delete the note with the title {first.notes[index][0]}.", wanted, steps)
 
 
-def add_contact(rng: random.Random, level: int, first: PhoneState) -> Scene:
+def add_contact(rng: random.Random, level: int, first: PhoneState) -> PhoneScene:
     """A name and a number."""
     name, number = rng.choice(NAMES), "".join(rng.choice("123456789") for _ in range(3 + 2 * level))
     wanted = dataclasses.replace(first, contacts=tuple(sorted((*first.contacts, (name, number)))))
@@ -140,7 +140,7 @@ def add_contact(rng: random.Random, level: int, first: PhoneState) -> Scene:
         ("open_app", "Contacts"), ("tap", "new_contact"), ("tap", "name_field"), ("type", name),
         ("tap", "number_field"), ("type", number), ("tap", "save"),
     )  # fmt: skip
-    return Scene(f"Save a new contact {name} with the number {number}.", wanted, steps)
+    return PhoneScene(f"Save a new contact {name} with the number {number}.", wanted, steps)
 
 
 def _contact(rng: random.Random, first: PhoneState) -> tuple[int, tuple[str, str]]:
@@ -150,20 +150,20 @@ def _contact(rng: random.Random, first: PhoneState) -> tuple[int, tuple[str, str
     return rng.choice(list(enumerate(first.contacts)))
 
 
-def look_up_number(rng: random.Random, level: int, first: PhoneState) -> Scene:
+def look_up_number(rng: random.Random, level: int, first: PhoneState) -> PhoneScene:
     """What a contact's page says is the answer."""
     index, (name, number) = _contact(rng, first)
     steps = (("open_app", "Contacts"), ("tap", f"contact_{index + 1}"))
     wanted = dataclasses.replace(first, answer=number)
-    return Scene(f"Which number does {name} have among the contacts? Answer with it.", wanted, steps)
+    return PhoneScene(f"Which number does {name} have among the contacts? Answer with it.", wanted, steps)
 
 
-def call_contact(rng: random.Random, level: int, first: PhoneState) -> Scene:
+def call_contact(rng: random.Random, level: int, first: PhoneState) -> PhoneScene:
     """A contact is called, and the call ended."""
     index, (name, number) = _contact(rng, first)
     wanted = dataclasses.replace(first, calls=(*first.calls, number))
     steps = (("open_app", "Contacts"), ("tap", f"contact_{index + 1}"), ("tap", "call"))
-    return Scene(f"Call {name}, who is among the contacts.", wanted, steps)
+    return PhoneScene(f"Call {name}, who is among the contacts.", wanted, steps)
 
 
 TASKS: Mapping[str, MakeScene] = {
@@ -182,7 +182,7 @@ def check_level(task: Any, level: Any) -> None:
         raise InputError(f"level must be a whole number from 1 to {HARDEST}; got {level!r}")
 
 
-def draw_scene(task: str, level: int, seed: int, first: PhoneState) -> tuple[str, Scene]:
+def draw_scene(task: str, level: int, seed: int, first: PhoneState) -> tuple[str, PhoneScene]:
     """The task's name and the level; the same for the same seed and phone. An empty `task` draws one of all."""
     check_level(task, level)
     rng = random.Random(seed)

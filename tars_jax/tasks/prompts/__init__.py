@@ -2,6 +2,16 @@
 
 from tars_jax.tasks.prompts.dataset import PromptSet, open_prompts
 from tars_jax.tasks.prompts.dealt import Dealt, Sides
-from tars_jax.tasks.prompts.records import Form, Message, Prompt, one_text, read_prompt
+from tars_jax.tasks.prompts.records import Message, PromptRecord, RecordForm, one_text, read_prompt
 
-__all__ = ["Dealt", "Form", "Message", "Prompt", "PromptSet", "Sides", "one_text", "open_prompts", "read_prompt"]
+__all__ = [
+    "Dealt",
+    "Message",
+    "PromptRecord",
+    "PromptSet",
+    "RecordForm",
+    "Sides",
+    "one_text",
+    "open_prompts",
+    "read_prompt",
+]

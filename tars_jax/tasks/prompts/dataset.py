@@ -21,14 +21,14 @@ from tars_jax.json_fields import shown
 from tars_jax.plugins import Plugins
 from tars_jax.tables import RECORD_FILES, records_of, table_files
 from tars_jax.tasks.prompts.dealt import Dealt, Sides
-from tars_jax.tasks.prompts.records import Form, Prompt, read_prompt
+from tars_jax.tasks.prompts.records import PromptRecord, RecordForm, read_prompt
 from tars_jax.tasks.splits import EVAL, TRAIN, split_of
 
 _PLUGINS = Plugins("data", "tars_jax.prompts")
 
 
 @dataclasses.dataclass(frozen=True)
-class Source:
+class RecordSource:
     """Records of one file, or of a function that gives them."""
 
     name: str
@@ -51,7 +51,7 @@ class Source:
 class PromptSet:
     """Prompts by the seeds of tasks, as `dealt` says."""
 
-    def __init__(self, sources: Sequence[Source], form: Form, sides: Sides) -> None:
+    def __init__(self, sources: Sequence[RecordSource], form: RecordForm, sides: Sides) -> None:
         """Raises InputError that names file, line (or row) and field for a broken record, or a side without rows."""
         self._form = form
         self._spool = tempfile.TemporaryFile(prefix="tars_jax-prompts-")  # noqa: SIM115  (closed with the object)
@@ -73,11 +73,11 @@ class PromptSet:
         self.columns = tuple(columns)
         self.dealt.deal(", ".join(source.name for source in sources))
 
-    def prompt(self, seed: int) -> Prompt:
+    def prompt(self, seed: int) -> PromptRecord:
         """Of a task's seed."""
         return self.row(self.dealt.row(seed))
 
-    def row(self, number: int) -> Prompt:
+    def row(self, number: int) -> PromptRecord:
         start, end = self._ends[number], self._ends[number + 1]
         record = json.loads(os.pread(self._spool.fileno(), end - start, start), parse_constant=_nothing)
         return read_prompt(record, f"record {number + 1}", self._form)
@@ -91,7 +91,7 @@ class PromptSet:
         self._ends.append(self._ends[-1] + len(line))
 
 
-def open_prompts(data: str, evaluation_data: str, split: str, form: Form, sides: Sides) -> PromptSet:
+def open_prompts(data: str, evaluation_data: str, split: str, form: RecordForm, sides: Sides) -> PromptSet:
     """The data set of a file, a folder, or a function that gives records (package.module:attribute, or an entry point
     of `tars_jax.prompts`); read once for as long as its files stay as they are.
 
@@ -107,18 +107,18 @@ def open_prompts(data: str, evaluation_data: str, split: str, form: Form, sides:
 
 
 @functools.lru_cache(maxsize=8)
-def _opened(sources: tuple[Source, ...], stamps: Any, form: str, sides: Sides) -> PromptSet:
-    return PromptSet(sources, Form(**json.loads(form)), sides)
+def _opened(sources: tuple[RecordSource, ...], stamps: Any, form: str, sides: Sides) -> PromptSet:
+    return PromptSet(sources, RecordForm(**json.loads(form)), sides)
 
 
-def _sources(data: str, option: str, split: str, side: str) -> list[Source]:
+def _sources(data: str, option: str, split: str, side: str) -> list[RecordSource]:
     path = Path(data)
     if path.is_dir():
         found = table_files(path, split) or sorted(path.glob("*.jsonl"))
     elif path.suffix in RECORD_FILES and path.is_file():
         found = [path]
     elif not path.exists() and _is_function(data):
-        return [Source(data, side)]
+        return [RecordSource(data, side)]
     else:
         found = []
     if not found:
@@ -126,7 +126,7 @@ def _sources(data: str, option: str, split: str, side: str) -> list[Source]:
             f"option {option} must be a file of {', '.join(RECORD_FILES)}, a folder that holds some or that datasets "
             f"saved, or package.module:attribute; got {data!r}"
         )
-    return [Source(str(file), side) for file in found]
+    return [RecordSource(str(file), side) for file in found]
 
 
 def _is_function(name: str) -> bool:

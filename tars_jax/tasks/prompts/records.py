@@ -35,7 +35,7 @@ FORMS = ("prompt", "messages", "conversations", "question")
 
 
 @dataclasses.dataclass(frozen=True)
-class Form:
+class RecordForm:
     """How the records of a data set are read."""
 
     columns: Mapping[str, str] = dataclasses.field(default_factory=dict)  # a name above -> the column that is it
@@ -44,7 +44,7 @@ class Form:
 
 
 @dataclasses.dataclass(frozen=True)
-class Prompt:
+class PromptRecord:
     """What is asked. Messages end with the user's."""
 
     messages: tuple[Message, ...]
@@ -73,7 +73,7 @@ def one_text(messages: Sequence[Message]) -> str:
     return "\n\n".join([*head, said])
 
 
-def read_prompt(record: Mapping[str, Any], where: str, form: Form) -> Prompt:
+def read_prompt(record: Mapping[str, Any], where: str, form: RecordForm) -> PromptRecord:
     """Raises InputError that begins with `where` and names the field for a record of no form, or with a broken one."""
     columns = {**record, **{name: _column(record, where, name, column) for name, column in form.columns.items()}}
     name = next((name for name in FORMS if columns.get(name) is not None), None)
@@ -99,7 +99,7 @@ def read_prompt(record: Mapping[str, Any], where: str, form: Form) -> Prompt:
     answers = _joined(rest, assistant=True)
     if not answers and isinstance(columns.get("answer"), str | int | float):
         answers = [str(columns["answer"])]
-    return Prompt(tuple(first), as_text, tuple(_joined(rest, assistant=False)), tuple(answers), columns)
+    return PromptRecord(tuple(first), as_text, tuple(_joined(rest, assistant=False)), tuple(answers), columns)
 
 
 def _column(record: Mapping[str, Any], where: str, name: str, column: str) -> Any:

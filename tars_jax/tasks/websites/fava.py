@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from tars_jax.tasks.websites import words
-from tars_jax.tasks.websites.site import Command, Content, Untold, Website
+from tars_jax.tasks.websites.site import CommandReader, Content, Untold, Website
 
 _EXPENSES = ("Food", "Rent", "Travel", "Books", "Health", "Gifts")
 _LEDGER = "ledger.beancount"
@@ -42,7 +42,7 @@ SITE = Website(
     first_page="/ledger/income_statement/",
     health="/ledger/api/changed",
     readers={
-        "entries": Command(("{python}", "-S", "{programs}/fava_ledger.py", _LEDGER)),
+        "entries": CommandReader(("{python}", "-S", "{programs}/fava_ledger.py", _LEDGER)),
         "untold": Untold(files=(_LEDGER,)),
     },
     transient=("*.picklecache", ".*.picklecache"),

@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 from tars_jax.tasks.websites import words
-from tars_jax.tasks.websites.site import Command, Content, Row, Sql, Untold, Website
+from tars_jax.tasks.websites.site import CommandReader, Content, Row, Sql, Untold, Website
 
 _FOSSIL = ("{root}/run", "usr/bin/fossil")
 # The form for new tickets asks for neither priority nor resolution, and gives a remark in place of a description; the
@@ -111,7 +111,7 @@ SITE = Website(
         "technotes": Sql("site.fossil", "SELECT coalesce(ecomment, comment) AS comment FROM event WHERE type = 'e'"),
         "beside": Sql("site.fossil", _BESIDE),
         "untold": Untold("site.fossil", _TOLD, _PASSED, empty=True),
-        "wiki": Command((*_FOSSIL, "sql", "-R", "site.fossil"), _WIKI, _pages),
+        "wiki": CommandReader((*_FOSSIL, "sql", "-R", "site.fossil"), _WIKI, _pages),
     },
     database="site.fossil",
 )  # fmt: skip

@@ -20,7 +20,7 @@ def state_folder(machine: GuestMachine) -> str:
     return f"{machine.home}/site"
 
 
-class Keeper:
+class KeeperClient:
     """One call at a time; a connection that has ended is made again. `close` ends the connection alone."""
 
     def __init__(self, machine: GuestMachine, site: Website) -> None:

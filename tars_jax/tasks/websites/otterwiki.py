@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from tars_jax.tasks.websites import words
-from tars_jax.tasks.websites.site import Content, Files, Row, Sql, Untold, Website
+from tars_jax.tasks.websites.site import Content, FilesReader, Row, Sql, Untold, Website
 
 _DATABASE = "otterwiki.db"
 
@@ -42,8 +42,8 @@ SITE = Website(
     environment={"OTTERWIKI_SETTINGS": "{state}/settings.cfg"},
     health="/-/about",
     readers={
-        "pages": Files("wiki/**/*.md", _page),
-        "commits": Files("wiki/.git/logs/HEAD", _commits),
+        "pages": FilesReader("wiki/**/*.md", _page),
+        "commits": FilesReader("wiki/.git/logs/HEAD", _commits),
         "preferences": Sql(_DATABASE, "SELECT name, value FROM preferences ORDER BY name"),
         "users": Sql(_DATABASE, "SELECT name, email, password_hash, is_admin FROM user ORDER BY email"),
         # The cache is of pages that were looked at. A draft goes as its page is saved: one that stays was left behind.

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 
 from tars_jax.tasks.websites import words
-from tars_jax.tasks.websites.site import Content, Files, Row, Untold, Website
+from tars_jax.tasks.websites.site import Content, FilesReader, Row, Untold, Website
 
 _COLORS = ("#cc3333", "#33aa55", "#3355cc", "#ddaa22", "#8844aa", "#22aaaa")
 _KINDS = {"VCALENDAR": "calendar", "VADDRESSBOOK": "addressbook"}
@@ -132,11 +132,11 @@ SITE = Website(
     first_page="/.web/",
     health="/.web/",
     readers={
-        "collections": Files("collections/collection-root/anna/*/.Radicale.props", _collection),
-        "properties": Files("collections/collection-root/anna/*/.Radicale.props", _properties),
-        "events": Files("collections/collection-root/anna/*/*.ics", _event),
+        "collections": FilesReader("collections/collection-root/anna/*/.Radicale.props", _collection),
+        "properties": FilesReader("collections/collection-root/anna/*/.Radicale.props", _properties),
+        "events": FilesReader("collections/collection-root/anna/*/*.ics", _event),
         "untold": Untold(files=_FILES),
-        "contacts": Files("collections/collection-root/anna/*/*.vcf", _contact),
+        "contacts": FilesReader("collections/collection-root/anna/*/*.vcf", _contact),
     },
     transient=("*.Radicale.cache", "*.Radicale.lock", "collections/collection-cache"),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from tars_jax.tasks.websites import words
-from tars_jax.tasks.websites.site import Content, Files, Login, Sql, Untold, Website
+from tars_jax.tasks.websites.site import Content, FilesReader, Login, Sql, Untold, Website
 
 _DATABASE = "tracker/db/db"
 _ISSUES = """SELECT i.id, i._title AS title, s._name AS status, p._name AS priority, u._username AS assignedto,
@@ -74,7 +74,7 @@ SITE = Website(
         "messages": Sql(_DATABASE, _MESSAGES),
         "message_details": Sql(_DATABASE, _MESSAGE_DETAILS),
         # Of which the table has the first sentence alone.
-        "message_texts": Files("tracker/db/files/msg/*/*", lambda path, text: [{"text": text}]),
+        "message_texts": FilesReader("tracker/db/files/msg/*/*", lambda path, text: [{"text": text}]),
         "users": Sql(
             _DATABASE,
             "SELECT _username AS username, _realname AS realname, _phone AS phone FROM _user WHERE __retired__ = 0",

@@ -20,7 +20,7 @@ from tars_jax.sandbox.browser.manager import BrowserManager
 from tars_jax.sandbox.computer.computer import Computer
 from tars_jax.sandbox.computer.equipped.page import ComputerPage
 from tars_jax.sandbox.failures import SandboxFailure
-from tars_jax.tasks.websites.keeper import Keeper, state_folder
+from tars_jax.tasks.websites.keeper import KeeperClient, state_folder
 from tars_jax.tasks.websites.site import PROGRAMS, ROOT, Content, Row, Website
 
 _PREPARE_S = 300.0
@@ -35,7 +35,7 @@ class WebsiteSession:
     site: Website
     seed: int
     computer: Computer
-    keeper: Keeper
+    keeper: KeeperClient
     cookies: tuple[Mapping[str, str], ...] = ()
     origin: str = "new"  # or live: it goes on from a copy of a running one
     _process: int = 0

@@ -21,7 +21,7 @@ ROOT, PROGRAMS, KEEPER = "/opt/website", "/opt/website_programs", "/opt/website_
 MOST_ROWS = 5000
 
 
-class Inside(Protocol):
+class SiteQueries(Protocol):
     """What readers ask of a running site. All raise SandboxFailure("website") for an answer that there is not."""
 
     async def sql(self, file: str, statement: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]: ...
@@ -47,10 +47,10 @@ class Inside(Protocol):
         ...
 
 
-class Reader(Protocol):
+class StateReader(Protocol):
     """Finds out one part of a site's state, for verifiers; never for the policy."""
 
-    async def rows(self, site: Inside) -> Sequence[Row]: ...
+    async def rows(self, site: SiteQueries) -> Sequence[Row]: ...
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Sql:
     statement: str
     parse: Callable[[Row], Row] = lambda row: row  # what a statement cannot say, such as what an editor draws by chance
 
-    async def rows(self, site: Inside) -> Sequence[Row]:
+    async def rows(self, site: SiteQueries) -> Sequence[Row]:
         from tars_jax.sandbox.failures import SandboxFailure
 
         try:
@@ -77,13 +77,13 @@ class Sql:
 
 
 @dataclasses.dataclass(frozen=True)
-class Files:
+class FilesReader:
     """A row {path, text} of each file of the state that a pattern like **/*.md finds; or what `parse` makes of it."""
 
     pattern: str
     parse: Callable[[str, str], Sequence[Row]] = lambda path, text: [{"path": path, "text": text}]
 
-    async def rows(self, site: Inside) -> Sequence[Row]:
+    async def rows(self, site: SiteQueries) -> Sequence[Row]:
         found = await site.files(self.pattern)
         return [row for path in sorted(found) for row in self.parse(path, found[path])]
 
@@ -103,7 +103,7 @@ class Untold:
     files: tuple[str, ...] = ()  # that other readers tell, or that follow from them
     empty: bool = False  # tables without rows count, too: not where programs make some as a page is looked at
 
-    async def rows(self, site: Inside) -> Sequence[Row]:
+    async def rows(self, site: SiteQueries) -> Sequence[Row]:
         passed = (*self.passed, "sqlite_sequence", "sqlite_autoindex_*")  # of SQLite itself
         tables = await site.tables(self.database, self.told, passed) if self.database else []
         shown = [row for row in tables if self.empty or row["what"] != "empty table"]
@@ -117,20 +117,20 @@ class Rest:
     path: str
     parse: Callable[[Any], Sequence[Row]] = lambda answer: answer
 
-    async def rows(self, site: Inside) -> Sequence[Row]:
+    async def rows(self, site: SiteQueries) -> Sequence[Row]:
         status, text = await site.http("GET", self.path)
         return parsed(text if status < 400 else "", self.path, self.parse)
 
 
 @dataclasses.dataclass(frozen=True)
-class Command:
+class CommandReader:
     """What a program of the site prints, as JSON, made into rows."""
 
     argv: tuple[str, ...]  # as `Website.serve`
     stdin: str = ""
     parse: Callable[[Any], Sequence[Row]] = lambda answer: answer
 
-    async def rows(self, site: Inside) -> Sequence[Row]:
+    async def rows(self, site: SiteQueries) -> Sequence[Row]:
         said = await site.run(self.argv, self.stdin)
         return parsed(said or "[]", self.argv[0], self.parse)
 
@@ -170,7 +170,7 @@ class Website:
     prepare: tuple[str, ...]  # fills the empty state's folder from the content, which it reads as JSON from stdin
     serve: tuple[str, ...]  # serves it on loopback until it is ended
     content: Callable[[random.Random], Content]
-    readers: Mapping[str, Reader]
+    readers: Mapping[str, StateReader]
     first_page: str = "/"
     health: str = "/"  # a GET of this answers below 400 when the site is up
     environment: Mapping[str, str] = dataclasses.field(default_factory=dict)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 
 from tars_jax.tasks.websites import words
-from tars_jax.tasks.websites.site import Content, Inside, Row, Sql, Untold, Website
+from tars_jax.tasks.websites.site import Content, Row, SiteQueries, Sql, Untold, Website
 
 _DATABASE = "shop.db"
 _NAME = re.compile(r'"(?:[^"]|"")*"|`[^`]*`|\[[^\]]*\]|\w+')
@@ -35,7 +35,7 @@ class Added:
 
     first: Mapping[str, tuple[str, ...]]  # the columns of each table
 
-    async def rows(self, site: Inside) -> list[Row]:
+    async def rows(self, site: SiteQueries) -> list[Row]:
         rows: list[Row] = []
         for table, name in await _columns(site):
             if name not in self.first.get(table, ()):
@@ -48,7 +48,7 @@ class Added:
 class Blobs:
     """How many values of a column are bytes, which look like texts: {table, column, count} where there are any."""
 
-    async def rows(self, site: Inside) -> list[Row]:
+    async def rows(self, site: SiteQueries) -> list[Row]:
         rows: list[Row] = []
         for table, name in await _columns(site):
             counted = f"SELECT count(*) AS count FROM {_named(table)} WHERE typeof({_named(name)}) = 'blob'"
@@ -57,7 +57,7 @@ class Blobs:
         return rows
 
 
-async def _columns(site: Inside) -> list[tuple[str, str]]:
+async def _columns(site: SiteQueries) -> list[tuple[str, str]]:
     """(table, column) of all tables."""
     columns = await site.sql(
         _DATABASE,
@@ -74,7 +74,7 @@ class Definitions:
     `column` is empty for what belongs to the whole table.
     """
 
-    async def rows(self, site: Inside) -> list[Row]:
+    async def rows(self, site: SiteQueries) -> list[Row]:
         tables = await site.sql(_DATABASE, "SELECT name, sql FROM sqlite_master WHERE type = 'table' ORDER BY name")
         rows: list[Row] = []
         for table, sql in ((each["name"], each["sql"]) for each in tables):

@@ -14,7 +14,7 @@ from tars_jax.sandbox.computer.forks import Saved
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.tasks.websites.installation import installed
-from tars_jax.tasks.websites.keeper import Keeper
+from tars_jax.tasks.websites.keeper import KeeperClient
 from tars_jax.tasks.websites.session import WebsiteSession
 from tars_jax.tasks.websites.site import KEEPER, PROGRAMS, ROOT, Website
 
@@ -116,7 +116,7 @@ class Websites:
 
 
 def _session(site: Website, seed: int, computer: Computer) -> WebsiteSession:
-    return WebsiteSession(site, seed, computer, Keeper(computer.machine, site))
+    return WebsiteSession(site, seed, computer, KeeperClient(computer.machine, site))
 
 
 def _container(site: Website) -> ContainerSpec:

@@ -14,10 +14,10 @@ from typing import Any, TypeVar
 import pytest
 
 from tars_jax.annotation.in_situ.recorder import Recorder
-from tars_jax.annotation.in_situ.recording import Head, Recording, read_recording
-from tars_jax.annotation.in_situ.sources import Clock
-from tars_jax.annotation.in_situ.windows import Allowed
-from tars_jax.annotation.in_situ.writing import Writer
+from tars_jax.annotation.in_situ.recording import Head, PersonRecording, read_recording
+from tars_jax.annotation.in_situ.sources import RecordingClock
+from tars_jax.annotation.in_situ.windows import AllowedWindows
+from tars_jax.annotation.in_situ.writing import RecordingWriter
 from tars_jax.sandbox.browser.events import InputEvent, InsertText, KeyDown, KeyUp, MouseDown, MouseMove, MouseUp
 from tars_jax.sandbox.computer.machine import ThisMachine
 from tests.waiting import PATIENCE_S
@@ -99,7 +99,7 @@ class Running:
     """A recorder of this process, which is turned while the stage acts."""
 
     recorder: Recorder
-    clock: Clock
+    clock: RecordingClock
     path: Path
 
     def turn(self, seconds: float = 0.1) -> None:
@@ -115,7 +115,7 @@ class Running:
             assert self.clock.now() < end
             self.recorder.turn()
 
-    def stop(self) -> Recording:
+    def stop(self) -> PersonRecording:
         self.turn(0.2)
         self.recorder.command("stop")
         return read_recording(self.path)
@@ -150,13 +150,13 @@ def begin(stage: Stage, tmp_path: Path) -> Iterator[Callable[..., Running]]:
     closing: list[Any] = []
 
     def start(*applications: str, keys: dict[str, str] | None = None, limit: int = 1 << 30, **more: Any) -> Running:
-        clock = Clock()
+        clock = RecordingClock()
         screen = XScreen("", keys or {})
         hands = XHands("", clock, screen)
         closing.extend([hands, screen])
         path = tmp_path / "recording"
-        writer = Writer(path, head(allowed=applications, screen=screen.size, source="x11"), limit)
-        recorder = Recorder(writer, clock, hands, screen, Allowed(applications), **more)
+        writer = RecordingWriter(path, head(allowed=applications, screen=screen.size, source="x11"), limit)
+        recorder = Recorder(writer, clock, hands, screen, AllowedWindows(applications), **more)
         running = Running(recorder, clock, path)
         running.turn(1.0)
         return running

@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterable, Sequence
 
 from tars_jax.agent.grammar_text import format_call
-from tars_jax.annotation.in_situ.alignment import Sentence
-from tars_jax.annotation.in_situ.speech import Word
+from tars_jax.annotation.in_situ.alignment import SpokenSentence
+from tars_jax.annotation.in_situ.speech import SpokenWord
 from tars_jax.annotation.in_situ.steps import RecordedStep
 from tests.annotation.in_situ.scripted import Session
 
@@ -61,7 +61,9 @@ def action_f1(steps: Sequence[RecordedStep], session: Session) -> Counts:
     return Counts(2 * len(matched(steps, session)), len(steps) + len(session.steps))
 
 
-def thoughts(sentences: Sequence[Sentence], steps: Sequence[RecordedStep], session: Session) -> list[tuple[bool, str]]:
+def thoughts(
+    sentences: Sequence[SpokenSentence], steps: Sequence[RecordedStep], session: Session
+) -> list[tuple[bool, str]]:
     """Of each scripted thought whether most of its time was given to its step, or to none where it has none."""
     at = {true: found for true, found in matched(steps, session).items()}
     result = []
@@ -78,7 +80,7 @@ def thoughts(sentences: Sequence[Sentence], steps: Sequence[RecordedStep], sessi
     return result
 
 
-def word_errors(words: Sequence[Word], session: Session) -> tuple[Counts, list[float]]:
+def word_errors(words: Sequence[SpokenWord], session: Session) -> tuple[Counts, list[float]]:
     """Wrong of true words (inserted, lost, another), and by how many seconds the beginnings of right ones are off."""
     true = _tokens((word, time) for thought in session.thoughts for word, time in thought.words)
     heard = _tokens((word.text, word.begins) for word in words)

@@ -21,13 +21,13 @@ from tars_jax.annotation.in_situ.events import (
     Accessibility,
     Button,
     Ended,
-    Event,
-    Frame,
-    Key,
+    FocusedWindow,
+    KeyStroke,
     Moved,
+    RecordedEvent,
+    ScreenFrame,
     Scrolled,
     Voice,
-    Window,
 )
 from tars_jax.annotation.in_situ.recording import EVENTS, FOLDERS, HEAD, VERSION, Head
 from tests.annotation.in_situ import phrases
@@ -54,7 +54,7 @@ class Thought:
 
 @dataclasses.dataclass
 class Session:
-    events: list[Event] = dataclasses.field(default_factory=list)
+    events: list[RecordedEvent] = dataclasses.field(default_factory=list)
     steps: list[tuple[float, str]] = dataclasses.field(default_factory=list)  # time of the press, calls
     thoughts: list[Thought] = dataclasses.field(default_factory=list)
     sounds: list[tuple[float, np.ndarray]] = dataclasses.field(default_factory=list)
@@ -87,7 +87,7 @@ class Player:
             "name": "Office",
             "children": [{"role": "button", "name": name} for name in names],
         }
-        self._add(Window(time=0.0, application="office", allowed=True, title="Office", box=(0, 0, *SCREEN)))
+        self._add(FocusedWindow(time=0.0, application="office", allowed=True, title="Office", box=(0, 0, *SCREEN)))
         self._add(Accessibility(time=0.0, file="0.json"))
         self._show(0.0)
 
@@ -230,17 +230,17 @@ class Player:
     def _key(self, key: str, *, types: bool = True) -> None:
         text = key if len(key) == 1 and key != "\n" and types else ""
         name = _NAMES.get(key, key)
-        self._add(Key(time=self.now, key=name, down=True, text=text))
-        self._add(Key(time=self.now + 0.04, key=name, down=False))
+        self._add(KeyStroke(time=self.now, key=name, down=True, text=text))
+        self._add(KeyStroke(time=self.now + 0.04, key=name, down=False))
 
     def _hotkey(self, letter: str) -> None:
         self._show(self.now)
-        self._add(Key(time=self.now, key="Control_L", down=True))
+        self._add(KeyStroke(time=self.now, key="Control_L", down=True))
         self.now += 0.08
         self._did(Hotkey(("ctrl", letter)))
         self._key(letter, types=False)
         self.now += 0.1
-        self._add(Key(time=self.now, key="Control_L", down=False))
+        self._add(KeyStroke(time=self.now, key="Control_L", down=False))
 
     def _did(self, *actions: Action) -> None:
         self.session.steps.append((self.now, "\n\n".join(map(format_call, actions))))
@@ -250,9 +250,9 @@ class Player:
     def _show(self, time: float) -> None:
         name = f"{time:09.3f}.png"
         self.session.pictures[name] = picture(tuple(sorted(self._places.items())), self._shown)
-        self._add(Frame(time=time, file=name))
+        self._add(ScreenFrame(time=time, file=name))
 
-    def _add(self, event: Event) -> None:
+    def _add(self, event: RecordedEvent) -> None:
         self.session.events.append(event)
 
 
@@ -292,7 +292,7 @@ def session(
     return Player(seed, *script, speeds, voices).play(steps)
 
 
-def a_day(piece: Session, hours: float) -> Iterator[Event]:
+def a_day(piece: Session, hours: float) -> Iterator[RecordedEvent]:
     """The same work again and again."""
     for number in itertools.count():
         for event in piece.events:
@@ -312,7 +312,7 @@ def voice_of(session: Session, seed: int, noise: float = 0.004) -> np.ndarray:
         part = samples[: len(heard) - start]
         heard[start : start + len(part)] += part
     for event in session.events:
-        if isinstance(event, Key | Button) and event.down:
+        if isinstance(event, KeyStroke | Button) and event.down:
             start = round(event.time * RATE)
             click = draw.normal(0, 0.03, 160) * np.exp(-np.arange(160) / 30)
             heard[start : start + 160] += click[: max(0, len(heard) - start)].astype(np.float32)
@@ -332,7 +332,7 @@ def write(session: Session, folder: Path, seed: int, *, noise: float = 0.004, ta
         (folder / "frames" / name).write_bytes(content)
     (folder / "accessibility" / "0.json").write_bytes(msgspec.json.encode(session.tree))
     heard = voice_of(session, seed, noise)
-    pieces: list[Event] = []
+    pieces: list[RecordedEvent] = []
     for number in range(0, len(heard), round(PIECE_S * RATE)):
         part = heard[number : number + round(PIECE_S * RATE)]
         name = f"{number:09d}.flac"

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from tars_jax.annotation.in_situ.events import Button, Key, Moved, Scrolled
+from tars_jax.annotation.in_situ.events import Button, KeyStroke, Moved, Scrolled
 from tars_jax.annotation.in_situ.recorder import Recorder
-from tars_jax.annotation.in_situ.recording import Head, Recording, read_recording
-from tars_jax.annotation.in_situ.sources import Clock, Input, Picture, SourceLost, State
-from tars_jax.annotation.in_situ.windows import Allowed, Shown, Windows
-from tars_jax.annotation.in_situ.writing import Writer
+from tars_jax.annotation.in_situ.recording import Head, PersonRecording, read_recording
+from tars_jax.annotation.in_situ.sources import HandInput, Picture, RecordingClock, SourceLost, State
+from tars_jax.annotation.in_situ.windows import AllowedWindows, ScreenWindows, VisibleWindow
+from tars_jax.annotation.in_situ.writing import RecordingWriter
 
-NOTES = Shown(1, "Notes", "notes", "my notes", (0, 0, 40, 30), process=7)
-DIARY = Shown(2, "Diary", "diary", "the diary", (10, 10, 10, 10))
+NOTES = VisibleWindow(1, "Notes", "notes", "my notes", (0, 0, 40, 30), process=7)
+DIARY = VisibleWindow(2, "Diary", "diary", "the diary", (10, 10, 10, 10))
 SIGN_IN = dataclasses.replace(NOTES, title="Sign in to the shop")
 TURN_S = 0.05
 
@@ -35,9 +35,9 @@ class Fake:
 
     def __init__(self) -> None:
         self.time = self.asleep = 0.0
-        self.inputs: list[Input] = []
+        self.inputs: list[HandInput] = []
         self.samples: list[tuple[float, bytes]] = []
-        self.desk = Windows((64, 48), (NOTES,), NOTES)
+        self.desk = ScreenWindows((64, 48), (NOTES,), NOTES)
         self.color, self.drawn, self.states = 1, True, list[State]()
         self.unplugged = self.hidden = False
 
@@ -47,7 +47,7 @@ class Fake:
     def take(self) -> Any:
         raise NotImplementedError
 
-    def windows(self) -> Windows:
+    def windows(self) -> ScreenWindows:
         return self.desk
 
     def changed(self) -> bool:
@@ -66,10 +66,10 @@ class Fake:
     def close(self) -> None:
         pass
 
-    def is_secret(self, window: Shown | None) -> bool:
+    def is_secret(self, window: VisibleWindow | None) -> bool:
         return self.hidden
 
-    def tree(self, window: Shown | None) -> bytes | None:
+    def tree(self, window: VisibleWindow | None) -> bytes | None:
         return None
 
     def draw(self, color: int) -> None:
@@ -80,7 +80,7 @@ class Fake:
 class _Hands:
     fake: Fake
 
-    def take(self) -> Sequence[Input]:
+    def take(self) -> Sequence[HandInput]:
         inputs, self.fake.inputs = self.fake.inputs, []
         return inputs
 
@@ -109,10 +109,10 @@ class Session:
         self, path: Path, limit: int = 1 << 30, noticed: Callable[[str], None] = lambda sentence: None
     ) -> None:
         self.fake = Fake()
-        clock = Clock(self.fake.now, lambda: self.fake.time + self.fake.asleep)
+        clock = RecordingClock(self.fake.now, lambda: self.fake.time + self.fake.asleep)
         self.path = path
         self.recorder = Recorder(
-            Writer(path, head(), limit), clock, _Hands(self.fake), self.fake, Allowed(("notes",)),
+            RecordingWriter(path, head(), limit), clock, _Hands(self.fake), self.fake, AllowedWindows(("notes",)),
             microphone=_Microphone(self.fake), focus=self.fake, noticed=noticed,
         )  # fmt: skip
         self.run(1.0)
@@ -124,26 +124,26 @@ class Session:
             self.fake.time += TURN_S
             self.recorder.turn()
 
-    def type(self, text: str, window: Shown | None = NOTES) -> None:
+    def type(self, text: str, window: VisibleWindow | None = NOTES) -> None:
         for character in text:
             for down in (True, False):
-                key = Key(time=self.fake.time, key=character, down=down, text=character if down else "")
-                self.fake.inputs.append(Input(key, window))
+                key = KeyStroke(time=self.fake.time, key=character, down=down, text=character if down else "")
+                self.fake.inputs.append(HandInput(key, window))
             self.fake.time += 0.01
 
     def click(self, x: int, y: int) -> None:
-        self.fake.inputs.append(Input(Moved(time=self.fake.time, x=x, y=y)))
+        self.fake.inputs.append(HandInput(Moved(time=self.fake.time, x=x, y=y)))
         for down in (True, False):
-            self.fake.inputs.append(Input(Button(time=self.fake.time, x=x, y=y, button="left", down=down)))
+            self.fake.inputs.append(HandInput(Button(time=self.fake.time, x=x, y=y, button="left", down=down)))
 
     def scroll(self, x: int, y: int) -> None:
-        self.fake.inputs.append(Input(Scrolled(time=self.fake.time, x=x, y=y, dy=1)))
+        self.fake.inputs.append(HandInput(Scrolled(time=self.fake.time, x=x, y=y, dy=1)))
 
-    def focus(self, *shown: Shown) -> None:
+    def focus(self, *shown: VisibleWindow) -> None:
         """The windows, the last of which is on top and has the focus."""
-        self.fake.desk = Windows((64, 48), shown, shown[-1])
+        self.fake.desk = ScreenWindows((64, 48), shown, shown[-1])
 
-    def stop(self) -> Recording:
+    def stop(self) -> PersonRecording:
         self.run(1.0)
         self.recorder.command("stop")
         return read_recording(self.path)

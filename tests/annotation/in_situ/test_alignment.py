@@ -9,16 +9,17 @@ import hypothesis.strategies as st
 import pytest
 
 from tars_jax.agent.actions import Action, Click, Hotkey, Point, Scroll, Type
-from tars_jax.annotation.in_situ.alignment import Sentence, align
-from tars_jax.annotation.in_situ.speech import Word
+from tars_jax.annotation.in_situ.alignment import SpokenSentence, align
+from tars_jax.annotation.in_situ.speech import SpokenWord
 from tars_jax.annotation.in_situ.steps import RecordedStep
 
 CLICK = Click(Point(500, 500))
 
 
-def said(begins: float, text: str, pause: float = 0.3) -> list[Word]:
+def said(begins: float, text: str, pause: float = 0.3) -> list[SpokenWord]:
     return [
-        Word(word, begins + pause * place, begins + pause * (place + 0.9)) for place, word in enumerate(text.split())
+        SpokenWord(word, begins + pause * place, begins + pause * (place + 0.9))
+        for place, word in enumerate(text.split())
     ]
 
 
@@ -26,7 +27,7 @@ def step(time: float, action: Action = CLICK, seconds: float = 0.1) -> RecordedS
     return RecordedStep((action,), time - 0.3, time, time + seconds, "frame", None)
 
 
-def of(sentences: Sequence[Sentence]) -> list[tuple[str, int | None]]:
+def of(sentences: Sequence[SpokenSentence]) -> list[tuple[str, int | None]]:
     return [(each.role, each.step) for each in sentences]
 
 
@@ -113,7 +114,7 @@ WORDS = st.lists(st.tuples(SAID, st.floats(0, 3)), max_size=30)
 def test_each_word_is_kept_once_and_steps_never_go_back(given: list[tuple[str, float]], presses: list[float]) -> None:
     words, now = [], 0.0
     for text, pause in given:
-        words.append(Word(text, now + pause, now + pause + 0.2))
+        words.append(SpokenWord(text, now + pause, now + pause + 0.2))
         now += pause + 0.2
     found = align(words, [step(time) for time in sorted(presses)])
     heard = [word for word in words if any(letter.isalnum() for letter in word.text)]

@@ -10,25 +10,25 @@ import pytest
 from tars_jax import InputError
 from tars_jax.annotation.in_situ.alignment import align
 from tars_jax.annotation.in_situ.annotated import (
-    Annotation,
+    RecordingAnnotation,
     annotate,
     load_annotation,
     save_annotation,
     trajectory_of,
 )
 from tars_jax.annotation.in_situ.cues import normal
-from tars_jax.annotation.in_situ.events import Frame
+from tars_jax.annotation.in_situ.events import ScreenFrame
 from tars_jax.annotation.in_situ.reading import read_annotation
 from tars_jax.annotation.in_situ.recording import read_recording
 from tars_jax.annotation.in_situ.review.changes import change_about, change_step, merge_step
-from tars_jax.annotation.in_situ.speech import Word
+from tars_jax.annotation.in_situ.speech import SpokenWord
 from tars_jax.annotation.in_situ.steps import recorded_steps
 from tars_jax.data.datasets import read_dataset
 from tars_jax.trajectory.files import save_trajectory
 from tests.annotation.in_situ.scripted import Session, session, write
 
 
-def heard(folder: Path, played: Session) -> Annotation:
+def heard(folder: Path, played: Session) -> RecordingAnnotation:
     """As if each word had been understood, and its full stop."""
     recording = read_recording(folder)
     steps = list(recorded_steps(recording.events, recording.head.screen))
@@ -36,8 +36,8 @@ def heard(folder: Path, played: Session) -> Annotation:
     for thought in played.thoughts:
         times = [*(time for _, time in thought.words), thought.ends]
         texts = [word for word, _ in thought.words[:-1]] + [f"{thought.words[-1][0]}."]
-        words += [Word(text, *times[place : place + 2]) for place, text in enumerate(texts)]
-    frames = [event.file for event in recording.events if isinstance(event, Frame)]
+        words += [SpokenWord(text, *times[place : place + 2]) for place, text in enumerate(texts)]
+    frames = [event.file for event in recording.events if isinstance(event, ScreenFrame)]
     return annotate(recording.head, steps, align(words, steps), last_frame=frames[-1], ended=True)
 
 
@@ -47,7 +47,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def annotation(folder: Path) -> Annotation:
+def annotation(folder: Path) -> RecordingAnnotation:
     return read_annotation(folder, None)
 
 
@@ -55,7 +55,7 @@ def frames(folder: Path, name: str) -> bytes:
     return (folder / "frames" / name).read_bytes()
 
 
-def test_a_recording_becomes_a_data_set(annotation: Annotation, folder: Path, tmp_path: Path) -> None:
+def test_a_recording_becomes_a_data_set(annotation: RecordingAnnotation, folder: Path, tmp_path: Path) -> None:
     thought = change_step(annotation, 1, {"thought": "I look for it."})
     solved = change_about(thought, {"success": True})
     saved = trajectory_of(solved, lambda name: frames(folder, name))
@@ -83,7 +83,7 @@ def test_what_is_apart_or_taken_back_is_never_in_the_data(tmp_path: Path) -> Non
     assert any(normal(thought.text) in text for thought in played.thoughts if thought.kind == "announce")
 
 
-def test_calls_are_checked_by_the_grammar_and_written_in_its_one_way(annotation: Annotation) -> None:
+def test_calls_are_checked_by_the_grammar_and_written_in_its_one_way(annotation: RecordingAnnotation) -> None:
     new = change_step(annotation, 0, {"actions": "left_click(point='[5, 6]')"})
     assert new.steps[0].actions == "click(point='<point>5 6</point>')"
     assert new.revision == annotation.revision + 1
@@ -92,14 +92,14 @@ def test_calls_are_checked_by_the_grammar_and_written_in_its_one_way(annotation:
 
 
 @pytest.mark.parametrize("given", [{"actions": 1}, {"thought": None}, {"accepted": "yes"}, {"frame": "x"}])
-def test_another_change_is_refused(annotation: Annotation, given: dict[str, object]) -> None:
+def test_another_change_is_refused(annotation: RecordingAnnotation, given: dict[str, object]) -> None:
     with pytest.raises(InputError, match="a change of a step must have"):
         change_step(annotation, 0, given)
     with pytest.raises(InputError, match="a step must be one of"):
         change_step(annotation, 99, {})
 
 
-def test_two_steps_become_one(annotation: Annotation) -> None:
+def test_two_steps_become_one(annotation: RecordingAnnotation) -> None:
     one = merge_step(change_step(annotation, 1, {"deleted": True}), 0)
     assert one.steps[0].actions == f"{annotation.steps[0].actions}\n\n{annotation.steps[2].actions}"
     assert [step.id for step in one.kept] == [0, *range(3, len(annotation.steps))]
@@ -107,7 +107,7 @@ def test_two_steps_become_one(annotation: Annotation) -> None:
         merge_step(annotation, annotation.steps[-1].id)
 
 
-def test_it_is_kept_and_read_back(annotation: Annotation, tmp_path: Path) -> None:
+def test_it_is_kept_and_read_back(annotation: RecordingAnnotation, tmp_path: Path) -> None:
     file = tmp_path / "annotation.json"
     save_annotation(file, annotation)
     assert load_annotation(file) == annotation
@@ -117,7 +117,7 @@ def test_it_is_kept_and_read_back(annotation: Annotation, tmp_path: Path) -> Non
             load_annotation(file)
 
 
-def test_nothing_to_write_is_said(annotation: Annotation, folder: Path) -> None:
+def test_nothing_to_write_is_said(annotation: RecordingAnnotation, folder: Path) -> None:
     nothing = msgspec.structs.replace(annotation, steps=())
     with pytest.raises(InputError, match="must have a step that an action says"):
         trajectory_of(nothing, lambda name: frames(folder, name))

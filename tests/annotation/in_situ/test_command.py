@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tars_jax.annotation.in_situ.events import Key, Lost, Voice
+from tars_jax.annotation.in_situ.events import KeyStroke, SourceGone, Voice
 from tars_jax.annotation.in_situ.microphone import PROGRAMS
 from tars_jax.annotation.in_situ.recording import HEAD, read_recording
 from tests.annotation.in_situ.conftest import Stage
@@ -96,10 +96,10 @@ def test_a_recording_from_consent_to_deletion(
     assert process.returncode == 0 and f"{path}: stopped" in output and "must be one of: pause" in output
     recording = read_recording(path)
     assert not recording.cut_off and recording.head.allowed == ("Notes",) and "I agree" in recording.head.consent
-    typed = "".join(event.text for event in recording.events if isinstance(event, Key) and event.down)
+    typed = "".join(event.text for event in recording.events if isinstance(event, KeyStroke) and event.down)
     assert typed == "to ann@example.org"
     assert any(isinstance(event, Voice) for event in recording.events)
-    assert [event.message for event in recording.events if isinstance(event, Lost)] == [
+    assert [event.message for event in recording.events if isinstance(event, SourceGone)] == [
         f"{first} ended with status 1: no such device"
     ]
 

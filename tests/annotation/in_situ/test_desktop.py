@@ -16,8 +16,17 @@ import pytest
 from PIL import Image
 
 from tars_jax import InputError
-from tars_jax.annotation.in_situ.events import Button, Ended, Event, Frame, Key, Moved, Secret, Window
-from tars_jax.annotation.in_situ.recording import Recording
+from tars_jax.annotation.in_situ.events import (
+    Button,
+    Ended,
+    FocusedWindow,
+    KeyStroke,
+    Moved,
+    RecordedEvent,
+    ScreenFrame,
+    Secret,
+)
+from tars_jax.annotation.in_situ.recording import PersonRecording
 from tars_jax.sandbox.browser.events import KeyDown, KeyUp
 from tests.annotation.in_situ.conftest import Running, Stage
 from tests.waiting import wait_until
@@ -28,15 +37,15 @@ Begin = Callable[..., Running]
 FORBIDDEN = (255, 0, 255)  # the color of the window that is not allowed
 
 
-def typed(events: tuple[Event, ...]) -> str:
-    return "".join(event.text for event in events if isinstance(event, Key) and event.down)
+def typed(events: tuple[RecordedEvent, ...]) -> str:
+    return "".join(event.text for event in events if isinstance(event, KeyStroke) and event.down)
 
 
-def all_bytes(recording: Recording) -> bytes:
+def all_bytes(recording: PersonRecording) -> bytes:
     return b"".join(path.read_bytes() for path in recording.path.rglob("*") if path.is_file())
 
 
-def pictures(recording: Recording) -> list[np.ndarray]:
+def pictures(recording: PersonRecording) -> list[np.ndarray]:
     return [np.asarray(Image.open(path)) for path in sorted((recording.path / "frames").iterdir())]
 
 
@@ -55,13 +64,13 @@ def test_what_hands_do_in_an_allowed_window_is_recorded(stage: Stage, begin: Beg
     running.turn(1.0)
     recording = running.stop()
     events = recording.events
-    (window,) = [event for event in events if isinstance(event, Window)]
+    (window,) = [event for event in events if isinstance(event, FocusedWindow)]
     assert (window.application, window.title, window.allowed) == ("Allowed", "my notes", True)
     assert typed(events) == "Hi ä!"
     assert [(e.button, e.down, e.x, e.y) for e in events if isinstance(e, Button)] == [
         ("left", True, 200, 200), ("left", False, 200, 200),
     ]  # fmt: skip
-    downs = [event.key for event in events if isinstance(event, Key) and event.down]
+    downs = [event.key for event in events if isinstance(event, KeyStroke) and event.down]
     assert downs[-2:] == ["Control_L", "u"] and any(isinstance(event, Moved) for event in events)
     assert isinstance(events[-1], Ended) and not recording.cut_off
     assert any(has(each, (0, 255, 0)) for each in pictures(recording))
@@ -74,7 +83,7 @@ def test_the_frame_of_a_click_is_the_one_before_the_hand_moved(stage: Stage, beg
     running.turn(1.0)
     recording = running.stop()
     first_move = next(event for event in recording.events if isinstance(event, Moved))
-    frames = [event for event in recording.events if isinstance(event, Frame)]
+    frames = [event for event in recording.events if isinstance(event, ScreenFrame)]
     before = [frame for frame in frames if frame.time < first_move.time]
     assert before and has(np.asarray(Image.open(recording.file("frames", before[-1].file))), (0, 255, 0))
 
@@ -97,7 +106,7 @@ def test_nothing_of_a_forbidden_window_is_in_the_recordings_bytes(stage: Stage, 
     running.turn(1.0)
     recording = running.stop()
     assert typed(recording.events) == "beforeafter"
-    titles = [event.title for event in recording.events if isinstance(event, Window)]
+    titles = [event.title for event in recording.events if isinstance(event, FocusedWindow)]
     assert titles[-1] == "my notes" and set(titles) == {"my notes", ""}
     content = all_bytes(recording)
     assert b"my notes" in content and b"diary" not in content and b"orbidden" not in content
@@ -264,7 +273,7 @@ def test_keys_of_gtk_come_by_another_way_and_belong_to_their_window_too(stage: S
     running.turn(0.6)
     recording = running.stop()
     assert typed(recording.events) == "Hi"
-    downs = [event.key for event in recording.events if isinstance(event, Key) and event.down]
+    downs = [event.key for event in recording.events if isinstance(event, KeyStroke) and event.down]
     assert downs[-2:] == ["Alt_L", "Tab"]
 
 

@@ -10,16 +10,16 @@ import pytest
 from PIL import Image
 
 from tars_jax import InputError
-from tars_jax.annotation.in_situ.events import Event, Frame, Key, Voice, Window
+from tars_jax.annotation.in_situ.events import FocusedWindow, KeyStroke, RecordedEvent, ScreenFrame, Voice
 from tars_jax.annotation.in_situ.exporting import export
-from tars_jax.annotation.in_situ.recording import Recording, read_recording
-from tars_jax.annotation.in_situ.redaction import BLOCK, EVERYTHING, Rectangle, covers, matches, patterns
+from tars_jax.annotation.in_situ.recording import PersonRecording, read_recording
+from tars_jax.annotation.in_situ.redaction import BLOCK, EVERYTHING, BlackRectangle, covers, matches, patterns
 from tars_jax.annotation.in_situ.windows import Box
 from tests.annotation.in_situ.simulated import Session
 
 
-def typed(recording: Recording) -> str:
-    return "".join(event.text for event in recording.events if isinstance(event, Key) and event.down)
+def typed(recording: PersonRecording) -> str:
+    return "".join(event.text for event in recording.events if isinstance(event, KeyStroke) and event.down)
 
 
 def content(path: Path) -> bytes:
@@ -46,10 +46,10 @@ def test_a_mail_address_is_a_block_and_its_window_black_from_then_on(session: Se
     assert typed(copy) == f"to {BLOCK} now" and (done.matches, copy.cut_off) == (1, False)
     assert not any(isinstance(event, Voice) for event in copy.events)
     assert not list((tmp_path / "copy" / "voice").iterdir())
-    downs = [event.key for event in copy.events if isinstance(event, Key) and event.down]
-    ups = [event.key for event in copy.events if isinstance(event, Key) and not event.down]
+    downs = [event.key for event in copy.events if isinstance(event, KeyStroke) and event.down]
+    ups = [event.key for event in copy.events if isinstance(event, KeyStroke) and not event.down]
     assert sorted(downs) == sorted(ups)
-    first, *_, last = [event for event in copy.events if isinstance(event, Frame)]
+    first, *_, last = [event for event in copy.events if isinstance(event, ScreenFrame)]
     assert np.asarray(Image.open(copy.file("frames", first.file)))[:30, :40].all()
     assert not np.asarray(Image.open(copy.file("frames", last.file))).any()
     assert hashlib.sha256(content(session.path)).digest() == before
@@ -92,8 +92,8 @@ def test_rectangles_for_all_time_and_for_some(session: Session, tmp_path: Path) 
     session.fake.draw(9)
     session.click(5, 6)
     recording = session.stop()
-    frames = [event for event in recording.events if isinstance(event, Frame)]
-    black = [Rectangle((0, 0, 5, 5)), Rectangle((8, 8, 4, 4), since=frames[-1].time - 0.01)]
+    frames = [event for event in recording.events if isinstance(event, ScreenFrame)]
+    black = [BlackRectangle((0, 0, 5, 5)), BlackRectangle((8, 8, 4, 4), since=frames[-1].time - 0.01)]
     export(recording, tmp_path / "copy", patterns(), rectangles=black)
     copy = read_recording(tmp_path / "copy")
     pictures = [np.asarray(Image.open(copy.file("frames", frame.file))) for frame in (frames[0], frames[-1])]
@@ -105,7 +105,7 @@ def test_voice_goes_along_where_it_is_asked_for_and_titles_are_searched(session:
     copy = export(session.stop(), tmp_path / "copy", patterns("my n.tes"), voice=True)
     events = read_recording(copy.path).events
     assert any(isinstance(event, Voice) for event in events)
-    assert {event.title for event in events if isinstance(event, Window)} == {BLOCK}
+    assert {event.title for event in events if isinstance(event, FocusedWindow)} == {BLOCK}
 
 
 def test_a_folder_that_is_there_is_refused_and_nothing_is_left_half(session: Session, tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_pictures_that_cannot_be_read_and_links_stay_behind_and_nothing_but_pixe
     session.click(5, 6)
     session.run(2.0)
     recording = session.stop()
-    names = list(dict.fromkeys(event.file for event in recording.events if isinstance(event, Frame)))
+    names = list(dict.fromkeys(event.file for event in recording.events if isinstance(event, ScreenFrame)))
     damaged, linked = (recording.file("frames", name) for name in names[:2])
     damaged.write_bytes(b"no picture")
     (tmp_path / "elsewhere.png").write_bytes(linked.read_bytes())
@@ -137,21 +137,24 @@ def test_pictures_that_cannot_be_read_and_links_stay_behind_and_nothing_but_pixe
     copy = read_recording(tmp_path / "copy")
     assert done.damaged == 2 and not {damaged.name, linked.name} & {each.name for each in copy.path.rglob("*")}
     assert b"behind" not in content(copy.path) and (copy.path.stat().st_mode & 0o77) == 0
-    assert {event.file for event in copy.events if isinstance(event, Frame)} == set(names[2:])
+    assert {event.file for event in copy.events if isinstance(event, ScreenFrame)} == set(names[2:])
 
 
-def keys(text: str, begin: float, *titles: tuple[int, str]) -> list[Event]:
+def keys(text: str, begin: float, *titles: tuple[int, str]) -> list[RecordedEvent]:
     """The keys of a text in a window; before some of them it has another title."""
-    events: list[Event] = []
+    events: list[RecordedEvent] = []
     for place, letter in enumerate(text):
         time = begin + place / 10
         events += [_window(time, title) for at, title in titles if at == place]
-        events += [Key(time=time, key=letter, down=True, text=letter), Key(time=time, key=letter, down=False)]
+        events += [
+            KeyStroke(time=time, key=letter, down=True, text=letter),
+            KeyStroke(time=time, key=letter, down=False),
+        ]
     return events
 
 
-def _window(time: float, title: str, application: str = "pad", box: Box = (0, 0, 10, 10)) -> Window:
-    return Window(time=time, application=application, allowed=True, title=title, box=box)
+def _window(time: float, title: str, application: str = "pad", box: Box = (0, 0, 10, 10)) -> FocusedWindow:
+    return FocusedWindow(time=time, application=application, allowed=True, title=title, box=box)
 
 
 def test_another_title_and_a_glance_elsewhere_do_not_end_a_text() -> None:
@@ -172,15 +175,15 @@ def test_where_the_place_is_not_known_all_of_the_picture_is_black() -> None:
 def test_rectangles_are_of_the_screen_whatever_the_size_of_the_picture(session: Session, tmp_path: Path) -> None:
     recording = session.stop()
     width, height = recording.head.screen
-    frame = next(event for event in recording.events if isinstance(event, Frame))
+    frame = next(event for event in recording.events if isinstance(event, ScreenFrame))
     Image.new("RGB", (2 * width, 2 * height), "white").save(recording.file("frames", frame.file))
-    export(recording, tmp_path / "copy", patterns(), rectangles=[Rectangle((0, 0, width // 2, height))])
+    export(recording, tmp_path / "copy", patterns(), rectangles=[BlackRectangle((0, 0, width // 2, height))])
     seen = np.asarray(Image.open(tmp_path / "copy" / "frames" / frame.file))
     assert not seen[:, : width // 2 * 2].any() and seen[:, -2:].all()
 
 
 def _backspace(session: Session, down: bool):  # type: ignore[no-untyped-def]
-    from tars_jax.annotation.in_situ.sources import Input
+    from tars_jax.annotation.in_situ.sources import HandInput
     from tests.annotation.in_situ.simulated import NOTES
 
-    return Input(Key(time=session.fake.time, key="BackSpace", down=down), NOTES)
+    return HandInput(KeyStroke(time=session.fake.time, key="BackSpace", down=down), NOTES)

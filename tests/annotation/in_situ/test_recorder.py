@@ -16,18 +16,18 @@ from tars_jax.annotation.in_situ.events import (
     Button,
     Discarded,
     Ended,
-    Event,
-    Frame,
-    Key,
-    Lost,
+    FocusedWindow,
+    KeyStroke,
     Paused,
+    RecordedEvent,
     Resumed,
+    ScreenFrame,
     Secret,
     Slept,
+    SourceGone,
     Voice,
-    Window,
 )
-from tars_jax.annotation.in_situ.recording import Recording
+from tars_jax.annotation.in_situ.recording import PersonRecording
 from tests.annotation.in_situ.simulated import DIARY, NOTES, SIGN_IN, Session
 
 
@@ -36,19 +36,19 @@ def session(tmp_path: Path) -> Session:
     return Session(tmp_path / "recording")
 
 
-def kinds(recording: Recording, *wanted: type[Event]) -> list[Event]:
+def kinds(recording: PersonRecording, *wanted: type[RecordedEvent]) -> list[RecordedEvent]:
     return [event for event in recording.events if isinstance(event, wanted)]
 
 
-def typed(recording: Recording) -> str:
-    return "".join(event.text for event in recording.events if isinstance(event, Key) and event.down)
+def typed(recording: PersonRecording) -> str:
+    return "".join(event.text for event in recording.events if isinstance(event, KeyStroke) and event.down)
 
 
 def content(path: Path) -> bytes:
     return b"".join(each.read_bytes() for each in path.rglob("*") if each.is_file())
 
 
-def spoken(recording: Recording) -> float:
+def spoken(recording: PersonRecording) -> float:
     return sum(event.seconds for event in recording.events if isinstance(event, Voice))
 
 
@@ -87,7 +87,7 @@ def test_a_window_that_is_not_allowed_leaves_nothing(session: Session) -> None:
     recording = session.stop()
     assert typed(recording) == "abcd" and not kinds(recording, Button)
     assert b"iary" not in content(session.path)
-    assert [(e.allowed, e.application, e.title) for e in recording.events if isinstance(e, Window)] == [
+    assert [(e.allowed, e.application, e.title) for e in recording.events if isinstance(e, FocusedWindow)] == [
         (True, "Notes", "my notes"), (False, "", ""), (True, "Notes", "my notes"),
     ]  # fmt: skip
     assert spoken(recording) < 0.6
@@ -140,7 +140,9 @@ def test_a_secret_is_dropped_with_what_led_to_it(session: Session) -> None:
     assert typed(recording) == "abcdef"
     begin, end = kinds(recording, Secret)
     assert (begin.begins, end.begins) == (True, False)  # type: ignore[attr-defined]
-    assert not [e for e in recording.events if begin.time - 0.4 < e.time <= end.time and isinstance(e, Key | Frame)]
+    assert not [
+        e for e in recording.events if begin.time - 0.4 < e.time <= end.time and isinstance(e, KeyStroke | ScreenFrame)
+    ]
     assert all(np.asarray(Image.open(each))[0, 0, 0] != 77 for each in (recording.path / "frames").iterdir())
     assert spoken(recording) < 1.0
 
@@ -206,21 +208,21 @@ def test_what_is_taken_back_is_gone_from_the_disk(session: Session) -> None:
     assert 77 not in colors and 5 in colors
     (back,) = kinds(recording, Discarded)
     assert back.time - back.since == pytest.approx(60)  # type: ignore[attr-defined]
-    last = kinds(recording, Window)[-1]
+    last = kinds(recording, FocusedWindow)[-1]
     assert last.time >= back.time and last.title == "a new title"  # type: ignore[attr-defined]
 
 
 def test_a_key_that_is_held_into_another_window_is_let_go(session: Session) -> None:
-    down, up = (Key(time=session.fake.time + d, key="Alt_L", down=not d) for d in (0, 1))
-    from tars_jax.annotation.in_situ.sources import Input
+    down, up = (KeyStroke(time=session.fake.time + d, key="Alt_L", down=not d) for d in (0, 1))
+    from tars_jax.annotation.in_situ.sources import HandInput
 
-    session.fake.inputs.append(Input(down, NOTES))
+    session.fake.inputs.append(HandInput(down, NOTES))
     session.run(0.5)
     session.focus(NOTES, DIARY)
     session.run(0.5)
-    session.fake.inputs.append(Input(up, DIARY))
+    session.fake.inputs.append(HandInput(up, DIARY))
     recording = session.stop()
-    assert [(event.key, event.down) for event in recording.events if isinstance(event, Key)] == [
+    assert [(event.key, event.down) for event in recording.events if isinstance(event, KeyStroke)] == [
         ("Alt_L", True), ("Alt_L", False),
     ]  # fmt: skip
 
@@ -244,7 +246,7 @@ def test_a_microphone_that_vanishes_is_told_and_the_rest_goes_on(session: Sessio
     session.run(0.5)
     session.type("abc")
     recording = session.stop()
-    (lost,) = kinds(recording, Lost)
+    (lost,) = kinds(recording, SourceGone)
     assert lost.source == "microphone" and "unplugged" in lost.message  # type: ignore[attr-defined]
     assert typed(recording) == "abc" and spoken(recording) == pytest.approx(1.0, abs=0.06)
 
@@ -269,7 +271,7 @@ def test_it_ends_well_at_its_limit(tmp_path: Path) -> None:
     from tars_jax.annotation.in_situ.recording import read_recording
 
     recording = read_recording(session.path)
-    assert not recording.cut_off and kinds(recording, Lost) and spoken(recording) > 0.5
+    assert not recording.cut_off and kinds(recording, SourceGone) and spoken(recording) > 0.5
     assert len(content(session.path)) <= 100_000
 
 
@@ -292,5 +294,5 @@ def test_a_persons_day_takes_bounded_memory(tmp_path: Path, monkeypatch: pytest.
     tracemalloc.stop()
     recording = session.stop()
     assert at_the_end < after_an_hour + 1_000_000
-    assert len(typed(recording)) == 8 * 120 * 12 and len(kinds(recording, Frame)) >= 8 * 30
+    assert len(typed(recording)) == 8 * 120 * 12 and len(kinds(recording, ScreenFrame)) >= 8 * 30
     assert recording.events[-1].time > 8 * 3600 * 0.95

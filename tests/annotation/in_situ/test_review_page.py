@@ -15,9 +15,9 @@ from playwright.async_api import Page, expect
 
 import tars_jax.evaluation
 from tars_jax.agent.actions import Click, Drag, LeftDouble
-from tars_jax.annotation.in_situ.annotated import Annotation, load_annotation, read_actions
+from tars_jax.annotation.in_situ.annotated import RecordingAnnotation, load_annotation, read_actions
 from tars_jax.annotation.in_situ.recording import read_recording
-from tars_jax.annotation.in_situ.review.app import Review
+from tars_jax.annotation.in_situ.review.app import ReviewedRecording
 from tars_jax.web.running import serving
 from tests.annotation.in_situ.scripted import session, write
 from tests.annotation.in_situ.test_annotated import heard
@@ -41,36 +41,38 @@ class Address:
 class Shown:
     address: str
     file: Path
-    written: list[Annotation]
-    first: Annotation
+    written: list[RecordingAnnotation]
+    first: RecordingAnnotation
 
-    def kept(self) -> Annotation:
+    def kept(self) -> RecordingAnnotation:
         return load_annotation(self.file)
 
 
 @pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Annotation]:
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, RecordingAnnotation]:
     played = session(SEED, steps=5)
     folder = write(played, tmp_path_factory.mktemp("recording"), SEED)
     return folder, heard(folder, played)
 
 
 @pytest.fixture
-def shown(recorded: tuple[Path, Annotation], tmp_path: Path) -> Iterator[Shown]:
+def shown(recorded: tuple[Path, RecordingAnnotation], tmp_path: Path) -> Iterator[Shown]:
     folder, annotation = recorded
-    file, written = tmp_path / "annotation.json", list[Annotation]()
+    file, written = tmp_path / "annotation.json", list[RecordingAnnotation]()
 
-    def finish(reviewed: Annotation) -> str:
+    def finish(reviewed: RecordingAnnotation) -> str:
         written.append(reviewed)
         return "written: dataset"
 
     style = (Path(tars_jax.evaluation.__file__).parent / "report.css").read_text()
-    review = Review(annotation, read_recording(folder), file, finish, style)
+    review = ReviewedRecording(annotation, read_recording(folder), file, finish, style)
     with serving(review.app(KEY), Address()) as address:
         yield Shown(f"{address}/{KEY}/", file, written, annotation)
 
 
-def test_each_step_is_looked_at_and_accepted_by_keyboard(shown: Shown, recorded: tuple[Path, Annotation]) -> None:
+def test_each_step_is_looked_at_and_accepted_by_keyboard(
+    shown: Shown, recorded: tuple[Path, RecordingAnnotation]
+) -> None:
     count = len(recorded[1].steps)
 
     async def use(page: Page) -> None:
@@ -88,7 +90,9 @@ def test_each_step_is_looked_at_and_accepted_by_keyboard(shown: Shown, recorded:
     assert shown.written[0].is_reviewed
 
 
-def test_a_step_is_mended_by_mouse_and_the_change_taken_back(shown: Shown, recorded: tuple[Path, Annotation]) -> None:
+def test_a_step_is_mended_by_mouse_and_the_change_taken_back(
+    shown: Shown, recorded: tuple[Path, RecordingAnnotation]
+) -> None:
     first = recorded[1].steps[0]
 
     async def use(page: Page) -> None:
@@ -168,7 +172,7 @@ def test_a_click_on_the_picture_places_the_step_and_a_drag_makes_a_drag(shown: S
     on_a_page(use)
 
 
-def test_words_are_heard_and_other_things_are_named(shown: Shown, recorded: tuple[Path, Annotation]) -> None:
+def test_words_are_heard_and_other_things_are_named(shown: Shown, recorded: tuple[Path, RecordingAnnotation]) -> None:
     async def use(page: Page) -> None:
         await page.goto(shown.address)
         spoken = [number for number, step in enumerate(recorded[1].steps) if step.thought]

@@ -21,7 +21,7 @@ from starlette.routing import Route
 from tars_jax import InputError
 from tars_jax.annotation.in_situ.reading import hint_of
 from tars_jax.annotation.in_situ.recording import read_recording
-from tars_jax.annotation.in_situ.speech import Endpoint, Word, transcribe, transcriber
+from tars_jax.annotation.in_situ.speech import Endpoint, SpokenWord, transcribe, transcriber
 from tars_jax.annotation.in_situ.voice import RATE, Spoken, cut, read_voice, read_voice_between, require_speech
 from tars_jax.web.running import serving
 from tests.annotation.in_situ.espeak import say
@@ -106,7 +106,7 @@ class Address:
 PIECE = Spoken(3.0, 4.0, 2.9, np.zeros(RATE, np.float32))
 
 
-def answered(status: int, content: object) -> list[Word]:
+def answered(status: int, content: object) -> list[SpokenWord]:
     """What becomes of an endpoint's answer; the form is looked at as it comes."""
     asked: dict[str, object] = {}
 
@@ -131,7 +131,7 @@ def test_an_endpoint_of_the_openai_api_serves_instead() -> None:
         "text": "Click it",
         "words": [{"word": "Click", "start": 0.2, "end": 0.5}, {"word": "it", "start": 0.6, "end": 0.8}],
     }
-    assert answered(200, said) == [Word("Click", 3.0, 3.4), Word("it", 3.5, 4.0)]
+    assert answered(200, said) == [SpokenWord("Click", 3.0, 3.4), SpokenWord("it", 3.5, 4.0)]
     assert answered(200, {"text": ""}) == []
 
 

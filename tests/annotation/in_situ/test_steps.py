@@ -16,16 +16,16 @@ from tars_jax.annotation.in_situ.annotated import read_actions
 from tars_jax.annotation.in_situ.events import (
     Button,
     Ended,
-    Event,
-    Frame,
-    Key,
-    Lost,
+    FocusedWindow,
+    KeyStroke,
     Moved,
     Paused,
+    RecordedEvent,
     Resumed,
+    ScreenFrame,
     Scrolled,
     Secret,
-    Window,
+    SourceGone,
 )
 from tars_jax.annotation.in_situ.key_names import CHARACTERS, key_of
 from tars_jax.annotation.in_situ.pynput_names import character_of_x, name_of_x, x_of_character, x_of_name
@@ -37,18 +37,18 @@ SCREEN = (1000, 500)
 AT = "point='<point>100.5 401</point>'"  # of pixel (100, 200)
 
 
-def steps_of(*events: Event | Iterable[Event], changed: bool = False) -> list[RecordedStep]:
-    flat = itertools.chain.from_iterable([each] if isinstance(each, Event) else each for each in events)
+def steps_of(*events: RecordedEvent | Iterable[RecordedEvent], changed: bool = False) -> list[RecordedStep]:
+    flat = itertools.chain.from_iterable([each] if isinstance(each, RecordedEvent) else each for each in events)
     return list(recorded_steps(flat, SCREEN, (lambda one, other: one != other) if changed else None))
 
 
-def done(*events: Event | Iterable[Event]) -> list[str]:
+def done(*events: RecordedEvent | Iterable[RecordedEvent]) -> list[str]:
     return [calls(step) for step in steps_of(*events)]
 
 
 def click(
     time: float, x: int = 100, y: int = 200, button: str = "left", to: tuple[int, int] | None = None
-) -> list[Event]:
+) -> list[RecordedEvent]:
     end = to or (x, y)
     return [
         Button(time=time, x=x, y=y, button=button, down=True),  # type: ignore[arg-type]
@@ -56,17 +56,17 @@ def click(
     ]
 
 
-def strike(time: float, key: str, text: str | None = None) -> list[Event]:
+def strike(time: float, key: str, text: str | None = None) -> list[RecordedEvent]:
     typed = text if text is not None else {"space": " "}.get(key, key if len(key) == 1 else "")
-    return [Key(time=time, key=key, down=True, text=typed), Key(time=time + 0.03, key=key, down=False)]
+    return [KeyStroke(time=time, key=key, down=True, text=typed), KeyStroke(time=time + 0.03, key=key, down=False)]
 
 
-def typed(time: float, keys: Sequence[str], pause: float = 0.1) -> list[Event]:
+def typed(time: float, keys: Sequence[str], pause: float = 0.1) -> list[RecordedEvent]:
     return [event for number, key in enumerate(keys) for event in strike(time + pause * number, key)]
 
 
-def hold(key: str, begins: float, ends: float, inside: Iterable[Event]) -> list[Event]:
-    return [Key(time=begins, key=key, down=True), *inside, Key(time=ends, key=key, down=False)]
+def hold(key: str, begins: float, ends: float, inside: Iterable[RecordedEvent]) -> list[RecordedEvent]:
+    return [KeyStroke(time=begins, key=key, down=True), *inside, KeyStroke(time=ends, key=key, down=False)]
 
 
 def test_a_click_a_double_one_and_a_triple_one_are_told_apart() -> None:
@@ -149,7 +149,7 @@ def test_windows_are_gone_through_while_alt_stays_down() -> None:
 
 
 def test_a_key_that_repeats_itself_and_a_modifier_alone() -> None:
-    held = [Key(time=1 + 0.03 * number, key="Down", down=True) for number in range(4)]
+    held = [KeyStroke(time=1 + 0.03 * number, key="Down", down=True) for number in range(4)]
     assert done(held) == ["\n\n".join(["hotkey(key='down')"] * 4)]
     assert done(hold("Super_L", 1, 1.1, [])) == ["hotkey(key='meta')"]
     assert done(hold("Shift_L", 1, 1.1, []), hold("Alt_L", 2, 9, [])) == []
@@ -167,54 +167,59 @@ def test_notches_of_the_wheel_are_merged_by_threes() -> None:
 def test_a_step_is_seen_as_it_was_before_the_hand_set_out() -> None:
     way = [Moved(time=2 + 0.03 * number, x=10 * number, y=200) for number in range(10)]
     (step,) = steps_of(
-        Frame(time=1, file="before"), way[:5], Frame(time=2.14, file="hovered"), way[5:], click(2.4),
-        Frame(time=2.6, file="after"),
+        ScreenFrame(time=1, file="before"), way[:5], ScreenFrame(time=2.14, file="hovered"), way[5:], click(2.4),
+        ScreenFrame(time=2.6, file="after"),
     )  # fmt: skip
     assert (step.frame, step.begins, step.time) == ("before", 2, 2.4)
 
 
 def test_what_the_last_action_led_to_is_seen_though_the_hand_was_on_its_way() -> None:
     way = [Moved(time=1.02 + 0.03 * number, x=10 * number, y=200) for number in range(10)]
-    _, step = steps_of(Frame(time=0.5, file="first"), click(0.9, 500), way, Frame(time=1.295, file="menu"), click(1.3))
+    _, step = steps_of(
+        ScreenFrame(time=0.5, file="first"), click(0.9, 500), way, ScreenFrame(time=1.295, file="menu"), click(1.3)
+    )
     assert step.frame == "menu"
 
 
 def test_who_acts_once_the_screen_has_settled_has_waited() -> None:
-    opened = [Frame(time=1.3, file="empty"), Frame(time=5.1, file="loaded")]
-    events = [Frame(time=0.5, file="start"), *click(1), *opened, *click(6)]
+    opened = [ScreenFrame(time=1.3, file="empty"), ScreenFrame(time=5.1, file="loaded")]
+    events = [ScreenFrame(time=0.5, file="start"), *click(1), *opened, *click(6)]
     assert [calls(step) for step in steps_of(events, changed=True)] == [
         f"click({AT})", "wait(time='4')", f"click({AT})"
     ]  # fmt: skip
     assert done(events) == [f"click({AT})"] * 2  # nobody looks at the pictures
-    quick = [Frame(time=0.5, file="start"), *click(1), Frame(time=1.3, file="loaded"), *click(6)]
+    quick = [ScreenFrame(time=0.5, file="start"), *click(1), ScreenFrame(time=1.3, file="loaded"), *click(6)]
     assert [calls(step) for step in steps_of(quick, changed=True)] == [f"click({AT})"] * 2  # it was a thought
 
 
 def test_another_window_ends_a_text() -> None:
-    first, second = (Window(time=time, application="a", allowed=True, title=f"{time}") for time in (0, 2))
+    first, second = (FocusedWindow(time=time, application="a", allowed=True, title=f"{time}") for time in (0, 2))
     one, two = steps_of(first, typed(1, "ab"), second, typed(3, "cd"))
     assert (calls(one), calls(two)) == ("type(content='ab')", "type(content='cd')")
     assert (one.window, two.window) == (first, second)
 
 
 def test_a_window_that_is_not_allowed_has_no_steps() -> None:
-    closed = Window(time=1, application="", allowed=False)
-    assert done(closed, click(2), typed(3, "secret"), Window(time=5, application="a", allowed=True), click(6)) == [
-        f"click({AT})"
-    ]
+    closed = FocusedWindow(time=1, application="", allowed=False)
+    assert done(
+        closed, click(2), typed(3, "secret"), FocusedWindow(time=5, application="a", allowed=True), click(6)
+    ) == [f"click({AT})"]
 
 
 def test_what_a_pause_takes_away_is_not_guessed() -> None:
     down, up = click(1)
     assert done(down, Paused(time=1.02), Resumed(time=5), Button(time=6, x=9, y=9, button="left", down=False)) == []
     assert done(up) == []
-    control = Key(time=1, key="Control_L", down=True)
-    assert done(control, Lost(time=2, source="keys", message="gone"), strike(3, "c")) == ["type(content='c')"]
+    control = KeyStroke(time=1, key="Control_L", down=True)
+    assert done(control, SourceGone(time=2, source="keys", message="gone"), strike(3, "c")) == ["type(content='c')"]
 
 
 def test_a_secret_is_left_to_the_user() -> None:
     hidden = [Secret(time=1, begins=True), *typed(2, "pw"), Secret(time=4, begins=False)]
-    assert done(Frame(time=0.5, file="form"), hidden, strike(5, "Return")) == ["call_user()", "hotkey(key='enter')"]
+    assert done(ScreenFrame(time=0.5, file="form"), hidden, strike(5, "Return")) == [
+        "call_user()",
+        "hotkey(key='enter')",
+    ]
     assert done(hidden[:3], Ended(time=9)) == ["call_user()"]
 
 
@@ -241,9 +246,9 @@ EVENTS = st.one_of(
     st.builds(Moved, time=TIMES, x=PLACES, y=PLACES),
     st.builds(Button, time=TIMES, x=PLACES, y=PLACES, button=BUTTONS, down=st.booleans()),
     st.builds(Scrolled, time=TIMES, x=PLACES, y=PLACES, dx=st.integers(-99, 99), dy=st.integers(-99, 99)),
-    st.builds(Key, time=TIMES, key=NAMES, down=st.booleans(), text=TYPED),
-    st.builds(Window, time=TIMES, application=st.just("a"), allowed=st.booleans()),
-    st.builds(Frame, time=TIMES, file=st.sampled_from(["a", "b"])),
+    st.builds(KeyStroke, time=TIMES, key=NAMES, down=st.booleans(), text=TYPED),
+    st.builds(FocusedWindow, time=TIMES, application=st.just("a"), allowed=st.booleans()),
+    st.builds(ScreenFrame, time=TIMES, file=st.sampled_from(["a", "b"])),
     st.builds(Secret, time=TIMES, begins=st.booleans()),
     st.builds(Paused, time=TIMES), st.builds(Resumed, time=TIMES), st.builds(Ended, time=TIMES),
 )  # fmt: skip
@@ -251,7 +256,7 @@ EVENTS = st.one_of(
 
 @hypothesis.given(st.lists(EVENTS, max_size=40), st.booleans())
 @hypothesis.settings(max_examples=300)
-def test_any_events_give_steps_or_are_refused(events: list[Event], in_order: bool) -> None:
+def test_any_events_give_steps_or_are_refused(events: list[RecordedEvent], in_order: bool) -> None:
     given = sorted(events, key=lambda event: event.time) if in_order else events
     try:
         steps = steps_of(given, changed=True)

@@ -6,8 +6,8 @@ import msgspec
 
 from tars_jax.agent.actions import Click, Point
 from tars_jax.annotation.in_situ.alignment import align
-from tars_jax.annotation.in_situ.annotated import Annotation, annotate, trajectory_of
-from tars_jax.annotation.in_situ.speech import Word
+from tars_jax.annotation.in_situ.annotated import RecordingAnnotation, annotate, trajectory_of
+from tars_jax.annotation.in_situ.speech import SpokenWord
 from tars_jax.annotation.in_situ.steps import RecordedStep
 from tars_jax.annotation.in_situ.tasks import cut_tasks
 from tests.annotation.in_situ.conftest import head
@@ -16,20 +16,20 @@ from tests.annotation.in_situ.scripted import picture
 REST_S = 600.0
 
 
-def day(*times: float, said: tuple[tuple[float, str], ...] = (), slept: tuple[float, ...] = ()) -> Annotation:
+def day(*times: float, said: tuple[tuple[float, str], ...] = (), slept: tuple[float, ...] = ()) -> RecordingAnnotation:
     """A click at each time, its picture called by it."""
     steps = [
         RecordedStep((Click(Point(500, 500)),), time - 1, time, time + 0.1, f"{time:g}.png", None) for time in times
     ]
     words = [
-        Word(word, begins + 0.3 * number, begins + 0.3 * number + 0.25)
+        SpokenWord(word, begins + 0.3 * number, begins + 0.3 * number + 0.25)
         for begins, text in said
         for number, word in enumerate(text.split())
     ]
     return annotate(head(task="The day"), steps, align(words, steps), last_frame="end.png", ended=True, slept=slept)
 
 
-def times(part: Annotation) -> list[float]:
+def times(part: RecordingAnnotation) -> list[float]:
     return [step.time for step in part.steps if step.actions.startswith("click")]
 
 

@@ -19,17 +19,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tars_jax import InputError
-from tars_jax.annotation.in_situ.events import Ended, Frame, Key, Lost, Moved, Voice
+from tars_jax.annotation.in_situ.events import Ended, KeyStroke, Moved, ScreenFrame, SourceGone, Voice
 from tars_jax.annotation.in_situ.keeping import delete, listed, opened
-from tars_jax.annotation.in_situ.recording import EVENTS, HEAD, Recording, read_recording
-from tars_jax.annotation.in_situ.writing import Full, Writer
+from tars_jax.annotation.in_situ.recording import EVENTS, HEAD, PersonRecording, read_recording
+from tars_jax.annotation.in_situ.writing import Full, RecordingWriter
 from tests.annotation.in_situ.simulated import Session, head
 
 ROOT = Path(__file__).parents[3]
 
 
-def typed(recording: Recording) -> str:
-    return "".join(event.text for event in recording.events if isinstance(event, Key) and event.down)
+def typed(recording: PersonRecording) -> str:
+    return "".join(event.text for event in recording.events if isinstance(event, KeyStroke) and event.down)
 
 
 @pytest.mark.multiprocess
@@ -53,7 +53,7 @@ def test_kill_9_loses_nothing_that_came_before(tmp_path: Path) -> None:
     assert before.cut_off and len(typed(before)) >= written
     recording = opened(path)
     assert typed(recording)[:written] == "".join(chr(0x4E00 + turn) for turn in range(1, written + 1))
-    frames = [event for event in recording.events if isinstance(event, Frame)]
+    frames = [event for event in recording.events if isinstance(event, ScreenFrame)]
     assert len({frame.file for frame in frames}) >= written - 1 and recording.missing == 0
     spoken = sum(event.seconds for event in recording.events if isinstance(event, Voice))
     assert spoken >= 2.0 * written - 0.6  # what was in memory
@@ -83,7 +83,7 @@ def test_a_full_disk_loses_nothing_that_came_before(small_disk: Path) -> None:
     assert session.recorder.ended.startswith("the disk is full")
     recording = opened(session.path)
     assert not recording.cut_off and isinstance(recording.events[-1], Ended)
-    (lost,) = [event for event in recording.events if isinstance(event, Lost)]
+    (lost,) = [event for event in recording.events if isinstance(event, SourceGone)]
     assert lost.source == "disk"
     text = typed(recording)
     assert len(text) >= turn - 2 and text == "".join(chr(0x4E00 + n) for n in range(1, len(text) + 1))
@@ -94,7 +94,7 @@ def test_a_full_disk_loses_nothing_that_came_before(small_disk: Path) -> None:
 
 
 def test_a_line_that_does_not_fit_is_left_out_whole(tmp_path: Path) -> None:
-    writer = Writer(tmp_path / "recording", head(), 66_000)
+    writer = RecordingWriter(tmp_path / "recording", head(), 66_000)
     written = 0
     with pytest.raises(Full, match="limit"):
         while True:
@@ -106,12 +106,12 @@ def test_a_line_that_does_not_fit_is_left_out_whole(tmp_path: Path) -> None:
 
 
 def test_the_same_picture_is_one_file(tmp_path: Path) -> None:
-    writer = Writer(tmp_path / "recording", head(), 1 << 24)
+    writer = RecordingWriter(tmp_path / "recording", head(), 1 << 24)
     one, other = (np.full((48, 64, 4), color, np.uint8) for color in (3, 4))
     for time, pixels in enumerate((one, other, one)):
         writer.frame(float(time), pixels)
     writer.end(Ended(time=3.0))
-    names = [event.file for event in read_recording(tmp_path / "recording").events if isinstance(event, Frame)]
+    names = [event.file for event in read_recording(tmp_path / "recording").events if isinstance(event, ScreenFrame)]
     assert names[0] == names[2] != names[1] and len(list((tmp_path / "recording" / "frames").iterdir())) == 2
 
 
@@ -172,8 +172,8 @@ def test_whatever_its_lines_are_it_is_read_or_refused(
     (copy / EVENTS).write_bytes(content[: len(content) - cut] if cut else content)
     with contextlib.suppress(InputError):
         for event in read_recording(copy).events:
-            if isinstance(event, Frame | Voice):
-                name = ("frames/" if isinstance(event, Frame) else "voice/") + event.file
+            if isinstance(event, ScreenFrame | Voice):
+                name = ("frames/" if isinstance(event, ScreenFrame) else "voice/") + event.file
                 assert (copy / name).resolve().is_relative_to(copy.resolve())
 
 
@@ -202,5 +202,5 @@ def test_an_event_whose_file_is_gone_is_left_out(whole: Path, tmp_path: Path) ->
     for each in (tmp_path / "copy" / "frames").iterdir():
         each.unlink()
     recording = read_recording(tmp_path / "copy")
-    assert recording.missing > 0 and not any(isinstance(event, Frame) for event in recording.events)
+    assert recording.missing > 0 and not any(isinstance(event, ScreenFrame) for event in recording.events)
     assert msgspec.json.encode(recording.head) == (whole / HEAD).read_bytes()

@@ -15,10 +15,10 @@ from tars_jax.agent.actions import Action
 from tars_jax.agent.platforms import platform_space
 from tars_jax.annotation.interactive.app import AnnotationApp
 from tars_jax.annotation.interactive.core import Decision
-from tars_jax.annotation.interactive.gate import Gate
+from tars_jax.annotation.interactive.gate import AskingGate
 from tars_jax.annotation.interactive.people import People
-from tars_jax.annotation.interactive.service import Annotation
-from tars_jax.annotation.interactive.tasks import Board
+from tars_jax.annotation.interactive.service import AnnotationService
+from tars_jax.annotation.interactive.tasks import TaskBoard
 from tars_jax.environment import Observation, Task, Transition
 from tars_jax.envs.checked import CheckedEnvironment
 from tars_jax.web.running import serving
@@ -79,7 +79,7 @@ class Shown:
     address: str
     key: str
     said: Said
-    service: Annotation
+    service: AnnotationService
     people: People
 
     @property
@@ -120,8 +120,8 @@ def annotated(
             return corridors.make(task)()
         return CheckedEnvironment(lambda: Boards(observation, lasts), name="boards", may_be_empty=True)
 
-    service = Annotation(
-        folder, setting(said, Gate(**gate)), make, Board(tasks, {} if corridor else {"board-1": 2.0}, 60.0)
+    service = AnnotationService(
+        folder, setting(said, AskingGate(**gate)), make, TaskBoard(tasks, {} if corridor else {"board-1": 2.0}, 60.0)
     )
     app = AnnotationApp(service, people, STYLE).app()
     with serving(app, Address(port=port), plain=True) as address:

@@ -10,8 +10,8 @@ from typing import Any
 
 from tars_jax.agent.loop import AgentConfig, PolicySession
 from tars_jax.agent.prompts import PromptWriter
-from tars_jax.annotation.interactive.gate import Gate
-from tars_jax.annotation.interactive.journal import Journal
+from tars_jax.annotation.interactive.gate import AskingGate
+from tars_jax.annotation.interactive.journal import EpisodeJournal
 from tars_jax.annotation.interactive.live import LiveEpisode
 from tars_jax.annotation.interactive.playing import Setting
 from tars_jax.annotation.interactive.proposing import PlayerPolicy
@@ -74,15 +74,15 @@ class _Session:
         return Sampled(written, each, (self.said.version,) * len(written))
 
 
-def setting(said: Said, gate: Gate | None = None) -> Setting:
-    return Setting(WRITER, AGENT, said.policy(), gate or Gate())
+def setting(said: Said, gate: AskingGate | None = None) -> Setting:
+    return Setting(WRITER, AGENT, said.policy(), gate or AskingGate())
 
 
 async def begin(
-    said: Said, gate: Gate | None = None, folder: Path | None = None, of: Task | None = None
+    said: Said, gate: AskingGate | None = None, folder: Path | None = None, of: Task | None = None
 ) -> LiveEpisode:
     of = of or task()
-    writer = EpisodeWriter("one", None if folder is None else Journal(folder))
+    writer = EpisodeWriter("one", None if folder is None else EpisodeJournal(folder))
     live = await LiveEpisode.begin(setting(said, gate), make(of), of, writer, "ada")
     await live.settled(30)
     return live

@@ -11,8 +11,8 @@ import pytest
 from tars_jax import InputError
 from tars_jax.agent.loop import AgentConfig
 from tars_jax.agent.memory import MemoryConfig
-from tars_jax.annotation.interactive.gate import Gate
-from tars_jax.data.retokenized import Reader, retokenize
+from tars_jax.annotation.interactive.gate import AskingGate
+from tars_jax.data.retokenized import EpisodeReader, retokenize
 from tars_jax.model.tokenizer import load_tokenizer
 from tars_jax.trajectory import Trajectory
 from tars_jax.trajectory.checks import check_answers
@@ -29,10 +29,10 @@ def _as_it_is(height: int, width: int) -> tuple[int, int]:
 def _half() -> Trajectory:
     async def play() -> Trajectory:
         said = Said((UP, UP))
-        live = await begin(said, Gate("every_step"), of=task(length=2))
+        live = await begin(said, AskingGate("every_step"), of=task(length=2))
         live.decide(0, 0, None)
         await live.settled(30)
-        live.setting = dataclasses.replace(live.setting, gate=Gate("on_call"))
+        live.setting = dataclasses.replace(live.setting, gate=AskingGate("on_call"))
         live.propose_again(1)
         await live.settled(30)
         trajectory = await live.trajectory()
@@ -47,7 +47,7 @@ def test_only_what_a_person_took_is_learned_by_any_learner() -> None:
     trajectory = _half()
     assert trajectory.metadata[CONTEXT_STEPS] == [1, 2]
     for memory in (MemoryConfig(1, 4), MemoryConfig(0, 0), MemoryConfig(1, 1)):
-        reader = Reader(WRITER, AgentConfig(memory=memory), TOKENIZER.image, TOKENIZER.vocabulary, _as_it_is)
+        reader = EpisodeReader(WRITER, AgentConfig(memory=memory), TOKENIZER.image, TOKENIZER.vocabulary, _as_it_is)
         again = retokenize(trajectory, "Turn as the sign says.", reader)
         check_answers(again, "again")
         learned = {0: 0, 1: 0, 2: 0}

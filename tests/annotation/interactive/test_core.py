@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from tars_jax import InputError
 from tars_jax.annotation.interactive import core
-from tars_jax.annotation.interactive.core import Candidate, Conflict, Decision, Ending, Episode
-from tars_jax.annotation.interactive.gate import Gate, action_shares, asking, margin, uncertainty
+from tars_jax.annotation.interactive.core import Candidate, Conflict, Decision, Ending, EpisodeView
+from tars_jax.annotation.interactive.gate import AskingGate, action_shares, asking, margin, uncertainty
 
 BUDGET = 4
 
@@ -50,7 +50,7 @@ MOVES = {
 
 @given(st.lists(st.sampled_from(sorted(MOVES)), max_size=40))
 def test_whatever_is_asked_an_episode_keeps_its_promises(moves: list[str]) -> None:
-    episode = Episode(BUDGET)
+    episode = EpisodeView(BUDGET)
     for move in moves:
         before = episode
         try:
@@ -120,7 +120,7 @@ def test_neither_wording_nor_order_changes_a_doubt(drawn: list[tuple[str, float]
 
 def test_two_thresholds_make_few_switches() -> None:
     """A doubt that goes up and down around the threshold fetches a person once, not at every other step."""
-    gate = Gate("gated", uncertainty=0.5, calm_share=0.6, calm_steps=2)
+    gate = AskingGate("gated", uncertainty=0.5, calm_share=0.6, calm_steps=2)
     doubts = [0.1, 0.15, 0.08, 0.13, 0.08, 0.13, 0.08, 0.08, 0.02, 0.02, 0.02]  # of the less likely of two answers
     was, calm, asks = False, 0, []
     for doubt in doubts:
@@ -136,18 +136,20 @@ def test_two_thresholds_make_few_switches() -> None:
 def test_who_is_asked_and_why() -> None:
     sure = [candidate()]
 
-    def ask(gate: Gate, candidates: list[Candidate] = sure, **more: float) -> core.Asking:
+    def ask(gate: AskingGate, candidates: list[Candidate] = sure, **more: float) -> core.Asking:
         return asking(gate, candidates, was_asked=False, calm=0, **more)
 
-    assert ask(Gate("every_step")).asks and not ask(Gate("on_call")).asks and not ask(Gate("gated")).asks
-    assert not ask(Gate("every_step"), minutes_left=0.0).asks
+    assert (
+        ask(AskingGate("every_step")).asks and not ask(AskingGate("on_call")).asks and not ask(AskingGate("gated")).asks
+    )
+    assert not ask(AskingGate("every_step"), minutes_left=0.0).asks
     calls = [candidate(action="call_user()")]
     for mode in ("every_step", "gated", "on_call"):
-        assert ask(Gate(mode), calls, minutes_left=0.0).reason == "the policy calls for the user"
+        assert ask(AskingGate(mode), calls, minutes_left=0.0).reason == "the policy calls for the user"
     near = [candidate(0.51), candidate(0.49, "back()")]
-    assert "nearly as likely" in str(ask(Gate("gated", uncertainty=1.0, margin=0.1), near).reason)
-    assert "little is expected" in str(ask(Gate("gated", value=0.5), value=0.2).reason)
-    assert not ask(Gate("gated", value=0.5), value=0.7).asks and not ask(Gate("gated", value=0.5)).asks
+    assert "nearly as likely" in str(ask(AskingGate("gated", uncertainty=1.0, margin=0.1), near).reason)
+    assert "little is expected" in str(ask(AskingGate("gated", value=0.5), value=0.2).reason)
+    assert not ask(AskingGate("gated", value=0.5), value=0.7).asks and not ask(AskingGate("gated", value=0.5)).asks
 
 
 @pytest.mark.parametrize(
@@ -156,4 +158,4 @@ def test_who_is_asked_and_why() -> None:
 )
 def test_a_gate_that_means_nothing_is_refused(given: dict[str, object], words: str) -> None:
     with pytest.raises(InputError, match=words):
-        Gate(**given)  # type: ignore[arg-type]
+        AskingGate(**given)  # type: ignore[arg-type]

@@ -11,8 +11,8 @@ import pytest
 
 from tars_jax.agent.actions import Click, Point, Type
 from tars_jax.annotation.interactive.core import Conflict
-from tars_jax.annotation.interactive.gate import Gate
-from tars_jax.annotation.interactive.journal import Journal
+from tars_jax.annotation.interactive.gate import AskingGate
+from tars_jax.annotation.interactive.journal import EpisodeJournal
 from tars_jax.annotation.interactive.live import LiveEpisode
 from tars_jax.annotation.interactive.replaying import NotTheSame
 from tars_jax.annotation.interactive.view import state_of
@@ -35,8 +35,8 @@ def _whole() -> Iterator[None]:
     Login.fails = []
 
 
-async def _begin(said: Said, folder: Path | None = None, gate: Gate | None = None) -> LiveEpisode:
-    keep = EpisodeWriter("one", None if folder is None else Journal(folder))
+async def _begin(said: Said, folder: Path | None = None, gate: AskingGate | None = None) -> LiveEpisode:
+    keep = EpisodeWriter("one", None if folder is None else EpisodeJournal(folder))
     live = await LiveEpisode.begin(setting(said, gate), make(TASK), TASK, keep, "ada")
     await live.settled(30)
     return live
@@ -101,7 +101,7 @@ def test_a_session_with_a_secret_is_neither_undone_nor_resumed(tmp_path: Path) -
         kept = read_episode(tmp_path)
         assert [done.decision.hidden for done in kept.record.steps] == [False, True]
         with pytest.raises(NotTheSame, match="typed in secret"):
-            keep = EpisodeWriter("one", Journal(tmp_path))
+            keep = EpisodeWriter("one", EpisodeJournal(tmp_path))
             await LiveEpisode.resume(setting(Said((CLICK,))), make(TASK), kept.record, keep, "ada")
 
     asyncio.run(play())
@@ -113,7 +113,7 @@ def test_killed_while_a_secret_is_typed_the_steps_before_it_are_there(tmp_path: 
         await live.close()
         kept = read_episode(tmp_path)
         assert len(kept.record.steps) == 1
-        keep = EpisodeWriter("one", Journal(tmp_path))
+        keep = EpisodeWriter("one", EpisodeJournal(tmp_path))
         again = await LiveEpisode.resume(setting(Said((CLICK,))), make(TASK), kept.record, keep, "ada")
         assert (await again.settled(30)).phase == "deciding" and again.state.step == 1
         await again.close()
@@ -141,7 +141,9 @@ def test_giving_back_looks_at_the_screen_anew() -> None:
 def test_a_policy_that_calls_the_user_gets_one() -> None:
     async def play() -> None:
         said = Said((CLICK, CLICK))
-        live = await LiveEpisode.begin(setting(said, Gate("on_call")), make(TASK), TASK, EpisodeWriter("one"), "ada")
+        live = await LiveEpisode.begin(
+            setting(said, AskingGate("on_call")), make(TASK), TASK, EpisodeWriter("one"), "ada"
+        )
         while live.state.step < 2:
             await live.changed(live.version, 30)
         said.texts = (CALL, CLICK)

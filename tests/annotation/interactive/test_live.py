@@ -14,8 +14,8 @@ from tars_jax import InputError
 from tars_jax.agent.actions import ToolCall
 from tars_jax.annotation.interactive import journal, playing
 from tars_jax.annotation.interactive.core import Conflict, Ending
-from tars_jax.annotation.interactive.gate import Gate
-from tars_jax.annotation.interactive.journal import FILE, Journal
+from tars_jax.annotation.interactive.gate import AskingGate
+from tars_jax.annotation.interactive.journal import FILE, EpisodeJournal
 from tars_jax.annotation.interactive.live import LiveEpisode
 from tars_jax.annotation.interactive.replaying import NotTheSame
 from tars_jax.annotation.interactive.writing import EpisodeWriter, read_episode
@@ -73,7 +73,7 @@ def test_what_the_policy_did_alone_is_context() -> None:
     """A confident policy goes on by itself to the end of the corridor, where it turns the wrong way."""
 
     async def play() -> Trajectory:
-        live = await begin(Said((UP, UP, UP)), Gate("gated"), of=task(seed=1))
+        live = await begin(Said((UP, UP, UP)), AskingGate("gated"), of=task(seed=1))
         assert live.state.phase == "ended" and live.state.switches == 0
         trajectory = await live.trajectory()
         await live.close()
@@ -91,7 +91,7 @@ def test_what_the_policy_did_alone_is_context() -> None:
 def test_an_uncertain_policy_asks_and_a_calm_one_goes_on_again() -> None:
     async def play() -> None:
         said = Said((UP, turn("left"), turn("down")))
-        live = await begin(said, Gate("gated", uncertainty=0.5, calm_steps=2), of=task(length=6))
+        live = await begin(said, AskingGate("gated", uncertainty=0.5, calm_steps=2), of=task(length=6))
         assert live.state.phase == "deciding" and "uncertain" in str(live.state.reason)
         said.texts = (UP, UP, UP)
         live.decide(0, None, UP)
@@ -148,7 +148,7 @@ def test_a_second_tab_is_told_that_the_step_is_over() -> None:
 def test_a_policy_that_is_away_leaves_the_answers_to_the_person_and_may_come_back() -> None:
     async def play() -> None:
         said = Said((UP,), away="no route to host")
-        live = await begin(said, Gate("on_call"))
+        live = await begin(said, AskingGate("on_call"))
         assert live.state.phase == "deciding" and live.state.away == "no route to host"
         live.decide(0, None, UP)
         await live.settled(30)
@@ -239,7 +239,7 @@ def test_a_journal_cut_off_anywhere_is_resumed_at_its_step(tmp_path: Path) -> No
         done = sum(b'"event":"acted"' in line for line in content[:cut].split(b"\n")[:-1])
 
         async def resume(folder: Path = folder, done: int = done) -> int:
-            journal = Journal(folder)
+            journal = EpisodeJournal(folder)
             kept = read_episode(folder)
             assert len(kept.record.steps) == done
             writer = EpisodeWriter("one", journal)
@@ -264,7 +264,7 @@ def test_a_session_that_cannot_be_resumed_says_why_and_its_steps_are_kept(tmp_pa
         other = type(kept.record)(**{**vars(kept.record), "task": task(seed=5, length=4)})
         with pytest.raises(NotTheSame, match="first observation"):
             await LiveEpisode.resume(
-                setting(Said((UP,))), make(other.task), other, EpisodeWriter("one", Journal(tmp_path)), "ada"
+                setting(Said((UP,))), make(other.task), other, EpisodeWriter("one", EpisodeJournal(tmp_path)), "ada"
             )
         assert len(kept.record.steps) == 1
 

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from tars_jax.agent.actions import Type
-from tars_jax.annotation.interactive.journal import Journal
+from tars_jax.annotation.interactive.journal import EpisodeJournal
 from tars_jax.annotation.interactive.live import LiveEpisode
 from tars_jax.annotation.interactive.people import Person
 from tars_jax.annotation.interactive.recorded import trajectory_of
-from tars_jax.annotation.interactive.service import Annotation
-from tars_jax.annotation.interactive.tasks import Board
+from tars_jax.annotation.interactive.service import AnnotationService
+from tars_jax.annotation.interactive.tasks import TaskBoard
 from tars_jax.annotation.interactive.writing import EpisodeWriter, read_episode
 from tars_jax.data.datasets import read_dataset
 from tars_jax.environment import Task
@@ -33,14 +33,14 @@ ADA = Person("ada", "annotator")
 ONCE = Task("once", "tests.annotation.interactive.login:Once", 0, {}, 12)
 
 
-def _service(folder: Path) -> Annotation:
+def _service(folder: Path) -> AnnotationService:
     def checked(of: Task) -> CheckedEnvironment:
         return make(of)()
 
-    return Annotation(folder, setting(Said((CLICK,))), checked, Board([*TASKS, ONCE], {}, 600.0))
+    return AnnotationService(folder, setting(Said((CLICK,))), checked, TaskBoard([*TASKS, ONCE], {}, 600.0))
 
 
-async def _secret_after(service: Annotation, before: int, after: int = 0) -> tuple[str, LiveEpisode]:
+async def _secret_after(service: AnnotationService, before: int, after: int = 0) -> tuple[str, LiveEpisode]:
     """An open session with so many steps before a secret and after it."""
     id, live = await service.open(ADA, "login-0")
     for number in range(before):
@@ -127,7 +127,7 @@ def test_a_secret_in_the_other_grammar(tmp_path: Path) -> None:
     async def play() -> None:
         told = setting(Said(("<seed:tool_call><function=wait></function></seed:tool_call>",)))
         told = dataclasses.replace(told, agent=dataclasses.replace(told.agent, grammar="tool"))
-        keep = EpisodeWriter("one", Journal(tmp_path))
+        keep = EpisodeWriter("one", EpisodeJournal(tmp_path))
         live = await LiveEpisode.begin(told, make(TASKS[0]), TASKS[0], keep, "ada")
         await live.settled(30)
         await live.take_over()

@@ -19,10 +19,10 @@ import pytest
 
 from tars_jax.annotation.interactive.app import AnnotationApp
 from tars_jax.annotation.interactive.core import Conflict
-from tars_jax.annotation.interactive.gate import Gate
+from tars_jax.annotation.interactive.gate import AskingGate
 from tars_jax.annotation.interactive.people import People, Person
-from tars_jax.annotation.interactive.service import Annotation
-from tars_jax.annotation.interactive.tasks import Board
+from tars_jax.annotation.interactive.service import AnnotationService
+from tars_jax.annotation.interactive.tasks import TaskBoard
 from tars_jax.data.datasets import read_dataset
 from tars_jax.environment import EnvironmentFailure, Task
 from tars_jax.envs.checked import CheckedEnvironment
@@ -93,7 +93,9 @@ def service(folder: Path, lease: float = 600.0, tasks: list[Task] = TASKS, **mor
         return make(of)()
 
     said = Said((UP, turn("left")))
-    running = Annotation(folder, setting(said, more.pop("gate", Gate())), checked, Board(tasks, {}, lease), **more)
+    running = AnnotationService(
+        folder, setting(said, more.pop("gate", AskingGate())), checked, TaskBoard(tasks, {}, lease), **more
+    )
     with serving(AnnotationApp(running, people).app(), _Address(free_port()), plain=True) as address:
         yield {name: Client(address, key) for name, key in people.keys.items()}
 
@@ -174,8 +176,8 @@ def test_a_start_that_takes_long_keeps_nobody_else(tmp_path: Path) -> None:
 
     async def play() -> None:
         clock = itertools.count()  # a second goes by at each look, so that leases run out
-        board = Board(TASKS, {}, 3.0)
-        running = Annotation(tmp_path, setting(Said((UP,))), slow, board, clock=lambda: float(next(clock)))
+        board = TaskBoard(TASKS, {}, 3.0)
+        running = AnnotationService(tmp_path, setting(Said((UP,))), slow, board, clock=lambda: float(next(clock)))
         ada, bob = Person("ada", "annotator"), Person("bob", "annotator")
         first = asyncio.create_task(running.open(ada, None))
         await asyncio.sleep(0.05)

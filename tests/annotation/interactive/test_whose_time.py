@@ -9,13 +9,13 @@ import pytest
 
 from tars_jax.agent.actions import Click, Point, Type
 from tars_jax.annotation.interactive.core import Conflict
-from tars_jax.annotation.interactive.gate import Gate
-from tars_jax.annotation.interactive.journal import Journal
+from tars_jax.annotation.interactive.gate import AskingGate
+from tars_jax.annotation.interactive.journal import EpisodeJournal
 from tars_jax.annotation.interactive.live import LiveEpisode
 from tars_jax.annotation.interactive.people import Person
 from tars_jax.annotation.interactive.reviews import disagreements
-from tars_jax.annotation.interactive.service import Annotation
-from tars_jax.annotation.interactive.tasks import Board
+from tars_jax.annotation.interactive.service import AnnotationService
+from tars_jax.annotation.interactive.tasks import TaskBoard
 from tars_jax.annotation.interactive.view import episode_view, state_of
 from tars_jax.annotation.interactive.writing import EpisodeWriter, read_episode
 from tars_jax.environment import Task
@@ -31,12 +31,14 @@ TASKS = [task(seed) for seed in range(3)]
 ADA, EVE, BOB = Person("ada", "annotator"), Person("eve", "annotator"), Person("bob", "reviewer")
 
 
-def _service(folder: Path, now: list[float], minutes: float = 0.0) -> Annotation:
+def _service(folder: Path, now: list[float], minutes: float = 0.0) -> AnnotationService:
     def checked(of: Task) -> CheckedEnvironment:
         return make(of)()
 
-    board = Board(TASKS, {}, 100.0)
-    return Annotation(folder, setting(Said((UP, turn("left")))), checked, board, minutes=minutes, clock=lambda: now[0])
+    board = TaskBoard(TASKS, {}, 100.0)
+    return AnnotationService(
+        folder, setting(Said((UP, turn("left")))), checked, board, minutes=minutes, clock=lambda: now[0]
+    )
 
 
 def test_after_a_crash_everybody_gets_their_own_session_first(tmp_path: Path) -> None:
@@ -126,7 +128,7 @@ def test_who_says_less_than_anybody_takes_is_counted_by_the_clock() -> None:
 def test_the_first_step_of_a_person_keeps_what_stood_on_the_screen(tmp_path: Path) -> None:
     async def play() -> None:
         live = await LiveEpisode.begin(
-            setting(Said((CLICK,))), make(LOGIN), LOGIN, EpisodeWriter("one", Journal(tmp_path)), "ada"
+            setting(Said((CLICK,))), make(LOGIN), LOGIN, EpisodeWriter("one", EpisodeJournal(tmp_path)), "ada"
         )
         await live.settled(30)
         await live.take_over()
@@ -151,7 +153,7 @@ def test_the_first_step_of_a_person_keeps_what_stood_on_the_screen(tmp_path: Pat
 def test_a_note_that_repeats_the_secret_is_cleaned(tmp_path: Path) -> None:
     async def play() -> None:
         live = await LiveEpisode.begin(
-            setting(Said((CLICK,))), make(LOGIN), LOGIN, EpisodeWriter("one", Journal(tmp_path)), "ada"
+            setting(Said((CLICK,))), make(LOGIN), LOGIN, EpisodeWriter("one", EpisodeJournal(tmp_path)), "ada"
         )
         await live.settled(30)
         await live.take_over()
@@ -197,7 +199,7 @@ def test_an_environment_that_was_killed_is_opened_at_the_second_try() -> None:
 
 def test_of_the_policy_alone_nothing_is_learned() -> None:
     async def play() -> None:
-        live = await begin(Said((UP,)), Gate("on_call"), of=task(steps=3))
+        live = await begin(Said((UP,)), AskingGate("on_call"), of=task(steps=3))
         trajectory = await live.trajectory()
         assert trajectory is not None and len(trajectory.steps) == 3
         assert not any(window.action_mask.any() for window in trajectory.windows)

@@ -12,27 +12,27 @@ from tars_jax.data.website_synthesis.exploration import Explored
 from tars_jax.data.website_synthesis.filters import ambiguous, leaks, normalized, too_long
 from tars_jax.data.website_synthesis.functions import Field, SiteFunction, functions_of, trivial
 from tars_jax.data.website_synthesis.models import read_numbers
-from tars_jax.data.website_synthesis.moves import Move
+from tars_jax.data.website_synthesis.moves import PageMove
 from tars_jax.data.website_synthesis.order import in_order
 from tars_jax.data.website_synthesis.reading import readings
 from tars_jax.data.website_synthesis.synthesis import covering
 from tars_jax.data.website_synthesis.values import MEDIA_TYPES, QUERIES, draw_value
-from tars_jax.data.website_synthesis.view import Control, Form, View, name_of
+from tars_jax.data.website_synthesis.view import Control, PageForm, View, name_of
 from tars_jax.data.website_synthesis.wording import refine
 
 
 def function(place: str = "New ticket", category: str = "create", action: str = "/new") -> SiteFunction:
     def field(kind: str, label: str, **more: object) -> Field:
         moves = {"select": "choose", "checkbox": "toggle"}
-        return Field(Move(moves.get(kind, "fill"), label, label.lower()), kind, label, **more)  # type: ignore[arg-type]
+        return Field(PageMove(moves.get(kind, "fill"), label, label.lower()), kind, label, **more)  # type: ignore[arg-type]
 
     fields = (
         field("text", "Title", required=True), field("textarea", "Text"),
         field("select", "Priority", options=("High",)), field("checkbox", "Notify me"),
     )  # fmt: skip
-    trail = (Move("follow", place),)
+    trail = (PageMove("follow", place),)
     button = "Save ticket" if category == "edit" else "Create ticket"
-    return SiteFunction(category, trail, (place,), button, fields, Move("press", button), action, action)
+    return SiteFunction(category, trail, (place,), button, fields, PageMove("press", button), action, action)
 
 
 FUNCTIONS = [function(), function("Broken lamp", "edit", "/1"), function("Lost key", "edit", "/2")]
@@ -58,12 +58,12 @@ def test_what_was_put_in_last_is_what_covers_a_move() -> None:
     assert covering(found, found.plan[-1]) == (part.inputs[-1],)
     assert covering(found, part.inputs[1]) == (part.inputs[0],)
     assert covering(found, part.inputs[0]) == (), "a link comes before it"
-    assert covering(found, None) == () and covering(found, Move("press", "Elsewhere")) == ()
+    assert covering(found, None) == () and covering(found, PageMove("press", "Elsewhere")) == ()
 
 
 def test_values_fit_what_a_field_is_called() -> None:
     def drawn(label: str) -> str:
-        return draw_value(Field(Move("fill", label), "text", label), random.Random(3))
+        return draw_value(Field(PageMove("fill", label), "text", label), random.Random(3))
 
     assert drawn("content type") in MEDIA_TYPES and drawn("Query") in QUERIES and drawn("Title") not in QUERIES
 
@@ -73,7 +73,9 @@ def test_a_form_that_the_frame_brings_up_is_one_whatever_page_is_behind_it() -> 
         opener = Control("button", "Add entry", around=around)
         fields = (Control("text", "Payee"), Control("button", "Save"))
         view = View(f"http://h/{place}", place, "", (place,), (), (opener, *fields), (), 0, 9, 9, 0, 9)
-        return Explored(view, (Move("follow", place), Move("press", "Add entry")), (place, "Add entry"), fresh=fields)
+        return Explored(
+            view, (PageMove("follow", place), PageMove("press", "Add entry")), (place, "Add entry"), fresh=fields
+        )
 
     for around, count in (("frame", 1), ("content", 2)):
         found, _ = functions_of([brought_up("Stock", around), brought_up("Sales", around)])
@@ -112,8 +114,8 @@ def test_a_field_that_no_reader_shows_is_drawn_no_more() -> None:
 
 def test_what_readers_show_is_tried_first() -> None:
     def named(category: str, button: str, label: str, action: str) -> SiteFunction:
-        field = Field(Move("fill", label, label.lower()), "text", label)
-        return SiteFunction(category, (), ("Home",), button, (field,), Move("press", button), "/", action)
+        field = Field(PageMove("fill", label, label.lower()), "text", label)
+        return SiteFunction(category, (), ("Home",), button, (field,), PageMove("press", button), "/", action)
 
     settings = named("configure", "Save settings", "Title", "/settings")
     query = named("edit", "Update", "Rows per page", "/query")
@@ -206,7 +208,7 @@ def test_a_button_of_a_list_says_what_it_removes() -> None:
 
 
 def test_a_form_that_a_script_sends_is_no_search() -> None:
-    save, form = Control("button", "Save", form=0, type="submit", hit=True), Form("get", "http://h/")
+    save, form = Control("button", "Save", form=0, type="submit", hit=True), PageForm("get", "http://h/")
     for name, said in (("", ""), ("q", "it only looks things up")):
         fields = [Control("text", "Payee", name=name, form=0)]
         view = View("http://h/", "", "", (), (form,), (*fields, save), (), 0.0, 9, 9, 0.0, 9.0)
@@ -217,7 +219,7 @@ def test_a_form_that_a_script_sends_is_no_search() -> None:
 def test_a_date_that_is_there_already_needs_no_typing(value: str, left_out: bool) -> None:
     fields = [Control("date", "Day", form=0, required=True, value=value), Control("text", "What", "what", form=0)]
     save = Control("button", "Add bill", form=0, type="submit", hit=True)
-    form = Form("post", "http://h/add")
+    form = PageForm("post", "http://h/add")
     view = View("http://h/", "", "", (), (form,), (*fields, save), (), 0.0, 9, 9, 0.0, 9.0)
     assert bool(trivial(view, save, fields)) == left_out
-    assert trivial(dataclasses.replace(view, forms=(Form("get", form.action),)), save, fields[1:])
+    assert trivial(dataclasses.replace(view, forms=(PageForm("get", form.action),)), save, fields[1:])

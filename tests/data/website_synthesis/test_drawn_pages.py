@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import pytest
 
 from tars_jax.agent.actions import MoveTo, Wait
-from tars_jax.data.website_synthesis.composition import Part, alone
+from tars_jax.data.website_synthesis.composition import FilledFunction, alone
 from tars_jax.data.website_synthesis.execution import execute, replay
 from tars_jax.data.website_synthesis.exploration import ExplorationConfig, explore
 from tars_jax.data.website_synthesis.functions import SiteFunction, functions_of
@@ -20,9 +20,9 @@ from tests.data.website_synthesis.drawn_site import DrawnSite
 pytestmark = pytest.mark.browser
 
 
-def filled(function: SiteFunction, values: Mapping[str, str]) -> Part:
+def filled(function: SiteFunction, values: Mapping[str, str]) -> FilledFunction:
     moves = [dataclasses.replace(each.move, value=values[each.label]) for each in function.fields]
-    return Part(function, tuple(moves), "")
+    return FilledFunction(function, tuple(moves), "")
 
 
 def test_functions_that_a_script_draws_are_found_and_can_be_carried_out() -> None:

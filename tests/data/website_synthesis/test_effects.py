@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tars_jax.data.website_synthesis.effects import Done, NoCheck, tells_time, unnamed, write_effect
-from tars_jax.data.website_synthesis.moves import Move
+from tars_jax.data.website_synthesis.effects import NoCheck, StateChange, tells_time, unnamed, write_effect
+from tars_jax.data.website_synthesis.moves import PageMove
 from tars_jax.data.website_synthesis.task import SynthesizedTask
 from tars_jax.tasks.websites.effect import Change, Effect
 from tars_jax.tasks.websites.tables import to_tables
@@ -31,16 +31,16 @@ def order(**values: str) -> dict[str, str]:
     return {"customer": "Dora", "item": "Shelf", "priority": "normal", "note": "", **values}
 
 
-def done(state: Any, before: Any = SEED) -> Done:
-    return Done(to_tables(before), to_tables(state), NOON, NOON)
+def done(state: Any, before: Any = SEED) -> StateChange:
+    return StateChange(to_tables(before), to_tables(state), NOON, NOON)
 
 
-def effect_of(*states: Any, inputs: list[Move], before: Any = SEED, **options: Any) -> Effect:
+def effect_of(*states: Any, inputs: list[PageMove], before: Any = SEED, **options: Any) -> Effect:
     return write_effect([done(each, before) for each in states], inputs, **options)[0]
 
 
-def fill(label: str, value: str) -> Move:
-    return Move("fill", label, label.lower(), value=value)
+def fill(label: str, value: str) -> PageMove:
+    return PageMove("fill", label, label.lower(), value=value)
 
 
 def is_met(effect: Effect, state: Any) -> bool:
@@ -85,7 +85,7 @@ def test_only_what_comes_out_otherwise_counts_or_dates_is_open() -> None:
         row = {"id": 7 + number, "text": "hello there", "color": color, "made": when, "size": "5"}
         return {"notes": [{"id": 7, "text": "old", "color": "red", "made": "", "size": "4"}, *[row] * number]}
 
-    inputs = [Move("fill", "Text", value="hello there")]
+    inputs = [PageMove("fill", "Text", value="hello there")]
     before = state(0, "", "")
     first, second = state(1, "red", "2031-05-07 12:00"), state(1, "blue", "2031-05-07 12:00")
     effect = effect_of(first, second, inputs=inputs, before=before)
@@ -145,7 +145,7 @@ def test_logs_and_columns_that_only_date_are_open_as_a_whole() -> None:
         (after(("/new", order())), after(("/order/1/delete", {})), [], "another one the second time"),
     ],
 )
-def test_where_no_effect_can_be_written(first: Any, second: Any, inputs: list[Move], said: str) -> None:
+def test_where_no_effect_can_be_written(first: Any, second: Any, inputs: list[PageMove], said: str) -> None:
     with pytest.raises(NoCheck, match=said):
         effect_of(first, second, inputs=inputs)
 
@@ -166,7 +166,9 @@ def test_a_day_that_the_form_fills_in_is_asked_for_and_a_moment_is_open() -> Non
 
     tuesday, wednesday = NOON, NOON + datetime.timedelta(days=1)
     inputs = [fill("Customer", "Dora")]
-    at = [Done(to_tables(SEED), to_tables(made(day.date().isoformat())), day, day) for day in (tuesday, wednesday)]
+    at = [
+        StateChange(to_tables(SEED), to_tables(made(day.date().isoformat())), day, day) for day in (tuesday, wednesday)
+    ]
     for ways in (at, at[:1] * 2):
         (change,) = write_effect(ways, inputs)[0].changes
         assert dict(change.today) == {"note": "%Y-%m-%d"} and change.open == ("id",)
@@ -175,7 +177,9 @@ def test_a_day_that_the_form_fills_in_is_asked_for_and_a_moment_is_open() -> Non
     assert effect.wrong(to_tables(SEED), other, at[0].days) and not effect.wrong(to_tables(SEED), other, at[1].days)
     (asked,) = write_effect(at[:1] * 2, [*inputs, fill("Note", "2031-05-07")])[0].changes
     assert asked.is_["note"] == "2031-05-07" and not asked.today, "who is asked for a day is asked for that day"
-    moment = [Done(to_tables(SEED), to_tables(made(f"{day:%Y-%m-%d %H:%M}")), day, day) for day in (tuesday, wednesday)]
+    moment = [
+        StateChange(to_tables(SEED), to_tables(made(f"{day:%Y-%m-%d %H:%M}")), day, day) for day in (tuesday, wednesday)
+    ]
     (change,) = write_effect(moment, inputs)[0].changes
     assert not change.today and set(change.open) == {"id", "note"}
 

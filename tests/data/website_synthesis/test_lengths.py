@@ -10,14 +10,14 @@ from tars_jax.data.website_synthesis.effects import way_of
 from tars_jax.data.website_synthesis.exploration import Explored
 from tars_jax.data.website_synthesis.filters import ambiguous, is_unclear, too_long
 from tars_jax.data.website_synthesis.functions import Field, SiteFunction, functions_of
-from tars_jax.data.website_synthesis.moves import Move
+from tars_jax.data.website_synthesis.moves import PageMove
 from tars_jax.data.website_synthesis.questions import questions
-from tars_jax.data.website_synthesis.view import Control, Form, Table, View
+from tars_jax.data.website_synthesis.view import Control, PageForm, PageTable, View
 
 
 def form(name: str, count: int, *places: str) -> SiteFunction:
-    fields = tuple(Field(Move("fill", f"{name} {number}"), "text", f"{name} {number}") for number in range(count))
-    trail, button = (Move("follow", name),), Move("press", "Save entry")
+    fields = tuple(Field(PageMove("fill", f"{name} {number}"), "text", f"{name} {number}") for number in range(count))
+    trail, button = (PageMove("follow", name),), PageMove("press", "Save entry")
     return SiteFunction("create", trail, places or (name,), "Save entry", fields, button, f"/{name}", f"/{name}")
 
 
@@ -36,8 +36,10 @@ def test_rows_have_two_parts_or_three() -> None:
 
 def test_a_row_may_delete_one_object_after_another() -> None:
     def removal(name: str) -> SiteFunction:
-        press = Move("press", "Delete mail")
-        return SiteFunction("delete", (Move("press", name),), (name,), "Delete mail", (), press, "/*", "/", name, name)
+        press = PageMove("press", "Delete mail")
+        return SiteFunction(
+            "delete", (PageMove("press", name),), (name,), "Delete mail", (), press, "/*", "/", name, name
+        )
 
     found = list(rows([removal("Invoice"), removal("Reminder"), form("Label", 2)], "1", 40))
     assert all(each.inputs or len(each.parts) == 2 for each in found)
@@ -46,11 +48,11 @@ def test_a_row_may_delete_one_object_after_another() -> None:
 
 
 def test_questions_begin_with_the_first_page_and_go_on_with_others() -> None:
-    def page(trail: tuple[Move, ...], *rows: str) -> Explored:
-        table = Table(("Name", "Price"), tuple((each, f"{each} costs") for each in rows))
+    def page(trail: tuple[PageMove, ...], *rows: str) -> Explored:
+        table = PageTable(("Name", "Price"), tuple((each, f"{each} costs") for each in rows))
         return Explored(View("http://h/", "", "", (), (), (), (table,), 0.0, 9, 9, 0.0, 9.0), trail, ())
 
-    pages = [page((), "Lamp", "Desk"), page((Move("follow", "More"),), "Rug", "Bed")]
+    pages = [page((), "Lamp", "Desk"), page((PageMove("follow", "More"),), "Rug", "Bed")]
     asked, _ = questions(pages, "1", 3)
     assert [len(each.plan) for each in asked] == [0, 1, 0]
 
@@ -71,7 +73,7 @@ def test_one_of_several_is_chosen_and_read_again() -> None:
     )
     save = Control("button", "Submit changes", form=0, type="submit", hit=True)
     note = Control("text", "Note", "note", form=0, value="Old")
-    forms = (Form("post", "http://h/ticket/3"),)
+    forms = (PageForm("post", "http://h/ticket/3"),)
     view = View("http://h/ticket/3", "", "", ("Lamp",), forms, (note, *ways, save), (), 0.0, 9, 9, 0.0, 9.0)
     ((function,), _) = functions_of([Explored(view, (), ())])
     assert [each.label for each in function.fields] == ["Note", "resolve", "accept"]
@@ -79,5 +81,5 @@ def test_one_of_several_is_chosen_and_read_again() -> None:
     chosen = [{move.label for move in each.inputs if move.kind == "mark"} for each in found]
     assert {"resolve"} in chosen and {"accept"} in chosen and {"resolve", "accept"} not in chosen
     assert [ambiguous(alone(each), [function]) for each in found] == [""] * len(found)
-    mark = Move("mark", "resolve", "action", value="on")
+    mark = PageMove("mark", "resolve", "action", value="on")
     assert way_of("resolve", mark) == "is" and way_of("accept", mark) is None, "the state shows it"

@@ -15,7 +15,7 @@ from PIL import Image
 from tars_jax import GaveUp
 from tars_jax.data.website_synthesis.functions import Field, SiteFunction
 from tars_jax.data.website_synthesis.models import MOST_SILENT, ModelHelper
-from tars_jax.data.website_synthesis.moves import Move
+from tars_jax.data.website_synthesis.moves import PageMove
 from tars_jax.data.website_synthesis.wording import refine
 
 pytestmark = pytest.mark.multiprocess
@@ -85,9 +85,9 @@ def test_words_of_a_model_are_taken_only_where_nothing_is_lost(address: str, way
 
 
 def test_a_model_selects_functions_by_a_screenshot_and_nonsense_leaves_none_out(address: str) -> None:
-    fields = (Field(Move("fill", "Title"), "text", "Title"),)
+    fields = (Field(PageMove("fill", "Title"), "text", "Title"),)
     functions = [
-        SiteFunction("create", (), ("Tickets",), button, fields, Move("press", button), "/", "/new")
+        SiteFunction("create", (), ("Tickets",), button, fields, PageMove("press", button), "/", "/new")
         for button in ("Create", "Save")
     ]
     screenshot = io.BytesIO()

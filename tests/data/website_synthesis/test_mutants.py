@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tars_jax.data.website_synthesis.moves import Move
-from tars_jax.data.website_synthesis.mutants import KINDS, End, mutants, passing, similar_values
+from tars_jax.data.website_synthesis.moves import PageMove
+from tars_jax.data.website_synthesis.mutants import KINDS, RightEnd, mutants, passing, similar_values
 from tars_jax.tasks.websites.effect import Change, Effect
 from tars_jax.tasks.websites.tables import Tables, fingerprint, to_tables
 
@@ -17,31 +17,31 @@ DESK = {"name": "Desk", "note": "new", "by": "bo"}
 RUG = {"name": "Rug", "note": "red", "by": "ada"}
 DOOR = {"name": "Door", "note": "loud bell", "by": "bo"}
 BEFORE = to_tables({"things": [LAMP, DESK, RUG], "users": [{"login": "ada"}, {"login": "bo"}]})
-FILLED = (Move("fill", "Name", value="Door"), Move("fill", "Note", value="loud bell"))
+FILLED = (PageMove("fill", "Name", value="Door"), PageMove("fill", "Note", value="loud bell"))
 
 
 def ending(*rows: Mapping[str, Any], users: Sequence[str] = ("ada", "bo")) -> Tables:
     return to_tables({"things": list(rows), "users": [{"login": each} for each in users]})
 
 
-ADDED = End(BEFORE, ending(LAMP, DESK, RUG, DOOR), Effect((Change("things", is_=DOOR),)), FILLED)
+ADDED = RightEnd(BEFORE, ending(LAMP, DESK, RUG, DOOR), Effect((Change("things", is_=DOOR),)), FILLED)
 BELL = {**DESK, "note": "loud bell"}
-EDITED = End(
+EDITED = RightEnd(
     BEFORE, ending(LAMP, BELL, RUG), Effect((Change("things", {"name": "Desk"}, is_={"note": "loud bell"}),)),
     FILLED[1:],
 )  # fmt: skip
-DELETED = End(BEFORE, ending(LAMP, RUG), Effect((Change("things", {"name": "Desk"}, gone=True),)))
+DELETED = RightEnd(BEFORE, ending(LAMP, RUG), Effect((Change("things", {"name": "Desk"}, gone=True),)))
 
 
-def of_kind(end: End, kind: str) -> set[str]:
+def of_kind(end: RightEnd, kind: str) -> set[str]:
     return {fingerprint(each.tables) for each in mutants(end) if each.kind == kind}
 
 
 # Of each kind ends that were written down by hand.
-BY_HAND: list[tuple[str, End, Tables]] = [
+BY_HAND: list[tuple[str, RightEnd, Tables]] = [
     ("nothing is done", ADDED, BEFORE),
-    ("a part is left out", End(BEFORE, ending(LAMP, BELL, RUG, DOOR), Effect(), FILLED), ending(LAMP, BELL, RUG)),
-    ("a part is left out", End(BEFORE, ending(LAMP, {**BELL, "by": "ada"}, RUG), Effect()),
+    ("a part is left out", RightEnd(BEFORE, ending(LAMP, BELL, RUG, DOOR), Effect(), FILLED), ending(LAMP, BELL, RUG)),
+    ("a part is left out", RightEnd(BEFORE, ending(LAMP, {**BELL, "by": "ada"}, RUG), Effect()),
      ending(LAMP, {**DESK, "by": "ada"}, RUG)),
     ("a text is left out", ADDED, ending(LAMP, DESK, RUG, {**DOOR, "note": ""})),
     ("it is done to another", EDITED, ending({**LAMP, "note": "loud bell"}, DESK, RUG)),
@@ -66,21 +66,21 @@ BY_HAND: list[tuple[str, End, Tables]] = [
 
 
 @pytest.mark.parametrize(("kind", "end", "made"), BY_HAND)
-def test_a_wrong_end_of_each_kind_is_made(kind: str, end: End, made: Tables) -> None:
+def test_a_wrong_end_of_each_kind_is_made(kind: str, end: RightEnd, made: Tables) -> None:
     assert fingerprint(made) in of_kind(end, kind)
 
 
 def test_undone_again_is_told_where_something_open_stays() -> None:
     before = {**BEFORE, "log": []}
     after = {**ADDED.after, "log": [{"said": "added"}]}
-    end = End(before, after, Effect(ADDED.effect.changes, {"log": ("*",)}), FILLED)
+    end = RightEnd(before, after, Effect(ADDED.effect.changes, {"log": ("*",)}), FILLED)
     undone = {**BEFORE, "log": after["log"]}
     assert of_kind(end, "it is undone again") == {fingerprint(undone)}
     assert {each for each, *_ in BY_HAND} | {"it is undone again"} == set(KINDS)
 
 
 @pytest.mark.parametrize("end", [ADDED, EDITED, DELETED], ids=["added", "edited", "deleted"])
-def test_no_wrong_end_passes_the_whole_effect_and_the_right_one_does(end: End) -> None:
+def test_no_wrong_end_passes_the_whole_effect_and_the_right_one_does(end: RightEnd) -> None:
     assert not end.effect.wrong(end.before, end.after)
     count, passed = passing(end)
     assert passed == [] and count > 20
@@ -99,20 +99,20 @@ def test_no_wrong_end_passes_the_whole_effect_and_the_right_one_does(end: End) -
          "everything else is overwritten"),
     ],
 )  # fmt: skip
-def test_an_effect_that_is_too_lenient_is_caught(end: End, effect: Effect, caught: str | None) -> None:
+def test_an_effect_that_is_too_lenient_is_caught(end: RightEnd, effect: Effect, caught: str | None) -> None:
     """None: a reader that is open as a whole says nothing of what a task is about."""
-    _, passed = passing(End(end.before, end.after, effect, end.inputs))
+    _, passed = passing(RightEnd(end.before, end.after, effect, end.inputs))
     assert (caught in passed) if caught else not passed
 
 
 def test_of_several_texts_in_one_field_each_is_needed() -> None:
     before = to_tables({"lines": [{"text": "begun"}]})
     after = to_tables({"lines": [{"text": "begun"}, {"text": "7 Bakery, Two buns"}]})
-    inputs = (Move("fill", "Payee", value="Bakery"), Move("fill", "Narration", value="Two buns"))
+    inputs = (PageMove("fill", "Payee", value="Bakery"), PageMove("fill", "Narration", value="Two buns"))
     whole = Effect((Change("lines", contains={"text": ("Bakery", "Two buns")}),))
     last = Effect((Change("lines", contains={"text": ("Two buns",)}),))
-    assert passing(End(before, after, whole, inputs))[1] == []
-    assert "a text is left out" in passing(End(before, after, last, inputs))[1]
+    assert passing(RightEnd(before, after, whole, inputs))[1] == []
+    assert "a text is left out" in passing(RightEnd(before, after, last, inputs))[1]
 
 
 def test_similar_values_are_other_values() -> None:

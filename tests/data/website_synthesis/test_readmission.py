@@ -13,11 +13,11 @@ from tars_jax.agent.grammar_text import format_call
 from tars_jax.data.website_synthesis.admission import UNNAMED, Grounds
 from tars_jax.data.website_synthesis.effects import NoCheck
 from tars_jax.data.website_synthesis.execution import execute
-from tars_jax.data.website_synthesis.journal import Journal
-from tars_jax.data.website_synthesis.moves import Move
+from tars_jax.data.website_synthesis.journal import OutcomeJournal
+from tars_jax.data.website_synthesis.moves import PageMove
 from tars_jax.data.website_synthesis.readmission import Watched, naming, readmit_all, reworded
 from tars_jax.data.website_synthesis.reused_page import ReusedPage
-from tars_jax.data.website_synthesis.second_way import Part, parts_of, reordered
+from tars_jax.data.website_synthesis.second_way import WayPart, parts_of, reordered
 from tars_jax.data.website_synthesis.synthesis import SiteReport
 from tars_jax.data.website_synthesis.view import View
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager
@@ -27,14 +27,14 @@ from tars_jax.tasks.websites.task import WebsiteTask
 from tests.data.website_synthesis.small_site import SmallSite
 
 NEW = (
-    Move("follow", "New order"), Move("fill", "Customer", "customer", "new", value="Dora"),
-    Move("choose", "Priority", "priority", "new", value="High"),
-    Move("fill", "Note", "note", "new", value="ring twice"),
-    Move("press", "Create order", "", "new"),
+    PageMove("follow", "New order"), PageMove("fill", "Customer", "customer", "new", value="Dora"),
+    PageMove("choose", "Priority", "priority", "new", value="High"),
+    PageMove("fill", "Note", "note", "new", value="ring twice"),
+    PageMove("press", "Create order", "", "new"),
 )  # fmt: skip
 EDIT = (
-    Move("follow", "Order of Björn"), Move("fill", "Note", "note", "order/2", value="as glass"),
-    Move("press", "Save order", "", "order/2"),
+    PageMove("follow", "Order of Björn"), PageMove("fill", "Note", "note", "order/2", value="as glass"),
+    PageMove("press", "Save order", "", "order/2"),
 )  # fmt: skip
 
 
@@ -68,10 +68,10 @@ def test_recorded_solutions_get_a_check_of_all_that_they_change(tmp_path: Any) -
                 await site.reset()
                 grounds = Grounds(manager, site, frozenset(), [to_tables(await site.snapshot())])
                 journal = tmp_path / "orders.jsonl"
-                first = await readmit_all(grounds, "orders", tasks, Journal(journal), lambda done, words: None)
+                first = await readmit_all(grounds, "orders", tasks, OutcomeJournal(journal), lambda done, words: None)
                 lines = journal.read_bytes()
                 nobody = dataclasses.replace(grounds, manager=None)  # type: ignore[arg-type]
-                again = await readmit_all(nobody, "orders", tasks, Journal(journal), lambda done, words: None)
+                again = await readmit_all(nobody, "orders", tasks, OutcomeJournal(journal), lambda done, words: None)
                 assert journal.read_bytes() == lines, "a killed run goes on without trying anything twice"
                 return first, again
         finally:
@@ -95,12 +95,12 @@ def view(*headings: str, text: str = "") -> View:
     return View("http://h/", "", text, headings, (), (), (), 0, 100, 100, 0, 100)
 
 
-def watched(*views: View, replaced: tuple[Move, ...] = (), plan: tuple[Move, ...] = ()) -> Watched:
+def watched(*views: View, replaced: tuple[PageMove, ...] = (), plan: tuple[PageMove, ...] = ()) -> Watched:
     return Watched(None, plan, views, replaced)  # type: ignore[arg-type]
 
 
 def test_joined_words_are_those_that_the_page_shows_apart() -> None:
-    seen = watched(view("Ledger Trial Balance", "Journal"), replaced=(Move("fill", "text", value="No news."),))
+    seen = watched(view("Ledger Trial Balance", "Journal"), replaced=(PageMove("fill", "text", value="No news."),))
     said = reworded('Edit "LedgerTrial Balance" at "Journal" so that it has text "No news.", and "Save".', seen)
     assert said == (
         'Edit "Ledger Trial Balance" at "Journal" so that it has text "No news." (in place of all that is there), '
@@ -135,4 +135,4 @@ def test_fields_that_stand_together_are_filled_in_from_the_last_to_the_first() -
     assert [len(each.actions) for each in parts] == [1, 2, 3, 1, 2, 1]
     order = reordered(parts)
     assert order == [parts[0], parts[2], parts[1], *parts[3:]] and sorted(map(id, order)) == sorted(map(id, parts))
-    assert Part((down,)).point is None and not parts[0].fills and parts[1].fills
+    assert WayPart((down,)).point is None and not parts[0].fills and parts[1].fills

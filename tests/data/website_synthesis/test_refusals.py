@@ -16,17 +16,17 @@ from tars_jax.data.website_synthesis.composition import draw_part
 from tars_jax.data.website_synthesis.driver import open_driver
 from tars_jax.data.website_synthesis.exploration import ExplorationConfig, Explored
 from tars_jax.data.website_synthesis.functions import Field, functions_of
-from tars_jax.data.website_synthesis.moves import Move
+from tars_jax.data.website_synthesis.moves import PageMove
 from tars_jax.data.website_synthesis.refusals import left_empty, refusals, taught
-from tars_jax.data.website_synthesis.synthesis import REFUSED, SiteReport, SynthesisConfig, synthesize
+from tars_jax.data.website_synthesis.synthesis import REFUSED, SiteReport, WebsiteSynthesisConfig, synthesize
 from tars_jax.data.website_synthesis.values import draw_value, kind_wanted
-from tars_jax.data.website_synthesis.view import Control, Form, View
+from tars_jax.data.website_synthesis.view import Control, PageForm, View
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager
 from tests.data.website_synthesis.local_site import Answer, LocalSite
 
 
 def view(*controls: Control, alerts: tuple[str, ...] = (), url: str = "http://h/new") -> View:
-    forms = (Form("post", "http://h/new"),)
+    forms = (PageForm("post", "http://h/new"),)
     return View(url, "", "", ("Stock",), forms, controls, (), 0.0, 9, 9, 0.0, 9.0, alerts)
 
 
@@ -74,7 +74,7 @@ def test_a_new_form_that_says_nothing_is_filled_in_whole_once() -> None:
     ],
 )  # fmt: skip
 def test_a_value_is_of_the_kind_that_the_page_asks_for(hint: str, pattern: str) -> None:
-    field = Field(Move("fill", "Thing", "thing"), "text", "Thing", hint=hint)
+    field = Field(PageMove("fill", "Thing", "thing"), "text", "Thing", hint=hint)
     assert all(re.fullmatch(pattern, draw_value(field, random.Random(seed))) for seed in range(5))
     assert bool(kind_wanted(hint)) == (pattern != r"[A-Z].* .*")
 
@@ -89,7 +89,7 @@ def test_what_a_button_brought_up_to_be_made_is_created_and_called_by_it() -> No
     fields, save = (Control("text", "Payee", form=0, value="Old"),), dataclasses.replace(SAVE, label="Save")
     shown = view(*fields, save)
     for opener, category in (("Add journal entry", "create"), ("Edit entry", "edit")):
-        brought = Explored(shown, (Move("press", opener),), (), b"", (*fields, save))
+        brought = Explored(shown, (PageMove("press", opener),), (), b"", (*fields, save))
         ((function,), _) = functions_of([brought])
         part = draw_part(function, random.Random(0), 1)
         assert function.category == category and part is not None
@@ -143,7 +143,7 @@ class Stock(LocalSite):
 @pytest.mark.browser
 @pytest.mark.slow
 def test_a_form_behind_a_sign_is_found_and_its_refusal_mended_and_entries_are_told_apart() -> None:
-    config = SynthesisConfig(
+    config = WebsiteSynthesisConfig(
         tasks=1, each=3, merged=0, rows=0, questions=0, random_episodes=0,
         exploration=ExplorationConfig(pages=1, presses=1),
     )  # fmt: skip

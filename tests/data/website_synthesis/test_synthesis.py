@@ -16,11 +16,11 @@ from tars_jax.agent.response import Response
 from tars_jax.data.website_synthesis.execution import play_at_random, replay
 from tars_jax.data.website_synthesis.exploration import ExplorationConfig, explore
 from tars_jax.data.website_synthesis.functions import functions_of
-from tars_jax.data.website_synthesis.journal import Journal, Outcome
+from tars_jax.data.website_synthesis.journal import CandidateOutcome, OutcomeJournal
 from tars_jax.data.website_synthesis.report import markdown, page
-from tars_jax.data.website_synthesis.synthesis import SiteReport, SynthesisConfig, synthesize
+from tars_jax.data.website_synthesis.synthesis import SiteReport, WebsiteSynthesisConfig, synthesize
 from tars_jax.data.website_synthesis.task import SynthesizedTask
-from tars_jax.envs.website import Website
+from tars_jax.envs.website import WebsiteEnvironment
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager
 from tars_jax.tasks.websites.tables import to_tables
 from tests.data.website_synthesis.small_site import SmallSite
@@ -70,23 +70,25 @@ def test_a_site_is_explored_and_its_functions_are_found() -> None:
     ("tasks", "merged", "rows"), [(3, 1, 0), pytest.param(9, 2, 2, marks=pytest.mark.full)], ids=["few", "more"]
 )
 def test_tasks_are_solved_verified_and_reported(tasks: int, merged: int, rows: int, tmp_path: Path) -> None:
-    config = SynthesisConfig(
+    config = WebsiteSynthesisConfig(
         tasks=tasks, merged=merged, rows=rows, questions=1, random_episodes=1, random_actions=3,
         exploration=ExplorationConfig(pages=6, presses=0),
     )  # fmt: skip
 
     async def work(manager: BrowserManager, site: SmallSite) -> tuple[SiteReport, list[tuple[bool, ...]]]:
         written = tmp_path / "orders.jsonl"
-        report = await synthesize(manager, site, "orders", config, journal=Journal(written))
+        report = await synthesize(manager, site, "orders", config, journal=OutcomeJournal(written))
         lines = written.read_bytes().splitlines(keepends=True)
         assert len(lines) == len({json.loads(line)["key"] for line in lines}) >= tasks
         written.write_bytes(b"".join(lines[:-1]) + lines[-1][:40])  # as a kill leaves it
-        again = await synthesize(manager, site, "orders", config, journal=Journal(written))
+        again = await synthesize(manager, site, "orders", config, journal=OutcomeJournal(written))
         assert again == report and written.read_bytes().splitlines(keepends=True) == lines
         assert all(task.mutants > (20 if task.effect.changes else 5) for task in report.tasks)
         states: list[tuple[bool, ...]] = []
         for task in report.tasks:  # each once more, by its recorded actions alone
-            parsed = [parse_response(f"Action: {each}", space=Website.action_space) for each in task.solution]
+            parsed = [
+                parse_response(f"Action: {each}", space=WebsiteEnvironment.action_space) for each in task.solution
+            ]
             actions = [action for each in parsed if isinstance(each, Response) for action in each.actions]
             assert len(actions) == len(task.solution)
             if task.effect.changes:
@@ -105,7 +107,7 @@ def test_tasks_are_solved_verified_and_reported(tasks: int, merged: int, rows: i
 @pytest.mark.slow
 @pytest.mark.full
 def test_what_a_reset_does_not_undo_makes_no_task() -> None:
-    config = SynthesisConfig(tasks=12, each=1, merged=0, rows=0, questions=0, random_episodes=0)
+    config = WebsiteSynthesisConfig(tasks=12, each=1, merged=0, rows=0, questions=0, random_episodes=0)
     report = on_site(lambda manager, site: synthesize(manager, site, "orders", config), forgets=True)
     assert report.rejected["a reset does not undo it"] == 1
     changed = {change.read for task in report.tasks for change in task.effect.changes}
@@ -123,10 +125,15 @@ def test_random_play_is_the_same_for_a_seed_and_does_nothing_first() -> None:
 
 def test_tasks_of_an_earlier_run_are_neither_lost_nor_doubled(tmp_path: Path) -> None:
     task = SynthesizedTask("orders-1", "orders", "edit", "Do it.", 1, 6, reference="3")
-    journal = Journal(tmp_path / "orders.jsonl")
-    journal.note("one", Outcome("", task, complaint="it is far longer or shorter"))
-    journal.note("two", Outcome("a page failed", unshown=(("/new?", "Title"),)))
-    read = Journal(tmp_path / "orders.jsonl")
-    assert read.known("two") == Outcome("a page failed", unshown=(("/new?", "Title"),)) and read.known("three") is None
+    journal = OutcomeJournal(tmp_path / "orders.jsonl")
+    journal.note("one", CandidateOutcome("", task, complaint="it is far longer or shorter"))
+    journal.note("two", CandidateOutcome("a page failed", unshown=(("/new?", "Title"),)))
+    read = OutcomeJournal(tmp_path / "orders.jsonl")
+    assert (
+        read.known("two") == CandidateOutcome("a page failed", unshown=(("/new?", "Title"),))
+        and read.known("three") is None
+    )
     assert list(read.left()) == [task]
-    assert read.known("one") == Outcome("", task, complaint="it is far longer or shorter") and not list(read.left())
+    assert read.known("one") == CandidateOutcome("", task, complaint="it is far longer or shorter") and not list(
+        read.left()
+    )

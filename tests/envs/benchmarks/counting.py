@@ -11,9 +11,9 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.agent.actions import Action, Finished, ToolCall
 from tars_jax.environment import ActionSpace, EnvironmentFailure, Function, Observation, Task
-from tars_jax.envs.benchmarks.episode import BenchmarkEnvironment, Verdict
+from tars_jax.envs.benchmarks.episode import BenchmarkEnvironment, BenchmarkVerdict
 from tars_jax.envs.spec import EnvironmentResources
-from tars_jax.evaluation.benchmarks.played import About, Played
+from tars_jax.evaluation.benchmarks.played import Attempt, BenchmarkRun
 from tars_jax.files import write_atomic
 from tars_jax.json_fields import read_json_lines
 from tars_jax.judges import JudgeUnavailable
@@ -73,12 +73,12 @@ class CountingEnvironment(BenchmarkEnvironment):
                 self._said = action.parameters["number"]
         return self._shown_now(f"you said {self._said}"), any(isinstance(action, Finished) for action in actions)
 
-    async def verify(self) -> Verdict:
+    async def verify(self) -> BenchmarkVerdict:
         self.verified += 1
         if self.entry.id == self._broken and not Path(self.entry.record["mended"]).exists():
             raise EnvironmentFailure("verifier", "the scorer is not installed")
         right = self._said == len(self.entry.id)
-        return Verdict(float(right), right, {"said": self._said})
+        return BenchmarkVerdict(float(right), right, {"said": self._said})
 
     async def end(self) -> None:
         """Nothing is held."""
@@ -99,7 +99,7 @@ class SometimesAway:
         return float(trajectory.succeeded), trajectory.succeeded
 
 
-def write_results(folder: Path, played: Sequence[Played], about: About) -> list[Path]:
+def write_results(folder: Path, played: Sequence[Attempt], about: BenchmarkRun) -> list[Path]:
     path = folder / "results.json"
     lines = {f"{each.task.id} {each.attempt}": each.trajectory.reward for each in played if each.counts}
     write_atomic(path, json.dumps({"agent": about.agent, "results": lines}).encode())

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tars_jax.evaluation.benchmarks.android_world import COLUMNS, write_results
-from tars_jax.evaluation.benchmarks.played import About, Played
+from tars_jax.evaluation.benchmarks.played import Attempt, BenchmarkRun
 from tars_jax.tasks.benchmarks.android_world import ANDROID_WORLD
 from tars_jax.tasks.benchmarks.benchmark import BenchmarkTask
 from tars_jax.trajectory import Outcome, Step, Trajectory
@@ -19,22 +19,22 @@ from tars_jax.trajectory import Outcome, Step, Trajectory
 SENT = [{"step": 0, "action_type": "click", "x": 1, "y": 2}, {"step": 1, "action_type": "status"}]
 
 
-def played(name: str, score: float | None, *, at_start: float = 0.0, attempt: int = 0) -> Played:
+def played(name: str, score: float | None, *, at_start: float = 0.0, attempt: int = 0) -> Attempt:
     """`score`: None is an episode that was lost."""
     record = {"task_type": name, "task_idx": 0, "servers": {"seed": 30}}
     task = BenchmarkTask(f"{name}_0", f"Do {name}.", "easy", record=record)
     if score is None:
         metadata: dict[str, Any] = {"infrastructure_failures": ["service: away", "timeout: slow"]}
-        return Played(task, attempt, Trajectory("a", {}, (), (), Outcome.FAILED, 0.0, metadata))
+        return Attempt(task, attempt, Trajectory("a", {}, (), (), Outcome.FAILED, 0.0, metadata))
     details = {"checked": score, "ended_by": "finished", "score_at_start": at_start, "sent": SENT}
     about = {"score": score, "seconds": 12.5, "details": details}
     step = Step(b"png", "Action: click()", "look", "click()", None, 0.0, 1, True, {})
     final = {"final": {"benchmark": about}}
     whole = Trajectory("b", {}, (), (step, step), Outcome.FINISHED, score, final, success=score > 0.5)
-    return Played(task, attempt, whole)
+    return Attempt(task, attempt, whole)
 
 
-ABOUT = About(ANDROID_WORLD, "a-model", Path("tasks.toml"), {})
+ABOUT = BenchmarkRun(ANDROID_WORLD, "a-model", Path("tasks.toml"), {})
 
 
 def load(path: Path) -> dict[str, Any]:

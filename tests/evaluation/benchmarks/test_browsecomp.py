@@ -17,7 +17,7 @@ from tars_jax.evaluation.benchmarks.browsecomp import (
     write_results,
     write_results_zh,
 )
-from tars_jax.evaluation.benchmarks.played import About, Played
+from tars_jax.evaluation.benchmarks.played import Attempt, BenchmarkRun
 from tars_jax.tasks.benchmarks.browsecomp import BROWSECOMP, BROWSECOMP_ZH
 from tars_jax.tasks.benchmarks.browsecomp_response import response_of
 from tars_jax.trajectory import Outcome, Step, Trajectory
@@ -54,13 +54,13 @@ def test_calibration_by_hand() -> None:
 def test_results_of_browsecomp(tmp_path: Path) -> None:
     tasks = BROWSECOMP.read(write_csv(tmp_path / "set.csv"))
     played = [
-        Played(tasks[0], 0, episode(response_of("Nera", 90), True, **grade(True, 90.0))),
-        Played(tasks[0], 1, lost(infrastructure_failures=["judge: judge browsecomp raised, the last of 3 times"])),
-        Played(tasks[1], 0, episode("eight 😀", False, **grade(False, None, "eight 😀"))),
-        Played(tasks[1], 1, lost(infrastructure_failures=["browser: gone"])),
-        Played(tasks[2], 0, episode(response_of("1898", 20), False)),  # graded by another judge
+        Attempt(tasks[0], 0, episode(response_of("Nera", 90), True, **grade(True, 90.0))),
+        Attempt(tasks[0], 1, lost(infrastructure_failures=["judge: judge browsecomp raised, the last of 3 times"])),
+        Attempt(tasks[1], 0, episode("eight 😀", False, **grade(False, None, "eight 😀"))),
+        Attempt(tasks[1], 1, lost(infrastructure_failures=["browser: gone"])),
+        Attempt(tasks[2], 0, episode(response_of("1898", 20), False)),  # graded by another judge
     ]
-    files = write_results(tmp_path / "results", played, About(BROWSECOMP, "a model", tmp_path, {}))
+    files = write_results(tmp_path / "results", played, BenchmarkRun(BROWSECOMP, "a model", tmp_path, {}))
     assert [file.name for file in files] == ["results.jsonl", "summary.json"]
     lines = [json.loads(line) for line in files[0].read_text().splitlines()]
     assert [(line["id"], line["attempt"], line.get("correct"), line.get("confidence")) for line in lines] == [
@@ -79,11 +79,11 @@ def test_results_of_browsecomp(tmp_path: Path) -> None:
 def test_results_of_browsecomp_zh_are_what_its_script_reads(tmp_path: Path) -> None:
     tasks = BROWSECOMP_ZH.read(write_xlsx(tmp_path / "zh.xlsx", rows_zh()))
     played = [
-        Played(tasks[0], 0, episode(response_of("内拉河", 85), True, **grade(True, 85.0, "内拉河"))),
-        Played(tasks[1], 0, episode("1898", False, **grade(False, None, "1898"))),
-        Played(tasks[1], 1, lost(cannot_say="an alias?")),
+        Attempt(tasks[0], 0, episode(response_of("内拉河", 85), True, **grade(True, 85.0, "内拉河"))),
+        Attempt(tasks[1], 0, episode("1898", False, **grade(False, None, "1898"))),
+        Attempt(tasks[1], 1, lost(cannot_say="an alias?")),
     ]
-    files = write_results_zh(tmp_path / "results", played, About(BROWSECOMP_ZH, "../a/b", tmp_path, {}))
+    files = write_results_zh(tmp_path / "results", played, BenchmarkRun(BROWSECOMP_ZH, "../a/b", tmp_path, {}))
     assert files[0] == tmp_path / "results" / "a_b" / "infer.jsonl"
     lines = [json.loads(line) for line in files[0].read_text(encoding="utf-8").splitlines()]
     assert [(line["Question"], line["Answer"], line["Topic"]) for line in lines] == QUESTIONS_ZH
@@ -98,6 +98,6 @@ def test_results_of_browsecomp_zh_are_what_its_script_reads(tmp_path: Path) -> N
 
 def test_nothing_was_graded(tmp_path: Path) -> None:
     tasks = BROWSECOMP.read(write_csv(tmp_path / "set.csv"))
-    files = write_results(tmp_path, [Played(tasks[0], 0, lost())], About(BROWSECOMP, "a", tmp_path, {}))
+    files = write_results(tmp_path, [Attempt(tasks[0], 0, lost())], BenchmarkRun(BROWSECOMP, "a", tmp_path, {}))
     summary = json.loads(files[1].read_text())
     assert summary["accuracy"] is None and summary["calibration_error"] is None and summary["lost"] == 1

@@ -10,7 +10,7 @@ from pathlib import Path
 from PIL import Image
 
 from tars_jax.evaluation.benchmarks.online_mind2web import write_results
-from tars_jax.evaluation.benchmarks.played import About, Played
+from tars_jax.evaluation.benchmarks.played import Attempt, BenchmarkRun
 from tars_jax.judges.labels.online_mind2web_runs import read_run
 from tars_jax.judges.reference import answer_of
 from tars_jax.tasks.benchmarks.online_mind2web import ONLINE_MIND2WEB
@@ -45,18 +45,18 @@ def test_result_files_of_both_forms(tmp_path: Path) -> None:
     (source := tmp_path / "tasks.json").write_text(json.dumps(TASKS))
     one, two = ONLINE_MIND2WEB.read(source)
     played = [
-        Played(
+        Attempt(
             one,
             0,
             episode("click(point='<point>1 2</point>')", "type(content='finished(')", "finished(content='Nera 😀')"),
         ),
-        Played(two, 0, episode("click(point='<point>1 2</point>')", "wait()", success=False)),
-        Played(two, 1, episode("finished(content='')", success=None)),
-        Played(
+        Attempt(two, 0, episode("click(point='<point>1 2</point>')", "wait()", success=False)),
+        Attempt(two, 1, episode("finished(content='')", success=None)),
+        Attempt(
             one, 1, Trajectory("e", {}, (), (), Outcome.FAILED, 0.0, {"infrastructure_failures": ["browser: gone"]})
         ),
     ]
-    files = write_results(tmp_path / "out", played, About(ONLINE_MIND2WEB, "m", source, {}))
+    files = write_results(tmp_path / "out", played, BenchmarkRun(ONLINE_MIND2WEB, "m", source, {}))
     assert all(file.is_file() for file in files) and len(files) == 6 + 2
     second = json.loads((tmp_path / "out/v2/a1/result.json").read_text())
     assert second["schema_version"] == "online-mind2web-v2" and second["agent_final_answer"] == "Nera 😀"
@@ -83,7 +83,7 @@ def test_result_files_of_both_forms(tmp_path: Path) -> None:
     summary = json.loads((tmp_path / "out/summary.json").read_text())
     assert summary["lost"] == [{"task_id": "a1", "attempt": 1, "why": "browser: gone"}]
     assert len(summary["task_file"]["sha256"]) == 64 and set(summary["task_versions"]) == {"a1", "b2_110325"}
-    assert write_results(tmp_path / "out", played, About(ONLINE_MIND2WEB, "m", source, {})) == files  # again
+    assert write_results(tmp_path / "out", played, BenchmarkRun(ONLINE_MIND2WEB, "m", source, {})) == files  # again
 
 
 def test_what_our_judge_cannot_say_is_left_to_others(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_what_our_judge_cannot_say_is_left_to_others(tmp_path: Path) -> None:
         episode("wait()", success=None), outcome=Outcome.FAILED, metadata={"cannot_say": "a picture"}
     )
     files = write_results(
-        tmp_path, [Played(ONLINE_MIND2WEB.read(source)[0], 0, untold)], About(ONLINE_MIND2WEB, "m", source, {})
+        tmp_path, [Attempt(ONLINE_MIND2WEB.read(source)[0], 0, untold)], BenchmarkRun(ONLINE_MIND2WEB, "m", source, {})
     )
     assert [file.name for file in files] == ["result.json", "result.json", "summary.json"]
     assert json.loads(files[-1].read_text())["lost"][0]["why"] == "a picture"
@@ -102,7 +102,9 @@ def test_what_was_written_is_read_back(tmp_path: Path) -> None:
     (source := tmp_path / "tasks.json").write_text(json.dumps(TASKS))
     one, two = ONLINE_MIND2WEB.read(source)
     answered, over = episode("wait()", "finished(content='Nera 😀')"), episode("wait()", "wait()")
-    write_results(tmp_path, [Played(one, 0, answered), Played(two, 0, over)], About(ONLINE_MIND2WEB, "m", source, {}))
+    write_results(
+        tmp_path, [Attempt(one, 0, answered), Attempt(two, 0, over)], BenchmarkRun(ONLINE_MIND2WEB, "m", source, {})
+    )
     for form in ("v1", "v2"):
         found = read_run(tmp_path / form / "a1")
         assert answer_of(found) == "Nera 😀" and found.metadata["instruction"] == one.instruction

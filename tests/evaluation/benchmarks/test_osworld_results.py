@@ -9,7 +9,7 @@ import pytest
 
 from tars_jax.evaluation.benchmarks.osworld import write_results
 from tars_jax.evaluation.benchmarks.osworld_actions import pyautogui_of
-from tars_jax.evaluation.benchmarks.played import About, Played
+from tars_jax.evaluation.benchmarks.played import Attempt, BenchmarkRun
 from tars_jax.tasks.benchmarks.benchmark import BenchmarkTask
 from tars_jax.tasks.benchmarks.osworld import OSWORLD
 from tars_jax.trajectory import Outcome, Step, Trajectory
@@ -19,14 +19,14 @@ def step(action: str) -> Step:
     return Step(b"a picture", f"Thought: so\nAction: {action}", "so", action, None, 0.0, 1, True, {})
 
 
-def played(domain: str, name: str, outcome: Outcome, reward: float, attempt: int = 0) -> Played:
+def played(domain: str, name: str, outcome: Outcome, reward: float, attempt: int = 0) -> Attempt:
     task = BenchmarkTask(f"{domain}/{name}", "Do it.", domain, record={"id": name})
     metadata = {
         "final": {"benchmark": {"details": {"last": "FAIL"}}},
         "infrastructure_failures": ["it was away"],
     }
     steps = (step("click(point='<point>500 500</point>')"), step("finished(content='FAIL')"))
-    return Played(
+    return Attempt(
         task, attempt, Trajectory(name, {}, (), steps, outcome, reward, metadata, final_screenshot=b"the last")
     )
 
@@ -44,7 +44,7 @@ def test_results_are_where_the_runner_has_them(tmp_path: Path) -> None:
         played("os", "one", Outcome.FINISHED, 1.0), played("os", "two", Outcome.TRUNCATED, 0.5),
         played("gimp", "one", Outcome.FAILED, 0.0), played("gimp", "one", Outcome.FINISHED, 0.0, attempt=1),
     ]  # fmt: skip
-    about = About(OSWORLD, "runs/a model", Path("OSWorld"), {"tasks": "OSWorld", "size": [1000, 500]}, 3)
+    about = BenchmarkRun(OSWORLD, "runs/a model", Path("OSWorld"), {"tasks": "OSWorld", "size": [1000, 500]}, 3)
     first, second = write_results(tmp_path, episodes, about)
     of_model = first / "pyautogui" / "screenshot" / "runs_a_model"
     assert shown(of_model) == {"os": [1.0, 0.5]} or shown(of_model) == {"os": [0.5, 1.0]}

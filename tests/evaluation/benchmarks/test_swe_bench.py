@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from tars_jax.evaluation.benchmarks.played import About, Played
+from tars_jax.evaluation.benchmarks.played import Attempt, BenchmarkRun
 from tars_jax.evaluation.benchmarks.swe_bench import write_results
 from tars_jax.tasks.benchmarks.benchmark import BenchmarkTask
 from tars_jax.tasks.benchmarks.swe_bench import SWE_BENCH
 from tars_jax.trajectory import Outcome, Trajectory
 
 
-def played(id: str, patch: str | None, *, resolved: bool = False, attempt: int = 0, **more: Any) -> Played:
+def played(id: str, patch: str | None, *, resolved: bool = False, attempt: int = 0, **more: Any) -> Attempt:
     """`patch`: None of an episode that was lost."""
     told: dict[str, Any] = {
         "patch": patch, "applied": True, "timed_out": False, "classified": None,
@@ -27,7 +27,7 @@ def played(id: str, patch: str | None, *, resolved: bool = False, attempt: int =
     about = {"infrastructure_failures": ["gone"]} if patch is None else {"final": {"benchmark": {"details": told}}}
     outcome = Outcome.FAILED if patch is None else Outcome.FINISHED
     trajectory = Trajectory(id, {}, (), (), outcome, float(resolved), about, success=resolved)
-    return Played(BenchmarkTask(id, ""), attempt, trajectory)
+    return Attempt(BenchmarkTask(id, ""), attempt, trajectory)
 
 
 def test_each_end_of_an_episode_has_its_place(tmp_path: Path) -> None:
@@ -40,7 +40,7 @@ def test_each_end_of_an_episode_has_its_place(tmp_path: Path) -> None:
         played("slow", "diff 4", timed_out=True, classified=["tests_timed_out", "ambiguous"]),
         played("solved", None, attempt=1),
     ]
-    written = write_results(tmp_path, episodes, About(SWE_BENCH, "org/model", Path("issues"), {}))
+    written = write_results(tmp_path, episodes, BenchmarkRun(SWE_BENCH, "org/model", Path("issues"), {}))
     assert [path.relative_to(tmp_path).as_posix() for path in written] == [
         "predictions.jsonl", "org__model.tars_jax.json", "predictions.2.jsonl", "org__model.tars_jax-2.json",
     ]  # fmt: skip
@@ -90,7 +90,7 @@ def test_the_package_reports_the_same_of_our_logs(tmp_path: Path) -> None:
         played("lost", None),
         played("not-applied", "diff 3", applied=False, report=None),
     ]
-    _, ours = write_results(tmp_path, episodes, About(SWE_BENCH, "model", Path("issues"), {}))
+    _, ours = write_results(tmp_path, episodes, BenchmarkRun(SWE_BENCH, "model", Path("issues"), {}))
     ids = [each.task.id for each in episodes]
     subprocess.run([GRADER, "-I", "-c", OFFICIAL, tmp_path, *ids], check=True, capture_output=True)
     assert json.loads((tmp_path / "official" / ours.name).read_text()) == json.loads(ours.read_text())
@@ -100,7 +100,7 @@ def test_of_a_lost_episode_the_output_of_its_tests_is_kept(tmp_path: Path) -> No
     lost = played("lost", None)
     details = {"patch": "diff 1", "applied": True, "log": base64.b64encode(zlib.compress(b"why")).decode()}
     lost.trajectory.metadata["lost"] = {"details": details}
-    write_results(tmp_path, [lost], About(SWE_BENCH, "model", Path("issues"), {}))
+    write_results(tmp_path, [lost], BenchmarkRun(SWE_BENCH, "model", Path("issues"), {}))
     logs = tmp_path / "logs/run_evaluation/tars_jax/model/lost"
     assert {path.name: path.read_text() for path in logs.iterdir()} == {
         "patch.diff": "diff 1",

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tars_jax.evaluation.benchmarks.played import About, Played, costs_of
+from tars_jax.evaluation.benchmarks.played import Attempt, BenchmarkRun, costs_of
 from tars_jax.evaluation.benchmarks.terminal_bench import write_results
 from tars_jax.tasks.benchmarks.terminal_bench import TERMINAL_BENCH, read_tasks
 from tars_jax.trajectory import Outcome, Trajectory
@@ -35,17 +35,17 @@ def stage(reward: float | None, name: str = "", **more: Any) -> dict[str, Any]:
     return {"step": name, "rewards": rewards, "timed_out": False, "said": "tests said", "artifacts": {}, **more}
 
 
-def played(name: str, attempt: int, reward: float, *stages: dict[str, Any], loss: str = "") -> Played:
+def played(name: str, attempt: int, reward: float, *stages: dict[str, Any], loss: str = "") -> Attempt:
     task = next(task for task in read_tasks(SHIPPED) if task.id == name)
     final = {"seconds": 2.0, "ended_by": "agent", "details": {"rewards": {"reward": reward}, "steps": list(stages)}}
     about: dict[str, Any] = {"infrastructure_failures": [loss]} if loss else {"final": {"benchmark": final}}
     outcome = Outcome.FAILED if loss else Outcome.FINISHED
-    return Played(
+    return Attempt(
         task, attempt, Trajectory(f"{name} {attempt}", {}, (), (), outcome, reward, about, success=reward == 1)
     )
 
 
-def episodes() -> list[Played]:
+def episodes() -> list[Attempt]:
     missing = "verifier: the tests must write /logs/verifier/reward.txt or reward.json; got neither"
     return [
         played("plum_file", 0, 1.0, stage(1.0, artifacts={"logs/artifacts/p": "cA==", "../../out": "cA=="})),
@@ -56,7 +56,7 @@ def episodes() -> list[Played]:
 
 
 def test_lost_episodes_are_errors_that_the_mean_counts_as_0(tmp_path: Path) -> None:
-    about = About(TERMINAL_BENCH, "a model", SHIPPED, {})
+    about = BenchmarkRun(TERMINAL_BENCH, "a model", SHIPPED, {})
     [path] = write_results(tmp_path, episodes(), about)
     result = json.loads(path.read_text())
     [stats] = result["stats"]["evals"].values()
@@ -81,7 +81,7 @@ def test_of_a_lost_trial_its_last_try_is_kept(tmp_path: Path) -> None:
     counts = {"steps": 1, "tokens_read": 20, "tokens_written": 5, "seconds": 2.5}
     lost.trajectory.metadata["lost"] = {"first": "Commands run in /app.", "turns": turns, "details": details, **counts}
     assert {name: costs_of([lost])[name] for name in counts} == counts
-    write_results(tmp_path, [lost], About(TERMINAL_BENCH, "a model", SHIPPED, {}))
+    write_results(tmp_path, [lost], BenchmarkRun(TERMINAL_BENCH, "a model", SHIPPED, {}))
     trial = tmp_path / "terminal_bench" / "two_steps__2"
     assert json.loads((trial / "agent" / "turns.json").read_text())["turns"] == turns
     said = {step: (trial / "steps" / step / "verifier" / "test-stdout.txt").read_text() for step in ("first", "second")}
@@ -93,7 +93,7 @@ def test_of_a_lost_trial_its_last_try_is_kept(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not HARBOR.exists(), reason="needs Harbor (./launch/harbor.sh)")
 def test_harbor_reads_them(tmp_path: Path) -> None:
-    write_results(tmp_path, episodes(), About(TERMINAL_BENCH, "a model", SHIPPED, {}))
+    write_results(tmp_path, episodes(), BenchmarkRun(TERMINAL_BENCH, "a model", SHIPPED, {}))
     told = subprocess.run([HARBOR, "-c", READ, str(tmp_path)], capture_output=True, text=True, check=True)
     assert told.stdout.splitlines() == [
         "2 4 2",

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tars_jax.evaluation.benchmarks.played import About, Played
+from tars_jax.evaluation.benchmarks.played import Attempt, BenchmarkRun
 from tars_jax.evaluation.benchmarks.webarena_verified import write_results
 from tars_jax.sandbox.browser.network_trace import har_of
 from tars_jax.tasks.benchmarks.webarena_verified import WEBARENA_VERIFIED, package_folder
@@ -37,12 +37,12 @@ def test_a_folder_for_each_task(tmp_path: Path) -> None:
     tasks = WEBARENA_VERIFIED.read(write_config(tmp_path, "http://localhost:8023"))
     right, words = answer("retrieve", [3]), "It has 3 😀"
     played = [
-        Played(tasks[0], 0, episode(right, True)),
-        Played(tasks[1], 0, episode(None, False)),
-        Played(tasks[2], 0, lost("verifier: the evaluators did not answer within 120 s")),
-        Played(tasks[0], 1, episode(words, False)),
+        Attempt(tasks[0], 0, episode(right, True)),
+        Attempt(tasks[1], 0, episode(None, False)),
+        Attempt(tasks[2], 0, lost("verifier: the evaluators did not answer within 120 s")),
+        Attempt(tasks[0], 1, episode(words, False)),
     ]
-    files = write_results(tmp_path / "out", played, About(WEBARENA_VERIFIED, "m", tmp_path, {}))
+    files = write_results(tmp_path / "out", played, BenchmarkRun(WEBARENA_VERIFIED, "m", tmp_path, {}))
     assert [file.relative_to(tmp_path / "out").as_posix() for file in files] == [
         *(f"0/{name}" for name in ("agent_response.json", "network.har", "eval_result.json")),
         *(f"1/{name}" for name in ("agent_response.json", "network.har", "eval_result.json")),
@@ -70,8 +70,8 @@ def test_its_own_command_evaluates_them(tmp_path: Path) -> None:
         '{"environments": {"__GITLAB__": {"urls": ["http://localhost:8023"]}}}'
     )
     task = next(each for each in WEBARENA_VERIFIED.read(config) if each.id == "44")
-    played = [Played(task, 0, episode(answer("navigate"), False))]
-    write_results(tmp_path / "out", played, About(WEBARENA_VERIFIED, "m", config, {}))
+    played = [Attempt(task, 0, episode(answer("navigate"), False))]
+    write_results(tmp_path / "out", played, BenchmarkRun(WEBARENA_VERIFIED, "m", config, {}))
     subprocess.run(
         [COMMAND, "eval-tasks", "--config", config, "--output-dir", tmp_path / "out"], check=True, capture_output=True
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from tars_jax.evaluation.benchmarks.played import About, Played
+from tars_jax.evaluation.benchmarks.played import Attempt, BenchmarkRun
 from tars_jax.evaluation.benchmarks.windows_agent_arena import write_results
 from tars_jax.tasks.benchmarks.benchmark import BenchmarkTask
 from tars_jax.tasks.benchmarks.windows_agent_arena import WINDOWS_AGENT_ARENA
@@ -27,8 +27,8 @@ def test_scores_actions_and_what_was_lost(tmp_path: Path) -> None:
     final = {"final": {"benchmark": {"details": {"last": "DONE"}}}}
     whole = Trajectory("a", {}, (), tuple(steps), Outcome.FINISHED, 1.0, final, final_screenshot=png)
     lost = Trajectory("b", {}, (), (), Outcome.FAILED, 0.0, {"infrastructure_failures": ["guest: away"]})
-    played = [Played(task, 0, whole), Played(task, 1, lost)]
-    written = write_results(tmp_path, played, About(WINDOWS_AGENT_ARENA, "our/model", Path("tasks"), {}))
+    played = [Attempt(task, 0, whole), Attempt(task, 1, lost)]
+    written = write_results(tmp_path, played, BenchmarkRun(WINDOWS_AGENT_ARENA, "our/model", Path("tasks"), {}))
     top = tmp_path / "results" / "pyautogui" / "screenshot" / "our_model"
     assert written == [top / "0", top / "1"]
     place = top / "0" / "clock" / "a-WOS"

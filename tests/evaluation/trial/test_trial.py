@@ -12,17 +12,27 @@ from tars_jax.agent.prompts import PromptWriter
 from tars_jax.environment import ActionSpace, EnvironmentFailure, Function, Observation, Task
 from tars_jax.envs.registry import EnvironmentResources, load_environment
 from tars_jax.envs.spec import spec_of
-from tars_jax.evaluation.trial import LOOK, OK, WRONG, Limits, Subject, Trial, render_trial, transcript, try_environment
+from tars_jax.evaluation.trial import (
+    LOOK,
+    OK,
+    WRONG,
+    Subject,
+    Trial,
+    TrialLimits,
+    render_trial,
+    transcript,
+    try_environment,
+)
 from tars_jax.evaluation.trial.calls import calls_of, unknown_call
 from tars_jax.evaluation.trial.findings import difference
 from tars_jax.model.tokenizer import load_tokenizer
 from tars_jax.rollout.players import random_player
 from tests.environments.faulty import WORD
 
-LIMITS = Limits(observation_tokens=64, episodes=4, seconds=600)
+LIMITS = TrialLimits(observation_tokens=64, episodes=4, seconds=600)
 
 
-def tried(name: str, limits: Limits = LIMITS) -> Trial:
+def tried(name: str, limits: TrialLimits = LIMITS) -> Trial:
     name = f"tests.environments.faulty:{name}"
     spec = load_environment(name, {})
     task = Task("a", name, 0, {}, spec.default_max_steps({}))

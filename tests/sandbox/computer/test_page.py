@@ -15,7 +15,7 @@ from tars_jax.sandbox.browser.events import InputEvent
 from tars_jax.sandbox.computer.computer import Computer, Computers
 from tars_jax.sandbox.computer.equipped.page import ComputerPage
 from tars_jax.sandbox.computer.home import File
-from tars_jax.tasks.computer.site import Page, RunningSite, page
+from tars_jax.tasks.computer.site import RunningSite, SitePage, page
 
 pytestmark = [
     pytest.mark.browser,
@@ -31,7 +31,7 @@ FILES = (
 
 
 @contextlib.asynccontextmanager
-async def opened(site: dict[str, Page]) -> AsyncIterator[tuple[Computer, ComputerPage, RunningSite]]:
+async def opened(site: dict[str, SitePage]) -> AsyncIterator[tuple[Computer, ComputerPage, RunningSite]]:
     config = BrowserConfig(browsers=1, pages_per_browser=2)
     async with Computers() as computers, BrowserManager(config) as browsers:
         computer = await computers.open()
@@ -78,8 +78,8 @@ def test_downloads_lie_in_the_computer_each_under_a_name_of_its_own() -> None:
         links = page("Files", "<a href=/a>a</a><a href=/b>b</a>")
         site = {
             "/": links,
-            "/a": Page(b"1,2\n", "text/csv", "my table.csv"),
-            "/b": Page(b"3\n", "text/csv", "my table.csv"),
+            "/a": SitePage(b"1,2\n", "text/csv", "my table.csv"),
+            "/b": SitePage(b"3\n", "text/csv", "my table.csv"),
         }
         async with opened(site) as (computer, shown, _):
             await computer.put({"Downloads/my table.csv": File(b"mine\n")})
@@ -99,7 +99,9 @@ def test_downloads_lie_in_the_computer_each_under_a_name_of_its_own() -> None:
 @pytest.mark.full
 def test_a_computer_that_takes_no_download_goes_on() -> None:
     async def download() -> None:
-        async with opened({"/": page("Files", "<a href=/a>a</a>"), "/a": Page(b"1\n", "text/csv", "a.csv")}) as parts:
+        async with opened(
+            {"/": page("Files", "<a href=/a>a</a>"), "/a": SitePage(b"1\n", "text/csv", "a.csv")}
+        ) as parts:
             computer, shown, _ = parts
             await computer.put({"Downloads": File(b"no folder\n")})
             assert (await shown.act(ENTER, advance_ms=100)).data["title"] == "Files"
@@ -112,7 +114,7 @@ def test_a_computer_that_takes_no_download_goes_on() -> None:
 @pytest.mark.first(1)
 def test_a_dialog_gets_files_of_the_computer(kind: str, names: list[str]) -> None:
     async def send() -> None:
-        site = {"/": Page(FILES % kind.encode()), "/thanks": page("Thanks", "")}
+        site = {"/": SitePage(FILES % kind.encode()), "/thanks": page("Thanks", "")}
         async with opened(site) as (computer, shown, running):
             await computer.put({"a.txt": File(b"first"), "b/a.txt": File(b"second")})
             with pytest.raises(InputError, match="must be open"):
@@ -139,7 +141,7 @@ def test_a_dialog_gets_files_of_the_computer(kind: str, names: list[str]) -> Non
 @pytest.mark.full
 def test_a_dialog_is_cancelled_by_no_files() -> None:
     async def cancel() -> None:
-        async with opened({"/": Page(FILES % b"oncancel='document.title = 9'")}) as (_, shown, _):
+        async with opened({"/": SitePage(FILES % b"oncancel='document.title = 9'")}) as (_, shown, _):
             await shown.act(CLICK, advance_ms=50)
             await shown.choose_files([])
             seen = await shown.act([], advance_ms=50)

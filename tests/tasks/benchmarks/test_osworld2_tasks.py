@@ -12,7 +12,7 @@ from tars_jax import InputError
 from tars_jax.sandbox.computer.home import File
 from tars_jax.tasks.benchmarks import osworld2
 from tars_jax.tasks.benchmarks.osworld2 import PagePart, read_task, read_tasks
-from tars_jax.tasks.benchmarks.osworld2_conditions import Seen, read_condition
+from tars_jax.tasks.benchmarks.osworld2_conditions import ObservedState, read_condition
 
 SAMPLES = Path(osworld2.__file__).parent / "osworld2_samples"
 TASK = """
@@ -107,8 +107,10 @@ def test_folders_without_tasks_are_refused(tmp_path: Path) -> None:
         read_tasks(tmp_path / "none.toml")
 
 
-FIRST = Seen({"a.txt": File(b"one\n"), "b.txt": File(b"two\n")}, {"list": [{"n": 3}], "flag": True, "word": "abc"})
-LATER = Seen(
+FIRST = ObservedState(
+    {"a.txt": File(b"one\n"), "b.txt": File(b"two\n")}, {"list": [{"n": 3}], "flag": True, "word": "abc"}
+)
+LATER = ObservedState(
     {"a.txt": File(b"one \n"), "c.txt": File(b"three\n")}, {"list": [], "flag": False, "word": "xyz"}, "It is 42.",
     ("which?",), ("file:///a", "file:///b"), ("hello",), ("rm b.txt",),
 )  # fmt: skip
@@ -145,8 +147,8 @@ def test_conditions_hold_or_do_not(condition: dict[str, Any], holds: bool) -> No
 
 
 def test_only_changed_sees_folders_links_and_pipes() -> None:
-    first = Seen(places={"kept": "folder", "old": "folder", "way": "link to /a"})
-    later = Seen(
+    first = ObservedState(places={"kept": "folder", "old": "folder", "way": "link to /a"})
+    later = ObservedState(
         {"out/deep/a.txt": File(b"")},
         places={"kept": "folder", "out": "folder", "out/deep": "folder", "m": "folder", "way": "link to /b",
                 "p": "fifo"},
@@ -164,8 +166,8 @@ def test_only_changed_sees_folders_links_and_pipes() -> None:
 
 
 def test_what_could_not_be_read_is_told_as_that() -> None:
-    partly = Seen({"a.txt": File(b"2")}, unread="too many", looked_at=frozenset({"a.txt", "b.txt"}))
-    first = Seen({"a.txt": File(b"1"), "c.txt": File(b"1")})
+    partly = ObservedState({"a.txt": File(b"2")}, unread="too many", looked_at=frozenset({"a.txt", "b.txt"}))
+    first = ObservedState({"a.txt": File(b"1"), "c.txt": File(b"1")})
 
     def holds(**values: Any) -> bool | None:
         return read_condition(values, "here").holds(partly, first)
@@ -179,7 +181,7 @@ def test_patterns_that_go_back_and_forth_are_bounded(pattern: str) -> None:
     text = "1" * 400 + "a" * 40 + "!"
     condition = read_condition({"file": "a.txt", "matches": pattern}, "here")
     begun = time.monotonic()
-    slow = condition.holds(Seen({"a.txt": File(text.encode())}), FIRST)
+    slow = condition.holds(ObservedState({"a.txt": File(text.encode())}), FIRST)
     assert slow in (None, False) and time.monotonic() - begun < 60
     assert read_condition({"answer": "4[a-z]"}, "here").holds(LATER, FIRST) is False, "the next one is searched for"
     assert read_condition({"answer": "4[0-9]"}, "here").holds(LATER, FIRST) is True
@@ -188,7 +190,7 @@ def test_patterns_that_go_back_and_forth_are_bounded(pattern: str) -> None:
 def test_a_pattern_that_takes_too_long_says_nothing() -> None:
     condition = read_condition({"command": "^(1+)+$"}, "here")
     said = ("ls", "1" * 60 + "x")
-    assert condition.holds(Seen(command=said), FIRST) is None
-    assert condition.holds(Seen(command=(*said, "111")), FIRST) is True
+    assert condition.holds(ObservedState(command=said), FIRST) is None
+    assert condition.holds(ObservedState(command=(*said, "111")), FIRST) is True
     user = osworld2.User((("^(1+)+$", "Ones."), ("x", "An x.")))
     assert user.scripted(said[1]) == "An x."

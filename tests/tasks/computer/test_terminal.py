@@ -11,18 +11,18 @@ from pathlib import Path
 import pytest
 
 from tars_jax.sandbox.computer.home import File, read_home
-from tars_jax.tasks.computer.scene import Outcome, Scene
+from tars_jax.tasks.computer.scene import ComputerScene, SceneOutcome
 from tars_jax.tasks.computer.steps import Step
 from tars_jax.tasks.computer.terminal import TERMINAL_TASKS
 
 LEVELS = (1, 3)
 
 
-def scene(name: str, level: int, seed: int) -> Scene:
+def scene(name: str, level: int, seed: int) -> ComputerScene:
     return TERMINAL_TASKS[name](random.Random(seed), level)
 
 
-def lay_out(scene: Scene, home: Path) -> None:
+def lay_out(scene: ComputerScene, home: Path) -> None:
     for folder in scene.folders:
         (home / folder).mkdir(parents=True)
     for path, file in scene.files.items():
@@ -31,8 +31,8 @@ def lay_out(scene: Scene, home: Path) -> None:
         (home / path).chmod(0o755 if file.executable else 0o644)
 
 
-def seen(home: Path, answer: str | None = None) -> Outcome:
-    return Outcome(*read_home(home), answer)
+def seen(home: Path, answer: str | None = None) -> SceneOutcome:
+    return SceneOutcome(*read_home(home), answer)
 
 
 def run(steps: tuple[Step, ...], home: Path) -> str:
@@ -108,4 +108,4 @@ def test_an_archive_that_would_unpack_to_a_disk_full_is_none(tmp_path: Path) -> 
         member = tarfile.TarInfo(f"{folder}/bomb")
         member.size = 8 << 20
         archive.addfile(member, io.BytesIO(bytes(member.size)))
-    assert "no such archive" in made.goal(Outcome({**made.files, f"{folder}.tar.gz": File(packed.getvalue())}))
+    assert "no such archive" in made.goal(SceneOutcome({**made.files, f"{folder}.tar.gz": File(packed.getvalue())}))

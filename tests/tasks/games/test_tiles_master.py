@@ -12,7 +12,7 @@ from playwright.sync_api import Page
 
 from tars_jax.tasks.games.catalog import load_game
 from tars_jax.tasks.games.pictures import chromium, open_game
-from tars_jax.tasks.games.tiles_master.reference import Table, blockers_of, play
+from tars_jax.tasks.games.tiles_master.reference import TileTable, blockers_of, play
 
 START = "options => { game.start(options); return game.state() }"
 
@@ -105,7 +105,7 @@ def test_levels_stack_well_and_can_be_won(page: Page) -> None:
                 assert 0 <= one["column"] <= 10 and 0 <= one["row"] <= 8
                 below = [other for other in range(count) if blockers[other] >> index & 1]
                 assert one["layer"] == 0 or sum(tiles[other]["layer"] == one["layer"] - 1 for other in below) >= 2
-            way = Table(tiles, [], 7).clear()
+            way = TileTable(tiles, [], 7).clear()
             assert way is not None
             left, tray = set(range(count)), Counter[str]()
             for index in way:
@@ -138,9 +138,9 @@ def test_the_player_digs_only_where_the_tray_has_room() -> None:
     # Six lie in the tray. The leaf that completes a three lies under a cat; a drop that lies open completes another.
     tiles = [tile("leaf", 0, 0), tile("cat", 1, 1, 1), tile("drop", 4, 4), tile("cat", 8, 8)]
     tray = ["leaf", "leaf", "drop", "drop", "cat", "moon"]
-    table = Table([*tiles, tile("moon", 8, 0), tile("moon", 8, 4)], tray, 7)
+    table = TileTable([*tiles, tile("moon", 8, 0), tile("moon", 8, 4)], tray, 7)
     assert table.clear() == [2, 1, 0, 3, 4, 5] or table.clear() == [2, 1, 3, 0, 4, 5]
-    without_drop = Table([tiles[0], tiles[1], tiles[3], tile("moon", 8, 0), tile("moon", 8, 4)], tray, 7)
+    without_drop = TileTable([tiles[0], tiles[1], tiles[3], tile("moon", 8, 0), tile("moon", 8, 4)], tray, 7)
     assert without_drop.clear() is None
 
 

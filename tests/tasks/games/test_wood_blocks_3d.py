@@ -13,7 +13,7 @@ from playwright.sync_api import Page
 
 from tars_jax.tasks.games.catalog import load_game
 from tars_jax.tasks.games.pictures import chromium, open_game, perform
-from tars_jax.tasks.games.wood_blocks_3d.reference import Board, Plan, deepest_plan, play
+from tars_jax.tasks.games.wood_blocks_3d.reference import BitBoard, PlacementPlan, deepest_plan, play
 
 START = "options => { game.start(options); return game.state() }"
 CROWDED = "x.xx x.x. xxx. .x.x"  # a column of three fits only after a single block has cleared a line
@@ -187,10 +187,10 @@ def test_the_player_completes_a_line() -> None:
 def test_the_player_makes_room_before_it_needs_it() -> None:
     state = state_of(CROWDED, DOWN, None, ONE)
     assert " piece 3 " in play(state, random.Random(0)).thought
-    at = Board(4)
+    at = BitBoard(4)
     board = sum(1 << 4 * row + column for row in range(4) for column in range(4) if state["blocks"][row][column])
     places = {0: at.places(0, DOWN), 2: at.places(2, ONE)}
-    found = deepest_plan(at, Plan(0.0, board, frozenset(places), None), places)
+    found = deepest_plan(at, PlacementPlan(0.0, board, frozenset(places), None), places)
     assert not found.left and found.first is not None and found.first.piece == 2
 
 

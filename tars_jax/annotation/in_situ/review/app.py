@@ -34,8 +34,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tars_jax import InputError
 from tars_jax.agent.actions import Action, Point
-from tars_jax.annotation.in_situ.annotated import Annotation, read_actions, save_annotation
-from tars_jax.annotation.in_situ.recording import Recording
+from tars_jax.annotation.in_situ.annotated import RecordingAnnotation, read_actions, save_annotation
+from tars_jax.annotation.in_situ.recording import PersonRecording
 from tars_jax.annotation.in_situ.review.changes import change_about, change_step, merge_step
 from tars_jax.annotation.in_situ.voice import RATE, read_voice_between
 from tars_jax.web.protocol import Fields, RequestError
@@ -54,20 +54,25 @@ _HEADERS = {
 }  # fmt: skip
 
 
-class Review:
+class ReviewedRecording:
     """One annotation under review. Each change is written before it is answered."""
 
     def __init__(
-        self, annotation: Annotation, recording: Recording, file: Path, finish: Callable[[Annotation], str], style: str
+        self,
+        annotation: RecordingAnnotation,
+        recording: PersonRecording,
+        file: Path,
+        finish: Callable[[RecordingAnnotation], str],
+        style: str,
     ) -> None:
         """`file`: where changes are kept; `finish`: writes the data set and says where; `style`: CSS of the report."""
         self._annotation, self._recording, self._file = annotation, recording, file
         self._finish, self._style = finish, style
-        self._before: list[Annotation] = []
+        self._before: list[RecordingAnnotation] = []
         self._lock = threading.Lock()
 
     @property
-    def annotation(self) -> Annotation:
+    def annotation(self) -> RecordingAnnotation:
         return self._annotation
 
     def app(self, key: str) -> ASGIApp:
@@ -138,7 +143,7 @@ class Review:
         return await self._changed(request, change_about)
 
     async def _undo(self, request: Request) -> Response:
-        def before(now: Annotation, given: dict[str, Any]) -> Annotation:
+        def before(now: RecordingAnnotation, given: dict[str, Any]) -> RecordingAnnotation:
             if not self._before:
                 raise InputError("undo must have a change to take back; got none")
             return msgspec.structs.replace(self._before[-1], revision=now.revision + 1)
@@ -160,7 +165,11 @@ class Review:
         return JsonResponse({"written": await run_in_threadpool(finish)})
 
     async def _changed(
-        self, request: Request, change: Callable[[Annotation, dict[str, Any]], Annotation], *, undo: bool = False
+        self,
+        request: Request,
+        change: Callable[[RecordingAnnotation, dict[str, Any]], RecordingAnnotation],
+        *,
+        undo: bool = False,
     ) -> Response:
         fields = Fields(await read_json(request))
         revision = fields.value("revision")

@@ -7,13 +7,13 @@ from typing import Any
 import msgspec
 
 from tars_jax import InputError
-from tars_jax.annotation.in_situ.annotated import AnnotatedStep, Annotation, join_calls, read_actions
+from tars_jax.annotation.in_situ.annotated import AnnotatedStep, RecordingAnnotation, join_calls, read_actions
 from tars_jax.annotation.in_situ.review.placing import placed, read_place
 
 LONGEST_TEXT = 1 << 16  # characters
 
 
-def change_step(annotation: Annotation, id: int, given: dict[str, Any]) -> Annotation:
+def change_step(annotation: RecordingAnnotation, id: int, given: dict[str, Any]) -> RecordingAnnotation:
     """Some of `actions`, `thought`, `accepted`, `deleted` of a step, or the `place` of its actions (placing.py).
 
     What is mended is accepted only if it says so.
@@ -45,7 +45,7 @@ def change_step(annotation: Annotation, id: int, given: dict[str, Any]) -> Annot
     return _with(annotation, place, new)
 
 
-def merge_step(annotation: Annotation, id: int) -> Annotation:
+def merge_step(annotation: RecordingAnnotation, id: int) -> RecordingAnnotation:
     """The step and the next that is not deleted as one, seen as the first. Raises InputError for the last one."""
     place = _place(annotation, id)
     following = next(
@@ -67,7 +67,7 @@ def merge_step(annotation: Annotation, id: int) -> Annotation:
     return msgspec.structs.replace(_with(merged, following, gone), revision=annotation.revision + 1)
 
 
-def change_about(annotation: Annotation, given: dict[str, Any]) -> Annotation:
+def change_about(annotation: RecordingAnnotation, given: dict[str, Any]) -> RecordingAnnotation:
     """`task` (text) and `success` (true, false, null). Raises InputError for others."""
     for name, value in given.items():
         fits = isinstance(value, str) if name == "task" else name == "success" and value in (True, False, None)
@@ -76,13 +76,13 @@ def change_about(annotation: Annotation, given: dict[str, Any]) -> Annotation:
     return msgspec.structs.replace(annotation, **given, revision=annotation.revision + 1)
 
 
-def _place(annotation: Annotation, id: int) -> int:
+def _place(annotation: RecordingAnnotation, id: int) -> int:
     for place, step in enumerate(annotation.steps):
         if step.id == id:
             return place
     raise InputError(f"a step must be one of the recording's; got {id}")
 
 
-def _with(annotation: Annotation, place: int, step: AnnotatedStep) -> Annotation:
+def _with(annotation: RecordingAnnotation, place: int, step: AnnotatedStep) -> RecordingAnnotation:
     steps = (*annotation.steps[:place], step, *annotation.steps[place + 1 :])
     return msgspec.structs.replace(annotation, steps=steps, revision=annotation.revision + 1)

@@ -18,9 +18,9 @@ from Xlib import X, error
 from Xlib.ext import record
 
 from tars_jax import InputError
-from tars_jax.annotation.in_situ.events import Button, Key, Moved, Scrolled
-from tars_jax.annotation.in_situ.sources import Clock, Input, SourceLost
-from tars_jax.annotation.in_situ.windows import Shown
+from tars_jax.annotation.in_situ.events import Button, KeyStroke, Moved, Scrolled
+from tars_jax.annotation.in_situ.sources import HandInput, RecordingClock, SourceLost
+from tars_jax.annotation.in_situ.windows import VisibleWindow
 from tars_jax.annotation.in_situ.x11.connecting import connect, gone
 from tars_jax.annotation.in_situ.x11.keys import COMMANDS, Keymap
 from tars_jax.annotation.in_situ.x11.screen import XScreen
@@ -39,7 +39,7 @@ LONG_AGO = 1 << 31  # of the server's clock, which begins again at 2**32 ms
 class XHands:
     """Listens in a thread of its own from the beginning."""
 
-    def __init__(self, name: str, clock: Clock, screen: XScreen) -> None:
+    def __init__(self, name: str, clock: RecordingClock, screen: XScreen) -> None:
         """`screen`: of the same server and the thread in which `take` is called. Raises InputError for a server
         without XRECORD."""
         self._clock, self._screen = clock, screen
@@ -62,8 +62,8 @@ class XHands:
         self._thread = threading.Thread(target=self._listen, name="xrecord", daemon=True)
         self._thread.start()
 
-    def take(self) -> Sequence[Input]:
-        found: list[Input] = []
+    def take(self) -> Sequence[HandInput]:
+        found: list[HandInput] = []
         lost = self._lost
         came = [self._came.get_nowait() for _ in range(self._came.qsize())]
         if came:
@@ -101,7 +101,7 @@ class XHands:
                 if event[0] & 0x7F in TAKEN:
                     self._came.put((now, event, reply.id_base))
 
-    def _event(self, at: float, data: bytes, client: int) -> list[Input]:
+    def _event(self, at: float, data: bytes, client: int) -> list[HandInput]:
         """`client`: whom it was delivered to, by the first of its numbers."""
         kind = data[0] & 0x7F
         if kind == GENERIC_EVENT:
@@ -123,13 +123,13 @@ class XHands:
         if is_key:
             self._pressed.append((moment, data, []))
         elif kind == X.MotionNotify:
-            found.append(Input(Moved(time=moment, x=x, y=y)))
+            found.append(HandInput(Moved(time=moment, x=x, y=y)))
         elif detail in BUTTONS:
             pressed = Button(time=moment, x=x, y=y, button=BUTTONS[detail], down=kind == X.ButtonPress)  # type: ignore[arg-type]
-            found.append(Input(pressed))
+            found.append(HandInput(pressed))
         elif detail in WHEEL and kind == X.ButtonPress:
             dx, dy = WHEEL[detail]
-            found.append(Input(Scrolled(time=moment, x=x, y=y, dx=dx, dy=dy)))
+            found.append(HandInput(Scrolled(time=moment, x=x, y=y, dx=dx, dy=dy)))
         return found
 
     def _delivered(self, down: bool, code: int, when: int, to: tuple[int, int]) -> None:
@@ -138,19 +138,19 @@ class XHands:
             if (kind & 0x7F == X.KeyPress, detail, pressed) == (down, code, when):
                 receivers.append(to)
 
-    def _resolved(self) -> list[Input]:
+    def _resolved(self) -> list[HandInput]:
         """The keys of which all is known now."""
         found = []
         for moment, data, receivers in self._pressed:
             kind, code, _, _, _, _, _, _, _, _, _, state, _ = CORE.unpack(data)
             down = kind & 0x7F == X.KeyPress
             name, text = self._keymap.key(code, state, down)
-            key = Key(time=moment, key=name, down=down, text=text)
-            found.append(Input(key, self._owner(receivers, state)))
+            key = KeyStroke(time=moment, key=name, down=down, text=text)
+            found.append(HandInput(key, self._owner(receivers, state)))
         self._pressed.clear()
         return found
 
-    def _owner(self, receivers: list[tuple[int, int]], state: int) -> Shown | None:
+    def _owner(self, receivers: list[tuple[int, int]], state: int) -> VisibleWindow | None:
         """Of a key; None where it went to several windows, to none, or to one that is not known.
 
         What the window manager grabs, as Alt+Tab, belongs to the window that had the focus.

@@ -11,7 +11,7 @@ from Xlib import X, error
 
 from tars_jax.annotation.in_situ.extra import require
 from tars_jax.annotation.in_situ.sources import Picture, SourceLost, State
-from tars_jax.annotation.in_situ.windows import Shown, Windows
+from tars_jax.annotation.in_situ.windows import ScreenWindows, VisibleWindow
 from tars_jax.annotation.in_situ.x11.connecting import connect, gone
 from tars_jax.annotation.in_situ.x11.hotkeys import Hotkeys
 from tars_jax.annotation.in_situ.x11.sign import Sign
@@ -44,13 +44,13 @@ class XScreen:
         self._camera: Any = None
         self._size = (0, 0)
 
-    def windows(self) -> Windows:
+    def windows(self) -> ScreenWindows:
         try:
             return self._windows()
         except (*gone(), error.XError) as failed:
             raise SourceLost(f"the X server is gone: {failed}") from failed
 
-    def owner(self, window: int) -> Shown | None:
+    def owner(self, window: int) -> VisibleWindow | None:
         """The top-level window that a window is in."""
         return self._tree.owner(window)
 
@@ -105,7 +105,7 @@ class XScreen:
         except (*gone(), error.XError):
             pass
 
-    def _windows(self) -> Windows:
+    def _windows(self) -> ScreenWindows:
         self._display.sync()
         self._drain()
         windows = self._tree.windows()

@@ -14,7 +14,7 @@ from typing import Any
 from Xlib import X, error
 from Xlib.ext import shape
 
-from tars_jax.annotation.in_situ.windows import Box, Shown, Windows
+from tars_jax.annotation.in_situ.windows import Box, ScreenWindows, VisibleWindow
 from tars_jax.sandbox.desktop.clients import Clients
 
 DEPTH_INSIDE = 4  # of frames around a program's window
@@ -27,7 +27,7 @@ PROPERTIES = ("_NET_WM_NAME", "WM_NAME", "WM_CLASS", "_NET_WM_WINDOW_OPACITY", "
 class _Top:
     """A child of the root."""
 
-    shown: Shown
+    shown: VisibleWindow
     inside: int  # the program's window
     viewable: bool
 
@@ -48,11 +48,11 @@ class Tree:
         self._shape_event = getattr(shown.extension_event, "ShapeNotify", None)
         self._tops: dict[int, _Top] = {}
         self._owners: dict[int, int] = {}  # window -> the child of the root that it is in
-        self._gone: dict[int, tuple[float, Shown]] = {}
+        self._gone: dict[int, tuple[float, VisibleWindow]] = {}
         self._stale = True
         self._composited = False
         self._order: list[int] = []
-        self._last = Windows((0, 0))
+        self._last = ScreenWindows((0, 0))
 
     def heard(self, event: Any) -> None:
         """An event of the server's. What it is about is asked for anew by the next `windows`."""
@@ -70,7 +70,7 @@ class Tree:
     def is_stale(self) -> bool:
         return self._stale
 
-    def windows(self) -> Windows:
+    def windows(self) -> ScreenWindows:
         """As of now; the same object where nothing has changed."""
         if self._stale:
             self._scan()
@@ -79,7 +79,7 @@ class Tree:
             self._last = dataclasses.replace(self._last, focused=focused)
         return self._last
 
-    def owner(self, window: int) -> Shown | None:
+    def owner(self, window: int) -> VisibleWindow | None:
         """The top-level window that a window is in, or was in a moment ago."""
         top = self._climb(window)
         if top is not None and (found := self._tops.get(top)) is not None:
@@ -128,7 +128,7 @@ class Tree:
         shown = tuple(self._named(top) for top in self._tops.values() if top.viewable)
         size = geometry.width, geometry.height
         if (size, shown) != (self._last.size, self._last.shown):
-            self._last = Windows(size, shown, self._last.focused)
+            self._last = ScreenWindows(size, shown, self._last.focused)
 
     def _reused(self, number: int) -> None:
         """Numbers of a program that ended are given to the next one: what is remembered of them is not that one's."""
@@ -141,7 +141,7 @@ class Tree:
         viewable = attributes.map_state == X.IsViewable and attributes.win_class == X.InputOutput
         if number in self._own:
             geometry = window.get_geometry()
-            return _Top(Shown(number, "", box=_box(geometry), own=True), number, viewable)
+            return _Top(VisibleWindow(number, "", box=_box(geometry), own=True), number, viewable)
         inside = self._inside(window, DEPTH_INSIDE) or window
         inside.change_attributes(event_mask=X.PropertyChangeMask)
         names = bytes(self._property(inside, "WM_CLASS") or b"").decode("utf-8", "replace").split("\0")
@@ -151,7 +151,7 @@ class Tree:
         geometry = window.get_geometry()
         process = self._clients.process_of(inside.id) if self._clients is not None else None
         return _Top(
-            Shown(
+            VisibleWindow(
                 number, names[1] if len(names) > 1 else "", names[0], title.decode("utf-8", "replace"),
                 _box(geometry), self._solid(window, inside, geometry), process or 0,
             ),
@@ -189,7 +189,7 @@ class Tree:
             (at.x + region[n], at.y + region[n + 1], region[n + 2], region[n + 3]) for n in range(0, len(region) - 3, 4)
         )
 
-    def _named(self, top: _Top) -> Shown:
+    def _named(self, top: _Top) -> VisibleWindow:
         """With the name of its program's other windows where it has none."""
         if top.shown.application or top.shown.own:
             return top.shown
@@ -203,7 +203,7 @@ class Tree:
         application, instance = same.pop()
         return dataclasses.replace(top.shown, application=application, instance=instance)
 
-    def _focus(self) -> Shown | None:
+    def _focus(self) -> VisibleWindow | None:
         focused = self._display.get_input_focus().focus
         if isinstance(focused, int):  # none, or wherever the pointer is
             return None

@@ -43,7 +43,7 @@ ADDRESS = re.compile(r"http://([^@/\s]+@)?[^@/:\s]+:[0-9]{1,5}/?")
 _failed: dict[str, float] = {}  # when a machine was last found away: it is asked behind the others
 
 
-class Machine(Protocol):
+class OSWorldMachine(Protocol):
     guest: GuestProtocol
 
     @property
@@ -162,14 +162,14 @@ class Machines:
     """Those of a run. Raises InputError for a `revert` that is no command."""
 
     names: tuple[str, ...]
-    open: Callable[[str, TextIO], Awaitable[Machine]]  # closes the file with the machine; raises SandboxFailure
+    open: Callable[[str, TextIO], Awaitable[OSWorldMachine]]  # closes the file with the machine; raises SandboxFailure
     revert: tuple[str, ...]  # a command of this machine that sets one back; {machine}, {snapshot} are filled in
 
     def __post_init__(self) -> None:
         if not all(isinstance(word, str) for word in self.revert):
             raise InputError(f"revert must be the words of a command; got {self.revert!r:.100}")
 
-    async def take(self, snapshot: str) -> Machine:
+    async def take(self, snapshot: str) -> OSWorldMachine:
         """One that nobody plays on, set back. Raises EnvironmentFailure("held"), and why none can be had."""
         began = time.monotonic()
         while True:
@@ -189,7 +189,7 @@ class Machines:
                 raise EnvironmentFailure("held" if held else kind, words)
             await asyncio.sleep(LOOK_S)
 
-    async def _opened(self, name: str, snapshot: str) -> Machine:
+    async def _opened(self, name: str, snapshot: str) -> OSWorldMachine:
         lock = hold(f"machine-{without_token(name)}")
         if lock is None:
             raise SandboxFailure("held", "another episode of this machine has it")

@@ -15,10 +15,10 @@ from tars_jax import InputError
 from tars_jax.agent.actions import Action, CallUser, Finished
 from tars_jax.agent.platforms import PLATFORM_ACTIONS
 from tars_jax.environment import ActionSpace, EnvironmentFailure, Observation, Task
-from tars_jax.envs.benchmarks.episode import BenchmarkEnvironment, Verdict
-from tars_jax.envs.benchmarks.osworld.machines import Machine
+from tars_jax.envs.benchmarks.episode import BenchmarkEnvironment, BenchmarkVerdict
+from tars_jax.envs.benchmarks.osworld.machines import OSWorldMachine
 from tars_jax.envs.benchmarks.osworld.scoring import Scorer
-from tars_jax.envs.benchmarks.osworld.steps import STEPS, Place, Step, carry_out
+from tars_jax.envs.benchmarks.osworld.steps import STEPS, Step, StepPlace, carry_out
 from tars_jax.envs.interfaces import BOTH, SDK, check_interface, space_of
 from tars_jax.envs.spec import EnvironmentResources
 from tars_jax.sandbox.failures import Broken
@@ -66,7 +66,7 @@ class PlayedOnMachines(BenchmarkEnvironment):
             raise InputError(f"scorer_limit must be more than 0 seconds; got {scorer_limit!r}")
         self._tools = tuple(tools) if interface in (SDK, BOTH) else ()
         self._scorer, self._begun_s, self._scorer_s = scorer, begun, scorer_limit
-        self._machine: Machine | None = None
+        self._machine: OSWorldMachine | None = None
         self._cache: Path | None = None
         self._last = ""  # FAIL, DONE, or nothing: how the agent ended it
         self._broken = ""  # how it has broken its screen
@@ -127,7 +127,7 @@ class PlayedOnMachines(BenchmarkEnvironment):
             self._broken = str(broken)
             return Observation(text="\n".join(filter(None, (*said, f"the screen was broken inside: {broken}")))), True
 
-    async def verify(self) -> Verdict:
+    async def verify(self) -> BenchmarkVerdict:
         """Postconfig comes first; what the machine or the scorer lacks is a failure, and never a score.
 
         What the agent has broken is its own: without a screen the state is scored as it is, and a step of postconfig
@@ -160,7 +160,7 @@ class PlayedOnMachines(BenchmarkEnvironment):
                     raise
                 score, found = 0.0, {"wrong": str(lost)}
         await self.end()  # others may wait for the machine
-        return Verdict(score, score >= 1.0, {**found, **details})
+        return BenchmarkVerdict(score, score >= 1.0, {**found, **details})
 
     async def end(self) -> None:
         machine, self._machine = self._machine, None
@@ -183,14 +183,14 @@ class PlayedOnMachines(BenchmarkEnvironment):
         return await machine.shown() if machine is not None and machine.size[0] else None
 
     @property
-    def _held(self) -> Machine:
+    def _held(self) -> OSWorldMachine:
         assert self._machine is not None  # reset has taken it
         return self._machine
 
     async def _carry_out(self, steps: Sequence[Any], *, strict: bool = True) -> list[str]:
         assert self._cache is not None
         machine = self._held
-        place = Place(machine.guest, self._cache, machine.size, self._copy_of, self.entry.folder)
+        place = StepPlace(machine.guest, self._cache, machine.size, self._copy_of, self.entry.folder)
         return await carry_out(steps, place, self.steps, strict=strict)
 
     def _copy_of(self, file: CloudFile) -> Path | None:

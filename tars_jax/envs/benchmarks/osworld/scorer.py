@@ -135,7 +135,7 @@ def watch(host: str, server: int, limit: float) -> None:
     requests.Session.request = request  # type: ignore[method-assign, assignment]
 
 
-class Environment:
+class DesktopEnvironment:
     """What getters ask of desktop-env's environment."""
 
     def __init__(self, request: Mapping[str, Any]) -> None:
@@ -163,7 +163,7 @@ def scored(request: Mapping[str, Any], getters: Any, metrics: Any) -> dict[str, 
     if failed:
         return {"score": 0.0, "details": {"gave_up": True}}
     watch(request["host"], request["ports"]["server"], OF_LIMIT * request.get("limit", 600.0))
-    environment = Environment(request)
+    environment = DesktopEnvironment(request)
     several = isinstance(funcs, list)
     names = funcs if several else [funcs]
     results, expected, options = (
@@ -193,7 +193,7 @@ def scored(request: Mapping[str, Any], getters: Any, metrics: Any) -> dict[str, 
 
 
 def _one(
-    environment: Environment, getters: Any, metrics: Any, name: str, result: Any, wanted: Any, options: Any
+    environment: DesktopEnvironment, getters: Any, metrics: Any, name: str, result: Any, wanted: Any, options: Any
 ) -> tuple[float, str]:
     """The score of one metric, and why the state could not be read. Raises Lacking."""
     if (program := PROGRAMS.get(name, "")) and shutil.which(program) is None:

@@ -29,7 +29,7 @@ ALL_CHANGES = WRITE_FILE | sum(1 << bit for bit in range(4, 13))
 NO_NEW_PRIVILEGES = 38  # of prctl
 
 
-class Outside(PermissionError):
+class OutsideFolder(PermissionError):
     """A file outside of the folder would have been changed."""
 
 
@@ -65,7 +65,7 @@ def _check(path: Any, folder: str, *, follows: bool = True) -> None:
     name = os.path.abspath(os.fsdecode(path))
     real = os.path.realpath(name) if follows else os.path.join(os.path.realpath(os.path.dirname(name)), "x")
     if not real.startswith(folder + os.sep) and real not in (folder, os.devnull):
-        raise Outside(f"what is scored would have changed {name}, outside of its folder")
+        raise OutsideFolder(f"what is scored would have changed {name}, outside of its folder")
 
 
 def _landlock(folder: str) -> None:

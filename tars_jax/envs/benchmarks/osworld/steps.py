@@ -74,7 +74,7 @@ with sqlite3.connect(f"{folder}/History") as history:
 
 
 @dataclasses.dataclass(frozen=True)
-class Place:
+class StepPlace:
     """What steps know of where they are carried out."""
 
     guest: GuestProtocol
@@ -87,7 +87,8 @@ class Place:
 
 
 async def carry_out(
-    steps: Sequence[Mapping[str, Any]], place: Place, known: Mapping[str, Step] | None = None, *, strict: bool = True
+    steps: Sequence[Mapping[str, Any]], place: StepPlace, known: Mapping[str, Step] | None = None, *,
+    strict: bool = True
 ) -> list[str]:  # fmt: skip
     """What could not be done, in sentences, as an agent may have changed what it needs.
 
@@ -118,7 +119,7 @@ class Missing(Undone):
     """As a file of the task is not there."""
 
 
-async def _download(place: Place, parameters: dict[str, Any]) -> None:
+async def _download(place: StepPlace, parameters: dict[str, Any]) -> None:
     for file in downloads(parameters):
         copy = place.copy_of(file)
         if copy is None:
@@ -126,7 +127,7 @@ async def _download(place: Place, parameters: dict[str, Any]) -> None:
         await _upload(place, file.path, copy)
 
 
-async def _upload_file(place: Place, parameters: dict[str, Any]) -> None:
+async def _upload_file(place: StepPlace, parameters: dict[str, Any]) -> None:
     for file in parameters.get("files") or ():
         path = (place.folder or Path()) / str(file["local_path"])
         if place.folder is None or not path.resolve().is_relative_to(place.folder.resolve()) or not path.is_file():
@@ -134,13 +135,13 @@ async def _upload_file(place: Place, parameters: dict[str, Any]) -> None:
         await _upload(place, str(file["path"]), path)
 
 
-async def _upload(place: Place, path: str, copy: Path) -> None:
+async def _upload(place: StepPlace, path: str, copy: Path) -> None:
     answer = await place.guest.upload(path, await asyncio.to_thread(copy.read_bytes))
     if answer.status_code != 200:
         raise Undone(f"{path} could not be written: {message(answer)}")
 
 
-async def _launch(place: Place, parameters: dict[str, Any]) -> None:
+async def _launch(place: StepPlace, parameters: dict[str, Any]) -> None:
     command, shell = parameters["command"], parameters.get("shell", False)
     if isinstance(command, str) and not shell:
         command = command.split()
@@ -152,7 +153,7 @@ async def _launch(place: Place, parameters: dict[str, Any]) -> None:
     await asked(place, "launch", {"command": command, "shell": bool(shell)})
 
 
-async def _execute(place: Place, parameters: dict[str, Any]) -> None:
+async def _execute(place: StepPlace, parameters: dict[str, Any]) -> None:
     command, shell = _filled(place, parameters["command"]), bool(parameters.get("shell", False))
     until, failed = parameters.get("until") or {}, 0
     end = asyncio.get_running_loop().time() + LONGEST_UNTIL_S
@@ -190,7 +191,7 @@ def kept(cache: Path, name: str) -> Path:
     return cache / name
 
 
-async def _verified(place: Place, parameters: dict[str, Any]) -> None:
+async def _verified(place: StepPlace, parameters: dict[str, Any]) -> None:
     wait_s = float(parameters.get("max_wait_time", 10))
     what = {
         "command": _filled(place, parameters["command"]), "shell": bool(parameters.get("shell", False)),
@@ -200,39 +201,39 @@ async def _verified(place: Place, parameters: dict[str, Any]) -> None:
     await asked(place, "execute_with_verification", what, wait_s + 180)
 
 
-async def _sleep(place: Place, parameters: dict[str, Any]) -> None:
+async def _sleep(place: StepPlace, parameters: dict[str, Any]) -> None:
     await asyncio.sleep(float(parameters["seconds"]))
 
 
-async def _open(place: Place, parameters: dict[str, Any]) -> None:
+async def _open(place: StepPlace, parameters: dict[str, Any]) -> None:
     await asked(place, "open_file", {"path": parameters["path"]}, OPENS_S)
 
 
-async def _window(place: Place, parameters: dict[str, Any], which: str) -> None:
+async def _window(place: StepPlace, parameters: dict[str, Any], which: str) -> None:
     what = {name: parameters.get(name, False) for name in ("strict", "by_class")}
     await place.guest.post(f"/setup/{which}", json={"window_name": parameters["window_name"], **what})
 
 
-async def _activate(place: Place, parameters: dict[str, Any]) -> None:
+async def _activate(place: StepPlace, parameters: dict[str, Any]) -> None:
     await _window(place, parameters, "activate_window")
 
 
-async def _close(place: Place, parameters: dict[str, Any]) -> None:
+async def _close(place: StepPlace, parameters: dict[str, Any]) -> None:
     await _window(place, parameters, "close_window")
 
 
-async def _wallpaper(place: Place, parameters: dict[str, Any]) -> None:
+async def _wallpaper(place: StepPlace, parameters: dict[str, Any]) -> None:
     await asked(place, "change_wallpaper", {"path": parameters["path"]})
 
 
-async def asked(place: Place, route: str, what: Mapping[str, Any], timeout_s: float = PATIENCE_S) -> None:
+async def asked(place: StepPlace, route: str, what: Mapping[str, Any], timeout_s: float = PATIENCE_S) -> None:
     """Raises Undone with what the guest says against it."""
     answer = await place.guest.post(f"/setup/{route}", json=what, timeout_s=timeout_s)
     if answer.status_code != 200:
         raise Undone(message(answer))
 
 
-async def _ran(place: Place, argv: Sequence[str]) -> None:
+async def _ran(place: StepPlace, argv: Sequence[str]) -> None:
     """Raises Undone for a command that fails, with the end of what it says."""
     answer = await place.guest.execute(argv)
     ran = answer.json() if answer.status_code == 200 else {"returncode": -1, "error": message(answer)}
@@ -240,22 +241,22 @@ async def _ran(place: Place, argv: Sequence[str]) -> None:
         raise Undone(str(ran["error"]).strip()[-300:])
 
 
-async def _tabs(place: Place, what: str, addresses: Sequence[Any]) -> None:
+async def _tabs(place: StepPlace, what: str, addresses: Sequence[Any]) -> None:
     await _ran(place, ["python3", "-c", TABS, str(place.chrome_port), what, *map(str, addresses), str(CHROME_S)])
 
 
-async def _open_tabs(place: Place, parameters: dict[str, Any]) -> None:
+async def _open_tabs(place: StepPlace, parameters: dict[str, Any]) -> None:
     await _tabs(place, "open", parameters["urls_to_open"])
 
 
-async def _close_tabs(place: Place, parameters: dict[str, Any]) -> None:
+async def _close_tabs(place: StepPlace, parameters: dict[str, Any]) -> None:
     await _tabs(place, "close", parameters["urls_to_close"])
 
 
 def visits_in(folder: str, python: str = "python3") -> Step:
     """The step that writes visits into the history of a browser, whose profile lies in that folder of the guest."""
 
-    async def write(place: Place, parameters: dict[str, Any]) -> None:
+    async def write(place: StepPlace, parameters: dict[str, Any]) -> None:
         visits = json.dumps([[item["url"], item["title"], item["visit_time_from_now_in_seconds"]]
                              for item in parameters["history"]])  # fmt: skip
         await _ran(place, [python, "-c", HISTORY, visits, folder])
@@ -263,7 +264,7 @@ def visits_in(folder: str, python: str = "python3") -> Step:
     return write
 
 
-def _filled(place: Place, command: Any) -> Any:
+def _filled(place: StepPlace, command: Any) -> Any:
     """A command with what it leaves open: the size of the screen, and the user's password."""
     width, height = place.size
     words = {
@@ -276,7 +277,7 @@ def _filled(place: Place, command: Any) -> Any:
     return json.loads(text)
 
 
-Step = Callable[[Place, dict[str, Any]], Any]
+Step = Callable[[StepPlace, dict[str, Any]], Any]
 STEPS: dict[str, Step] = {
     "download": _download, "upload_file": _upload_file, "launch": _launch, "execute": _execute, "command": _execute,
     "execute_with_verification": _verified, "sleep": _sleep, "open": _open, "activate_window": _activate,

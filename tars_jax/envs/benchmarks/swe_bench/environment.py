@@ -16,7 +16,7 @@ from tars_jax import InputError
 from tars_jax.agent.actions import Action, CallUser, Finished, ToolCall
 from tars_jax.environment import ActionSpace, EnvironmentFailure, Observation, Task
 from tars_jax.envs import shared_computers
-from tars_jax.envs.benchmarks.episode import BenchmarkEnvironment, Verdict
+from tars_jax.envs.benchmarks.episode import BenchmarkEnvironment, BenchmarkVerdict
 from tars_jax.envs.benchmarks.swe_bench import grading
 from tars_jax.envs.benchmarks.swe_bench.prepared import Prepared, Preparing, preparing, room
 from tars_jax.envs.benchmarks.swe_bench.script import END, ERRORED, START, TESTBED
@@ -146,13 +146,13 @@ class SweBenchEnvironment(BenchmarkEnvironment):
         info = {"state": {"patch": patch, "turn": self._turn, "screen": self._screen is not None}}
         return Observation(text=text, info=info) if self._screen is None else await self._screen.observed(text, info)
 
-    async def verify(self) -> Verdict:
+    async def verify(self) -> BenchmarkVerdict:
         assert self._computer is not None and self._prepared is not None and self._preparing is not None
         record = self.entry.record
         try:
             patch, why = await self._preparing.patch_of(self._computer, self._prepared, record["base_commit"])
             if not patch.strip():
-                return Verdict(0.0, False, _details("", None, {}, why))
+                return BenchmarkVerdict(0.0, False, _details("", None, {}, why))
             outcome = await self._tried(patch)
             answer = await grading.graded(record, patch, outcome.log)
             if outcome.applied and not outcome.timed_out and not _tells(answer):
@@ -168,7 +168,7 @@ class SweBenchEnvironment(BenchmarkEnvironment):
             said = f"swebench tells from the log that the machine failed: {reason}"
             raise EnvironmentFailure("verifier", said, details)
         resolved = bool(answer["report"]["resolved"])
-        return Verdict(float(resolved), resolved, details)
+        return BenchmarkVerdict(float(resolved), resolved, details)
 
     async def _tried(self, patch: str) -> Tried:
         assert self._prepared is not None and self._preparing is not None

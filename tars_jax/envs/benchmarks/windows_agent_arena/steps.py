@@ -5,24 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 from tars_jax.envs.benchmarks.osworld.guest import message
-from tars_jax.envs.benchmarks.osworld.steps import STEPS, Place, Step, Undone, asked, visits_in
+from tars_jax.envs.benchmarks.osworld.steps import STEPS, Step, StepPlace, Undone, asked, visits_in
 
 
-async def _create_folder(place: Place, parameters: dict[str, Any]) -> None:
+async def _create_folder(place: StepPlace, parameters: dict[str, Any]) -> None:
     await asked(place, "create_folder", {"path": str(parameters["path"])})
 
 
-async def _create_file(place: Place, parameters: dict[str, Any]) -> None:
+async def _create_file(place: StepPlace, parameters: dict[str, Any]) -> None:
     answer = await place.guest.upload(str(parameters["path"]), str(parameters.get("content", "")).encode())
     if answer.status_code != 200:
         raise Undone(message(answer))
 
 
-async def _recycle(place: Place, parameters: dict[str, Any]) -> None:
+async def _recycle(place: StepPlace, parameters: dict[str, Any]) -> None:
     await asked(place, "recycle", {"path": str(parameters["path"])})
 
 
-async def _close_all(place: Place, parameters: dict[str, Any]) -> None:
+async def _close_all(place: StepPlace, parameters: dict[str, Any]) -> None:
     await place.guest.post("/setup/close_all", json={})  # a window that stays is no failure
 
 

@@ -18,7 +18,7 @@ PACKAGE = "waa-cube"
 SHORT_S = 90
 
 
-class Guest:
+class WindowsServer:
     """What waa-cube's getters ask of a machine, by WindowsAgentArena's HTTP server in it."""
 
     def __init__(self, host: str, port: int) -> None:
@@ -141,7 +141,7 @@ def _no_route(answer: Any) -> bool:
     return "json" not in answer.headers.get("content-type", "") and "Not Found" in answer.text
 
 
-class Environment:
+class WindowsEnvironment:
     """What getters ask of waa-cube's environment."""
 
     def __init__(self, request: Mapping[str, Any]) -> None:
@@ -149,7 +149,7 @@ class Environment:
         self.vm_ip, self.server_port = request["host"], ports["server"]
         self.chromium_port, self.vlc_port = ports.get("chrome", 9222), ports.get("vlc", 8080)
         self.cache_dir, self.vm_platform = request["cache"], request["platform"]
-        self.controller = Guest(self.vm_ip, self.server_port)
+        self.controller = WindowsServer(self.vm_ip, self.server_port)
         self.current_use_proxy = False
 
 
@@ -170,5 +170,5 @@ def load() -> tuple[Any, Any]:
 
 
 if __name__ == "__main__":
-    scorer.PACKAGE, scorer.Environment, scorer.load = PACKAGE, Environment, load
+    scorer.PACKAGE, scorer.Environment, scorer.load = PACKAGE, WindowsEnvironment, load
     scorer.main()

@@ -31,7 +31,7 @@ LEAVING_S = 5.0  # that an environment may take to tidy up when the owner has go
 PACKAGES = {"verifiers": "of_verifiers", "skyrl_gym": "of_skyrl_gym"}
 
 
-class Lines:
+class RequestLines:
     """Requests and answers, which nothing that an environment prints can disturb."""
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ class Lines:
 class Dialog:
     """What a model has been asked in an episode, so that it is told only what is new."""
 
-    def __init__(self, number: int, lines: Lines) -> None:
+    def __init__(self, number: int, lines: RequestLines) -> None:
         self._number, self._lines = number, lines
         self._turn = asyncio.Lock()
         self._known: list[dict[str, Any]] = []
@@ -86,10 +86,10 @@ def _essence(message: dict[str, Any]) -> Any:
     return message["role"], content, len(message.get("tool_calls") or [])
 
 
-class Episodes:
+class LiveEpisodes:
     """Those that are being played."""
 
-    def __init__(self, environment: Any, lines: Lines) -> None:
+    def __init__(self, environment: Any, lines: RequestLines) -> None:
         self._environment, self._lines = environment, lines
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._dialogs: dict[int, Dialog] = {}
@@ -123,7 +123,7 @@ class Episodes:
 
 
 def main() -> None:
-    lines = Lines()
+    lines = RequestLines()
     if (request := lines.requests.get()) is None:
         return
     try:
@@ -139,7 +139,7 @@ def main() -> None:
         cause = f"; {type(error.__cause__).__name__}: {error.__cause__}" if error.__cause__ else ""
         lines.answer(refused=f"{type(error).__name__}: {error}{cause}")
         return
-    asyncio.run(Episodes(environment, lines).serve())
+    asyncio.run(LiveEpisodes(environment, lines).serve())
 
 
 if __name__ == "__main__":

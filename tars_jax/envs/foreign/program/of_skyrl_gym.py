@@ -14,7 +14,7 @@ from typing import Any
 import skyrl_gym
 
 
-class Environment:
+class SkyRLGymEnvironment:
     def __init__(self, id: str, data: str, max_turns: int = 1, env_config: dict[str, Any] | None = None) -> None:
         self._id, self._max_turns, self._config = id, max_turns, env_config or {}
         self._rows = _records(data)
@@ -47,8 +47,8 @@ class Environment:
         """Nothing is held."""
 
 
-def load(id: str, arguments: dict[str, Any]) -> Environment:
-    return Environment(id, **arguments)
+def load(id: str, arguments: dict[str, Any]) -> SkyRLGymEnvironment:
+    return SkyRLGymEnvironment(id, **arguments)
 
 
 def _records(data: str) -> list[dict[str, Any]]:

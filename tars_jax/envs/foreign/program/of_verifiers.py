@@ -41,7 +41,7 @@ class Asks(httpx.AsyncBaseTransport):
         return httpx.Response(200, json={**head, "choices": [choice]})
 
 
-class Environment:
+class VerifiersEnvironment:
     def __init__(self, environment: Any) -> None:
         self._environment = environment
         parts = [environment, *getattr(environment, "envs", ())]
@@ -91,8 +91,8 @@ class Environment:
         await self._environment._teardown()
 
 
-def load(id: str, arguments: dict[str, Any]) -> Environment:
-    return Environment(vf.load_environment(id, **arguments))
+def load(id: str, arguments: dict[str, Any]) -> VerifiersEnvironment:
+    return VerifiersEnvironment(vf.load_environment(id, **arguments))
 
 
 def _key(prompt: Any) -> tuple[str, int]:

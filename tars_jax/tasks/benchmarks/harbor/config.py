@@ -49,7 +49,7 @@ class Artifact:
 
 
 @dataclasses.dataclass(frozen=True)
-class Server:
+class MCPServer:
     """Of MCP."""
 
     name: str
@@ -71,7 +71,7 @@ class Surroundings:
     storage_mb: int | None = None
     accelerators: str = ""  # what of them it asks for
     env: Mapping[str, str] = dataclasses.field(default_factory=dict)  # templates of this machine's variables
-    servers: tuple[Server, ...] = ()
+    servers: tuple[MCPServer, ...] = ()
     skills_dir: str = ""
     healthcheck: Healthcheck | None = None
     workdir: str = ""
@@ -252,12 +252,12 @@ def _megabytes(fields: Fields, name: str) -> int | None:
     return max(1, int(size))
 
 
-def _server(fields: Fields) -> Server:
+def _server(fields: Fields) -> MCPServer:
     transport = fields.text("transport", "sse")
     args = fields.array("args")
     if not all(is_text(each) for each in args):
         raise fields.error("args", "a list of texts")
-    server = Server(
+    server = MCPServer(
         fields.text("name"), "streamable-http" if transport == "http" else transport, fields.text("url", ""),
         fields.text("command", ""), tuple(args),
     )  # fmt: skip

@@ -36,7 +36,7 @@ _TEMPLATE = re.compile(r"\$\{([^}:]+)(?::-(.*))?\}", re.DOTALL)
 
 
 @dataclasses.dataclass(frozen=True)
-class Stage:
+class TaskStage:
     """What an agent is asked at once: the whole task, or one of its steps."""
 
     name: str  # empty: the whole task
@@ -58,13 +58,13 @@ class Stage:
 class HarborTask:
     folder: Path
     config: TaskConfig
-    stages: tuple[Stage, ...]
+    stages: tuple[TaskStage, ...]
 
     @property
     def environment(self) -> Path:
         return self.folder / "environment"
 
-    def verifier_context(self, stage: Stage) -> tuple[Path, bool, Surroundings]:
+    def verifier_context(self, stage: TaskStage) -> tuple[Path, bool, Surroundings]:
         """Of a separate verifier: its build context, whether the tests are in its image, and what it may take."""
         own = stage.verifier.surroundings or self.config.surroundings
         for folder in reversed(stage.tests):
@@ -89,15 +89,15 @@ def read_task(folder: Path) -> HarborTask:
     return HarborTask(folder, config, tuple(_stage(folder, config, at) for at in range(len(config.steps))))
 
 
-def _whole(folder: Path, config: TaskConfig) -> Stage:
-    return Stage(
+def _whole(folder: Path, config: TaskConfig) -> TaskStage:
+    return TaskStage(
         "", _instruction(folder / "instruction.md"), config.agent, config.verifier, config.verifier.mode == SEPARATE,
         (folder / "tests",), TEST, _there(folder / "solution"), artifacts=_published(config.artifacts),
         collect=config.verifier.collect,
     )  # fmt: skip
 
 
-def _stage(folder: Path, config: TaskConfig, at: int) -> Stage:
+def _stage(folder: Path, config: TaskConfig, at: int) -> TaskStage:
     step = config.steps[at]
     own = folder / "steps" / step.name
     has_test = (own / "tests" / TEST).is_file()
@@ -111,7 +111,7 @@ def _stage(folder: Path, config: TaskConfig, at: int) -> Stage:
         env={**config.verifier.env, **step.verifier.env},
         surroundings=step.verifier.surroundings or config.verifier.surroundings,
     )
-    return Stage(
+    return TaskStage(
         step.name, _instruction(own / "instruction.md"),
         AgentPhase(limit, step.agent.user or config.agent.user, step.agent.network or config.agent.network), verifier,
         mode == SEPARATE, tests or (own / "tests",), TEST,
@@ -121,7 +121,7 @@ def _stage(folder: Path, config: TaskConfig, at: int) -> Stage:
     ) if has_test or has_file(folder / "tests", TEST) else _without_test(own)  # fmt: skip
 
 
-def _without_test(own: Path) -> Stage:
+def _without_test(own: Path) -> TaskStage:
     raise InputError(f"{own / 'tests' / TEST} must be there, or one for all steps; got neither")
 
 
@@ -225,7 +225,7 @@ def _of_surroundings(asked: Surroundings, where: str) -> Iterator[str]:
         yield str(error)
 
 
-def _of_stage(task: HarborTask, stage: Stage, where: str, online: bool) -> Iterator[str]:
+def _of_stage(task: HarborTask, stage: TaskStage, where: str, online: bool) -> Iterator[str]:
     general = task.config.surroundings.network
     for phase, user, network in (
         ("agent", stage.agent.user, stage.agent.network),

@@ -17,7 +17,7 @@ WIDEST = 8  # ways to lay a piece that are looked at further
 LINE_WORTH = 12  # in the units of `worth`
 
 
-class Board:
+class HexBoard:
     """Boards as numbers: one bit a place. The bits of a row follow each other; a row is `width` bits after the last."""
 
     def __init__(self, side: int) -> None:
@@ -57,11 +57,11 @@ class Board:
 
 
 @functools.cache
-def board_of(side: int) -> Board:
-    return Board(side)
+def board_of(side: int) -> HexBoard:
+    return HexBoard(side)
 
 
-def lays(board: Board, taken: int, tray: tuple[Piece, ...]) -> Iterator[Lay]:
+def lays(board: HexBoard, taken: int, tray: tuple[Piece, ...]) -> Iterator[Lay]:
     """Every legal way to lay every piece."""
     for slot, piece in enumerate(tray):
         for way in board.ways(piece):
@@ -69,7 +69,7 @@ def lays(board: Board, taken: int, tray: tuple[Piece, ...]) -> Iterator[Lay]:
                 yield slot, way
 
 
-def best_lay(board: Board, taken: int, tray: tuple[Piece, ...], depth: int) -> tuple[int, Lay | None]:
+def best_lay(board: HexBoard, taken: int, tray: tuple[Piece, ...], depth: int) -> tuple[int, Lay | None]:
     """The best worth after `depth` pieces of the tray, and the first of them; None if no piece fits."""
     found = []
     for slot, way in lays(board, taken, tray):

@@ -35,7 +35,7 @@ def bits(mask: int) -> Iterator[int]:
         mask ^= low
 
 
-class Table:
+class TileTable:
     """The tiles at the beginning of a search. A position is the set of tiles left: the tray follows from it."""
 
     def __init__(self, tiles: Sequence[Tile], tray: Sequence[str], places: int) -> None:
@@ -96,7 +96,7 @@ class Table:
 def play(state: Mapping[str, Any], rng: random.Random, skill: float = 1.0) -> Move:
     """One click. With probability `skill` the next tile of a way that wins, else any free tile."""
     tiles, tray = state["tiles"], state["tray"]
-    table = Table(tiles, tray, state["places"])
+    table = TileTable(tiles, tray, state["places"])
     if rng.random() < skill:
         way = table.clear() or table.ranked(table.everything, table.tray)
         tile = tiles[way[0]]

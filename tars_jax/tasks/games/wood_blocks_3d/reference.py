@@ -16,7 +16,7 @@ BLOCK = 0.4  # what an empty cell is worth
 Cells = Sequence[Sequence[int]]
 
 
-class Place(NamedTuple):
+class PiecePlacement(NamedTuple):
     """One way to put a piece down; `mask` has the bit row * size + column of each of its cells."""
 
     piece: int  # which of the pieces on offer
@@ -25,14 +25,14 @@ class Place(NamedTuple):
     mask: int
 
 
-class Plan(NamedTuple):
+class PlacementPlan(NamedTuple):
     worth: float
     board: int
     left: frozenset[int]  # pieces still to be put down
-    first: Place | None
+    first: PiecePlacement | None
 
 
-class Board:
+class BitBoard:
     """Bit boards of one size."""
 
     def __init__(self, size: int) -> None:
@@ -44,17 +44,17 @@ class Board:
         self._not_last = self.all & ~(column << size - 1)
         self._edges = [row, row << size * (size - 1), column, column << size - 1]
 
-    def places(self, piece: int, cells: Cells) -> list[Place]:
+    def places(self, piece: int, cells: Cells) -> list[PiecePlacement]:
         """All ways to put a piece on the empty board."""
         wide, high = (1 + max(cell[axis] for cell in cells) for axis in (0, 1))
         shape = sum(1 << y * self.size + x for x, y in cells)
         return [
-            Place(piece, column, row, shape << row * self.size + column)
+            PiecePlacement(piece, column, row, shape << row * self.size + column)
             for row in range(self.size - high + 1)
             for column in range(self.size - wide + 1)
         ]
 
-    def after(self, board: int, place: Place) -> tuple[int, int]:
+    def after(self, board: int, place: PiecePlacement) -> tuple[int, int]:
         """The board after a piece was put down, and how many lines went."""
         filled = board | place.mask
         full = [line for line in self.lines if filled & line == line]
@@ -70,18 +70,20 @@ class Board:
         return BLOCK * (self.all & ~board).bit_count() - across - down - rim
 
 
-def next_plans(at: Board, plan: Plan, places: Mapping[int, Sequence[Place]]) -> Iterator[Plan]:
+def next_plans(
+    at: BitBoard, plan: PlacementPlan, places: Mapping[int, Sequence[PiecePlacement]]
+) -> Iterator[PlacementPlan]:
     so_far = plan.worth - at.worth(plan.board)
     for piece in sorted(plan.left):
         for place in places[piece]:
             if not place.mask & plan.board:
                 board, lines = at.after(plan.board, place)
-                yield Plan(
+                yield PlacementPlan(
                     so_far + LINE * lines + at.worth(board), board, plan.left - {piece}, plan.first or place
                 )  # fmt: skip
 
 
-def deepest_plan(at: Board, start: Plan, places: Mapping[int, Sequence[Place]]) -> Plan:
+def deepest_plan(at: BitBoard, start: PlacementPlan, places: Mapping[int, Sequence[PiecePlacement]]) -> PlacementPlan:
     """A way to put all pieces down, by depth-first search; one that puts down the most if none is found."""
     deepest = start
     seen: set[tuple[int, frozenset[int]]] = set()
@@ -97,12 +99,12 @@ def deepest_plan(at: Board, start: Plan, places: Mapping[int, Sequence[Place]]) 
     return deepest
 
 
-def look_ahead(at: Board, board: int, places: Mapping[int, Sequence[Place]]) -> Place | None:
+def look_ahead(at: BitBoard, board: int, places: Mapping[int, Sequence[PiecePlacement]]) -> PiecePlacement | None:
     """The first placement of the best way to put all pieces down; None if no piece fits."""
-    start = Plan(at.worth(board), board, frozenset(places), None)
+    start = PlacementPlan(at.worth(board), board, frozenset(places), None)
     beam = [start]
     for _ in places:
-        reached: dict[tuple[int, frozenset[int]], Plan] = {}
+        reached: dict[tuple[int, frozenset[int]], PlacementPlan] = {}
         for plan in beam:
             for following in next_plans(at, plan, places):
                 known = reached.get((following.board, following.left))
@@ -117,7 +119,7 @@ def look_ahead(at: Board, board: int, places: Mapping[int, Sequence[Place]]) -> 
 def play(state: Mapping[str, Any], rng: random.Random, skill: float = 1.0) -> Move:
     """One drag. With probability `skill` the first of the best way to put all pieces down, else any that fits."""
     size, offered = state["size"], state["offered"]
-    at = Board(size)
+    at = BitBoard(size)
     board = sum(
         1 << row * size + column for row in range(size) for column in range(size) if state["blocks"][row][column]
     )

@@ -10,7 +10,7 @@ import wsgiref.simple_server
 from typing import Any
 
 
-class Server(socketserver.ThreadingMixIn, wsgiref.simple_server.WSGIServer):
+class ThreadingServer(socketserver.ThreadingMixIn, wsgiref.simple_server.WSGIServer):
     daemon_threads = True
     request_queue_size = 64
 
@@ -25,4 +25,4 @@ class Quiet(wsgiref.simple_server.WSGIRequestHandler):
 
 port, file = sys.argv[1:]
 application = runpy.run_path(file)["application"]
-wsgiref.simple_server.make_server("127.0.0.1", int(port), application, Server, Quiet).serve_forever()
+wsgiref.simple_server.make_server("127.0.0.1", int(port), application, ThreadingServer, Quiet).serve_forever()

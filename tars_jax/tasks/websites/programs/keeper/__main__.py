@@ -23,9 +23,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING or __package__:
-    from tars_jax.tasks.websites.programs.keeper.visitor import LARGEST, WAIT_S, Visitor, Wrong
+    from tars_jax.tasks.websites.programs.keeper.visitor import LARGEST, WAIT_S, VisitError, Visitor
 else:  # the folder alone is in the computer
-    from visitor import LARGEST, WAIT_S, Visitor, Wrong
+    from visitor import LARGEST, WAIT_S, VisitError, Visitor
 
 MAGIC = b"SQLite format 3\0"
 ASIDE = ("-journal", "-wal", "-shm")  # of SQLite: they come and go
@@ -123,7 +123,7 @@ class Keeper:
         after = self.all_digests() if changed else now
         wrong = sorted(path for path in {*after, *self.digests} if after.get(path) != self.digests.get(path))
         if wrong:
-            raise Wrong(f"the state was not put back: {', '.join(wrong[:5])}")
+            raise VisitError(f"the state was not put back: {', '.join(wrong[:5])}")
         return {"changed": sorted(changed)[:50], "ms": 1000 * (time.perf_counter() - begun)}
 
     def differs(self) -> list[str]:
@@ -135,7 +135,7 @@ class Keeper:
     def sql(self, file: str, statement: str, parameters: Sequence[Any]) -> list[dict[str, Any]]:
         path = (self.state / file).resolve()
         if not path.is_relative_to(self.state.resolve()) or not path.is_file():
-            raise Wrong(f"there is no database {file}")
+            raise VisitError(f"there is no database {file}")
         connection = opened(path)
         connection.text_factory = readable
         try:
@@ -145,11 +145,11 @@ class Keeper:
             connection.set_progress_handler(lambda: time.monotonic() > last, 10000)
             rows = connection.execute(statement, parameters).fetchmany(MOST_ROWS + 1)
         except (sqlite3.Error, sqlite3.Warning) as error:
-            raise Wrong(f"sql: {error}") from error
+            raise VisitError(f"sql: {error}") from error
         finally:
             connection.close()
         if len(rows) > MOST_ROWS:
-            raise Wrong(f"sql gave more than {MOST_ROWS} rows")
+            raise VisitError(f"sql gave more than {MOST_ROWS} rows")
         return [{key: plain(row[key]) for key in row.keys()} for row in rows]  # noqa: SIM118
 
     def tables(self, file: str, told: Sequence[str], passed: Sequence[str]) -> list[dict[str, str]]:
@@ -182,7 +182,7 @@ class Keeper:
                 is_empty = kind == b"table" and not is_like(name, told) and len(held) == 1
                 found.append({"what": "empty table" if is_empty else kind.decode(), "name": name, "value": value})
         except (sqlite3.Error, sqlite3.Warning) as error:
-            raise Wrong(f"sql: {error}") from error
+            raise VisitError(f"sql: {error}") from error
         finally:
             connection.close()
         return found
@@ -204,7 +204,7 @@ class Keeper:
             if path.is_file() and not path.is_symlink() and not self.passes(name):
                 data = path.read_bytes()
                 if (left := left - len(data)) < 0:
-                    raise Wrong(f"files hold more than {LARGEST} bytes")
+                    raise VisitError(f"files hold more than {LARGEST} bytes")
                 found[name] = data.decode(errors="replace")
         return found
 
@@ -232,7 +232,7 @@ def database_digest(file: pathlib.Path) -> str:
         data = bytearray(file.read_bytes())
         connection.execute("ROLLBACK")
     except sqlite3.Error as error:
-        raise Wrong(f"{file.name} cannot be read: {error}") from error
+        raise VisitError(f"{file.name} cannot be read: {error}") from error
     finally:
         connection.close()
     for begin, end in COUNTERS:
@@ -247,7 +247,7 @@ def restore_database(source: pathlib.Path, target: pathlib.Path) -> None:
         mode = one.execute("PRAGMA journal_mode").fetchone()[0]
         other.execute(f"PRAGMA journal_mode={mode}")  # a backup leaves the target's own
     except sqlite3.Error as error:
-        raise Wrong(f"{target.name} cannot be put back: {error}") from error
+        raise VisitError(f"{target.name} cannot be put back: {error}") from error
     finally:
         one.close()
         other.close()
@@ -294,7 +294,7 @@ def main() -> None:
                 answer: dict[str, Any]
                 try:
                     answer = {"ok": getattr(visitor if name in PAGES else keeper, name)(**told)}
-                except (Wrong, OSError, sqlite3.Error) as error:
+                except (VisitError, OSError, sqlite3.Error) as error:
                     answer = {"error": str(error) or type(error).__name__}
                 stream.write(json.dumps(answer).encode() + b"\n")
                 stream.flush()

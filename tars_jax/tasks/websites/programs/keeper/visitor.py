@@ -20,7 +20,7 @@ ANSWERED_S = 5.0  # for a request that nobody waits for any more
 CLOSE_WAIT = "08"  # in the system's table of connections: the other side has closed it, this one has not
 
 
-class Wrong(Exception):
+class VisitError(Exception):
     """Said to the host."""
 
 
@@ -42,7 +42,7 @@ class Visitor:
         try:
             return self.asked(self.browser, method, path, body, {"Content-Type": kind}, answer_s)[:2]
         except (OSError, http.client.HTTPException) as error:
-            raise Wrong(f"{method} {path}: {error}") from error
+            raise VisitError(f"{method} {path}: {error}") from error
 
     def request(
         self, method: str, path: str, body: str, headers: Mapping[str, str], answer_s: float
@@ -85,11 +85,11 @@ class Visitor:
         if anew:
             self.cookies.clear()
         status, page = self.http("GET", path, "", "", WAIT_S)
-        form = Form(name for name in fields if not name.endswith("!"))
+        form = VisitedForm(name for name in fields if not name.endswith("!"))
         form.feed(page)
         form.close()
         if form.found is None:
-            raise Wrong(f"{path} has no form with {', '.join(fields)} (status {status})")
+            raise VisitError(f"{path} has no form with {', '.join(fields)} (status {status})")
         sent = {**form.found["fields"], **{name.removesuffix("!"): value for name, value in fields.items()}}
         parts = urllib.parse.urlsplit(urllib.parse.urljoin(path, action or form.found["action"] or path))
         where = parts.path + (f"?{parts.query}" if parts.query else "")
@@ -124,7 +124,7 @@ def opener(
     return urllib.request.build_opener(without_proxies, urllib.request.HTTPCookieProcessor(cookies), *more)
 
 
-class Form(html.parser.HTMLParser):
+class VisitedForm(html.parser.HTMLParser):
     """The first form of a page that has a field of each wanted name, with what its fields hold."""
 
     def __init__(self, wanted: Iterable[str]) -> None:
