@@ -1,6 +1,7 @@
 """The house of floors, as CONTRIBUTING draws it: lower floors import no upper ones, and neighbors not each other."""
 
 import ast
+import collections
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -22,6 +23,16 @@ FLOORS = (
     ("pipelines", "evaluation"),
 )
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
+# Public classes whose name still stands for two things: only names that go are changed here.
+DOUBLE = (
+    "Admission", "Answer", "BashSession", "ComputerEnvironment", "ComputerForm", "ComputerSession", "ComputerSpec",
+    "Connection", "Device", "Entry", "Episode", "Episodes", "Fields", "Files", "Frames", "Instruction", "Kept",
+    "Kernel", "Kernels", "Keyboard", "Kind", "Lease", "Memory", "Moment", "MouseDown", "MouseUp", "Move",
+    "Observation", "Output", "PageRoutes", "Pages", "Part", "PhoneEnvironment", "Place", "Programs", "Prompt",
+    "Ran", "Record", "Recording", "Refused", "RemoteComputer", "Said", "Saved", "Seen", "Served", "Server",
+    "Session", "Sessions", "Shells", "Store", "Stored", "Stream", "Tab", "Told", "Turn", "Watch", "Weights",
+    "Window",
+)  # fmt: skip
 NEIGHBORS = {  # who may take from whom
     ("rollout", "data"),
     ("pipelines", "evaluation"),
@@ -130,3 +141,13 @@ def test_imports_have_no_circles() -> None:
         folders[here] |= {str(files[modules[name]].parent) for name in graph[module]} - {here}
     assert [circle for circle in circles(graph) if not any(circle <= known for known in FILE_CIRCLES)] == []
     assert [circle for circle in circles(folders) if not any(circle <= known for known in FOLDER_CIRCLES)] == []
+
+
+def test_a_class_name_stands_for_one_thing() -> None:
+    places = collections.defaultdict(list)
+    for file in (ROOT / "tars_jax").rglob("*.py"):
+        for node in ast.parse(file.read_text("utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].append(str(file.relative_to(ROOT)))
+    doubles = {name: files for name, files in places.items() if len(files) > 1}
+    assert not {name: files for name, files in doubles.items() if name not in DOUBLE}
