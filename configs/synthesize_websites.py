@@ -9,7 +9,7 @@ Commands:
   ./launch/local.sh synthesize_websites --config.helper=https://somewhere/v1 --config.model=NAME
   ./launch/local.sh synthesize_websites --config.sites= --config.addresses=ADDRESSES.txt     # sorts a list of addresses
 
-It leaves tasks.jsonl, report.html and table.md in the run's folder; docs/websites_tasks.md has what came out here.
+It leaves tasks.jsonl, report.html and table.md in the run's folder; docs/websites.md has what came out here.
 """
 
 from ml_collections import ConfigDict

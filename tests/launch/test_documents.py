@@ -33,7 +33,7 @@ WRITTEN = {
     "results.jsonl", "summary.json", "infer.jsonl",  # of benchmarks
     "test_all.json", "test_small.json", "result.txt", "traj.jsonl", "show_result.py",  # of OSWorld's own
     "result.json", "report.html", "metrics.jsonl", "timeline.json", "checkpoint.json", "messages.jsonl", "output.log",
-    "recording.json", "events.jsonl", "preferences.jsonl",
+    "recording.json", "events.jsonl", "preferences.jsonl", "report.md", "plan.md",
     "trajectories.parquet", "stages.json", "environment.json", "levels.txt", "arrivals.txt", "journal.jsonl",
 }  # fmt: skip
 WRITTEN_FOLDERS = {
@@ -49,11 +49,18 @@ WRITTEN_FOLDERS = {
     "voice",
     "accessibility",
 }
+# Names that others have, or that a run makes.
+OF_OTHERS = {
+    "IncrementalCheckpointer", "process_episodes", "browse_comp_test_set", "results_2", "level2_4_9", "stale_N",
+    "_meta", "tmux", "cost_analysis", "aw.toml", "./revert.sh", "task.toml", "mine.py", "game.canvas",
+}  # fmt: skip
 FILE = re.compile(r"\.?[\w*./-]+\.(py|js|css|json|jsonl|sh|md|ipynb|html|svg|png|jpg|txt|lock|toml|yaml|parquet)")
 NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*(\(.*\))?")
 PLACEHOLDER = re.compile(r"\b[A-Z]{2,}\b|\bX\b|[<>…]|\.\.\.")
 OF_EXPERIMENTS = ("local.sh", "gpu.sh", "processes.sh", "tpu.sh", "slurm.sh", "gke.sh", "pod.sh")
 STANDS_FOR = re.compile(r"\b[A-Z]{2,}[A-Z_0-9]*\b|\bX\b|^runs/|,runs/|^[A-Z]/|…|\.\.\.")  # a value for another
+PROGRAM = re.compile(r"python3? (?:-m )?((?:tars_jax(?:\.\w+)+)|(?:tests/[\w/]+\.py))([^`|&;#]*)")
+ATTRIBUTES = {"task.verification", "agent.finish", "execution.capacity"}  # they look like fields of configs
 COMMAND = re.compile(r"(?:\./)?launch/(\w+\.sh)\b(.*)|\btars-jax (.*)")
 
 
@@ -65,21 +72,54 @@ def files() -> tuple[Path, ...]:
 
 
 @functools.cache
-def code() -> str:
+def code() -> dict[Path, str]:
     sources = (path for path in files() if path.suffix in CODE and path.is_file() and path != Path(__file__))
-    return "\n".join(path.read_text("utf-8", "replace") for path in sources)
+    return {path: path.read_text("utf-8", "replace") for path in sources}
 
 
 @functools.cache
-def words() -> frozenset[str]:
-    """Every name that code has, and every file."""
-    return frozenset(re.findall(r"\w+", code())) | {path.stem for path in files()}
+def names() -> frozenset[str]:
+    """Every name that code has, and every file; comments and docstrings of Python name nothing."""
+    found = {path.stem for path in files()} | OF_OTHERS
+    for path, text in code().items():
+        found |= names_of(ast.parse(text)) if path.suffix == ".py" else set(re.findall(r"\w+", text))
+    return frozenset(found)
+
+
+def names_of(tree: ast.Module) -> set[str]:
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    docstrings = {
+        id(node.body[0]) for node in ast.walk(tree) if isinstance(node, documented) and ast.get_docstring(node)
+    }
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        texts = [getattr(node, field, None) for field in ("id", "attr", "name", "arg", "asname", "module", "value")]
+        if isinstance(node, ast.Expr) and id(node) in docstrings:
+            assert isinstance(node.value, ast.Constant)
+            docstrings.add(id(node.value))
+        if id(node) not in docstrings:
+            found.update(word for text in texts if isinstance(text, str) for word in re.findall(r"\w+", text))
+    return found
+
+
+@functools.cache
+def config_fields() -> frozenset[str]:
+    """Of all experiments, with their sections: a.b.c, a.b, a."""
+    fields = [field.split(".") for name in experiment_names(ROOT) for field in fields_of(name)]
+    return frozenset(".".join(parts[:size]) for parts in fields for size in range(1, len(parts) + 1))
 
 
 def quoted(file: Path) -> Iterator[str]:
     text = re.sub(r"```.*?```", "", file.read_text("utf-8"), flags=re.DOTALL)
     for span in re.findall(r"`([^`]+)`", text):
         yield " ".join(span.split())
+
+
+def blocks(file: Path) -> Iterator[str]:
+    """Programs, commands and drawings: fenced, or indented."""
+    text = file.read_text("utf-8")
+    yield from re.findall(r"```.*?\n(.*?)```", text, flags=re.DOTALL)
+    yield from re.findall(r"(?:^    .*\n?)+", re.sub(r"```.*?```", "", text, flags=re.DOTALL), flags=re.MULTILINE)
 
 
 def commands(file: Path) -> Iterator[str]:
@@ -135,13 +175,59 @@ def stale(document: Path) -> list[str]:
             if span.strip("/").rpartition("/")[2] not in WRITTEN_FOLDERS and not is_there(span, document):
                 missing.append(f"{span} is no folder")
         elif re.fullmatch(r"tars_jax(\.\w+)+(\(.*\))?", span):
-            if not is_module(span.partition("(")[0]) and f'"{span}"' not in code():  # such as a group of entry points
+            group = f'"{span}"'  # of entry points
+            if not is_module(span.partition("(")[0]) and not any(group in text for text in code().values()):
                 missing.append(f"{span} is no module and no name in one")
         elif NAME.fullmatch(span):
             missing += [
-                f"{span} is no name of the code" for each in re.findall(r"[A-Za-z_]\w*", span) if each not in words()
+                f"{span} is no name of the code" for each in re.findall(r"[A-Za-z_]\w*", span) if each not in names()
             ]
     return missing
+
+
+def stale_in_blocks(document: Path) -> list[str]:
+    """Files of drawings and commands, imports of programs, options of programs."""
+    missing = []
+    for block in blocks(document):
+        for file in re.findall(r"(?<![\w/.=:\\-])[\w./]*\w\.(?:py|js|sh|md|css|toml)\b(?!/)", block):
+            if not PLACEHOLDER.search(file) and Path(file).name not in WRITTEN | OF_OTHERS and file not in OF_OTHERS:
+                missing += [] if is_there(file, document) else [f"{file} is no file"]
+        for module, imported in re.findall(r"^\s*from (tars_jax[\w.]*) import ([^#\n]+)", block, flags=re.MULTILINE):
+            wanted = [f"{module}.{each.split()[0]}" for each in imported.strip("() ").split(",") if each.strip()]
+            missing += [f"{each} cannot be imported" for each in wanted if not is_module(each)]
+    for line in [*whole_lines(document), *quoted(document)]:
+        for program, options in PROGRAM.findall(line):
+            source = program_source(program)
+            said = "".join(source_of(module) for module in re.findall(r"from (tars_jax[\w.]*) import", source)) + source
+            missing += [] if source else [f"{program} is no program"]
+            for option in re.findall(r"(?<=\s)(--[a-z][\w-]+)", options):
+                missing += [] if option in said or not source else [f"{program} has no {option}"]
+    return list(dict.fromkeys(missing))
+
+
+def program_source(program: str) -> str:
+    """Of a file, or of a module that can be run."""
+    if program.endswith(".py"):
+        return (ROOT / program).read_text("utf-8") if (ROOT / program).exists() else ""
+    return source_of(program) or source_of(f"{program}.__main__")
+
+
+def source_of(module: str) -> str:
+    file = ROOT.joinpath(*module.split(".")).with_suffix(".py")
+    return file.read_text("utf-8") if file.exists() else ""
+
+
+def unknown_fields(document: Path) -> list[str]:
+    """Of what is quoted like a config's field (`ppo.clip_high`, `config.sandbox.address`): those that no config has."""
+    sections = {field.partition(".")[0] for field in config_fields() if "." in field}
+    found = []
+    for span in [*quoted(document), *re.findall(r"--config\.[\w.]+", document.read_text("utf-8"))]:
+        named = re.fullmatch(r"(?:--)?(?:(config)\.)?([a-z_]+(?:\.[a-z_]+)*)(?:=.*)?", span.rstrip("."))
+        if named is None or FILE.fullmatch(span) or named[2] in config_fields() | OF_OTHERS | ATTRIBUTES:
+            continue
+        if (named[1] or "." in named[2]) and (named[1] or named[2].partition(".")[0] in sections):
+            found.append(f"{span} is no field")
+    return found
 
 
 def wrong_with(command: str) -> str:
@@ -240,7 +326,7 @@ def refused_alone(name: str, flag: str) -> str:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda file: str(file.relative_to(ROOT)))
 def test_what_a_document_mentions_exists(document: Path) -> None:
-    assert stale(document) == []
+    assert stale(document) + stale_in_blocks(document) + unknown_fields(document) == []
 
 
 @pytest.mark.parametrize("document", [*DOCUMENTS, *CONFIGS], ids=lambda file: str(file.relative_to(ROOT)))
@@ -253,11 +339,19 @@ def test_what_a_document_says_to_type_is_taken(document: Path) -> None:
 def test_what_does_not_exist_is_found(tmp_path: Path) -> None:
     document = tmp_path / "README.md"
     document.write_text(
-        "`gone.py` `nowhere/` `tars_jax.rl.forgotten` `NoSuchNameAnywhereInIt`, and `pyproject.toml`,\n"
+        "`gone.py` `nowhere/` `tars_jax.rl.forgotten` `NoSuchNameAnywhereInIt`, and `pyproject.toml`;\n"
+        "`ppo.clip_hihg=1` and --config.no_such.\n\n"
+        "    from tars_jax.files import write_atomic, write_nothing\n    drawn -> missing.py\n\n"
+        "`python -m tars_jax.envs --wrong`, `python tests/none.py`\n"
     )
     assert [each.split(" ")[0] for each in stale(document)] == [
         "gone.py", "nowhere/", "tars_jax.rl.forgotten", "NoSuchNameAnywhereInIt",
     ]  # fmt: skip
+    assert stale_in_blocks(document) == [
+        "missing.py is no file", "tars_jax.files.write_nothing cannot be imported", "tars_jax.envs has no --wrong",
+        "tests/none.py is no program",
+    ]  # fmt: skip
+    assert unknown_fields(document) == ["ppo.clip_hihg=1 is no field", "--config.no_such. is no field"]
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ _SIGNS = dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2212"), "-")  # dashe
 _PERIOD = re.compile(r"(?<=[^.])\.$")  # of a sentence; three of them stand for what is left out, and belong to a text
 _MARKS = "[\"'`\u201c\u201d\u201e\u2018\u2019\u201a\u00ab\u00bb]"  # of quotation
 _QUOTED = re.compile(rf"^{_MARKS}\s*(.+?)\s*{_MARKS}$")
-SYNTHESIZED = Path(__file__).with_name("synthesized.jsonl")  # tasks of data/website_synthesis; docs/websites_tasks.md
+SYNTHESIZED = Path(__file__).with_name("synthesized.jsonl")  # tasks of data/website_synthesis; docs/websites.md
 
 
 @dataclasses.dataclass(frozen=True)
