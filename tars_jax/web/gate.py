@@ -18,8 +18,6 @@ from tars_jax.web.responses import read_json, refuse
 
 MOST_BODY = 64 << 20  # bytes
 BODY_S = 30.0  # for each piece of a body
-LONGEST_S = 86_400.0  # of a command without a time of its own
-MOST_SESSIONS = 64  # shells, and kernels, of one computer at once
 
 
 @dataclasses.dataclass(frozen=True)

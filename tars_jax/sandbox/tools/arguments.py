@@ -6,8 +6,12 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tars_jax import InputError
 from tars_jax.environment import Function
-from tars_jax.sandbox.tools.editor import Refused
+
+
+class Refused(InputError):
+    """What the agent is told instead of a result."""
 
 
 class Arguments:

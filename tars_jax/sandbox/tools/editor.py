@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
+from tars_jax.sandbox.tools.arguments import Refused
 from tars_jax.sandbox.tools.files import Files
-from tars_jax.sandbox.tools.replacing import places, replaced, with_ends
+from tars_jax.sandbox.tools.replacing import Which, with_ends
 
 CONTEXT = 4  # lines around a change that are shown
 LONGEST_VIEW = 30_000  # characters
 MOST_UNDO = 20  # changes of one file that can be taken back
 CUT = "\n[... cut here: name the lines by view_range ...]"
-
-
-class Refused(Exception):
-    """What the agent is told instead of a result."""
 
 
 class Editor:
@@ -66,32 +61,16 @@ class Editor:
             if not replace:
                 raise Refused(f"there is a file at {path} already: create makes new ones only")
             before = (await self._files.read(path)).decode(errors="replace")
-        if folder := path.rpartition("/")[0]:
-            await self._files.make_folder(folder)
-        await self._files.write(path, _encoded(text), new=not replace)
+        await self._files.write(path, _encoded(text), new=not replace, folders=True)
         self._remember(path, before)
         return f"{path} was written"
 
-    async def str_replace(self, path: str, old: str, new: str) -> str:
-        if not old:
-            raise Refused("old_str must be some text of the file; got none")
+    async def str_replace(self, path: str, old: str, new: str, which: Which = "one") -> str:
         if old == new:
             raise Refused("new_str must differ from old_str; both are the same")
-
-        def change(text: str) -> str:
-            def one(found: Sequence[int]) -> Sequence[int]:
-                if not found:
-                    raise Refused(f"old_str must be in {path} exactly as it is written there; it was not found")
-                if len(found) > 1:
-                    where = ", ".join(str(text.count("\n", 0, at) + 1) for at in found[:20])
-                    raise Refused(f"old_str must be in {path} once; it is there {len(found)} times, in lines {where}")
-                return found
-
-            return replaced(text, old, new, one)
-
-        edit = await self._changed(path, change)
-        line = edit[0].count("\n", 0, places(edit[0], old)[0][0]) + 1
-        return self._shown(path, edit[1], line, new.count("\n"))
+        edit, replacement = await self._files.replace(path, old, new, which, name="old_str")
+        self._remember(path, edit.before)
+        return self._shown(path, edit.after, replacement.line, new.count("\n"))
 
     async def insert(self, path: str, line: int, text: str) -> str:
         """Behind a line; behind line 0, at the beginning."""
@@ -106,8 +85,9 @@ class Editor:
             added = with_ends(added, before, sum(map(len, lines[: max(line - 1, 0)])))
             return "".join([*lines[:line], added, *lines[line:]])
 
-        edit = await self._changed(path, change)
-        return self._shown(path, edit[1], line + 1, text.count("\n"))
+        edit = await self._files.edit(path, change)
+        self._remember(path, edit.before)
+        return self._shown(path, edit.after, line + 1, text.count("\n"))
 
     async def undo_edit(self, path: str) -> str:
         """The last change that was made here is taken back."""
@@ -120,11 +100,6 @@ class Editor:
             await self._files.write(path, text.encode())
         before.pop()
         return f"the last change of {path} was undone" + (": there is no such file now" if text is None else "")
-
-    async def _changed(self, path: str, change: Callable[[str], str]) -> tuple[str, str]:
-        edit = await self._files.edit(path, change)
-        self._remember(path, edit.before)
-        return edit.before, edit.after
 
     def _remember(self, path: str, before: str | None) -> None:
         texts = self._undo.setdefault(path, [])

@@ -7,12 +7,12 @@ import binascii
 from collections.abc import Mapping
 from typing import Any
 
-from tars_jax.sandbox.computer.guest_client import GuestError
+from tars_jax import InputError
 from tars_jax.sandbox.shell.text import cut
-from tars_jax.sandbox.tools.arguments import Arguments, function
-from tars_jax.sandbox.tools.editor import Refused
+from tars_jax.sandbox.tools.arguments import Arguments, Refused, function
 from tars_jax.sandbox.tools.files import Files
 from tars_jax.sandbox.tools.forms import LIMIT, Answer
+from tars_jax.sandbox.tools.search import Query
 
 LONGEST_READ = 1 << 20  # bytes of one call
 MOST_ENTRIES = 1000
@@ -70,16 +70,14 @@ FILE_FUNCTIONS = {
 
 
 class FileForms:
-    """Paths are absolute, or lead from the home folder on."""
-
-    def __init__(self, files: Files, home: str) -> None:
-        self._files, self._home = files, home
+    def __init__(self, files: Files) -> None:
+        self._files = files
 
     async def call(self, name: str, given: Mapping[str, Any]) -> Answer:
         """Raises SandboxFailure and nothing else."""
         try:
             arguments = Arguments(given, list(FILE_FUNCTIONS[name].parameters["properties"]))
-            path = self._path(arguments, "path")
+            path = self._files.absolute(arguments.text("path"))
             if name == "read_file":
                 return await self._read(path, arguments)
             if name == "write_file":
@@ -89,19 +87,15 @@ class FileForms:
             if name == "search_files":
                 return await self._search(path, arguments)
             if name == "move_file":
-                await self._files.move(path, to := self._path(arguments, "to"))
+                await self._files.move(path, to := self._files.absolute(arguments.text("to")))
                 return Answer(f"{path} is now {to}")
             if name == "make_folder":
                 await self._files.make_folder(path)
                 return Answer(f"{path} is a folder")
             await self._files.remove(path, all=arguments.flag("all"))
             return Answer(f"{path} was removed")
-        except (Refused, GuestError) as error:
+        except InputError as error:
             return Answer(str(error), failed=True)
-
-    def _path(self, arguments: Arguments, name: str) -> str:
-        path = arguments.text(name)
-        return path if path.startswith("/") else f"{self._home}/{path}"
 
     async def _read(self, path: str, arguments: Arguments) -> Answer:
         limit = arguments.whole("limit") if arguments.number("limit", -1) != -1 else LONGEST_READ
@@ -125,9 +119,7 @@ class FileForms:
             data = base64.b64decode(content, validate=True) if _is_base64(arguments) else content.encode()
         except (binascii.Error, UnicodeEncodeError, ValueError) as error:
             raise Refused(f"content must be what encoding says; got {error}") from error
-        if folder := path.rpartition("/")[0]:
-            await self._files.make_folder(folder)
-        await self._files.write(path, data)
+        await self._files.write(path, data, folders=True)
         return Answer(f"{path} was written: {len(data):,} bytes")
 
     async def _list(self, path: str, arguments: Arguments) -> Answer:
@@ -140,9 +132,11 @@ class FileForms:
         name, pattern = arguments.text("name", ""), arguments.text("pattern", "")
         if not name and not pattern:
             raise Refused("name or pattern must be given; got neither")
-        found, whole = await self._files.search(path, name=name, pattern=pattern, limit=MOST_ENTRIES)
-        lines = [f"{each.path}:{each.line}: {each.text}" if each.line else each.path for each in found]
-        return Answer(cut("\n".join(lines + ([] if whole else ["[... and more ...]"])), LIMIT) or "nothing was found")
+        result = await self._files.search(path, Query(name=name, pattern=pattern, limit=MOST_ENTRIES))
+        lines = [f"{each.path}:{each.line}: {each.text}" if each.line else each.path for each in result.found]
+        return Answer(
+            cut("\n".join(lines + ([] if result.whole else ["[... and more ...]"])), LIMIT) or "nothing was found"
+        )
 
 
 def _is_base64(arguments: Arguments) -> bool:

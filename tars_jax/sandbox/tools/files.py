@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import builtins
 import dataclasses
-import json
+import posixpath
 import re
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from tars_jax.sandbox.computer.guest.frames import PIECE
 from tars_jax.sandbox.computer.guest_client import CALL_TIMEOUT_S, GuestError, GuestMachine
+from tars_jax.sandbox.tools.arguments import Refused
+from tars_jax.sandbox.tools.replacing import Replacement, Which, replace
+from tars_jax.sandbox.tools.search import MOST_OUTPUT, Query, SearchResult, check_pattern, command, read_result
 
 LARGEST_READ = 64 << 20  # bytes
 LARGEST_EDIT = 8 << 20
+APPEND = ("sh", "-c", 'exec cat >>"$1"', "sh")
+WINDOWS = re.compile(r"[A-Za-z]:[\\/]")  # an absolute path begins so there
 TRIES = 20  # of an edit while others edit the same file
 
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    path: str  # of an entry of a folder: from the folder on
+    path: str  # absolute; of an entry of a folder: from the folder on
     kind: str  # file, folder, link, other
     size: int  # bytes
     mode: int  # permissions
@@ -30,13 +35,6 @@ class Entry:
     @classmethod
     def of(cls, facts: dict[str, Any], path: str) -> Entry:
         return cls(path, facts["kind"], facts["size"], facts["mode"], facts["modified"], facts["version"])
-
-
-@dataclasses.dataclass(frozen=True)
-class Found:
-    path: str  # from the folder on that was searched
-    line: int = 0  # from 1 on; 0: found by name
-    text: str = ""  # the line
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,19 +52,26 @@ class Edit:
 
 
 class Files:
-    """Below `root`: paths are absolute or relative to it, and no link leads out.
+    """Below `root`, and no link leads out. "/" is the root of a container, which closes its files in itself.
 
-    "/" is the root of a container, which closes its files in itself; where there is no isolation, name a folder.
+    Paths are absolute, or begin at the home folder.
     """
 
     def __init__(self, machine: GuestMachine, root: str = "/") -> None:
         self._machine, self.root = machine, root
 
+    def absolute(self, path: str) -> str:
+        """Raises GuestError for what is no path."""
+        if not path or "\0" in path:
+            raise GuestError("input", f"path must be one of a file or a folder; got {path!r:.200}")
+        return path if WINDOWS.match(path) else posixpath.join(self._machine.home, path)
+
     async def _call(self, call: str, data: bytes = b"", **arguments: Any) -> tuple[dict[str, Any], bytes]:
-        return await self._machine.client.call(call, data, root=self.root, **arguments)
+        paths: dict[str, Any] = {name: self.absolute(arguments[name]) for name in ("path", "to") if name in arguments}
+        return await self._machine.client.call(call, data, root=self.root, **(arguments | paths))
 
     async def stat(self, path: str) -> Entry:
-        return Entry.of((await self._call("stat", path=path))[0], path)
+        return Entry.of((await self._call("stat", path=path))[0], self.absolute(path))
 
     async def exists(self, path: str) -> bool:
         try:
@@ -101,13 +106,21 @@ class Files:
         answer, data = await self._call("lines", path=path, first=first, last=last, limit=limit)
         return Lines(data.decode(errors="replace"), answer["lines"], answer["whole"], answer["size"])
 
-    async def write(self, path: str, data: bytes, *, new: bool = False, version: str | None = None) -> Entry:
-        """Whole or not at all; in folders that are there.
+    async def write(
+        self, path: str, data: bytes, *, new: bool = False, version: str | None = None, folders: bool = False
+    ) -> Entry:  # fmt: skip
+        """Whole or not at all.
 
-        `new`: there must be no such file yet. `version`: it must be the one that an Entry was of.
+        Args:
+          new: there must be no such file yet.
+          version: the file must be the one that an Entry with this version was of.
+          folders: those above it are made; otherwise they must be there.
         """
+        if folders:
+            await self.make_folder(posixpath.dirname(self.absolute(path)))
         if len(data) <= PIECE:
-            return Entry.of((await self._call("write", data, path=path, new=new, version=version))[0], path)
+            answer, _ = await self._call("write", data, path=path, new=new, version=version)
+            return Entry.of(answer, self.absolute(path))
         mode = None
         if await self.exists(path):
             if new:
@@ -132,8 +145,20 @@ class Files:
         """`all`: a folder with what is in it."""
         await self._call("remove", path=path, all=all)
 
-    async def move(self, path: str, to: str) -> None:
+    async def move(self, path: str, to: str, *, replace: bool = True) -> None:
+        """`replace`: what is at the other place gives way, as far as rename(2) does that."""
+        if not replace and await self.exists(to):
+            raise GuestError("EEXIST", f"{to}: there is one already")
         await self._call("move", path=path, to=to)
+
+    async def append(self, path: str, data: bytes) -> None:
+        """To the end of a file, which is made where there is none."""
+        place = self.absolute(path)
+        for start in range(0, max(len(data), 1), PIECE):
+            ran = await self._machine.run([*APPEND, place], data[start : start + PIECE])
+            if ran.status:
+                said = ran.stderr.decode(errors="replace")
+                raise GuestError("input", f"path must be a file that can be written; got {said:.300}")
 
     async def edit(self, path: str, change: Callable[[str], str]) -> Edit:
         """Replaces a text file by `change(text)`; of two edits at once, the second sees what the first has made.
@@ -165,28 +190,34 @@ class Files:
                 return Edit(before, after)
         raise GuestError("EBUSY", f"{path}: it changes all the time")
 
-    async def search(
-        self, path: str = ".", *, name: str = "", pattern: str = "", literal: bool = False, limit: int = 1000,
-        timeout_s: float = 30.0,
-    ) -> tuple[builtins.list[Found], bool]:  # fmt: skip
-        """Files whose name matches a shell pattern, or their lines that a regular expression matches; whether all.
+    async def replace(
+        self, path: str, old: str, new: str, which: Which = "one", *, name: str = "old"
+    ) -> tuple[Edit, Replacement]:  # fmt: skip
+        """Puts text in place of text, by `edit`. `which` of the places where it stands: see replacing.py.
 
-        Not all: there are more than `limit`, or the time was over. Raises GuestError for a pattern that is none.
+        Raises Refused, which calls the old text by `name`, where it does not stand there so often; GuestError.
         """
-        try:
-            re.compile(pattern.encode())
-        except re.error as error:
-            if not literal:
-                raise GuestError(
-                    "input", f"pattern must be a regular expression; got {pattern!r:.80}: {error}"
-                ) from error
-        arguments = json.dumps({"name": name, "pattern": pattern, "literal": literal, "limit": limit + 1})
-        program = [self._machine.python, "-I", "-S", f"{self._machine.folder}/search.py", ".", arguments]
-        ran = await self._machine.run(program, cwd=path, root=self.root, timeout_s=timeout_s, limit=2 << 20)
-        if ran.status and not ran.timed_out:
-            raise GuestError("EIO", f"{path}: it could not be searched: {ran.stderr.decode(errors='replace')[-200:]}")
-        found = [Found(each["path"], each.get("line", 0), each.get("text", "")) for each in _objects(ran.stdout)]
-        return found[:limit], len(found) <= limit and not ran.timed_out and not ran.stdout_cut
+        if not old:
+            raise Refused(f"{name} must be text of one character or more; got none")
+        made: list[Replacement] = []
+
+        def change(text: str) -> str:
+            made.append(replace(text, old, new, which, f"{name} must be in {path}"))
+            return made[-1].text
+
+        return await self.edit(path, change), made[-1]
+
+    async def search(self, path: str, query: Query, *, timeout_s: float = 30.0) -> SearchResult:
+        """What there is below a folder, or in one file. Raises GuestError, also for a pattern that is none."""
+        check_pattern(query)
+        folder, only = self.absolute(path), ""
+        if (await self.stat(folder)).kind != "folder":
+            folder, only = posixpath.split(folder)
+        program = command(self._machine, query, only)
+        ran = await self._machine.run(
+            program, cwd=folder, root=self.root, timeout_s=timeout_s, limit=MOST_OUTPUT
+        )  # fmt: skip
+        return read_result(ran, folder)
 
     async def watch(self, path: str = ".", *, deep: bool = True) -> Watch:
         """Changes from now on. Close it after use."""
@@ -211,14 +242,3 @@ class Watch:
 
     async def close(self) -> None:
         await self._machine.client.call("unwatch", watch=self._number)
-
-
-def _objects(output: bytes) -> Sequence[dict[str, Any]]:
-    """Lines that are whole: one in the middle may be cut."""
-    objects = []
-    for line in output.split(b"\n"):
-        try:
-            objects.append(json.loads(line))
-        except ValueError:
-            continue
-    return [each for each in objects if isinstance(each, dict)]

@@ -19,8 +19,8 @@ from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.shell import ANEW, Result, Shell
 from tars_jax.sandbox.shell.text import cut
-from tars_jax.sandbox.tools.arguments import Arguments, function
-from tars_jax.sandbox.tools.editor import Editor, Refused
+from tars_jax.sandbox.tools.arguments import Arguments, Refused, function
+from tars_jax.sandbox.tools.editor import Editor
 from tars_jax.sandbox.tools.files import Files
 from tars_jax.sandbox.tools.jupyter import Kernel
 from tars_jax.sandbox.tools.pages import Pages
@@ -173,7 +173,7 @@ class Toolbox:
                 except asyncio.CancelledError:
                     await self._stop(name)
                     raise
-        except (Refused, InputError) as error:
+        except InputError as error:
             return Answer(str(error), failed=True)
 
     async def _stop(self, name: str) -> None:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import dataclasses
+from typing import Literal
+
+from tars_jax.sandbox.tools.arguments import Refused
+
+Which = Literal["one", "all", "any", "first", "last"]
 
 
 def places(text: str, part: str) -> tuple[list[int], str]:
@@ -16,14 +21,32 @@ def places(text: str, part: str) -> tuple[list[int], str]:
     return [], part
 
 
-def replaced(text: str, part: str, by: str, which: Callable[[Sequence[int]], Sequence[int]] = tuple) -> str:
-    """The text with `by` in some of the places of the part, its lines ending as those around. `which` may raise."""
+@dataclasses.dataclass(frozen=True)
+class Replacement:
+    text: str
+    count: int  # places that were changed
+    line: int  # of the first of them, from 1 on
+
+
+def replace(text: str, part: str, by: str, which: Which = "one", subject: str = "a part must be there") -> Replacement:
+    """The text with `by` in some of the places of the part, its lines ending as those around.
+
+    `which`: "one", which must be the only one; "all", one or more; "any", also none; the "first" or the "last" of them.
+    Raises Refused, which begins with the subject, such as "old_str must be in FILE".
+    """
     found, spelled = places(text, part)
+    if not found and which != "any":
+        raise Refused(f"{subject} exactly as it is written there; it was not found")
+    if which == "one" and len(found) > 1:
+        where = ", ".join(str(text.count("\n", 0, at) + 1) for at in found[:20])
+        raise Refused(f"{subject} once; it is there {len(found)} times, in lines {where}")
+    chosen = {"first": found[:1], "last": found[-1:]}.get(which, found)
     pieces, at = [], 0
-    for place in which(found):
+    for place in chosen:
         pieces += [text[at:place], by if "\r" in part else with_ends(by, text, place)]
         at = place + len(spelled)
-    return "".join([*pieces, text[at:]])
+    line = text.count("\n", 0, chosen[0]) + 1 if chosen else 1
+    return Replacement("".join([*pieces, text[at:]]), len(chosen), line)
 
 
 def with_ends(part: str, text: str, place: int) -> str:

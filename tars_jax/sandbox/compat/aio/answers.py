@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import secrets
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -10,14 +11,17 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tars_jax import InputError
-from tars_jax.sandbox.computer.guest_client import GuestError
 from tars_jax.sandbox.failures import PageError, SandboxFailure
 from tars_jax.sandbox.shell import ShellBusy
-from tars_jax.sandbox.tools.editor import Refused
+from tars_jax.sandbox.tools.named_sessions import NotOpen, TooMany
 from tars_jax.web.protocol import Fields, RequestError
 from tars_jax.web.responses import JsonResponse
 
-_STATUSES = {"ENOENT": 404, "ENOTDIR": 404, "EACCES": 403, "EPERM": 403, "EFBIG": 413, "ENOSPC": 507, "EEXIST": 409}
+# Of what is raised below, the status of the answer: the first kind that fits. A GuestError has its code's.
+_STATUSES: tuple[tuple[type[Exception], int], ...] = (
+    (ShellBusy, 409), (TooMany, 429), (NotOpen, 404), (InputError, 400), (PageError, 400), (SandboxFailure, 503),
+)  # fmt: skip
+_CODES = {"ENOENT": 404, "ENOTDIR": 404, "EACCES": 403, "EPERM": 403, "EFBIG": 413, "ENOSPC": 507, "EEXIST": 409}
 
 
 class Failed(Exception):
@@ -41,8 +45,10 @@ def absent(part: str, serves: str = "") -> Failed:
     return Failed(501, f"{part} is not part of this session{serves and f': {serves}'}")
 
 
-def named(fields: Fields, name: str = "id") -> str:
-    """A session's name that a client chose."""
+def session_name(fields: Fields, name: str = "id") -> str:
+    """The one that a client has chosen; a new one where it has not."""
+    if fields.value(name) is None:
+        return secrets.token_hex(8)
     text = fields.text(name)
     if not 0 < len(text) <= 200 or not text.isprintable():
         raise fields.error(name, "1 to 200 printable characters")
@@ -64,14 +70,10 @@ def answering(work: Callable[[Request], Awaitable[Response]]) -> Callable[[Reque
             return failure(failed.status, failed.message)
         except RequestError as error:
             return invalid(error)
-        except ShellBusy as error:
-            return failure(409, str(error))
-        except GuestError as error:
-            return failure(_STATUSES.get(error.code, 400), str(error))
-        except (Refused, InputError, PageError) as error:
-            return failure(400, str(error))
-        except SandboxFailure as error:
-            return failure(503, f"infrastructure: {error}")
+        except (InputError, PageError, SandboxFailure) as error:
+            status = next(status for kind, status in _STATUSES if isinstance(error, kind))
+            words = f"infrastructure: {error}" if isinstance(error, SandboxFailure) else str(error)
+            return failure(_CODES.get(getattr(error, "code", ""), status), words)
 
     return answered
 

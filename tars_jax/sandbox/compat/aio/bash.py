@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import re
-import secrets
 import time
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from tars_jax.sandbox.compat.aio.answers import Failed, answer, answering, named
+from tars_jax.sandbox.compat.aio.answers import Failed, answer, answering, iso, session_name
 from tars_jax.sandbox.compat.aio.bash_session import LARGEST_READ, SLICE_S, BashSession, Command
-from tars_jax.sandbox.compat.aio.sessions import Sessions
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.shell.text import cut
-from tars_jax.web.gate import LONGEST_S, MOST_SESSIONS, read_fields, text_map
+from tars_jax.sandbox.tools.named_sessions import LONGEST_S, MOST_SESSIONS, NamedSessions
+from tars_jax.web.gate import read_fields, text_map
 from tars_jax.web.protocol import Fields
 
 LIMIT = 30_000  # characters of an output, where a client does not say how many
@@ -25,7 +25,7 @@ SIGNALS = ("SIGTERM", "SIGKILL", "SIGINT")
 class BashSessions:
     def __init__(self, machine: GuestMachine) -> None:
         self._machine = machine
-        self._sessions = Sessions[BashSession]("bash", MOST_SESSIONS)
+        self._sessions = NamedSessions[BashSession]("bash", MOST_SESSIONS, BashSession.is_busy)
 
     def routes(self) -> list[Route]:
         posts = {
@@ -96,28 +96,31 @@ class BashSessions:
         sessions = list(self._sessions.named.values())
         for session in sessions:
             await session.look()
-        return answer([session.to_json() for session in sessions])
+        return answer([self._to_json(session) for session in sessions])
 
     async def create(self, request: Request) -> Response:
         body = await read_fields(request)
         if body.value("snapshot_path") is not None:
             raise body.error("snapshot_path", "left out, as sessions begin without one here")
-        id = named(body, "session_id") if body.value("session_id") is not None else secrets.token_hex(8)
-        return answer((await self._open(id, _folder(body))).to_json())
+        id = session_name(body, "session_id")
+        return answer(self._to_json(await self._open(id, _folder(body))))
 
     async def end(self, request: Request) -> Response:
-        await self._sessions.end(request.path_params["id"])
+        await self._sessions.close_one(request.path_params["id"])
         return answer()
 
     async def close(self) -> None:
         await self._sessions.close()
+
+    def _to_json(self, session: BashSession) -> dict[str, Any]:
+        return {**session.to_json(), "last_used_at": iso(self._sessions.used.get(session.id, session.made))}
 
     def _known(self, body: Fields) -> BashSession:
         return self._sessions.known(body.text("session_id"))
 
     async def _session_of(self, body: Fields) -> BashSession:
         """The one that is named, made where there is none; a new one where none is."""
-        id = secrets.token_hex(8) if body.value("session_id") is None else named(body, "session_id")
+        id = session_name(body, "session_id")
         return await self._open(id, None)
 
     async def _open(self, id: str, folder: str | None) -> BashSession:

@@ -17,7 +17,7 @@ from tars_jax.sandbox.computer.guest_client import GuestError, GuestMachine
 from tars_jax.sandbox.shell import Result, Shell, ShellBusy
 from tars_jax.sandbox.shell.text import unfinished
 from tars_jax.sandbox.tools.files import Files
-from tars_jax.web.gate import LONGEST_S
+from tars_jax.sandbox.tools.named_sessions import LONGEST_S
 
 LARGEST_READ = 2 << 20  # bytes of one answer
 MOST_COMMANDS = 50  # that a session remembers
@@ -44,7 +44,7 @@ class BashSession:
 
     def __init__(self, machine: GuestMachine, id: str, folder: str | None) -> None:
         self.id, self.folder = id, folder or machine.home
-        self.made = self.used = time.time()
+        self.made = time.time()
         self.count = 0
         self.commands: deque[Command] = deque(maxlen=MOST_COMMANDS)
         self._files, self._shell = Files(machine), Shell(machine, folder=folder)
@@ -155,6 +155,6 @@ class BashSession:
     def to_json(self) -> dict[str, Any]:
         return {
             "session_id": self.id, "status": "ready", "working_dir": self.folder, "created_at": iso(self.made),
-            "last_used_at": iso(self.used), "current_command": self.running.text if self.running else None,
+            "current_command": self.running.text if self.running else None,
             "command_count": self.count,
         }  # fmt: skip

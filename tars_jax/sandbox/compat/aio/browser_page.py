@@ -20,7 +20,8 @@ from starlette.routing import Route
 
 from tars_jax.sandbox.compat.aio.answers import Failed, absent, answer, answering
 from tars_jax.sandbox.compat.aio.browser import BUTTONS, KEYS, STEP_MS, Acts
-from tars_jax.web.gate import LONGEST_S, read_fields
+from tars_jax.sandbox.tools.named_sessions import LONGEST_S
+from tars_jax.web.gate import read_fields
 from tars_jax.web.protocol import Fields
 
 PLACE = "({ url: location.href, title: document.title })"

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 import posixpath
-from collections.abc import Sequence
-from pathlib import Path
+import re
 from typing import Any
 
 from starlette.requests import Request
@@ -17,23 +15,24 @@ from starlette.routing import Route
 from tars_jax.sandbox.compat.aio.answers import Failed, answer, answering, iso
 from tars_jax.sandbox.computer.guest.frames import PIECE
 from tars_jax.sandbox.computer.guest_client import GuestMachine
-from tars_jax.sandbox.tools.editor import Editor, Refused
+from tars_jax.sandbox.tools.arguments import Refused
+from tars_jax.sandbox.tools.editor import Editor
 from tars_jax.sandbox.tools.files import LARGEST_EDIT, Entry, Files
-from tars_jax.sandbox.tools.replacing import places, replaced
+from tars_jax.sandbox.tools.replacing import Which
+from tars_jax.sandbox.tools.search import Query, SearchResult
 from tars_jax.web.forms import read_parts
 from tars_jax.web.gate import read_fields
 from tars_jax.web.protocol import Fields
 
-FIND = Path(__file__).with_name("find.py").read_text()
-FIND_S = 30.0
 MOST_FOUND, MOST_LISTED = 1000, 10_000
 EDITS = ("view", "create", "str_replace", "insert", "undo_edit")
-APPEND = ["sh", "-c", 'exec cat >>"$1"', "sh"]
+REPLACE_MODES: dict[str, Which] = {"ALL": "all", "FIRST": "first", "LAST": "last"}
+UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 class FileRoutes:
     def __init__(self, machine: GuestMachine) -> None:
-        self._machine, self._files = machine, Files(machine)
+        self._files = Files(machine)
         self._editor = Editor(self._files)
 
     def routes(self) -> list[Route]:
@@ -69,99 +68,93 @@ class FileRoutes:
             data = b"\n" * before + body.text("content").encode() + b"\n" * after
         else:
             raise body.error("encoding", "utf-8, base64 or raw")
-        await self._files.make_folder(posixpath.dirname(path))
         if body.flag("append"):
-            await self._append(path, data)
+            await self._files.make_folder(posixpath.dirname(path))
+            await self._files.append(path, data)
         else:
-            await self._files.write(path, data)
+            await self._files.write(path, data, folders=True)
         return answer({"file": path, "bytes_written": len(data)})
-
-    async def _append(self, path: str, data: bytes) -> None:
-        if not await self._files.exists(path):
-            await self._files.write(path, b"")
-        for start in range(0, len(data), PIECE):
-            ran = await self._machine.run([*APPEND, path], data[start : start + PIECE])
-            if ran.status:
-                raise Failed(
-                    400, f"file must be one that can be written; got {ran.stderr.decode(errors='replace'):.300}"
-                )
 
     async def replace(self, request: Request) -> Response:
         body = await read_fields(request)
-        path, old, new = self._path(body, "file"), body.text("old_str"), body.text("new_str")
-        if not old:
-            raise body.error("old_str", "text of one character or more")
-        edit = await self._files.edit(path, lambda text: replaced(text, old, new))
-        return answer({"file": path, "replaced_count": len(places(edit.before, old)[0])})
+        path = self._path(body, "file")
+        _, replacement = await self._files.replace(
+            path, body.text("old_str"), body.text("new_str"), "any", name="old_str"
+        )  # fmt: skip
+        return answer({"file": path, "replaced_count": replacement.count})
 
     async def search(self, request: Request) -> Response:
         body = await read_fields(request)
         path, regex = self._path(body, "file"), body.text("regex")
         if (await self._files.stat(path)).kind == "folder":
             raise Failed(400, f"file must be a file; {path} is a folder: grep searches folders")
-        found, _ = await self._find(kind="grep", path=path, pattern=regex, limit=MOST_FOUND)
-        matches, numbers = [each["line_content"] for each in found], [each["line_number"] - 1 for each in found]
+        result = await self._search(path, Query(pattern=regex, limit=MOST_FOUND))
+        matches, numbers = [each.text for each in result.found], [each.line - 1 for each in result.found]
         return answer({"file": path, "matches": matches, "line_numbers": numbers})
 
     async def find(self, request: Request) -> Response:
         body = await read_fields(request)
         path, pattern = self._path(body, "path"), body.text("glob")
         pattern = pattern if "/" in pattern else f"**/{pattern}"
-        found, _ = await self._find(
-            kind="glob", path=path, pattern=pattern, hidden=True, files_only=False, limit=MOST_LISTED
-        )
-        return answer({"path": path, "files": [each["path"] for each in found]})
+        result = await self._search(path, Query(glob=pattern, limit=MOST_LISTED))
+        return answer({"path": path, "files": [posixpath.join(path, each.path) for each in result.found]})
 
     async def grep(self, request: Request) -> Response:
         body = await read_fields(request)
         path, pattern = self._path(body, "path"), body.text("pattern")
         if body.value("type") is not None:
             raise body.error("type", "left out: name files by include")
-        found, end = await self._find(
-            kind="grep", path=path, pattern=pattern, include=_texts(body, "include"), exclude=_texts(body, "exclude"),
-            ignore_case=body.flag("case_insensitive"), fixed=body.flag("fixed_strings"),
-            before=body.integer("context_before", 0, 0, 100), after=body.integer("context_after", 0, 0, 100),
-            limit=body.integer("max_results", MOST_FOUND, 1, MOST_LISTED), multiline=body.flag("multiline"),
-            offset=body.integer("offset", 0, 0, 1 << 40), max_file_size=body.optional_text("max_file_size", 40),
-            recursive=body.flag("recursive", True),
+        query = Query(
+            pattern=pattern, include=_texts(body, "include"), exclude=_texts(body, "exclude"),
+            ignore_case=body.flag("case_insensitive"), literal=body.flag("fixed_strings"),
+            before=body.integer("context_before", 0, 0, 100) or 0, after=body.integer("context_after", 0, 0, 100) or 0,
+            limit=body.integer("max_results", MOST_FOUND, 1, MOST_LISTED) or 1, multiline=body.flag("multiline"),
+            offset=body.integer("offset", 0, 0, 1 << 40) or 0, largest=_size(body, "max_file_size"),
+            deep=body.flag("recursive", True),
         )  # fmt: skip
-        files = len({each["file"] for each in found})
-        counts = {"match_count": len(found), "files_matched": files, "files_searched": end["searched"]}
-        return answer({"path": path, "pattern": pattern, "matches": found, **counts, "truncated": end["more"]})
+        result = await self._search(path, query)
+        matches = [
+            {
+                "file": posixpath.join(result.folder, each.path), "line_number": each.line, "line_content": each.text,
+                "context_before": each.before, "context_after": each.after,
+            }
+            for each in result.found
+        ]  # fmt: skip
+        counts = {
+            "match_count": len(matches), "files_matched": len({each["file"] for each in matches}),
+            "files_searched": result.searched,
+        }  # fmt: skip
+        return answer({"path": path, "pattern": pattern, "matches": matches, **counts, "truncated": not result.whole})
 
     async def glob(self, request: Request) -> Response:
         body = await read_fields(request)
         path, pattern = self._path(body, "path"), body.text("pattern")
-        found, end = await self._find(
-            kind="glob", path=path, pattern=pattern, exclude=_texts(body, "exclude"),
-            hidden=body.flag("include_hidden"), files_only=body.flag("files_only", True),
-            limit=body.integer("max_results", MOST_FOUND, 1, MOST_LISTED),
+        query = Query(
+            glob=pattern, exclude=_texts(body, "exclude"), hidden=body.flag("include_hidden"),
+            files_only=body.flag("files_only", True),
+            limit=body.integer("max_results", MOST_FOUND, 1, MOST_LISTED) or 1,
         )  # fmt: skip
-        key = _choice(body, "sort_by", ("path", "name", "size", "modified"), "path")
-        found.sort(key=lambda each: each[key], reverse=body.flag("sort_desc"))
+        result = await self._search(path, query)
         facts = body.flag("include_metadata", True)
-        files = [
+        files: list[dict[str, Any]] = [
             {
-                "path": each["path"], "name": each["name"], "is_directory": each["is_directory"],
-                "size": each["size"] if facts else None, "modified_time": iso(each["modified"]) if facts else None,
+                "path": posixpath.join(path, each.path), "name": posixpath.basename(each.path), "size": each.size,
+                "is_directory": each.kind == "folder", "modified_time": iso(each.modified),
             }
-            for each in found
+            for each in result.found
         ]  # fmt: skip
-        return answer(
-            {"path": path, "pattern": pattern, "files": files, "total_count": len(files), "truncated": end["more"]}
-        )
+        key = _choice(body, "sort_by", ("path", "name", "size", "modified"), "path")
+        files.sort(key=lambda each: each[f"{key}_time" if key == "modified" else key], reverse=body.flag("sort_desc"))
+        shown = files if facts else [{**each, "size": None, "modified_time": None} for each in files]
+        counts = {"total_count": len(files), "truncated": not result.whole}
+        return answer({"path": path, "pattern": pattern, "files": shown, **counts})
 
-    async def _find(self, **given: Any) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-        """What the program found, and its last line."""
-        program = [self._machine.python, "-I", "-S", "-c", FIND, json.dumps(given)]
-        ran = await self._machine.run(program, timeout_s=FIND_S, limit=2 << 20)
-        lines = [json.loads(line) for line in ran.stdout.splitlines() if line.endswith(b"}") and not ran.stdout_cut]
-        if ran.timed_out or ran.stdout_cut or not lines:
-            why = f"took more than {FIND_S:g} s" if ran.timed_out else "found too much, or failed"
+    async def _search(self, path: str, query: Query) -> SearchResult:
+        result = await self._files.search(path, query)
+        if result.missing in ("time", "output"):
+            why = "took too long" if result.missing == "time" else "found too much"
             raise Failed(413, f"the search {why}: name a smaller folder or a narrower pattern")
-        if error := lines[-1].get("error"):
-            raise Failed(404 if "No such file" in error else 400, error)
-        return lines[:-1], lines[-1]
+        return result
 
     async def list(self, request: Request) -> Response:
         body = await read_fields(request)
@@ -189,15 +182,12 @@ class FileRoutes:
             raise Failed(422, "file must be a field of the form")
         name = posixpath.basename(form["file"].filename) or "upload"
         path = form["path"].data.decode(errors="replace") if "path" in form else f"/tmp/{name}"
-        path = posixpath.join(self._machine.home, path)
-        data = form["file"].data
-        await self._files.make_folder(posixpath.dirname(path))
-        await self._files.write(path, data)
+        path, data = self._files.absolute(path), form["file"].data
+        await self._files.write(path, data, folders=True)
         return answer({"file_path": path, "file_size": len(data), "success": True})
 
     async def download(self, request: Request) -> Response:
-        path = posixpath.join(self._machine.home, request.query_params.get("path", ""))
-        data = await self._files.read(path)
+        data = await self._files.read(request.query_params.get("path", ""))
         # A page that somebody opens here must not run as one of this server's.
         headers = {"Content-Disposition": "attachment", "X-Content-Type-Options": "nosniff"}
         return Response(data, media_type="application/octet-stream", headers=headers)
@@ -232,19 +222,11 @@ class FileRoutes:
             return await self._editor.insert(path, line, body.text("new_str"))
         if command == "undo_edit":
             return await self._editor.undo_edit(path)
-        old, new, mode = body.text("old_str"), body.text("new_str", ""), body.optional_text("replace_mode")
-        if mode is None:
-            return await self._editor.str_replace(path, old, new)
-        which = slice(-1, None) if mode == "LAST" else slice(1 if mode == "FIRST" else None)
-        _choice(body, "replace_mode", ("ALL", "FIRST", "LAST"))
-
-        def some(found: Sequence[int]) -> Sequence[int]:
-            if not found:
-                raise Refused(f"old_str must stand in {path}; it does not")
-            return found[which]
-
-        await self._files.edit(path, lambda text: replaced(text, old, new, some))
-        return f"{path} was edited"
+        old, new = body.text("old_str"), body.text("new_str", "")
+        which: Which = "one"
+        if body.value("replace_mode") is not None:
+            which = REPLACE_MODES[_choice(body, "replace_mode", tuple(REPLACE_MODES))]
+        return await self._editor.str_replace(path, old, new, which)
 
     async def _text(self, path: str) -> str | None:
         """None for what is no text file of an ordinary size."""
@@ -256,10 +238,7 @@ class FileRoutes:
         return (await self._files.read(path)).decode(errors="replace")
 
     def _path(self, body: Fields, name: str) -> str:
-        path = body.text(name)
-        if not path or "\0" in path:
-            raise body.error(name, "a path")
-        return posixpath.join(self._machine.home, path)
+        return self._files.absolute(body.text(name))
 
 
 def _texts(body: Fields, name: str) -> list[str]:
@@ -267,6 +246,16 @@ def _texts(body: Fields, name: str) -> list[str]:
     if not all(isinstance(each, str) for each in values):
         raise body.error(name, "an array of texts")
     return values
+
+
+def _size(body: Fields, name: str) -> int:
+    """Bytes; 0 where there is no limit."""
+    text = body.optional_text(name, 40)
+    if text is None:
+        return 0
+    if not (match := re.fullmatch(r"(\d+)([KMG]?)B?", text.strip().upper())):
+        raise body.error(name, "a size as 500K or 1M")
+    return int(match[1]) * UNITS[match[2]]
 
 
 def _choice(body: Fields, name: str, choices: tuple[str, ...], default: str | None = None) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import contextlib
 import dataclasses
-import secrets
 import time
 from typing import Any
 
@@ -13,12 +12,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from tars_jax.sandbox.compat.aio.answers import absent, answer, answering, named
-from tars_jax.sandbox.compat.aio.sessions import Sessions
+from tars_jax.sandbox.compat.aio.answers import absent, answer, answering, session_name
 from tars_jax.sandbox.computer.guest_client import GuestError, GuestMachine
 from tars_jax.sandbox.shell.output import outputs
 from tars_jax.sandbox.shell.text import cut
 from tars_jax.sandbox.tools.jupyter import CellResult, Kernel
+from tars_jax.sandbox.tools.named_sessions import NamedSessions
 from tars_jax.web.gate import read_fields
 from tars_jax.web.protocol import Fields
 
@@ -32,7 +31,6 @@ LANGUAGES = {"python": ("python3", "Python"), "javascript": ("node", "Node.js")}
 @dataclasses.dataclass
 class Session:
     kernel: Kernel
-    used: float
     count: int = 0
     busy: int = 0
 
@@ -46,7 +44,7 @@ class Session:
 class Kernels:
     def __init__(self, machine: GuestMachine) -> None:
         self._machine = machine
-        self._sessions = Sessions[Session]("Jupyter", MOST_KERNELS)
+        self._sessions = NamedSessions[Session]("Jupyter", MOST_KERNELS, Session.is_busy)
 
     def routes(self) -> list[Route]:
         routes = {
@@ -60,7 +58,7 @@ class Kernels:
     async def execute(self, request: Request) -> Response:
         body = await read_fields(request)
         code, timeout_s, kernel = body.text("code"), _timeout(body), _kernel(body)
-        id = named(body, "session_id") if body.value("session_id") is not None else secrets.token_hex(8)
+        id = session_name(body, "session_id")
         ran, count = await self._run(id, code, timeout_s, body.optional_text("cwd"))
         return answer(
             {
@@ -83,7 +81,7 @@ class Kernels:
         if body.flag("stateful"):
             if language != "python":
                 raise absent(f"a stateful session of {language}")
-            id = named(body, "session_id") if body.value("session_id") is not None else secrets.token_hex(8)
+            id = session_name(body, "session_id")
             cell, count = await self._run(id, code, timeout_s, cwd)
             failed = {"exit_code": int(_status(cell) != "ok"), "traceback": cell.error.splitlines() or None}
             said = {"status": _status(cell), "outputs": _outputs(cell, count), "session_id": id}
@@ -138,20 +136,20 @@ class Kernels:
     async def create(self, request: Request) -> Response:
         body = await read_fields(request)
         kernel = _kernel(body)
-        id = named(body, "session_id") if body.value("session_id") is not None else secrets.token_hex(8)
+        id = session_name(body, "session_id")
         await self._open(id, body.optional_text("cwd"))
         return answer({"session_id": id, "kernel_name": kernel, "message": "the session is ready"})
 
     async def list(self, request: Request) -> Response:
         now = time.time()
         shown = {
-            id: {"kernel_name": KERNEL, "last_used": each.used, "age_seconds": int(now - each.used)}
-            for id, each in self._sessions.named.items()
+            id: {"kernel_name": KERNEL, "last_used": used, "age_seconds": int(now - used)}
+            for id, used in self._sessions.used.items()
         }
         return answer({"sessions": shown})
 
     async def end(self, request: Request) -> Response:
-        await self._sessions.end(request.path_params["id"])
+        await self._sessions.close_one(request.path_params["id"])
         return answer()
 
     async def end_all(self, request: Request) -> Response:
@@ -168,7 +166,6 @@ class Kernels:
             ran = await session.kernel.run(code, timeout_s)
         finally:
             session.busy -= 1
-            session.used = time.time()
         session.count += 1
         return ran, session.count
 
@@ -176,7 +173,7 @@ class Kernels:
         async def make() -> Session:
             kernel = Kernel(self._machine, folder=cwd)
             await kernel.start()
-            return Session(kernel, time.time())
+            return Session(kernel)
 
         return await self._sessions.open(id, make)
 

@@ -16,12 +16,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from tars_jax.sandbox.compat.aio.answers import Failed, absent, answer, answering, named
-from tars_jax.sandbox.compat.aio.sessions import Sessions
+from tars_jax.sandbox.compat.aio.answers import Failed, absent, answer, answering, session_name
 from tars_jax.sandbox.computer.guest_client import GuestError, GuestMachine, Streams
 from tars_jax.sandbox.shell.output import MOST_OUTPUT, outputs
 from tars_jax.sandbox.tools.files import Files
-from tars_jax.web.gate import LONGEST_S, read_fields, text_map
+from tars_jax.sandbox.tools.named_sessions import LONGEST_S, NamedSessions
+from tars_jax.web.gate import read_fields, text_map
 from tars_jax.web.protocol import Fields
 
 SESSION = Path(__file__).with_name("node_session.js")
@@ -63,7 +63,7 @@ class NodeSession:
 class NodeJs:
     def __init__(self, machine: GuestMachine) -> None:
         self._machine, self._files = machine, Files(machine)
-        self._sessions = Sessions[NodeSession]("Node.js", MOST_SESSIONS)
+        self._sessions = NamedSessions[NodeSession]("Node.js", MOST_SESSIONS, NodeSession.is_busy)
 
     def routes(self) -> list[Route]:
         one = "/v1/nodejs/sessions/{id}"
@@ -89,8 +89,7 @@ class NodeJs:
                 path = posixpath.normpath(posixpath.join(folder, name))
                 if not path.startswith(f"{folder}/"):
                     raise body.error("files", f"names below the program's folder; got {name!r:.80}")
-                await self._files.make_folder(posixpath.dirname(path))
-                await self._files.write(path, text.encode())
+                await self._files.write(path, text.encode(), folders=True)
             ran = await self._machine.run(
                 ["node", f"{folder}/code.js"], (body.optional_text("stdin", 1 << 24) or "").encode(),
                 cwd=body.optional_text("cwd") or folder, timeout_s=limit_s, limit=MOST_OUTPUT,
@@ -124,7 +123,7 @@ class NodeJs:
 
     async def create(self, request: Request) -> Response:
         body = await read_fields(request)
-        id = named(body, "session_id") if body.value("session_id") is not None else secrets.token_hex(8)
+        id = session_name(body, "session_id")
         created = id not in self._sessions.named
         session = await self._open(id, body)
         message = None if created else "the session is there already"
@@ -142,14 +141,14 @@ class NodeJs:
         return answer({"updated": True, "session": session.to_json()})
 
     async def end(self, request: Request) -> Response:
-        await self._sessions.end(request.path_params["id"])
+        await self._sessions.close_one(request.path_params["id"])
         return answer({"deleted": True})
 
     async def close(self) -> None:
         await self._sessions.close()
 
     async def _in_session(self, body: Fields, code: str, limit_s: float) -> dict[str, Any]:
-        id = named(body, "session_id") if body.value("session_id") is not None else secrets.token_hex(8)
+        id = session_name(body, "session_id")
         session = await self._open(id, body)
         said = await self._answer(session, code, limit_s)
         session.count += 1
@@ -199,8 +198,8 @@ class NodeJs:
         return await self._sessions.open(id, make)
 
     async def _close(self, session: NodeSession) -> None:
-        self._sessions.named.pop(session.id, None)
-        await session.close()
+        if self._sessions.named.get(session.id) is session:
+            await self._sessions.close_one(session.id)
 
 
 def _without_node(error: GuestError) -> Exception:

@@ -13,7 +13,7 @@ from tars_jax.sandbox.compat.aio.answers import Failed
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.shell import ANEW, Result, Shell, ShellBusy
 from tars_jax.sandbox.shell.text import cut
-from tars_jax.web.gate import LONGEST_S
+from tars_jax.sandbox.tools.named_sessions import LONGEST_S
 
 TRUNCATED = 30_000  # characters of an output that a client has not asked for whole
 LIMIT = 200_000  # of one that it has
@@ -51,7 +51,7 @@ class Session:
         self.folder = folder or machine.home
         self._shell = Shell(machine, limit=LIMIT, folder=folder)
         self.records: deque[Record] = deque(maxlen=MOST_RECORDS)
-        self.made = self.used = time.time()
+        self.made = time.time()
         self._waited = False  # a call waits for the command, and takes its output
 
     async def open(self) -> None:

@@ -9,12 +9,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from tars_jax.sandbox.compat.aio.answers import absent, answer, answering, iso, named
-from tars_jax.sandbox.compat.aio.sessions import Sessions
+from tars_jax.sandbox.compat.aio.answers import absent, answer, answering, iso, session_name
 from tars_jax.sandbox.compat.aio.shell_session import TRUNCATED, Session
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.shell.text import cut
-from tars_jax.web.gate import LONGEST_S, MOST_SESSIONS, read_fields
+from tars_jax.sandbox.tools.named_sessions import LONGEST_S, MOST_SESSIONS, NamedSessions
+from tars_jax.web.gate import read_fields
 from tars_jax.web.protocol import Fields
 from tars_jax.web.responses import JsonResponse
 
@@ -25,7 +25,7 @@ ACTIVE_S = 300.0
 class Shells:
     def __init__(self, machine: GuestMachine) -> None:
         self._machine = machine
-        self._sessions = Sessions[Session]("shell", MOST_SESSIONS)
+        self._sessions = NamedSessions[Session]("shell", MOST_SESSIONS, Session.is_busy)
 
     def routes(self) -> list[Route]:
         posts = {
@@ -102,7 +102,7 @@ class Shells:
 
     async def create(self, request: Request) -> Response:
         body = await read_fields(request)
-        id = named(body) if body.value("id") is not None else secrets.token_hex(8)
+        id = session_name(body)
         session = await self._open(id, _folder(body), body.number("no_change_timeout", NO_CHANGE_S, 0, LONGEST_S))
         return answer({"session_id": session.id, "working_dir": session.folder})
 
@@ -116,7 +116,8 @@ class Shells:
         now = time.time()
         return answer({"sessions": {
             each.id: {
-                "working_dir": each.folder, "created_at": iso(each.made), "last_used_at": iso(each.used),
+                "working_dir": each.folder, "created_at": iso(each.made),
+                "last_used_at": iso(self._sessions.used[each.id]),
                 "age_seconds": int(now - each.made), "status": "running" if each.running else "ready",
                 "current_command": each.last.command if each.last and each.running else None,
             }
@@ -125,7 +126,7 @@ class Shells:
 
     async def stats(self, request: Request) -> Response:
         total = len(self._sessions.named)
-        active = len([each for each in self._sessions.named.values() if time.time() - each.used < ACTIVE_S])
+        active = len([used for used in self._sessions.used.values() if time.time() - used < ACTIVE_S])
         return JsonResponse({
             "total_sessions": total, "active_sessions": active, "idle_sessions": total - active,
             "max_sessions": MOST_SESSIONS, "session_timeout": 0, "usage_ratio": total / MOST_SESSIONS,
@@ -135,7 +136,7 @@ class Shells:
         raise absent("a terminal's page")
 
     async def end(self, request: Request) -> Response:
-        await self._sessions.end(request.path_params["id"])
+        await self._sessions.close_one(request.path_params["id"])
         return answer()
 
     async def end_all(self, request: Request) -> Response:

@@ -20,7 +20,8 @@ from tars_jax.sandbox.compat.openenv.episodes import Description, Episode
 from tars_jax.sandbox.compat.openenv.schema import VERSION, openapi
 from tars_jax.sandbox.compat.openenv.session import Session, Wrong, read_message
 from tars_jax.sandbox.failures import SandboxFailure
-from tars_jax.web.gate import LONGEST_S, Gate, Guarded, read_fields
+from tars_jax.sandbox.tools.named_sessions import LONGEST_S
+from tars_jax.web.gate import Gate, Guarded, read_fields
 from tars_jax.web.protocol import RequestError
 from tars_jax.web.responses import JsonResponse
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import io
 import posixpath
@@ -24,8 +23,9 @@ from tars_jax.sandbox.computer.guest_client import GuestError, GuestMachine
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.shell.output import MOST_OUTPUT, outputs
 from tars_jax.sandbox.tools.files import Files
+from tars_jax.sandbox.tools.named_sessions import LONGEST_S, MOST_SESSIONS, NamedSessions
 from tars_jax.web.forms import read_parts
-from tars_jax.web.gate import LONGEST_S, MOST_SESSIONS, Gate, Guarded, read_fields, text_map
+from tars_jax.web.gate import Gate, Guarded, read_fields, text_map
 from tars_jax.web.protocol import Fields, RequestError
 from tars_jax.web.responses import JsonResponse
 
@@ -39,26 +39,26 @@ class Runtime:
 
     def __init__(self, machine: GuestMachine) -> None:
         self._machine, self._files = machine, Files(machine)
-        self._sessions: dict[str, BashSession] = {}
+        self._sessions = NamedSessions[BashSession]("session", MOST_SESSIONS)
 
     async def create_session(self, body: Fields) -> dict[str, Any]:
         name, timeout_s = self._session_name(body), body.number("startup_timeout", 1.0, 0, LONGEST_S)
         sources = [str(each) for each in body.array("startup_source")]
-        if name in self._sessions:
-            raise swerex("SessionExistsError", f"session {name} already exists")
-        if len(self._sessions) >= MOST_SESSIONS:
-            raise swerex("SwerexException", f"there may be {MOST_SESSIONS} sessions at once")
-        session = self._sessions[name] = BashSession(self._machine)
-        try:
-            return {"output": await session.start(sources, timeout_s), "session_type": "bash"}
-        except BaseException:
-            self._sessions.pop(name, None)
-            await session.close()
-            raise
+
+        async def make() -> BashSession:
+            session = BashSession(self._machine)
+            try:
+                await session.start(sources, timeout_s)
+            except BaseException:
+                await session.close()
+                raise
+            return session
+
+        return {"output": (await self._sessions.open_new(name, make)).greeting, "session_type": "bash"}
 
     async def run_in_session(self, body: Fields) -> dict[str, Any]:
         kind = body.text("action_type", "bash")
-        session = self._session(self._session_name(body))
+        session = self._sessions.known(self._session_name(body))
         expect = tuple(str(each) for each in body.array("expect"))
         if kind == "bash_interrupt":
             retries = body.integer("n_retry", 3, 0, 100) or 0
@@ -75,9 +75,7 @@ class Runtime:
         return await session.run(action)
 
     async def close_session(self, body: Fields) -> dict[str, Any]:
-        name = self._session_name(body)
-        self._session(name)
-        await self._sessions.pop(name).close()
+        await self._sessions.close_one(self._session_name(body))
         return {"session_type": "bash"}
 
     async def execute(self, body: Fields) -> dict[str, Any]:
@@ -91,7 +89,7 @@ class Runtime:
         timeout_s = self._timeout(body)
         cwd = body.optional_text("cwd")
         ran = await self._machine.run(
-            argv, env=text_map(body, "env"), cwd=None if cwd is None else self._path(cwd), limit=MOST_OUTPUT,
+            argv, env=text_map(body, "env"), cwd=None if cwd is None else self._files.absolute(cwd), limit=MOST_OUTPUT,
             timeout_s=LONGEST_S if timeout_s is None else timeout_s, merge=body.flag("merge_output_streams"),
         )  # fmt: skip
         if ran.timed_out:
@@ -104,28 +102,27 @@ class Runtime:
         return {"stdout": stdout, "stderr": stderr, "exit_code": ran.status}
 
     async def read_file(self, body: Fields) -> dict[str, Any]:
-        data = await self._files.read(self._path(body.text("path")))
+        data = await self._files.read(body.text("path"))
         encoding, errors = body.text("encoding", "utf-8"), body.text("errors", "strict")
         text = io.TextIOWrapper(io.BytesIO(data), encoding=encoding, errors=errors)  # line ends as read_text has them
         return {"content": text.read()}
 
     async def write_file(self, body: Fields) -> dict[str, Any]:
-        path = self._path(body.text("path"))
+        path = body.text("path")
         data = body.text("content").encode()
-        await self._files.make_folder(posixpath.dirname(path))
-        await self._files.write(path, data)
+        await self._files.write(path, data, folders=True)
         return {}
 
     async def upload(self, request: Request) -> dict[str, Any]:
         form = read_parts(request.headers.get("content-type", ""), await request.body())
         if "file" not in form or not form.get("target_path"):
             raise InputError("file and target_path must be fields of the form")
-        target = self._path(form["target_path"].data.decode())
+        target = self._files.absolute(form["target_path"].data.decode())
         unzip = form["unzip"].data.decode().lower() in ("true", "1", "yes", "on") if "unzip" in form else False
-        await self._files.make_folder(posixpath.dirname(target))
         if not unzip:
-            await self._files.write(target, form["file"].data)
+            await self._files.write(target, form["file"].data, folders=True)
             return {}
+        await self._files.make_folder(posixpath.dirname(target))
         packed = f"/tmp/upload-{secrets.token_hex(8)}.zip"
         await self._files.write(packed, form["file"].data)
         try:
@@ -139,14 +136,8 @@ class Runtime:
 
     async def close(self, body: Fields | None = None) -> dict[str, Any]:
         """Ends the sessions. The computer is its owner's to close, and takes further calls."""
-        sessions, self._sessions = self._sessions, {}
-        await asyncio.gather(*(session.close() for session in sessions.values()))
+        await self._sessions.close()
         return {}
-
-    def _session(self, name: str) -> BashSession:
-        if name not in self._sessions:
-            raise swerex("SessionDoesNotExistError", f"session {name!r} does not exist")
-        return self._sessions[name]
 
     @staticmethod
     def _session_name(body: Fields) -> str:
@@ -157,9 +148,6 @@ class Runtime:
     @staticmethod
     def _timeout(body: Fields) -> float | None:
         return None if body.value("timeout") is None else body.number("timeout", 0.0, 0.0, LONGEST_S)
-
-    def _path(self, path: str) -> str:
-        return posixpath.join(self._machine.home, path)
 
 
 def swe_rex_app(machine: GuestMachine, gate: Gate | None) -> ASGIApp:

@@ -11,7 +11,7 @@ from typing import Any
 from tars_jax.sandbox.compat.swe_rex.transfers import Transfer, swerex
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.shell import ANEW, Result, Shell
-from tars_jax.web.gate import LONGEST_S
+from tars_jax.sandbox.tools.named_sessions import LONGEST_S
 
 LIMIT = 200_000  # characters of an output; more is cut in its middle, with a mark
 PROMPT = "SHELLPS1PREFIX"  # what `expect_string` is where a command ended
@@ -37,19 +37,18 @@ class BashSession:
     def __init__(self, machine: GuestMachine) -> None:
         self._machine = machine
         self._shell = Shell(machine, limit=LIMIT)
+        self.greeting = ""
         self._calls = 0  # of `run`, on their way
 
-    async def start(self, sources: Sequence[str], timeout_s: float) -> str:
-        """What the files said that it was to begin with. Raises Transfer where they do not end in time."""
+    async def start(self, sources: Sequence[str], timeout_s: float) -> None:
+        """`greeting` is then what these files said. Raises Transfer where they do not end in time."""
         await self._shell.open()
-        said = ""
         for path in sources:
             result = await self._shell.run(f"source {path}", max(timeout_s, 0.1))
-            said += result.output
+            self.greeting += result.output
             if result.exit_code is None:
                 await self.close()
                 raise swerex("CommandTimeoutError", f"timeout after {timeout_s:g} seconds while sourcing {path!r}")
-        return said
 
     async def close(self) -> None:
         await self._shell.close()

@@ -5,16 +5,27 @@ from __future__ import annotations
 import errno
 from typing import Any
 
-from tars_jax import InputError
 from tars_jax.sandbox.computer.guest_client import GuestError
 from tars_jax.sandbox.failures import SandboxFailure
+from tars_jax.sandbox.tools.named_sessions import AlreadyOpen, NotOpen, TooMany
 
 STATUS = 511
-_ERRNOS = {
+# Of what is raised below, the class that the client raises: the first kind that fits. A GuestError has its code's.
+_CLASSES: tuple[tuple[type[Exception], str], ...] = (
+    (NotOpen, "swerex.exceptions.SessionDoesNotExistError"),
+    (AlreadyOpen, "swerex.exceptions.SessionExistsError"),
+    (TooMany, "swerex.exceptions.SwerexException"),
+    (GuestError, "builtins.OSError"),
+    (UnicodeError, "builtins.UnicodeError"),  # its subclasses take five arguments
+    (LookupError, "builtins.LookupError"),
+    (Exception, "builtins.ValueError"),
+)
+_CODES = {
     "ENOENT": "FileNotFoundError", "ENOTDIR": "NotADirectoryError", "EISDIR": "IsADirectoryError",
     "EEXIST": "FileExistsError", "EACCES": "PermissionError", "EPERM": "PermissionError", "ETIMEDOUT": "TimeoutError",
     "input": "ValueError",
 }  # fmt: skip
+_ENDS = {errno.ENOENT: "No such file or directory", errno.EACCES: "Permission denied"}
 
 
 class Transfer(Exception):
@@ -38,21 +49,19 @@ def swerex(name: str, message: str, **extra_info: Any) -> Transfer:
     return Transfer(f"swerex.exceptions.{name}", message, **extra_info)
 
 
-def transfer_of(error: InputError | SandboxFailure | ValueError | LookupError) -> Transfer:
+def transfer_of(error: Exception) -> Transfer:
     """How what was raised below goes to the client. `extra_info` says of a failure of infrastructure that it is one."""
     if isinstance(error, SandboxFailure):
         return swerex("SwerexException", f"infrastructure: {error}", infrastructure=True, kind=error.kind)
-    if isinstance(error, GuestError):
-        name = _ERRNOS.get(error.code, "OSError")
-        if error.code == "input" and str(error).endswith(f": {_words(errno.ENOENT)}"):
-            name = "FileNotFoundError"  # a program or a folder to begin in
-        elif error.code == "input" and str(error).endswith(f": {_words(errno.EACCES)}"):
-            name = "PermissionError"
-        return Transfer(f"builtins.{name}", str(error))
-    if isinstance(error, UnicodeError):  # its subclasses take five arguments
-        return Transfer("builtins.UnicodeError", str(error))
-    return Transfer("builtins.LookupError" if isinstance(error, LookupError) else "builtins.ValueError", str(error))
+    if isinstance(error, GuestError) and (code := _code(error)) in _CODES:
+        return Transfer(f"builtins.{_CODES[code]}", str(error))
+    return Transfer(next(name for kind, name in _CLASSES if isinstance(error, kind)), str(error))
 
 
-def _words(number: int) -> str:
-    return {errno.ENOENT: "No such file or directory", errno.EACCES: "Permission denied"}[number]
+def _code(error: GuestError) -> str:
+    """Of a program that cannot be started, or a folder to begin in, the message alone says why."""
+    if error.code == "input":
+        for number, words in _ENDS.items():
+            if str(error).endswith(f": {words}"):
+                return errno.errorcode[number]
+    return error.code

@@ -117,7 +117,7 @@ class ComputerPage:
         folder = Path(tempfile.mkdtemp(dir=self._folder.name))  # the page reads them when it sends them
         chosen, left = [], MOST_BYTES
         for number, path in enumerate(paths):
-            data = await self._files.read(posixpath.join(self._home, path), limit=left + 1)
+            data = await self._files.read(path, limit=left + 1)
             if (left := left - len(data)) < 0:
                 raise InputError(f"files of a dialog must be at most {MOST_BYTES} bytes; got more with {path!r:.200}")
             chosen.append(folder / str(number) / posixpath.basename(path))  # two may have the same name

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import pickle
-import posixpath
 from typing import Self
 
 from tars_jax import InputError
@@ -29,7 +28,7 @@ class ComputerPhone:
 
     def __init__(self, machine: GuestMachine, phone: Phone, stand_in: StandIn | None) -> None:
         self.phone, self._stand_in = phone, stand_in
-        self._files, self._home = Files(machine), machine.home
+        self._files = Files(machine)
 
     @classmethod
     async def open(
@@ -84,7 +83,7 @@ class ComputerPhone:
 
         Raises InputError for a file that is not there or too large, and for a path that the phone refuses.
         """
-        data = await self._files.read(posixpath.join(self._home, path), limit=MOST_BYTES + 1)
+        data = await self._files.read(path, limit=MOST_BYTES + 1)
         if len(data) > MOST_BYTES:
             raise InputError(f"path must be a file of at most {MOST_BYTES} bytes; got {path!r:.200}, which is larger")
         await self.phone.push(data, to)
@@ -93,7 +92,7 @@ class ComputerPhone:
     async def pull(self, path: str, to: str) -> int:
         """The other way. Raises as `push`."""
         data = await self.phone.pull(path)
-        await self._files.write(posixpath.join(self._home, to), data)
+        await self._files.write(to, data)
         return len(data)
 
     async def close(self) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from tars_jax import InputError
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.service.computers.part import Reader, as_json, data_of, seconds
 from tars_jax.sandbox.tools.files import Files
-from tars_jax.sandbox.tools.replacing import places, replaced
+from tars_jax.sandbox.tools.search import Query
 from tars_jax.web.protocol import Fields
 
 LARGEST = 16 << 20  # bytes of a file in one answer; GET .../files gives larger ones
@@ -23,7 +22,7 @@ class FileCalls:
     """A `Part`. Paths are absolute, or begin at the home folder."""
 
     def __init__(self, machine: GuestMachine) -> None:
-        self.files, self._home = Files(machine), machine.home
+        self.files = Files(machine)
         self.kept: Callable[[], None] = lambda: None
         self.calls: Mapping[str, Reader] = {
             "read": self._read, "write": self._write, "list": self._list, "stat": self._stat, "search": self._search,
@@ -48,15 +47,9 @@ class FileCalls:
     async def close(self) -> None:
         pass
 
-    def path(self, fields: Fields, name: str = "path", default: str | None = None) -> str:
-        given = fields.text(name, default)
-        if not given or "\0" in given:
-            raise fields.error(name, "a path")
-        return given if given.startswith("/") else f"{self._home}/{given}"
-
     def _read(self, fields: Fields) -> Work:
         """{path, offset?, limit?} -> {data} or {data_base64}, {size}"""
-        path, offset = self.path(fields), fields.integer("offset", 0, 0, 1 << 50) or 0
+        path, offset = fields.text("path"), fields.integer("offset", 0, 0, 1 << 50) or 0
         limit = fields.integer("limit", LARGEST, 1, LARGEST) or LARGEST
 
         async def work() -> Any:
@@ -68,7 +61,7 @@ class FileCalls:
 
     def _write(self, fields: Fields) -> Work:
         """{path, data or data_base64, new?, version?}; `version`: of the file that is replaced, as stat told it"""
-        path, data = self.path(fields), data_of(fields, "data")
+        path, data = fields.text("path"), data_of(fields, "data")
         new, version = fields.flag("new"), fields.optional_text("version")
 
         async def work() -> Any:
@@ -77,7 +70,7 @@ class FileCalls:
         return work
 
     def _list(self, fields: Fields) -> Work:
-        path, depth = self.path(fields, default=self._home), fields.integer("depth", 1, 1, 100) or 1
+        path, depth = fields.text("path", "."), fields.integer("depth", 1, 1, 100) or 1
         limit = fields.integer("limit", MOST_ENTRIES, 1, MOST_ENTRIES) or 1
 
         async def work() -> Any:
@@ -87,7 +80,7 @@ class FileCalls:
         return work
 
     def _stat(self, fields: Fields) -> Work:
-        path = self.path(fields)
+        path = fields.text("path")
 
         async def work() -> Any:
             return dataclasses.asdict(await self.files.stat(path))
@@ -96,38 +89,30 @@ class FileCalls:
 
     def _search(self, fields: Fields) -> Work:
         """{path?, name?, pattern?, literal?, limit?, timeout_s?} -> {found: [{path, line, text}], whole}"""
-        path, name, pattern = self.path(fields, default=self._home), fields.text("name", ""), fields.text("pattern", "")
+        path, name, pattern = fields.text("path", "."), fields.text("name", ""), fields.text("pattern", "")
         literal, limit = fields.flag("literal"), fields.integer("limit", 1000, 1, 100_000) or 1
         timeout_s = seconds(fields, 30.0)
 
         async def work() -> Any:
-            found, whole = await self.files.search(
-                path, name=name, pattern=pattern, literal=literal, limit=limit, timeout_s=timeout_s
-            )
-            return {"found": [dataclasses.asdict(each) for each in found], "whole": whole}
+            query = Query(name=name, pattern=pattern, literal=literal, limit=limit)
+            result = await self.files.search(path, query, timeout_s=timeout_s)
+            found = [{"path": each.path, "line": each.line, "text": each.text} for each in result.found]
+            return {"found": found, "whole": result.whole}
 
         return work
 
     def _edit(self, fields: Fields) -> Work:
         """{path, old, new, all?} -> {replaced}: `old` must stand there once, or with `all` once or more"""
-        path, old, new, every = self.path(fields), fields.text("old"), fields.text("new"), fields.flag("all")
-        if not old:
-            raise fields.error("old", "text that is not empty")
+        path, old, new, every = fields.text("path"), fields.text("old"), fields.text("new"), fields.flag("all")
 
         async def work() -> Any:
-            def all_or_one(found: Sequence[int]) -> Sequence[int]:
-                if not found or (len(found) > 1 and not every):
-                    times = f"once{' or more' if every else ''}; got it {len(found)} times"
-                    raise InputError(f"old must stand in {path} {times}")
-                return found
-
-            edit = await self.files.edit(path, lambda text: replaced(text, old, new, all_or_one))
-            return {"replaced": len(places(edit.before, old)[0])}
+            _, replacement = await self.files.replace(path, old, new, "all" if every else "one")
+            return {"replaced": replacement.count}
 
         return work
 
     def _make_folder(self, fields: Fields) -> Work:
-        path = self.path(fields)
+        path = fields.text("path")
 
         async def work() -> Any:
             await self.files.make_folder(path)
@@ -136,7 +121,7 @@ class FileCalls:
         return work
 
     def _remove(self, fields: Fields) -> Work:
-        path, every = self.path(fields), fields.flag("all")
+        path, every = fields.text("path"), fields.flag("all")
 
         async def work() -> Any:
             await self.files.remove(path, all=every)
@@ -145,7 +130,7 @@ class FileCalls:
         return work
 
     def _move(self, fields: Fields) -> Work:
-        path, to = self.path(fields), self.path(fields, "to")
+        path, to = fields.text("path"), fields.text("to")
 
         async def work() -> Any:
             await self.files.move(path, to)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from tars_jax import InputError
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.service.computers.part import NAME, Reader, seconds
 from tars_jax.sandbox.tools.jupyter import KINDS, Kernel
+from tars_jax.sandbox.tools.named_sessions import NamedSessions
 from tars_jax.web.protocol import Fields
 
 MOST_KERNELS = 16
@@ -24,7 +23,7 @@ class Kernels:
 
     def __init__(self, machine: GuestMachine) -> None:
         self._machine = machine
-        self._kernels: dict[str, Kernel] = {}
+        self._kernels = NamedSessions[Kernel]("kernel", MOST_KERNELS)
         self.kept: Callable[[], None] = lambda: None
         self.calls: Mapping[str, Reader] = {
             "run_cell": self._run, "interrupt_kernel": self._interrupt, "close_kernel": self._close,
@@ -40,30 +39,29 @@ class Kernels:
         return kernels
 
     def state(self) -> Any:
-        states = {name: kernel.state() for name, kernel in self._kernels.items()}
+        states = {name: kernel.state() for name, kernel in self._kernels.named.items()}
         return {name: state for name, state in states.items() if state is not None}
 
     async def let_go(self) -> None:
-        for kernel in self._kernels.values():
+        for kernel in self._kernels.named.values():
             await kernel.detach()
 
     async def take_up(self) -> None:
         """With their next cells."""
 
     def _add(self, name: str, kernel: Kernel) -> Kernel:
-        self._kernels[name] = kernel
+        self._kernels.add(name, kernel)
         kernel.kept = lambda: self.kept()
         return kernel
 
     def own(self) -> set[int]:
-        return {process for kernel in self._kernels.values() if (process := kernel.process) is not None}
+        return {process for kernel in self._kernels.named.values() if (process := kernel.process) is not None}
 
     def words(self) -> str:
         return ""
 
     async def close(self) -> None:
-        kernels, self._kernels = self._kernels, {}
-        await asyncio.gather(*(kernel.close() for kernel in kernels.values()))
+        await self._kernels.close()
 
     def _run(self, fields: Fields) -> Work:
         """{kernel?, kind?, code, timeout_s?} -> {output, result, error, images, timed_out, restarted}"""
@@ -73,11 +71,12 @@ class Kernels:
             raise fields.error("kind", f"one of {', '.join(KINDS)}")
 
         async def work() -> Any:
-            kernel = self._kernels.get(name)
-            if kernel is None:
-                if len(self._kernels) >= MOST_KERNELS:
-                    raise InputError(f"kernels must be at most {MOST_KERNELS} at once; close one first")
-                kernel = self._add(name, Kernel(self._machine, kind=kind))
+            async def make() -> Kernel:
+                kernel = Kernel(self._machine, kind=kind)
+                kernel.kept = lambda: self.kept()
+                return kernel
+
+            kernel = await self._kernels.open(name, make)
             cell = await kernel.run(code, timeout_s)
             return {
                 "output": cell.output, "result": cell.result, "error": cell.error,
@@ -91,7 +90,7 @@ class Kernels:
         name = _name(fields)
 
         async def work() -> Any:
-            if (kernel := self._kernels.get(name)) is not None:
+            if (kernel := self._kernels.named.get(name)) is not None:
                 await kernel.interrupt()
             return {}
 
@@ -101,8 +100,8 @@ class Kernels:
         name = _name(fields)
 
         async def work() -> Any:
-            if (kernel := self._kernels.pop(name, None)) is not None:
-                await kernel.close()
+            if name in self._kernels.named:
+                await self._kernels.close_one(name)
                 self.kept()
             return {}
 
@@ -110,7 +109,7 @@ class Kernels:
 
     def _list(self, fields: Fields) -> Work:
         async def work() -> Any:
-            return {"kernels": [{"kernel": name, "kind": kernel.kind} for name, kernel in self._kernels.items()]}
+            return {"kernels": [{"kernel": name, "kind": kernel.kind} for name, kernel in self._kernels.named.items()]}
 
         return work
 

@@ -31,7 +31,7 @@ class ComputerRoutes:
             session.computer  # noqa: B018 (raises what there is to say when it has gone)
         if (files := session.files) is None:
             raise RequestError("parts of the session must have files for this; got others", "parts")
-        path = files.path(Fields(dict(request.query_params)))
+        path = Fields(dict(request.query_params)).text("path")
         return session, files, path
 
     async def read_file(self, request: Request) -> Response:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from tars_jax import InputError
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.service.computers.part import NAME, Reader, data_of, seconds
 from tars_jax.sandbox.service.computers.programs import environment
 from tars_jax.sandbox.shell import Result, Shell
+from tars_jax.sandbox.tools.named_sessions import MOST_SESSIONS, NamedSessions
 from tars_jax.web.protocol import Fields, RequestError
 
-MOST_SHELLS = 64
 MAIN = "main"  # the shell that is there without being opened
 SEEN = 4000  # characters of what lists show
 
@@ -26,8 +24,7 @@ class Shells:
 
     def __init__(self, machine: GuestMachine) -> None:
         self._machine = machine
-        self._shells: dict[str, Shell] = {}
-        self._opening = asyncio.Lock()
+        self._shells = NamedSessions[Shell]("shell", MOST_SESSIONS)
         self._seen = ""
         self.kept: Callable[[], None] = lambda: None
         self.calls: Mapping[str, Reader] = {
@@ -45,7 +42,7 @@ class Shells:
         return shells
 
     def state(self) -> Any:
-        return {"shells": {name: shell.state() for name, shell in self._shells.items()}, "seen": self._seen}
+        return {"shells": {name: shell.state() for name, shell in self._shells.named.items()}, "seen": self._seen}
 
     async def let_go(self) -> None:
         """They hold none."""
@@ -54,48 +51,37 @@ class Shells:
         pass
 
     def _add(self, name: str, shell: Shell) -> None:
-        self._shells[name] = shell
-        shell.kept = lambda: self.kept()
+        self._shells.add(name, shell).kept = lambda: self.kept()
 
     def own(self) -> set[int]:
         """Shells, not what runs in them."""
-        return {process for shell in self._shells.values() if (process := shell.first_process) is not None}
+        return {process for shell in self._shells.named.values() if (process := shell.first_process) is not None}
 
     def words(self) -> str:
-        return "".join([self._seen, *(shell.untold for shell in self._shells.values())])
+        return "".join([self._seen, *(shell.untold for shell in self._shells.named.values())])
 
     async def close(self) -> None:
-        shells, self._shells = self._shells, {}
-        await asyncio.gather(*(shell.close() for shell in shells.values()))
+        await self._shells.close()
 
     async def _shell(self, name: str) -> Shell:
-        if name in self._shells:  # which waits for no other's start
-            return self._shells[name]
-        async with self._opening:
-            if name not in self._shells:
-                if name != MAIN:
-                    known = ", ".join(self._shells) or "none"
-                    raise InputError(f"shell must be one that is open (open_shell opens it): {known}; got {name!r}")
-                await self._start(name)
-            return self._shells[name]
+        return await self._shells.open(name, self._make()) if name == MAIN else self._shells.known(name)
 
-    async def _start(self, name: str, folder: str | None = None, env: Mapping[str, str] | None = None) -> None:
-        shell = Shell(self._machine, folder=folder, env=env)
-        await shell.open()
-        self._add(name, shell)
-        self.kept()
+    def _make(self, folder: str | None = None, env: Mapping[str, str] | None = None) -> Callable[[], Awaitable[Shell]]:
+        async def make() -> Shell:
+            shell = Shell(self._machine, folder=folder, env=env)
+            await shell.open()
+            shell.kept = lambda: self.kept()
+            return shell
+
+        return make
 
     def _open(self, fields: Fields) -> Work:
         """{shell, folder?, env?} -> {shell}: another shell, with a name of the caller's"""
         name, folder, env = _name(fields), fields.optional_text("folder"), environment(fields)
 
         async def work() -> Any:
-            async with self._opening:
-                if name in self._shells:
-                    raise InputError(f"shell must be a new name; got {name!r}, which is open")
-                if len(self._shells) >= MOST_SHELLS:
-                    raise InputError(f"shells must be at most {MOST_SHELLS} at once; close one first")
-                await self._start(name, folder, env)
+            await self._shells.open_new(name, self._make(folder, env))
+            self.kept()
             return {"shell": name}
 
         return work
@@ -104,16 +90,16 @@ class Shells:
         name = _name(fields)
 
         async def work() -> Any:
-            if (shell := self._shells.pop(name, None)) is not None:
-                await shell.close()
+            if closed := name in self._shells.named:
+                await self._shells.close_one(name)
                 self.kept()
-            return {"shell": name, "closed": shell is not None}
+            return {"shell": name, "closed": closed}
 
         return work
 
     def _list(self, fields: Fields) -> Work:
         async def work() -> Any:
-            return {"shells": [{"shell": name, "running": shell.running} for name, shell in self._shells.items()]}
+            return {"shells": [{"shell": name, "running": shell.running} for name, shell in self._shells.named.items()]}
 
         return work
 

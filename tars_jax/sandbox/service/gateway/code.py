@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +32,7 @@ from tars_jax.sandbox.service.errors import typed_errors
 from tars_jax.sandbox.service.gateway.doors import Door, asset, page, require_assets, stream_both_ways
 from tars_jax.sandbox.service.gateway.error_pages import http_error
 from tars_jax.sandbox.tools.files import Entry, Files
+from tars_jax.sandbox.tools.search import Query
 from tars_jax.web.protocol import Fields, RequestError, from_json, to_json
 from tars_jax.web.responses import JsonResponse, error_response, read_json
 
@@ -159,9 +159,7 @@ class _FileRoutes:
             elif what == "remove":
                 await files.remove(path, all=every)
             else:
-                if not replace and await files.exists(to):
-                    raise GuestError("EEXIST", f"{to}: there is one already")
-                await files.move(path, to)
+                await files.move(path, to, replace=replace)
         return JsonResponse({})
 
     async def search(self, request: Request) -> Response:
@@ -171,8 +169,9 @@ class _FileRoutes:
         limit = fields.integer("limit", 2000, 1, 100_000) or 1
         fields.done()
         with typed_errors():
-            found, whole = await self._files.search(path, pattern=pattern, limit=limit)
-        return JsonResponse({"found": [dataclasses.asdict(each) for each in found], "whole": whole})
+            result = await self._files.search(path, Query(pattern=pattern, limit=limit))
+        found = [{"path": each.path, "line": each.line, "text": each.text} for each in result.found]
+        return JsonResponse({"found": found, "whole": result.whole})
 
 
 class _Changes:

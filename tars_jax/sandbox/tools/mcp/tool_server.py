@@ -148,7 +148,7 @@ class ComputerServer:
         self._toolbox = Toolbox(
             machine, [name for name in names if name not in files], root=root, pages=pages, **settings
         )  # fmt: skip
-        self._files = FileForms(Files(machine, root), machine.home)
+        self._files = FileForms(Files(machine, root))
         functions = [*(FILE_FUNCTIONS.get(name) or FUNCTIONS[name] for name in names), *more]
         self._seen = seen
         self._more, self._call_more = frozenset(function.name for function in more), call_more
