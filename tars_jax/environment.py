@@ -154,7 +154,7 @@ class Verification:
 
 @dataclasses.dataclass(frozen=True)
 class Task:
-    """One episode to play, as plain data. The same task gives the same first observation."""
+    """One episode to play, as plain data. Where time is virtual, the same task gives the same first observation."""
 
     id: str
     environment: str  # a name that `tars_jax.envs.registry.load_environment` takes

@@ -7,10 +7,18 @@ import signal
 import sys
 
 from tars_jax import InputError
-from tars_jax.envs.registration import environment_id, environment_names
+from tars_jax.envs.registration import IDS, environment_id, environment_names
+from tars_jax.envs.registry import installed_environments
 from tars_jax.tasks.library import load_playable
 
 KINDS = {"": "game", "miniwob": "MiniWoB++", "lmgame": "LMGame-Bench"}
+NEEDS = {  # of ours that are no pages
+    "browsing": "Chromium for its pages",
+    "computer": "root or bubblewrap",
+    "corridor": "nothing",
+    "phone": "adb, the extra phone",
+    "website_app": "root or bubblewrap, a website (launch/websites.sh)",
+}
 
 
 def row(name: str) -> tuple[str, str, str]:
@@ -29,6 +37,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("words", nargs="*", metavar="WORD", help="of an id or a kind, as miniwob; all are to be in it")
     words = parser.parse_args(arguments).words
     rows = [row(name) for name in environment_names()]
+    rows += [(id, "environment", NEEDS[name]) for name, id in IDS.items()]
+    rows += [(environment_id(name), "environment of a package", "its package") for name in installed_environments()]
     shown = [each for each in rows if all(word.lower() in " ".join(each[:2]).lower() for word in words)]
     if not shown:
         print(

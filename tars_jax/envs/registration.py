@@ -16,7 +16,7 @@ from tars_jax.tasks.library import COLLECTIONS, playable_names
 from tars_jax.tasks.lmgame.catalog import ROM_GAMES
 
 ANY_ID = "TarsJax/Environment-v0"
-_IDS = {  # of ours that are no pages
+IDS = {  # of ours that are no pages
     "computer": "TarsJax/Computer-v0",
     "browsing": "TarsJax/Browsing-v0",
     "corridor": "TarsJax/Corridor-v0",
@@ -35,8 +35,8 @@ def environment_names() -> tuple[str, ...]:
 def environment_id(name: str) -> str:
     """The gymnasium id of one of `environment_names`, in which MiniWoB++ keeps the spelling of its tasks; of another
     name that itself, with a dash for what no id may hold."""
-    if name in _IDS:
-        return _IDS[name]
+    if name in IDS:
+        return IDS[name]
     if name not in environment_names():
         return f"TarsJax/{re.sub(r'[^a-zA-Z0-9_.-]', '-', name)}-v0"
     collection, _, member = name.rpartition("/")
@@ -56,5 +56,5 @@ def register_with_gymnasium(name: str) -> None:
 def register_all(others: Iterable[str]) -> None:
     """Registers every environment of ours, `others`, and the id that takes any name."""
     gymnasium.register(ANY_ID, entry_point="tars_jax.envs.gym_any:RegisteredEnv")
-    for name in (*environment_names(), *_IDS, *others):
+    for name in (*environment_names(), *IDS, *others):
         register_with_gymnasium(name)

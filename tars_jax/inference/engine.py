@@ -138,7 +138,8 @@ class Engine:
     ) -> None:
         """Compiles every shape, and with `image_size` (height, width) the encoding of such screenshots.
 
-        Afterwards nothing is compiled any more, whatever is asked, but for screenshots of other sizes.
+        Afterwards nothing is compiled but for screenshots of other sizes and for constraints that come later
+        (`set_constraints`).
         `on_program(done, total)` hears how many programs have run, first of none; each runs twice, and is compiled the
         first time.
         """

@@ -13,6 +13,7 @@ import pytest
 import tars_jax.tasks.miniwob.catalog as catalog
 from tars_jax.envs import environment_id, environment_names
 from tars_jax.envs.__main__ import main
+from tars_jax.envs.registration import IDS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -25,13 +26,15 @@ def listed(capsys: pytest.CaptureFixture[str], *words: str) -> list[list[str]]:
 def test_every_environment_is_registered_and_listed(capsys: pytest.CaptureFixture[str]) -> None:
     head, *rows = listed(capsys)
     assert head == ["id", "kind", "needs"]
-    assert [row[0] for row in rows] == [environment_id(name) for name in environment_names()]
+    pages, others = [environment_id(name) for name in environment_names()], [*IDS.values()]
+    assert [row[0] for row in rows][: len(pages) + len(others)] == pages + others
     assert len({row[0] for row in rows}) == len(rows) > 135
     assert all(row[0] in gymnasium.registry for row in rows)
     assert ["TarsJax/MazePathOfLight-v0", "game", "Chromium, any size"] in rows
     assert ["TarsJax/MiniWoB-flight.AA-v0", "MiniWoB++", "Chromium, 375x667"] in rows
     some = listed(capsys, "miniwob", "dialog")[1:]
     assert [row[0] for row in some] == ["TarsJax/MiniWoB-click-dialog-v0", "TarsJax/MiniWoB-click-dialog-2-v0"]
+    assert listed(capsys, "computer")[1:] == [["TarsJax/Computer-v0", "environment", "root or bubblewrap"]]
 
 
 def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

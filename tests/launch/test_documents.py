@@ -403,6 +403,19 @@ def test_the_catalogue_has_every_command_and_no_other() -> None:
     assert sorted(listed) == experiment_names(ROOT)
 
 
+@pytest.mark.parametrize("page", ["commands.md", "rollout.md"])
+def test_lists_of_what_runs_on_many_machines_are_whole(page: str) -> None:
+    text = " ".join((ROOT / "docs" / page).read_text("utf-8").split())
+    names, what = re.findall(r"((?:`\w+`(?:, | and )?)+) take (several hosts|`fleet`)", text)[0]
+    many = {
+        "several hosts": lambda name: (
+            getattr(importlib.import_module(f"experiments.{name}"), "PROCESSES", "") == "many"
+        ),
+        "`fleet`": lambda name: "fleet.hosts" in fields_of(name),
+    }
+    assert sorted(re.findall(r"\w+", names.replace(" and ", " "))) == list(filter(many[what], experiment_names(ROOT)))
+
+
 def test_every_room_has_a_page() -> None:
     rooms = {path.parent for path in (ROOT / "tars_jax").glob("*/__init__.py")}
     assert {room.name for room in rooms if not (room / "README.md").exists()} == set()
