@@ -13,7 +13,8 @@ from tars_jax.pipelines.checkout import ROOT
 
 # What everybody may take.
 SHELF = (
-    "web", "files", "json_fields", "tables", "launcher", "pictures", "plugins", "rules", "trajectory", "environment",
+    "web", "files", "decoding", "json_fields", "tables", "launcher", "pictures", "plugins", "rules", "trajectory",
+    "environment",
 )  # fmt: skip
 FLOORS = (
     (*SHELF, "episodes", "model", "rl", "sandbox"),

@@ -30,35 +30,52 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
 
 from tars_jax import InputError
-from tars_jax.json_fields import Fields, shown
+from tars_jax.decoding import decoded
 
-KINDS = ("website", "desktop", "phone")
 MEASURES = ("frequency", "benefit", "transfer")
 MOST = 10**9  # of a measure
 _SLOT = re.compile(r"\{(\w+)\}")
+
+
+Word = Annotated[str, Meta(pattern=r"\S", description="a text that is not empty")]
+Measure = Annotated[float, Meta(ge=0, le=MOST)]
+Count = Annotated[int, Meta(ge=1, le=1000)]
 
 
 @dataclasses.dataclass(frozen=True)
 class ApplicationFunction:
     """A node: something that an application is used for. A group has an empty `goal`."""
 
-    id: str
+    id: Word
     goal: str = ""  # in the imperative, with {slots}
     part_of: str = ""
-    frequency: float = 0.0
-    benefit: float = 0.0
-    transfer: float = 0.0
-    steps: int = 1
-    pages: int = 1
-    needs: tuple[str, ...] = ()
-    exceptions: tuple[str, ...] = ()
-    gives: tuple[str, ...] = ()
-    takes: tuple[str, ...] = ()
+    frequency: Measure = 0.0
+    benefit: Measure = 0.0
+    transfer: Measure = 0.0
+    steps: Count = 1
+    pages: Count = 1
+    needs: tuple[Word, ...] = ()
+    exceptions: tuple[Word, ...] = ()
+    gives: tuple[Word, ...] = ()
+    takes: tuple[Word, ...] = ()
     # What a slot may be; in one task a slot of the same name is the same thing, also of what comes before.
-    values: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    values: Mapping[str, Annotated[tuple[Word, ...], Meta(min_length=1, description="a list of texts")]] = (
+        dataclasses.field(default_factory=dict)
+    )
+
+    def __post_init__(self) -> None:
+        if missing := [slot for slot in self.slots if slot not in self.values]:
+            raise InputError(f"values must hold each slot of the goal; got none for {{{missing[0]}}}")
+        for field, things in (("gives", self.given), ("takes", self.taken)):
+            if unknown := [slot for slot in things.values() if slot and slot not in self.slots]:
+                raise InputError(f"{field} must name slots of the goal behind a colon; got {unknown[0]!r}")
+        if "{" in _SLOT.sub("", self.goal) or "}" in _SLOT.sub("", self.goal):
+            raise InputError(f"goal must have slots as {{name}}; got {self.goal!r:.100}")
 
     @property
     def given(self) -> dict[str, str]:
@@ -80,9 +97,9 @@ def _things(told: Sequence[str]) -> dict[str, str]:
 
 @dataclasses.dataclass(frozen=True)
 class TaskGraph:
-    application: str
-    kind: str  # one of KINDS
+    application: Word
     functions: tuple[ApplicationFunction, ...]
+    kind: Literal["website", "desktop", "phone"] = "website"
 
     @functools.cached_property
     def by_id(self) -> Mapping[str, ApplicationFunction]:
@@ -118,19 +135,9 @@ class TaskGraph:
 
 def read_graph(file: Path) -> TaskGraph:
     """Raises InputError that names the file and the field."""
-    record = _parsed(file)
-    if not isinstance(record, dict):
-        raise InputError(f"{file} must be a table with application, kind and functions; got {shown(record)}")
-    fields = Fields(record, f"{file}: field ")
-    application, kind = _word(fields, "application"), fields.text("kind", "website")
-    if kind not in KINDS:
-        raise fields.error("kind", f"one of {', '.join(KINDS)}")
-    functions = tuple(
-        _function(each, f"{file}: field functions[{number}]")
-        for number, each in enumerate(fields.array("functions", required=True))
-    )
-    _all_read(fields, ("application", "kind", "functions"), file)
-    graph = TaskGraph(application, kind, functions)
+    graph = decoded(_parsed(file), TaskGraph, f"{file}: field ")
+    named = tuple(dataclasses.replace(each, goal=each.goal.strip().rstrip(".")) for each in graph.functions)
+    graph = dataclasses.replace(graph, functions=named)
     _check(graph, file)
     return graph
 
@@ -145,67 +152,6 @@ def _parsed(file: Path) -> Any:
     except (ValueError, RecursionError) as error:
         kind = "JSON" if file.suffix == ".json" else "TOML"
         raise InputError(f"{file} must be a task graph in {kind}; {error}") from error
-
-
-def _function(record: Any, where: str) -> ApplicationFunction:
-    if not isinstance(record, dict):
-        raise InputError(f"{where} must be a table; got {shown(record)}")
-    fields = Fields(record, f"{where}.")
-    made = ApplicationFunction(
-        id=_word(fields, "id"),
-        goal=fields.text("goal", "").strip().rstrip("."),
-        part_of=fields.text("part_of", ""),
-        frequency=fields.number("frequency", 0.0, 0.0, MOST),
-        benefit=fields.number("benefit", 0.0, 0.0, MOST),
-        transfer=fields.number("transfer", 0.0, 0.0, MOST),
-        steps=fields.integer("steps", 1, 1, 1000) or 1,
-        pages=fields.integer("pages", 1, 1, 1000) or 1,
-        needs=_texts(fields, "needs"),
-        exceptions=_texts(fields, "exceptions"),
-        gives=_texts(fields, "gives"),
-        takes=_texts(fields, "takes"),
-        values=_values(fields),
-    )
-    _all_read(fields, tuple(each.name for each in dataclasses.fields(ApplicationFunction)), where)
-    if missing := [slot for slot in made.slots if slot not in made.values]:
-        raise InputError(f"{where}.values must hold each slot of the goal; got none for {{{missing[0]}}}")
-    for field, things in (("gives", made.given), ("takes", made.taken)):
-        if unknown := [slot for slot in things.values() if slot and slot not in made.slots]:
-            raise InputError(f"{where}.{field} must name slots of the goal behind a colon; got {unknown[0]!r}")
-    if "{" in _SLOT.sub("", made.goal) or "}" in _SLOT.sub("", made.goal):
-        raise InputError(f"{where}.goal must have slots as {{name}}; got {made.goal!r:.100}")
-    return made
-
-
-def _word(fields: Fields, name: str) -> str:
-    if not (text := fields.text(name).strip()):
-        raise fields.error(name, "a text that is not empty")
-    return text
-
-
-def _texts(fields: Fields, name: str) -> tuple[str, ...]:
-    given = fields.array(name)
-    if not all(isinstance(each, str) and each.strip() for each in given):
-        raise fields.error(name, "a list of texts")
-    return tuple(each.strip() for each in given)
-
-
-def _values(fields: Fields) -> dict[str, tuple[str, ...]]:
-    given = fields.value("values")
-    if given is None:
-        return {}
-    if not isinstance(given, dict):
-        raise fields.error("values", "a table of lists")
-    inner = Fields(given, f"{fields.prefix}values.")
-    found = {name: _texts(inner, name) for name in given}
-    if empty := [name for name, values in found.items() if not values]:
-        raise inner.error(empty[0], "a list with a value at least")
-    return found
-
-
-def _all_read(fields: Fields, known: Sequence[str], where: object) -> None:
-    if unknown := fields.unread():
-        raise InputError(f"{where}: a field must be one of {', '.join(known)}; got {unknown[0]!r}")
 
 
 def _check(graph: TaskGraph, file: Path) -> None:
