@@ -4,9 +4,9 @@
 
 One script after the other, each as its own says: start, forks by files and live, suspension, 64 shells, groups, 1,000
 computers in a row with what is left of them (computers.py); steps a second of a desktop and 16 desktops at once
-(desktop_steps.py); operations on leases a second (lease_operations.py); nodes and the manager killed by seed under load
-(test_nodes_chaos.py, which fails for a lost or doubled lease, an orphan, or a failure of another kind). `--quick` takes
-small sizes, to see that all of it runs. Runs as root, with what launch/criu.sh and launch/desktop.sh install.
+(desktop_steps.py); claims and renewals a second (node_sessions.py); nodes and the manager killed by seed under load
+(test_nodes_chaos.py, which fails for a lost or doubled session, an orphan, or a failure of another kind). `--quick`
+takes small sizes, to see that all of it runs. Runs as root, with what launch/criu.sh and launch/desktop.sh install.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import time
 PARTS = (
     ("tests/benchmarks/computers.py", "", "--starts=2 --forks=1 --suspends=1 --shells=4 --group=2 --row=5"),
     ("tests/benchmarks/desktop_steps.py", "", "--steps=30 --turns=1 --desktops=2"),
-    ("tests/benchmarks/lease_operations.py", "", "--seconds=1 --turns=1"),
+    ("tests/benchmarks/node_sessions.py", "", "--seconds=1 --turns=1"),
     ("-m", "pytest -q -s tests/sandbox/service/nodes/test_nodes_chaos.py", ""),
 )  # program, its arguments, and those of small sizes
 

@@ -28,9 +28,9 @@ FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 DOUBLE = (
     "Admission", "Answer", "BashSession", "ComputerEnvironment", "ComputerForm", "ComputerSession", "ComputerSpec",
     "Connection", "Device", "Entry", "Episode", "Episodes", "Fields", "Files", "Frames", "Instruction", "Kept",
-    "Kernel", "Kernels", "Keyboard", "Kind", "Lease", "Memory", "Moment", "MouseDown", "MouseUp", "Move",
+    "Kernel", "Kernels", "Keyboard", "Kind", "Memory", "Moment", "MouseDown", "MouseUp", "Move",
     "Observation", "Output", "PageRoutes", "Pages", "Part", "PhoneEnvironment", "Place", "Programs", "Prompt",
-    "Ran", "Record", "Recording", "Refused", "RemoteComputer", "Said", "Saved", "Seen", "Served", "Server",
+    "Ran", "Recording", "Refused", "RemoteComputer", "Said", "Saved", "Seen", "Served", "Server",
     "Session", "Sessions", "Shells", "Store", "Stored", "Stream", "Tab", "Told", "Turn", "Watch", "Weights",
     "Window",
 )  # fmt: skip

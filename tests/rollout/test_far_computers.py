@@ -16,10 +16,10 @@ import pytest
 
 from tars_jax.sandbox.service.nodes import Nodes
 from tars_jax.sandbox.service.nodes.ray_nodes import RayNodes, RayNodesConfig
+from tars_jax.sandbox.sessions.registry import node_of
 from tests import ordinary_user
 from tests.rollout.far_learner import EPISODES, WORKERS, play, told
-from tests.sandbox.service.leases.managers import KEY, Manager
-from tests.sandbox.service.nodes.cluster import ANN, cluster
+from tests.sandbox.service.nodes.cluster import ANN, KEY, Manager, cluster
 from tests.waiting import PATIENCE_S
 
 pytestmark = [
@@ -40,7 +40,7 @@ def processes(folder: Path) -> Iterator[tuple[str, str, Callable[[str], None]]]:
 @contextlib.contextmanager
 def actors_of_ray(folder: Path) -> Iterator[tuple[str, str, Callable[[str], None]]]:
     pytest.importorskip("ray")
-    manager = Manager(str(folder / "leases.sqlite"), folder, "tars_jax.sandbox.service.nodes.manager")
+    manager = Manager(folder)
     config = RayNodesConfig((manager.address,), KEY, nodes=2, capacity=WORKERS, cpus=0.5, dead_s=5.0)
     try:
         with RayNodes(config, host="127.0.0.1") as nodes:
@@ -62,7 +62,7 @@ def start_learner(address: str, key: str, folder: Path) -> subprocess.Popen[str]
 
 async def node_with_a_session(manager: str) -> str:
     async with Nodes(manager, KEY) as nodes:
-        return next(lease.place for lease in await nodes.manager.list("box."))
+        return node_of((await nodes.request("GET", "/v1/sessions"))["sessions"][0]["id"])
 
 
 @pytest.mark.parametrize(

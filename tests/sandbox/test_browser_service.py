@@ -37,7 +37,7 @@ from tars_jax.sandbox.browser.service import BrowserClient, Pages, debugging
 from tars_jax.sandbox.browser.sessions import Sessions, SessionsConfig
 from tars_jax.sandbox.browser.sessions.recording import play
 from tars_jax.sandbox.failures import QuotaExceeded
-from tars_jax.sandbox.service.api import session_routes
+from tars_jax.sandbox.service.api import openings
 from tars_jax.sandbox.service.api.app import make_app
 from tars_jax.sandbox.service.config import Owner, ServiceConfig, read_owners
 from tars_jax.tasks.sampling import sample_task
@@ -139,7 +139,7 @@ def test_a_lease_that_is_asked_for_twice_is_one_session(http: httpx.Client, addr
 
 def test_a_lease_that_nobody_waits_for_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A client that died while all places were taken keeps none from those that come after it."""
-    monkeypatch.setattr(session_routes, "COMES_BACK_S", 0.3)
+    monkeypatch.setattr(openings, "COMES_BACK_S", 0.3)
     (tmp_path / "index.html").write_text(PAGE)
     config = ServiceConfig(OWNERS, port=0, roots=(tmp_path,), open_seconds=0.5)
     manager = BrowserManager(BrowserConfig(browsers=1, pages_per_browser=1, call_timeout_s=60))

@@ -23,6 +23,7 @@ log = logging.getLogger(__name__)
 START_S = 15.0  # in which a service answers that is there as the client starts
 UNKNOWN = 401  # whoever asks
 PAUSE_S = 0.2  # between two attempts to reach the service
+RENEWED_AT_ONCE = 1000
 FULL_PAUSE_S = 2.0  # between two attempts where its disk is full: each may go a page's whole way again
 
 
@@ -151,13 +152,17 @@ class ServiceClient:
     async def _renew(self) -> None:
         while True:
             await asyncio.sleep(self.lease_s / 3)
-            for id in list(self._leased):
+            ids = list(self._leased)
+            for first in range(0, len(ids), RENEWED_AT_ONCE):
                 try:
-                    if id in self._leased:
-                        await self.request("POST", f"/v1/sessions/{id}/renew", {})
-                except (SandboxFailure, SessionEnded, InputError) as error:  # its next call meets it, too
-                    if id in self._leased:  # else it was released meanwhile
-                        log.warning("session %s: %s", id, error)
+                    asked = ids[first : first + RENEWED_AT_ONCE]
+                    ended = (await self.request("POST", "/v1/renewals", {"ids": asked}))["ended"]
+                except (SandboxFailure, InputError) as error:
+                    log.warning("leases could not be renewed: %s", error)
+                    continue
+                for id in self._leased.intersection(ended):  # else it was released meanwhile; its next call meets it
+                    log.warning("session %s has ended", id)
+                    self.forget(id)
 
 
 RAISED: Mapping[str, Callable[[Refusal], Exception]] = {

@@ -11,6 +11,10 @@ from typing import Protocol
 from tars_jax.sandbox.failures import QuotaExceeded, SessionEnded
 from tars_jax.sandbox.sessions.leased import Lease, Leased
 
+# One DNS label, as browsers see a session under a host name of its own: NODE-INCARNATION-RANDOM, or RANDOM alone.
+NODE_ID = r"[a-z0-9][a-z0-9-]{0,36}-[0-9a-f]{8}"
+SESSION_ID = rf"(?:{NODE_ID}-)?[0-9a-f]{{16}}"
+
 
 class Registry(Protocol):
     """The sessions of one kind."""
@@ -95,6 +99,16 @@ class AllSessions:
 
     async def release(self, id: str) -> None:
         await self._of(id).release(id)
+
+
+def new_id(node: str = "") -> str:
+    """Of a session; that of a node's session begins with the node's own, so that nobody has to look up where it is."""
+    return "-".join([*filter(None, [node]), secrets.token_hex(8)])
+
+
+def node_of(id: str) -> str:
+    """The node that a session's id names; "": none, as it is one of a service of one machine."""
+    return id[: -len("-0123456789abcdef")]
 
 
 def new_token() -> tuple[str, str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import logging
-import secrets
 from collections.abc import Coroutine, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -26,7 +25,7 @@ from tars_jax.sandbox.browser.site import PageSpec, Site
 from tars_jax.sandbox.failures import SandboxFailure, SessionEnded
 from tars_jax.sandbox.loops import every, for_each
 from tars_jax.sandbox.sessions.leased import Lease
-from tars_jax.sandbox.sessions.registry import Room, new_token
+from tars_jax.sandbox.sessions.registry import Room, new_id, new_token
 
 log = logging.getLogger(__name__)
 LOCAL = "local"  # the owner of what this process leases for itself
@@ -42,9 +41,12 @@ class Sessions:
 
     def __init__(
         self, manager: BrowserManager, config: SessionsConfig | None = None, folder: Path | None = None,
-        room: Room | None = None,
+        room: Room | None = None, node: str = "",
     ) -> None:  # fmt: skip
-        """`room`: shared with sessions of other kinds; None: these have one of their own, of `config`."""
+        """`room`: shared with sessions of other kinds; None: these have one of their own, of `config`.
+
+        `node`: the id of the node that this process is.
+        """
         self.manager = manager
         self.config = config or SessionsConfig()
         self._room = room or Room(self.config.max_sessions, self.config.per_owner)
@@ -52,7 +54,7 @@ class Sessions:
         self.adopted = 0
         self.collected = 0
         self.reaped = 0  # processes of the run before
-        self._folder = folder
+        self._folder, self._node = folder, node
         self._store: Store | None = None
         self._sessions: dict[str, Session] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -122,7 +124,7 @@ class Sessions:
         spec_from_json(spec_to_json(journal.spec))  # or nobody could adopt the session
         token, digest = new_token()
         lease = Lease(owner, self._seconds(seconds), digest)
-        session = self._session(secrets.token_hex(8), lease, journal)
+        session = self._session(new_id(self._node), lease, journal)
         try:
             with stored("no session has been opened"):
                 session.downloads = self._downloads(session.id)

@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tars_jax import InputError
 from tars_jax.sandbox.service.access import Access
 from tars_jax.sandbox.service.api.call_routes import CallRoutes
+from tars_jax.sandbox.service.api.openings import Openings
 from tars_jax.sandbox.service.api.recording_routes import RecordingRoutes
 from tars_jax.sandbox.service.api.session_routes import SessionRoutes
 from tars_jax.sandbox.service.computers.sessions import ComputerSessions
@@ -39,18 +40,22 @@ SHOWN = {"live.js": "text/javascript", "live.css": "text/css", "input.js": "text
 POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'"
 
 
-def make_app(config: ServiceConfig, *kinds: Kind, doors: Mapping[str, Door] | None = None) -> ASGIApp:
+def make_app(
+    config: ServiceConfig, *kinds: Kind, doors: Mapping[str, Door] | None = None, openings: Openings | None = None
+) -> ASGIApp:
     """The application. It starts the kinds of sessions that it is given, and ends them when the server stops.
 
     A lease that names no kind is one of the first.
 
     Args:
         doors: applications over a computer, by names: what is under /s/ID/NAME/ of each computer.
+        openings: of these kinds' sessions, for whoever asks for their idempotency keys; None: nobody does.
     """
     named = {kind.name: kind for kind in kinds}
     sessions = AllSessions([kind.sessions for kind in kinds])
     access = Access(sessions, config)
-    leases, calls = SessionRoutes(named, sessions, config, access), CallRoutes(named, config, access)
+    leases = SessionRoutes(named, sessions, config, access, openings or Openings(sessions))
+    calls = CallRoutes(named, config, access)
     recordings = RecordingRoutes(named, access)
 
     async def health(request: Request) -> Response:
@@ -88,6 +93,7 @@ def make_app(config: ServiceConfig, *kinds: Kind, doors: Mapping[str, Door] | No
             Route("/v1/stats", stats, methods=["GET"]),
             Route("/v1/sessions", leases.list, methods=["GET"]),
             Route("/v1/sessions", leases.lease, methods=["POST"]),
+            Route("/v1/renewals", leases.renew_many, methods=["POST"]),
             Route(one, leases.inspect, methods=["GET"]),
             Route(one, leases.release, methods=["DELETE"]),
             Route(f"{one}/renew", leases.renew, methods=["POST"]),

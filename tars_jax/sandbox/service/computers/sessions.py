@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import secrets
 import tempfile
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
@@ -29,7 +28,7 @@ from tars_jax.sandbox.service.computers.snapshots import NamedSnapshots
 from tars_jax.sandbox.service.computers.spec import ComputerSpec
 from tars_jax.sandbox.service.computers.store import SessionFolders, Stored
 from tars_jax.sandbox.sessions.leased import Lease
-from tars_jax.sandbox.sessions.registry import Room, new_token
+from tars_jax.sandbox.sessions.registry import Room, new_id, new_token
 
 log = logging.getLogger(__name__)
 DEFAULT_LEASE_S, MOST_LEASE_S = 120.0, 86_400.0
@@ -50,17 +49,18 @@ class ComputerSessions:
     def __init__(
         self, computers: OpensComputers, folder: Path | None = None, room: Room | None = None, *,
         lease_s: float = DEFAULT_LEASE_S, max_lease_s: float = MOST_LEASE_S, collect_s: float = 0.5,
-        max_sessions: int = 64, browsers: BrowserConfig | None = None,
+        max_sessions: int = 64, browsers: BrowserConfig | None = None, node: str = "",
     ) -> None:  # fmt: skip
         """`room`: shared with sessions of other kinds; None: these have one of their own, of `max_sessions`.
 
         `browsers`: those of pages upon computers, which start with the first such session; None: there are no pages.
+        `node`: the id of the node that this process is.
         """
         self.lease_s, self.max_lease_s, self._collect_s = lease_s, max_lease_s, collect_s
         self.lost = self.adopted = self.collected = 0
         self.unavailable = ""  # why there can be no computers on this machine
         self.snapshots = NamedSnapshots(computers)
-        self._computers, self._folder = computers, folder
+        self._computers, self._folder, self._node = computers, folder, node
         self._has = machine(Path(tempfile.gettempdir()))
         self._browsers = None if browsers is None else OnDemandBrowsers(browsers)
         self._room = room or Room(max_sessions, max_sessions)
@@ -171,7 +171,7 @@ class ComputerSessions:
         require(owner, quotas, self._leased(owner), spec.container)
         token, digest = new_token()
         lease = Lease(owner, self._seconds(seconds), digest)
-        id = secrets.token_hex(8)
+        id = new_id(self._node)
         session = ComputerSession(id, lease, spec, None if self._files is None else self._files.of(id))
         session.moved = partial(self._moved, session)
         session.browsers = None if self._browsers is None else self._browsers.started

@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterable
 
 from tars_jax.sandbox.sessions.leased import Lease
+from tars_jax.sandbox.sessions.registry import SESSION_ID
 from tars_jax.web.request_limits import HOST
 
 COOKIE = "tars_preview"
@@ -23,7 +24,7 @@ GRANT = "tars_grant"  # the name of a grant in an address: programs inside have 
 GRANT_S = 60.0
 MOST_COOKIES = 32  # of one session: browsers that look at it
 MOST_GRANTS = 64
-ID = re.compile(r"[0-9a-f]{16}")
+ID = re.compile(SESSION_ID)
 
 
 class Right(enum.IntEnum):

@@ -15,10 +15,13 @@ import dataclasses
 import re
 from urllib.parse import unquote_to_bytes
 
+from tars_jax.sandbox.sessions.registry import SESSION_ID
 from tars_jax.web.protocol import RequestError
 
 PREFIX = b"/s/"
-PATH = re.compile(rb"/s/([0-9a-f]{16})(?:/([a-z][a-z0-9_]{0,31})(?:/([1-9][0-9]{0,4})(?=/|$))?(/.*)?|/?)", re.DOTALL)
+PATH = re.compile(
+    rb"/s/(%s)(?:/([a-z][a-z0-9_]{0,31})(?:/([1-9][0-9]{0,4})(?=/|$))?(/.*)?|/?)" % SESSION_ID.encode(), re.DOTALL
+)
 PLAIN = re.compile(rb"[\x21-\x7e]*")
 PORT = "port"
 

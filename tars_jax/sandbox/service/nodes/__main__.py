@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import logging
+import re
 import signal
 import socket
 import sys
@@ -29,8 +30,8 @@ from tars_jax.web.keys import read_or_make_key
 
 async def live(given: argparse.Namespace) -> None:
     warm, service = read_warm(given.warm), node_service(given.preview_domain, given.roots, given.assets)
-    kinds = make_kinds(given.kinds, given.capacity, service, given.isolation)
-    config = NodeConfig(given.name, given.capacity, warm, given.dead_s, given.heartbeat_s, max(60.0, 2 * given.dead_s))
+    config = NodeConfig(given.name, given.capacity, warm, given.dead_s, given.heartbeat_s)
+    kinds = make_kinds(given.kinds, given.capacity, service, given.isolation, node=config.id)
     stopped, joining = asyncio.Event(), asyncio.current_task()
 
     def stop() -> None:
@@ -51,11 +52,16 @@ async def live(given: argparse.Namespace) -> None:
             task.cancel()
 
 
+def own_name() -> str:
+    """That of this machine, as far as it can be one of a node."""
+    return re.sub(r"[^a-z0-9-]", "-", socket.gethostname().partition(".")[0].lower()).strip("-")[:37] or "node"
+
+
 def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("manager", nargs="+", help="http://HOST:PORT, of several over one store each")
+    parser.add_argument("manager", nargs="+", help="http://HOST:PORT, of several each")
     parser.add_argument("--key-file", type=Path, required=True)
-    parser.add_argument("--name", default=socket.gethostname().partition(".")[0][:40] or "node")
+    parser.add_argument("--name", default=own_name())
     parser.add_argument("--capacity", type=int, default=8)
     parser.add_argument("--warm", type=Path)
     parser.add_argument("--kinds", nargs="+", default=[COMPUTER])

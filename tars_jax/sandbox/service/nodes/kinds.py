@@ -22,7 +22,12 @@ PAGES_PER_BROWSER = 8
 
 
 def make_kinds(
-    names: Sequence[str], capacity: int, service: ServiceConfig, isolation: str = "auto", collect_s: float = 0.5
+    names: Sequence[str],
+    capacity: int,
+    service: ServiceConfig,
+    isolation: str = "auto",
+    collect_s: float = 0.5,
+    node: str = "",
 ) -> list[Kind]:
     """Sessions end with the node: none is kept for the next one. Raises InputError for kinds that there are not."""
     kinds = list[Kind]()
@@ -34,10 +39,14 @@ def make_kinds(
         )  # fmt: skip
         if name == BROWSER:
             limits = SessionsConfig(MANY, MANY, collect_s=collect_s)
-            kinds.append(Pages(Sessions(BrowserManager(browsers), limits, None, room), service))
+            kinds.append(Pages(Sessions(BrowserManager(browsers), limits, None, room, node), service))
         elif name == COMPUTER:
             computers = ContainedComputers(isolation)
-            kinds.append(ComputersKind(ComputerSessions(computers, None, room, collect_s=collect_s, browsers=browsers)))
+            kinds.append(
+                ComputersKind(
+                    ComputerSessions(computers, None, room, collect_s=collect_s, browsers=browsers, node=node)
+                )
+            )
         else:
             raise InputError(f"kinds must be of {BROWSER}, {COMPUTER}; got {name!r:.80}")
     if not kinds or len(set(names)) < len(names):

@@ -51,6 +51,11 @@ class Pools:
         """Places that a claim of any spec can have: nobody's, and those of what is ready."""
         return max(0, self.capacity - self._used + sum(map(len, self._ready.values())))
 
+    @property
+    def used(self) -> int:
+        """Places that are taken."""
+        return self._used
+
     def ready(self) -> dict[Spec, int]:
         return {spec: len(kept) for spec, kept in self._ready.items() if kept}
 

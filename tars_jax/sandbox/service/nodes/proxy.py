@@ -10,25 +10,26 @@ import contextlib
 import urllib.parse
 from collections.abc import Iterable
 
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.service.gateway.headers import HOP, WEBSOCKET, Headers, named_by
 from tars_jax.sandbox.service.gateway.http_proxy import HttpProxy
 from tars_jax.sandbox.service.gateway.socket_proxy import InsideSocket, both_ways
-from tars_jax.sandbox.service.nodes.behalf import HEADER, Behalf, to_header
-from tars_jax.web.connections import Connections, Received
+from tars_jax.sandbox.service.nodes.delegation import HEADER, to_header
 from tars_jax.web.protocol import RequestError
 
 CONNECT_S = 10.0
-ASK_S = 60.0
 BROKEN = ("no_answer", "no_socket")  # codes of what proxies raise when the other side gave no whole answer
 
 
-async def pass_on(scope: Scope, receive: Receive, send: Send, address: str, behalf: Behalf, key: str) -> None:
-    """Raises SandboxFailure("node") when the node does not answer; behind the answer's beginning it is broken off."""
-    headers = [*_passed(scope["headers"]), to_header(behalf, key)]
+async def pass_on(scope: Scope, receive: Receive, send: Send, address: str, owner: str | None, key: str) -> None:
+    """`owner`: whose key was seen; None: nobody's.
+
+    Raises SandboxFailure("node") when the node does not answer; behind the answer's beginning it is broken off.
+    """
+    headers = [*_passed(scope["headers"]), to_header(owner, key)]
     query = scope["query_string"]
     path: bytes = scope["raw_path"] + (b"?" + query if query else b"")
     try:
@@ -62,17 +63,14 @@ async def _socket(
     await both_ways(socket, inside, lambda: None)
 
 
-async def ask(
-    address: str, method: str, path: str, behalf: Behalf, key: str, body: bytes | None = None, token: str = ""
-) -> Received:
-    """A request of the manager's own. Raises SandboxFailure("node") without an answer."""
-    name, value = to_header(behalf, key)
-    headers = {name.decode(): value.decode(), **({"Authorization": f"Bearer {token}"} if token else {})}
-    try:
-        async with asyncio.timeout(ASK_S), Connections(address, headers) as connections:
-            return await connections.request(method, path, body)
-    except (OSError, TimeoutError) as error:
-        raise SandboxFailure("node", f"{address} does not answer: {error or type(error).__name__}") from error
+def again(body: bytes, receive: Receive) -> Receive:
+    """A body that was read, once more."""
+    first: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def message() -> Message:
+        return first.pop() if first else await receive()
+
+    return message
 
 
 async def _connect(address: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:

@@ -57,12 +57,10 @@ class _NodeActor:
             self._up.set()
 
     async def _live(self, config: RayNodesConfig, name: str, host: str) -> None:
-        node_config = NodeConfig(
-            name, config.capacity, dict(config.warm), config.dead_s, config.dead_s / 10, max(60.0, config.dead_s)
-        )
+        node_config = NodeConfig(name, config.capacity, dict(config.warm), config.dead_s, config.dead_s / 10)
         reached = NodeAddress(host or _own_address())
         service = node_service()
-        kinds = make_kinds(config.kinds, config.capacity, service)
+        kinds = make_kinds(config.kinds, config.capacity, service, node=node_config.id)
         async with serving_node(node_config, kinds, config.managers, config.key, reached, service) as (node, address):
             self._said = {"id": node.id, "address": address, "pid": os.getpid()}
             self._up.set()

@@ -8,6 +8,7 @@ import dataclasses
 import secrets
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
+from typing import cast
 
 import uvicorn
 
@@ -15,12 +16,10 @@ from tars_jax.sandbox.service.api.app import make_app
 from tars_jax.sandbox.service.config import OPERATOR, Owner, ServiceConfig
 from tars_jax.sandbox.service.gateway.apis import api_doors
 from tars_jax.sandbox.service.kinds import Kind
-from tars_jax.sandbox.service.leases import LeaseClient
 from tars_jax.sandbox.service.nodes.node import Node, NodeConfig
-from tars_jax.sandbox.service.nodes.node_app import make_node
-from tars_jax.sandbox.service.nodes.sessions import ServiceOpener
+from tars_jax.sandbox.service.nodes.node_app import NodeApp
+from tars_jax.sandbox.service.nodes.sessions import PooledKind
 from tars_jax.web.http1 import Http1
-from tars_jax.web.request_limits import is_loopback
 from tars_jax.web.running import listen
 
 
@@ -54,16 +53,17 @@ async def serving_node(
 ) -> AsyncIterator[tuple[Node, str]]:  # fmt: skip
     """The node and its address, while the block runs. Raises InputError where it cannot serve or join.
 
-    `service`: of the sandbox service whose sessions it has, see `node_service`.
+    `kinds`: their sessions' ids begin with the node's. `service`: of the sandbox service whose sessions it has.
     """
     address = address or NodeAddress()
     async with contextlib.AsyncExitStack() as stack:
         listening = stack.enter_context(listen(address))
         host, port = listening.getsockname()[:2]
         reached = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-        node = await stack.enter_async_context(Node(config, ServiceOpener(kinds)))
-        sandboxes = make_app(service or node_service(), *kinds, doors=api_doors())
-        app = make_node(node, sandboxes, [key], local=is_loopback(address.host))
+        node = await stack.enter_async_context(Node(config, kinds))
+        pooled = [cast(Kind, PooledKind(kind, node.take)) for kind in kinds]
+        sandboxes = make_app(service or node_service(), *pooled, doors=api_doors(), openings=node.openings)
+        app = NodeApp(node, sandboxes, [key])
         server = _Quiet(
             uvicorn.Config(
                 app, log_config=None, log_level="warning", access_log=False, http=Http1, ws="websockets-sansio",
@@ -81,6 +81,5 @@ async def serving_node(
         stack.push_async_callback(stop)
         while not server.started and not running.done():
             await asyncio.sleep(0.01)
-        manager = await stack.enter_async_context(LeaseClient(list(managers), key, patience_s=config.heartbeat_s))
-        await node.join(manager, reached)
+        await node.join(managers, key, reached)
         yield node, reached

@@ -5,27 +5,27 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Self
 
 from tars_jax import InputError
 from tars_jax.sandbox.failures import SandboxFailure, SessionEnded
 from tars_jax.sandbox.service.computers.session import ComputerSession
 from tars_jax.sandbox.service.config import Owner
-from tars_jax.sandbox.service.kinds import Kind
-from tars_jax.sandbox.service.nodes.sandboxes import Spec
+from tars_jax.sandbox.service.kinds import Kind, Opening
+from tars_jax.sandbox.service.nodes.sandboxes import LEASE, Spec, spec_of
 from tars_jax.sandbox.sessions.leased import Leased
 from tars_jax.web.protocol import Fields, RequestError
 
-READY = "(ready)"  # who has the sessions that nobody has claimed
+READY = "(ready)"  # who has the sessions that are kept ready
 LOOK_S = 0.5  # between two looks whether one of them is still there
 
 
 class ServiceSession:
-    """A `Sandbox`: a session of the service, which a claim's owner is given."""
+    """A `Sandbox`: a session of the service, which an owner is given."""
 
     def __init__(self, kind: Kind, session: Leased) -> None:
-        self._kind, self._session = kind, session
+        self._kind, self.session = kind, session
         self.id = session.id
 
     @property
@@ -34,14 +34,14 @@ class ServiceSession:
         return self.id not in self._kind.sessions
 
     async def ended(self) -> None:
-        while not (self.over or getattr(self._session, "failure", None)):
+        while not (self.over or getattr(self.session, "failure", None)):
             await asyncio.sleep(LOOK_S)
 
     async def check(self) -> None:
         if self.over:
             raise SandboxFailure("node", f"the session {self.id} has ended")
-        if isinstance(self._session, ComputerSession):
-            await self._session.computer.machine.run(["/bin/true"], b"", timeout_s=10)
+        if isinstance(self.session, ComputerSession):
+            await self.session.computer.machine.run(["/bin/true"], b"", timeout_s=10)
 
     def give(self, owner: str, seconds: float) -> str:
         """It is that owner's, with a lease of its own; its new token. Raises SandboxFailure, InputError."""
@@ -49,9 +49,6 @@ class ServiceSession:
             return self._kind.sessions.hand_over(self.id, owner, seconds)
         except SessionEnded as error:
             raise SandboxFailure("node", str(error)) from error
-
-    def to_json(self) -> dict[str, Any]:
-        return self._session.to_json()
 
     async def close(self) -> None:
         with contextlib.suppress(SessionEnded):
@@ -103,3 +100,19 @@ class ServiceOpener:
             if id in kind.sessions:
                 return ServiceSession(kind, kind.sessions.get(id))
         raise SessionEnded(id)
+
+
+class PooledKind:
+    """A `Kind` whose openings take a session from `take`, which may have one ready; all else is as of `kind`."""
+
+    def __init__(self, kind: Kind, take: Callable[[Spec, str, float], Awaitable[tuple[Leased, str]]]) -> None:
+        self._kind, self._take = kind, take
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._kind, name)
+
+    def opening(self, fields: Fields, owner: Owner, seconds: float) -> Opening:
+        self._kind.opening(fields, owner, seconds)  # raises RequestError for what cannot be
+        body = {name: value for name, value in fields.values.items() if name not in LEASE}
+        spec = spec_of({**body, "kind": self._kind.name}, owner.name)
+        return lambda: self._take(spec, owner.name, seconds)

@@ -12,9 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tars_jax.sandbox.service.computers.client import RemoteComputer
-from tars_jax.sandbox.service.nodes import Nodes
-from tests.sandbox.service.leases.managers import ROOT, Manager
+from tests.ports import free_port
 from tests.waiting import PATIENCE_S, wait_until
 
 SMALL: dict[str, Any] = {
@@ -28,8 +26,33 @@ ANN, BOB = "the-key-of-ann", "the-key-of-bob"
 OWNERS = {"ann": {"key": ANN}, "bob": {"key": BOB, "sessions": 1}}
 
 
-async def place_of(nodes: Nodes, computer: RemoteComputer) -> str:
-    return next(lease.place for lease in await nodes.manager.list("box.") if computer.id in lease.data)
+ROOT = Path(__file__).parents[4]
+KEY = "a-key-for-tests"
+
+
+class Manager:
+    """A process; `start` again after `kill` with the same port."""
+
+    def __init__(self, folder: Path, *more: str) -> None:
+        self._key, self.port, self._more = folder / "key", free_port(), more
+        self._key.write_text(KEY)
+        self.address = f"http://127.0.0.1:{self.port}"
+        self.start()
+
+    def start(self) -> None:
+        command = [sys.executable, "-P", "-m", "tars_jax.sandbox.service.nodes.manager", f"--key-file={self._key}"]
+        self.process = subprocess.Popen(
+            [*command, f"--port={self.port}", *self._more],
+            cwd=ROOT, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )  # fmt: skip
+        assert self.process.stdout is not None
+        assert self.process.stdout.readline().strip().startswith("http://")
+
+    def kill(self, number: int = signal.SIGKILL) -> int:
+        self.process.send_signal(number)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        return self.process.wait(PATIENCE_S)
 
 
 class NodeProcess:
@@ -72,8 +95,7 @@ class Cluster:
         self.folder = folder
         (folder / "warm.json").write_text(json.dumps({"small": {**SMALL, "warm": warm}}))
         (folder / "owners.json").write_text(json.dumps(OWNERS))
-        module, owners = "tars_jax.sandbox.service.nodes.manager", f"--owners={folder / 'owners.json'}"
-        self.manager = Manager(str(folder / "leases.sqlite"), folder, module, owners)
+        self.manager = Manager(folder, f"--owners={folder / 'owners.json'}")
         more = (f"--dead-s={dead_s}", f"--heartbeat-s={min(1.0, dead_s / 5)}", *more)
         self.nodes = [
             NodeProcess(folder, f"node{number}", [self.manager.address], capacity, more) for number in range(nodes)

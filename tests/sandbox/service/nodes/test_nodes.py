@@ -17,14 +17,16 @@ from websockets.exceptions import InvalidStatus
 from tars_jax import InputError
 from tars_jax.sandbox.browser.service import BrowserClient
 from tars_jax.sandbox.browser.site import Site
-from tars_jax.sandbox.failures import FAILURES, QuotaExceeded, SandboxFailure
+from tars_jax.sandbox.failures import FAILURES, QuotaExceeded, SandboxFailure, SessionEnded
 from tars_jax.sandbox.service.computers.client import ComputerClient, RemoteComputer
-from tars_jax.sandbox.service.leases import SqliteLeases
 from tars_jax.sandbox.service.nodes import Nodes
-from tars_jax.sandbox.service.nodes.placement import Placement, Wanted
+from tars_jax.sandbox.service.nodes.live_nodes import LiveNodes
+from tars_jax.sandbox.service.nodes.node_client import NodeClient
+from tars_jax.sandbox.service.nodes.placement import NodeStatus, NoNode, Wanted, choose, require_quota
 from tars_jax.sandbox.service.nodes.sandboxes import read_warm, spec_of
-from tests.sandbox.service.leases.managers import KEY
-from tests.sandbox.service.nodes.cluster import ANN, BOB, OTHER, SMALL, Cluster, cluster, place_of
+from tars_jax.sandbox.service.nodes.scheduler import SessionScheduler
+from tars_jax.sandbox.sessions.registry import node_of
+from tests.sandbox.service.nodes.cluster import ANN, BOB, KEY, OTHER, SMALL, Cluster, cluster
 from tests.waiting import PATIENCE_S, until
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, or another kind of isolation")
@@ -40,7 +42,7 @@ def test_sessions_are_placed_used_and_given_back(tmp_path: Path) -> None:
             await until(lambda: all_ready(nodes))
             one = await ann.open(**SMALL)
             computers = [one, *[await ann.open(**SMALL) for _ in range(3)]]
-            places = [await place_of(nodes, each) for each in computers]
+            places = [node_of(each.id) for each in computers]
             assert {places.count(id) for id in running.ids} == {2}  # where there was most room, each time
             for number, each in enumerate(computers):
                 await each.write("/home/agent/a b ü", f"{number}".encode() + b"\xff\n")
@@ -55,7 +57,7 @@ def test_sessions_are_placed_used_and_given_back(tmp_path: Path) -> None:
             assert not waiting.done()  # all places are taken
             await computers[0].close()
             other = await waiting
-            assert await place_of(nodes, other) == places[0]
+            assert node_of(other.id) == places[0]
             assert (await other.run("ls ~"))["output"] == ""
             with pytest.raises(SandboxFailure):
                 await computers[0].run("true")
@@ -63,7 +65,7 @@ def test_sessions_are_placed_used_and_given_back(tmp_path: Path) -> None:
                 await each.close()
             await nodes.drain(running.ids[0] if places[0] == running.ids[1] else running.ids[1])
             last = await ann.open(**OTHER)
-            assert await place_of(nodes, last) == places[0]
+            assert node_of(last.id) == places[0]
             drained = running.nodes[running.ids.index(places[0]) - 1]
             await asyncio.to_thread(drained.process.wait, 30)
             assert (await last.run("true"))["exit_code"] == 0
@@ -80,7 +82,7 @@ def test_sessions_are_placed_used_and_given_back(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.full
 def test_the_service_of_one_machine_is_that_of_many(tmp_path: Path) -> None:
-    """Owners, tokens, words `once`, WebSockets, doors, forks and snapshots, through the manager."""
+    """Owners, tokens, idempotency keys, WebSockets, doors, forks and snapshots, through the manager."""
 
     async def live(running: Cluster) -> None:
         address = running.manager.address
@@ -123,7 +125,7 @@ def test_the_service_of_one_machine_is_that_of_many(tmp_path: Path) -> None:
             async with Nodes(address, KEY) as nodes:
 
                 async def forgotten() -> bool:
-                    return len(await nodes.manager.list("box.")) == 2
+                    return len((await nodes.request("GET", "/v1/sessions"))["sessions"]) == 2
 
                 await until(forgotten)
                 node = (await nodes.list())[0]["address"]
@@ -131,7 +133,7 @@ def test_the_service_of_one_machine_is_that_of_many(tmp_path: Path) -> None:
             for headers in (
                 {},
                 {"Authorization": f"Bearer {ANN}"},
-                {"x-tars-jax-behalf": '{"key": "no", "forks": []}'},
+                {"x-tars-jax-delegated": '{"key": "no", "owner": "ann"}'},
             ):
                 assert httpx.get(f"{node}{path}", headers=headers).status_code == 401
 
@@ -148,7 +150,7 @@ def test_the_service_of_one_machine_is_that_of_many(tmp_path: Path) -> None:
             assert (await http.delete(one, headers=by(key))).status_code == status
         assert (await http.get("/v1/sessions/0123456789abcdef", headers=by(ANN))).status_code == 404
         assert (await http.get(one, headers={"Authorization": ""})).status_code == 401
-        assert (await http.get(one, headers={**by(BOB), "x-tars-jax-behalf": "{}"})).status_code == 404
+        assert (await http.get(one, headers={**by(BOB), "x-tars-jax-delegated": "{}"})).status_code == 404
         assert (await http.get(one, headers={"Host": "evil.example"})).status_code == 400
         assert (await http.get("/v1/sessions", headers=by(BOB))).json() == {"sessions": []}
         bob = await http.post("/v1/sessions", json={"kind": "computer", **OTHER}, headers=by(BOB))
@@ -187,7 +189,7 @@ def test_the_service_of_one_machine_is_that_of_many(tmp_path: Path) -> None:
         shown = await http.get(granted.headers["location"], headers={**named, "Cookie": cookie})
         assert (shown.status_code, shown.text) == (200, "page\n")
         assert (await http.get(f"/s/{id}/port/3000/x")).status_code == 401
-        assert (await http.get("/v1/nodes", headers=named)).status_code in (400, 401)
+        assert (await http.get("/v1/nodes", headers=named)).status_code == 404
 
     with cluster(tmp_path, capacity=5, nodes=1) as running:
         asyncio.run(live(running))
@@ -219,7 +221,7 @@ def test_a_node_killed_under_load_costs_its_sessions_alone(tmp_path: Path) -> No
             stays: dict[str, RemoteComputer] = {}
             while len(stays) < 2:  # a node may be busy with its pool: the other has more than one then
                 opened = await client.open(**OTHER)
-                place = await place_of(nodes, opened)
+                place = node_of(opened.id)
                 if (further := stays.setdefault(place, opened)) is not opened:
                     await further.close()
                     stays[place] = opened
@@ -250,7 +252,7 @@ def test_a_node_killed_under_load_costs_its_sessions_alone(tmp_path: Path) -> No
             await asyncio.gather(*working)
             assert set(failures) <= {"node"} and len(failures) <= 12
             fresh = [await client.open(**OTHER)]
-            while running.ids[0] not in [await place_of(nodes, each) for each in fresh]:
+            while running.ids[0] not in [node_of(each.id) for each in fresh]:
                 assert len(fresh) < 4  # the survivor is full, at the latest
                 fresh.append(await client.open(**OTHER))
 
@@ -302,22 +304,67 @@ def test_pages_are_sessions_of_nodes_too(tmp_path: Path) -> None:
         asyncio.run(live(running))
 
 
-def test_a_claim_waits_for_a_place_longer_than_for_a_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tars_jax.sandbox.service.nodes.placement.NO_NODE_S", 0.2)
+def status(id: str, free: int = 1, ready: int = 0, keys: tuple[str, ...] = (), *, draining: bool = False) -> NodeStatus:
+    return NodeStatus(id, id, 4, free, {"spec": ready}, ["computer"], draining, keys, 0)
+
+
+def test_a_node_is_chosen_that_has_the_key_a_ready_session_or_the_most_places() -> None:
+    wanted = Wanted("computer", "spec", "ann", "key")
+    some, ready, known = status("some", 3), status("ready", 2, 1), status("known", 0, 0, ("key", "other"))
+    assert choose(wanted, [some, ready, known], {}, ["known"]) == "known"
+    assert choose(wanted, [some, ready], {}, []) == "ready"
+    assert choose(wanted, [some, ready], {"ready": 1}, []) == "some"  # it is another's by the time
+    assert choose(wanted, [some, ready], {}, ["ready"]) == "some"
+    assert choose(wanted, [some, status("drains", 4, 4, draining=True)], {}, []) == "some"
+    assert choose(dataclasses.replace(wanted, node="some"), [some, ready], {}, []) == "some"
+    equals = [status(f"n{number}", 3) for number in range(8)]
+    alike = {choose(wanted, nodes, {}, []) for nodes in (equals, equals[::-1])}
+    assert len(alike) == 1  # whichever manager is asked
+    others = {choose(dataclasses.replace(wanted, key=str(number)), equals, {}, []) for number in range(40)}
+    assert len(others) > 4
+    with pytest.raises(QuotaExceeded, match="no node of 1 has a free place"):
+        choose(wanted, [status("full", 0)], {}, [])
+    for nobody in ([], [some]):
+        with pytest.raises(NoNode, match=f"no node of {len(nobody)} has sessions of kind 'phone'"):
+            choose(dataclasses.replace(wanted, kind="phone"), nobody, {}, [])
+    require_quota("ann", 3, [known, some], {"key"})
+    with pytest.raises(QuotaExceeded, match="ann has 3 sessions, of 3") as own:
+        require_quota("ann", 3, [known, some], {"key", "another"})
+    assert own.value.own
+
+
+def test_who_is_alive_is_who_is_heard() -> None:
+    now = 100.0
+    nodes = LiveNodes(lambda: now)
+    nodes.heartbeat("a-b-01234567", "http://127.0.0.1:1", 10)
+    session = "a-b-01234567-0123456789abcdef"
+    assert asyncio.run(nodes.address_of(session)) == "http://127.0.0.1:1"
+    now = 109.0
+    nodes.heartbeat("a-b-89abcdef", "http://127.0.0.1:2", 10)
+    assert list(nodes.addresses()) == ["a-b-01234567", "a-b-89abcdef"]
+    now = 111.0
+    assert nodes.addresses() == {"a-b-89abcdef": "http://127.0.0.1:2"}
+    with pytest.raises(SandboxFailure, match="node: a-b-01234567, which had the session"):
+        asyncio.run(nodes.address_of(session))  # a node that was started again is another one
+    for none in ("0123456789abcdef", "a-0123456789abcdef", "../a-b-89abcdef-0123456789abcdef", "", "a" * 80):
+        with pytest.raises(SessionEnded):
+            asyncio.run(nodes.address_of(none))
+    for id, address in (("A-01234567", "http://a"), ("a", "http://a"), ("a-b-89abcdef", "file:///a")):
+        with pytest.raises(InputError, match="a node must have an id NAME-INCARNATION"):
+            nodes.heartbeat(id, address, 10)
+
+
+def test_an_opening_waits_for_nodes_and_no_longer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tars_jax.sandbox.service.nodes.scheduler.NO_NODE_S", 0.2)
+    monkeypatch.setattr("tars_jax.sandbox.service.nodes.live_nodes.SETTLE_S", 0.1)
 
     async def live() -> None:
-        async with SqliteLeases(tmp_path / "leases.sqlite") as leases:
-            placement, wanted = Placement(leases, KEY), Wanted("computer", spec_of({"kind": "computer"}, ""), "ann", 60)
-            with pytest.raises(SandboxFailure, match="no node of 0 has sessions of kind 'computer'"):
-                await placement.claim(wanted, 60, "word")
-            full = {"name": "a", "capacity": 1, "free": 0, "ready": {}, "kinds": ["computer"]}
-            await placement.register("node.a.1", "http://127.0.0.1:1", 60, full)
-            with pytest.raises(QuotaExceeded, match="no node of 1 has a free place"):
-                await placement.claim(wanted, 0.4, "word")
-            with pytest.raises(QuotaExceeded, match="ann has 0 sessions, of 0") as own:
-                await placement.claim(dataclasses.replace(wanted, quota=0), 60, "word")
-            assert own.value.own
-            await placement.close()
+        scheduler = SessionScheduler(NodeClient(nodes := LiveNodes(), KEY))
+        nodes.heartbeat("a-01234567", "http://127.0.0.1:9", 60)  # where nothing listens
+        with pytest.raises(SandboxFailure, match="no node of 0 has sessions of kind 'computer'"):
+            await scheduler.open(Wanted("computer", "spec", "ann", "key"), b"{}", None, 60)
+        with pytest.raises(QuotaExceeded, match="ann has 0 sessions, of 0"):
+            await scheduler.open(Wanted("computer", "spec", "ann", "key"), b"{}", 0, 60)
 
     asyncio.run(live())
 

@@ -1,9 +1,8 @@
-"""Nodes and the manager killed by chance under load: no lease lost or doubled, no orphan, typed failures alone."""
+"""Nodes and the manager killed by chance under load: no session lost or doubled, no orphan, typed failures alone."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import random
 from pathlib import Path
@@ -13,8 +12,8 @@ import pytest
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.service.computers.client import ComputerClient
 from tars_jax.sandbox.service.nodes import Nodes
-from tests.sandbox.service.leases.managers import KEY
-from tests.sandbox.service.nodes.cluster import ANN, SMALL, Cluster, cluster
+from tars_jax.sandbox.sessions.registry import node_of
+from tests.sandbox.service.nodes.cluster import ANN, KEY, SMALL, Cluster, cluster
 from tests.waiting import until
 
 pytestmark = [
@@ -35,23 +34,13 @@ class Witness:
     """What clients have seen."""
 
     def __init__(self) -> None:
-        self.fences: set[int] = set()
-        self.places: dict[str, str] = {}  # of sessions
+        self.sessions: set[str] = set()
         self.dead_nodes: set[str] = set()  # that were killed
         self.failures: list[str] = []
         self.done = 0
 
-    async def placed(self, nodes: Nodes, session: str) -> str:
-        """Where a session is: it has one lease, of its own fence, and stays there."""
-        (lease,) = [each for each in await nodes.manager.list("box.") if json.loads(each.data)["session"] == session]
-        if session not in self.places:
-            assert lease.fence not in self.fences, "a lease was given twice"
-            self.fences.add(lease.fence)
-        assert self.places.setdefault(session, lease.place) == lease.place, "a lease that moved"
-        return lease.place
 
-
-async def work(client: ComputerClient, nodes: Nodes, witness: Witness, stop: asyncio.Event) -> None:
+async def work(client: ComputerClient, witness: Witness, stop: asyncio.Event) -> None:
     while not stop.is_set():
         try:
             computer = await client.open(**SMALL)
@@ -59,17 +48,17 @@ async def work(client: ComputerClient, nodes: Nodes, witness: Witness, stop: asy
             assert failure.kind == "node" and witness.dead_nodes, failure
             witness.failures.append("open")
             continue
-        assert computer.id not in witness.places, "a session was given twice"
-        place = await witness.placed(nodes, computer.id)
+        assert computer.id not in witness.sessions, "a session was given twice"
+        witness.sessions.add(computer.id)
+        node = node_of(computer.id)
         try:
             # Nobody was here before, and nobody comes: the file is this session's alone, from first to last.
             for turn in range(TURNS):
                 done = await computer.run(f"echo {computer.id} >> ~/who; cat ~/who")
                 assert done["output"].split() == [computer.id] * (turn + 1), "a sandbox of two, or a call done twice"
-                await witness.placed(nodes, computer.id)
             witness.done += 1
         except SandboxFailure as failure:
-            assert failure.kind == "node" and place in witness.dead_nodes, f"{failure} on {place}"
+            assert failure.kind == "node" and node in witness.dead_nodes, f"{failure} on {node}"
             witness.failures.append(failure.kind)
         await computer.close()
 
@@ -99,7 +88,7 @@ def test_nothing_is_lost_or_doubled(chaos_seed: int, count: int, tmp_path: Path)
     async def live(running: Cluster) -> None:
         address, stop = running.manager.address, asyncio.Event()
         async with Nodes(address, KEY, patience_s=90) as nodes, ComputerClient(address, ANN, patience_s=90) as client:
-            working = [asyncio.create_task(work(client, nodes, witness, stop)) for _ in range(clients)]
+            working = [asyncio.create_task(work(client, witness, stop)) for _ in range(clients)]
             killing = asyncio.create_task(kills(running, random.Random(chaos_seed), witness, count))
             await asyncio.wait([killing, *working], return_when=asyncio.FIRST_COMPLETED)  # of workers by an error alone
             before = witness.done
@@ -107,8 +96,8 @@ def test_nothing_is_lost_or_doubled(chaos_seed: int, count: int, tmp_path: Path)
                 await asyncio.sleep(0.1)
             stop.set()
             await asyncio.gather(killing, *working)
-            left = {json.loads(lease.data)["session"] for lease in await nodes.manager.list("box.")}
-            assert not left & set(witness.places), "what was given back is held"
+            left = {each["id"] for each in (await nodes.request("GET", "/v1/sessions"))["sessions"]}
+            assert not left & witness.sessions, "what was given back is held"
 
             async def is_free() -> bool:
                 return all(node["free"] >= node["capacity"] for node in await nodes.list())
@@ -117,4 +106,4 @@ def test_nothing_is_lost_or_doubled(chaos_seed: int, count: int, tmp_path: Path)
 
     with cluster(tmp_path, nodes=2, capacity=3, dead_s=30.0) as running:
         asyncio.run(live(running))
-    print(f"{witness.done} done, {len(witness.places)} sessions, failures {witness.failures}")
+    print(f"{witness.done} done, {len(witness.sessions)} sessions, failures {witness.failures}")

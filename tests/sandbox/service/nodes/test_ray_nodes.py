@@ -14,8 +14,8 @@ from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.service.computers.client import ComputerClient
 from tars_jax.sandbox.service.nodes import Nodes
 from tars_jax.sandbox.service.nodes.ray_nodes import RayNodes, RayNodesConfig
-from tests.sandbox.service.leases.managers import KEY, Manager
-from tests.sandbox.service.nodes.cluster import SMALL, place_of
+from tars_jax.sandbox.sessions.registry import node_of
+from tests.sandbox.service.nodes.cluster import KEY, SMALL, Manager
 
 pytestmark = [
     pytest.mark.multiprocess,
@@ -28,13 +28,13 @@ pytestmark = [
 
 def test_actors_join_and_come_back(tmp_path: Path) -> None:
     pytest.importorskip("ray")
-    manager = Manager(str(tmp_path / "leases.sqlite"), tmp_path, "tars_jax.sandbox.service.nodes.manager")
+    manager = Manager(tmp_path)
     config = RayNodesConfig((manager.address,), KEY, nodes=2, capacity=2, cpus=0.5, dead_s=5.0)
 
     async def live(cluster: RayNodes) -> None:
         async with Nodes(manager.address, KEY) as nodes, ComputerClient(manager.address, KEY) as client:
             opened = [await client.open(**SMALL) for _ in range(2)]
-            places = [await place_of(nodes, each) for each in opened]
+            places = [node_of(each.id) for each in opened]
             assert set(places) == {joined["id"] for joined in cluster.joined}
             for each in opened:
                 assert (await each.run("echo ü"))["output"] == "ü\n"
@@ -49,7 +49,7 @@ def test_actors_join_and_come_back(tmp_path: Path) -> None:
                 await asyncio.sleep(0.2)
             print(f"joined again {time.monotonic() - killed:.0f} s after the kill")
             again = await client.open(**SMALL)
-            assert await place_of(nodes, again) not in {joined["id"] for joined in cluster.joined}
+            assert node_of(again.id) not in {joined["id"] for joined in cluster.joined}
             assert (await again.run("true"))["exit_code"] == 0
 
     try:

@@ -1,0 +1,69 @@
+"""A manager's own requests to its nodes, over kept connections."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import urllib.parse
+from typing import Any
+
+from tars_jax.sandbox.failures import SandboxFailure
+from tars_jax.sandbox.service.nodes.delegation import to_header
+from tars_jax.sandbox.service.nodes.live_nodes import LiveNodes
+from tars_jax.sandbox.service.nodes.placement import NodeStatus
+from tars_jax.web.connections import Connections, Received
+
+ASK_S = 60.0
+STATUS_S = 5.0
+
+
+class NodeClient:
+    def __init__(self, nodes: LiveNodes, key: str) -> None:
+        """`key`: of managers and nodes."""
+        self._nodes, self._key = nodes, key
+        self._connections: dict[tuple[str, str], Connections] = {}  # by address and owner
+
+    async def close(self) -> None:
+        for connections in self._connections.values():
+            await connections.__aexit__()
+
+    async def ask(
+        self, node: str, method: str, path: str, owner: str, body: bytes | None = None, within_s: float = ASK_S
+    ) -> Received:
+        """A request for an owner. Raises SandboxFailure("node") without an answer."""
+        address = self._nodes.addresses().get(node)
+        if address is None:
+            raise SandboxFailure("node", f"{node} does not answer any more")
+        name, value = to_header(owner, self._key)
+        connections = self._connections.setdefault(
+            (address, owner), Connections(address, {name.decode(): value.decode()})
+        )
+        try:
+            async with asyncio.timeout(within_s):
+                return await connections.request(method, path, body)
+        except (OSError, TimeoutError) as error:
+            words = f"{node} at {address} does not answer: {error or type(error).__name__}"
+            raise SandboxFailure("node", words) from error
+
+    async def ask_all(
+        self, method: str, path: str, owner: str, within_s: float = ASK_S
+    ) -> dict[str, tuple[int, Any]]:  # fmt: skip
+        """Status and JSON of each node that answers, by its id."""
+
+        async def one(node: str) -> tuple[int, Any]:
+            received = await self.ask(node, method, path, owner, within_s=within_s)
+            return received.status, json.loads(received.body) if received.body else None
+
+        addresses = self._nodes.addresses()
+        nodes = list(addresses)
+        for gone in [each for each in self._connections if each[0] not in addresses.values()]:
+            await self._connections.pop(gone).__aexit__()
+        answers = await asyncio.gather(*map(one, nodes), return_exceptions=True)
+        return {node: each for node, each in zip(nodes, answers, strict=True) if isinstance(each, tuple)}
+
+    async def statuses(self, owner: str, key: str | None = None) -> list[NodeStatus]:
+        """Of the nodes that answer; behind a manager's start, of those that live. `key`: of `owner`, None: all."""
+        await self._nodes.settled()
+        asked = urllib.parse.urlencode({"owner": owner, **({} if key is None else {"key": key})})
+        told = await self.ask_all("GET", f"/v1/node?{asked}", owner, STATUS_S)
+        return [NodeStatus(**value) for status, value in told.values() if status == 200]
