@@ -12,9 +12,9 @@ from tars_jax import InputError
 from tars_jax.annotation.in_situ.keeping import delete, home, listed
 from tars_jax.annotation.in_situ.microphone import ProgramMicrophone, find_program
 from tars_jax.annotation.in_situ.person import HELP, TypedLines, agree, choose
-from tars_jax.annotation.in_situ.running import new_folder, new_head, record, sources
 from tars_jax.annotation.in_situ.sources import RecordingClock
 from tars_jax.annotation.in_situ.windows import AllowedWindows
+from tars_jax.annotation.record import new_folder, new_head, record, sources
 from tars_jax.rules import Rule, more_than, one_of
 
 POSITIONAL = ("action", "recording")

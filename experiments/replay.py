@@ -21,7 +21,8 @@ from tars_jax.evaluation.replay_agreement import replay_agreement
 from tars_jax.json_fields import read_object
 from tars_jax.pipelines.checkout import ROOT
 from tars_jax.pipelines.config import load_config
-from tars_jax.pipelines.run_context import RunContext, RunSpec
+from tars_jax.pipelines.run_context import RunContext
+from tars_jax.pipelines.run_spec import RunSpec
 from tars_jax.pipelines.stages import learner_at_start
 from tars_jax.pipelines.starts import start_from
 from tars_jax.rollout.ledger import trajectory_path

@@ -10,7 +10,8 @@ from tars_jax.pipelines.defaults import choose
 from tars_jax.pipelines.environments import EnvironmentTasks
 from tars_jax.pipelines.rollout_server import SERVER_RULES
 from tars_jax.pipelines.rules import JOB_RULES, MIXTURE_RULES, PPO_EXTENSIONS, check, is_number
-from tars_jax.pipelines.run_context import RunContext, RunSpec
+from tars_jax.pipelines.run_context import RunContext
+from tars_jax.pipelines.run_spec import RunSpec
 from tars_jax.pipelines.windows import holding
 from tars_jax.rules import Rule, at_least, one_of
 from tars_jax.training.run_directory import RunDirectory

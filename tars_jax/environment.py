@@ -38,6 +38,11 @@ class EnvironmentFailure(Exception):
         self.kind, self.details = kind, dict(details or {})
 
 
+class CannotSay(Exception):
+    """A verdict: whoever judges an episode cannot tell, as what it needs (an alias, a picture) is not there. It is not
+    asked again; the episode carries no reward, and is counted."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Observation:
     """What a policy sees: a screenshot, or text, or both."""

@@ -20,13 +20,12 @@ import json
 import math
 import posixpath
 import urllib.parse
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from tars_jax import InputError
-from tars_jax.environment import Environment, EnvironmentFailure, Task
-from tars_jax.envs.harness_options import EXIT_CODE, FILE, HarnessOptions, TaskRows, read_options
-from tars_jax.envs.spec import EnvironmentResources, EnvironmentSpec
+from tars_jax.environment import EnvironmentFailure, Task
+from tars_jax.envs.harness_options import EXIT_CODE, FILE, HarnessOptions, TaskRows
+from tars_jax.sandbox.address import SandboxAddress
 from tars_jax.sandbox.computer.home import File
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.tasks.sampling import split_of_seed
@@ -70,9 +69,9 @@ class ProgramEnd:
 class Harness:
     """Runs the command for one episode after another, each in a computer of its own."""
 
-    def __init__(self, options: HarnessOptions, rows: TaskRows | None, resources: EnvironmentResources) -> None:
+    def __init__(self, options: HarnessOptions, rows: TaskRows | None, sandbox: SandboxAddress | None) -> None:
         """Raises InputError where computers are far away."""
-        if (at := resources.sandbox) is not None and (at.service or at.guests):
+        if sandbox is not None and (sandbox.service or sandbox.guests):
             raise InputError("sandbox.address and sandbox.guests must be '' for a harness, whose computers are here")
         self.options, self._rows = options, rows
         self._computers: NearComputers | None = None
@@ -165,23 +164,3 @@ def read_reward(said: bytes) -> tuple[float, bool | None]:
     except (ValueError, KeyError, RecursionError):
         wanted = 'a number, or an object such as {"reward": 0.5, "success": false}'
         raise EnvironmentFailure("reward", f"the reward's file must hold {wanted}; got {said[:80]!r}") from None
-
-
-def harness_spec(options: Mapping[str, Any]) -> EnvironmentSpec:
-    """The environment of these options, as `read_options` has them. Raises InputError."""
-    found, rows = read_options(options)
-
-    def no_steps(resources: EnvironmentResources) -> Environment:
-        raise InputError(f"{NAME} must be played by its own program, from its beginning to its end; got steps for it")
-
-    return EnvironmentSpec(
-        name=NAME,
-        make=no_steps,
-        harness=lambda resources: Harness(found, rows, resources),
-        answered_by=found.reference,
-        answered_in_words=True,
-        default_max_steps=lambda options: found.answers,
-        success_return=lambda options: found.success_reward,
-        made_with=dict(options),
-        levels=None if rows is None else rows.dealt,
-    )

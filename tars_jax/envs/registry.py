@@ -16,12 +16,11 @@ from typing import Any, cast
 
 from tars_jax import InputError
 from tars_jax.environment import Environment
-from tars_jax.envs.benchmarks.spec import benchmark_spec
 from tars_jax.envs.composite import NAME as COMPOSITE
 from tars_jax.envs.composite import composite_spec
-from tars_jax.envs.foreign.spec import PACKAGES, foreign_spec
 from tars_jax.envs.harness import NAME as HARNESS
-from tars_jax.envs.harness import harness_spec
+from tars_jax.envs.harness import Harness
+from tars_jax.envs.harness_options import read_options
 from tars_jax.envs.prompts import NAME as PROMPTS
 from tars_jax.envs.prompts import prompts_spec
 from tars_jax.envs.registration import register_with_gymnasium
@@ -56,6 +55,10 @@ _CLASSES = {
     "lmgame/ace_attorney": "tars_jax.envs.ace_attorney:AceAttorney",
     "lmgame/super_mario_bros": "tars_jax.envs.retro_game:SuperMarioBros",
 }
+# Environments of others, by the functions that know them.
+_BENCHMARK_SPEC = "tars_jax.envs.benchmarks.spec:benchmark_spec"
+_FOREIGN = ("verifiers", "skyrl_gym")
+_FOREIGN_SPEC = "tars_jax.envs.foreign.spec:foreign_spec"
 _MOST_NAMES = 12  # that an error lists
 
 
@@ -117,7 +120,7 @@ def known_environments() -> tuple[str, ...]:
         HARNESS,
         COMPOSITE,
         *BENCHMARKS,
-        *PACKAGES,
+        *_FOREIGN,
         *installed_environments(),
     )
 
@@ -137,18 +140,18 @@ def _spec(name: str, options: Mapping[str, Any]) -> EnvironmentSpec:
     if name == PROMPTS:
         return prompts_spec(options)
     if name == HARNESS:
-        return harness_spec(options)
+        return _harness_spec(options)
     if name == COMPOSITE:
         return composite_spec(options, load_environment)
-    if name in PACKAGES:
-        return foreign_spec(name, options)
+    if name in _FOREIGN:
+        return cast(EnvironmentSpec, _PLUGINS.load(_FOREIGN_SPEC)(name, options))
     if is_benchmark(name):
-        return benchmark_spec(name, options)
+        return _benchmark_spec(name, options)
     if name.startswith(_GYMNASIUM):
         return _gymnasium_spec(name, options)
     if ":" in name or name in _PLUGINS.entry_points():
         found = _PLUGINS.load(name)
-        return benchmark_spec(name, options) if isinstance(found, Benchmark) else spec_of(name, found, options)
+        return _benchmark_spec(name, options) if isinstance(found, Benchmark) else spec_of(name, found, options)
     raise InputError(_unknown(name))
 
 
@@ -187,6 +190,31 @@ def _playable_spec(name: str) -> EnvironmentSpec:
         time_limit=math.inf,  # the browser bounds each of its calls, and a place in a shared one may be waited for
         on_callers_loop=True,
     )
+
+
+def _harness_spec(options: Mapping[str, Any]) -> EnvironmentSpec:
+    found, rows = read_options(options)
+
+    def no_steps(resources: EnvironmentResources) -> Environment:
+        raise InputError(
+            f"{HARNESS} must be played by its own program, from its beginning to its end; got steps for it"
+        )
+
+    return EnvironmentSpec(
+        name=HARNESS,
+        make=no_steps,
+        harness=lambda resources: Harness(found, rows, resources.sandbox),
+        answered_by=found.reference,
+        answered_in_words=True,
+        default_max_steps=lambda options: found.answers,
+        success_return=lambda options: found.success_reward,
+        made_with=dict(options),
+        levels=None if rows is None else rows.dealt,
+    )
+
+
+def _benchmark_spec(name: str, options: Mapping[str, Any]) -> EnvironmentSpec:
+    return cast(EnvironmentSpec, _PLUGINS.load(_BENCHMARK_SPEC)(name, options))
 
 
 # ---- gymnasium's

@@ -7,6 +7,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tars_jax.environment import CannotSay
 from tars_jax.evaluation.calibration_error import Reliability, reliability_of
 from tars_jax.evaluation.judge_metrics import (
     Calibrated,
@@ -19,7 +20,7 @@ from tars_jax.evaluation.judge_metrics import (
     in_groups,
 )
 from tars_jax.evaluation.tables import markdown
-from tars_jax.judges import CannotSay, Judge, JudgeFailure
+from tars_jax.judges import Judge, JudgeFailure
 from tars_jax.judges.labels import Labelled
 
 

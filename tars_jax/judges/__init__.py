@@ -1,7 +1,7 @@
 """Judges: what tells the reward and success of a finished episode where its environment does not."""
 
+from tars_jax.environment import CannotSay
 from tars_jax.judges.judge import (
-    CannotSay,
     Judge,
     JudgeFailure,
     Judgement,

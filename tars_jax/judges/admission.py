@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from tars_jax import InputError
-from tars_jax.environment import Task
+from tars_jax.environment import CannotSay, Task
 from tars_jax.judges.answers import alternatives, says_the_same
-from tars_jax.judges.judge import MOST_UNJUDGED, CannotSay, Judge
+from tars_jax.judges.judge import MOST_UNJUDGED, Judge
 
 NEIGHBORS = 8  # whose answers are wrong ones
 FORMS = (

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tars_jax import InputError
-from tars_jax.environment import Task
+from tars_jax.environment import CannotSay, Task
 from tars_jax.judges.admission import require_reference, untold_answer
 from tars_jax.judges.answers import says_the_same
-from tars_jax.judges.judge import CannotSay, Judgement
+from tars_jax.judges.judge import Judgement
 from tars_jax.judges.judge_model import open_judge_model
 from tars_jax.judges.reference import answer_of
 from tars_jax.trajectory import Trajectory

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 
 from tars_jax import InputError
 from tars_jax.agent.observations import bounded
-from tars_jax.environment import Task
+from tars_jax.environment import CannotSay, Task
 from tars_jax.judges.admission import require_reference, untold_answer
 from tars_jax.judges.answers import alternatives, says_the_same
-from tars_jax.judges.judge import CannotSay, Judgement, UnreadableVerdict, add_details
+from tars_jax.judges.judge import Judgement, UnreadableVerdict, add_details
 from tars_jax.judges.marks import between
 from tars_jax.judges.reference import answer_of
 from tars_jax.tasks.benchmarks.browsecomp_response import question_in, read_confidence, read_response

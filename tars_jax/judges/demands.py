@@ -10,8 +10,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
+from tars_jax.judges.answers.words import vocabulary
 from tars_jax.judges.forms import FormWord, Piece, fits, folded, is_number, is_piece, without_price
-from tars_jax.judges.statements import PAGE_WORDS, QUOTES, unquoted, vocabulary
+from tars_jax.judges.statements import PAGE_WORDS, QUOTES, unquoted
 from tars_jax.judges.verbs import (
     AGAINST,
     ARTICLES,

@@ -21,9 +21,8 @@ from tars_jax.inference.client import open_client
 from tars_jax.inference.policy_client import Declined, PolicyUnavailable
 from tars_jax.inference.sampling import Sampling
 from tars_jax.judges.answers import alternatives
-from tars_jax.judges.evidence import Evidence
+from tars_jax.judges.evidence import Evidence, KeptObservation, Scored
 from tars_jax.judges.judge import JudgeUnavailable, add_details, count_call
-from tars_jax.judges.judge_model import KeptObservation, Scored
 from tars_jax.judges.marks import between, unmarked
 from tars_jax.judges.verdicts import (
     ANSWER_FORM,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from typing import NamedTuple
 
 from tars_jax.environment import Observation, Task
 from tars_jax.judges.reference import answer_of
@@ -61,3 +62,18 @@ def _acted(step: Step) -> str:
 
 def _masked(quoted: re.Match[str]) -> str:
     return "'" + "x" * (len(quoted[0]) - 2) + "'"
+
+
+class Scored(NamedTuple):
+    """How much an observation tells about the key points."""
+
+    score: int  # 1 (nothing) to 5
+    reason: str
+
+
+class KeptObservation(NamedTuple):
+    """An observation that the verdict is told from."""
+
+    number: int  # from 1, in the episode
+    observation: Observation
+    reason: str

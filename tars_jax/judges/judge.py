@@ -17,7 +17,7 @@ from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 from tars_jax import InputError
-from tars_jax.environment import Task
+from tars_jax.environment import CannotSay, Task
 from tars_jax.plugins import raised
 from tars_jax.trajectory import Outcome, Step, Trajectory
 
@@ -81,11 +81,6 @@ class JudgeUnavailable(JudgeFailure):
 
 class UnreadableVerdict(JudgeFailure):
     """It answered, with something that is no verdict."""
-
-
-class CannotSay(Exception):
-    """A judge's verdict that it cannot tell: what it needs (an alias, a picture) it has not. It is not asked again; the
-    episode carries no reward, and is counted."""
 
 
 JudgeFunction = Callable[[Trajectory, Task], Judgement | Awaitable[Judgement]]

@@ -3,25 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
-from tars_jax.environment import Observation
-from tars_jax.judges.evidence import Evidence
-
-
-class Scored(NamedTuple):
-    """How much an observation tells about the key points."""
-
-    score: int  # 1 (nothing) to 5
-    reason: str
-
-
-class KeptObservation(NamedTuple):
-    """An observation that the verdict is told from."""
-
-    number: int  # from 1, in the episode
-    observation: Observation
-    reason: str
+from tars_jax.judges.evidence import Evidence, KeptObservation, Scored
 
 
 class JudgeModel(Protocol):
@@ -55,7 +39,7 @@ def open_judge_model(endpoint: Mapping[str, Any] | None) -> JudgeModel:
     Raises InputError for options that it does not have.
     """
     if not endpoint:
-        from tars_jax.judges.rule_model import RuleModel  # which speaks in the words of this file
+        from tars_jax.judges.rule_model import RuleModel
 
         return RuleModel()
     from tars_jax.judges.endpoint import EndpointModel  # HTTP clients, which rules do without

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 from urllib.parse import unquote_plus
 
+from tars_jax.judges.answers.words import vocabulary
 from tars_jax.judges.evidence import ENDED, NO_ACTION
-from tars_jax.judges.statements import QUOTES, PageSentence, tokens_of, vocabulary
+from tars_jax.judges.statements import QUOTES, PageSentence, tokens_of
 
 _CALL = re.compile(r"([A-Za-z_]\w*)\s*[(\[](.*)", re.DOTALL)
 _STRINGS = re.compile(r"'((?:\\.|[^'\\])*)'|\"((?:\\.|[^\"\\])*)\"|\[([^\]]*)\]", re.DOTALL)

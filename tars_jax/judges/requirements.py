@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from tars_jax.judges.answers.words import vocabulary
 from tars_jax.judges.demands import Demand
 from tars_jax.judges.forms import FormWord, Piece
-from tars_jax.judges.statements import NUMBER_WORDS, QUOTES, tokens_of, vocabulary
+from tars_jax.judges.statements import NUMBER_WORDS, QUOTES, tokens_of
 from tars_jax.judges.verbs import ARTICLES, CHANGED, CHANGES, DONE, NAMED, OFF, ON, PUT, REMOVED
 
 _QUOTED = re.compile(r"\"([^\"]+)\"|“([^”]+)”|(?<!\w)'([^']+)'(?!\w)|«([^»]+)»|`([^`]+)`")

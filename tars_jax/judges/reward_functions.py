@@ -25,8 +25,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from tars_jax import InputError
-from tars_jax.environment import Task
-from tars_jax.judges.judge import DEFAULT_TIME_LIMIT_S, CannotSay, UnreadableVerdict, asked
+from tars_jax.environment import CannotSay, Task
+from tars_jax.judges.judge import DEFAULT_TIME_LIMIT_S, UnreadableVerdict, asked
 from tars_jax.judges.reference import answer_of
 from tars_jax.plugins import Plugins
 from tars_jax.trajectory import Trajectory

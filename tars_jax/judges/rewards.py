@@ -17,9 +17,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tars_jax import InputError
-from tars_jax.environment import Task
+from tars_jax.environment import CannotSay, Task
 from tars_jax.json_fields import is_number
-from tars_jax.judges.judge import CannotSay, Judge, Judgement, inquiring, paid, untold
+from tars_jax.judges.judge import Judge, Judgement, inquiring, paid, untold
 from tars_jax.judges.reward_functions import (
     PLUGINS,
     RewardFunction,

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tars_jax import InputError
-from tars_jax.environment import Task
+from tars_jax.environment import CannotSay, Task
 from tars_jax.judges.evidence import evidence_of
-from tars_jax.judges.judge import CannotSay, Judgement
+from tars_jax.judges.judge import Judgement
 from tars_jax.judges.judge_model import open_judge_model
 from tars_jax.judges.requirements import stated
 from tars_jax.judges.rule_model import untold

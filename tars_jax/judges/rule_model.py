@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tars_jax.environment import CannotSay
 from tars_jax.judges.acts import EpisodeActs
 from tars_jax.judges.answers import says_the_same
 from tars_jax.judges.demands import Demand
-from tars_jax.judges.evidence import Evidence
-from tars_jax.judges.judge import CannotSay
-from tars_jax.judges.judge_model import KeptObservation, Scored
+from tars_jax.judges.evidence import Evidence, KeptObservation, Scored
 from tars_jax.judges.own_words import OwnWords, deeds_of, is_inert, letters_of
 from tars_jax.judges.requirements import asks_for_a_state, clauses_of, demanded, stated
 from tars_jax.judges.statements import PageSentence, sentences_of, tokens_of

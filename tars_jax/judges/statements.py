@@ -12,6 +12,8 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
+from tars_jax.judges.answers.words import vocabulary
+
 QUOTES = frozenset("\"'“”„‘«»`")
 _TOKEN = re.compile(r"[#$€£@]?\w+(?:[-./_'@&+:,]+\w+)*|\S")
 _ENDS = re.compile(r"(?<=[.!])\s+")
@@ -115,11 +117,6 @@ class PageSentence:
     @property
     def is_empty_list(self) -> bool:
         return self.plain in _EMPTY
-
-
-def vocabulary(words: str) -> frozenset[str]:
-    """Words that blanks part."""
-    return frozenset(words.split())
 
 
 # Of what pages call their own parts and what they keep: a name of these alone may be no name.

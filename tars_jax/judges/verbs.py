@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tars_jax.judges.statements import vocabulary
+from tars_jax.judges.answers.words import vocabulary
 
 ARTICLES = vocabulary("a an the your my new")
 BETWEEN = ARTICLES | vocabulary("was were is are has have been now just successfully named called titled")

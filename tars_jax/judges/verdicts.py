@@ -30,9 +30,9 @@ import unicodedata
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from tars_jax.judges.answers.words import vocabulary
 from tars_jax.judges.contradictions import readings, verdicts_said
 from tars_jax.judges.judge import UnreadableVerdict
-from tars_jax.judges.statements import vocabulary
 
 
 class _Form(NamedTuple):

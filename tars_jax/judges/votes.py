@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tars_jax import InputError
-from tars_jax.environment import Task
-from tars_jax.judges.judge import CannotSay, Judge, JudgeFailure, Judgement, JudgeUnavailable, UnreadableVerdict
+from tars_jax.environment import CannotSay, Task
+from tars_jax.judges.judge import Judge, JudgeFailure, Judgement, JudgeUnavailable, UnreadableVerdict
 from tars_jax.judges.webjudge import TIME_LIMIT_S
 from tars_jax.trajectory import Trajectory
 

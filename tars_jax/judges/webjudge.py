@@ -12,9 +12,9 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.environment import Task
-from tars_jax.judges.evidence import evidence_of
+from tars_jax.judges.evidence import KeptObservation, Scored, evidence_of
 from tars_jax.judges.judge import Judgement, add_details
-from tars_jax.judges.judge_model import KeptObservation, Scored, open_judge_model
+from tars_jax.judges.judge_model import open_judge_model
 from tars_jax.judges.requirements import clauses_of, demanded
 from tars_jax.judges.rule_model import untold
 from tars_jax.trajectory import Trajectory

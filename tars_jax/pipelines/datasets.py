@@ -8,7 +8,7 @@ from tars_jax.data.datasets import read_dataset
 from tars_jax.data.recorded import instruction_of
 from tars_jax.data.retokenized import MARK, EpisodeReader, is_foreign, retokenize
 from tars_jax.data.retokenized_chat import retokenize_chat
-from tars_jax.pipelines.run_context import RunSpec
+from tars_jax.pipelines.run_spec import RunSpec
 from tars_jax.pipelines.sections import agent_config, fitting_size
 from tars_jax.pipelines.serving import template
 from tars_jax.trajectory import Trajectory

@@ -36,7 +36,8 @@ from tars_jax.data.tutorials import SITE
 from tars_jax.pipelines.cycle_tasks import CycleTasks
 from tars_jax.pipelines.datasets import recorded_for
 from tars_jax.pipelines.rules import ppo_config
-from tars_jax.pipelines.run_context import RunContext, RunSpec
+from tars_jax.pipelines.run_context import RunContext
+from tars_jax.pipelines.run_spec import RunSpec
 from tars_jax.pipelines.stages import collect, evaluate, improve, supervise
 from tars_jax.pipelines.starts import start_from
 from tars_jax.pipelines.task_sources import load_task_source, place_of, with_listed

@@ -16,7 +16,8 @@ from tars_jax.pipelines.defaults import choose
 from tars_jax.pipelines.environments import ADDRESSEE, EnvironmentTasks, written_parts
 from tars_jax.pipelines.probing import TaskShape
 from tars_jax.pipelines.rules import ppo_config
-from tars_jax.pipelines.run_context import RunContext, RunSpec
+from tars_jax.pipelines.run_context import RunContext
+from tars_jax.pipelines.run_spec import RunSpec
 from tars_jax.pipelines.stages import collect, improve, initial_policy, supervise
 from tars_jax.pipelines.starts import start_from
 from tars_jax.pipelines.value_stage import pretrain

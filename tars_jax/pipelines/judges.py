@@ -19,6 +19,7 @@ from tars_jax.inference.engine import Engine
 from tars_jax.judges import Judge, Judgement, load_judge
 from tars_jax.judges.calibration import read_calibration
 from tars_jax.judges.reward_model import OutcomeRewardModel, ScoreReading
+from tars_jax.pipelines.run_spec import RunSpec
 from tars_jax.pipelines.sections import engine_config
 from tars_jax.pipelines.starts import run_config, start_from
 from tars_jax.training.checkpoint import lineage
@@ -77,8 +78,6 @@ class CheckpointRewardModel:
             engine.__exit__(None, None, None)
 
     def _open(self) -> OutcomeRewardModel:
-        from tars_jax.pipelines.run_context import RunSpec  # which opens judges by this module
-
         config = ml_collections.ConfigDict(self._config)
         config.model.preset = str(self._checkpoint)
         with config.unlocked():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
 import time
 from collections.abc import Mapping, Sequence
@@ -11,42 +10,31 @@ from pathlib import Path
 from typing import Any, Protocol, Self
 
 import jax
-from flax.core import FrozenDict
 
 from tars_jax import InputError
-from tars_jax.agent.grammar_plain import PLAIN, require_text_call
-from tars_jax.agent.pattern import response_pattern
-from tars_jax.agent.prompts import PromptWriter
 from tars_jax.environment import Task
 from tars_jax.envs.registry import load_environment
 from tars_jax.evaluation.running import RunningPage
-from tars_jax.inference.constraint import Constraints
 from tars_jax.inference.engine import Engine
 from tars_jax.judges.admission import require_told
 from tars_jax.judges.registry import judge_of
 from tars_jax.model.policy import Parameters
-from tars_jax.model.sharding import make_mesh
 from tars_jax.pipelines.fleet import open_fleet, open_policy
 from tars_jax.pipelines.harness import serving_engine
 from tars_jax.pipelines.infrastructure import since, together
 from tars_jax.pipelines.judges import open_judge
-from tars_jax.pipelines.probing import TaskShape, callable_in
+from tars_jax.pipelines.probing import TaskShape
 from tars_jax.pipelines.rollout_server import has_server, open_server, patient_player
+from tars_jax.pipelines.run_spec import RunSpec
 from tars_jax.pipelines.sections import (
     agent_config,
-    chat_format,
-    compiled,
-    configured,
     engine_config,
-    image_tokens,
     num_hosts,
-    rewards_of,
     run_browsers,
     sandbox_of,
 )
-from tars_jax.pipelines.starts import starting_point
 from tars_jax.pipelines.task_sources import listed_tasks
-from tars_jax.pipelines.windows import require_room, shapes_of, with_room
+from tars_jax.pipelines.windows import require_room
 from tars_jax.rollout.activity import Activity
 from tars_jax.rollout.episode_runner import Rollouts
 from tars_jax.rollout.fleet import Fleet
@@ -57,81 +45,12 @@ from tars_jax.rollout.stream_metrics import EngineCounts
 from tars_jax.rollout.timeline import Part, Timeline
 from tars_jax.rollout.unjudged import Unjudged, judged_of
 from tars_jax.training import processes
-from tars_jax.training.constrained import AnswerConstraint
 from tars_jax.training.metrics import MetricsWriter
-from tars_jax.training.packing import Packer, PackingConfig
 from tars_jax.training.progress import Moment, Progress, working
 from tars_jax.training.run_directory import RunDirectory
-from tars_jax.training.state import fresh_parameters
 from tars_jax.training.weight_sync import to_local_devices
 from tars_jax.trajectory import Trajectory
 from tars_jax.trajectory.folders import mark_evaluation
-
-
-class RunSpec:
-    """What a config says of the model, its prompts and its rows; nothing stays open.
-
-    `shapes`: of its tasks, where that is known already; looking for them may open a browser.
-    """
-
-    def __init__(self, config: Any, shapes: Sequence[TaskShape] | None = None) -> None:
-        model, tokenizer, self.parent = starting_point(config.model.preset)
-        self.model, self.tokenizer = configured(model, config.model), tokenizer
-        self.mesh = make_mesh(config.mesh.to_dict())
-        tokens_of = functools.partial(image_tokens, self.model.vision)
-        text = config.agent.max_observation_tokens
-        self.writer = PromptWriter(tokenizer, tokens_of, config.agent.show_budget, chat_format(tokenizer), text)
-        self.shapes = shapes_of(config, self.writer) if shapes is None else shapes
-        if config.agent.constrained and (programs := [shape.name for shape in self.shapes if shape.asked]):
-            raise InputError(
-                f"agent.constrained must be False with {programs[0]}, whose program says what an answer is; got True"
-            )
-        if config.agent.grammar == PLAIN:
-            for shape in self.shapes:
-                require_text_call(shape.space)
-        self.config = config = with_room(config, self.writer, self.shapes)
-        self.packer = Packer(self.model, PackingConfig(**config.packing.to_dict()), image=tokenizer.image)
-        self.rewards = rewards_of(config.reward, config.engine.max_new_tokens)
-
-    @functools.cached_property
-    def constraints(self) -> Constraints | None:
-        """Under which answers are sampled; None where any may be. Where kinds of tasks differ in what can be called,
-        any of it may be: which of it there is, prompts say.
-
-        Raises InputError where no answer is as short as it has to be.
-        """
-        agent, longest = self.config.agent, self.config.engine.max_new_tokens
-        if not agent.constrained:
-            return None
-        found = compiled({agent.grammar: self.answer_pattern}, self.tokenizer, self.model.vocabulary)
-        if (shortest := found.shortest(agent.grammar)) > longest:
-            raise InputError(
-                f"engine.max_new_tokens must be at least {shortest}, which the shortest answer takes that can be read "
-                f"(agent.constrained); got {longest}"
-            )
-        return found
-
-    @functools.cached_property
-    def answer_pattern(self) -> str:
-        """That of `constraints`; "" without."""
-        agent = self.config.agent
-        if not agent.constrained:
-            return ""
-        thought, most = agent.get("thought", "optional"), agent.get("most_calls", 1)
-        return response_pattern(agent.grammar, space=callable_in(self.shapes), thought=thought, most_calls=most)
-
-    @property
-    def answer_constraint(self) -> AnswerConstraint | None:
-        """The same as the learner has it."""
-        if (found := self.constraints) is None:
-            return None
-        config, automaton = self.config, dataclasses.replace(found, start=FrozenDict())
-        return AnswerConstraint(automaton, found.start[config.agent.grammar], config.engine.max_new_tokens)
-
-    @functools.cached_property
-    def parameters(self) -> Parameters:
-        """Weights of the right shapes and shardings: what is loaded from files is laid out like them."""
-        return fresh_parameters(self.model, jax.random.key(self.config.seed), self.mesh)
 
 
 def _unseen(moment: Moment) -> None:

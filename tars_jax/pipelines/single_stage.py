@@ -23,7 +23,8 @@ from tars_jax.pipelines.games import TRAINED_ON, Games, can_be_trained_on
 from tars_jax.pipelines.mazes import MazeTasks
 from tars_jax.pipelines.probing import TaskShape
 from tars_jax.pipelines.rules import FLEET_RULES, JOB_RULES
-from tars_jax.pipelines.run_context import RunContext, RunSpec
+from tars_jax.pipelines.run_context import RunContext
+from tars_jax.pipelines.run_spec import RunSpec
 from tars_jax.pipelines.stages import evaluate, supervise
 from tars_jax.pipelines.task_provider import TaskProvider
 from tars_jax.pipelines.windows import holding

@@ -23,7 +23,8 @@ from tars_jax.evaluation.scores import summary
 from tars_jax.pipelines.harness import demonstrating
 from tars_jax.pipelines.mixture import mixture_in
 from tars_jax.pipelines.rules import ppo_config
-from tars_jax.pipelines.run_context import RunContext, RunSpec
+from tars_jax.pipelines.run_context import RunContext
+from tars_jax.pipelines.run_spec import RunSpec
 from tars_jax.pipelines.sections import decaying, num_pages
 from tars_jax.pipelines.starts import keep, start_from
 from tars_jax.pipelines.task_provider import TaskProvider

@@ -19,7 +19,7 @@ from tars_jax.annotation.task_design.design import DesignedTask, design_tasks, s
 from tars_jax.annotation.task_design.difficulty import LEVELS, Difficulty
 from tars_jax.annotation.task_design.example import APPLICATIONS, GRAPHS
 from tars_jax.annotation.task_design.graph import MEASURES, ApplicationFunction, TaskGraph, read_graph
-from tars_jax.annotation.task_design.queries import Query
+from tars_jax.annotation.task_design.queries import TaskQuery
 from tars_jax.annotation.task_design.wording import WRITTEN, refused
 
 EQUAL = dict.fromkeys(MEASURES, 1.0)
@@ -233,7 +233,7 @@ class Says:
     def __init__(self, change: Any) -> None:
         self._change = change
 
-    def write(self, instruction: str, query: Query) -> str:
+    def write(self, instruction: str, query: TaskQuery) -> str:
         return str(self._change(instruction))
 
 

@@ -21,7 +21,7 @@ from tars_jax.data.question_synthesis.filters import UNTOLD, FrequentAnswers, fi
 from tars_jax.data.question_synthesis.proof import is_proved
 from tars_jax.data.question_synthesis.spoken import is_untold, right_answers
 from tars_jax.data.question_synthesis.synthesis import QuestionSynthesisConfig, Synthesized, synthesize
-from tars_jax.judges import CannotSay
+from tars_jax.environment import CannotSay
 from tars_jax.tasks.browsing.article import Article, Fact
 from tars_jax.tasks.browsing.encyclopedia import Encyclopedia
 from tars_jax.tasks.browsing.question import BrowsingQuestion, read_questions

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tars_jax import InputError
-from tars_jax.environment import Task
+from tars_jax.environment import CannotSay, Task
 from tars_jax.evaluation.judge_agreement import JudgedLabel, ask_judge, judge_agreement
 from tars_jax.evaluation.judge_metrics import (
     Confusion,
@@ -24,7 +24,6 @@ from tars_jax.evaluation.judge_metrics import (
     in_groups,
 )
 from tars_jax.judges import Judge, Judgement, JudgeUnavailable
-from tars_jax.judges.judge import CannotSay
 from tars_jax.judges.labels import Labelled
 from tars_jax.trajectory import Trajectory
 from tests.judges.episodes import episode, task

@@ -14,8 +14,7 @@ import pytest
 
 from experiments.evaluate import RULES, run
 from tars_jax import InputError
-from tars_jax.environment import Task
-from tars_jax.judges import CannotSay
+from tars_jax.environment import CannotSay, Task
 from tars_jax.judges.judge import Judgement
 from tars_jax.pipelines.checkout import ROOT
 from tars_jax.pipelines.config import load_config

@@ -12,7 +12,7 @@ from experiments.__main__ import ROOT, main
 from tars_jax import InputError
 from tars_jax.pipelines import run_context
 from tars_jax.pipelines.config import load_config
-from tars_jax.pipelines.run_context import RunSpec
+from tars_jax.pipelines.run_spec import RunSpec
 from tars_jax.pipelines.windows import holding, longest_windows, require_room
 from tars_jax.tasks.games.catalog import game_names
 from tars_jax.trajectory import ContextWindow, Outcome, Trajectory

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tars_jax.judges import CannotSay
+from tars_jax.environment import CannotSay
 from tars_jax.judges.answers import says_the_same
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tars_jax import InputError
-from tars_jax.environment import Task, Verification
-from tars_jax.judges import CannotSay, JudgeFailure, JudgeUnavailable, UnreadableVerdict, load_judge
+from tars_jax.environment import CannotSay, Task, Verification
+from tars_jax.judges import JudgeFailure, JudgeUnavailable, UnreadableVerdict, load_judge
 from tars_jax.judges.labels.answers import answered
 from tests.judges.answering_server import answering
 from tests.judges.episodes import episode

@@ -8,7 +8,7 @@ import pytest
 from tars_jax.data.question_synthesis.filters import FrequentAnswers
 from tars_jax.data.question_synthesis.spoken import right_answers, wrong_answers
 from tars_jax.data.question_synthesis.synthesis import QuestionSynthesisConfig, synthesize
-from tars_jax.judges import CannotSay
+from tars_jax.environment import CannotSay
 from tars_jax.judges.answers import says_the_same
 from tests.data.test_question_synthesis import source
 from tests.judges.saying import verdict

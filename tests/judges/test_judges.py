@@ -13,8 +13,8 @@ from tars_jax import InputError
 from tars_jax.agent.loop import AgentConfig
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.data.store.verdicts import own_verdict
-from tars_jax.environment import Task, Verification
-from tars_jax.judges import CannotSay, Judge, Judgement, load_judge, reference_answer
+from tars_jax.environment import CannotSay, Task, Verification
+from tars_jax.judges import Judge, Judgement, load_judge, reference_answer
 from tars_jax.model.tokenizer import load_tokenizer
 from tars_jax.pipelines.environments import EnvironmentTasks
 from tars_jax.rollout.episode_runner import Rollouts

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from tars_jax import InputError
-from tars_jax.environment import Task, Verification
-from tars_jax.judges import CannotSay, Judge, Judgement, JudgeUnavailable, UnreadableVerdict, load_judge
+from tars_jax.environment import CannotSay, Task, Verification
+from tars_jax.judges import Judge, Judgement, JudgeUnavailable, UnreadableVerdict, load_judge
 from tars_jax.judges.reward_functions import reward_function
 from tars_jax.judges.rewards import judged_together
 from tars_jax.trajectory import Outcome, Trajectory

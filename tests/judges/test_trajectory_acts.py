@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from tars_jax.judges.judge import CannotSay
+from tars_jax.environment import CannotSay
 from tars_jax.judges.rubric import RubricJudge
 from tars_jax.judges.webjudge import WebJudge
 from tests.judges.episodes import episode, task

@@ -8,7 +8,8 @@ import dataclasses
 
 import pytest
 
-from tars_jax.judges.judge import CannotSay, Judgement
+from tars_jax.environment import CannotSay
+from tars_jax.judges.judge import Judgement
 from tars_jax.judges.requirements import clauses_of, demanded
 from tars_jax.judges.rubric import RubricJudge
 from tars_jax.judges.statements import sentences_of

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from tars_jax import InputError
-from tars_jax.environment import Task
-from tars_jax.judges import CannotSay, Judge, Judgement, JudgeUnavailable, UnreadableVerdict, load_judge
-from tars_jax.judges.evidence import Evidence, evidence_of
-from tars_jax.judges.judge_model import KeptObservation, Scored
+from tars_jax.environment import CannotSay, Task
+from tars_jax.judges import Judge, Judgement, JudgeUnavailable, UnreadableVerdict, load_judge
+from tars_jax.judges.evidence import Evidence, KeptObservation, Scored, evidence_of
 from tars_jax.judges.rule_model import RuleModel
 from tars_jax.judges.votes import Votes
 from tars_jax.judges.webjudge import WebJudge

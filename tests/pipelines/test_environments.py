@@ -15,7 +15,7 @@ from tars_jax.environment import Task
 from tars_jax.pipelines.config import load_config
 from tars_jax.pipelines.defaults import chosen, filled
 from tars_jax.pipelines.environments import EnvironmentTasks
-from tars_jax.pipelines.run_context import RunSpec
+from tars_jax.pipelines.run_spec import RunSpec
 from tars_jax.pipelines.windows import require_room
 from tars_jax.tasks.library import playable_names
 from tars_jax.trajectory import Outcome, Trajectory

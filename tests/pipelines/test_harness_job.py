@@ -13,7 +13,7 @@ from experiments.__main__ import main
 from tars_jax import InputError
 from tars_jax.pipelines.config import load_config
 from tars_jax.pipelines.defaults import chosen, filled
-from tars_jax.pipelines.run_context import RunSpec
+from tars_jax.pipelines.run_spec import RunSpec
 from tars_jax.trajectory.files import load_trajectory
 
 pytestmark = [

@@ -13,7 +13,7 @@ from tars_jax import InputError
 from tars_jax.pipelines.config import load_config
 from tars_jax.pipelines.defaults import chosen, filled
 from tars_jax.pipelines.environments import EnvironmentTasks
-from tars_jax.pipelines.run_context import RunSpec
+from tars_jax.pipelines.run_spec import RunSpec
 from tars_jax.training.metrics import read_metrics
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]

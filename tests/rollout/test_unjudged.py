@@ -10,9 +10,9 @@ import pytest
 
 from tars_jax import InputError
 from tars_jax.agent.loop import AgentConfig
-from tars_jax.environment import Task
+from tars_jax.environment import CannotSay, Task
 from tars_jax.evaluation.replays import outcome_badge
-from tars_jax.judges import CannotSay, Judge
+from tars_jax.judges import Judge
 from tars_jax.rollout.episode_runner import Rollouts
 from tars_jax.rollout.players import reference_player
 from tars_jax.rollout.pool import RolloutPool

@@ -23,7 +23,7 @@ from tars_jax import InputError
 from tars_jax.annotation.task_design.applications import Application
 from tars_jax.annotation.task_design.difficulty import LEVELS
 from tars_jax.annotation.task_design.graph import TaskGraph
-from tars_jax.annotation.task_design.queries import Query, queries_of
+from tars_jax.annotation.task_design.queries import TaskQuery, queries_of
 from tars_jax.annotation.task_design.wording import InstructionWriter, reworded, worded
 
 TRACKS = ("expert", "novice")
@@ -34,7 +34,7 @@ LOOKING_UP = ("web search", "the application's own help")
 class DesignedTask:
     id: str
     instruction: str
-    query: Query
+    query: TaskQuery
     importance: float  # the mean of its functions', 0 to 1
     score: float  # the mean of its applications', 0 to 1
     worded_by: str  # templates, or a model
@@ -63,7 +63,7 @@ class DesignedTask:
         }
 
 
-def track_of(query: Query) -> str:
+def track_of(query: TaskQuery) -> str:
     """Complex tasks are an expert's: hard ones, and those of which only the goal is told."""
     return "expert" if query.difficulty.level == "hard" or query.skill == "expert" else "novice"
 
@@ -98,7 +98,7 @@ def design_tasks(
     importance = {
         f"{graph.application}/{id}": value for graph in graphs for id, value in graph.importance(weights).items()
     }
-    drawn: dict[tuple[object, ...], tuple[float, str, Query]] = {}
+    drawn: dict[tuple[object, ...], tuple[float, str, TaskQuery]] = {}
     for query in queries_of(graphs, rng):
         weight = _mean([importance[each] for each in query.functions]) * _mean([scores[x] for x in query.applications])
         # Efraimidis and Spirakis: the largest keys are a weighted draw without replacement.
@@ -121,15 +121,15 @@ def design_tasks(
     return tuple(tasks), counts
 
 
-def _balanced(drawn: Sequence[tuple[float, str, Query]], count: int, across: float) -> list[tuple[str, Query]]:
+def _balanced(drawn: Sequence[tuple[float, str, TaskQuery]], count: int, across: float) -> list[tuple[str, TaskQuery]]:
     """The next one is always of the kind (level, across) that has the most left of its share."""
-    waiting: dict[tuple[str, bool], list[tuple[float, str, Query]]] = {}
+    waiting: dict[tuple[str, bool], list[tuple[float, str, TaskQuery]]] = {}
     for each in sorted(drawn, key=lambda each: each[:2]):  # the largest key last
         waiting.setdefault((each[2].difficulty.level, len(each[2].applications) > 1), []).append(each)
     levels = Counter(several for _, several in waiting)
     kinds = {kind: (across if kind[1] else 1 - across) / levels[kind[1]] for kind in sorted(waiting)}
     taken = Counter[tuple[str, bool]]()
-    found: list[tuple[str, Query]] = []
+    found: list[tuple[str, TaskQuery]] = []
     while len(found) < count and (rest := [kind for kind in kinds if waiting[kind]]):
         kind = max(rest, key=lambda kind: kinds[kind] * (len(found) + 1) - taken[kind])
         _, text, query = waiting[kind].pop()

@@ -40,7 +40,7 @@ class QueryPart:
 
 
 @dataclasses.dataclass(frozen=True)
-class Query:
+class TaskQuery:
     """`before`: prerequisites that the task asks for; `given`: those that are done before it begins."""
 
     skill: str
@@ -74,7 +74,7 @@ class Query:
                           len(self.exceptions))  # fmt: skip
 
 
-def queries_of(graphs: Sequence[TaskGraph], rng: random.Random, each: int = 2) -> Iterator[Query]:
+def queries_of(graphs: Sequence[TaskGraph], rng: random.Random, each: int = 2) -> Iterator[TaskQuery]:
     """`each` queries of each skill for every function, and every pair of functions of two applications of which one
     gives what the other takes. Values are drawn by `rng`."""
     for graph in graphs:
@@ -94,17 +94,17 @@ def queries_of(graphs: Sequence[TaskGraph], rng: random.Random, each: int = 2) -
                             yield from _across(graph, function, other, follower, passed_on, rng)
 
 
-def _novice(graph: TaskGraph, function: ApplicationFunction, rng: random.Random) -> Query:
+def _novice(graph: TaskGraph, function: ApplicationFunction, rng: random.Random) -> TaskQuery:
     part = _part(graph, function, rng)
-    return Query("novice", (), (part,), _before(graph, [part], rng))
+    return TaskQuery("novice", (), (part,), _before(graph, [part], rng))
 
 
-def _intermediate(graph: TaskGraph, function: ApplicationFunction, rng: random.Random) -> Query:
+def _intermediate(graph: TaskGraph, function: ApplicationFunction, rng: random.Random) -> TaskQuery:
     part = _part(graph, function, rng)
-    return Query("intermediate", _before(graph, [part], rng), (part,))
+    return TaskQuery("intermediate", _before(graph, [part], rng), (part,))
 
 
-def _expert(graph: TaskGraph, function: ApplicationFunction, rng: random.Random) -> Query | None:
+def _expert(graph: TaskGraph, function: ApplicationFunction, rng: random.Random) -> TaskQuery | None:
     """None where the graph has nothing that goes with it."""
     nearby = [
         each for each in graph.leaves
@@ -117,7 +117,7 @@ def _expert(graph: TaskGraph, function: ApplicationFunction, rng: random.Random)
     exceptions = tuple(rng.choice(each.exceptions) for each in functions if each.exceptions)
     first = _part(graph, functions[0], rng)
     parts = (first, _part(graph, functions[1], rng, dict(first.values)))
-    return Query("expert", _before(graph, parts, rng), parts, exceptions=exceptions)
+    return TaskQuery("expert", _before(graph, parts, rng), parts, exceptions=exceptions)
 
 
 def _across(
@@ -127,7 +127,7 @@ def _across(
     follower: ApplicationFunction,
     passed_on: str,
     rng: random.Random,
-) -> Iterator[Query]:
+) -> Iterator[TaskQuery]:
     first, second = _part(graph, function, rng), _part(other, follower, rng)
     named, naming = function.given[passed_on], follower.taken[passed_on]
     if named and naming:  # the same thing has the same name in both
@@ -135,11 +135,11 @@ def _across(
         second = dataclasses.replace(second, values=tuple(values.items()))
     parts, before = (first, second), (*_before(graph, [first], rng), *_before(other, [second], rng))
     passes = "" if named and naming else passed_on
-    yield Query("novice", (), parts, before, passed_on=passes)
+    yield TaskQuery("novice", (), parts, before, passed_on=passes)
     if before:
-        yield Query("intermediate", before, parts, passed_on=passes)
+        yield TaskQuery("intermediate", before, parts, passed_on=passes)
     if exceptions := tuple(rng.choice(each.exceptions) for each in (function, follower) if each.exceptions):
-        yield Query("expert", before, parts, exceptions=exceptions, passed_on=passes)
+        yield TaskQuery("expert", before, parts, exceptions=exceptions, passed_on=passes)
 
 
 def _before(graph: TaskGraph, parts: Sequence[QueryPart], rng: random.Random) -> tuple[QueryPart, ...]:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from tars_jax.annotation.asked_model import answers, name_of
-from tars_jax.annotation.task_design.queries import Query, QueryPart
+from tars_jax.annotation.task_design.queries import TaskQuery, QueryPart
 from tars_jax.judges.endpoint import EndpointModel
 from tars_jax.judges.marks import between
 
@@ -49,7 +49,7 @@ class InstructionWriter(Protocol):
 
     name: str
 
-    def write(self, instruction: str, query: Query) -> str: ...
+    def write(self, instruction: str, query: TaskQuery) -> str: ...
 
 
 class EndpointInstructionWriter:
@@ -58,13 +58,13 @@ class EndpointInstructionWriter:
     def __init__(self, model: EndpointModel) -> None:
         self._model, self.name = model, name_of(model)
 
-    def write(self, instruction: str, query: Query) -> str:
+    def write(self, instruction: str, query: TaskQuery) -> str:
         asked = f"{_SKILL[query.skill]}\n{between('question', instruction)}"
         (answer,) = answers([self._model], asked, _SYSTEM)
         return answer
 
 
-def worded(query: Query, rng: random.Random) -> str:
+def worded(query: TaskQuery, rng: random.Random) -> str:
     """By templates."""
     sentences = []
     if query.given:
@@ -80,7 +80,7 @@ def worded(query: Query, rng: random.Random) -> str:
     return " ".join(sentences)
 
 
-def reworded(instruction: str, query: Query, writer: InstructionWriter, counts: Counter[str]) -> str:
+def reworded(instruction: str, query: TaskQuery, writer: InstructionWriter, counts: Counter[str]) -> str:
     """The writer's words where they may stand, else `instruction`; `counts` says what became of them."""
     text = " ".join(writer.write(instruction, query).split())
     reason = DECLINED if not text else refused(instruction, text, query.applications)
@@ -102,14 +102,14 @@ def refused(instruction: str, text: str, applications: Sequence[str]) -> str:
     return f"{LEFT_OUT} an application" if missing else ""
 
 
-def _alone(query: Query, rng: random.Random) -> str:
+def _alone(query: TaskQuery, rng: random.Random) -> str:
     part = query.parts[0]
     goals = _joined([each.goal for each in (*query.before, *query.parts)], after=", then ")
     opening = rng.choice(_OPENINGS[part.kind]).format(app=part.application)
     return f"{opening}{goals}."
 
 
-def _across(query: Query, rng: random.Random) -> list[str]:
+def _across(query: TaskQuery, rng: random.Random) -> list[str]:
     first, second = query.parts
     before = [_of(query.before, each) for each in (first, second)]
     said = [

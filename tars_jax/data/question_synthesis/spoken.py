@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from tars_jax.judges import CannotSay
+from tars_jax.environment import CannotSay
 from tars_jax.judges.admission import FORMS as ANY_ANSWER
 from tars_jax.judges.answers import says_the_same
 from tars_jax.judges.judge import MOST_UNJUDGED

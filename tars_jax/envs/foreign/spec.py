@@ -25,7 +25,6 @@ from tars_jax.json_fields import Fields
 from tars_jax.launcher import given_path
 from tars_jax.tasks.prompts import Dealt, Sides
 
-PACKAGES = ("verifiers", "skyrl_gym")
 INSTALLED = Path(__file__).parents[3] / ".cache" / "foreign" / "bin" / "python"
 OPTIONS = ("id", "args", "held_out", "seed", "shuffle", "max_characters", "choices", "time_limit")
 

@@ -7,8 +7,7 @@ import itertools
 import re
 
 from tars_jax.judges.answers.asked import asked_part
-from tars_jax.judges.answers.words import folded, plain, words
-from tars_jax.judges.statements import vocabulary
+from tars_jax.judges.answers.words import folded, plain, vocabulary, words
 
 BE = frozenset(["is", "are", "was", "were", "be", "been"])
 _HAVE = frozenset(["has", "have", "had"])

@@ -17,7 +17,7 @@ from tars_jax.judges.answers.questions import (
     ParsedQuestion,
     is_participle,
 )
-from tars_jax.judges.statements import vocabulary
+from tars_jax.judges.answers.words import vocabulary
 
 _ASKING = frozenset(["who", "whom", "whose", "what", "which", "when", "where", "why", "how", "that"])
 BETWEEN = vocabulary("not never ever also first last once then later still already finally both all")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from tars_jax.environment import CannotSay
 from tars_jax.judges.answers.asked import asks_symbol
 from tars_jax.judges.answers.carriers import carried
 from tars_jax.judges.answers.forms import DECLINES, bare, emphasized, is_reading, last_said, lined, sentence, sentences
@@ -14,7 +15,6 @@ from tars_jax.judges.answers.quantity import Same
 from tars_jax.judges.answers.questions import ParsedQuestion, question_of
 from tars_jax.judges.answers.words import canonical, folded, plain
 from tars_jax.judges.answers.yes_no import as_yes_or_no, told
-from tars_jax.judges.judge import CannotSay
 
 ALTERNATIVES = " || "
 LONGEST = 4000  # characters of an answer; more is none

@@ -23,6 +23,11 @@ _QUOTED = re.compile(r"([\"'`])([^\"'`]+)\1")
 _WORD = re.compile(r"\w+(?:['.&]\w+)*|[^\w\s]")
 
 
+def vocabulary(words: str) -> frozenset[str]:
+    """Words that blanks part."""
+    return frozenset(words.split())
+
+
 def plain(text: str) -> str:
     """Of one width and one kind of each sign; superscripts after ^."""
     text = re.sub(r"(?<=\d)(?=[¼-¾⅐-⅞])", " ", text)  # 4½
