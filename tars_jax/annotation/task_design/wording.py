@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from tars_jax.annotation.asked_model import answers, name_of
-from tars_jax.annotation.task_design.queries import TaskQuery, QueryPart
+from tars_jax.annotation.task_design.queries import QueryPart, TaskQuery
 from tars_jax.judges.endpoint import EndpointModel
 from tars_jax.judges.marks import between
 
