@@ -62,6 +62,22 @@ def decoded(value: Any, kind: type[_Kind], where: str = "", *, unknown: str | No
     return found
 
 
+def decoded_json(data: bytes, kind: type[_Kind], where: str = "", *, unknown: str | None = UNKNOWN) -> _Kind:
+    """What the text of a JSON value holds, such as a line of many: quick where nothing is wrong.
+
+    A field that is unknown is an error only of a msgspec.Struct that says so (`forbid_unknown_fields`).
+    """
+    try:
+        found: _Kind = _decoder(kind).decode(data)  # type: ignore[arg-type]
+        return found
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        try:
+            value = json.loads(data)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{where}it must be JSON; got {error}") from error
+    return decoded(value, kind, where, unknown=unknown)
+
+
 def decoded_file(file: Path, kind: type[_Kind], *, unknown: str | None = UNKNOWN) -> _Kind:
     """What a JSON file holds; raises InputError that names file and field."""
     return decoded(read_json(file), kind, f"{file}: ", unknown=unknown)
@@ -80,6 +96,11 @@ class _UnknownField(Exception):
 
 
 @functools.cache
+def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(kind)
+
+
+@functools.cache
 def _type_info(kind: Any) -> inspect.Type:
     return inspect.type_info(kind)
 
@@ -93,32 +114,30 @@ def _kinds(info: inspect.Type) -> list[inspect.Type]:
     return [_plain(each) for each in info.types] if isinstance(info, inspect.UnionType) else [info]
 
 
-def _fields(value: dict[str, Any], info: inspect.Type) -> dict[str, inspect.Type] | None:
-    """Types of the fields that an object of this type has; None: it has no certain ones."""
+def _fields(value: dict[str, Any], info: inspect.Type) -> dict[str, inspect.Type]:
+    """Types of the fields that an object of this type has, its tag among them; none where it has no certain ones."""
     structs = [each for each in _kinds(info) if isinstance(each, _OBJECTS)]
-    if len(structs) > 1:  # each has a tag
-        structs = [each for each in structs if isinstance(each, inspect.StructType) and _is_tagged(value, each)]
-    if not structs:
-        return None
-    tag = getattr(structs[0], "tag_field", None)
-    found = {field.encode_name: field.type for field in structs[0].fields}
-    return found if tag is None else {tag: inspect.AnyType(), **found}
-
-
-def _is_tagged(value: dict[str, Any], info: inspect.StructType) -> bool:
-    return info.tag_field is not None and value.get(info.tag_field) == info.tag
+    tagged = [each for each in structs if isinstance(each, inspect.StructType) and each.tag_field is not None]
+    found: dict[str, inspect.Type] = {}
+    for each in tagged if len(tagged) > 1 else structs:
+        tag = getattr(each, "tag_field", None)
+        if tag is not None:
+            found[tag] = inspect.LiteralType(values=tuple(other.tag for other in tagged))
+        if tag is None or len(tagged) == 1 or value.get(tag) == getattr(each, "tag", None):
+            found |= {field.encode_name: field.type for field in each.fields}
+    return found
 
 
 def _present(value: Any, info: inspect.Type, name: str, strict: bool) -> Any:
     """The value without fields of objects that are null. `strict`: raises _UnknownField."""
-    if isinstance(value, dict) and (fields := _fields(value, info)) is not None:
+    if isinstance(value, dict) and len(fields := _fields(value, info)) > 0:
         if unknown := [each for each in value if strict and each not in fields]:
             raise _UnknownField(f"{name}.{unknown[0]}".removeprefix("."))
         nothing = inspect.AnyType()
         return {
             key: _present(each, fields.get(key, nothing), f"{name}.{key}", strict)
             for key, each in value.items()
-            if each is not None
+            if each is not None or _may_be_null(fields.get(key, nothing))
         }
     for kind in _kinds(info):
         if isinstance(value, list | tuple) and isinstance(kind, _ARRAYS) and _has_objects(kind.item_type):
@@ -126,6 +145,10 @@ def _present(value: Any, info: inspect.Type, name: str, strict: bool) -> Any:
         if isinstance(value, dict) and isinstance(kind, inspect.DictType) and _has_objects(kind.value_type):
             return {key: _present(each, kind.value_type, f"{name}.{key}", strict) for key, each in value.items()}
     return value
+
+
+def _may_be_null(info: inspect.Type) -> bool:
+    return any(isinstance(each, inspect.NoneType | inspect.AnyType) for each in _kinds(info))
 
 
 def _has_objects(info: inspect.Type) -> bool:
@@ -143,7 +166,7 @@ def _sentence(error: str, value: Any, info: inspect.Type) -> str:
     for match in _STEP.finditer(place):
         field, index, _ = match.groups()
         if field is not None and isinstance(value, dict):
-            info = (_fields(value, info) or {}).get(field, inspect.AnyType())
+            info = _fields(value, info).get(field, inspect.AnyType())
             value, name = value.get(field), f"{name}.{field}"
         elif index is not None:
             info = next(

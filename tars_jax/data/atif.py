@@ -19,7 +19,7 @@ from tars_jax import InputError
 from tars_jax.agent.window import WindowBuilder
 from tars_jax.data.atif_writing import OURS, SUFFIX
 from tars_jax.data.conversations import ReadImage, trajectory_of_messages
-from tars_jax.json_fields import read_json
+from tars_jax.decoding import decoded_file
 from tars_jax.trajectory import ContextWindow, Trajectory
 from tars_jax.trajectory.context import CONTEXT_STEPS
 
@@ -97,10 +97,7 @@ def atif_files(folder: Path) -> list[Path]:
 
 def trajectories_of_atif(file: Path, read_image: ReadImage) -> Iterator[Trajectory]:
     """Of a document, and of the agents within. Raises InputError that names the file and the field."""
-    try:
-        document = msgspec.convert(read_json(file), _Document)
-    except msgspec.ValidationError as error:
-        raise InputError(f"{file}: {error}") from error
+    document = decoded_file(file, _Document, unknown=None)
     yield from _trajectories(document, str(file), file.name.removesuffix(SUFFIX).removesuffix(".json"), read_image)
 
 

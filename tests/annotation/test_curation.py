@@ -245,7 +245,7 @@ def test_kappa_is_symmetric_bounded_and_of_no_order(pairs: list[tuple[str, str]]
     assert again == pytest.approx(kappa)
 
 
-def review(id: str, who: str, verdict: str, **more: Any) -> Review:
+def review(id: str, who: str, verdict: Any, **more: Any) -> Review:
     return Review(trajectory=id, reviewer=who, verdict=verdict, **more)
 
 
@@ -280,13 +280,13 @@ def test_who_adjudicates_alone_decides_nothing() -> None:
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("{", "line 2: Input data was truncated"),
-        ('{"trajectory": "a", "reviewer": "b"}', "line 2: Object missing required field `verdict`"),
-        ('{"trajectory": "a", "reviewer": 1, "verdict": "keep"}', "line 2: Expected `str`, got `int` - at"),
-        ('{"trajectory": "a", "reviewer": "b", "verdict": "maybe"}', "line 2: field verdict must be keep or reject"),
-        ('{"trajectory": "a", "reviewer": "b", "verdict": "keep", "x": 1}', "Object contains unknown field `x`"),
+        ("{", ":2 must be a review; Expecting property name"),
+        ('{"trajectory": "a", "reviewer": "b"}', ":2: verdict must be keep or reject; got nothing"),
+        ('{"trajectory": "a", "reviewer": 1, "verdict": "keep"}', ":2: reviewer must be a name; got 1"),
+        ('{"trajectory": "a", "reviewer": "b", "verdict": "maybe"}', ":2: verdict must be keep or reject"),
+        ('{"trajectory": "a", "reviewer": "b", "verdict": "keep", "x": 1}', ":2: x must be left out"),
         ('{"trajectory": "x", "reviewer": "m", "verdict": "keep"}', "is reviewed by 'm' a second time"),
-        ('{"trajectory": "x", "reviewer": " ", "verdict": "keep"}', "field reviewer must be a name; got ' '"),
+        ('{"trajectory": "x", "reviewer": " ", "verdict": "keep"}', ":2: reviewer must be a name; got ' '"),
         (
             '{"trajectory": "x", "reviewer": "m", "verdict": "keep", "adjudicates": true}',
             "must be another than who has",
@@ -320,7 +320,7 @@ def test_any_file_of_reviews_is_read_or_refused_by_line(lines: list[bytes]) -> N
         try:
             read_reviews(file)
         except InputError as error:
-            assert f"{file}, line " in str(error)
+            assert re.match(rf"{re.escape(str(file))}:\d+(:| must be) ", str(error))
 
 
 # ---- thoughts

@@ -127,8 +127,8 @@ def test_documents_of_others_as_harbor_leaves_them(tmp_path: Path) -> None:
     ("change", "says"),
     [
         ({"schema_version": "ATIF-v2"}, "field schema_version must be ATIF-v1.0 to 8; got 'ATIF-v2'"),
-        ({"steps": 3}, "Expected `array`, got `int` - at `$.steps`"),
-        ({"steps": [{"source": "agent"}]}, "missing required field `message`"),
+        ({"steps": 3}, "steps must be an array; got 3"),
+        ({"steps": [{"source": "agent"}]}, "steps[0].message must be text or an array; got nothing"),
         ({"steps": OTHERS["steps"][:2]}, "must hold an assistant's message"),
         ({"steps": [{"source": "robot", "message": "x"}]}, "role must be system, user, assistant or tool"),
     ],

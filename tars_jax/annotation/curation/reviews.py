@@ -12,24 +12,24 @@ Who adjudicates what two people have not reviewed decides nothing.
 
 from __future__ import annotations
 
-import codecs
 import collections
 import dataclasses
 import enum
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Annotated, Literal
 
-import msgspec
+from msgspec import Meta
 
 from tars_jax import InputError
+from tars_jax.decoding import decoded_lines
 
-VERDICTS = ("keep", "reject")
 
-
-class Review(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Review:
     trajectory: str
-    reviewer: str
-    verdict: str
+    reviewer: Annotated[str, Meta(pattern=r"\S", description="a name")]
+    verdict: Literal["keep", "reject"]
     note: str = ""
     adjudicates: bool = False
 
@@ -54,34 +54,19 @@ class Agreement:
 
 def read_reviews(file: Path) -> tuple[Review, ...]:
     """Raises InputError that names the file, the line and the field."""
-    decoder = msgspec.json.Decoder(Review)
     found: dict[tuple[str, str, bool], Review] = {}
     by_trajectory = collections.defaultdict[str, list[Review]](list)
-    try:
-        lines = file.read_bytes().removeprefix(codecs.BOM_UTF8).split(b"\n")
-    except OSError as error:
-        raise InputError(f"{file} must be a file of reviews; {error.strerror}") from error
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            review = decoder.decode(line)
-        except msgspec.DecodeError as error:
-            raise InputError(f"{file}, line {number}: {error}") from error
-        if review.verdict not in VERDICTS:
-            raise InputError(f"{file}, line {number}: field verdict must be keep or reject; got {review.verdict!r:.60}")
-        if not review.reviewer.strip():
-            raise InputError(f"{file}, line {number}: field reviewer must be a name; got {review.reviewer!r:.60}")
+    for where, review in decoded_lines(file, Review, "a review"):
         key = (review.trajectory, "" if review.adjudicates else review.reviewer, review.adjudicates)
         if key in found:
             who = "is adjudicated" if review.adjudicates else f"is reviewed by {review.reviewer!r:.60}"
-            raise InputError(f"{file}, line {number}: trajectory {review.trajectory!r:.60} {who} a second time")
+            raise InputError(f"{where}: trajectory {review.trajectory!r:.60} {who} a second time")
         found[key] = review
         if (review.trajectory, review.reviewer, not review.adjudicates) in {
             (each.trajectory, each.reviewer, each.adjudicates) for each in by_trajectory[review.trajectory]
         }:
             raise InputError(
-                f"{file}, line {number}: reviewer must be another than who has reviewed {review.trajectory!r:.60}; got "
+                f"{where}: reviewer must be another than who has reviewed {review.trajectory!r:.60}; got "
                 f"{review.reviewer!r:.60}"
             )
         by_trajectory[review.trajectory].append(review)

@@ -36,7 +36,7 @@ from tars_jax.annotation.in_situ.events import (
 )
 from tars_jax.annotation.in_situ.pynput_names import COMMANDING, x_of_character, x_of_name
 from tars_jax.annotation.in_situ.recording import VERSION, Head
-from tars_jax.json_fields import read_json
+from tars_jax.decoding import decoded_file, decoded_json
 
 METADATA, TASK, EVENTS, WINDOWS, TREES = (
     "metadata.json",
@@ -126,11 +126,11 @@ def import_agentnet(folder: Path, path: Path) -> Path:
     Raises InputError that names the file, the line and the field, for what is no such folder, and for a `path` that is
     there already; then nothing is left there.
     """
-    metadata = _whole(folder / METADATA, _Metadata)
+    metadata = decoded_file(folder / METADATA, _Metadata, unknown=None)
     screen = (metadata.screen_width, metadata.screen_height)
     if not all(0 < side <= MOST_PIXELS for side in screen):
         raise InputError(f"{folder / METADATA}: field screen_width and screen_height must be pixels; got {screen}")
-    task = _whole(folder / TASK, _Task).task_name if (folder / TASK).is_file() else ""
+    task = decoded_file(folder / TASK, _Task, unknown=None).task_name if (folder / TASK).is_file() else ""
     lines = list(_lines(folder / EVENTS, _EVENT))
     windows = list(_lines(folder / WINDOWS, _TopWindow)) if (folder / WINDOWS).is_file() else []
     firsts = [each.time_stamp for _, each in (*lines, *windows)]
@@ -154,24 +154,13 @@ def import_agentnet(folder: Path, path: Path) -> Path:
         raise
 
 
-def _whole(file: Path, kind: type[Any]) -> Any:
-    try:
-        return msgspec.convert(read_json(file), kind)
-    except msgspec.ValidationError as error:
-        raise InputError(f"{file}: {error}") from error
-
-
 def _lines(file: Path, kind: Any) -> Iterator[tuple[str, Any]]:
     """(where it stands, what it says) of each."""
-    decoder = msgspec.json.Decoder(kind)
     with open(file, "rb") as lines:
         for number, line in enumerate(lines, 1):
             if line.strip():
                 where = f"{file}, line {number}"
-                try:
-                    yield where, decoder.decode(line.removeprefix(b"\xef\xbb\xbf"))
-                except msgspec.DecodeError as error:
-                    raise InputError(f"{where}: {error}") from error
+                yield where, decoded_json(line.removeprefix(b"\xef\xbb\xbf"), kind, f"{where}: ", unknown=None)
 
 
 def _inputs(lines: list[tuple[str, Any]], times: Times, screen: tuple[int, int]) -> Iterator[RecordedEvent]:

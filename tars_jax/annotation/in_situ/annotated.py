@@ -20,6 +20,7 @@ from tars_jax.agent.response import ParseError, Response
 from tars_jax.annotation.in_situ.alignment import SpokenSentence
 from tars_jax.annotation.in_situ.recording import Head
 from tars_jax.annotation.in_situ.steps import RecordedStep
+from tars_jax.decoding import decoded_json
 from tars_jax.environment import Task
 from tars_jax.files import write_atomic
 from tars_jax.pictures import plain_png
@@ -122,11 +123,9 @@ def read_actions(text: str) -> tuple[Action, ...]:
 def load_annotation(file: Path) -> RecordingAnnotation:
     """Raises InputError that names the file and the field."""
     try:
-        found = msgspec.json.decode(file.read_bytes(), type=RecordingAnnotation)
+        found = decoded_json(file.read_bytes(), RecordingAnnotation, f"{file}: ", unknown=None)
     except OSError as error:
         raise InputError(f"{file} must be a file that can be read; got {error.strerror}") from error
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise InputError(f"{file}: {error}") from error
     if found.version != VERSION:
         raise InputError(f"{file}: version must be {VERSION}; got {found.version}")
     return found

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -22,6 +23,7 @@ from tars_jax.annotation.in_situ.events import (
     ScreenFrame,
     Voice,
 )
+from tars_jax.decoding import decoded_json
 
 HEAD, EVENTS = "recording.json", "events.jsonl"
 FOLDERS = ("frames", "voice", "accessibility")
@@ -78,13 +80,11 @@ def read_recording(path: Path) -> PersonRecording:
 def read_head(path: Path) -> Head:
     """Raises InputError as `read_recording`."""
     try:
-        head = msgspec.json.decode((path / HEAD).read_bytes(), type=Head)
+        head = decoded_json((path / HEAD).read_bytes(), Head, f"{path / HEAD}: ", unknown=None)
     except (FileNotFoundError, NotADirectoryError):
         raise InputError(f"a recording must have {HEAD}; got {path}, which has none") from None
     except OSError as error:
         raise InputError(f"{path / HEAD} must be a file that can be read; got {error.strerror}") from error
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InputError(f"{path / HEAD}: {error}") from error
     if head.version != VERSION:
         raise InputError(f"{path / HEAD}: version must be {VERSION}; got {head.version}")
     return head
@@ -103,10 +103,8 @@ def file_of(event: RecordedEvent) -> str | None:
 
 
 def _event(line: bytes, file: Path, number: int) -> RecordedEvent:
-    try:
-        event = LINE.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InputError(f"{file}, line {number}: {error}") from error
+    kind: Any = Recorded
+    event: RecordedEvent = decoded_json(line, kind, f"{file}, line {number}: ", unknown=None)
     if not math.isfinite(event.time):
         raise InputError(f"{file}, line {number}: time must be finite; got {event.time}")
     name = file_of(event)
