@@ -26,7 +26,7 @@ from tars_jax.model.presets import PRESETS, preset
 from tars_jax.model.sharding import MESH_AXES, make_mesh
 from tars_jax.pipelines.config import flatten
 from tars_jax.rules import Rule, at_least, between, one_of
-from tars_jax.training.config import ALGORITHMS, OptimizerConfig
+from tars_jax.training.config import ALGORITHMS, OptimizerConfig, PPOConfig
 from tars_jax.training.optimizers import make_optimizer
 from tars_jax.training.planning.chips import Slice, load_slice
 from tars_jax.training.planning.compiled import compile_program
@@ -41,7 +41,6 @@ from tars_jax.training.planning.programs import (
 )
 from tars_jax.training.planning.report import PodPlan, as_json, as_markdown, verdict, with_plan
 from tars_jax.training.planning.roofline import Assumptions
-from tars_jax.training.ppo import PPOConfig
 from tars_jax.training.progress import Progress, working
 from tars_jax.training.run_directory import RunDirectory, write_json
 from tars_jax.training.state import TrainState, abstract_state

@@ -12,10 +12,10 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.evaluation import DEFAULT_CURVES
 from tars_jax.pipelines.mazes import CURRICULUM_RULES, curriculum_config
+from tars_jax.pipelines.ppo_stage import improve
 from tars_jax.pipelines.rules import PPO_EXTENSIONS, check
 from tars_jax.pipelines.run_context import RunContext
 from tars_jax.pipelines.single_stage import WEIGHTS, end_stage, rules_of, run_stage
-from tars_jax.pipelines.stages import improve
 from tars_jax.pipelines.task_provider import TaskProvider
 from tars_jax.rules import Rule
 from tars_jax.training.run_directory import RunDirectory

@@ -21,9 +21,9 @@ from tars_jax.evaluation.replay_agreement import replay_agreement
 from tars_jax.json_fields import read_object
 from tars_jax.pipelines.checkout import ROOT
 from tars_jax.pipelines.config import load_config
+from tars_jax.pipelines.ppo_stage import learner_at_start
 from tars_jax.pipelines.run_context import RunContext
 from tars_jax.pipelines.run_spec import RunSpec
-from tars_jax.pipelines.stages import learner_at_start
 from tars_jax.pipelines.starts import start_from
 from tars_jax.rollout.ledger import trajectory_path
 from tars_jax.rules import at_least, one_of
@@ -114,8 +114,8 @@ def train(source: Path, sandbox: Any, limit: int) -> dict[str, Any]:
     spec = RunSpec(config)
     with jax.set_mesh(spec.mesh):
         parts = tuple(map(str, range(len(config.get("mixture", {}).get("weights", ())))))
-        learner, policy, value = learner_at_start(spec, source / recorded.starts.policy, value_at, parts)
-        found, expected = Digests.of(policy, value), recorded.digests[0]
+        learner, state = learner_at_start(spec, source / recorded.starts.policy, value_at, parts)
+        found, expected = Digests.of(state), recorded.digests[0]
         if found != expected:
             raise InputError(f"{source}: its weights are not those that the updates began with ({found.policy[:16]}).")
         made = [dataclasses.asdict(found)]
@@ -127,16 +127,17 @@ def train(source: Path, sandbox: Any, limit: int) -> dict[str, Any]:
         def part_of(index: int) -> int:
             return index // config.ppo.group_size % len(parts)
 
-        for each in remake(learner, policy, value, chosen, load, config.seed, part_of if parts else None):
+        for each in remake(learner, state, chosen, load, config.seed, part_of if parts else None):
             made.append(dataclasses.asdict(each.digests))
-            expected = recorded.digests[each.number]
+            number = each.state.version
+            expected = recorded.digests[number]
             same = each.digests == expected
             shown = f"policy {each.digests.policy}  value {each.digests.value}"
-            print(f"update {each.number}/{len(episodes)}  {shown}  {'identical' if same else 'DIFFERENT'}", flush=True)
+            print(f"update {number}/{len(episodes)}  {shown}  {'identical' if same else 'DIFFERENT'}", flush=True)
             if not same:
                 difference = first_difference(source, each, expected)
-                print(f"The first difference is at update {each.number}: {difference}")
-                return {"identical": False, "updates": each.number, "digests": made, "first_difference": difference}
+                print(f"The first difference is at update {number}: {difference}")
+                return {"identical": False, "updates": number, "digests": made, "first_difference": difference}
     print(f"All {len(episodes)} updates gave the recorded weights, bit for bit.")
     return {"identical": True, "updates": len(episodes), "digests": made}
 
@@ -144,21 +145,21 @@ def train(source: Path, sandbox: Any, limit: int) -> dict[str, Any]:
 def first_difference(source: Path, made: Remade, expected: Digests) -> dict[str, Any]:
     """What of an update is not as recorded: metrics, and leaves where the run has kept its weights."""
     rows = read_metrics(source / METRICS_FILE) if (source / METRICS_FILE).exists() else []
-    recorded = next((row.values for row in rows if (row.stage, row.step) == ("ppo", made.number)), {})
+    recorded = next((row.values for row in rows if (row.stage, row.step) == ("ppo", made.state.version)), {})
     metrics = {
         name: [value, recorded[name]]
         for name, value in made.metrics.items()
         if name in recorded and value != recorded[name] and not (math.isnan(value) and math.isnan(recorded[name]))
     }
     found: dict[str, Any] = {
-        "update": made.number,
+        "update": made.state.version,
         "weights": [name for name in ("policy", "value") if getattr(made.digests, name) != getattr(expected, name)],
         "metrics": metrics,  # here, recorded
     }
     folder = source / "checkpoints" / "ppo"
-    if (folder / f"{made.number:08d}").exists():
-        states = made.policy, made.value
-        kept, _ = Checkpoints(folder).restore(made.number, states)
+    if (folder / f"{made.state.version:08d}").exists():
+        states = made.state.policy, made.state.value
+        kept, _ = Checkpoints(folder).restore(made.state.version, states)
         weights = (_parameters(pair) for pair in (states, kept))
         found["leaves"] = differing_leaves(*weights)
     return found

@@ -13,10 +13,12 @@ Every stage goes on where a killed run stopped. Source: UI-TARS-2, 2.5.2, "ORM".
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -43,14 +45,16 @@ from tars_jax.judges.calibration import FILE as CALIBRATION
 from tars_jax.judges.calibration import Calibration, fit_calibration
 from tars_jax.judges.reward_model import ScoreReading
 from tars_jax.pipelines.config import command_of
-from tars_jax.pipelines.rules import PPO_EXTENSIONS, check, imitation_rules, ppo_config
+from tars_jax.pipelines.ppo_stage import learner_at_start, restored
+from tars_jax.pipelines.rules import PPO_EXTENSIONS, check, imitation_rules
 from tars_jax.pipelines.run_context import RunContext
 from tars_jax.pipelines.single_stage import WEIGHTS, rules_of
-from tars_jax.pipelines.stages import learner_at_start, supervise
+from tars_jax.pipelines.stages import supervise
 from tars_jax.pipelines.starts import start_from
 from tars_jax.rollout.judging import judge
 from tars_jax.rules import Rule, at_least, between, one_of
 from tars_jax.training.checkpoint import Checkpoints, save_parameters
+from tars_jax.training.learner import EpisodeBatch, LearnerState, iterate
 from tars_jax.training.packing import rows_of_update
 from tars_jax.training.run_directory import RunDirectory, write_json
 from tars_jax.trajectory import Trajectory
@@ -239,30 +243,54 @@ def reinforce(context: RunContext, weights: Path, questions: Sequence[JudgeQuest
     """PPO on episodes of one turn; exports RUN/policy. A resumed update samples what the killed one did."""
     if context.run.finished("ppo"):
         return
-    config, seed, grammar = context.config.ppo, context.config.seed, context.config.agent.grammar
-    algorithm = ppo_config(config)
-    learner, policy, value = learner_at_start(context, weights, None)
-    checkpoints = Checkpoints(context.path / "checkpoints" / "ppo")
-    version = checkpoints.latest() or 0
-    if version:
-        (policy, value), _ = checkpoints.restore(version, (policy, value))
-    context.metrics.truncate_after("ppo", version)
-    context.engine.set_weights(policy.parameters, version)
-    progress = context.progress("ppo", config.updates, "updates", done=version, min_seconds=0, compiles=True)
-    while version < config.updates:
-        chosen = rows_of_update(version, len(questions), config.min_batch // config.group_size, seed)
-        asked = [questions[place] for place in chosen for _ in range(config.group_size)]
-        episodes = judge(context.engine, asked, context.writer, grammar, seed=1000 * seed + version)
-        policy, value, metrics = learner.update(policy, value, episodes, version, seed)
-        version += 1
-        context.engine.set_weights(policy.parameters, version)
-        context.metrics.write("ppo", version, metrics)
-        checkpoints.save(version, (policy, value), {})
-        learned_from = "explained_variance" if algorithm.uses_values else "informative_groups"
-        shown = ("valid", "entropy", learned_from, "clip_fraction")
-        progress.update(version, agreement=metrics["success"], **{name: metrics[name] for name in shown})
-    save_parameters(context.path / "policy", policy.parameters, parent=weights)
-    context.record("ppo", {"updates": version})
+    learner, state = learner_at_start(context, weights, None)
+    stream = Verdicts(context, questions, Checkpoints(context.path / "checkpoints" / "ppo"))
+    state, _ = restored(stream.checkpoints, state)
+    context.metrics.truncate_after("ppo", state.version)
+    stream.begin(state)
+    while state.version < context.config.ppo.updates:
+        state, _ = iterate(learner, state, stream, context.config.seed)
+    save_parameters(context.path / "policy", state.policy.parameters, parent=weights)
+    context.record("ppo", {"updates": state.version})
+
+
+class Verdicts:
+    """A stream of verdicts on the next questions, sampled with the weights that the last update made."""
+
+    def __init__(self, context: RunContext, questions: Sequence[JudgeQuestion], checkpoints: Checkpoints) -> None:
+        self._context, self._questions, self.checkpoints = context, questions, checkpoints
+
+    def begin(self, state: LearnerState) -> None:
+        self.publish(state)
+        updates = self._context.config.ppo.updates
+        self._progress = self._context.progress(
+            "ppo", updates, "updates", done=state.version, min_seconds=0, compiles=True
+        )
+
+    def take(self) -> EpisodeBatch:
+        config, engine = self._context.config, self._context.engine
+        number, seed = config.ppo.min_batch // config.ppo.group_size, config.seed
+        chosen = rows_of_update(self._version, len(self._questions), number, seed)
+        asked = [self._questions[place] for place in chosen for _ in range(config.ppo.group_size)]
+        writer, grammar = self._context.writer, config.agent.grammar
+        return EpisodeBatch(judge(engine, asked, writer, grammar, seed=1000 * seed + self._version))
+
+    def publish(self, state: LearnerState) -> None:
+        self._context.engine.set_weights(state.policy.parameters, state.version)
+        self._version = state.version
+
+    def metrics(self) -> dict[str, float]:
+        return {}
+
+    def save(self, state: LearnerState, metrics: dict[str, float]) -> None:
+        self._context.metrics.write("ppo", state.version, metrics)
+        self.checkpoints.save(state.version, (state.policy, state.value), {})
+        names = ("valid", "entropy", "explained_variance", "informative_groups", "clip_fraction")
+        shown = {name: metrics[name] for name in names if name in metrics}
+        self._progress.update(state.version, agreement=metrics["success"], **shown)
+
+    def span(self, name: str, **details: int) -> AbstractContextManager[object]:
+        return contextlib.nullcontext()
 
 
 def finish(

@@ -23,11 +23,11 @@ from tars_jax.model.decoder import grouped_layers
 from tars_jax.model.execution import Execution
 from tars_jax.model.policy import Parameters, count_parameters, init_parameters
 from tars_jax.model.quantization import quantize
-from tars_jax.training.config import OptimizerConfig
+from tars_jax.training.config import OptimizerConfig, PPOConfig
 from tars_jax.training.optimizers import make_optimizer
 from tars_jax.training.planning.model_bytes import decode_bytes
 from tars_jax.training.planning.model_flops import decode_flops, packed_update_flops
-from tars_jax.training.ppo import PPOConfig, make_policy_update
+from tars_jax.training.ppo import make_policy_update
 from tars_jax.training.state import TrainState
 
 UNBOUNDED = 1 << 30  # tokens of an answer

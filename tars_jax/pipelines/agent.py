@@ -22,9 +22,10 @@ from tars_jax.evaluation.result import before_and_after, reward_means, reward_sc
 from tars_jax.pipelines.config import command_of
 from tars_jax.pipelines.infrastructure import together
 from tars_jax.pipelines.mixture import Mixture
+from tars_jax.pipelines.ppo_stage import improve
 from tars_jax.pipelines.rules import ppo_config
 from tars_jax.pipelines.run_context import RunContext
-from tars_jax.pipelines.stages import collect, evaluate, improve, initial_policy, supervise
+from tars_jax.pipelines.stages import collect, evaluate, initial_policy, supervise
 from tars_jax.pipelines.task_provider import TaskProvider
 from tars_jax.pipelines.value_stage import pretrain
 from tars_jax.trajectory import Trajectory

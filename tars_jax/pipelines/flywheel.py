@@ -35,10 +35,11 @@ from tars_jax.data.store.verdicts import Verdict
 from tars_jax.data.tutorials import SITE
 from tars_jax.pipelines.cycle_tasks import CycleTasks
 from tars_jax.pipelines.datasets import recorded_for
+from tars_jax.pipelines.ppo_stage import improve
 from tars_jax.pipelines.rules import ppo_config
 from tars_jax.pipelines.run_context import RunContext
 from tars_jax.pipelines.run_spec import RunSpec
-from tars_jax.pipelines.stages import collect, evaluate, improve, supervise
+from tars_jax.pipelines.stages import collect, evaluate, supervise
 from tars_jax.pipelines.starts import start_from
 from tars_jax.pipelines.task_sources import load_task_source, place_of, with_listed
 from tars_jax.pipelines.training_sets import draw, in_rows, learned_tokens, mixture

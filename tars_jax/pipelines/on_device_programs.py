@@ -28,9 +28,9 @@ from tars_jax.model.quantization import quantize
 from tars_jax.rl import correlation, explained_variance, token_mean
 from tars_jax.rollout.mixed_pool import shares
 from tars_jax.rollout.on_device import Scene, demonstrate, rollout
+from tars_jax.training.advantages import informative
 from tars_jax.training.config import OptimizerConfig, PPOConfig, RewardConfig
 from tars_jax.training.on_device import (
-    informative,
     judged,
     on_played,
     over_minibatches,
@@ -257,7 +257,7 @@ def train(
         batch, prepared = ppo_batch(episodes, verdicts, rewards, values, ppo, groups, reference, proximal, parts, names)
         taken = episodes.played
         if design.dynamic_sampling:
-            taken &= informative(verdicts, groups)[:, None]
+            taken &= informative(verdicts.sum(1), groups)[:, None]
         actors, learned = over_minibatches(update, actors, batch, taken.ravel(), ppo.minibatch_rows, ppo.epochs, key)
         if ppo.uses_values and design.value_models > 1:
             own = [rows & taken.ravel() for rows in _own_rows(design, episodes, parts)]

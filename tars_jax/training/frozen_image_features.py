@@ -58,7 +58,8 @@ class FrozenImageFeatures:
             some = missing[first : first + AT_A_TIME]
             batch = np.zeros((AT_A_TIME, *size), np.uint8)
             batch[: len(some)] = [wanted[key] for key in some]
-            features = all_gathered(self._encode({"vision": parameters["vision"]}, batch))
+            with jax.transfer_guard_host_to_device("allow"):  # to all devices of the encoder
+                features = all_gathered(self._encode({"vision": parameters["vision"]}, batch))
             self._known |= {key: features[:, place] for place, key in enumerate(some)}
         self.encoded += len(missing)
         for key in wanted:

@@ -1,4 +1,15 @@
-"""The PPO learner: finished trajectories in, new weights and a line of metrics out. It plays nothing itself."""
+"""Reinforcement learning, one iteration after the other. An iteration (`iterate`):
+
+1. takes episodes from the stream: whole groups that are judged; what teaches nothing or is too old the pool left out;
+2. packs their context windows into rows (`packing.py`), and gives each token its reward (`rewards.py`);
+3. scores the rows: values, log-probabilities under the proximal policy and the reference policy;
+4. makes advantages and value targets of rewards and values (`advantages.py`);
+5. makes a few epochs of minibatch updates of policy and value model (`ppo.py`, `value.py`);
+6. publishes the weights, which sample the next episodes;
+7. saves metrics and state.
+
+Axes: R rows of a batch, T tokens of a row, N trajectories, A action tokens of a trajectory.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +18,7 @@ import dataclasses
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import jax
 import numpy as np
@@ -15,16 +26,17 @@ import numpy as np
 from tars_jax import InputError
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters
-from tars_jax.training.config import OptimizerConfig, RewardConfig
+from tars_jax.training.advantages import make_advantage_fn, make_ppo_batch, token_parts
+from tars_jax.training.config import OptimizerConfig, PPOConfig, RewardConfig
 from tars_jax.training.constrained import AnswerConstraint
 from tars_jax.training.frozen_image_features import FrozenImageFeatures
 from tars_jax.training.metrics import require_finite
 from tars_jax.training.optimizers import make_optimizer, without_vision
-from tars_jax.training.packing import NonePackable, Packer, free_routes, map_rows, with_features
+from tars_jax.training.packing import NonePackable, PackedBatch, Packer, free_routes, map_rows, with_features
 from tars_jax.training.part_critics import PartCritics
-from tars_jax.training.ppo import PPOConfig, make_advantage_fn, make_policy_update, make_score_fn, value_batch
-from tars_jax.training.preparation import minibatches, prepare, token_parts
-from tars_jax.training.rewards import step_rewards
+from tars_jax.training.placement import minibatches
+from tars_jax.training.ppo import PPOBatch, make_policy_update, make_score_fn, value_batch
+from tars_jax.training.rewards import step_rewards, token_rewards
 from tars_jax.training.state import TrainState, init_train_state
 from tars_jax.training.value import make_value_fn, make_value_update
 from tars_jax.trajectory import Trajectory
@@ -33,12 +45,143 @@ from tars_jax.trajectory.checks import check_sampled
 MOST_IDLE = 8  # updates in a row that nothing was learned in
 log = logging.getLogger(__name__)
 
+Metrics: TypeAlias = dict[str, float]
+Span: TypeAlias = Callable[..., AbstractContextManager[object]]  # is entered around a piece of work, by its name
+
+
+@dataclasses.dataclass(frozen=True)
+class LearnerState:
+    """What an iteration reads, donates and gives back."""
+
+    policy: TrainState
+    # TrainState of the value model; a tuple of them, one for each part, with `value_models=part`; None where advantages
+    # come from groups. With a shared trunk (`model.scalar_head`) the policy has the value head, and this one stays.
+    value: Any
+    version: int = 0  # of the policy: updates made
+    idle: int = 0  # of these the last ones, in a row, that nothing was learned in
+
+
+class EpisodeBatch(NamedTuple):
+    """The episodes of an iteration."""
+
+    trajectories: Sequence[Trajectory]  # [N]
+    parts: np.ndarray | None = None  # [N] int32: of a mixture, the part of each
+
+
+class PackedEpisodes(NamedTuple):
+    """Those that could be packed."""
+
+    trajectories: list[Trajectory]  # [N]
+    parts: np.ndarray | None  # [N] int32
+    batch: PackedBatch
+    row_parts: np.ndarray | None  # [R] int32, where each part has a value model of its own; -1: of none
+    unpackable: int  # episodes that are left out
+
+
+class Scores(NamedTuple):
+    """What is said of rows before the update."""
+
+    proximal_log_probs: np.ndarray  # [R, T]
+    reference_log_probs: np.ndarray | None  # [R, T], for a KL to the reference policy
+    values: np.ndarray | None  # [R, T]
+    # [1 + F, R, I * Q, D]: what the encoders of policy and value model say of screenshots, where they are frozen.
+    image_features: np.ndarray | None
+    value_features: np.ndarray | None
+
+
+class Stream(Protocol):
+    """Where the episodes of an iteration come from, and where goes what it makes."""
+
+    def take(self) -> EpisodeBatch:
+        """The next ones; waits for them."""
+        ...
+
+    def publish(self, state: LearnerState) -> None:
+        """Weights to what samples."""
+        ...
+
+    def metrics(self) -> Metrics:
+        """Of the stream itself, since the last time."""
+        ...
+
+    def save(self, state: LearnerState, metrics: Metrics) -> None: ...
+
+    def span(self, name: str, **details: int) -> AbstractContextManager[object]:
+        """Is entered around a piece of work."""
+        ...
+
+
+class RecordedEpisodes(EpisodeBatch):
+    """A stream of one batch, whose weights sample nothing and are not kept: for replay."""
+
+    def take(self) -> EpisodeBatch:
+        return self
+
+    def publish(self, state: LearnerState) -> None:
+        pass
+
+    def metrics(self) -> Metrics:
+        return {}
+
+    def save(self, state: LearnerState, metrics: Metrics) -> None:
+        pass
+
+    def span(self, name: str, **details: int) -> AbstractContextManager[object]:
+        return contextlib.nullcontext()
+
+
+def iterate(learner: PPOLearner, state: LearnerState, stream: Stream, seed: int) -> tuple[LearnerState, Metrics]:
+    """One iteration, as the head of this file lists it; the states of policy and value model are donated.
+
+    An episode that cannot be packed is left out, and counted in the metric `unpackable`. Where none can be, nothing is
+    learned: `idle_updates` counts how many such iterations there were in a row.
+
+    From the scores on, arrays reach the devices only where they are sent there on purpose, as by `shard_batch`: an
+    implicit transfer raises.
+
+    Raises InputError if the update diverges, for episodes that no policy sampled, and at the `MOST_IDLE`th iteration in
+    a row in which nothing is learned.
+    """
+    version, rng = state.version, np.random.default_rng((seed, state.version))
+    episodes = stream.take()
+    with stream.span("update", version=version):
+        try:
+            packed = learner.pack(episodes)
+        except NonePackable as error:
+            state, metrics = learned_nothing(state, episodes, error)
+        else:
+            rewards = token_rewards(packed.batch, packed.trajectories, learner.rewards)
+            with jax.transfer_guard_host_to_device("disallow"):
+                scores = learner.score(state, packed, stream.span)
+                batch, estimated = learner.advantages(packed, rewards, scores)
+                state, losses = learner.run_epochs(state, packed, batch, rng, stream.span)
+            require_finite("ppo", version + 1, losses)
+            metrics = {**learner.describe(packed, version), **estimated, **losses}
+    state = dataclasses.replace(state, version=version + 1)
+    stream.publish(state)
+    metrics |= stream.metrics()
+    stream.save(state, metrics)
+    return state, metrics
+
+
+def learned_nothing(state: LearnerState, episodes: EpisodeBatch, error: NonePackable) -> tuple[LearnerState, Metrics]:
+    """The iteration changes nothing. Raises InputError at the `MOST_IDLE`th in a row."""
+    idle = state.idle + 1
+    if idle >= MOST_IDLE:
+        raise InputError(
+            f"config.packing must have room for what is played; got {idle} updates in a row of which nothing can be "
+            f"packed: {error}"
+        ) from error
+    log.warning("update %d changes nothing, as none of its trajectories can be packed: %s", state.version + 1, error)
+    metrics = {"unpackable": float(len(episodes.trajectories)), "idle_updates": float(idle)}
+    return dataclasses.replace(state, idle=idle), metrics
+
 
 class PPOLearner:
-    """The jitted functions of one model under one config.
+    """The steps of an iteration, for one model under one config: each a jitted function or several.
 
-    Train states are passed in and out. It keeps what `start` begins anew: the policy that the KL goes to, and what the
-    vision encoders said of screenshots where they are frozen.
+    Train states are passed in and out. It keeps what `init_states` begins anew: the policy that the KL goes to, and the
+    features of screenshots where the vision encoders are frozen.
     """
 
     def __init__(
@@ -53,7 +196,7 @@ class PPOLearner:
         parts: Sequence[str] = (),
     ) -> None:
         """`constraint`: the one that answers are sampled under. `parts`: the names of those of a mixture."""
-        self._model, self._packer, self._config, self._rewards = model, packer, config, rewards
+        self._model, self._packer, self._config, self.rewards = model, packer, config, rewards
         self._constraint, automaton = constraint, None if constraint is None else constraint.automaton
         self._score = make_score_fn(model, automaton)
         self._advantages = make_advantage_fn(config, max(1, len(parts)))
@@ -64,158 +207,130 @@ class PPOLearner:
         self._update_value = make_value_update(model, self._value_optimizer, config.value_clip or None)
         self._values = make_value_fn(model)
         self._parts = tuple(parts)
-        self._critics = self._part_critics()
+        self._separate = config.uses_values and not model.scalar_head
         self._reference: Parameters | None = None
-        self._policy_gallery, self._value_gallery = FrozenImageFeatures(model), FrozenImageFeatures(model)
+        self._forget_features()
 
-    def _part_critics(self) -> PartCritics:
-        return PartCritics(self._model, self._values, self._update_value, self._parts, self._config.minibatch_rows)
+    def _forget_features(self) -> None:
+        model, rows = self._model, self._config.minibatch_rows
+        self._critics = PartCritics(model, self._values, self._update_value, self._parts, rows)
+        self._policy_features, self._value_features = FrozenImageFeatures(model), FrozenImageFeatures(model)
 
-    def init_states(self, policy: Parameters, value: Any) -> tuple[TrainState, Any]:
-        """States of policy and value model before the first update; the parameters are copied. `value`: parameters; of
-        each part with `value_models=part`, as are the states then, in a tuple.
+    def init_states(self, policy: Parameters, value: Any) -> LearnerState:
+        """Before the first update; the parameters are copied. `value`: parameters; of each part with
+        `value_models=part`; None without a value model.
 
-        Without a value model, where advantages come from groups, both sides of it are None. Where the config has a
-        `kl_weight`, `policy` is what the KL goes to in all updates: a resumed run starts here, too.
+        Where the config has a `kl_weight`, `policy` is what the KL goes to in all updates: a resumed run starts here,
+        too.
         """
         if self._config.uses_reference:
             self._reference = policy
-        # What other parameters said of screenshots is forgotten.
-        self._policy_gallery, self._value_gallery = FrozenImageFeatures(self._model), FrozenImageFeatures(self._model)
-        self._critics = self._part_critics()
+        self._forget_features()  # of other parameters
         critic: Any = None
         if value is not None and self._config.value_models == "part":
             critic = tuple(init_train_state(each, self._value_optimizer) for each in value)
         elif value is not None:
             critic = init_train_state(value, self._value_optimizer)
-        return init_train_state(policy, self._policy_optimizer), critic
+        return LearnerState(init_train_state(policy, self._policy_optimizer), critic)
 
-    def update(
-        self,
-        policy: TrainState,
-        value: Any,
-        trajectories: Sequence[Trajectory],
-        version: int,
-        seed: int,
-        watch: Callable[[str], AbstractContextManager[object]] = contextlib.nullcontext,
-        parts: np.ndarray | None = None,
-    ) -> tuple[TrainState, Any, dict[str, float]]:
-        """One iteration; the states are donated. `version` is that of `policy`; `parts` [N] is the part of each
-        trajectory, where there is a mixture.
-
-        `value` is a TrainState, or one for each part, as `init_states` gives them. With a shared trunk
-        (`model.scalar_head`) the policy's parameters hold the value head, and `value` comes back as it was; so it does,
-        None or not, where advantages come from groups. `watch` is entered around each piece of work, by its name:
-        `log_probs`, `values`, `minibatches`. An episode that cannot be packed is left out, and counted in the metric
-        `unpackable`. Raises InputError if the update diverges and for episodes that no policy sampled; NonePackable,
-        with the states as they were, where none can be packed.
-        """
+    def pack(self, episodes: EpisodeBatch) -> PackedEpisodes:
+        """Rows of all episodes that can be packed. Raises NonePackable where none can be, and InputError for episodes
+        that no policy sampled."""
+        trajectories, parts = episodes.trajectories, episodes.parts
         for trajectory in trajectories:
             check_sampled(trajectory, f"trajectory {trajectory.id}")
-        config = self._config
-        separate = config.uses_values and not self._model.scalar_head
-        apart = separate and config.value_models == "part"
-        readable, unpackable = self._packer.sort_out(trajectories, routes=config.replay_routes)
+        routes = self._config.replay_routes
+        readable, unpackable = self._packer.sort_out(trajectories, routes=routes)
         if parts is not None:
             kept = {id(each.trajectory) for each in readable}
             parts = parts[[id(each) in kept for each in trajectories]]
-        trajectories = [each.trajectory for each in readable]
-        packed = self._packer.pack_read(
-            readable,
-            config.minibatch_rows,
-            routes=config.replay_routes,
-            parts=parts if apart else None,
-        )
+        apart = parts if self._separate and self._config.value_models == "part" else None
+        batch = self._packer.pack_read(readable, self._config.minibatch_rows, routes=routes, parts=apart)
         if self._constraint is not None:
-            packed = self._constraint.followed(packed)
-        row_parts = token_parts(packed, parts).max(1) if apart and parts is not None else None
-        shown, images = packed.rows, packed.rows.inputs.images
-        encoded_once = config.freeze_vision and bool(images)  # a batch may be all text
-        with watch("log_probs"):
-            if encoded_once:
-                features = self._policy_gallery.get_or_encode(policy.parameters, images)
-                packed = dataclasses.replace(packed, rows=with_features(packed.rows, features))
-            proximal = map_rows(self._score, policy.parameters, packed.rows, config.minibatch_rows)
-            reference = None
+            batch = self._constraint.followed(batch)
+        row_parts = None if apart is None else token_parts(batch, apart).max(1)
+        return PackedEpisodes([each.trajectory for each in readable], parts, batch, row_parts, len(unpackable))
+
+    def score(self, state: LearnerState, packed: PackedEpisodes, span: Span) -> Scores:
+        """Some rows at a time, each row once."""
+        at_a_time, rows, images = self._config.minibatch_rows, packed.batch.rows, packed.batch.rows.inputs.images
+        frozen = self._config.freeze_vision and bool(images)  # a batch may be all text
+        features = reference = values = value_features = None
+        policy_rows = rows
+        with span("log_probs"):
+            if frozen:
+                features = self._policy_features.get_or_encode(state.policy.parameters, images)
+                policy_rows = with_features(rows, features)
+            proximal = map_rows(self._score, state.policy.parameters, policy_rows, at_a_time)
             if self._reference is not None:
-                reference = map_rows(self._score, self._reference, packed.rows, config.minibatch_rows)
-        values = value_features = None
-        if row_parts is not None:
-            with watch("values"):
-                values, value_features = self._critics.score(value, shown, row_parts, encoded_once)
-        elif config.uses_values:
-            with watch("values"):
-                parameters = value.parameters if separate else policy.parameters
-                rows = free_routes(packed.rows) if separate else packed.rows
-                if separate and encoded_once:
-                    value_features = self._value_gallery.get_or_encode(parameters, images)
+                reference = map_rows(self._score, self._reference, policy_rows, at_a_time)
+        if not self._config.uses_values:
+            return Scores(proximal, reference, values, features, value_features)
+        value = state.value
+        with span("values"):
+            if packed.row_parts is not None:
+                values, value_features = self._critics.score(value, rows, packed.row_parts, frozen)
+            elif self._separate:
+                rows = free_routes(rows)
+                if frozen:
+                    value_features = self._value_features.get_or_encode(value.parameters, images)
                     rows = with_features(rows, value_features)
-                values = map_rows(self._values, parameters, rows, config.minibatch_rows)
-        batch, prepared = prepare(
-            packed,
-            trajectories,
-            proximal,
-            values,
-            config,
-            self._rewards,
+                values = map_rows(self._values, value.parameters, rows, at_a_time)
+            else:
+                values = map_rows(self._values, state.policy.parameters, policy_rows, at_a_time)
+        return Scores(proximal, reference, values, features, value_features)
+
+    def advantages(self, packed: PackedEpisodes, rewards: np.ndarray, scores: Scores) -> tuple[PPOBatch, Metrics]:
+        """The batch that epochs go over, of rewards [N, A] and scores; and what it looks like."""
+        batch, metrics = make_ppo_batch(
+            packed.batch,
+            packed.trajectories,
+            rewards,
+            scores.proximal_log_probs,
+            scores.values,
+            self._config,
             self._advantages,
-            reference,
-            parts,
+            scores.reference_log_probs,
+            packed.parts,
             self._parts,
         )
-        batch = dataclasses.replace(batch, value_features=value_features)
+        if scores.image_features is not None:
+            batch = dataclasses.replace(batch, rows=with_features(batch.rows, scores.image_features))
+        return dataclasses.replace(batch, value_features=scores.value_features), metrics
 
+    def run_epochs(
+        self, state: LearnerState, packed: PackedEpisodes, batch: PPOBatch, rng: np.random.Generator, span: Span
+    ) -> tuple[LearnerState, Metrics]:
+        """Minibatches in random order, each once an epoch; the metrics are means over them."""
+        policy, value = state.policy, state.value
         collected: list[dict[str, jax.Array]] = []
-        learned: list[dict[str, float]] = []  # by the value models of parts
-        rng = np.random.default_rng((seed, version))
-        with watch("minibatches"):
-            for _ in range(config.epochs):
-                for minibatch in minibatches(batch, config.minibatch_rows, rng):
+        learned: list[Metrics] = []  # by the value models of parts
+        with span("minibatches"):
+            for _ in range(self._config.epochs):
+                for minibatch in minibatches(batch, self._config.minibatch_rows, rng):
                     policy, metrics = self._update_policy(policy, minibatch)
-                    if separate and row_parts is None:
+                    if self._separate and packed.row_parts is None:
                         value, value_metrics = self._update_value(value, value_batch(minibatch))
                         metrics = {**metrics, "value_loss": value_metrics["value_loss"]}
                     collected.append(metrics)
-                if row_parts is not None:
-                    value, losses = self._critics.learn(value, batch, row_parts, rng)
+                if packed.row_parts is not None:
+                    value, losses = self._critics.learn(value, batch, packed.row_parts, rng)
                     learned.append(losses)
             # Fetched first: numpy, waiting for a device array in a list, makes a ValueError of Ctrl-C.
             fetched = jax.device_get(collected)
-            entropies = part_entropies(self._parts, fetched)
-            means = {**means_of(fetched), **(means_of(learned) if learned else {}), **entropies}
-        require_finite("ppo", version + 1, means)
-        described = {**describe(trajectories, version, self._rewards), "unpackable": float(len(unpackable))}
-        if parts is not None:
-            described |= describe_parts(self._parts, parts, trajectories, version, self._rewards)
-        return policy, value, {**described, **prepared, **means}
+        entropies = part_entropies(self._parts, fetched)
+        means = {**means_of(fetched), **(means_of(learned) if learned else {}), **entropies}
+        return LearnerState(policy, value, state.version), means
 
-
-def update_or_skip(
-    learner: PPOLearner,
-    policy: TrainState,
-    value: Any,
-    trajectories: Sequence[Trajectory],
-    version: int,
-    seed: int,
-    idle: int = 0,
-    watch: Callable[[str], AbstractContextManager[object]] = contextlib.nullcontext,
-    parts: np.ndarray | None = None,
-) -> tuple[TrainState, Any, dict[str, float]]:
-    """`learner.update`; one whose trajectories cannot be packed, none of them, changes nothing: its metrics are
-    `unpackable`, and in `idle_updates` how many such there were in a row, `idle` before it.
-
-    Raises InputError as `update` does, and at the `MOST_IDLE`th in a row.
-    """
-    try:
-        return learner.update(policy, value, trajectories, version, seed, watch, parts)
-    except NonePackable as error:
-        if idle + 1 >= MOST_IDLE:
-            raise InputError(
-                f"config.packing must have room for what is played; got {idle + 1} updates in a row of which nothing "
-                f"can be packed: {error}"
-            ) from error
-        log.warning("update %d changes nothing, as none of its trajectories can be packed: %s", version + 1, error)
-        return policy, value, {"unpackable": float(len(trajectories)), "idle_updates": float(idle + 1)}
+    def describe(self, packed: PackedEpisodes, version: int) -> Metrics:
+        """What the episodes look like, before anything is learned from them."""
+        described = {
+            **describe(packed.trajectories, version, self.rewards),
+            "unpackable": float(packed.unpackable),
+        }
+        if packed.parts is None:
+            return described
+        return described | describe_parts(self._parts, packed.parts, packed.trajectories, version, self.rewards)
 
 
 def means_of(collected: Sequence[dict[str, Any]]) -> dict[str, float]:

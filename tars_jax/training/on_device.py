@@ -2,7 +2,7 @@
 
 Axes: E episodes, S steps, T tokens of a window, R = E * S rows, M rows of a minibatch.
 
-The array form of `packing`, `rewards` and `preparation`: each step's window is a row, a trajectory is [S * T] with a
+The array form of `packing`, `rewards` and `advantages`: each step's window is a row, a trajectory is [S * T] with a
 mask, and advantages run over the action tokens of the whole episode. Rows of steps that were not played are empty; the
 minibatches take the others first, and are as many as these fill.
 """
@@ -18,11 +18,12 @@ import numpy as np
 
 from tars_jax.episodes import Episodes
 from tars_jax.model.policy import Inputs
-from tars_jax.rl import correlation, explained_variance, informative_group, soft_overlong_penalty, token_mean
+from tars_jax.rl import soft_overlong_penalty
+from tars_jax.training.advantages import advantage_fn, advantage_metrics, return_fn
 from tars_jax.training.config import PPOConfig, RewardConfig
 from tars_jax.training.packing import Rows
 from tars_jax.training.placement import take_rows
-from tars_jax.training.ppo import PPOBatch, advantage_fn, return_fn
+from tars_jax.training.ppo import PPOBatch
 from tars_jax.training.rewards import ending_rewards
 from tars_jax.training.state import Metrics
 from tars_jax.training.value import ValueBatch
@@ -129,15 +130,7 @@ def ppo_batch(
     parts = np.zeros(valid.shape[0], np.int32) if parts is None else parts
     estimate = advantage_fn(config, int(parts.max()) + 1)
     found = estimate(token_rewards(episodes, rewards), by_episode, valid, _steps(episodes), groups, parts)
-    metrics = {"advantage_std": found.deviation}
-    if config.uses_values:
-        owned = {f"{name}/": valid & (parts == part)[:, None] for part, name in enumerate(part_names)}
-        for of, own in {"": valid, **owned}.items():
-            metrics[f"{of}explained_variance"] = explained_variance(found.returns, by_episode, own)
-            metrics[f"{of}value_correlation"] = correlation(found.returns, by_episode, own)
-        metrics["value_mean"] = token_mean(by_episode, valid)
-    else:
-        metrics["informative_groups"] = informative(rewards, groups).mean()
+    metrics = advantage_metrics(config, found, rewards.sum(1), by_episode, valid, groups, parts, part_names)
 
     def by_row(of_tokens: jax.Array) -> jax.Array:
         return jnp.where(valid, of_tokens, 0.0).reshape(rows.action_mask.shape)
@@ -156,12 +149,6 @@ def ppo_batch(
         reference_log_probs,
     )
     return batch, metrics
-
-
-def informative(rewards: jax.Array, groups: jax.Array) -> jax.Array:
-    """[E] bool: whether the episodes of a group, with rewards [E, S], did not all do equally well."""
-    outcomes = rewards.sum(1)
-    return jax.vmap(informative_group, (None, 0))(outcomes, groups[:, None] == groups)
 
 
 def return_batch(episodes: Episodes, rewards: jax.Array, config: PPOConfig) -> ValueBatch:

@@ -5,12 +5,12 @@ Axes: B rows.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import Mesh
 
 from tars_jax.model.sharding import array_sharding, leaf_name, mesh_of
 
@@ -30,6 +30,14 @@ def take_rows(batch: Batch, chosen: Any) -> Batch:
     return jax.tree_util.tree_map_with_path(take, batch)
 
 
+def minibatches(batch: Batch, rows: int, rng: np.random.Generator) -> Iterator[Batch]:
+    """The batch in random order, `rows` at a time; packing made their number B a multiple of it."""
+    num_rows = batch.rows.action_mask.shape[0]  # type: ignore[attr-defined]
+    order = rng.permutation(num_rows)
+    for first in range(0, num_rows, rows):
+        yield take_rows(batch, order[first : first + rows])
+
+
 def put_rows(batch: Batch, rows: Batch, start: Any) -> Batch:
     """The traced batch with `rows` [M] in the place of its own from `start` on, which is at most B - M."""
 
@@ -40,21 +48,23 @@ def put_rows(batch: Batch, rows: Batch, start: Any) -> Batch:
 
 
 def shard_batch(parameters: Any, batch: Batch) -> Batch:
-    """The numpy arrays of a batch on the mesh of the parameters, rows over its batch axes; without a mesh as they are.
+    """The numpy arrays of a batch on the devices of the parameters, rows over the batch axes of their mesh.
 
-    Every process has the whole batch on its host.
+    Every process has the whole batch on its host. This is the transfer that is meant where others are disallowed.
     """
     mesh = mesh_of(parameters)
-    if mesh is None or mesh.size == 1:
-        return batch
-    return jax.tree_util.tree_map_with_path(lambda path, leaf: _placed(mesh, leaf_name(path), leaf), batch)
 
+    def placed(path: tuple[Any, ...], leaf: Any) -> Any:
+        if not isinstance(leaf, np.ndarray):
+            return leaf
+        if mesh is None or mesh.size == 1:
+            return jax.device_put(leaf)
+        axes = (None,) * _row_axis(leaf_name(path)) + ("batch",)
+        sharding = array_sharding(mesh, leaf.shape, *axes)
+        return jax.make_array_from_callback(leaf.shape, sharding, leaf.__getitem__)
 
-def _placed(mesh: Mesh, path: str, leaf: Any) -> Any:
-    if not isinstance(leaf, np.ndarray):
-        return leaf
-    axes = (None,) * _row_axis(path) + ("batch",)
-    return jax.make_array_from_callback(leaf.shape, array_sharding(mesh, leaf.shape, *axes), leaf.__getitem__)
+    with jax.transfer_guard_host_to_device("allow"):
+        return jax.tree_util.tree_map_with_path(placed, batch)
 
 
 def _row_axis(path: str) -> int:

@@ -1,21 +1,12 @@
-"""Token-level policy optimization over whole trajectories: PPO, and GRPO where advantages come from groups.
+"""The policy's update: PPO's loss on a minibatch of rows, or GRPO's, which differs in its advantages alone.
 
-Axes: B rows, T tokens, R all rows of a batch, N trajectories, A action tokens of a trajectory.
-
-One update:
-1. pack the trajectories' windows into rows (`packing.py`);
-2. score the rows: values, the proximal policy's log-probabilities of the sampled tokens, the reference policy's;
-3. advantages and value targets over each trajectory's action tokens (`advantage_fn`);
-4. a few epochs of minibatches (`preparation.py`): clip-higher loss, decoupled from the behavior policy; value loss
-   beside it.
+Axes: B rows, T tokens, R all rows of a batch.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
 
 import flax.struct
 import jax
@@ -25,18 +16,12 @@ import optax
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters, forward
 from tars_jax.rl import (
-    decoupled_gae,
-    group_advantages,
     importance_weights,
-    length_adaptive_lambda,
     positive_language_model_loss,
     ppo_policy_loss,
     reference_kl,
     token_mean,
-    token_std,
-    turn_level_gae,
     value_loss,
-    whiten,
 )
 from tars_jax.training.config import PPOConfig
 from tars_jax.training.constrained import Automaton, allowed_in
@@ -82,115 +67,6 @@ def make_score_fn(model: ModelConfig, automaton: Automaton | None = None) -> Cal
     return jax.jit(score_fn(model, automaton))
 
 
-class Advantages(NamedTuple):
-    """What each action token is worth to the policy, and what the value model is to say there."""
-
-    advantages: jax.Array  # [N, A], whitened where the config says so
-    targets: jax.Array  # [N, A]
-    deviation: jax.Array  # scalar: the advantages' standard deviation, before they are whitened
-    returns: jax.Array  # [N, A], Monte-Carlo: what values are judged by, whatever lambda_critic makes of the targets;
-    # without values the targets, which are 0
-
-
-def advantage_fn(config: PPOConfig, num_parts: int = 1) -> Callable[..., Advantages]:
-    """(rewards, values, valid[, steps[, groups[, parts]]]) to advantages and value targets. Pure, to be traced.
-
-    Rewards, values and valid are [N, A]. "turn" reads `steps` [N, A], the step of each action token, from 0 on.
-    "group" reads `groups` [N], equal for trajectories of one task, and no values, which may be None: a trajectory's
-    outcome is the sum of its rewards, its tokens share one advantage, and value targets are 0.
-    `normalize_over="part"` reads `parts` [N], numbers below `num_parts`: the part of a mixture of each trajectory.
-
-    Nothing is bootstrapped: an episode that a limit cut off is worth what it brought until then. Remaining steps stand
-    in the prompt, so the limit is a part of the task.
-    """
-    estimate = _estimate_fn(config)
-    returns_of = return_fn(config) if config.uses_values else None
-
-    def whitened(advantages: jax.Array, valid: Any, parts: Any) -> jax.Array:
-        if config.normalize_over == "batch":
-            return whiten(advantages, valid)
-        masks = valid & (jnp.arange(num_parts)[:, None] == jnp.asarray(parts))[..., None]
-        return jax.vmap(whiten, (None, 0))(advantages, masks).sum(0)
-
-    def of_batch(
-        rewards: Any, values: Any, valid: Any, steps: Any = None, groups: Any = None, parts: Any = None
-    ) -> Advantages:
-        advantages, targets = estimate(rewards, values, valid, steps, groups)
-        deviation = token_std(advantages, valid)
-        if config.uses_values and config.normalize_advantages:
-            advantages = whitened(advantages, valid, parts)
-        returns = targets if returns_of is None else returns_of(rewards, valid, steps)
-        return Advantages(advantages, targets, deviation, returns)
-
-    return of_batch
-
-
-def make_advantage_fn(config: PPOConfig, num_parts: int = 1) -> Callable[..., Advantages]:
-    """`advantage_fn`, jitted."""
-    return jax.jit(advantage_fn(config, num_parts))
-
-
-def return_fn(config: PPOConfig) -> Callable[[Any, Any, Any], jax.Array]:
-    """(rewards, valid, steps) [N, A] to Monte-Carlo returns, discounted as the update's own value targets are.
-
-    What a value model is pretrained to, so that PPO finds it right: the targets at lambda_critic = 1. Pure, to be
-    traced.
-    """
-    estimate = _estimate_fn(dataclasses.replace(config, lambda_critic=1.0))
-
-    def returns(rewards: Any, valid: Any, steps: Any) -> jax.Array:
-        _, targets = estimate(rewards, jnp.zeros(valid.shape, jnp.float32), valid, steps, None)
-        return targets
-
-    return returns
-
-
-def _estimate_fn(config: PPOConfig) -> Callable[..., tuple[jax.Array, jax.Array]]:
-    """(rewards, values, valid, steps, groups) to advantages, not yet whitened, and value targets, [N, A] both."""
-
-    def lambda_of(length: jax.Array) -> Any:
-        if not config.length_adaptive:
-            return config.lambda_policy
-        return length_adaptive_lambda(jnp.maximum(length, 1), config.alpha)
-
-    def of_tokens(rewards: Any, values: Any, valid: Any, steps: Any, groups: Any) -> Any:
-        def one(rewards: jax.Array, values: jax.Array, valid: jax.Array) -> tuple[jax.Array, jax.Array]:
-            return decoupled_gae(
-                rewards,
-                values,
-                valid,
-                gamma=config.gamma,
-                lambda_policy=lambda_of(valid.sum()),
-                lambda_critic=config.lambda_critic,
-            )
-
-        return jax.vmap(one)(rewards, values, valid)
-
-    def of_turns(rewards: Any, values: Any, valid: Any, steps: Any, groups: Any) -> Any:
-        def one(
-            rewards: jax.Array, values: jax.Array, valid: jax.Array, steps: jax.Array
-        ) -> tuple[jax.Array, jax.Array]:
-            return turn_level_gae(
-                rewards,
-                values,
-                valid,
-                steps,
-                gamma=config.gamma,
-                lambda_policy=lambda_of(jnp.where(valid, steps + 1, 0).max()),
-                lambda_critic=config.lambda_critic,
-            )
-
-        return jax.vmap(one)(rewards, values, valid, steps)
-
-    def of_groups(rewards: Any, values: Any, valid: Any, steps: Any, groups: Any) -> Any:
-        outcomes, groups = jnp.where(valid, rewards, 0).sum(-1), jnp.asarray(groups)
-        of_member = jax.vmap(lambda mask: group_advantages(outcomes, mask=mask, normalize=config.group_std))
-        own = jnp.diagonal(of_member(groups[:, None] == groups))
-        return jnp.where(valid, own[:, None], 0.0), jnp.zeros(valid.shape, jnp.float32)
-
-    return {"gae": of_tokens, "turn": of_turns, "group": of_groups}[config.advantages]
-
-
 def policy_update(
     model: ModelConfig,
     optimizer: optax.GradientTransformation,
@@ -198,7 +74,7 @@ def policy_update(
     automaton: Automaton | None = None,
     num_parts: int = 0,
 ) -> Callable[[TrainState, PPOBatch], tuple[TrainState, Metrics]]:
-    """Step 4 for the policy: (state, minibatch) to (state, metrics). Pure, to be traced.
+    """(state, minibatch) to (state, metrics). Pure, to be traced.
 
     `num_parts`: of a mixture; its metrics have `entropy_sums` and `entropy_counts` [num_parts], over action tokens.
 

@@ -21,9 +21,8 @@ import numpy as np
 from tars_jax import InputError
 from tars_jax.json_fields import read_object
 from tars_jax.model.sharding import leaf_name
-from tars_jax.training.learner import PPOLearner, update_or_skip
+from tars_jax.training.learner import LearnerState, PPOLearner, RecordedEpisodes, iterate
 from tars_jax.training.run_directory import write_json
-from tars_jax.training.state import TrainState
 from tars_jax.trajectory import Trajectory
 
 UPDATES_FILE = "updates.json"
@@ -38,7 +37,8 @@ class Digests:
     value: str | None
 
     @classmethod
-    def of(cls, policy: TrainState, value: TrainState | tuple[TrainState, ...] | None) -> Digests:
+    def of(cls, state: LearnerState) -> Digests:
+        policy, value = state.policy, state.value
         if isinstance(value, tuple):
             return cls(digest(policy.parameters), digest([each.parameters for each in value]))
         return cls(digest(policy.parameters), None if value is None else digest(value.parameters))
@@ -69,9 +69,7 @@ class RecordedUpdates:
 class Remade:
     """An update that was made again."""
 
-    number: int  # from 1
-    policy: TrainState
-    value: TrainState | tuple[TrainState, ...] | None
+    state: LearnerState  # after it; its version is the number of the update, from 1
     digests: Digests
     metrics: dict[str, float]  # the learner's own
 
@@ -88,22 +86,19 @@ def digest(tree: Any) -> str:
 
 def remake(
     learner: PPOLearner,
-    policy: TrainState,
-    value: TrainState | tuple[TrainState, ...] | None,
+    state: LearnerState,
     recorded: RecordedUpdates,
     load: Callable[[int], Trajectory],
     seed: int,
     part_of: Callable[[int], int] | None = None,
 ) -> Iterator[Remade]:
-    """The recorded updates once more, from the weights before the first. What was yielded is donated to the next.
+    """The recorded updates once more, from the state before the first. What was yielded is donated to the next.
     `part_of`: of a mixture, the part of an episode by its number."""
-    metrics: dict[str, float] = {}
-    for version, episodes in enumerate(recorded.episodes):
-        trajectories = [load(index) for index in episodes]
-        parts = None if part_of is None else np.array([part_of(index) for index in episodes])
-        idle = int(metrics.get("idle_updates", 0))
-        policy, value, metrics = update_or_skip(learner, policy, value, trajectories, version, seed, idle, parts=parts)
-        yield Remade(version + 1, policy, value, Digests.of(policy, value), metrics)
+    for numbers in recorded.episodes:
+        parts = None if part_of is None else np.array([part_of(number) for number in numbers])
+        episodes = RecordedEpisodes([load(number) for number in numbers], parts)
+        state, metrics = iterate(learner, state, episodes, seed)
+        yield Remade(state, Digests.of(state), metrics)
 
 
 def differing_leaves(found: Any, expected: Any) -> dict[str, float]:

@@ -47,9 +47,9 @@ from tars_jax.rollout.stream_metrics import staleness_shares
 from tars_jax.tasks.sampling import sample_task
 from tars_jax.training.checkpoint import load_parameters
 from tars_jax.training.config import OptimizerConfig
-from tars_jax.training.learner import PPOLearner
+from tars_jax.training.learner import PPOLearner, RecordedEpisodes, iterate
 from tars_jax.training.run_directory import RunDirectory
-from tars_jax.training.state import TrainState, fresh_parameters
+from tars_jax.training.state import fresh_parameters
 from tars_jax.training.value import value_model
 from tars_jax.trajectory import Trajectory
 
@@ -95,16 +95,17 @@ class Learner:
         self.restart()
 
     def restart(self) -> None:
-        self._states: tuple[TrainState, TrainState] = self._ppo.init_states(*self._start)
-        self.version, self.seconds = 0, 0.0
-        self._lab.engine.set_weights(self._states[0].parameters, 0)
+        self._state, self.seconds = self._ppo.init_states(*self._start), 0.0
+        self._lab.engine.set_weights(self._state.policy.parameters, 0)
+
+    @property
+    def version(self) -> int:
+        return self._state.version
 
     def update(self, batch: Sequence[Trajectory]) -> None:
         start = time.perf_counter()
-        policy, value, _ = self._ppo.update(*self._states, batch, self.version, 0)
-        self._states = policy, value
-        self.version += 1
-        self._lab.engine.set_weights(policy.parameters, self.version)
+        self._state, _ = iterate(self._ppo, self._state, RecordedEpisodes(batch), seed=0)
+        self._lab.engine.set_weights(self._state.policy.parameters, self.version)
         self.seconds += time.perf_counter() - start
 
 

@@ -27,13 +27,14 @@ from tars_jax.model.config import ModelConfig, VisionConfig
 from tars_jax.model.execution import Execution
 from tars_jax.model.policy import init_parameters
 from tars_jax.model.tokenizer import load_tokenizer
-from tars_jax.pipelines import run_context, stages, value_stage
+from tars_jax.pipelines import ppo_stage, run_context, run_spec, stages, value_stage
 from tars_jax.pipelines.agent import STAGES, Evaluated, summary
 from tars_jax.pipelines.config import load_config
 from tars_jax.pipelines.infrastructure import since
 from tars_jax.rollout import players
 from tars_jax.training import learner
 from tars_jax.training.checkpoint import Checkpoints, common_ancestors, lineage, save_parameters
+from tars_jax.training.learner import LearnerState, Stream
 from tars_jax.training.metrics import read_metrics
 from tars_jax.training.state import TrainState, fresh_parameters
 from tars_jax.trajectory import Outcome, Trajectory
@@ -84,13 +85,20 @@ class Unmoved:
     def __init__(self, *_: Any) -> None:
         pass
 
-    def init_states(self, policy: Any, value: Any) -> tuple[TrainState, TrainState]:
-        return TrainState(policy, (), jnp.int32(0)), TrainState(value, (), jnp.int32(0))
+    def init_states(self, policy: Any, value: Any) -> LearnerState:
+        return LearnerState(TrainState(policy, (), jnp.int32(0)), TrainState(value, (), jnp.int32(0)))
 
-    def update(self, policy: Any, value: Any, episodes: list[Any], *_: Any) -> tuple[Any, Any, dict[str, float]]:
-        shown = ("valid", "entropy", "explained_variance", "clip_fraction", "think_tokens", "staleness")
-        success = float(np.mean([episode.reward > 0 for episode in episodes]))
-        return policy, value, {"success": success, **dict.fromkeys(shown, 0.0)}
+
+def nothing_moves(_: Any, state: LearnerState, stream: Stream, seed: int) -> tuple[LearnerState, dict[str, float]]:
+    """An iteration whose update changes nothing."""
+    episodes = stream.take().trajectories
+    state = dataclasses.replace(state, version=state.version + 1)
+    stream.publish(state)
+    shown = ("valid", "entropy", "explained_variance", "clip_fraction", "think_tokens", "staleness")
+    success = float(np.mean([episode.reward > 0 for episode in episodes]))
+    metrics = {"success": success, **dict.fromkeys(shown, 0.0), **stream.metrics()}
+    stream.save(state, metrics)
+    return state, metrics
 
 
 def unmoved(*_: Any) -> Any:
@@ -105,14 +113,15 @@ def nothing_is_learned(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def stop_learning(monkeypatch: pytest.MonkeyPatch) -> None:
     initial = functools.cache(lambda model, mesh: fresh_parameters(model, jax.random.key(0), mesh))
-    for module in (run_context, stages, value_stage):
+    for module in (run_spec, stages, ppo_stage, value_stage):
         monkeypatch.setattr(module, "fresh_parameters", lambda model, key, mesh: initial(model, mesh))
     monkeypatch.setattr(run_context, "Engine", Saying)
     monkeypatch.setattr(stages, "make_supervised_update", unmoved)
     monkeypatch.setattr(value_stage, "make_value_update", unmoved)
     monkeypatch.setattr(value_stage, "make_value_fn", lambda model: lambda _, rows: np.zeros(rows.log_probs.shape))
-    monkeypatch.setattr(stages, "PPOLearner", Unmoved)
-    monkeypatch.setattr(learner, "PPOLearner", Unmoved)
+    monkeypatch.setattr(ppo_stage, "PPOLearner", Unmoved)
+    for module in (ppo_stage, learner):  # an experiment takes it from the latter
+        monkeypatch.setattr(module, "iterate", nothing_moves)
 
 
 @pytest.fixture(scope="module")

@@ -19,15 +19,16 @@ from tars_jax.inference.sampling import Sampled
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.execution import Execution
 from tars_jax.model.policy import Parameters
-from tars_jax.training.config import OptimizerConfig, RewardConfig
+from tars_jax.training.advantages import make_advantage_fn
+from tars_jax.training.config import OptimizerConfig, PPOConfig, RewardConfig
 from tars_jax.training.constrained import Allowed, AnswerConstraint
 from tars_jax.training.log_probs import token_statistics
 from tars_jax.training.optimizers import make_optimizer
 from tars_jax.training.packing import PackedBatch, Packer, PackingConfig
-from tars_jax.training.ppo import PPOConfig, make_advantage_fn, make_policy_update, make_score_fn
-from tars_jax.training.preparation import prepare
+from tars_jax.training.ppo import make_policy_update, make_score_fn
 from tars_jax.training.state import init_train_state
 from tars_jax.trajectory import ContextWindow, Outcome, Step, Trajectory
+from tests.training.updates import prepare
 
 STOP, ASKED = 3, 9
 # A letter (tokens 1 and 2) or two, then the stop token 3. State 1 begins, 2 is behind one letter, 3 behind two, 4 ends.

@@ -2,6 +2,7 @@
 
 import dataclasses
 import io
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -18,6 +19,7 @@ from tars_jax.training.packing import Packer, PackingConfig, with_features
 from tars_jax.training.ppo import make_score_fn
 from tars_jax.training.value import value_model
 from tars_jax.trajectory import ContextWindow, Outcome, Step, Trajectory
+from tests.training.updates import update
 
 IMAGE, ROWS = 5, 2
 RNG = np.random.default_rng(0)
@@ -95,11 +97,10 @@ def values(tiny_model: ModelConfig) -> Parameters:
 def test_a_learner_leaves_the_encoders_as_they_are(
     tiny_model: ModelConfig, tiny_parameters: Parameters, values: Parameters, frozen: PPOLearner
 ) -> None:
-    found = []
+    found: list[Any] = []
     for learner in (make_learner(tiny_model, False), frozen):
-        policy, value = learner.init_states(tiny_parameters, values)
-        policy, value, metrics = learner.update(policy, value, PLAYED, 0, 0)
-        found.append((policy.parameters, value.parameters, metrics))
+        state, metrics = update(learner, learner.init_states(tiny_parameters, values), PLAYED)
+        found.append((state.policy.parameters, state.value.parameters, metrics))
     for name in ("policy_loss", "value_loss", "entropy", "explained_variance", "advantage_std"):
         np.testing.assert_allclose(found[1][2][name], found[0][2][name], atol=1e-5, err_msg=name)
     for before, free, kept in zip((tiny_parameters, values), found[0], found[1], strict=False):
@@ -119,8 +120,6 @@ def test_the_value_model_has_eyes_of_its_own(
         dataclasses.replace(each, steps=tuple(dataclasses.replace(s, screenshot=png(SCREENS[4])) for s in each.steps))
         for each in PLAYED
     ]
-    first, second = (
-        frozen.update(*frozen.init_states(tiny_parameters, blind), each, 0, 0)[2] for each in (PLAYED, others)
-    )
+    first, second = (update(frozen, frozen.init_states(tiny_parameters, blind), each)[1] for each in (PLAYED, others))
     np.testing.assert_allclose(second["value_loss"], first["value_loss"], rtol=1e-5)
     assert abs(second["entropy"] - first["entropy"]) > 1e-4

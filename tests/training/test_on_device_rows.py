@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from tars_jax.episodes import Episodes
+from tars_jax.training.advantages import informative
 from tars_jax.training.config import PPOConfig, RewardConfig
 from tars_jax.training.on_device import (
     action_tokens,
-    informative,
     judged,
     on_played,
     over_minibatches,
@@ -131,7 +131,7 @@ def test_who_succeeded_is_not_a_matter_of_shaping(episodes: Episodes) -> None:
 
 def test_a_group_of_equals_teaches_nothing() -> None:
     rewards = jnp.array([[0.0, 1.0], [1.0, 0.0], [0.0, 0.0], [1.0, 0.0]])
-    np.testing.assert_array_equal(informative(rewards, jnp.array([0, 0, 1, 1])), [False, False, True, True])
+    np.testing.assert_array_equal(informative(rewards.sum(1), jnp.array([0, 0, 1, 1])), [False, False, True, True])
 
 
 def test_returns_are_the_rest_of_the_episode(episodes: Episodes) -> None:

@@ -16,11 +16,12 @@ from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters, init_parameters
 from tars_jax.training.checkpoint import Checkpoints
 from tars_jax.training.config import OptimizerConfig, PPOConfig, RewardConfig
-from tars_jax.training.learner import PPOLearner
+from tars_jax.training.learner import LearnerState, PPOLearner
 from tars_jax.training.packing import Packer, PackingConfig
 from tars_jax.training.recorded_updates import Digests, digest
 from tars_jax.training.value import value_model
 from tars_jax.trajectory import Trajectory
+from tests.training.updates import update
 
 Episode = Callable[..., Trajectory]
 NAMES = ("gui", "sdk")
@@ -55,7 +56,9 @@ def values(tiny_model: ModelConfig) -> Parameters:
 
 
 def updated(one: PPOLearner, policy: Parameters, value: Any, episodes: Sequence[Trajectory], parts: Any = PARTS) -> Any:
-    return one.update(*one.init_states(policy, value), episodes, 0, 0, parts=parts)
+    """The states of policy and value model, and the metrics of an update."""
+    state, metrics = update(one, one.init_states(policy, value), episodes, parts)
+    return state.policy, state.value, metrics
 
 
 @pytest.mark.slow
@@ -92,9 +95,11 @@ def test_each_value_model_learns_from_its_part_alone_and_resumes(
 
     checkpoints = Checkpoints(tmp_path)
     checkpoints.save(1, (policy, critics), {})
-    expected = one.update(policy, critics, played(episode), 1, 0, parts=PARTS)
-    (policy, critics), _ = checkpoints.restore(1, one.init_states(tiny_parameters, [values] * 2))
-    assert Digests.of(*one.update(policy, critics, played(episode), 1, 0, parts=PARTS)[:2]) == Digests.of(*expected[:2])
+    expected, _ = update(one, LearnerState(policy, critics, 1), played(episode), PARTS)
+    fresh = one.init_states(tiny_parameters, [values] * 2)
+    (policy, critics), _ = checkpoints.restore(1, (fresh.policy, fresh.value))
+    found, _ = update(one, LearnerState(policy, critics, 1), played(episode), PARTS)
+    assert Digests.of(found) == Digests.of(expected)
 
 
 @pytest.mark.slow

@@ -17,24 +17,16 @@ from tars_jax.model.policy import Parameters, forward, init_parameters
 from tars_jax.model.sharding import make_mesh
 from tars_jax.rl import decoupled_gae, explained_variance
 from tars_jax.training import ppo
-from tars_jax.training.config import OptimizerConfig, RewardConfig
+from tars_jax.training.advantages import advantage_fn, make_advantage_fn
+from tars_jax.training.config import OptimizerConfig, PPOConfig, RewardConfig
 from tars_jax.training.optimizers import make_optimizer
 from tars_jax.training.packing import Packer, PackingConfig, Rows
-from tars_jax.training.ppo import (
-    PPOBatch,
-    PPOConfig,
-    advantage_fn,
-    make_advantage_fn,
-    make_policy_update,
-    make_score_fn,
-    policy_update,
-    score_fn,
-    value_batch,
-)
-from tars_jax.training.preparation import minibatches, prepare
+from tars_jax.training.placement import minibatches
+from tars_jax.training.ppo import PPOBatch, make_policy_update, make_score_fn, policy_update, score_fn, value_batch
 from tars_jax.training.state import TrainState, abstract_state, init_train_state
 from tars_jax.training.value import make_value_fn, value_fn, value_model, value_update
 from tars_jax.trajectory import Trajectory
+from tests.training.updates import prepare
 
 Episode = Callable[..., Trajectory]
 OPTIMIZER = make_optimizer(OptimizerConfig(2e-3, warmup=0))

@@ -20,10 +20,10 @@ from tars_jax import InputError
 from tars_jax.model.sharding import make_mesh
 from tars_jax.training import processes
 from tars_jax.training.checkpoint import Checkpoints, load_parameters, save_parameters
-from tars_jax.training.config import OptimizerConfig
+from tars_jax.training.config import OptimizerConfig, PPOConfig
 from tars_jax.training.optimizers import make_optimizer
 from tars_jax.training.packing import map_rows
-from tars_jax.training.ppo import PPOConfig, make_policy_update, make_score_fn
+from tars_jax.training.ppo import make_policy_update, make_score_fn
 from tars_jax.training.state import TrainState, abstract_parameters, fresh_parameters, init_train_state
 from tars_jax.training.weight_sync import own_shape, to_local_devices
 from tests.model.test_sharding import MODEL, batch, close

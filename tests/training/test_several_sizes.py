@@ -17,18 +17,19 @@ from tars_jax.model.config import ModelConfig
 from tars_jax.model.execution import Execution
 from tars_jax.model.policy import Parameters, forward, init_parameters
 from tars_jax.model.positions import rope_positions
+from tars_jax.training.advantages import make_advantage_fn
 from tars_jax.training.config import OptimizerConfig, PPOConfig, RewardConfig
 from tars_jax.training.frozen_image_features import FrozenImageFeatures
 from tars_jax.training.learner import PPOLearner
 from tars_jax.training.log_probs import headless, token_statistics
 from tars_jax.training.packing import Packer, PackingConfig, Rows, with_features
 from tars_jax.training.placement import take_rows
-from tars_jax.training.ppo import make_advantage_fn, make_score_fn
-from tars_jax.training.preparation import prepare
+from tars_jax.training.ppo import make_score_fn
 from tars_jax.training.state import init_train_state
 from tars_jax.training.supervised import make_supervised_update
 from tars_jax.training.value import gather_actions, shift_values, value_model
 from tars_jax.trajectory import ContextWindow, Outcome, Step, Trajectory
+from tests.training.updates import prepare, update
 
 IMAGE = 5
 WIDE, TALL, SMALL = (16, 24), (32, 8), (8, 8)  # height and width, of 6, 4 and 1 image tokens
@@ -235,9 +236,8 @@ def test_a_learner_takes_sizes_and_text_together(
     found = []
     for freeze in (False, True):
         ours = learner(tiny_model, packer, freeze)
-        *_, metrics = ours.update(
-            *ours.init_states(tiny_parameters, value_parameters), [*MIXED, *WIDE_ONES, *TEXT], 0, 0
-        )
+        states = ours.init_states(tiny_parameters, value_parameters)
+        _, metrics = update(ours, states, [*MIXED, *WIDE_ONES, *TEXT])
         found.append(metrics)
     for name in ("policy_loss", "value_loss", "entropy", "explained_variance"):
         np.testing.assert_allclose(found[1][name], found[0][name], atol=1e-5, err_msg=name)
@@ -249,18 +249,19 @@ def test_text_alone_is_learned_from(
 ) -> None:
     """A batch of windows without a screenshot, of steps without one, by PPO with a frozen encoder and by imitation."""
     ours = learner(tiny_model, packer, freeze_vision=True)
-    policy, value, metrics = ours.update(*ours.init_states(tiny_parameters, value_parameters), TEXT, 0, 0)
+    state, metrics = update(ours, ours.init_states(tiny_parameters, value_parameters), TEXT)
+    policy, value = state.policy, state.value
     assert metrics["gradient_norm"] > 0 and metrics["value_loss"] > 0
     for before, after in ((tiny_parameters, policy.parameters), (value_parameters, value.parameters)):
         jax.tree.map(np.testing.assert_array_equal, after["vision"], before["vision"])
         assert not np.array_equal(after["embed"]["embedding"], before["embed"]["embedding"])
 
     optimizer = optax.sgd(0.1)
-    update = make_supervised_update(tiny_model, optimizer, 0.01)
+    imitate = make_supervised_update(tiny_model, optimizer, 0.01)
     rows = packer.pack(TEXT, 1).rows
-    state = init_train_state(tiny_parameters, optimizer)
+    imitating = init_train_state(tiny_parameters, optimizer)
     losses = []
     for _ in range(5):
-        state, found = update(state, rows)
+        imitating, found = imitate(imitating, rows)
         losses.append(float(found["loss"]))
     assert losses[-1] < losses[0]

@@ -1,7 +1,6 @@
 """Switches of the learner beyond its defaults: turns, groups, means over trajectories, a KL to a reference."""
 
 import dataclasses
-import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -15,13 +14,15 @@ from tars_jax import InputError
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters, init_parameters
 from tars_jax.rl import group_advantages, reference_kl, turn_level_gae
+from tars_jax.training.advantages import make_advantage_fn
 from tars_jax.training.config import OptimizerConfig, PPOConfig, RewardConfig
-from tars_jax.training.learner import MOST_IDLE, PPOLearner, update_or_skip
-from tars_jax.training.packing import NonePackable, Packer, PackingConfig
-from tars_jax.training.ppo import make_advantage_fn, make_score_fn
-from tars_jax.training.preparation import minibatches, prepare
+from tars_jax.training.learner import MOST_IDLE, PPOLearner, RecordedEpisodes, iterate
+from tars_jax.training.packing import Packer, PackingConfig
+from tars_jax.training.placement import minibatches
+from tars_jax.training.ppo import make_score_fn
 from tars_jax.training.value import value_model
 from tars_jax.trajectory import Trajectory
+from tests.training.updates import prepare, update
 
 Episode = Callable[..., Trajectory]
 REWARDS = RewardConfig(max_length=99)
@@ -69,8 +70,8 @@ def test_frozen_encoders_and_episodes_without_screenshots(tiny_model: ModelConfi
         packer = Packer(tiny_model, PackingConfig(16, 1), image=5)
         learner = PPOLearner(tiny_model, packer, config, REWARDS, optimizer, optimizer)
         value = init_parameters(value_model(tiny_model), jax.random.key(1))
-        states = learner.init_states(init_parameters(tiny_model, jax.random.key(0)), value)
-        found.append(learner.update(*states, two_tasks(episode), 0, 0)[2])
+        state = learner.init_states(init_parameters(tiny_model, jax.random.key(0)), value)
+        found.append(update(learner, state, two_tasks(episode))[1])
     for name in ("policy_loss", "value_loss", "entropy"):
         np.testing.assert_allclose(found[1][name], found[0][name], atol=1e-4, err_msg=name)
 
@@ -147,22 +148,21 @@ def test_grpo_runs_no_value_model_and_stays_near_its_reference(
             trajectories[number] = dataclasses.replace(trajectory, windows=(window,))
         return trajectories, found, rows
 
-    policy, value = learner.init_states(tiny_parameters, None)
-    update = functools.partial(learner.update, seed=0)
-    first, before, rows = recorded(policy.parameters, play([BAD, BAD], [GOOD, GOOD], (0, 1)))
-    policy, value, metrics = update(policy, value, first, 0)
-    after = np.asarray(score(policy.parameters, rows))
+    state = learner.init_states(tiny_parameters, None)
+    first, before, rows = recorded(state.policy.parameters, play([BAD, BAD], [GOOD, GOOD], (0, 1)))
+    state, metrics = update(learner, state, first)
+    after = np.asarray(score(state.policy.parameters, rows))
     good, bad = rows.inputs.tokens == GOOD, rows.inputs.tokens == BAD
-    assert value is None and not {"value_loss", "explained_variance"} & set(metrics)
+    assert state.value is None and not {"value_loss", "explained_variance"} & set(metrics)
     assert (after > before)[good].all() and (after < before)[bad].all()
     np.testing.assert_allclose([metrics["reference_kl"], metrics["policy_loss"]], 0, atol=1e-5)
 
     # Ratios are 1 now: the loss is minus the mean over trajectories of A, and the KL's is that of their tokens' means.
-    uneven, now, rows = recorded(policy.parameters, play([BAD, BAD, BAD], [GOOD], (0, 1)))
+    uneven, now, rows = recorded(state.policy.parameters, play([BAD, BAD, BAD], [GOOD], (0, 1)))
     old, mask = np.asarray(score(tiny_parameters, rows)), rows.action_mask
     kl = np.asarray(jax.vmap(reference_kl)(now, old, mask))
     too_long = episode([[(0, [BAD] * 9)]], [1.0])  # left out, and nothing else changes
-    policy, _, metrics = update(policy, None, [*uneven, too_long], 1)
+    state, metrics = update(learner, state, [*uneven, too_long])
     assert metrics["unpackable"] == 1
     np.testing.assert_allclose(metrics["reference_kl"], np.mean(kl.sum(1) / mask.sum(1)), rtol=1e-3)
     np.testing.assert_allclose(metrics["policy_loss"], 0, atol=1e-5)  # the advantages' sum; by tokens .87 (6 - 2) / 8
@@ -170,9 +170,9 @@ def test_grpo_runs_no_value_model_and_stays_near_its_reference(
 
     # Nothing to compare: only the KL is left, and leads back.
     kls = []
-    for version in range(2, 10):
-        equal, _, _ = recorded(policy.parameters, play([BAD, BAD, BAD], [GOOD], (1, 1)))
-        policy, _, metrics = update(policy, None, equal, version)
+    for _ in range(8):
+        equal, _, _ = recorded(state.policy.parameters, play([BAD, BAD, BAD], [GOOD], (1, 1)))
+        state, metrics = update(learner, state, equal)
         assert metrics["policy_loss"] == 0 and metrics["informative_groups"] == 0
         kls.append(metrics["reference_kl"])
     assert kls[-1] < kls[0]
@@ -216,33 +216,39 @@ def test_an_update_that_diverges_says_so(
     value = init_parameters(value_model(tiny_model), jax.random.key(0))
     episodes = [episode([[(0, [8, 9])]], [float(won)]) for won in (0, 1)]
     with pytest.raises(InputError, match="ppo: .*gradient_norm of update 4 became infinite or NaN: training diverged"):
-        learner.update(*learner.init_states(broken, value), episodes, version=3, seed=0)
+        update(learner, dataclasses.replace(learner.init_states(broken, value), version=3), episodes)
 
 
-def test_updates_of_which_nothing_can_be_packed_change_nothing_and_end_at_the_eighth_in_a_row() -> None:
-    class Learner:
-        """One that can pack episodes of even versions alone."""
+def test_updates_of_which_nothing_can_be_packed_change_nothing_and_end_at_the_eighth_in_a_row(
+    tiny_model: ModelConfig, tiny_parameters: Parameters, episode: Episode
+) -> None:
+    packer, rate = Packer(tiny_model, PackingConfig(5, 1), image=5), OptimizerConfig(1e-3)
+    config = PPOConfig(advantages="group", minibatch_rows=2)
+    learner = PPOLearner(tiny_model, packer, config, REWARDS, rate, rate)
+    state = start = learner.init_states(tiny_parameters, None)
+    too_long = RecordedEpisodes([episode([[(0, [BAD] * 9)]], [1.0])] * 3)
+    for number in range(1, MOST_IDLE):
+        state, metrics = iterate(learner, state, too_long, seed=0)
+        assert metrics == {"unpackable": 3.0, "idle_updates": float(number)} and state.policy is start.policy
+        assert (state.version, state.idle) == (number, number)
+    with pytest.raises(InputError, match="must have room for what is played; got 8 updates in a row .* does not fit"):
+        iterate(learner, state, too_long, seed=0)
+    state, metrics = iterate(learner, state, RecordedEpisodes([episode([[(0, [BAD])]], [1.0])]), seed=0)
+    assert (state.version, state.idle, metrics["unpackable"]) == (MOST_IDLE, 0, 0)
 
-        def __init__(self, packs: bool) -> None:
-            self.packs = packs
 
-        def update(self, policy: Any, value: Any, trajectories: Any, version: int, *_: Any) -> Any:
-            if self.packs and version % 2 == 0:
-                return policy + 1, value + 1, {"unpackable": 0.0}
-            raise NonePackable("a window is too long")
-
-    def run(learner: Any, updates: int) -> list[Any]:
-        policy: Any = 0
-        value, idle, found, three = 0, 0, [], list[Any]([None] * 3)
-        for version in range(updates):
-            policy, value, metrics = update_or_skip(learner, policy, value, three, version, 0, idle)
-            idle = int(metrics.get("idle_updates", 0))
-            found.append((policy, value, metrics))
-        return found
-
-    alternating = run(Learner(True), 20)
-    assert alternating[-1][:2] == (10, 10) and alternating[0][2] == {"unpackable": 0.0}
-    assert alternating[1] == (1, 1, {"unpackable": 3.0, "idle_updates": 1.0})
-    assert run(Learner(False), MOST_IDLE - 1)[-1] == (0, 0, {"unpackable": 3.0, "idle_updates": 7.0})
-    with pytest.raises(InputError, match="must have room for what is played; got 8 updates in a row .* too long"):
-        run(Learner(False), MOST_IDLE)
+@pytest.mark.slow
+def test_an_implicit_transfer_in_the_update_raises(
+    tiny_model: ModelConfig, tiny_parameters: Parameters, episode: Episode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packer, rate = Packer(tiny_model, PackingConfig(16, 1), image=5), OptimizerConfig(1e-3)
+    learner = PPOLearner(tiny_model, packer, PPOConfig(minibatch_rows=2), REWARDS, rate, rate)
+    value = init_parameters(value_model(tiny_model), jax.random.key(0))
+    episodes = [episode([[(0, [GOOD, BAD])]], [float(won)]) for won in (0, 1)]
+    update(learner, learner.init_states(tiny_parameters, value), episodes)  # none of ours
+    for step in ("_score", "_values", "_advantages", "_update_policy", "_update_value"):
+        with monkeypatch.context() as patch:
+            ours = getattr(learner, step)
+            patch.setattr(learner, step, lambda *arguments, ours=ours: (ours(*arguments), jnp.zeros(3) + np.ones(3))[0])
+            with pytest.raises(jax.errors.JaxRuntimeError, match="Disallowed host-to-device transfer"):
+                update(learner, learner.init_states(tiny_parameters, value), episodes)

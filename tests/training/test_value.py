@@ -10,10 +10,10 @@ import pytest
 
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters, init_parameters
+from tars_jax.training.advantages import advantage_fn, return_fn
 from tars_jax.training.config import OptimizerConfig, PPOConfig
 from tars_jax.training.optimizers import make_optimizer
 from tars_jax.training.packing import Packer, PackingConfig
-from tars_jax.training.ppo import advantage_fn, return_fn
 from tars_jax.training.state import init_train_state, value_parameters
 from tars_jax.training.value import (
     StateBaseline,

@@ -18,8 +18,9 @@ from tars_jax import InputError
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Inputs
 from tars_jax.model.sharding import AXIS_RULES, batch_sharding
+from tars_jax.training.config import PPOConfig
 from tars_jax.training.packing import Rows
-from tars_jax.training.ppo import PPOBatch, PPOConfig, make_policy_update
+from tars_jax.training.ppo import PPOBatch, make_policy_update
 from tars_jax.training.state import abstract_state
 from tars_jax.training.value import ValueBatch, make_value_update, value_model
 

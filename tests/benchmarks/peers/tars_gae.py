@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tars_jax.training.ppo import PPOConfig, make_advantage_fn
+from tars_jax.training.advantages import make_advantage_fn
+from tars_jax.training.config import PPOConfig
 from tests.benchmarks.peers.masked_batches import GAMMA, LAMBDA, Advantages, turn_of
 from tests.benchmarks.peers.turns import serve
 

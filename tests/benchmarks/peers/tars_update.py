@@ -1,4 +1,4 @@
-"""Our side of `update_tokens.py`: the calls of `tars_jax.training.learner.PPOLearner.update`, with the clock between.
+"""Our side of `update_tokens.py`: the steps of `tars_jax.training.learner.iterate`, with the clock between.
 
 Axes: R rows, T tokens of a row, N trajectories.
 """
@@ -19,18 +19,13 @@ from PIL import Image
 from tars_jax.model.config import ModelConfig, VisionConfig
 from tars_jax.model.execution import Execution
 from tars_jax.model.policy import Parameters
-from tars_jax.training.config import OptimizerConfig, RewardConfig
+from tars_jax.training.advantages import Advantages, make_advantage_fn, make_ppo_batch
+from tars_jax.training.config import OptimizerConfig, PPOConfig, RewardConfig
 from tars_jax.training.optimizers import make_optimizer
 from tars_jax.training.packing import Packer, PackingConfig, map_rows
-from tars_jax.training.ppo import (
-    Advantages,
-    PPOConfig,
-    make_advantage_fn,
-    make_policy_update,
-    make_score_fn,
-    value_batch,
-)
-from tars_jax.training.preparation import minibatches, prepare
+from tars_jax.training.placement import minibatches
+from tars_jax.training.ppo import make_policy_update, make_score_fn, value_batch
+from tars_jax.training.rewards import token_rewards
 from tars_jax.training.state import init_train_state
 from tars_jax.training.value import make_value_fn, make_value_update
 from tars_jax.trajectory import ContextWindow, Outcome, Step, Trajectory
@@ -119,10 +114,11 @@ class Side:
         num_rows, row_length = packed.rows.action_mask.shape
         proximal = map_rows(self._score, self._policy.parameters, packed.rows, num_rows)
         values = map_rows(self._values, self._value.parameters, packed.rows, num_rows)
-        rewards = RewardConfig(max_length=row_length + 1, length_cache=1)
+        config = RewardConfig(max_length=row_length + 1, length_cache=1)
         # The policy that sampled is the present one, as in Tunix.
         packed = dataclasses.replace(packed, rows=dataclasses.replace(packed.rows, log_probs=proximal))
-        batch, _ = prepare(packed, self._trajectories, proximal, values, self._config, rewards, self._advantages)
+        rewards = token_rewards(packed, self._trajectories, config)
+        batch, _ = make_ppo_batch(packed, self._trajectories, rewards, proximal, values, self._config, self._advantages)
         prepared = clock()
         for minibatch in minibatches(batch, num_rows, np.random.default_rng(0)):
             self._policy, metrics = self._update_policy(self._policy, minibatch)
