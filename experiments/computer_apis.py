@@ -12,7 +12,7 @@ from tars_jax.rules import at_least
 from tars_jax.sandbox.compat.computer_apis import ComputerApis
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.training.run_directory import RunDirectory
-from tars_jax.web.gate import Gate, Served
+from tars_jax.web.gate import Gate, ListenAddress
 from tars_jax.web.keys import read_or_make_key
 from tars_jax.web.request_limits import is_loopback
 from tars_jax.web.running import serve
@@ -26,7 +26,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     spec = ContainerSpec(memory_mib=config.memory_mib, processes=config.processes, disk_mib=config.disk_mib)
     apis = ComputerApis(spec, Gate(token, only_local_names=is_loopback(config.host)), config.isolation)
     serve(
-        apis.app(), Served(config.host, config.port), lambda address: announce(address, token), say, plain=True,
+        apis.app(), ListenAddress(config.host, config.port), lambda address: announce(address, token), say, plain=True,
     )  # fmt: skip
     print("computer_apis: stopped", flush=True)
 

@@ -13,9 +13,9 @@ from tars_jax import InputError
 from tars_jax.envs.openenv import RegisteredEpisode, describe
 from tars_jax.rules import at_least
 from tars_jax.sandbox.address import read_address
-from tars_jax.sandbox.compat.openenv import Episode, openenv_app
+from tars_jax.sandbox.compat.openenv import OpenEnvEpisode, openenv_app
 from tars_jax.training.run_directory import RunDirectory
-from tars_jax.web.gate import Gate, Served
+from tars_jax.web.gate import Gate, ListenAddress
 from tars_jax.web.keys import read_or_make_key
 from tars_jax.web.request_limits import is_loopback
 from tars_jax.web.running import serve
@@ -29,7 +29,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     read_address(**sandbox)  # what cannot be is refused here, and not at a client's first reset
     token = read_or_make_key(run_directory.path / "token")
 
-    async def make() -> Episode:
+    async def make() -> OpenEnvEpisode:
         return RegisteredEpisode(config.environment, options, sandbox)
 
     app = openenv_app(
@@ -42,7 +42,9 @@ def run(config: Any, run_directory: RunDirectory) -> None:
         print(f"  openenv validate --url {url}", flush=True)
         print(f'  GenericEnvClient(base_url="{address}", headers={{"X-API-Key": TOKEN}})', flush=True)
 
-    serve(app, Served(config.host, config.port), announce, lambda words: print(f"\nopenenv: {words}"), plain=True)
+    serve(
+        app, ListenAddress(config.host, config.port), announce, lambda words: print(f"\nopenenv: {words}"), plain=True
+    )
     print("openenv: stopped", flush=True)
 
 

@@ -14,8 +14,8 @@ from tars_jax.launcher import LAUNCHER
 from tars_jax.pipelines.checkout import ROOT
 from tars_jax.rules import at_least, each, more_than, one_of
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager
-from tars_jax.sandbox.browser.service import Pages
-from tars_jax.sandbox.browser.sessions import Sessions, SessionsConfig
+from tars_jax.sandbox.browser.service import PagesKind
+from tars_jax.sandbox.browser.sessions import PageSessions, SessionsConfig
 from tars_jax.sandbox.service.api.app import make_app
 from tars_jax.sandbox.service.computers.kind import ComputersKind
 from tars_jax.sandbox.service.computers.opening import ContainedComputers
@@ -62,7 +62,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     print("sandbox_service: stopped", flush=True)
 
 
-def _pages(config: Any, service: ServiceConfig, folder: Path, room: Room) -> Pages:
+def _pages(config: Any, service: ServiceConfig, folder: Path, room: Room) -> PagesKind:
     limits = SessionsConfig(
         max_sessions=config.sessions.max_sessions,
         per_owner=config.sessions.per_owner,
@@ -70,7 +70,7 @@ def _pages(config: Any, service: ServiceConfig, folder: Path, room: Room) -> Pag
         max_lease_s=config.sessions.max_lease_seconds,
         download_mb=config.sessions.download_megabytes,
     )
-    return Pages(Sessions(BrowserManager(_browser(config)), limits, folder / "sessions", room), service)
+    return PagesKind(PageSessions(BrowserManager(_browser(config)), limits, folder / "sessions", room), service)
 
 
 def _browser(config: Any) -> BrowserConfig:

@@ -192,7 +192,7 @@ class BrowserGame:
             raise
 
 
-def _observed(shown: browser.Observation, succession: Succession | None, harness: BoardText | None) -> Observation:
+def _observed(shown: browser.PageObservation, succession: Succession | None, harness: BoardText | None) -> Observation:
     """Raises `PageError` for what is no verdict: a page may be of anybody's making (data/game_synthesis)."""
     verdict = shown.data.get("verdict")
     if not isinstance(verdict, dict) or not all(type(verdict.get(field)) is bool for field in ("done", "success")):

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any
 
 from tars_jax.envs.room import with_room
-from tars_jax.sandbox.browser import ActsOnPage, InputEvent, Observation, OpensPages, Site
+from tars_jax.sandbox.browser import ActsOnPage, InputEvent, OpensPages, PageObservation, Site
 
 _Kind = tuple[Site, bool, tuple[int, int] | None, tuple[str, ...]]
 
@@ -101,13 +101,13 @@ class _KeptPage:
         self._page, self._back = page, back
         self._whole, self._open = True, True
 
-    async def start(self, expression: str, *, seed: int, read: str | None = None) -> Observation:
+    async def start(self, expression: str, *, seed: int, read: str | None = None) -> PageObservation:
         with self._using():
             return await self._page.start(expression, seed=seed, read=read)
 
     async def act(
         self, events: Sequence[InputEvent], *, advance_ms: float, read: str | None = None, rate: float = math.inf
-    ) -> Observation:
+    ) -> PageObservation:
         with self._using():
             return await self._page.act(events, advance_ms=advance_ms, read=read, rate=rate)
 

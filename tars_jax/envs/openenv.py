@@ -12,7 +12,7 @@ from tars_jax import InputError
 from tars_jax.environment import EnvironmentFailure, Observation
 from tars_jax.envs.gym_any import RegisteredEnv
 from tars_jax.envs.registry import load_environment
-from tars_jax.sandbox.compat.openenv import Description, Refused, Turn
+from tars_jax.sandbox.compat.openenv import Description, EpisodeTurn, InvalidAction
 from tars_jax.sandbox.failures import SandboxFailure
 
 T = TypeVar("T")
@@ -55,21 +55,23 @@ class RegisteredEpisode:
         self._environment: RegisteredEnv | None = None
         self._instruction = ""
 
-    async def reset(self, seed: int | None, options: Mapping[str, Any]) -> Turn:
+    async def reset(self, seed: int | None, options: Mapping[str, Any]) -> EpisodeTurn:
         if self._environment is None:
             self._environment = await self._do(self._make)
         observed, info = await self._do(functools.partial(self._environment.reset, seed=seed, options=dict(options)))
         self._instruction = str(info.get("instruction", ""))
-        return Turn(_shown(observed), metadata=_told(info))
+        return EpisodeTurn(_shown(observed), metadata=_told(info))
 
-    async def step(self, action: Mapping[str, Any]) -> Turn:
+    async def step(self, action: Mapping[str, Any]) -> EpisodeTurn:
         text = action.get("text")
         if not isinstance(text, str) or set(action) - {"text", "metadata"}:
-            raise Refused(f"an action must be an object with text; got {dict(action)!r:.80}")
+            raise InvalidAction(f"an action must be an object with text; got {dict(action)!r:.80}")
         if self._environment is None:
-            raise Refused("a step must follow a reset")
+            raise InvalidAction("a step must follow a reset")
         observed, reward, terminated, truncated, info = await self._do(functools.partial(self._environment.step, text))
-        return Turn(_shown(observed), float(reward), terminated or truncated, {**_told(info), "truncated": truncated})
+        return EpisodeTurn(
+            _shown(observed), float(reward), terminated or truncated, {**_told(info), "truncated": truncated}
+        )
 
     def state(self) -> Mapping[str, Any]:
         return {"instruction": self._instruction}
@@ -83,7 +85,7 @@ class RegisteredEpisode:
         try:
             return await asyncio.to_thread(work)
         except InputError as error:
-            raise Refused(str(error)) from error
+            raise InvalidAction(str(error)) from error
         except EnvironmentFailure as failure:
             raise SandboxFailure(failure.kind, str(failure)) from failure
 

@@ -8,7 +8,7 @@ import math
 from collections.abc import Coroutine, Sequence
 from typing import Any, TypeVar
 
-from tars_jax.sandbox.browser import ActsOnPage, InputEvent, Observation, OpensPages, Site
+from tars_jax.sandbox.browser import ActsOnPage, InputEvent, OpensPages, PageObservation, Site
 
 T = TypeVar("T")
 
@@ -33,12 +33,12 @@ class _PageOfAnotherLoop:
     page: ActsOnPage
     loop: asyncio.AbstractEventLoop
 
-    async def start(self, expression: str, *, seed: int, read: str | None = None) -> Observation:
+    async def start(self, expression: str, *, seed: int, read: str | None = None) -> PageObservation:
         return await _on(self.loop, self.page.start(expression, seed=seed, read=read))
 
     async def act(
         self, events: Sequence[InputEvent], *, advance_ms: float, read: str | None = None, rate: float = math.inf
-    ) -> Observation:
+    ) -> PageObservation:
         return await _on(self.loop, self.page.act(events, advance_ms=advance_ms, read=read, rate=rate))
 
     async def evaluate(self, expression: str) -> Any:

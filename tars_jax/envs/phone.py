@@ -44,7 +44,7 @@ from tars_jax.sandbox.phone import Phone, PhoneConfig
 from tars_jax.sandbox.phone.adb import load_adbutils
 from tars_jax.sandbox.phone.adb_server import find_adb
 from tars_jax.sandbox.phone.shared_server import SHARED_SERVER
-from tars_jax.sandbox.phone.stand_in.device.device import Device
+from tars_jax.sandbox.phone.stand_in.device.device import StandInDevice
 from tars_jax.sandbox.phone.stand_in.server import StandIn
 from tars_jax.tasks.phone import catalog
 
@@ -76,7 +76,7 @@ class PhoneEnvironment:
     ) -> None:  # fmt: skip
         catalog.check_level(task, level)
         self._density = max(72, min(640, round(DENSITY * min(size) / 360)))
-        Device.check_size(size[0], size[1], self._density)
+        StandInDevice.check_size(size[0], size[1], self._density)
         load_adbutils()
         sandbox = None if resources is None else resources.sandbox
         self._serials = () if sandbox is None else sandbox.phones
@@ -110,7 +110,7 @@ class PhoneEnvironment:
         if self._serials:
             self._held = await lease(self._serials, self._packages)
         else:
-            self._held = await StandInPhone.start(Device(*self._size, self._density, seed=task.seed))
+            self._held = await StandInPhone.start(StandInDevice(*self._size, self._density, seed=task.seed))
         self._phone, self._screen = self._held.phone, await self._held.phone.size()
         stored = await self._stored(None)
         if stored.missing:
@@ -223,7 +223,7 @@ class StandInPhone:
     phone: Phone
 
     @classmethod
-    async def start(cls, device: Device) -> StandInPhone:
+    async def start(cls, device: StandInDevice) -> StandInPhone:
         """Raises InputError without adb, SandboxFailure."""
         stand_in = StandIn(device)
         try:
@@ -250,7 +250,7 @@ def _png(image: Image.Image) -> bytes:
     return buffer.getvalue()
 
 
-def _places(device: Device) -> dict[str, tuple[int, int]]:
+def _places(device: StandInDevice) -> dict[str, tuple[int, int]]:
     """The middles of what a finger can reach of each widget that does something, 0 to 1000 from the left and top."""
     width, height = device.size
     found = {}

@@ -19,8 +19,8 @@ from tars_jax.envs.phone import StandInPhone
 from tars_jax.envs.phone_state import read_stored
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.phone import Phone
-from tars_jax.sandbox.phone.android_world import PhoneEnvironment, Suite, make_app
-from tars_jax.sandbox.phone.stand_in.device.device import Device
+from tars_jax.sandbox.phone.android_world import PreparedPhone, Suite, make_app
+from tars_jax.sandbox.phone.stand_in.device.device import StandInDevice
 from tars_jax.tasks.phone import catalog
 from tars_jax.web.running import serve
 
@@ -43,18 +43,18 @@ class PhoneSuite:
     """
 
     def __init__(self, size: tuple[int, int] = (360, 640), seed: int = 0) -> None:
-        Device.check_size(*size, 160)
+        StandInDevice.check_size(*size, 160)
         self._size, self._seed = size, seed
         self._first: catalog.PhoneState | None = None
         self.held: StandInPhone | None = None
 
-    async def start(self) -> PhoneEnvironment:
+    async def start(self) -> PreparedPhone:
         """Raises InputError without adb, SandboxFailure."""
-        environment = PhoneEnvironment(await self._new())
+        environment = PreparedPhone(await self._new())
         self._first = (await read_stored(environment.phone)).state
         return environment
 
-    async def renew(self, environment: PhoneEnvironment) -> None:
+    async def renew(self, environment: PreparedPhone) -> None:
         environment.phone = await self._new()
 
     def close(self) -> None:
@@ -78,7 +78,7 @@ class PhoneSuite:
 
     async def _new(self) -> Phone:
         await asyncio.to_thread(self.close)
-        self.held = await StandInPhone.start(Device(*self._size, 160, seed=self._seed))
+        self.held = await StandInPhone.start(StandInDevice(*self._size, 160, seed=self._seed))
         return self.held.phone
 
 
@@ -94,13 +94,13 @@ class SceneTask:
     def goal(self) -> str:
         return self.scene.instruction
 
-    async def initialize_task(self, environment: PhoneEnvironment) -> None:
+    async def initialize_task(self, environment: PreparedPhone) -> None:
         await self.suite.renew(environment)
 
-    async def tear_down(self, environment: PhoneEnvironment) -> None:
+    async def tear_down(self, environment: PreparedPhone) -> None:
         await environment.phone.press_home()
 
-    async def is_successful(self, environment: PhoneEnvironment) -> float:
+    async def is_successful(self, environment: PreparedPhone) -> float:
         answer = environment.answer or None if self.scene.wanted.answer is not None else None
         state = (await read_stored(environment.phone, answer=answer)).state
         notes = tuple((title, text.removesuffix("\n")) for title, text in state.notes)  # `input_text` ends with Enter

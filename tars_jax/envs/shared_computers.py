@@ -18,11 +18,11 @@ from tars_jax.envs.group_starts import GroupStarts
 from tars_jax.envs.guest_pool import GuestPool
 from tars_jax.sandbox.address import SandboxAddress
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager
-from tars_jax.sandbox.browser.on_demand import OnDemandBrowsers
+from tars_jax.sandbox.browser.manager import OnDemandBrowsers
 from tars_jax.sandbox.computer.computer import Computer, Computers
 from tars_jax.sandbox.computer.equipped.interface import ActsOnComputer
 from tars_jax.sandbox.computer.equipped.parts import ComputerSpec, EquippedComputer
-from tars_jax.sandbox.computer.forks import Saved
+from tars_jax.sandbox.computer.forks import SavedComputer
 from tars_jax.tasks.computer.scene import ComputerScene
 
 # For pages upon computers: each such page has a browser of its own, as none is a single canvas.
@@ -98,7 +98,7 @@ class _SavedComputer:
     """A `Moment`."""
 
     computers: Computers
-    saved: Saved
+    saved: SavedComputer
 
     async def open(self) -> Computer:
         return await self.computers.open_saved(self.saved)

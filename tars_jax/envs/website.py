@@ -27,7 +27,7 @@ _STAYS = "new Promise(() => {})"  # until the document goes
 @dataclasses.dataclass
 class _Episode:
     page: ActsOnPage
-    shown: browser.Observation
+    shown: browser.PageObservation
     begun_at: int  # the place in the history behind which nobody goes back
     mouse: Position | None = None
 
@@ -126,5 +126,5 @@ async def _soon(page: ActsOnPage, statement: str) -> None:
     await page.evaluate(f"setTimeout(() => {{ {statement} }}, 0), 0")
 
 
-def _observed(shown: browser.Observation, text: str = "") -> Observation:
+def _observed(shown: browser.PageObservation, text: str = "") -> Observation:
     return Observation.decoded(shown.png, shown.pixels, text, {"state": dict(shown.data)})

@@ -33,7 +33,7 @@ class Gate:
 
 
 @dataclasses.dataclass(frozen=True)
-class Served:
+class ListenAddress:
     """Where a server of these APIs listens."""
 
     host: str = "127.0.0.1"

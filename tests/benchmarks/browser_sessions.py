@@ -20,8 +20,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tars_jax.sandbox.browser import ActsOnPage, BrowserConfig, BrowserManager, MouseDown, MouseUp, OpensPages, Site
-from tars_jax.sandbox.browser.service import BrowserClient, Pages
-from tars_jax.sandbox.browser.sessions import Sessions, SessionsConfig
+from tars_jax.sandbox.browser.service import BrowserClient, PagesKind
+from tars_jax.sandbox.browser.sessions import PageSessions, SessionsConfig
 from tars_jax.sandbox.service.api.app import make_app
 from tars_jax.sandbox.service.config import Owner, ServiceConfig
 from tars_jax.tasks.games.catalog import load_game
@@ -57,7 +57,7 @@ async def drive(pages: Sequence[ActsOnPage], steps: int) -> float:
 async def measure(address: str, steps: int, rounds: int, folder: Path) -> None:
     async with (
         BrowserManager(CONFIG) as manager,
-        Sessions(manager, folder=folder) as sessions,
+        PageSessions(manager, folder=folder) as sessions,
         BrowserClient(address, KEY) as client,
     ):
         sides = {
@@ -91,8 +91,8 @@ def main() -> None:
     sys.setswitchinterval(0.0005)  # client and service are two threads here; by themselves they are two processes
     config = ServiceConfig((Owner("operator", KEY),), port=0)
     with tempfile.TemporaryDirectory() as folder:
-        sessions = Sessions(BrowserManager(CONFIG), SessionsConfig(), Path(folder) / "service")
-        with serving(make_app(config, Pages(sessions, config)), config, plain=True) as address:
+        sessions = PageSessions(BrowserManager(CONFIG), SessionsConfig(), Path(folder) / "service")
+        with serving(make_app(config, PagesKind(sessions, config)), config, plain=True) as address:
             asyncio.run(measure(address, arguments.steps, arguments.rounds, Path(folder) / "here"))
 
 

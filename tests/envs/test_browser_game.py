@@ -15,7 +15,7 @@ from tars_jax import InputError
 from tars_jax.agent import Click, Finished, Navigate, Point, Press, Wait
 from tars_jax.environment import Task
 from tars_jax.envs import BrowserGame, BrowserGameSettings
-from tars_jax.sandbox.browser import BrowserManager, InputEvent, KeyUp, Observation, PageError, SandboxFailure, Site
+from tars_jax.sandbox.browser import BrowserManager, InputEvent, KeyUp, PageError, PageObservation, SandboxFailure, Site
 from tars_jax.tasks.games.catalog import load_game
 
 MAZE = load_game("maze_path_of_light")
@@ -38,21 +38,21 @@ class FakePage:
         self.begun = "0"
         self.silent = False  # its verifier says nothing
 
-    def _observation(self) -> Observation:
+    def _observation(self) -> PageObservation:
         picture = io.BytesIO()
         Image.fromarray(np.full((100, 200, 3), self.moves, np.uint8)).save(picture, "PNG")
         done = self.moves >= 3
         verdict = {"score": self.moves, "level": 1, "lives": 1, "done": done, "success": done}
         data = {"state": {"moves": self.moves}, "verdict": None if self.silent else verdict, "begun": self.begun}
-        return Observation(picture.getvalue(), data)
+        return PageObservation(picture.getvalue(), data)
 
-    async def start(self, expression: str, *, seed: int, read: str | None = None) -> Observation:
+    async def start(self, expression: str, *, seed: int, read: str | None = None) -> PageObservation:
         self.starts.append((expression, seed))
         self.begun = f"{len(self.starts)} {expression}"
         self.moves = 0
         return self._observation()
 
-    async def act(self, events: Sequence[InputEvent], *, advance_ms: float, read: str | None = None) -> Observation:
+    async def act(self, events: Sequence[InputEvent], *, advance_ms: float, read: str | None = None) -> PageObservation:
         if self.fail_at == len(self.acts):
             raise SandboxFailure("renderer", "crashed")
         self.acts.append((list(events), advance_ms))
@@ -214,7 +214,9 @@ def test_a_page_whose_verifier_says_nothing_is_used_by_nobody_again() -> None:
 
 def test_a_step_that_is_cancelled_leaves_no_page_behind() -> None:
     class SlowPage(FakePage):
-        async def act(self, events: Sequence[InputEvent], *, advance_ms: float, read: str | None = None) -> Observation:
+        async def act(
+            self, events: Sequence[InputEvent], *, advance_ms: float, read: str | None = None
+        ) -> PageObservation:
             await asyncio.sleep(60)
             raise AssertionError
 

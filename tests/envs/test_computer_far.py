@@ -20,8 +20,8 @@ from tars_jax.envs.computer import ComputerEnvironment
 from tars_jax.envs.spec import EnvironmentResources
 from tars_jax.sandbox.address import SandboxAddress, read_address
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager
-from tars_jax.sandbox.browser.service import Pages
-from tars_jax.sandbox.browser.sessions import Sessions, SessionsConfig
+from tars_jax.sandbox.browser.service import PagesKind
+from tars_jax.sandbox.browser.sessions import PageSessions, SessionsConfig
 from tars_jax.sandbox.service.api.app import make_app
 from tars_jax.sandbox.service.computers.sessions import ComputerSessions
 from tars_jax.sandbox.service.config import OPERATOR, Owner, ServiceConfig
@@ -125,8 +125,10 @@ def test_a_group_waits_for_room_and_what_nobody_opens_gives_way(
 def pages_alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A service without computers."""
     config = ServiceConfig((Owner(OPERATOR, KEY),), port=0)
-    sessions = Sessions(BrowserManager(BrowserConfig(browsers=1)), SessionsConfig(), tmp_path_factory.mktemp("pages"))
-    with serving(make_app(config, Pages(sessions, config)), config, plain=True) as address:
+    sessions = PageSessions(
+        BrowserManager(BrowserConfig(browsers=1)), SessionsConfig(), tmp_path_factory.mktemp("pages")
+    )
+    with serving(make_app(config, PagesKind(sessions, config)), config, plain=True) as address:
         yield address
 
 

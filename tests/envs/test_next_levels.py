@@ -21,7 +21,7 @@ from tars_jax.model.tokenizer import load_tokenizer
 from tars_jax.rollout.episode_runner import ATTEMPTS, Rollouts
 from tars_jax.rollout.players import reference_player
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager, PageError
-from tars_jax.sandbox.browser.sessions import Session, Sessions
+from tars_jax.sandbox.browser.sessions import PageSession, PageSessions
 from tars_jax.tasks.games.catalog import game_names, load_game
 from tars_jax.tasks.games.succession import COUNTS, FOLLOWS
 from tars_jax.tasks.sampling import sample_task
@@ -168,12 +168,12 @@ def test_a_page_that_is_brought_back_stands_in_the_same_level() -> None:
 
     async def play(dies_after: int) -> list[tuple[int, bytes]]:
         seen = []
-        async with BrowserManager(BrowserConfig(browsers=1)) as manager, Sessions(manager) as sessions:
+        async with BrowserManager(BrowserConfig(browsers=1)) as manager, PageSessions(manager) as sessions:
             game = BrowserGame(sessions)
             shown = await game.reset(task)
             for step in range(5):
                 if step == dies_after:
-                    assert isinstance(game.page, Session)
+                    assert isinstance(game.page, PageSession)
                     (await game.page.page()).fail("renderer", "for the test")
                 move = load_game(task.environment).reference(shown.info["state"], random.Random(0), 1.0)
                 shown = (await game.step([action_from_call(move.function, move.parameters)])).observation

@@ -16,9 +16,9 @@ from tars_jax.envs import openenv as registered
 from tars_jax.envs.checked import CheckedEnvironment
 from tars_jax.envs.registry import load_environment
 from tars_jax.envs.spec import EnvironmentResources
-from tars_jax.sandbox.compat.openenv import Description, Episode, Refused, Turn, openenv_app
+from tars_jax.sandbox.compat.openenv import Description, EpisodeTurn, InvalidAction, OpenEnvEpisode, openenv_app
 from tars_jax.sandbox.failures import SandboxFailure
-from tars_jax.web.gate import Gate, Served
+from tars_jax.web.gate import Gate, ListenAddress
 from tars_jax.web.running import serving
 
 pytestmark = pytest.mark.multiprocess
@@ -36,19 +36,19 @@ TOOL = {"name": "look at", "description": "Looks.", "input_schema": {"type": "ob
 class Guess:
     """The number is the seed's last digit; 100 and above are none, and -1 breaks it."""
 
-    async def reset(self, seed: int | None, options: Mapping[str, Any]) -> Turn:
+    async def reset(self, seed: int | None, options: Mapping[str, Any]) -> EpisodeTurn:
         if options.get("level", 1) != 1:
-            raise Refused(f"level must be 1; got {options['level']}")
+            raise InvalidAction(f"level must be 1; got {options['level']}")
         self._number = (seed or 0) % 10
-        return Turn({"said": f"it is {self._number}"})
+        return EpisodeTurn({"said": f"it is {self._number}"})
 
-    async def step(self, action: Mapping[str, Any]) -> Turn:
+    async def step(self, action: Mapping[str, Any]) -> EpisodeTurn:
         if action["number"] > 99:
-            raise Refused("number must be below 100")
+            raise InvalidAction("number must be below 100")
         if action["number"] < 0:
             raise SandboxFailure("guest", "it is gone")
         right = action["number"] == self._number
-        return Turn({"said": "right" if right else "wrong", "tries": 1}, 1.0 if right else -0.5, right)
+        return EpisodeTurn({"said": "right" if right else "wrong", "tries": 1}, 1.0 if right else -0.5, right)
 
     def state(self) -> Mapping[str, Any]:
         return {}
@@ -60,21 +60,21 @@ class Guess:
 class Tools(Guess):
     """Acts by calls of tools, as OpenEnv's environments over MCP do."""
 
-    async def step(self, action: Mapping[str, Any]) -> Turn:
+    async def step(self, action: Mapping[str, Any]) -> EpisodeTurn:
         if action["type"] == "list_tools":
-            return Turn({"tools": [TOOL]})
+            return EpisodeTurn({"tools": [TOOL]})
         assert action["tool_name"] == TOOL["name"]
         content = [{"type": "text", "text": f"a {action['arguments']['at']}"}, {"type": "text", "text": "no more"}]
-        return Turn({"tool_name": TOOL["name"], "result": {"content": content}}, 1.0, True, {"success": False})
+        return EpisodeTurn({"tool_name": TOOL["name"], "result": {"content": content}}, 1.0, True, {"success": False})
 
 
 @contextlib.contextmanager
 def serves(episode: type[Guess], schema: Mapping[str, Any]) -> Iterator[str]:
-    async def make() -> Episode:
+    async def make() -> OpenEnvEpisode:
         return episode()
 
     description = Description("guess", "Guess.", schema, {"type": "object"})
-    with serving(openenv_app(description, make, Gate(TOKEN)), Served(), plain=True) as address:
+    with serving(openenv_app(description, make, Gate(TOKEN)), ListenAddress(), plain=True) as address:
         yield address
 
 
@@ -156,7 +156,7 @@ def test_ours_over_the_wire_and_back() -> None:
     """What `openenv` serves has a text and a screenshot, and says its instruction."""
     name = "tars_jax.envs.examples.functions_vault:Vault"
 
-    async def make() -> Episode:
+    async def make() -> OpenEnvEpisode:
         return registered.RegisteredEpisode(name)
 
     async def play(address: str) -> Observation:
@@ -168,6 +168,6 @@ def test_ours_over_the_wire_and_back() -> None:
         await player.close()
         return seen
 
-    with serving(openenv_app(registered.describe(name), make, Gate(TOKEN)), Served(), plain=True) as address:
+    with serving(openenv_app(registered.describe(name), make, Gate(TOKEN)), ListenAddress(), plain=True) as address:
         seen = asyncio.run(play(address))
     assert seen.text and seen.pixels is not None

@@ -23,7 +23,7 @@ from tars_jax.tasks.phone.catalog import DEVICE_TASKS, PhoneScene, reference_pla
 
 pytest.importorskip("adbutils", reason="adbutils is not installed (the extra phone)")
 from tars_jax.sandbox.phone import AdbServer
-from tars_jax.sandbox.phone.stand_in.device.device import Device
+from tars_jax.sandbox.phone.stand_in.device.device import StandInDevice
 from tars_jax.sandbox.phone.stand_in.server import StandIn
 
 pytestmark = [
@@ -44,7 +44,7 @@ def device(server: AdbServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stand
     """One that the user's own ADB server reaches."""
     monkeypatch.setenv("ANDROID_ADB_SERVER_PORT", str(server.port))
     monkeypatch.setattr(phone_devices, "PATIENCE_S", 0.5)
-    with StandIn(Device(seed=3)) as phone:
+    with StandIn(StandInDevice(seed=3)) as phone:
         yield phone
 
 
@@ -111,7 +111,7 @@ def test_an_episode_begins_without_what_the_one_before_has_left(device: StandIn)
 
 def test_a_device_is_one_episodes_alone_and_one_that_goes_away_is_passed_over(device: StandIn) -> None:
     async def live() -> None:
-        mortal = StandIn(Device(seed=4))
+        mortal = StandIn(StandInDevice(seed=4))
         one, two = checked(mortal, device), checked(mortal, device)
         await one.reset(task())
         await two.reset(task())

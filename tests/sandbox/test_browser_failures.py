@@ -28,7 +28,7 @@ from tars_jax.sandbox.browser import (
     SandboxFailure,
     find_executable,
 )
-from tars_jax.sandbox.browser.connection import ProtocolError, Session
+from tars_jax.sandbox.browser.connection import DevToolsSession, ProtocolError
 from tars_jax.sandbox.browser.processes import is_alive
 from tars_jax.sandbox.browser.reaper import marked_processes
 from tests.sandbox.conftest import crash_renderer
@@ -196,10 +196,10 @@ def test_a_page_that_hangs_times_out_alone(scene: Any) -> None:
 
 def test_a_browser_that_has_nothing_to_show_yet_is_left_alone(scene: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Chromium says so for a moment now and then on a busy machine, of a page that it shows soon after."""
-    send = Session.send
+    send = DevToolsSession.send
     refused: list[str] = []
 
-    async def sometimes(self: Session, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+    async def sometimes(self: DevToolsSession, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
         if method == "Page.captureScreenshot" and len(refused) < 2:
             refused.append(method)
             raise ProtocolError("Unable to capture screenshot")
@@ -207,7 +207,7 @@ def test_a_browser_that_has_nothing_to_show_yet_is_left_alone(scene: Any, monkey
 
     async def hang(manager: BrowserManager, pages: list[Page], open_page: Any) -> None:
         await fails(pages[0].evaluate("(() => { while (true); })()"), "timeout")
-        monkeypatch.setattr(Session, "send", sometimes)
+        monkeypatch.setattr(DevToolsSession, "send", sometimes)
         await replace(manager, pages, [0], open_page)
         assert len(refused) == 2 and manager.stats.launches == AT_FIRST
 

@@ -86,7 +86,7 @@ def test_frames_of_one_page_never_overlap() -> None:
             return {"screenshotData": "aGk="} if params else {}
 
     async def crowd() -> None:
-        source = frames.Frames(Slow())  # type: ignore[arg-type]
+        source = frames.PageFrames(Slow())  # type: ignore[arg-type]
         for _ in range(5):
             source.wish()
             waiting = asyncio.ensure_future(source.screenshot())
@@ -114,7 +114,7 @@ def test_a_browser_that_shows_nothing_for_a_moment_is_asked_again(
             raise ProtocolError("Protocol error (Page.captureScreenshot): Unable to capture screenshot")
         return picture
 
-    camera = screenshots.Camera(
+    camera = screenshots.Screenshotter(
         "auto", single_canvas=False, size=(6, 4), frame=None, capture=take, plain=take, given_up=given_up.append
     )
     if refusals < 4:
@@ -135,7 +135,7 @@ def test_wishes_that_wait_are_one_frame() -> None:
                 await asyncio.sleep(0)
                 return {}
 
-        source = frames.Frames(Instant())  # type: ignore[arg-type]
+        source = frames.PageFrames(Instant())  # type: ignore[arg-type]
         for _ in range(9):
             source.wish()
         await asyncio.sleep(0.01)

@@ -20,7 +20,7 @@ import websockets.sync.server as websockets
 from websockets.exceptions import ConnectionClosed
 
 from tars_jax import InputError
-from tars_jax.sandbox.browser.sessions import Sessions
+from tars_jax.sandbox.browser.sessions import PageSessions
 from tars_jax.sandbox.browser.sessions.calls import Act, Evaluate
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.web.addresses import is_public
@@ -230,7 +230,7 @@ def test_a_page_reaches_the_hosts_of_its_task_alone(laboratory: Any, server: tup
       return results; })()""".replace("PORT", str(port)).replace("ECHO", str(echo))
 
     async def live() -> None:
-        async with Sessions(laboratory.manager) as sessions:
+        async with PageSessions(laboratory.manager) as sessions:
             site = laboratory.site("")
             named = await sessions.open_page(site, network=[f"127.0.0.1:{port}"])
             sockets = await sessions.open_page(site, network=[f"127.0.0.1:{echo}"])
@@ -261,7 +261,7 @@ def test_a_page_on_a_live_host_is_restored_to_its_place(
     async def live() -> None:
         reached.clear()
         network = [f"127.0.0.1:{port}"]
-        async with Sessions(laboratory.manager, folder=tmp_path) as sessions:
+        async with PageSessions(laboratory.manager, folder=tmp_path) as sessions:
             session = await sessions.open_page(laboratory.site(""), network=network)
             await session.evaluate(f"fetch('http://127.0.0.1:{port}/order').then(() => 1)")
             await session.evaluate(f"location = 'http://127.0.0.1:{port}/shop'; 1")
@@ -276,7 +276,7 @@ def test_a_page_on_a_live_host_is_restored_to_its_place(
                 f"http://127.0.0.1:{port}/shop"
             ]
             await session.call(Act((), 5, read), once="b")
-        async with Sessions(laboratory.manager, folder=tmp_path) as sessions:
+        async with PageSessions(laboratory.manager, folder=tmp_path) as sessions:
             (session,) = sessions.all_of()
             assert session.to_json()["last_call"]["advance_ms"] == 5 and session.calls == 7
             again = await session.call(Act((), 5, read), once="b")  # the answer went down with its page
@@ -296,7 +296,7 @@ def test_a_live_host_hears_nothing_of_a_call_that_cannot_be_kept(
     order = f"fetch('http://127.0.0.1:{port}/order').then(() => 1)"
 
     async def live() -> None:
-        async with Sessions(laboratory.manager, folder=tmp_path) as sessions:
+        async with PageSessions(laboratory.manager, folder=tmp_path) as sessions:
             session = await sessions.open_page(laboratory.site(""), network=[f"127.0.0.1:{port}"])
             await session.evaluate("1")
             reached.clear()
@@ -375,7 +375,7 @@ def test_a_page_speaks_to_an_encrypted_host_itself(laboratory: Any, encrypted: t
     attempt = f"fetch('https://127.0.0.1:{port}/').then(() => 'answered', () => 'refused')"
 
     async def live() -> None:
-        async with Sessions(laboratory.manager) as sessions:
+        async with PageSessions(laboratory.manager) as sessions:
             named = await sessions.open_page(laboratory.site(""), network=[f"127.0.0.1:{port}"])
             closed = await sessions.open_page(laboratory.site(""))
             ended.clear()

@@ -33,8 +33,8 @@ from tars_jax.sandbox.browser import (
     Site,
     find_executable,
 )
-from tars_jax.sandbox.browser.service import BrowserClient, Pages, debugging
-from tars_jax.sandbox.browser.sessions import Sessions, SessionsConfig
+from tars_jax.sandbox.browser.service import BrowserClient, PagesKind, debugging
+from tars_jax.sandbox.browser.sessions import PageSessions, SessionsConfig
 from tars_jax.sandbox.browser.sessions.recording import play
 from tars_jax.sandbox.failures import QuotaExceeded
 from tars_jax.sandbox.service.api import openings
@@ -68,12 +68,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def address(folder: Path) -> Iterator[str]:
     config = ServiceConfig(OWNERS, port=0, roots=(folder / "site",), max_body_bytes=1 << 20, person_seconds=0.2)
-    sessions = Sessions(
+    sessions = PageSessions(
         BrowserManager(BrowserConfig(browsers=1, pages_per_browser=6, call_timeout_s=60)),
         SessionsConfig(max_sessions=5),
         folder / "sessions",
     )
-    with serving(make_app(config, Pages(sessions, config)), config, plain=True) as address:
+    with serving(make_app(config, PagesKind(sessions, config)), config, plain=True) as address:
         yield address
 
 
@@ -145,7 +145,7 @@ def test_a_lease_that_nobody_waits_for_is_given_up(tmp_path: Path, monkeypatch: 
     manager = BrowserManager(BrowserConfig(browsers=1, pages_per_browser=1, call_timeout_s=60))
     body = {"site": {"root": str(tmp_path)}, "single_canvas": True}  # which opens in the browser that runs already
     with (
-        serving(make_app(config, Pages(Sessions(manager), config)), config, plain=True) as address,
+        serving(make_app(config, PagesKind(PageSessions(manager), config)), config, plain=True) as address,
         httpx.Client(base_url=address, headers={"Authorization": f"Bearer {ANN}"}, timeout=100) as http,
     ):
         first = leased_in_time(http, {**body, "once": "v"})

@@ -19,8 +19,8 @@ import pytest
 
 from tars_jax import InputError
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager, MouseDown, MouseUp, SandboxFailure, Site
-from tars_jax.sandbox.browser.service import BrowserClient, Pages
-from tars_jax.sandbox.browser.sessions import Sessions, SessionsConfig
+from tars_jax.sandbox.browser.service import BrowserClient, PagesKind
+from tars_jax.sandbox.browser.sessions import PageSessions, SessionsConfig
 from tars_jax.sandbox.service.api.app import make_app
 from tars_jax.sandbox.service.config import Owner, ServiceConfig
 from tars_jax.web.running import serving
@@ -53,9 +53,9 @@ def service(folder: Path) -> Iterator[httpx.Client]:
     (folder / "site" / "index.html").write_text(f"<!doctype html>{PAGE}")
     config = ServiceConfig((Owner("operator", OPERATOR),), port=0, roots=(folder / "site",), body_seconds=5)
     manager = BrowserManager(BrowserConfig(browsers=1, pages_per_browser=6, width=96, height=96, call_timeout_s=60))
-    sessions = Sessions(manager, SessionsConfig(collect_s=0.05), folder / "sessions")
+    sessions = PageSessions(manager, SessionsConfig(collect_s=0.05), folder / "sessions")
     with (
-        serving(make_app(config, Pages(sessions, config)), config, plain=True) as address,
+        serving(make_app(config, PagesKind(sessions, config)), config, plain=True) as address,
         httpx.Client(base_url=address, headers={"Authorization": f"Bearer {OPERATOR}"}, timeout=100) as http,
     ):
         yield http
@@ -267,6 +267,6 @@ def test_a_client_that_goes_away_mid_answer_harms_nobody(http: httpx.Client, pat
 
 def test_a_sessions_folder_that_takes_nothing_is_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    sessions = Sessions(BrowserManager(BrowserConfig(browsers=1)), folder=tmp_path / "file")
+    sessions = PageSessions(BrowserManager(BrowserConfig(browsers=1)), folder=tmp_path / "file")
     with pytest.raises(InputError, match="file cannot hold sessions"):
         asyncio.run(sessions.__aenter__())

@@ -29,7 +29,7 @@ from tars_jax.sandbox.browser import (
     Site,
 )
 from tars_jax.sandbox.browser.reaper import marked_processes
-from tars_jax.sandbox.browser.sessions import Session, Sessions, SessionsConfig
+from tars_jax.sandbox.browser.sessions import PageSession, PageSessions, SessionsConfig
 from tars_jax.sandbox.browser.sessions.calls import Act, Evaluate
 from tars_jax.sandbox.browser.sessions.journal import read_journal
 from tars_jax.sandbox.browser.sessions.recording import main, play
@@ -71,7 +71,7 @@ def kill_browser(manager: BrowserManager) -> None:
     run.kill(launched.token)
 
 
-def kinds(session: Session) -> list[str]:
+def kinds(session: PageSession) -> list[str]:
     return [event.kind for event in session.events.after(0)]
 
 
@@ -79,7 +79,7 @@ def test_a_session_that_ends_while_its_page_is_brought_back_leaks_none(
     laboratory: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def live() -> None:
-        async with Sessions(laboratory.manager, SessionsConfig(max_sessions=3)) as sessions:
+        async with PageSessions(laboratory.manager, SessionsConfig(max_sessions=3)) as sessions:
             session, _ = await sessions.lease(PageSpec(laboratory.site(MEMORY), 96, 96), "ann")
             await session.evaluate("1")
             opened, go_on, open_page = asyncio.Event(), asyncio.Event(), laboratory.manager.open
@@ -106,7 +106,7 @@ def test_a_session_that_ends_while_its_page_is_brought_back_leaks_none(
 def test_leases_quotas_and_tokens(laboratory: Any) -> None:
     async def live() -> None:
         spec = PageSpec(laboratory.site(MEMORY), 96, 96)
-        async with Sessions(laboratory.manager, SessionsConfig(max_sessions=3, per_owner=2, lease_s=5)) as sessions:
+        async with PageSessions(laboratory.manager, SessionsConfig(max_sessions=3, per_owner=2, lease_s=5)) as sessions:
             first, token = await sessions.lease(spec, "ann")
             second, other = await sessions.lease(spec, "ann", seconds=60)
             assert opens(first.lease, token) and not opens(first.lease, other)
@@ -139,7 +139,7 @@ def test_leases_quotas_and_tokens(laboratory: Any) -> None:
 def test_the_collector_takes_what_is_idle_and_nothing_else(laboratory: Any) -> None:
     async def live() -> None:
         config = SessionsConfig(collect_s=0.02)
-        async with Sessions(laboratory.manager, config) as sessions:
+        async with PageSessions(laboratory.manager, config) as sessions:
             site = laboratory.site(MEMORY)
             idle, busy, held, renewed = [await sessions.open_page(site) for _ in range(4)]
             held.hold()
@@ -173,7 +173,7 @@ def test_a_recovered_page_is_where_it_was(
     monkeypatch.setattr("tars_jax.sandbox.browser.sessions.session.LONG_WAY", long_way)
 
     async def live() -> None:
-        async with Sessions(manager) as sessions:
+        async with PageSessions(manager) as sessions:
             session = await sessions.open_page(laboratory.site(MEMORY))
             await session.act(CLICK, advance_ms=500)
             await session.start("start()", seed=4)
@@ -206,7 +206,7 @@ def test_a_recovered_page_is_where_it_was(
 def test_games_recover(laboratory: Any) -> None:
     """A second level on the same page, some clicks, and the page is lost: the new one shows the same."""
 
-    async def recover(sessions: Sessions, name: str) -> None:
+    async def recover(sessions: PageSessions, name: str) -> None:
         game = load_game(name)
         session = await sessions.open_page(Site(game.site_root, game.index), single_canvas=game.single_canvas)
         for seed in (2, 4):
@@ -220,7 +220,7 @@ def test_games_recover(laboratory: Any) -> None:
         await session.close()
 
     async def live() -> None:
-        async with Sessions(laboratory.manager) as sessions:
+        async with PageSessions(laboratory.manager) as sessions:
             for name in game_names()[::4]:
                 await recover(sessions, name)
 
@@ -229,7 +229,7 @@ def test_games_recover(laboratory: Any) -> None:
 
 def test_a_call_that_hangs_or_raises_leaves_the_session_whole(laboratory: Any, manager: BrowserManager) -> None:
     async def live() -> None:
-        async with Sessions(manager) as sessions:
+        async with PageSessions(manager) as sessions:
             session = await sessions.open_page(laboratory.site(MEMORY))
             before = await session.start("start()", seed=4, read=READ)
             with pytest.raises(PageError):
@@ -250,7 +250,7 @@ def test_a_page_that_was_touched_from_outside_is_not_passed_off_as_recovered(
     laboratory: Any, manager: BrowserManager
 ) -> None:
     async def live() -> None:
-        async with Sessions(manager) as sessions:
+        async with PageSessions(manager) as sessions:
             session = await sessions.open_page(laboratory.site(MEMORY))
             await session.start("start()", seed=4)
             await (await session.page()).evaluate("clicks = 7; show()")
@@ -274,7 +274,7 @@ def test_a_database_that_cannot_be_written_harms_nobody(laboratory: Any) -> None
     async def live() -> None:
         stats = laboratory.manager.stats
         starts, failures = stats.driver_starts, stats.failures.total()
-        async with Sessions(laboratory.manager) as sessions:
+        async with PageSessions(laboratory.manager) as sessions:
             session = await sessions.open_page(laboratory.site(MEMORY))
             await session.act(CLICK, advance_ms=50)
             for value, databases in (("new Map([[1, 10n]])", 1), ("(() => { const a = {}; a.a = a; return a })()", 0)):
@@ -290,7 +290,7 @@ def test_a_database_that_cannot_be_written_harms_nobody(laboratory: Any) -> None
 
 def test_a_repeated_call_counts_once(laboratory: Any) -> None:
     async def live() -> None:
-        async with Sessions(laboratory.manager) as sessions:
+        async with PageSessions(laboratory.manager) as sessions:
             session = await sessions.open_page(laboratory.site(MEMORY))
             await session.start("start()", seed=4)
             first = await session.call(Act(CLICK, 50, READ), once="a")
@@ -310,7 +310,7 @@ def test_a_repeated_call_counts_once(laboratory: Any) -> None:
 
 def test_a_person_holds_the_page_and_gives_it_back(laboratory: Any) -> None:
     async def live() -> None:
-        async with Sessions(laboratory.manager) as sessions:
+        async with PageSessions(laboratory.manager) as sessions:
             session = await sessions.open_page(laboratory.site(MEMORY))
             await session.start("start()", seed=4)
             assert (await session.call(Act(CLICK, 50, READ), person=True)).data[0] == 1
@@ -328,7 +328,7 @@ def test_events_of_a_page(laboratory: Any) -> None:
       console.warn('careful'); setTimeout(() => { throw new Error('late') }, 10);</script>"""
 
     async def live() -> None:
-        async with Sessions(laboratory.manager) as sessions:
+        async with PageSessions(laboratory.manager) as sessions:
             session = await sessions.open_page(laboratory.site(html))
             await session.act([], advance_ms=20)
             await session.evaluate(
@@ -359,7 +359,7 @@ def test_downloads_are_kept_up_to_a_limit(laboratory: Any, tmp_path: Path) -> No
         (site.root / "report.csv").write_text("a,b")
         (site.root / "packed.zip").write_bytes(b"PK")
 
-        async def told(session: Session, count: int) -> list[dict[str, Any]]:
+        async def told(session: PageSession, count: int) -> list[dict[str, Any]]:
             async with asyncio.timeout(PATIENCE_S):
                 async for _ in session.events.follow():
                     found = [event.data for event in session.events.after(0) if event.kind == "download"]
@@ -367,7 +367,7 @@ def test_downloads_are_kept_up_to_a_limit(laboratory: Any, tmp_path: Path) -> No
                         return sorted(found, key=lambda download: download.get("number", 99))
             raise AssertionError("the session ended")
 
-        async with Sessions(laboratory.manager, SessionsConfig(download_mb=1), tmp_path) as sessions:
+        async with PageSessions(laboratory.manager, SessionsConfig(download_mb=1), tmp_path) as sessions:
             session = await sessions.open_page(site)
             for count, expression in enumerate(
                 (
@@ -387,7 +387,7 @@ def test_downloads_are_kept_up_to_a_limit(laboratory: Any, tmp_path: Path) -> No
             await session.evaluate("1")
             await told(session, 8)
             assert len(session.downloads.kept) == 3
-        async with Sessions(laboratory.manager, SessionsConfig(download_mb=1), tmp_path) as sessions:
+        async with PageSessions(laboratory.manager, SessionsConfig(download_mb=1), tmp_path) as sessions:
             (session,) = sessions.all_of()
             assert session.downloads is not None and session.to_json()["downloads"] == 3
             assert [session.downloads.file(number) for number in (0, 4)] == [None, None]
@@ -402,7 +402,7 @@ def test_downloads_are_kept_up_to_a_limit(laboratory: Any, tmp_path: Path) -> No
 def test_the_next_sessions_adopt_what_the_last_ones_left(laboratory: Any, tmp_path: Path) -> None:
     async def live() -> None:
         site = laboratory.site(MEMORY)
-        async with Sessions(laboratory.manager, folder=tmp_path) as sessions:
+        async with PageSessions(laboratory.manager, folder=tmp_path) as sessions:
             kept, broken, torn = [await sessions.open_page(site) for _ in range(3)]
             ids = [session.id for session in (kept, broken, torn)]
             for session in (kept, torn):
@@ -410,11 +410,11 @@ def test_the_next_sessions_adopt_what_the_last_ones_left(laboratory: Any, tmp_pa
                 await session.act(CLICK, advance_ms=50, read=READ)
             sessions.renew(kept.id, 77)
             with pytest.raises(InputError, match="which another process uses"):
-                await Sessions(laboratory.manager, folder=tmp_path).__aenter__()
+                await PageSessions(laboratory.manager, folder=tmp_path).__aenter__()
         (tmp_path / broken.id / "session.json").write_text('{"lease": {"owner": "x"}}')
         (file,) = (tmp_path / torn.id).glob("journal-*.jsonl")
         file.write_bytes(file.read_bytes()[:-20])
-        async with Sessions(laboratory.manager, folder=tmp_path) as sessions:
+        async with PageSessions(laboratory.manager, folder=tmp_path) as sessions:
             assert sessions.adopted == 2 and {session.id for session in sessions.all_of()} == {ids[0], ids[2]}
             assert not (tmp_path / ids[1]).exists()
             adopted, shorter = sessions.get(ids[0]), sessions.get(ids[2])
@@ -431,10 +431,10 @@ def test_the_next_sessions_adopt_what_the_last_ones_left(laboratory: Any, tmp_pa
 def test_one_session_that_the_disk_does_not_give_back_keeps_no_other(laboratory: Any, tmp_path: Path) -> None:
     async def live() -> None:
         site = laboratory.site(MEMORY)
-        async with Sessions(laboratory.manager, folder=tmp_path) as sessions:
+        async with PageSessions(laboratory.manager, folder=tmp_path) as sessions:
             lost, kept = [(await sessions.open_page(site)).id for _ in range(2)]
         (tmp_path / lost / "downloads" / "1.json").mkdir()  # to read it is an OSError
-        async with Sessions(laboratory.manager, folder=tmp_path) as sessions:
+        async with PageSessions(laboratory.manager, folder=tmp_path) as sessions:
             assert [session.id for session in sessions.all_of()] == [kept] and (tmp_path / lost).exists()
 
     laboratory.run(live())
@@ -476,7 +476,7 @@ def test_a_killed_owner_leaves_its_sessions_and_no_process(laboratory: Any, tmp_
     assert marked_processes(token) and Path(folder).exists()
 
     async def adopt() -> None:
-        async with Sessions(laboratory.manager, folder=tmp_path) as sessions:
+        async with PageSessions(laboratory.manager, folder=tmp_path) as sessions:
             (session,) = sessions.all_of()
             assert sessions.reaped >= 2 and not marked_processes(token) and not Path(folder).exists()
             assert (await session.act([], advance_ms=0)).png.hex() == png
@@ -486,7 +486,7 @@ def test_a_killed_owner_leaves_its_sessions_and_no_process(laboratory: Any, tmp_
 
 def test_recordings_play_again(laboratory: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     async def live() -> None:
-        async with Sessions(laboratory.manager, folder=tmp_path / "sessions") as sessions:
+        async with PageSessions(laboratory.manager, folder=tmp_path / "sessions") as sessions:
             session = await sessions.open_page(laboratory.site(MEMORY))
             await session.act(CLICK, advance_ms=50)
             sessions.record(session)

@@ -28,7 +28,7 @@ from tars_jax.sandbox.browser import (
 )
 from tars_jax.sandbox.browser.chromium_sandbox import sandbox_environment, sandbox_flags
 from tars_jax.sandbox.browser.events import InputDevices, InputEvent, volleys
-from tars_jax.sandbox.browser.last_words import last_words
+from tars_jax.sandbox.browser.launch_diagnostics import launch_failure
 from tars_jax.sandbox.browser.relay import Addressee, Messages
 
 
@@ -128,9 +128,9 @@ def test_the_setuid_helper_is_offered_where_it_is_one(tmp_path: Path, monkeypatc
          "mkdir failed: No space left on device (28); free some space"),
     ],
 )  # fmt: skip
-def test_the_last_words_of_a_browser_are_its_reason(written: list[str], reason: str | None) -> None:
+def test_a_launch_failure_has_the_browsers_reason(written: list[str], reason: str | None) -> None:
     log = "\n".join(["Target closed", "Call log:", "  - <launched> pid=7", *(f"  - [pid=7][err] {x}" for x in written)])
-    found = last_words(Exception(f"{log}\n  - [pid=7] <kill>"))
+    found = launch_failure(Exception(f"{log}\n  - [pid=7] <kill>"))
     assert found is None if reason is None else found and found.startswith(reason)
 
 

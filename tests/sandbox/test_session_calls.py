@@ -10,7 +10,7 @@ import pytest
 
 from tars_jax import InputError
 from tars_jax.sandbox.browser import InsertText, MouseDown, MouseMove
-from tars_jax.sandbox.browser.sessions import Session, Sessions
+from tars_jax.sandbox.browser.sessions import PageSession, PageSessions
 from tars_jax.sandbox.browser.sessions.calls import Act, Call, Evaluate, Start
 
 pytestmark = [pytest.mark.browser, pytest.mark.multiprocess]
@@ -31,8 +31,8 @@ REFUSED: dict[str, Call] = {
 def test_what_a_session_takes_it_can_be_adopted_with(laboratory: Any, tmp_path: Path) -> None:
     site = laboratory.site("<script>let seen = 0; addEventListener('mousemove', () => { seen += 1; });</script>")
 
-    async def first() -> Session:
-        async with Sessions(laboratory.manager, folder=tmp_path) as sessions:
+    async def first() -> PageSession:
+        async with PageSessions(laboratory.manager, folder=tmp_path) as sessions:
             with pytest.raises(InputError, match=r"width must be .*; got 9000"):
                 await sessions.open_page(site, size=(9000, 96))
             session = await sessions.open_page(site)
@@ -45,8 +45,8 @@ def test_what_a_session_takes_it_can_be_adopted_with(laboratory: Any, tmp_path: 
             assert shown.data == [1, 5] and session.recoveries == 0
             return session
 
-    async def second(left: Session) -> None:
-        async with Sessions(laboratory.manager, folder=tmp_path) as sessions:
+    async def second(left: PageSession) -> None:
+        async with PageSessions(laboratory.manager, folder=tmp_path) as sessions:
             session = sessions.get(left.id)
             assert session.calls == 2 and await session.evaluate(READ) == [1, 5]
 

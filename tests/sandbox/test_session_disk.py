@@ -18,11 +18,11 @@ from tars_jax import InputError
 from tars_jax.sandbox.browser import MouseDown, MouseUp, PageError, SandboxFailure
 from tars_jax.sandbox.browser.downloads import Downloads
 from tars_jax.sandbox.browser.processes import SandboxRun
-from tars_jax.sandbox.browser.sessions import Session, Sessions
+from tars_jax.sandbox.browser.sessions import PageSession, PageSessions
 from tars_jax.sandbox.browser.sessions.calls import Act, Evaluate
-from tars_jax.sandbox.browser.sessions.journal import Entry, Journal, read_journal, recover_journal
-from tars_jax.sandbox.browser.sessions.recording import Recording, play
-from tars_jax.sandbox.browser.sessions.store import Store, read_run
+from tars_jax.sandbox.browser.sessions.journal import Journal, JournalEntry, read_journal, recover_journal
+from tars_jax.sandbox.browser.sessions.recording import PageRecording, play
+from tars_jax.sandbox.browser.sessions.store import PageStore, read_run
 from tars_jax.sandbox.browser.site import PageSpec, Site
 
 PAGE = """<pre id=shown></pre><script>let clicks = 0; addEventListener('click', () => { clicks += 1;
@@ -42,7 +42,7 @@ def full_disk(most: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def journal_of(folder: Path, session: Session) -> Path:
+def journal_of(folder: Path, session: PageSession) -> Path:
     (file,) = (folder / session.id).glob("journal-*.jsonl")
     return file
 
@@ -51,13 +51,13 @@ def some_journal(file: Path, calls: int = 3) -> Journal:
     journal = Journal(PageSpec(Site(Path("/site")), 96, 96), 5)
     journal.write_to(file)
     for number in range(calls):
-        journal.append(Entry(Act((), float(number)), DIGEST, f"word {number}"))
+        journal.append(JournalEntry(Act((), float(number)), DIGEST, f"word {number}"))
     return journal
 
 
 def test_a_line_is_whole_or_none(tmp_path: Path) -> None:
     journal = some_journal(file := tmp_path / "journal.jsonl")
-    kept, entry = file.read_bytes(), Entry(Act((), 9.0), DIGEST)
+    kept, entry = file.read_bytes(), JournalEntry(Act((), 9.0), DIGEST)
     for room in (0, 1, 60):
         with full_disk(len(kept) + room), pytest.raises(OSError):
             journal.append(entry)
@@ -80,10 +80,10 @@ def test_a_full_disk_takes_over_and_cuts_back(tmp_path: Path) -> None:
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(tmp_path)]).returncode:
         pytest.skip("this root may not mount")
     try:
-        store, run = Store(tmp_path), SandboxRun()
+        store, run = PageStore(tmp_path), SandboxRun()
         store.take_over(run)
         journal = some_journal(tmp_path / "journal.jsonl")
-        kept, entry = (tmp_path / "journal.jsonl").read_bytes(), Entry(Evaluate("7" * 5000), "value")
+        kept, entry = (tmp_path / "journal.jsonl").read_bytes(), JournalEntry(Evaluate("7" * 5000), "value")
         with (tmp_path / "filler").open("wb", buffering=0) as filler, pytest.raises(OSError, match="No space left"):
             while True:
                 filler.write(bytes(512))
@@ -121,7 +121,7 @@ def test_a_journal_ends_before_an_unreadable_line(tmp_path: Path, damage: Any, c
     with full_disk(0):  # to cut it back takes no room
         journal, cut = recover_journal(file)
     assert (journal.calls, cut) == (calls, lost) and journal.entries == whole.entries[: calls - 5]
-    journal.append(Entry(Evaluate("1"), "value"))
+    journal.append(JournalEntry(Evaluate("1"), "value"))
     assert read_journal(file).entries == journal.entries
 
 
@@ -152,7 +152,7 @@ def test_a_call_that_cannot_be_kept_is_undone(laboratory: Any, tmp_path: Path) -
     folder = tmp_path / "sessions"
 
     async def live() -> str:
-        async with Sessions(laboratory.manager, folder=folder) as sessions:
+        async with PageSessions(laboratory.manager, folder=folder) as sessions:
             session = await sessions.open_page(laboratory.site(PAGE))
             sessions.record(session)
             before = await session.call(Act(CLICK, 40, "clicks"), once="a")
@@ -184,7 +184,7 @@ def test_a_call_that_cannot_be_kept_is_undone(laboratory: Any, tmp_path: Path) -
 
     async def adopt() -> None:
         with full_disk(4000):  # there is still no room for anything of size
-            async with Sessions(laboratory.manager, folder=folder) as sessions:
+            async with PageSessions(laboratory.manager, folder=folder) as sessions:
                 session = sessions.get(id)
                 assert (session.calls, session.lease.seconds) == (3, 66) and session.recording is not None
                 assert session.seconds_left > 60  # nobody could renew it while no service was there
@@ -199,7 +199,7 @@ def test_a_call_that_cannot_be_kept_is_undone(laboratory: Any, tmp_path: Path) -
 def test_a_session_or_recording_that_cannot_be_kept_is_not_begun(laboratory: Any, tmp_path: Path) -> None:
     async def live() -> None:
         site = laboratory.site(PAGE)
-        async with Sessions(laboratory.manager, folder=tmp_path) as sessions:
+        async with PageSessions(laboratory.manager, folder=tmp_path) as sessions:
             await (await sessions.open_page(site)).close()  # its browser takes the next page: none starts without room
             with full_disk(10), pytest.raises(SandboxFailure, match="disk: no session has been opened: File too large"):
                 await sessions.open_page(site)
@@ -208,7 +208,7 @@ def test_a_session_or_recording_that_cannot_be_kept_is_not_begun(laboratory: Any
             with full_disk(10), pytest.raises(SandboxFailure, match="disk: the session is not recorded"):
                 sessions.record(session)
             assert session.recording is None
-        async with Sessions(laboratory.manager, folder=tmp_path) as sessions:
+        async with PageSessions(laboratory.manager, folder=tmp_path) as sessions:
             assert sessions.get(session.id).recording is None
 
     laboratory.run(live())
@@ -221,7 +221,7 @@ def test_a_start_on_a_fresh_page_that_cannot_be_kept_is_undone(
     monkeypatch.setattr("tars_jax.sandbox.browser.sessions.session.LONG_WAY", 2)
 
     async def live() -> None:
-        async with Sessions(laboratory.manager, folder=tmp_path) as sessions:
+        async with PageSessions(laboratory.manager, folder=tmp_path) as sessions:
             session = await sessions.open_page(laboratory.site(PAGE))
             for _ in range(2):
                 before = await session.act(CLICK, advance_ms=40, read="clicks")
@@ -242,7 +242,7 @@ def test_a_damaged_journal_costs_the_calls_behind_the_damage(
 ) -> None:
     async def live() -> None:
         site = laboratory.site(PAGE)
-        async with Sessions(laboratory.manager, folder=tmp_path) as sessions:
+        async with PageSessions(laboratory.manager, folder=tmp_path) as sessions:
             middle, head, lease, gone = [await sessions.open_page(site) for _ in range(4)]
             sessions.record(middle)
             shown = [await middle.act(CLICK, advance_ms=40, read="clicks") for _ in range(3)]
@@ -257,7 +257,7 @@ def test_a_damaged_journal_costs_the_calls_behind_the_damage(
         (tmp_path / lease.id / "session.json").write_bytes(b"")
         (tmp_path / gone.id / "session.json").unlink()  # a release that a kill cut short
         caplog.clear()
-        async with Sessions(laboratory.manager, folder=tmp_path) as sessions:
+        async with PageSessions(laboratory.manager, folder=tmp_path) as sessions:
             (session,) = sessions.all_of()
             assert session.id == middle.id and session.calls == 1 and session.to_json()["downloads"] == 1
             assert [event.data for event in session.events.after(0) if event.kind == "lost"] == [
@@ -279,12 +279,12 @@ def test_a_session_whose_site_is_away_waits_for_it(laboratory: Any, tmp_path: Pa
 
     async def live() -> None:
         site = laboratory.site(PAGE)
-        async with Sessions(laboratory.manager, folder=tmp_path) as sessions:
+        async with PageSessions(laboratory.manager, folder=tmp_path) as sessions:
             left = await sessions.open_page(site)
             before = await left.act(CLICK, advance_ms=40, read="clicks")
         index = site.root / site.index
         index.rename(index.with_suffix(".away"))
-        async with Sessions(laboratory.manager, folder=tmp_path) as sessions:
+        async with PageSessions(laboratory.manager, folder=tmp_path) as sessions:
             session = sessions.get(left.id)
             with pytest.raises(InputError, match="site.index must be a file of .*; got 'index.html'"):
                 await session.act([], advance_ms=0)
@@ -296,11 +296,11 @@ def test_a_session_whose_site_is_away_waits_for_it(laboratory: Any, tmp_path: Pa
 
 def test_a_recording_that_lacks_calls_begins_anew(tmp_path: Path) -> None:
     journal = some_journal(tmp_path / "journal.jsonl", 1)
-    recording = Recording(tmp_path / "recording", journal)
+    recording = PageRecording(tmp_path / "recording", journal)
     assert json.loads((tmp_path / "recording" / "journal.jsonl").read_text().splitlines()[0])["before"] == 5
     frame = recording.folder / "frames" / "000003.png"
     frame.write_bytes(b"of a call that a kill has cut off")
     for _ in range(2):
-        resumed = Recording.resume(recording.folder, journal)
+        resumed = PageRecording.resume(recording.folder, journal)
         assert not frame.exists() and read_journal(resumed.folder / "journal.jsonl").entries == journal.entries
-        journal.append(Entry(Evaluate("1"), "value"))  # the recording has lost this one
+        journal.append(JournalEntry(Evaluate("1"), "value"))  # the recording has lost this one

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tars_jax import InputError
-from tars_jax.sandbox.browser import BrowserManager, InputEvent, Observation, Page, Site
+from tars_jax.sandbox.browser import BrowserManager, InputEvent, Page, PageObservation, Site
 from tars_jax.sandbox.browser.site import PageSpec
 from tars_jax.web.network import Hosts
 
@@ -23,7 +23,7 @@ class AddressPage:
     page: Page
     folder: str
 
-    async def act(self, events: Sequence[InputEvent], *, advance_ms: float) -> Observation:
+    async def act(self, events: Sequence[InputEvent], *, advance_ms: float) -> PageObservation:
         return await self.page.act(events, advance_ms=advance_ms)
 
     async def navigate(self, address: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from tars_jax.sandbox.browser import BrowserManager, InputEvent, Observation, Page
+from tars_jax.sandbox.browser import BrowserManager, InputEvent, Page, PageObservation
 
 
 class ShownPage(Protocol):
@@ -14,7 +14,7 @@ class ShownPage(Protocol):
     @property
     def page(self) -> Page: ...
 
-    async def act(self, events: Sequence[InputEvent], *, advance_ms: float) -> Observation: ...
+    async def act(self, events: Sequence[InputEvent], *, advance_ms: float) -> PageObservation: ...
 
     async def navigate(self, address: str) -> None: ...
 

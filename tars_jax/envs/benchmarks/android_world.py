@@ -23,7 +23,7 @@ from tars_jax.envs.benchmarks.android_world_actions import to_android_world
 from tars_jax.envs.benchmarks.episode import BenchmarkEnvironment, BenchmarkTasks, BenchmarkVerdict
 from tars_jax.envs.spec import EnvironmentResources
 from tars_jax.sandbox.failures import SandboxFailure
-from tars_jax.sandbox.phone.android_world.client import AndroidWorldClient, Refused
+from tars_jax.sandbox.phone.android_world.client import AndroidWorldClient, RequestRefused
 from tars_jax.sandbox.phone.holding import hold
 from tars_jax.tasks.benchmarks.android_world import Servers
 from tars_jax.tasks.benchmarks.benchmark import BenchmarkTask
@@ -86,7 +86,7 @@ class AndroidWorldEnvironment(BenchmarkEnvironment):
                 self._sent.append({"step": self._turn, **sent})
                 try:
                     await _call(self._held.act, sent, may_refuse=True)
-                except Refused as refused:
+                except RequestRefused as refused:
                     if refused.broke and action.name != "open_app":  # an app that there is not raises in the server
                         raise EnvironmentFailure("service", str(refused)) from refused
                     said.append(f"{action.name}: {refused}")
@@ -180,7 +180,7 @@ async def _call(call: Callable[..., _Given], *arguments: object, may_refuse: boo
         return await asyncio.to_thread(functools.partial(call, *arguments))
     except SandboxFailure as failure:
         raise EnvironmentFailure(failure.kind, str(failure)) from failure
-    except Refused as refused:
+    except RequestRefused as refused:
         if may_refuse:
             raise
         raise EnvironmentFailure("service", str(refused)) from refused

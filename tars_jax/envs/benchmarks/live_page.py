@@ -70,7 +70,7 @@ def blank() -> Site:
 class LivePage:
     page: ActsOnPage
     hosts: Hosts
-    seen: browser.Observation
+    seen: browser.PageObservation
     _last: str  # the address of a website that was shown last, which others are relative to
     begun_at: int = 0  # the place in the history behind which nobody goes back
     mouse: Position | None = None

@@ -165,7 +165,7 @@ class PageStage:
         self._note(await self._page.act(list(events), advance_ms=ms, read=self._read))
         self._ms += ms
 
-    def _note(self, shown: browser.Observation) -> None:
+    def _note(self, shown: browser.PageObservation) -> None:
         self._shown = shown
         if not self._visited or self._visited[-1] != shown.data["url"]:
             self._visited.append(shown.data["url"])

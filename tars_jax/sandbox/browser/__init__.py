@@ -12,10 +12,9 @@ from tars_jax.sandbox.browser.events import (
     Wheel,
     is_key,
 )
-from tars_jax.sandbox.browser.interface import ActsOnPage, OpensPages
 from tars_jax.sandbox.browser.manager import BrowserManager, ManagerStats
-from tars_jax.sandbox.browser.page import Page
-from tars_jax.sandbox.browser.screenshots import Observation
+from tars_jax.sandbox.browser.page import ActsOnPage, OpensPages, Page
+from tars_jax.sandbox.browser.screenshots import PageObservation
 from tars_jax.sandbox.browser.site import Site
 from tars_jax.sandbox.failures import PageError, SandboxFailure
 
@@ -31,10 +30,10 @@ __all__ = [
     "MouseDown",
     "MouseMove",
     "MouseUp",
-    "Observation",
     "OpensPages",
     "Page",
     "PageError",
+    "PageObservation",
     "SandboxFailure",
     "Site",
     "Wheel",

@@ -7,7 +7,9 @@ SandboxFailure, and is forgotten with all that is left of it.
 from __future__ import annotations
 
 import asyncio
+import collections
 import contextlib
+import dataclasses
 import time
 from collections.abc import AsyncIterator
 
@@ -17,11 +19,10 @@ from tars_jax.sandbox.browser.autoscaling import Load, browser_memory_mb
 from tars_jax.sandbox.browser.config import BrowserConfig, find_executable
 from tars_jax.sandbox.browser.driver import Driver, start_driver
 from tars_jax.sandbox.browser.health import answers, why_no_page
-from tars_jax.sandbox.browser.last_words import last_words
-from tars_jax.sandbox.browser.launch import FramesRefused, Kind, Launched, Making, kind_for, launch
+from tars_jax.sandbox.browser.launch import BrowserKind, FramesRefused, Launched, Making, kind_for, launch
+from tars_jax.sandbox.browser.launch_diagnostics import launch_failure
 from tars_jax.sandbox.browser.page import Page
 from tars_jax.sandbox.browser.processes import SandboxRun
-from tars_jax.sandbox.browser.stats import ManagerStats
 from tars_jax.sandbox.failures import SandboxFailure
 
 ATTEMPTS = 3
@@ -29,7 +30,25 @@ DOUBT = 0.1  # of a call's time, in which most pages open: there is enough left 
 PROBE_CALLS = 3  # calls' time that a browser has to show a page: a slow machine must not end it, and all of its pages
 
 
-class Place:
+@dataclasses.dataclass
+class ManagerStats:
+    """Counts since the manager started."""
+
+    driver_starts: int = 0
+    launches: int = 0  # of browsers
+    browsers: int = 0  # running now
+    retired: int = 0  # browsers ended because they were idle or had grown too large
+    pages_opened: int = 0
+    pages_open: int = 0
+    failures: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)  # pages lost, by kind
+    given_up: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)  # screenshot paths
+
+    def to_json(self) -> dict[str, int | dict[str, int]]:
+        """Plain numbers and dictionaries; `dataclasses.asdict` makes Counters of pairs out of Counters."""
+        return {name: dict(value) if isinstance(value, dict) else value for name, value in vars(self).items()}
+
+
+class BrowserPlace:
     """The place of one browser, whichever process fills it at the moment."""
 
     def __init__(self) -> None:
@@ -53,17 +72,17 @@ class Browsers:
 
     def __init__(self, config: BrowserConfig, stats: ManagerStats, gives_frames: bool | None = None) -> None:
         self.executable = find_executable(config.executable)
-        self.places = [Place() for _ in range(config.browsers)]
+        self.places = [BrowserPlace() for _ in range(config.browsers)]
         self.driver: Driver | None = None  # None: not started yet, or lost
         self.run: SandboxRun | None = None  # None: before the start of the manager, and after its end
         self._config, self._stats, self._gives_frames = config, stats, gives_frames
         self._driver_lock = asyncio.Lock()
 
-    def kind(self, single_canvas: bool, smil: bool) -> Kind:
+    def kind(self, single_canvas: bool, smil: bool) -> BrowserKind:
         gives_frames = self._gives_frames
         return kind_for(self._config.screenshot, single_canvas=single_canvas, smil=smil, gives_frames=gives_frames)
 
-    async def living(self, place: Place, kind: Kind) -> Launched:
+    async def living(self, place: BrowserPlace, kind: BrowserKind) -> Launched:
         """The browser of a place; one of another kind is replaced if no page has asked for it or had it alone."""
         async with place.lock:
             old = place.launched
@@ -77,11 +96,11 @@ class Browsers:
                     async with self.driver_watched():
                         return await self._launch(place, driver, kind)
                 except FramesRefused:
-                    self._gives_frames, kind = False, Kind(Making.STEADY, kind.smil)
+                    self._gives_frames, kind = False, BrowserKind(Making.STEADY, kind.smil)
                 except SandboxFailure as failure:
                     problem = failure
                 except (PlaywrightError, ConnectionError, TimeoutError) as error:
-                    reason = last_words(error)
+                    reason = launch_failure(error)
                     problem = SandboxFailure("browser", reason or (str(error).splitlines() or ["no answer"])[0])
                     if not reason:
                         await self._doubt_driver(soon=attempt > 0 or isinstance(error, TimeoutError))
@@ -113,7 +132,7 @@ class Browsers:
         finally:
             doubting.cancel()
 
-    async def _launch(self, place: Place, driver: Driver, kind: Kind) -> Launched:
+    async def _launch(self, place: BrowserPlace, driver: Driver, kind: BrowserKind) -> Launched:
         self._stats.launches += 1
         number = self._stats.launches
         untried = self._gives_frames is None
@@ -143,7 +162,7 @@ class Browsers:
 
     # ---- health ----
 
-    async def look_at(self, place: Place) -> None:
+    async def look_at(self, place: BrowserPlace) -> None:
         """Ends a browser that does not answer, and weighs one that does."""
         if (launched := place.launched) is None:
             return
@@ -154,7 +173,7 @@ class Browsers:
         if place.launched is launched:
             place.memory_mb = memory_mb
 
-    async def still_works(self, place: Place, launched: Launched) -> bool:
+    async def still_works(self, place: BrowserPlace, launched: Launched) -> bool:
         """Whether a browser shows pages: then it was one page that did not. Ends it otherwise."""
         timeout_s = PROBE_CALLS * self._config.call_timeout_s
         if place.launched is launched and (reason := await why_no_page(launched, timeout_s)):
@@ -163,7 +182,7 @@ class Browsers:
 
     # ---- news of deaths ----
 
-    def _browser_lost(self, place: Place, launched: Launched) -> None:
+    def _browser_lost(self, place: BrowserPlace, launched: Launched) -> None:
         if self.driver is not None and not self.driver.is_alive:
             self._driver_lost(self.driver)
         else:
@@ -178,7 +197,7 @@ class Browsers:
                 self.end(place, place.launched, "driver")
         driver.kill()
 
-    def end(self, place: Place, launched: Launched, kind: str, reason: str = "it ended") -> None:
+    def end(self, place: BrowserPlace, launched: Launched, kind: str, reason: str = "it ended") -> None:
         """Forgets a browser that is gone or no longer answers, and ends what is left of it; its pages say `reason`."""
         if place.launched is not launched:
             return

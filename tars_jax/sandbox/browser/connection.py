@@ -18,7 +18,7 @@ class ProtocolError(Exception):
     """The browser refused a command."""
 
 
-class Connection(asyncio.Protocol):
+class DevToolsConnection(asyncio.Protocol):
     """One browser; many sessions. Calls in flight raise ConnectionError when the browser goes away."""
 
     def __init__(self) -> None:
@@ -30,16 +30,16 @@ class Connection(asyncio.Protocol):
         self._browser_session: str | None = None
         self._listeners: dict[str, Heard] = {}
 
-    async def attach(self, target: str) -> Session:
+    async def attach(self, target: str) -> DevToolsSession:
         """A session with a target, beside the one that Playwright has."""
         params = {"targetId": target, "flatten": True}
         answer = await self.send("Target.attachToTarget", params, await self._of_browser())
-        return Session(self, answer["sessionId"])
+        return DevToolsSession(self, answer["sessionId"])
 
-    async def attach_to_browser(self) -> Session:
+    async def attach_to_browser(self) -> DevToolsSession:
         """A session with the browser itself, for settings that end with it."""
         answer = await self.send("Target.attachToBrowserTarget", None, await self._of_browser())
-        return Session(self, answer["sessionId"])
+        return DevToolsSession(self, answer["sessionId"])
 
     async def _of_browser(self) -> str:
         if self._browser_session is None:
@@ -110,10 +110,10 @@ class Connection(asyncio.Protocol):
             heard(None)
 
 
-class Session:
+class DevToolsSession:
     """The debugging protocol of one page."""
 
-    def __init__(self, connection: Connection, session: str) -> None:
+    def __init__(self, connection: DevToolsConnection, session: str) -> None:
         self._connection = connection
         self.id = session
 

@@ -20,7 +20,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from tars_jax.sandbox.browser.connection import Connection, ProtocolError, Session
+from tars_jax.sandbox.browser.connection import DevToolsConnection, DevToolsSession, ProtocolError
 from tars_jax.sandbox.browser.page_events import LONGEST_TEXT, Report
 from tars_jax.sandbox.browser.site import Site
 
@@ -114,10 +114,10 @@ class Downloader:
         self._ending: set[asyncio.Task[None]] = set()
         self._turn = asyncio.Lock()
 
-    async def begin(self, connection: Connection, context: str) -> None:
+    async def begin(self, connection: DevToolsConnection, context: str) -> None:
         """From now on, for the pages of a browser context."""
         self._connection, self._context = connection, context
-        self._session: Session = await connection.attach_to_browser()
+        self._session: DevToolsSession = await connection.attach_to_browser()
         connection.listen(self._session.id, self._heard)
         await self._session.send(
             "Browser.setDownloadBehavior",

@@ -14,7 +14,7 @@ import time
 from collections.abc import Awaitable, Iterator
 from typing import Any, TypeVar
 
-from tars_jax.sandbox.browser.connection import Connection, ProtocolError, Session
+from tars_jax.sandbox.browser.connection import DevToolsConnection, DevToolsSession, ProtocolError
 
 FRAME = "HeadlessExperimental.beginFrame"
 FRAME_S = 1 / 60
@@ -26,10 +26,10 @@ ESCAPE = {"key": "Escape", "code": "Escape", "windowsVirtualKeyCode": 27}
 T = TypeVar("T")
 
 
-class Frames:
+class PageFrames:
     """Makes the frames of one page: for screenshots, for what the page waits for, and for who looks at it."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: DevToolsSession) -> None:
         self._session = session
         self._turn = asyncio.Lock()
         self._latest: asyncio.Future[dict[str, Any]] | None = None
@@ -110,7 +110,7 @@ def _heard(sent: asyncio.Future[dict[str, Any]]) -> None:
         sent.exception()
 
 
-async def are_given_by(connection: Connection) -> bool:
+async def are_given_by(connection: DevToolsConnection) -> bool:
     """Whether a browser that was started as Kind.REQUESTED (launch.py) makes frames when asked."""
     browser = await connection.attach_to_browser()
     try:

@@ -24,13 +24,12 @@ from tars_jax.sandbox.browser.clock import (
     WORKER_SCRIPT,
     resume_script,
 )
-from tars_jax.sandbox.browser.connection import Connection, Session
+from tars_jax.sandbox.browser.connection import DevToolsConnection, DevToolsSession
 from tars_jax.sandbox.browser.downloads import Downloader
 from tars_jax.sandbox.browser.drawings import still
-from tars_jax.sandbox.browser.frames import Frames
+from tars_jax.sandbox.browser.frames import PageFrames
 from tars_jax.sandbox.browser.launch import Launched, Making
-from tars_jax.sandbox.browser.moment import Moment
-from tars_jax.sandbox.browser.page_events import LONGEST_TEXT, Report, watch
+from tars_jax.sandbox.browser.page_events import LONGEST_TEXT, Report, VirtualMoment, watch
 from tars_jax.sandbox.browser.site import PageSpec, Site, part_of
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.web.network import Hosts
@@ -43,15 +42,15 @@ _NO_STORAGE = (
 
 
 @dataclasses.dataclass(frozen=True)
-class Tab:
+class BrowserTab:
     """A page as Playwright sees it, and the manager's own session with it."""
 
     context: BrowserContext
     page: PlaywrightPage
-    session: Session
+    session: DevToolsSession
     target: str  # the page's id in the debugging protocol
-    connection: Connection
-    frames: Frames | None  # None where the browser makes them by itself
+    connection: DevToolsConnection
+    frames: PageFrames | None  # None where the browser makes them by itself
 
 
 async def new_context(
@@ -80,14 +79,14 @@ async def new_context(
         await context.add_init_script(script=FILES_SCRIPT)
     site = still(spec.site) if launched.kind.smil else spec.site
     await context.route("**/*", partial(serve, site, hosts, report))
-    await context.route(f"{TELLER}**", Moment().answer)
+    await context.route(f"{TELLER}**", VirtualMoment().answer)
     return context
 
 
 async def new_tab(
     launched: Launched, context: BrowserContext, report: Report | None = None, downloader: Downloader | None = None,
     *, accepts_dialogs: bool = False,
-) -> Tab:  # fmt: skip
+) -> BrowserTab:  # fmt: skip
     """The only page of a context: dialogs are dismissed or accepted, popups closed, and `report` hears of them.
 
     Downloads are refused unless there is a `downloader`.
@@ -106,8 +105,8 @@ async def new_tab(
         await downloader.begin(launched.connection, info["browserContextId"])
     page.on("dialog", _accept if accepts_dialogs else _dismiss)
     context.on("page", _close_popup)
-    frames = Frames(session) if launched.kind.frames is Making.REQUESTED else None
-    return Tab(context, page, session, target, launched.connection, frames)
+    frames = PageFrames(session) if launched.kind.frames is Making.REQUESTED else None
+    return BrowserTab(context, page, session, target, launched.connection, frames)
 
 
 @contextlib.asynccontextmanager
@@ -130,7 +129,7 @@ async def alive(page: PlaywrightPage) -> AsyncIterator[None]:
         page.remove_listener("crash", crashed)
 
 
-async def show(tab: Tab, spec: PageSpec, timeout_s: float) -> None:
+async def show(tab: BrowserTab, spec: PageSpec, timeout_s: float) -> None:
     """Loads the first document, at the time that the spec says.
 
     Raises InputError when a file of the site does not load, what Playwright raises when the page dies. Another host

@@ -14,7 +14,7 @@ from playwright.async_api import Browser, Playwright
 
 from tars_jax.sandbox.browser.angle import angle_flags, check_renderer
 from tars_jax.sandbox.browser.chromium_sandbox import is_sandboxed, sandbox_environment, sandbox_flags
-from tars_jax.sandbox.browser.connection import Connection
+from tars_jax.sandbox.browser.connection import DevToolsConnection
 from tars_jax.sandbox.browser.frames import are_given_by
 from tars_jax.sandbox.browser.processes import VARIABLE, SandboxRun
 from tars_jax.sandbox.browser.relay import FRAMES_ON_REQUEST
@@ -72,7 +72,7 @@ FRAME_FLAGS = {
 
 
 @dataclasses.dataclass(frozen=True)
-class Kind:
+class BrowserKind:
     """What a browser is started for."""
 
     frames: Making
@@ -89,12 +89,12 @@ class Kind:
         return [*FRAME_FLAGS[self.frames], *moving]
 
 
-def kind_for(screenshot: str, *, single_canvas: bool, smil: bool, gives_frames: bool | None) -> Kind:
+def kind_for(screenshot: str, *, single_canvas: bool, smil: bool, gives_frames: bool | None) -> BrowserKind:
     """The browser for pages whose screenshots are taken so (BrowserConfig.screenshot); None: nobody has tried yet."""
     if single_canvas and screenshot in ("auto", "canvas"):
-        return Kind(Making.CHANGES, smil)
+        return BrowserKind(Making.CHANGES, smil)
     asked = gives_frames is not False and screenshot in ("auto", "frame")
-    return Kind(Making.REQUESTED if asked else Making.STEADY, smil)
+    return BrowserKind(Making.REQUESTED if asked else Making.STEADY, smil)
 
 
 class FramesRefused(Exception):
@@ -106,15 +106,22 @@ class Launched:
     """One running Chromium."""
 
     browser: Browser  # Playwright's view: contexts, pages, their events
-    connection: Connection  # the manager's own: the calls of every step
+    connection: DevToolsConnection  # the manager's own: the calls of every step
     token: str  # in the environment of its processes
     proxy_host: str  # the only host name that leads anywhere: to loopback, where pages' proxies listen (network.py)
-    kind: Kind
+    kind: BrowserKind
     asked_for: bool = False  # by a page
 
 
 async def launch(
-    playwright: Playwright, executable: Path, run: SandboxRun, number: int, kind: Kind, *, use_angle: str, untried: bool
+    playwright: Playwright,
+    executable: Path,
+    run: SandboxRun,
+    number: int,
+    kind: BrowserKind,
+    *,
+    use_angle: str,
+    untried: bool,
 ) -> Launched:
     """Launch `number` of a run. Raises what Playwright raises, ConnectionError when the relay does not call back,
     FramesRefused by a Chromium that makes no frames on request, InputError without the GPU of `use_angle`.
@@ -125,7 +132,7 @@ async def launch(
     folder.mkdir()
     token = f"{run.token}.{number}"
     proxy_host = f"{secrets.token_hex(16)}.invalid"  # no page knows it
-    connection = Connection()
+    connection = DevToolsConnection()
     server = await asyncio.get_running_loop().create_unix_server(lambda: connection, folder / "relay")
     flags = [
         *FLAGS,

@@ -25,7 +25,7 @@ from tars_jax.sandbox.browser.autoscaling import (
     is_too_large,
     place_for_page,
 )
-from tars_jax.sandbox.browser.browsers import ATTEMPTS, Browsers, Place
+from tars_jax.sandbox.browser.browsers import ATTEMPTS, BrowserPlace, Browsers, ManagerStats
 from tars_jax.sandbox.browser.chromium_sandbox import is_sandboxed
 from tars_jax.sandbox.browser.config import BrowserConfig
 from tars_jax.sandbox.browser.connection import ProtocolError
@@ -37,7 +37,6 @@ from tars_jax.sandbox.browser.page import Page
 from tars_jax.sandbox.browser.page_events import Report
 from tars_jax.sandbox.browser.processes import SandboxRun
 from tars_jax.sandbox.browser.site import PageSpec, Site
-from tars_jax.sandbox.browser.stats import ManagerStats
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.loops import every
 from tars_jax.web.network import Hosts, Loopback, Proxy
@@ -147,7 +146,7 @@ class BrowserManager:
         self.stats.pages_open += 1
         return page
 
-    async def _free_place(self, *, alone: bool) -> Place:
+    async def _free_place(self, *, alone: bool) -> BrowserPlace:
         async with self._place_freed:
             while True:
                 self.browsers.running()
@@ -155,21 +154,21 @@ class BrowserManager:
                 index = place_for_page(loads, self.config, free_memory_mb(), alone=alone)
                 if index is not None:
                     if index == len(self.browsers.places):
-                        self.browsers.places.append(Place())
+                        self.browsers.places.append(BrowserPlace())
                     place = self.browsers.places[index]
                     place.places_taken += 1
                     place.alone = alone
                     return place
                 await self._place_freed.wait()
 
-    async def _free(self, place: Place) -> None:
+    async def _free(self, place: BrowserPlace) -> None:
         async with self._place_freed:
             place.places_taken -= 1
             place.idle_since = time.monotonic()
             self._place_freed.notify()
 
     async def _open_in(
-        self, place: Place, spec: PageSpec, smil: bool, report: Report | None, downloads: Downloads | None,
+        self, place: BrowserPlace, spec: PageSpec, smil: bool, report: Report | None, downloads: Downloads | None,
         loopback: Loopback | None,
     ) -> Page:  # fmt: skip
         problem = ""
@@ -189,8 +188,8 @@ class BrowserManager:
         raise SandboxFailure("browser", f"no page could be opened: {problem}")
 
     async def _new_page(
-        self, launched: Launched, place: Place, spec: PageSpec, report: Report | None, downloads: Downloads | None,
-        loopback: Loopback | None,
+        self, launched: Launched, place: BrowserPlace, spec: PageSpec, report: Report | None,
+        downloads: Downloads | None, loopback: Loopback | None,
     ) -> Page:  # fmt: skip
         hosts = Hosts(spec.network, localhost=loopback is not None)
         proxy = Proxy(hosts, loopback, transparent=True) if spec.network or loopback else None
@@ -230,7 +229,7 @@ class BrowserManager:
             raise
         return page
 
-    async def _wake(self, page: Page, place: Place, launched: Launched) -> None:
+    async def _wake(self, page: Page, place: BrowserPlace, launched: Launched) -> None:
         """Chromium may open a page that it never shows, seen once in some thousand pages: another browser will."""
         try:
             await page.wake()
@@ -238,7 +237,7 @@ class BrowserManager:
             self.browsers.end(place, launched, "browser")
             raise
 
-    async def _release(self, place: Place, page: Page) -> None:
+    async def _release(self, place: BrowserPlace, page: Page) -> None:
         """Closes the page's context; a browser that cannot do even that, and does not answer either, is ended."""
         launched = place.launched
         place.pages.discard(page)
@@ -268,7 +267,7 @@ class BrowserManager:
                 self._retire(place)
             self._place_freed.notify_all()  # the machine may have memory for a further browser now
 
-    def _retire(self, place: Place) -> None:
+    def _retire(self, place: BrowserPlace) -> None:
         surplus = is_surplus(place.load, len(self.browsers.places), self.config)
         if surplus:
             self.browsers.places.remove(place)
@@ -278,3 +277,28 @@ class BrowserManager:
 
     def _count_failure(self, kind: str) -> None:
         self.stats.failures[kind] += 1
+
+
+class OnDemandBrowsers:
+    """Until `close`."""
+
+    def __init__(self, config: BrowserConfig) -> None:
+        self._config = config
+        self._starting = asyncio.Lock()
+        self._manager: BrowserManager | None = None
+
+    async def started(self) -> BrowserManager:
+        """Raises InputError where there is no Chromium."""
+        async with self._starting:
+            if self._manager is None:
+                manager = BrowserManager(self._config)
+                await manager.start()
+                self._manager = manager
+            return self._manager
+
+    async def close(self) -> None:
+        """Twice is once; pages that are asked for afterwards start others."""
+        async with self._starting:
+            manager, self._manager = self._manager, None
+            if manager is not None:
+                await manager.close()

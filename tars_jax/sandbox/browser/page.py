@@ -9,7 +9,7 @@ import json
 import math
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Request
@@ -20,9 +20,9 @@ from tars_jax.sandbox.browser.config import BrowserConfig
 from tars_jax.sandbox.browser.connection import ProtocolError
 from tars_jax.sandbox.browser.events import Command, InputDevices, InputEvent, ends_in_motion, real_seconds, volleys
 from tars_jax.sandbox.browser.frames import PATIENCE_S
-from tars_jax.sandbox.browser.isolation import Tab
-from tars_jax.sandbox.browser.screenshots import Camera, Observation, is_navigation, is_refusal
-from tars_jax.sandbox.browser.site import PageSpec
+from tars_jax.sandbox.browser.isolation import BrowserTab
+from tars_jax.sandbox.browser.screenshots import PageObservation, Screenshotter, is_navigation, is_refusal
+from tars_jax.sandbox.browser.site import PageSpec, Site
 from tars_jax.sandbox.browser.storage import storage_of
 from tars_jax.sandbox.failures import PageError, SandboxFailure
 
@@ -33,11 +33,34 @@ LONGEST_LOAD_S = 8.0  # of what hosts of an open network send, real seconds, bes
 DIAGNOSIS_S = 1.0  # how long after an error the news of a death may arrive
 
 
+class ActsOnPage(Protocol):
+    """Page, Session and RemotePage have it; what the calls do and raise is written at Page."""
+
+    async def start(self, expression: str, *, seed: int, read: str | None = None) -> PageObservation: ...
+
+    async def act(
+        self, events: Sequence[InputEvent], *, advance_ms: float, read: str | None = None, rate: float = math.inf
+    ) -> PageObservation: ...
+
+    async def evaluate(self, expression: str) -> Any: ...
+
+    async def close(self) -> None: ...
+
+
+class OpensPages(Protocol):
+    """BrowserManager, Sessions and BrowserClient have it."""
+
+    async def open_page(
+        self, site: Site, *, single_canvas: bool = False, size: tuple[int, int] | None = None,
+        network: Sequence[str] = (),
+    ) -> ActsOnPage: ...  # fmt: skip
+
+
 class Page:
     """A page of a BrowserManager. A call raises SandboxFailure when the infrastructure fails; the page is then dead."""
 
     def __init__(
-        self, tab: Tab, config: BrowserConfig, spec: PageSpec, *, networked: bool,
+        self, tab: BrowserTab, config: BrowserConfig, spec: PageSpec, *, networked: bool,
         given_up: Callable[[str], None], failed: Callable[[str], None],
         released: Callable[[Page], Awaitable[None]],
     ) -> None:  # fmt: skip
@@ -56,7 +79,7 @@ class Page:
         self._end: asyncio.Future[Exception] = asyncio.get_running_loop().create_future()
         self._closing: asyncio.Task[None] | None = None
         self._playing = contextlib.ExitStack()
-        self._camera = Camera(
+        self._camera = Screenshotter(
             config.screenshot, single_canvas=spec.single_canvas, size=(spec.width, spec.height),
             frame=self._frames.screenshot if self._frames else None, capture=self.capture, plain=self._plain,
             given_up=given_up,
@@ -81,7 +104,7 @@ class Page:
         """Returns once the browser can show the page. Raises ProtocolError if it never does."""
         await self._camera.wake()
 
-    async def start(self, expression: str, *, seed: int, read: str | None = None) -> Observation:
+    async def start(self, expression: str, *, seed: int, read: str | None = None) -> PageObservation:
         """Sets the clock to 0 and chance to `seed`, evaluates `expression` (it may give a promise), then observes.
 
         Keys and buttons that are still held are let go before, and the mouse leaves the page.
@@ -97,7 +120,7 @@ class Page:
 
     async def act(
         self, events: Sequence[InputEvent], *, advance_ms: float, read: str | None = None, rate: float = math.inf
-    ) -> Observation:
+    ) -> PageObservation:
         """Delivers `events`, each acknowledged (`events.volleys`), moves the clock by `advance_ms`, then observes.
 
         Time moves as fast as the page can, or by `rate` seconds a second; what the page shows after it is the same.
@@ -202,7 +225,7 @@ class Page:
 
     async def _step(
         self, commands: list[Command], expression_fn: Callable[[bool], str], read: str | None, asked_s: float = 0.0
-    ) -> Observation:
+    ) -> PageObservation:
         for volley in volleys(commands):
             sent = asyncio.gather(*(self._session.send(method, params) for method, params in volley))
             with self._frames.running(PATIENCE_S) if self._frames else contextlib.nullcontext():
@@ -212,7 +235,7 @@ class Page:
         canvas = self._camera.path == "canvas"
         observed = self._over_documents(expression_fn(canvas), observe_expression(0, canvas=canvas, read=read))
         value = await (self._stopped_in_time(observed, asked_s) if self._live else observed)
-        return Observation(png=await self._camera.screenshot(value["image"]), data=value["data"])
+        return PageObservation(png=await self._camera.screenshot(value["image"]), data=value["data"])
 
     async def _stopped_in_time(self, work: Coroutine[Any, Any, T], asked_s: float) -> T:
         """As `work`. What a host still has not sent by then is stopped, as a person stops it: some of it never comes.

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any, TypeAlias
+from urllib.parse import urlsplit
 
-from playwright.async_api import ConsoleMessage, Dialog, Download, Frame
+from playwright.async_api import ConsoleMessage, Dialog, Download, Frame, Route
+from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Page as PlaywrightPage
 
 from tars_jax.sandbox.browser.clock import REPORTER, TELLER
@@ -39,3 +42,18 @@ def watch(page: PlaywrightPage, report: Report, *, downloads: bool, dialogs: str
         page.on("download", download)
     page.on("popup", lambda popup: report("popup", {"url": popup.url[:LONGEST_TEXT], "kept": False}))
     page.on("crash", lambda _: report("crash", {}))
+
+
+class VirtualMoment:
+    """Answers requests to the clock's own address: with a number (ms) to tell it, without one to ask."""
+
+    def __init__(self) -> None:
+        self._ms = "0"
+
+    async def answer(self, route: Route) -> None:
+        """A request of the page."""
+        if told := urlsplit(route.request.url).query:
+            self._ms = told
+        headers = {"Access-Control-Allow-Origin": "*", "Content-Type": "text/plain", "Cache-Control": "no-store"}
+        with contextlib.suppress(PlaywrightError):  # the page may be gone before its answer
+            await route.fulfill(body=self._ms, headers=headers)

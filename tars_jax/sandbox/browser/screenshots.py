@@ -23,7 +23,7 @@ Take: TypeAlias = Callable[[], Awaitable[bytes]]  # a PNG of the page as it is n
 
 
 @dataclasses.dataclass(frozen=True)
-class Observation:
+class PageObservation:
     """What a page showed after a step, and what was read from it at that moment."""
 
     png: bytes
@@ -61,7 +61,7 @@ async def shown(take: Callable[[], Awaitable[T]]) -> T:
     return await take()
 
 
-class Camera:
+class Screenshotter:
     """The screenshot paths of one page, from the cheapest to the plainest.
 
     canvas: the page's own canvas, read back in the same call that moved the clock; frame: one that is asked for, where

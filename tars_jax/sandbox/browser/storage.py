@@ -11,7 +11,7 @@ from typing import Any
 
 from playwright.async_api import BrowserContext
 
-from tars_jax.sandbox.browser.connection import ProtocolError, Session
+from tars_jax.sandbox.browser.connection import DevToolsSession, ProtocolError
 
 LARGEST = 16 << 20  # characters of JSON
 PATIENCE_MS = 2000  # real; an open upgrade of the page's own holds every reader back
@@ -40,13 +40,15 @@ LOOK = f"""(() => {{
 }})()"""
 
 
-async def storage_of(context: BrowserContext, session: Session, frame: str, *, databases: bool) -> dict[str, Any]:
+async def storage_of(
+    context: BrowserContext, session: DevToolsSession, frame: str, *, databases: bool
+) -> dict[str, Any]:
     """As Playwright writes it. `databases`: those too, where they are of one origin, small, and can be written."""
     databases = databases and await _can_be_written(session, frame)
     return dict(await context.storage_state(indexed_db=databases))
 
 
-async def _can_be_written(session: Session, frame: str) -> bool:
+async def _can_be_written(session: DevToolsSession, frame: str) -> bool:
     try:
         world = await session.send("Page.createIsolatedWorld", {"frameId": frame, "worldName": "storage"})
         answer = await session.send(

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from tars_jax.sandbox.compat.aio import aio_app
 from tars_jax.sandbox.compat.openenv import openenv_app
 from tars_jax.sandbox.compat.openenv.computer import ComputerEpisode, describe
-from tars_jax.sandbox.compat.openenv.episodes import Episode
+from tars_jax.sandbox.compat.openenv.episodes import OpenEnvEpisode
 from tars_jax.sandbox.compat.swe_rex import swe_rex_app
 from tars_jax.sandbox.computer.computer import Computer, Computers
 from tars_jax.sandbox.computer.spec import ContainerSpec
@@ -57,7 +57,7 @@ class ComputerApis:
         async with Computers(self._isolation) as computers:
             self.computer = await computers.open(self._spec)
 
-            async def episode() -> Episode:
+            async def episode() -> OpenEnvEpisode:
                 return ComputerEpisode(computers, self._spec)
 
             self._aio.app = aio_app(self.computer.machine, self._gate)

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tars_jax import InputError
-from tars_jax.sandbox.computer.dockerfile import Dockerfile, Instruction
+from tars_jax.sandbox.computer.dockerfile import Dockerfile, DockerInstruction
 
 MOST_BYTES = 1 << 30  # of one context
 IGNORE = ".dockerignore"
@@ -46,7 +46,12 @@ def context_digest(folder: Path) -> str:
 
 
 def copied(
-    folder: Path, instruction: Instruction, sources: Sequence[str], target: str, into: bool, dockerfile: Dockerfile
+    folder: Path,
+    instruction: DockerInstruction,
+    sources: Sequence[str],
+    target: str,
+    into: bool,
+    dockerfile: Dockerfile,
 ) -> bytes:
     """A tar archive, to be unpacked at the root, of what a COPY puts at `target` (absolute).
 
@@ -74,7 +79,7 @@ def copied(
 
 
 def _matches(
-    folder: Path, source: str, ignored: list[tuple[str, bool]], instruction: Instruction, dockerfile: Dockerfile
+    folder: Path, source: str, ignored: list[tuple[str, bool]], instruction: DockerInstruction, dockerfile: Dockerfile
 ) -> list[Path]:
     relative = posixpath.normpath(source.lstrip("/") or ".")
     if relative == ".":

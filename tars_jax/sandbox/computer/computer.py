@@ -15,13 +15,13 @@ from tars_jax import InputError
 from tars_jax.sandbox.computer.contained_guest import ContainedGuest
 from tars_jax.sandbox.computer.container import Checkpoint, Container, Isolation, Snapshot
 from tars_jax.sandbox.computer.filling import put
-from tars_jax.sandbox.computer.forks import FORKS, Saved, open_all, save
+from tars_jax.sandbox.computer.forks import FORKS, SavedComputer, open_all, save
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.computer.home import File, Given, read_home
 from tars_jax.sandbox.computer.isolation import open_isolation, taken_over
 from tars_jax.sandbox.computer.keeping import can_keep, leave
 from tars_jax.sandbox.computer.processes import Process
-from tars_jax.sandbox.computer.recording import Recording
+from tars_jax.sandbox.computer.recording import CallRecording
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.computer.told import ToldProgram
 from tars_jax.sandbox.computer.walking import Sought, Unreadable
@@ -126,7 +126,7 @@ class Computer:
             await saved.remove()
         return [Computer(guest, saved.way, self._of_computers(), saved.begun_from) for guest in guests]
 
-    async def save(self, way: str = "", at: Callable[[], None] = lambda: None) -> Saved:
+    async def save(self, way: str = "", at: Callable[[], None] = lambda: None) -> SavedComputer:
         """This moment, for `Computers.open_saved`, also when this computer has ended. `way` and errors as of `fork`.
 
         `at` is called at the moment itself, where programs are in the copy: what the host knows of them belongs to it.
@@ -147,7 +147,7 @@ class Computer:
         remove = self._of_computers().isolation().remove_snapshot
         return await done_or_undone(self.container.snapshot(name), remove)
 
-    async def opened(self, saved: Saved) -> Computer:
+    async def opened(self, saved: SavedComputer) -> Computer:
         """A computer that goes on from a moment of this one, which `save` has kept. Raises SandboxFailure."""
         return await self._of_computers().open_saved(saved)
 
@@ -248,7 +248,7 @@ class Computers:
             raise SandboxFailure("container", "it has ended with its owner")
         recording = None
         if self.forks == "replay":
-            recording = Recording()
+            recording = CallRecording()
             recording.whole = False  # what was called before is not known here
         guest = ContainedGuest(self._isolation, spec, adopted=id, token=token, recording=recording)
         await guest.__aenter__()
@@ -288,12 +288,12 @@ class Computers:
         """
         if spec is not None and spec.root and (kind := self.isolation().name) != "namespaces":
             raise InputError(f"isolation must be namespaces where a computer's programs are root; got {kind}")
-        recording = Recording() if self.forks == "replay" else None
+        recording = CallRecording() if self.forks == "replay" else None
         guest = ContainedGuest(self.isolation(), spec or ContainerSpec(), snapshot, recording=recording)
         await guest.__aenter__()
         return Computer(guest, "new", self, snapshot)
 
-    async def open_saved(self, saved: Saved) -> Computer:
+    async def open_saved(self, saved: SavedComputer) -> Computer:
         """A computer that goes on from a moment of another. Raises SandboxFailure."""
         return Computer(await saved.open(), saved.way, self, saved.begun_from)
 

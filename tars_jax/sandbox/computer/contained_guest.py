@@ -17,7 +17,7 @@ from typing import Self
 from tars_jax.sandbox.computer.container import Checkpoint, Container, Isolation, Snapshot
 from tars_jax.sandbox.computer.guest_client import GuestClient, GuestMachine
 from tars_jax.sandbox.computer.keeping import can_keep
-from tars_jax.sandbox.computer.recording import Recording
+from tars_jax.sandbox.computer.recording import CallRecording
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.failures import SandboxFailure
 
@@ -48,7 +48,8 @@ class ContainedGuest:
 
     def __init__(
         self, isolation: Isolation, spec: ContainerSpec, snapshot: Snapshot | None = None, *,
-        checkpoint: Checkpoint | None = None, adopted: str = "", token: str = "", recording: Recording | None = None,
+        checkpoint: Checkpoint | None = None, adopted: str = "", token: str = "",
+        recording: CallRecording | None = None,
     ) -> None:  # fmt: skip
         """A new guest, on the files of `snapshot`; or with `checkpoint` and its `token` one that goes on from there.
 

@@ -29,7 +29,7 @@ _VARIABLE = re.compile(
 
 
 @dataclasses.dataclass(frozen=True)
-class Instruction:
+class DockerInstruction:
     """`words`: of RUN, the argv that is run; of COPY and ADD, sources and the target; of ENV and ARG, NAME=VALUE."""
 
     line: int  # its first
@@ -45,7 +45,7 @@ class Dockerfile:
     where: str  # how messages name the file
     base: str  # the image, variables filled in
     base_line: int
-    instructions: tuple[Instruction, ...]  # of CARRIED_OUT, variables not filled in yet
+    instructions: tuple[DockerInstruction, ...]  # of CARRIED_OUT, variables not filled in yet
     text: str
 
     def error(self, line: int, message: str) -> InputError:
@@ -182,7 +182,7 @@ class _Reader:
             documents.append((word, "".join(f"{each}\n" for each in content)))
         return documents
 
-    def _instruction(self, line: int, name: str, rest: str) -> Instruction | None:
+    def _instruction(self, line: int, name: str, rest: str) -> DockerInstruction | None:
         if name in HARMLESS:
             return None
         if name == "USER":
@@ -205,10 +205,10 @@ class _Reader:
         if name in ("COPY", "ADD"):
             return self._copy(line, name, rest)
         if name == "WORKDIR":
-            return Instruction(line, name, (rest.strip("\"'"),))
-        return Instruction(line, name, self._assignments(line, name, rest))
+            return DockerInstruction(line, name, (rest.strip("\"'"),))
+        return DockerInstruction(line, name, self._assignments(line, name, rest))
 
-    def _run(self, line: int, rest: str) -> Instruction:
+    def _run(self, line: int, rest: str) -> DockerInstruction:
         flags, rest = self._flags(line, rest)
         kinds = [part for value in flags.values() for part in value.split(",") if part.startswith("type=")]
         if flags.keys() - {"mount", "network"} or flags.get("network", "default") not in ("default", "none"):
@@ -216,14 +216,14 @@ class _Reader:
         if "mount" in flags and any(kind.removeprefix("type=") not in _HARMLESS_MOUNTS for kind in kinds or ["bind"]):
             raise self._error(line, f"--mount of RUN must be of type=cache or tmpfs; got {flags['mount']!r}")
         if words := self._exec_form(rest):
-            return Instruction(line, "RUN", words)
+            return DockerInstruction(line, "RUN", words)
         if alone := re.fullmatch(_HEREDOC, rest):
             script = self._documents(line, alone[0])[0][1]
             shell = tuple(script.partition("\n")[0][2:].split()) if script.startswith("#!") else self._shell[:1]
-            return Instruction(line, "RUN", shell, stdin=script)
+            return DockerInstruction(line, "RUN", shell, stdin=script)
         if documents := self._documents(line, rest):
             rest += "\n" + "".join(f"{content}{word}\n" for word, content in documents)
-        return Instruction(line, "RUN", (*self._shell, rest))
+        return DockerInstruction(line, "RUN", (*self._shell, rest))
 
     @staticmethod
     def _exec_form(rest: str) -> tuple[str, ...]:
@@ -235,7 +235,7 @@ class _Reader:
             return ()
         return tuple(words) if all(isinstance(word, str) for word in words) else ()
 
-    def _copy(self, line: int, name: str, rest: str) -> Instruction:
+    def _copy(self, line: int, name: str, rest: str) -> DockerInstruction:
         flags, rest = self._flags(line, rest)
         if unknown := sorted(flags.keys() - {"chown", "chmod", "link"}):
             raise self._error(line, f"{name} must have no option but --chown, --chmod and --link; got --{unknown[0]}")
@@ -254,7 +254,7 @@ class _Reader:
                 raise self._error(line, f"{name} must be of files below the task's folder; got {source!r}")
             if name == "ADD" and re.search(r"\.(tar|tgz|tbz2?|txz|tar\.\w+)$", source):
                 raise self._error(line, f"ADD must be of files that are no archives; got {source!r}")
-        return Instruction(
+        return DockerInstruction(
             line, "COPY", (*sources, words[-1]), None if mode is None else int(mode, 8), tuple(documents)
         )
 

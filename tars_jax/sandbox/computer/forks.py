@@ -14,7 +14,7 @@ from tars_jax.sandbox.computer.contained_guest import ContainedGuest
 from tars_jax.sandbox.computer.container import Checkpoint, Isolation, Snapshot
 from tars_jax.sandbox.computer.guest_client import GuestError
 from tars_jax.sandbox.computer.home import read_home
-from tars_jax.sandbox.computer.recording import Recording, replay
+from tars_jax.sandbox.computer.recording import CallRecording, replay
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.computer.walking import Unreadable
 from tars_jax.sandbox.failures import Broken, SandboxFailure
@@ -24,7 +24,7 @@ AT_A_TIME = 4  # forks that are made
 _names = itertools.count(1)
 
 
-class Saved(Protocol):
+class SavedComputer(Protocol):
     """It lasts until `remove`, and what was opened from it lives on."""
 
     way: str  # one of FORKS
@@ -45,7 +45,7 @@ class Saved(Protocol):
 async def save(
     isolation: Isolation, guest: ContainedGuest, way: str, begun_from: Snapshot | None, *, record: bool,
     at: Callable[[], None] = lambda: None,
-) -> Saved:  # fmt: skip
+) -> SavedComputer:  # fmt: skip
     """Raises SandboxFailure; Broken for files that cannot be read or copied; InputError for a way it has not.
 
     Args:
@@ -109,7 +109,7 @@ class SavedFiles:
         return self._snapshot.bytes
 
     async def open(self) -> ContainedGuest:
-        recording = Recording() if self._record else None
+        recording = CallRecording() if self._record else None
         return await ContainedGuest(self._isolation, self._spec, self._snapshot, recording=recording).__aenter__()
 
     async def remove(self) -> None:
@@ -123,7 +123,8 @@ class SavedRecord:
     way = "replay"
 
     def __init__(
-        self, isolation: Isolation, spec: ContainerSpec, recording: Recording, begun_from: Snapshot | None, home: object
+        self, isolation: Isolation, spec: ContainerSpec, recording: CallRecording, begun_from: Snapshot | None,
+        home: object,
     ) -> None:  # fmt: skip
         self._isolation, self._spec, self._recording, self._home = isolation, spec, recording, home
         self.begun_from = begun_from

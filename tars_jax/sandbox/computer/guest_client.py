@@ -16,9 +16,9 @@ from tars_jax import InputError
 from tars_jax.sandbox.computer.adopting import peer_of as peer_of
 from tars_jax.sandbox.computer.guest import frames
 from tars_jax.sandbox.computer.inside import connect_to as connect_to
+from tars_jax.sandbox.computer.interruptible_stream import InterruptibleStream
 from tars_jax.sandbox.computer.links import Links
-from tars_jax.sandbox.computer.passing import Passing
-from tars_jax.sandbox.computer.recording import Recording
+from tars_jax.sandbox.computer.recording import CallRecording
 from tars_jax.sandbox.failures import SandboxFailure
 
 CALL_TIMEOUT_S = 30.0  # beyond what a call asks the guest to wait
@@ -69,7 +69,7 @@ class GuestClient:
         its place, because a program inside has moved the socket away, is refused.
         """
         self._connect_socket, self._token, self._pid = connect, token, pid
-        self.recording: Recording | None = None  # of what is called; None: nobody wants one
+        self.recording: CallRecording | None = None  # of what is called; None: nobody wants one
         self.lease = ""  # the word of a lease that connections act by (remote.py); empty: there are none
         self.links = Links()
         self._writer: asyncio.StreamWriter | None = None
@@ -226,12 +226,12 @@ class GuestClient:
     async def connect(self, **arguments: Any) -> Streams:
         """A stream to a port or a socket. A live copy ends it: what is read then raises Interrupted."""
         reader, writer = (await self.stream("connect", **arguments))[1]
-        passing = Passing(reader, writer)
+        passing = InterruptibleStream(reader, writer)
         self.links.add(passing)
         asyncio.ensure_future(writer.wait_closed()).add_done_callback(lambda closed: self._forget(passing, closed))
         return reader, writer
 
-    def _forget(self, passing: Passing, closed: asyncio.Future[None]) -> None:
+    def _forget(self, passing: InterruptibleStream, closed: asyncio.Future[None]) -> None:
         self.links.remove(passing)
         if not closed.cancelled():
             closed.exception()  # the reader has said it

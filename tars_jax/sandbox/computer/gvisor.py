@@ -23,12 +23,12 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.sandbox.computer.container import Checkpoint, Container, Isolation
 from tars_jax.sandbox.computer.control_groups import ControlGroup
-from tars_jax.sandbox.computer.door import FOLDER, NAME, Door
 from tars_jax.sandbox.computer.gvisor_container import GvisorContainer, Runsc
 from tars_jax.sandbox.computer.launcher.syscalls import is_known_architecture
 from tars_jax.sandbox.computer.launching import Events, NotStarted
 from tars_jax.sandbox.computer.namespace_container import RUN
 from tars_jax.sandbox.computer.namespaces import NamespaceIsolation
+from tars_jax.sandbox.computer.reverse_listener import FOLDER, NAME, ReverseListener
 from tars_jax.sandbox.computer.runs import RunFolder
 from tars_jax.sandbox.computer.spec import HOME, USER_ID, ContainerSpec
 from tars_jax.sandbox.failures import SandboxFailure
@@ -97,7 +97,7 @@ class GvisorIsolation(NamespaceIsolation):
         id, folder = f"{self._run.token}-{number}", self._run.path / str(number)
         group: ControlGroup | None = None
         descriptors: list[int] = []
-        door: Door | None = None
+        door: ReverseListener | None = None
         events = self._launcher.new(id)
         try:
             for name in ("", "disk", "root"):
@@ -118,7 +118,7 @@ class GvisorIsolation(NamespaceIsolation):
                 for path in (f"/proc/{pid}/fd/{events.disk}", f"/proc/{pid}/root{folder}/root"):
                     descriptors.append(os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
                 if listen:
-                    door = Door(descriptors[1])
+                    door = ReverseListener(descriptors[1])
                     door.open()
                 await self._launcher.let_go(id)
                 await asyncio.shield(events.started)
@@ -140,7 +140,7 @@ class GvisorIsolation(NamespaceIsolation):
         )
         return container
 
-    async def _begun(self, id: str, folder: Path, events: Events, door: Door | None) -> None:
+    async def _begun(self, id: str, folder: Path, events: Events, door: ReverseListener | None) -> None:
         """Waits until the sandbox runs. Raises NotStarted for one that ended before."""
         while not (door.met.is_set() if door is not None else self.runsc.is_running(id)):
             if events.exited.done():

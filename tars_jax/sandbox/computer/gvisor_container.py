@@ -15,9 +15,9 @@ from typing import Any
 from tars_jax.sandbox.computer.contained_guest import guest_python
 from tars_jax.sandbox.computer.container import Checkpoint
 from tars_jax.sandbox.computer.control_groups import ControlGroup
-from tars_jax.sandbox.computer.door import Door
 from tars_jax.sandbox.computer.namespace_container import NamespaceContainer, RunsContainers, size_of
 from tars_jax.sandbox.computer.processes import Process
+from tars_jax.sandbox.computer.reverse_listener import ReverseListener
 from tars_jax.sandbox.computer.root import not_sought
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.computer.walking import Sought, Unreadable
@@ -80,7 +80,7 @@ class GvisorContainer(NamespaceContainer):
 
     def __init__(
         self, isolation: RunsContainers, id: str, spec: ContainerSpec, folder: Path, group: ControlGroup, pid: int,
-        descriptors: list[int], plan: dict[str, Any], door: Door | None, runsc: Runsc,
+        descriptors: list[int], plan: dict[str, Any], door: ReverseListener | None, runsc: Runsc,
     ) -> None:  # fmt: skip
         super().__init__(isolation, id, spec, folder, group, pid, descriptors, plan)
         self._door, self._runsc = door, runsc

@@ -23,7 +23,7 @@ from tars_jax.sandbox.computer import base_images
 from tars_jax.sandbox.computer.build_context import context_digest, copied
 from tars_jax.sandbox.computer.computer import Computer, Computers
 from tars_jax.sandbox.computer.container import Snapshot
-from tars_jax.sandbox.computer.dockerfile import Dockerfile, Instruction, below, fill, read_dockerfile
+from tars_jax.sandbox.computer.dockerfile import Dockerfile, DockerInstruction, below, fill, read_dockerfile
 from tars_jax.sandbox.computer.filling import unpack
 from tars_jax.sandbox.computer.guest.identity import PATH
 from tars_jax.sandbox.computer.outbound import Outbound
@@ -147,7 +147,7 @@ class _Build:
         self._known = computer.container.spec.variables(computer.container.home, "")
         self.workdir = "/"
 
-    async def do(self, instruction: Instruction) -> None:
+    async def do(self, instruction: DockerInstruction) -> None:
         words = instruction.words
         if instruction.name == "RUN":
             await self._run(instruction)
@@ -167,7 +167,7 @@ class _Build:
     def _filled(self, text: str) -> str:
         return fill(text, {**self._known, **self._arguments, **self.environment})
 
-    async def _must(self, instruction: Instruction, argv: list[str], stdin: bytes = b"") -> None:
+    async def _must(self, instruction: DockerInstruction, argv: list[str], stdin: bytes = b"") -> None:
         """Raises InputError for a program that does not end well."""
         rest = self._end - asyncio.get_running_loop().time()
         way = await self._outbound.variables() if self._outbound and instruction.name == "RUN" else {}
@@ -189,10 +189,10 @@ class _Build:
         what = "must end within the build's time" if ran.timed_out else f"must end with 0; got {ran.status}"
         raise self._dockerfile.error(instruction.line, f"{instruction.name} {what}{said and f' ({said})'}")
 
-    async def _run(self, instruction: Instruction) -> None:
+    async def _run(self, instruction: DockerInstruction) -> None:
         await self._must(instruction, list(instruction.words), instruction.stdin.encode())
 
-    async def _copy(self, instruction: Instruction) -> None:
+    async def _copy(self, instruction: DockerInstruction) -> None:
         words = [self._filled(word) for word in instruction.words]
         target = below(self.workdir, words[-1])
         into = words[-1].endswith("/") or words[-1] in (".", "..")

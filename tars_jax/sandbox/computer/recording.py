@@ -40,7 +40,7 @@ class _Call:
     answer: Answer | None = None  # None: it had not ended; with a text: the code of an error
 
 
-class Recording:
+class CallRecording:
     """Of one guest. `whole` is false where something is missing: too much was said, or through a stream."""
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class Recording:
         self.whole = True
         self._bytes = 0
 
-    def copied(self) -> Recording:
+    def copied(self) -> CallRecording:
         return copy.deepcopy(self)
 
     def begun(self, name: str, arguments: Mapping[str, Any], data: bytes) -> int:
@@ -74,7 +74,7 @@ class Recording:
         return self.whole
 
 
-async def replay(recording: Recording, client: Calls, error: type[Exception]) -> None:
+async def replay(recording: CallRecording, client: Calls, error: type[Exception]) -> None:
     """Does again what was recorded. `error`: what a call raises that cannot be, with its `code`.
 
     Raises SandboxFailure: "diverged" for another answer, "container" for a recording that is not whole.

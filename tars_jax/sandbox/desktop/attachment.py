@@ -14,7 +14,7 @@ from tars_jax.sandbox.desktop.programs import Programs
 from tars_jax.sandbox.desktop.screen import Cursor, FrameBuffer
 from tars_jax.sandbox.desktop.screenshot import Screenshot
 from tars_jax.sandbox.desktop.server import XServer
-from tars_jax.sandbox.desktop.settling import Watch
+from tars_jax.sandbox.desktop.settling import DamageWatch
 from tars_jax.sandbox.desktop.windows import Windows
 
 CARRIED = Settle(first_ms=300, quiet_ms=250, bound_ms=1000)  # of a drag: whoever it is dropped on looks at it first
@@ -41,7 +41,7 @@ class Attachment:
             self.connection.close()
             raise
         programs = Programs(inside, server.process, lambda: clients.processes(self._cursor.find))
-        self._watch = Watch(self.connection, self._frames, self._cursor, programs)
+        self._watch = DamageWatch(self.connection, self._frames, self._cursor, programs)
         self._encoder = PngEncoder()
 
     def see(self, settle: Settle | None) -> Screenshot:

@@ -15,7 +15,7 @@ from Xlib.ext import xfixes
 from Xlib.protocol import event
 
 from tars_jax.sandbox.computer.links import Links
-from tars_jax.sandbox.desktop.connection import GONE, Connection
+from tars_jax.sandbox.desktop.connection import GONE, XConnection
 from tars_jax.sandbox.failures import SandboxFailure
 
 LARGEST = 200_000  # bytes of a text: a request of the X protocol has at most 262,140
@@ -25,7 +25,7 @@ SELECTIONS = ("CLIPBOARD", "PRIMARY")  # of Ctrl-V, and of the middle button
 class Clipboard:
     """A `Link`: while a copy of the computer is made it lets go, and what was put is forgotten."""
 
-    def __init__(self, connect: Callable[[], Connection], links: Links, copied: Callable[[str], object]) -> None:
+    def __init__(self, connect: Callable[[], XConnection], links: Links, copied: Callable[[str], object]) -> None:
         """`connect`: to the X server; it blocks. `copied`: hears, in another thread, of each text of a program."""
         self._connect, self._links, self._copied = connect, links, copied
         self._selections: _Selections | None = None
@@ -61,7 +61,7 @@ class Clipboard:
 class _Selections:
     """Has a connection and a thread of its own until it is closed or the server has gone."""
 
-    def __init__(self, connection: Connection, copied: Callable[[str], object]) -> None:
+    def __init__(self, connection: XConnection, copied: Callable[[str], object]) -> None:
         """Takes the connection over. Raises one of GONE or XError."""
         self._connection, self._copied = connection, copied
         self._display = display = connection.display

@@ -45,7 +45,7 @@ class _Connect:
 vars(protocol)["connect"] = _Connect()  # where its Display looks for a socket
 
 
-class Connection:
+class XConnection:
     """An X display, and the means to leave it when the server does not answer."""
 
     def __init__(self, connected: socket.socket, cookie: bytes) -> None:

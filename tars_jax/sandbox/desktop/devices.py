@@ -20,7 +20,7 @@ from tars_jax.sandbox.browser.events import (
     MouseUp,
     Wheel,
 )
-from tars_jax.sandbox.desktop.connection import Connection
+from tars_jax.sandbox.desktop.connection import XConnection
 from tars_jax.sandbox.desktop.keyboard import Keyboard, keysym
 
 BUTTONS = {"left": 1, "middle": 2, "right": 3}
@@ -53,13 +53,13 @@ def goes(events: Sequence[InputEvent]) -> list[Sequence[InputEvent]]:
 class Devices:
     """What is held down, and how events are sent. An event that cannot be is refused before any is sent."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: XConnection) -> None:
         self._connection = connection
         self._keyboard = Keyboard(connection.display)
         self._size = connection.screen.width_in_pixels, connection.screen.height_in_pixels
         self._held: dict[tuple[int, int], None] = {}  # (kind of the press, key or button), in order
 
-    def moved(self, connection: Connection) -> Devices:
+    def moved(self, connection: XConnection) -> Devices:
         """The same mouse and keyboard by another connection: what is held down stays so. It changes by itself."""
         other = copy.copy(self)
         other._connection, other._keyboard = connection, self._keyboard.moved(connection.display)

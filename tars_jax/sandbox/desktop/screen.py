@@ -8,7 +8,7 @@ import struct
 import numpy as np
 from Xlib.ext import xfixes
 
-from tars_jax.sandbox.desktop.connection import Connection
+from tars_jax.sandbox.desktop.connection import XConnection
 from tars_jax.sandbox.failures import Broken
 
 HEADER = struct.Struct(">20I")  # the start of an XWD file (XWDFile.h), version 7
@@ -67,7 +67,7 @@ class FrameBuffer:
 class Cursor:
     """The mouse's cursor. Its image is asked for again when the server says that it is another one."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: XConnection) -> None:
         self._display, self._root = connection.display, connection.root
         self._display.xfixes_query_version()
         self._display.xfixes_select_cursor_input(self._root, xfixes.XFixesDisplayCursorNotifyMask)

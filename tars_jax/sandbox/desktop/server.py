@@ -12,7 +12,7 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.sandbox.computer.machine import Machine
 from tars_jax.sandbox.desktop.applications import INSTALL
-from tars_jax.sandbox.desktop.connection import FAMILY_LOCAL, FAMILY_WILD, GONE, Connection, authority_entry
+from tars_jax.sandbox.desktop.connection import FAMILY_LOCAL, FAMILY_WILD, GONE, XConnection, authority_entry
 from tars_jax.sandbox.desktop.files import Inside
 from tars_jax.sandbox.failures import SandboxFailure
 
@@ -115,10 +115,10 @@ class XServer:
         """By the kernel's word; empty: it has ended."""
         return self._inside.text(f"/proc/{self.process}/stat").rpartition(") ")[2][:1]
 
-    def connect(self) -> Connection:
+    def connect(self) -> XConnection:
         """A connection of its own. Blocks. Raises SandboxFailure when the server is gone."""
         try:
-            return Connection(self._inside.connect(f"{SOCKETS}/X{self.number}"), self._cookie)
+            return XConnection(self._inside.connect(f"{SOCKETS}/X{self.number}"), self._cookie)
         except GONE as error:
             raise SandboxFailure("desktop", f"no connection to the X server: {error}") from error
 

@@ -12,7 +12,7 @@ import numpy as np
 from Xlib.ext import damage
 
 from tars_jax.sandbox.desktop.config import Settle
-from tars_jax.sandbox.desktop.connection import Connection
+from tars_jax.sandbox.desktop.connection import XConnection
 from tars_jax.sandbox.desktop.programs import Programs
 from tars_jax.sandbox.desktop.screen import Cursor, FrameBuffer
 
@@ -22,10 +22,10 @@ SAMPLE_S = 0.06  # between them
 LOOK_S, MOST_LOOK_S = 0.0005, 0.008  # between looks at the programs, at first and at last
 
 
-class Watch:
+class DamageWatch:
     """Hears from the X server that something was drawn (XDamage), and that the cursor looks another way."""
 
-    def __init__(self, connection: Connection, frames: FrameBuffer, cursor: Cursor, programs: Programs) -> None:
+    def __init__(self, connection: XConnection, frames: FrameBuffer, cursor: Cursor, programs: Programs) -> None:
         self._connection, self._frames, self._cursor, self._programs = connection, frames, cursor, programs
         shown = connection.display
         shown.damage_query_version()  # the server refuses what comes before it

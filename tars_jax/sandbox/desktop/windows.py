@@ -9,7 +9,7 @@ from Xlib import X, error
 from Xlib.protocol import event
 
 from tars_jax.sandbox.desktop.clients import Clients
-from tars_jax.sandbox.desktop.connection import Connection
+from tars_jax.sandbox.desktop.connection import XConnection
 from tars_jax.sandbox.desktop.window import Window
 
 LARGEST_REQUEST = 200_000  # bytes of a picture in one request; the protocol's own limit is 262140
@@ -17,7 +17,7 @@ BY_A_PAGER = 2  # who asks, of a message to the window manager
 
 
 class Windows:
-    def __init__(self, connection: Connection, clients: Clients) -> None:
+    def __init__(self, connection: XConnection, clients: Clients) -> None:
         self._connection, self._clients = connection, clients
 
     def list(self) -> list[Window]:
@@ -66,7 +66,7 @@ class Windows:
         shown.flush()
 
 
-def paint_root(connection: Connection, paint: int | Image.Image) -> None:
+def paint_root(connection: XConnection, paint: int | Image.Image) -> None:
     """Gives the screen behind all windows one color, 0xRRGGBB, or a picture of the screen's size."""
     root = connection.root
     if isinstance(paint, int):

@@ -57,7 +57,7 @@ TOLD = f"{PROMPTED}\n".encode()  # what bash says of it where a command has set 
 
 
 @dataclasses.dataclass(frozen=True)
-class Prompt:
+class ShellPrompt:
     number: int
     process: int
     ready: bool
@@ -80,9 +80,9 @@ def pattern(secret: str) -> re.Pattern[bytes]:
     return re.compile(numbers + rb"([^\x1e]*)\x1e((?:trap -- [^\x1e]*)?)\x1e")
 
 
-def parse(match: re.Match[bytes]) -> Prompt:
+def parse(match: re.Match[bytes]) -> ShellPrompt:
     number, process, ready, status = (int(match[place]) for place in range(1, 5))
-    return Prompt(number, process, ready == 1, status, match[5].decode(errors="replace"), bool(match[6]))
+    return ShellPrompt(number, process, ready == 1, status, match[5].decode(errors="replace"), bool(match[6]))
 
 
 def lines_of(command: str) -> bytes:

@@ -133,7 +133,7 @@ class Shell:
     @property
     def untold(self) -> str:
         """The end of what the command that runs has written and no result has held yet, as far as it has been read."""
-        return self._last_words() if self.running else ""
+        return self._unread() if self.running else ""
 
     @property
     def terminal(self) -> int | None:
@@ -158,7 +158,7 @@ class Shell:
         self._begin(secret)
         try:
             if await self._until_prompt(STARTS_IN_S) is None:
-                said = f"it ended with {self._status}: {self._last_words()[:200]}"
+                said = f"it ended with {self._status}: {self._unread()[:200]}"
                 why = "no prompt came" if self._status is None else said
                 raise SandboxFailure("guest", f"{self._argv(secret)[0]} did not start: {why}")
             await self._greet()
@@ -342,7 +342,7 @@ class Shell:
             self._status = answer["status"]
         return bool(data)
 
-    def _found(self) -> prompt.Prompt | None:
+    def _found(self) -> prompt.ShellPrompt | None:
         """The prompt that ends the command, if it has come. What precedes it is output."""
         while match := self._pattern.search(self._held):
             found = prompt.parse(match)
@@ -358,7 +358,7 @@ class Shell:
         self._held = self._held[end:]
         return None
 
-    async def _until_prompt(self, timeout_s: float) -> prompt.Prompt | None:
+    async def _until_prompt(self, timeout_s: float) -> prompt.ShellPrompt | None:
         """None: there was none in time, or the shell has ended: its status is then `_status`."""
         clock = asyncio.get_running_loop().time
         end, pause = clock() + timeout_s, 0.0
@@ -393,7 +393,7 @@ class Shell:
             return Result(output, self._status, self._folder, anew, ended=True)
         return Result(output, found.status if found else None, self._folder, anew)
 
-    def _last_words(self) -> str:
+    def _unread(self) -> str:
         head, _, tail, _ = self._written()
         return shown((head + tail)[-AT_ONCE:], 0, b"", self._limit, clean=self._clean)
 

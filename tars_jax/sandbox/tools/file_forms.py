@@ -12,7 +12,7 @@ from tars_jax.sandbox.shell.text import cut
 from tars_jax.sandbox.tools.arguments import Arguments, Refused, function
 from tars_jax.sandbox.tools.files import Files
 from tars_jax.sandbox.tools.forms import LIMIT, Answer
-from tars_jax.sandbox.tools.search import Query
+from tars_jax.sandbox.tools.search import FileQuery
 
 LONGEST_READ = 1 << 20  # bytes of one call
 MOST_ENTRIES = 1000
@@ -132,7 +132,7 @@ class FileForms:
         name, pattern = arguments.text("name", ""), arguments.text("pattern", "")
         if not name and not pattern:
             raise Refused("name or pattern must be given; got neither")
-        result = await self._files.search(path, Query(name=name, pattern=pattern, limit=MOST_ENTRIES))
+        result = await self._files.search(path, FileQuery(name=name, pattern=pattern, limit=MOST_ENTRIES))
         lines = [f"{each.path}:{each.line}: {each.text}" if each.line else each.path for each in result.found]
         return Answer(
             cut("\n".join(lines + ([] if result.whole else ["[... and more ...]"])), LIMIT) or "nothing was found"

@@ -14,7 +14,7 @@ from tars_jax.sandbox.computer.guest.frames import PIECE
 from tars_jax.sandbox.computer.guest_client import CALL_TIMEOUT_S, GuestError, GuestMachine
 from tars_jax.sandbox.tools.arguments import Refused
 from tars_jax.sandbox.tools.replacing import Replacement, Which, replace
-from tars_jax.sandbox.tools.search import MOST_OUTPUT, Query, SearchResult, check_pattern, command, read_result
+from tars_jax.sandbox.tools.search import MOST_OUTPUT, FileQuery, SearchResult, check_pattern, command, read_result
 
 LARGEST_READ = 64 << 20  # bytes
 LARGEST_EDIT = 8 << 20
@@ -24,7 +24,7 @@ TRIES = 20  # of an edit while others edit the same file
 
 
 @dataclasses.dataclass(frozen=True)
-class Entry:
+class FileEntry:
     path: str  # absolute; of an entry of a folder: from the folder on
     kind: str  # file, folder, link, other
     size: int  # bytes
@@ -33,7 +33,7 @@ class Entry:
     version: str  # another one after each change
 
     @classmethod
-    def of(cls, facts: dict[str, Any], path: str) -> Entry:
+    def of(cls, facts: dict[str, Any], path: str) -> FileEntry:
         return cls(path, facts["kind"], facts["size"], facts["mode"], facts["modified"], facts["version"])
 
 
@@ -70,8 +70,8 @@ class Files:
         paths: dict[str, Any] = {name: self.absolute(arguments[name]) for name in ("path", "to") if name in arguments}
         return await self._machine.client.call(call, data, root=self.root, **(arguments | paths))
 
-    async def stat(self, path: str) -> Entry:
-        return Entry.of((await self._call("stat", path=path))[0], self.absolute(path))
+    async def stat(self, path: str) -> FileEntry:
+        return FileEntry.of((await self._call("stat", path=path))[0], self.absolute(path))
 
     async def exists(self, path: str) -> bool:
         try:
@@ -82,10 +82,10 @@ class Files:
             raise
         return True
 
-    async def list(self, path: str, depth: int = 1, limit: int = 10_000) -> tuple[builtins.list[Entry], bool]:
+    async def list(self, path: str, depth: int = 1, limit: int = 10_000) -> tuple[builtins.list[FileEntry], bool]:
         """Entries in the order of their names, those of folders behind them; and whether these are all."""
         answer, _ = await self._call("list", path=path, depth=depth, limit=limit)
-        return [Entry.of(each, each["path"]) for each in answer["entries"]], answer["whole"]
+        return [FileEntry.of(each, each["path"]) for each in answer["entries"]], answer["whole"]
 
     async def read(self, path: str, offset: int = 0, limit: int = LARGEST_READ) -> bytes:
         """Raises GuestError("EFBIG") for a whole file of more than LARGEST_READ: read it by pieces."""
@@ -108,7 +108,7 @@ class Files:
 
     async def write(
         self, path: str, data: bytes, *, new: bool = False, version: str | None = None, folders: bool = False
-    ) -> Entry:  # fmt: skip
+    ) -> FileEntry:  # fmt: skip
         """Whole or not at all.
 
         Args:
@@ -120,7 +120,7 @@ class Files:
             await self.make_folder(posixpath.dirname(self.absolute(path)))
         if len(data) <= PIECE:
             answer, _ = await self._call("write", data, path=path, new=new, version=version)
-            return Entry.of(answer, self.absolute(path))
+            return FileEntry.of(answer, self.absolute(path))
         mode = None
         if await self.exists(path):
             if new:
@@ -207,7 +207,7 @@ class Files:
 
         return await self.edit(path, change), made[-1]
 
-    async def search(self, path: str, query: Query, *, timeout_s: float = 30.0) -> SearchResult:
+    async def search(self, path: str, query: FileQuery, *, timeout_s: float = 30.0) -> SearchResult:
         """What there is below a folder, or in one file. Raises GuestError, also for a pattern that is none."""
         check_pattern(query)
         folder, only = self.absolute(path), ""
@@ -219,13 +219,13 @@ class Files:
         )  # fmt: skip
         return read_result(ran, folder)
 
-    async def watch(self, path: str = ".", *, deep: bool = True) -> Watch:
+    async def watch(self, path: str = ".", *, deep: bool = True) -> FolderWatch:
         """Changes from now on. Close it after use."""
         begun, _ = await self._call("watch", path=path, deep=deep)
-        return Watch(self._machine, begun["watch"])
+        return FolderWatch(self._machine, begun["watch"])
 
 
-class Watch:
+class FolderWatch:
     """Changes below a folder: pairs of what happened (made, changed, written, came, gone) and where."""
 
     def __init__(self, machine: GuestMachine, number: int) -> None:

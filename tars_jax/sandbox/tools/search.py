@@ -14,7 +14,7 @@ MOST_OUTPUT = 2 << 20  # bytes of what is found
 
 
 @dataclasses.dataclass(frozen=True)
-class Query:
+class FileQuery:
     """What is looked for below a folder: lines of files by a `pattern`, otherwise files and folders by their names."""
 
     name: str = ""  # a shell pattern of the last part of a path, such as *.py
@@ -59,7 +59,7 @@ class SearchResult:
         return not self.missing
 
 
-def check_pattern(query: Query) -> None:
+def check_pattern(query: FileQuery) -> None:
     """Raises GuestError."""
     try:
         re.compile(re.escape(query.pattern) if query.literal else query.pattern)
@@ -68,7 +68,7 @@ def check_pattern(query: Query) -> None:
         raise GuestError("input", words) from error
 
 
-def command(machine: GuestMachine, query: Query, only: str) -> list[str]:
+def command(machine: GuestMachine, query: FileQuery, only: str) -> list[str]:
     """The program that searches the folder in which it runs; `only`: one file there."""
     asked = json.dumps({**dataclasses.asdict(query), "only": only})
     return [machine.python, "-I", "-S", f"{machine.folder}/search.py", asked]

@@ -27,7 +27,7 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.json_fields import Fields, is_text, read_json
 from tars_jax.sandbox.failures import SandboxFailure
-from tars_jax.sandbox.phone.android_world.client import AndroidWorldClient, Refused, check_address
+from tars_jax.sandbox.phone.android_world.client import AndroidWorldClient, RequestRefused, check_address
 from tars_jax.sandbox.phone.holding import hold
 from tars_jax.tasks.benchmarks.benchmark import Benchmark, BenchmarkTask
 
@@ -131,7 +131,7 @@ def read_tasks(path: Path) -> Sequence[BenchmarkTask]:
         try:
             client.check()
             return _listed(servers, client, path)
-        except (SandboxFailure, Refused) as failure:
+        except (SandboxFailure, RequestRefused) as failure:
             failures.append(str(failure))
         finally:
             client.close()
@@ -162,7 +162,7 @@ def _task(servers: Servers, client: AndroidWorldClient, name: str, index: int) -
     left_out, goal = servers.left_out.get(name, ""), ""
     try:
         goal = client.goal(name, index)
-    except Refused as refused:
+    except RequestRefused as refused:
         left_out = left_out or f"its server has no goal for it: {refused}"
     return BenchmarkTask(
         id=f"{name}_{index}",
@@ -218,7 +218,7 @@ ANDROID_WORLD = Benchmark(
     title="AndroidWorld",
     version="HTTP form of 2025-06",
     read=read_tasks,
-    environment="tars_jax.envs.benchmarks.android_world:AndroidWorldEnvironment",
+    environment="tars_jax.envs.benchmarks.android_world:PreparedPhone",
     max_steps=STEPS,
     results="tars_jax.evaluation.benchmarks.android_world:write_results",
 )

@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl
 
 from PIL import Image, ImageDraw, ImageFont
 
-from tars_jax.sandbox.computer.equipped.interface import Told
+from tars_jax.sandbox.computer.equipped.interface import HearsProgram
 from tars_jax.sandbox.failures import SandboxFailure
 
 PORT = 8000
@@ -66,7 +66,7 @@ def picture(words: str) -> SitePage:
 
 
 class TellsPrograms(Protocol):
-    async def tell(self, program: str, *arguments: str, stdin: bytes = b"") -> Told:
+    async def tell(self, program: str, *arguments: str, stdin: bytes = b"") -> HearsProgram:
         """As of `ActsOnComputer`."""
         ...
 
@@ -74,7 +74,7 @@ class TellsPrograms(Protocol):
 class RunningSite:
     """The site's program in a computer."""
 
-    def __init__(self, told: Told) -> None:
+    def __init__(self, told: HearsProgram) -> None:
         self._told = told
 
     @classmethod

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Self
 
 from tars_jax.sandbox.computer.computer import Computer, Computers
-from tars_jax.sandbox.computer.forks import Saved
+from tars_jax.sandbox.computer.forks import SavedComputer
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.tasks.websites.installation import installed
@@ -28,7 +28,7 @@ _OUR_PROGRAMS = Path(__file__).with_name("programs")
 class _Prepared:
     """A state that sessions begin with: of a site that runs where live copies work, else its files."""
 
-    saved: Saved
+    saved: SavedComputer
     cookies: tuple[dict[str, str], ...]
     process: int
 

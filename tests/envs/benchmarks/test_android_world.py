@@ -38,7 +38,7 @@ from tars_jax.environment import EnvironmentFailure, Task, Transition
 from tars_jax.envs.benchmarks.android_world_actions import to_android_world
 from tars_jax.envs.registry import EnvironmentResources, load_environment
 from tars_jax.sandbox.failures import SandboxFailure
-from tars_jax.sandbox.phone.android_world.client import AndroidWorldClient, Refused, read_pixels
+from tars_jax.sandbox.phone.android_world.client import AndroidWorldClient, RequestRefused, read_pixels
 from tars_jax.sandbox.phone.holding import hold
 from tars_jax.tasks.benchmarks.android_world import read_tasks
 from tests.envs.benchmarks.android_world_server import PICTURE, FakeServer
@@ -307,7 +307,7 @@ def test_slow_servers_are_given_up_and_actions_are_never_sent_twice(fake: FakeSe
     fake.answers["/task/initialize"] = 0.6
     client.initialize("ContactsAdd", 0)  # which may take longer
     fake.answers["/execute_action"] = (422, {"detail": "direction must be up"})
-    with pytest.raises(Refused, match="direction must be up") as refused:
+    with pytest.raises(RequestRefused, match="direction must be up") as refused:
         client.act({"action_type": "scroll"})
     assert not refused.value.broke
     client.close()

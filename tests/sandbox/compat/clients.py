@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.computer.local_guest import LocalGuest
-from tars_jax.web.gate import Gate, Served
+from tars_jax.web.gate import Gate, ListenAddress
 from tars_jax.web.running import serving
 
 TOKEN = "a-token-for-tests"
@@ -55,5 +55,5 @@ def served(make: Make) -> Iterator[tuple[str, Path]]:
         async def later(scope: Scope, receive: Receive, send: Send) -> None:
             await inner["app"](scope, receive, send)
 
-        with serving(Starlette(routes=[Mount("/", later)], lifespan=lifespan), Served(), plain=True) as address:
+        with serving(Starlette(routes=[Mount("/", later)], lifespan=lifespan), ListenAddress(), plain=True) as address:
             yield address, folder / "home"

@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[3]
 HARBOR = ROOT / ".cache/harbor/bin/harbor"
 TASKS = Path(__file__).with_name("harbor_tasks")
-ENVIRONMENT = "tars_jax.sandbox.compat.harbor.environment:ComputerEnvironment"
+ENVIRONMENT = "tars_jax.sandbox.compat.harbor.environment:HarborComputer"
 needs_harbor = pytest.mark.skipif(
     not HARBOR.exists(), reason="launch/harbor.sh has not installed Harbor, which takes Python 3.12 or later"
 )

@@ -13,7 +13,7 @@ from PIL import Image
 
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager, Site
 from tars_jax.sandbox.compat.aio import aio_app
-from tars_jax.web.gate import Served
+from tars_jax.web.gate import ListenAddress
 from tars_jax.web.running import serving
 from tests.sandbox.compat.clients import GATE, TOKEN, client, refused
 
@@ -61,7 +61,7 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         run(page.start("0", seed=1))
         over: Any = OnItsLoop(page, loop)
         machine: Any = None
-        with serving(aio_app(machine, GATE, page=over), Served(), plain=True) as address:
+        with serving(aio_app(machine, GATE, page=over), ListenAddress(), plain=True) as address:
             yield client("agent_sandbox").Sandbox(base_url=address, headers={"X-API-Key": TOKEN})
     finally:
         run(manager.close())

@@ -20,11 +20,11 @@ from websockets.exceptions import ConnectionClosed
 
 from tars_jax.envs import openenv as registered
 from tars_jax.sandbox.compat.computer_apis import ComputerApis
-from tars_jax.sandbox.compat.openenv import Description, Episode, Refused, Turn, openenv_app
+from tars_jax.sandbox.compat.openenv import Description, EpisodeTurn, InvalidAction, OpenEnvEpisode, openenv_app
 from tars_jax.sandbox.compat.openenv.app import Make
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.failures import SandboxFailure
-from tars_jax.web.gate import Served
+from tars_jax.web.gate import ListenAddress
 from tars_jax.web.running import serving
 from tests.sandbox.compat.clients import GATE, TOKEN, client
 from tests.waiting import PATIENCE_S, wait_until
@@ -40,19 +40,19 @@ class Counts:
 
     closed = 0
 
-    async def reset(self, seed: int | None, options: Mapping[str, Any]) -> Turn:
+    async def reset(self, seed: int | None, options: Mapping[str, Any]) -> EpisodeTurn:
         if options:
-            raise Refused(f"no options; got {list(options)}")
+            raise InvalidAction(f"no options; got {list(options)}")
         self.count = 0
-        return Turn({"count": 0, "seed": seed})
+        return EpisodeTurn({"count": 0, "seed": seed})
 
-    async def step(self, action: Mapping[str, Any]) -> Turn:
+    async def step(self, action: Mapping[str, Any]) -> EpisodeTurn:
         if action.get("fail"):
             raise SandboxFailure("guest", "it is gone")
         if action.get("slow"):
             await asyncio.sleep(5)
         self.count += 1
-        return Turn({"count": self.count}, 1.0, self.count == 3, {"note": "x"})
+        return EpisodeTurn({"count": self.count}, 1.0, self.count == 3, {"note": "x"})
 
     def state(self) -> Mapping[str, Any]:
         return {"more": True}
@@ -61,13 +61,13 @@ class Counts:
         Counts.closed += 1
 
 
-async def counts() -> Episode:
+async def counts() -> OpenEnvEpisode:
     return Counts()
 
 
 @contextlib.contextmanager
 def serves(description: Description, make: Make, most: int = 2) -> Iterator[str]:
-    with serving(openenv_app(description, make, GATE, most=most), Served(), plain=True) as address:
+    with serving(openenv_app(description, make, GATE, most=most), ListenAddress(), plain=True) as address:
         yield address
 
 
@@ -206,7 +206,7 @@ def test_each_reset_has_a_new_computer() -> None:
         await ask(one, "reset")
         assert (await bash(one, "ls"))["data"]["observation"]["text"] == "[no output]"
 
-    with serving(apis.app(), Served(), plain=True) as address:
+    with serving(apis.app(), ListenAddress(), plain=True) as address:
         assert httpx.get(f"{address}/health").json() == {"status": "ok"}
         with_sockets(f"{address}/openenv", 2, work)
         assert httpx.get(f"{address}/swe_rex/is_alive", headers=KEY).json()["is_alive"]
@@ -219,7 +219,7 @@ def test_each_reset_has_a_new_computer() -> None:
 def test_any_environment_of_the_registry() -> None:
     name = "maze_path_of_light"
 
-    async def make() -> Episode:
+    async def make() -> OpenEnvEpisode:
         return registered.RegisteredEpisode(name)
 
     async def work(socket: Any) -> None:

@@ -20,7 +20,7 @@ from starlette.staticfiles import StaticFiles
 from tars_jax.sandbox.compat.osworld import served_desktop
 from tars_jax.sandbox.computer.equipped.parts import ComputerSpec
 from tars_jax.sandbox.computer.pyautogui import pyautogui_folder, with_pyautogui
-from tars_jax.web.gate import Served
+from tars_jax.web.gate import ListenAddress
 from tars_jax.web.running import serving
 from tests.sandbox.compat.clients import GATE, TOKEN, client
 from tests.sandbox.computer.containers import needs_root
@@ -46,7 +46,7 @@ def server() -> Iterator[str]:
         pytest.skip("PyAutoGUI is not installed for computers: ./launch/pyautogui.sh installs it")
     spec = ComputerSpec(parts=("shell", "desktop"))
     spec = dataclasses.replace(spec, container=with_pyautogui(spec.room, folder))
-    with serving(served_desktop(spec, GATE), Served(), plain=True) as address:
+    with serving(served_desktop(spec, GATE), ListenAddress(), plain=True) as address:
         yield address
 
 
@@ -101,7 +101,7 @@ def test_its_tasks_are_set_up(controller: Any, setup: Any, tmp_path: Path) -> No
     Image.new("RGB", (64, 48), (200, 30, 30)).save(served / "red.png")
     (served / "notes.txt").write_text("some notes")
     center = "pyautogui.moveTo({SCREEN_WIDTH_HALF}, {SCREEN_HEIGHT_HALF}); print(*pyautogui.position())"
-    with serving(Starlette(routes=[Mount("/", StaticFiles(directory=served))]), Served(), plain=True) as files:
+    with serving(Starlette(routes=[Mount("/", StaticFiles(directory=served))]), ListenAddress(), plain=True) as files:
         assert setup.setup([
             {"type": kind, "parameters": parameters} for kind, parameters in (
                 ("download", {"files": [{"url": f"{files}/red.png", "path": "/home/user/Pictures/red.png"},

@@ -13,7 +13,7 @@ from tars_jax import InputError
 from tars_jax.sandbox.computer.contained_guest import ContainedGuest
 from tars_jax.sandbox.computer.forks import save
 from tars_jax.sandbox.computer.isolation import open_isolation
-from tars_jax.sandbox.computer.recording import Recording
+from tars_jax.sandbox.computer.recording import CallRecording
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.failures import Broken
 from tars_jax.sandbox.shell.shell import Shell
@@ -105,7 +105,7 @@ async def live(folder: Path, stays: bool) -> None:
     fork = await isolation.launch(ContainerSpec(), ["/bin/cat", "a", "c"], snapshot)
     assert await fork.wait(PATIENCE_S) == 0
     assert fork.read("/run/agent/log") == b"one\n" + before
-    async with ContainedGuest(isolation, ContainerSpec(), recording=Recording()) as guest:
+    async with ContainedGuest(isolation, ContainerSpec(), recording=CallRecording()) as guest:
         look = "ls -A /run /run/agent; echo on > ~/own; exec 2>&1; rm -r /run/agent"
         ran = await guest.machine.run(["sh", "-c", look])
         assert b"socket" not in ran.stdout and b"guest" not in ran.stdout, ran

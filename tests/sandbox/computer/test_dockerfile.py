@@ -11,7 +11,7 @@ import pytest
 from tars_jax import InputError
 from tars_jax.sandbox.computer import base_images
 from tars_jax.sandbox.computer.build_context import context_digest, copied
-from tars_jax.sandbox.computer.dockerfile import Instruction, below, fill, read_dockerfile
+from tars_jax.sandbox.computer.dockerfile import DockerInstruction, below, fill, read_dockerfile
 from tars_jax.sandbox.computer.images import checked
 
 
@@ -147,7 +147,7 @@ def test_what_is_copied_lies_where_the_target_says(tmp_path: Path) -> None:
     dockerfile = read_dockerfile(folder)
 
     def names(sources: list[str], target: str, into: bool) -> dict[str, int]:
-        instruction = Instruction(2, "COPY", (*sources, target))
+        instruction = DockerInstruction(2, "COPY", (*sources, target))
         archive = copied(folder, instruction, sources, target, into, dockerfile)
         with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
             return {member.name: member.mode for member in tar if not member.isdir()}

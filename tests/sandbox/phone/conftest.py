@@ -11,14 +11,14 @@ from typing import Any, TypeVar
 import pytest
 
 from tars_jax.sandbox.phone import AdbServer
-from tars_jax.sandbox.phone.stand_in.device.device import Device
+from tars_jax.sandbox.phone.stand_in.device.device import StandInDevice
 from tars_jax.sandbox.phone.stand_in.server import StandIn
 from tests.waiting import PATIENCE_S
 
 T = TypeVar("T")
 
 
-def place_of(device: Device, id: str) -> tuple[float, float]:
+def place_of(device: StandInDevice, id: str) -> tuple[float, float]:
     """The middle of what can be seen of a widget, pixels."""
     found = [widget for widget in device.widgets() if widget.id == id]
     assert found, f"{id} is not among {[widget.id for widget in device.widgets()]}"
@@ -26,7 +26,7 @@ def place_of(device: Device, id: str) -> tuple[float, float]:
     return (box.left + box.right) / 2 * scale, (box.top + box.bottom) / 2 * scale
 
 
-def tap(device: Device, *ids: str) -> None:
+def tap(device: StandInDevice, *ids: str) -> None:
     for id in ids:
         place = place_of(device, id)
         device.touch(place, place, 50)
@@ -68,7 +68,7 @@ def adb_server() -> Iterator[AdbServer]:
 
 @pytest.fixture
 def finger(adb_server: AdbServer) -> Iterator[Finger]:
-    with StandIn(Device(seed=3)) as phone:
+    with StandIn(StandInDevice(seed=3)) as phone:
         made = Finger(adb_server, phone)
         yield made
         made.adb("disconnect", phone.serial, whole=False)

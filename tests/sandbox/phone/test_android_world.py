@@ -12,9 +12,9 @@ import pytest
 
 from tars_jax import InputError
 from tars_jax.sandbox.phone import AdbServer, Phone, PhoneConfig
-from tars_jax.sandbox.phone.android_world import PhoneEnvironment, Suite, make_app, read_action
+from tars_jax.sandbox.phone.android_world import PreparedPhone, Suite, make_app, read_action
 from tars_jax.sandbox.phone.android_world.elements import read_bounds
-from tars_jax.sandbox.phone.stand_in.device.device import Device
+from tars_jax.sandbox.phone.stand_in.device.device import StandInDevice
 from tars_jax.sandbox.phone.stand_in.server import StandIn
 from tars_jax.web.running import serving
 from tests.sandbox.phone.conftest import place_of
@@ -40,13 +40,13 @@ class _Volume:
     def goal(self) -> str:
         return self.template.format(level=self.level)
 
-    async def initialize_task(self, environment: PhoneEnvironment) -> None:
+    async def initialize_task(self, environment: PreparedPhone) -> None:
         await environment.phone.shell("settings", "put", "system", "volume_music", "5")
 
-    async def tear_down(self, environment: PhoneEnvironment) -> None:
+    async def tear_down(self, environment: PreparedPhone) -> None:
         await environment.phone.press_home()
 
-    async def is_successful(self, environment: PhoneEnvironment) -> float:
+    async def is_successful(self, environment: PreparedPhone) -> float:
         shown = (await environment.phone.shell("settings", "get", "system", "volume_music")).text.strip()
         return float(shown == str(self.level) or environment.answer == str(self.level))
 
@@ -56,7 +56,7 @@ def _suite(combinations: int, seed: int) -> Suite:
 
 
 def _notes(stand_in: StandIn) -> list[Any]:
-    def rows(device: Device) -> list[Any]:
+    def rows(device: StandInDevice) -> list[Any]:
         app = device.find("com.tarsjax.notes")
         assert app is not None
         return list(app.rows("notes/notes"))
@@ -87,7 +87,7 @@ class Client:
 
 @pytest.fixture
 def stand_in() -> Iterator[StandIn]:
-    with StandIn(Device(seed=6)) as made:
+    with StandIn(StandInDevice(seed=6)) as made:
         yield made
 
 

@@ -17,7 +17,7 @@ from tars_jax.sandbox.phone import PHONE_FAILURES, AdbServer, Phone, PhoneConfig
 from tars_jax.sandbox.phone.app_names import find_package
 from tars_jax.sandbox.phone.screens import read_png, same
 from tars_jax.sandbox.phone.stand_in import shell_service
-from tars_jax.sandbox.phone.stand_in.device.device import Device
+from tars_jax.sandbox.phone.stand_in.device.device import StandInDevice
 from tars_jax.sandbox.phone.stand_in.device.tables import OWN_KEYBOARD
 from tars_jax.sandbox.phone.stand_in.server import StandIn
 from tars_jax.sandbox.phone.text_input import pieces
@@ -33,7 +33,7 @@ def _rows(stand_in: StandIn, package: str, table: str) -> list[Any]:
 
 @pytest.fixture
 def stand_in() -> Iterator[StandIn]:
-    with StandIn(Device(seed=4)) as made:
+    with StandIn(StandInDevice(seed=4)) as made:
         yield made
 
 
@@ -55,7 +55,7 @@ def once_it_sleeps(monkeypatch: pytest.MonkeyPatch) -> OnceItSleeps:
     """Does something, in a thread of its own, once the stand-in runs the next "sleep"."""
     run_line, asleep = shell_service.run, threading.Event()
 
-    async def run(device: Device, line: str, read_input: Any) -> Any:
+    async def run(device: StandInDevice, line: str, read_input: Any) -> Any:
         if line.startswith("sleep"):
             asleep.set()
         return await run_line(device, line, read_input)
@@ -187,14 +187,14 @@ def test_a_screenshot_that_comes_broken_is_tried_again_and_then_fails(
     phone: Phone, stand_in: StandIn, run: Run
 ) -> None:
     import tars_jax.sandbox.phone.stand_in.commands as commands
-    from tars_jax.sandbox.phone.stand_in.commands.command import Output
+    from tars_jax.sandbox.phone.stand_in.commands.command import CommandOutput
 
     whole, broken = commands.COMMANDS["screencap"], 0
 
-    def screencap(device: Device, args: list[str], given: bytes) -> Output:
+    def screencap(device: StandInDevice, args: list[str], given: bytes) -> CommandOutput:
         nonlocal broken
         broken -= 1
-        return Output(whole(device, args, given).stdout[:1000]) if broken >= 0 else whole(device, args, given)
+        return CommandOutput(whole(device, args, given).stdout[:1000]) if broken >= 0 else whole(device, args, given)
 
     commands.COMMANDS["screencap"] = screencap
     try:
@@ -232,7 +232,7 @@ def test_failures_are_typed(
     assert run(phone.shell("echo", "alive")).text == "alive\n"
     once_it_sleeps(stand_in.close)
     assert kind(phone.shell("sleep", "60")) == "offline"
-    with StandIn(Device(seed=4), port=stand_in.port):
+    with StandIn(StandInDevice(seed=4), port=stand_in.port):
         again = run(Phone(PhoneConfig(serial=stand_in.serial, adb_port=port)).start())
         assert run(again.shell("echo", "back")).text == "back\n"
 
@@ -288,7 +288,7 @@ def test_percent_s_is_never_one_part() -> None:
 
 
 def test_pngs_of_odd_phones() -> None:
-    image = Device().screenshot()
+    image = StandInDevice().screenshot()
     import io
 
     buffer = io.BytesIO()

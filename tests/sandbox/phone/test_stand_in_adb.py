@@ -17,9 +17,9 @@ from PIL import Image
 
 from tars_jax.sandbox.phone import AdbServer
 from tars_jax.sandbox.phone.adb_server import answers
-from tars_jax.sandbox.phone.stand_in.device.device import Device
+from tars_jax.sandbox.phone.stand_in.device.device import StandInDevice
 from tars_jax.sandbox.phone.stand_in.server import StandIn
-from tars_jax.sandbox.phone.stand_in.streams import Stream
+from tars_jax.sandbox.phone.stand_in.streams import AdbStream
 from tests.sandbox.phone.conftest import Finger
 from tests.waiting import PATIENCE_S, wait_until
 
@@ -104,7 +104,7 @@ def test_text_of_input_has_the_limits_of_android(finger: Finger) -> None:
 
 
 def test_two_devices_at_once_are_two(adb_server: AdbServer, finger: Finger) -> None:
-    with StandIn(Device(seed=8)) as second:
+    with StandIn(StandInDevice(seed=8)) as second:
         other = Finger(adb_server, second)
         for one in (finger, other):
             threading.Thread(target=one.adb, args=("shell", "sleep 0.2")).start()
@@ -117,9 +117,9 @@ def test_two_devices_at_once_are_two(adb_server: AdbServer, finger: Finger) -> N
 def test_a_device_that_vanishes_in_the_middle_of_a_push(
     finger: Finger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read, taken, in_the_middle = Stream.read_exactly, 0, threading.Event()
+    read, taken, in_the_middle = AdbStream.read_exactly, 0, threading.Event()
 
-    async def read_a_megabyte(stream: Stream, count: int) -> bytes:
+    async def read_a_megabyte(stream: AdbStream, count: int) -> bytes:
         nonlocal taken
         taken += count
         if taken > 1 << 20:
@@ -127,7 +127,7 @@ def test_a_device_that_vanishes_in_the_middle_of_a_push(
             await asyncio.Event().wait()
         return await read(stream, count)
 
-    monkeypatch.setattr(Stream, "read_exactly", read_a_megabyte)
+    monkeypatch.setattr(AdbStream, "read_exactly", read_a_megabyte)
     (tmp_path / "big").write_bytes(bytes(60 << 20))
     command = [
         "adb",

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tars_jax.sandbox.phone.stand_in.commands.command import Output
-from tars_jax.sandbox.phone.stand_in.device.device import Device
+from tars_jax.sandbox.phone.stand_in.commands.command import CommandOutput
+from tars_jax.sandbox.phone.stand_in.device.device import StandInDevice
 from tars_jax.sandbox.phone.stand_in.packets import CLSE, CNXN, HEAD, OKAY, OPEN, VERSION, WRTE, Packet
 from tars_jax.sandbox.phone.stand_in.server import StandIn
 from tars_jax.sandbox.phone.stand_in.shell import run
@@ -204,6 +204,6 @@ def test_lines_of_the_shell(line: str) -> None:
     async def nothing() -> bytes:
         return b""
 
-    result: Output = asyncio.run(run(Device(), line, nothing))
+    result: CommandOutput = asyncio.run(run(StandInDevice(), line, nothing))
     assert (result.stdout, result.status) == LINES[line], result.stderr
     assert (result.status == 0) or result.stderr or "2>&1" in line or "exit" in line

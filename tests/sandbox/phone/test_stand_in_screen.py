@@ -8,15 +8,15 @@ import pytest
 
 from tars_jax import InputError
 from tars_jax.sandbox.phone.stand_in.apps.calculator import evaluate
-from tars_jax.sandbox.phone.stand_in.device.device import Device
+from tars_jax.sandbox.phone.stand_in.device.device import StandInDevice
 from tests.sandbox.phone.conftest import place_of, tap
 
 
-def _hash(device: Device) -> str:
+def _hash(device: StandInDevice) -> str:
     return hashlib.sha256(device.screenshot().tobytes()).hexdigest()
 
 
-def _walk(device: Device) -> list[str]:
+def _walk(device: StandInDevice) -> list[str]:
     seen = [_hash(device)]
     for ids in (("icon_settings", "display", "ui_night_mode"), ("icon_contacts",), ("icon_notes", "new_note", "key_a")):
         device.press("HOME")
@@ -27,14 +27,14 @@ def _walk(device: Device) -> list[str]:
 
 
 def test_the_same_seed_and_actions_give_the_same_bytes_and_another_seed_others() -> None:
-    first = _walk(Device(seed=1))
-    assert first == _walk(Device(seed=1))
+    first = _walk(StandInDevice(seed=1))
+    assert first == _walk(StandInDevice(seed=1))
     assert len(set(first)) == len(first), "each action shows"
-    assert first[0] != _walk(Device(seed=2))[0]
+    assert first[0] != _walk(StandInDevice(seed=2))[0]
 
 
 def test_a_switch_and_its_setting_are_one() -> None:
-    device = Device()
+    device = StandInDevice()
     tap(device, "icon_settings", "wifi_on")
     assert device.setting("global", "wifi_on") == "0"
     before = _hash(device)
@@ -43,7 +43,7 @@ def test_a_switch_and_its_setting_are_one() -> None:
 
 
 def test_a_list_scrolls_to_its_end_and_no_further() -> None:
-    device = Device()
+    device = StandInDevice()
     tap(device, "icon_settings")
     ids = {widget.id for widget in device.widgets()}
     assert "about" not in ids
@@ -59,7 +59,7 @@ def test_a_list_scrolls_to_its_end_and_no_further() -> None:
 
 
 def test_what_is_scrolled_away_cannot_be_tapped() -> None:
-    device = Device()
+    device = StandInDevice()
     tap(device, "icon_settings")
     x, _ = place_of(device, "wifi_on")
     device.touch((180, 500), (180, 300), 300)
@@ -68,7 +68,7 @@ def test_what_is_scrolled_away_cannot_be_tapped() -> None:
 
 
 def test_a_note_is_written_with_the_keys_on_the_screen() -> None:
-    device = Device()
+    device = StandInDevice()
     tap(device, "icon_notes", "new_note", "key_shift", "key_H", "key_i", "key_space", "key_signs", "key_7", "key_!")
     tap(device, "key_delete", "key_letters", "key_enter", "key_a", "key_enter", "key_b", "save")
     note = device.find("com.tarsjax.notes").rows("notes/notes")[0]  # type: ignore[union-attr]
@@ -76,7 +76,7 @@ def test_a_note_is_written_with_the_keys_on_the_screen() -> None:
 
 
 def test_back_hides_the_keyboard_then_leaves_the_page_then_the_app() -> None:
-    device = Device()
+    device = StandInDevice()
     tap(device, "icon_contacts", "new_contact")
     assert any(widget.kind == "key" for widget in device.widgets())
     device.press("BACK")
@@ -107,7 +107,7 @@ def test_the_calculator(text: str, value: str) -> None:
 
 
 def test_the_calculator_by_its_keys() -> None:
-    device = Device()
+    device = StandInDevice()
     tap(device, "icon_calculator", *(f"key_{key}" for key in ("1", "2", "point", "5", "multiply", "8", "equals")))
     (row,) = device.find("com.tarsjax.calculator").rows("calculator/state")  # type: ignore[union-attr]
     assert row["display"] == "100"
@@ -115,7 +115,7 @@ def test_the_calculator_by_its_keys() -> None:
 
 
 def test_a_contact_is_called_and_the_call_is_logged() -> None:
-    device = Device(seed=5)
+    device = StandInDevice(seed=5)
     contacts, dialer = device.find("com.android.contacts"), device.find("com.android.dialer")
     assert contacts is not None and dialer is not None
     (number,) = [row["data1"] for row in contacts.rows("contacts/phones") if row["_id"] == 1]
@@ -128,7 +128,7 @@ def test_a_contact_is_called_and_the_call_is_logged() -> None:
 
 
 def test_recent_apps_are_gone_to_and_ended() -> None:
-    device = Device()
+    device = StandInDevice()
     for icon in ("icon_notes", "icon_calculator"):
         device.press("HOME")
         tap(device, icon)
@@ -142,7 +142,7 @@ def test_recent_apps_are_gone_to_and_ended() -> None:
 
 
 def test_an_icon_is_dragged_to_the_place_of_another() -> None:
-    device = Device()
+    device = StandInDevice()
     order = [row["package"] for row in device.home.rows("home/icons")]
     ids = [widget.id for widget in device.widgets() if widget.kind == "icon"]
     device.touch(place_of(device, ids[0]), place_of(device, ids[3]), 1000, drag=True)
@@ -150,7 +150,7 @@ def test_an_icon_is_dragged_to_the_place_of_another() -> None:
 
 
 def test_a_slider_goes_where_the_finger_lifts() -> None:
-    device = Device()
+    device = StandInDevice()
     tap(device, "icon_settings", "display")
     _, y = place_of(device, "screen_brightness")
     device.touch((100, y), (360 * 0.75, y), 300)
@@ -168,7 +168,7 @@ def test_a_slider_goes_where_the_finger_lifts() -> None:
     ],
 )
 def test_every_app_is_drawn_in_every_size_and_turned(size: tuple[int, int, int]) -> None:
-    device = Device(*size)
+    device = StandInDevice(*size)
     for rotation in ("0", "1"):
         device.put_setting("system", "user_rotation", rotation)
         for app in list(device.apps()):
@@ -181,11 +181,11 @@ def test_every_app_is_drawn_in_every_size_and_turned(size: tuple[int, int, int])
 @pytest.mark.parametrize("size", [(0, 640, 160), (360, 9999, 160), (360, 640, 1)])
 def test_impossible_screens_are_refused(size: tuple[int, int, int]) -> None:
     with pytest.raises(InputError, match="must be"):
-        Device(*size)
+        StandInDevice(*size)
 
 
 def test_settings_that_are_no_numbers_do_no_harm() -> None:
-    device = Device()
+    device = StandInDevice()
     for name in ("user_rotation", "screen_brightness", "volume_music"):
         device.put_setting("system", name, "²x")
     tap(device, "icon_settings", "display")

@@ -12,7 +12,7 @@ import pytest
 from tars_jax.sandbox.computer.guest_client import GuestError
 from tars_jax.sandbox.computer.local_guest import LocalGuest
 from tars_jax.sandbox.tools.files import Files
-from tars_jax.sandbox.tools.search import Query
+from tars_jax.sandbox.tools.search import FileQuery
 from tests.waiting import until
 
 pytestmark = pytest.mark.multiprocess
@@ -121,12 +121,12 @@ def test_no_path_leads_out_of_the_root(tmp_path: Path) -> None:
         assert await refusal(files.read(f"proc{outside}/secret")) == "input"
         for path in ("folder", "up", "..", "/", f"{root}/../outside"):
             assert await refusal(files.list(path)) == "input", path
-            assert await refusal(files.search(path, Query(pattern="secret"))) == "input", path
+            assert await refusal(files.search(path, FileQuery(pattern="secret"))) == "input", path
         for path in ("folder/x", "up/x", "../outside/x"):
             assert await refusal(files.make_folder(path)) == "input", path
             assert await refusal(files.move("in", path)) == "input", path
             assert await refusal(files.remove(f"{path}")) == "input", path
-        assert (await files.search(".", Query(pattern="secret"))).found == []
+        assert (await files.search(".", FileQuery(pattern="secret"))).found == []
         await files.write("inner/back/new", b"fine")
         assert (root / "in/new").read_bytes() == b"fine"
         await files.remove("folder")  # the link
@@ -180,21 +180,21 @@ def test_search_by_name_and_by_content(tmp_path: Path) -> None:
         (root / "a ö/one.txt").write_text("first\nsecond word\n")
         (root / "two.txt").write_text("a (word)\n" * 3)
         (root / "binary.txt").write_bytes(b"word\0")
-        result = await files.search(".", Query(name="*.txt"))
+        result = await files.search(".", FileQuery(name="*.txt"))
         assert result.whole and [each.path for each in result.found] == ["binary.txt", "two.txt", "a ö/one.txt"]
-        result = await files.search(".", Query(pattern="sec.*d$|first"))
+        result = await files.search(".", FileQuery(pattern="sec.*d$|first"))
         assert [(each.path, each.line, each.text) for each in result.found] == [
             ("a ö/one.txt", 1, "first"), ("a ö/one.txt", 2, "second word"),
         ]  # fmt: skip
-        result = await files.search(".", Query(pattern="(word)", literal=True, limit=2))
+        result = await files.search(".", FileQuery(pattern="(word)", literal=True, limit=2))
         assert result.missing == "limit" and [each.line for each in result.found] == [1, 2]
-        assert await refusal(files.search(".", Query(pattern="("))) == "input"
-        (around,) = (await files.search("a ö/one.txt", Query(pattern="^S", ignore_case=True, before=3))).found
+        assert await refusal(files.search(".", FileQuery(pattern="("))) == "input"
+        (around,) = (await files.search("a ö/one.txt", FileQuery(pattern="^S", ignore_case=True, before=3))).found
         assert (around.path, around.line, around.before, around.after) == ("one.txt", 2, ["first"], [])
-        (across,) = (await files.search("a ö", Query(pattern="first.second", multiline=True, after=1))).found
+        (across,) = (await files.search("a ö", FileQuery(pattern="first.second", multiline=True, after=1))).found
         assert (across.line, across.text, across.after) == (1, "first", ["second word"])
         (root / "hard").write_text("a" * 40 + "!\n")
-        result = await files.search(".", Query(name="hard", pattern="(a+)+$"), timeout_s=1.0)  # would take years
+        result = await files.search(".", FileQuery(name="hard", pattern="(a+)+$"), timeout_s=1.0)  # would take years
         assert result.missing == "time" and (await files.read("two.txt", 0, 1)) == b"a"
 
     with_files(tmp_path, work)

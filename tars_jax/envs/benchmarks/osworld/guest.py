@@ -17,7 +17,7 @@ from tars_jax.environment import EnvironmentFailure
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.web.client import failing_as
-from tars_jax.web.gate import Gate, Guarded, Served
+from tars_jax.web.gate import Gate, Guarded, ListenAddress
 from tars_jax.web.running import address, listen, serving_here
 
 PATIENCE_S = 180.0  # of a request: commands have 120 s
@@ -81,11 +81,11 @@ def message(answer: httpx.Response) -> str:
 @contextlib.asynccontextmanager
 async def served(app: ASGIApp, token: str = "") -> AsyncIterator[tuple[str, int]]:
     """A guest's routes on loopback while the block runs: "any:TOKEN@127.0.0.1", as clients take it, and the port."""
-    listening = listen(Served())
+    listening = listen(ListenAddress())
     with listening:
         port = int(address(listening, None).rpartition(":")[2])
         guarded = Guarded(app, Gate(token)) if token else app
-        async with serving_here(guarded, Served(stop_seconds=1), listening):
+        async with serving_here(guarded, ListenAddress(stop_seconds=1), listening):
             yield f"any:{token}@127.0.0.1" if token else "127.0.0.1", port
 
 

@@ -12,7 +12,7 @@ from tars_jax.sandbox.address import SandboxAddress
 from tars_jax.sandbox.browser.config import BrowserConfig
 from tars_jax.sandbox.browser.events import InputEvent, real_seconds
 from tars_jax.sandbox.browser.manager import BrowserManager, ManagerStats
-from tars_jax.sandbox.browser.screenshots import Observation
+from tars_jax.sandbox.browser.screenshots import PageObservation
 from tars_jax.sandbox.browser.sessions.calls import Act, Call, Evaluate, Start, call_to_json
 from tars_jax.sandbox.browser.site import Site
 from tars_jax.sandbox.failures import SandboxFailure, SessionEnded
@@ -85,13 +85,13 @@ class RemotePage:
         self._client = client
         self._closed = False
 
-    async def start(self, expression: str, *, seed: int, read: str | None = None) -> Observation:
+    async def start(self, expression: str, *, seed: int, read: str | None = None) -> PageObservation:
         """As Page.start."""
         return _observation(await self._call(Start(expression, seed, read)))
 
     async def act(
         self, events: Sequence[InputEvent], *, advance_ms: float, read: str | None = None, rate: float = math.inf
-    ) -> Observation:
+    ) -> PageObservation:
         """As Page.act."""
         return _observation(await self._call(Act(tuple(events), advance_ms, read, rate)))
 
@@ -135,5 +135,5 @@ class RemotePage:
             raise
 
 
-def _observation(answer: dict[str, Any]) -> Observation:
-    return Observation(base64.b64decode(answer["png"]), answer["data"])
+def _observation(answer: dict[str, Any]) -> PageObservation:
+    return PageObservation(base64.b64decode(answer["png"]), answer["data"])

@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from tars_jax.sandbox.browser.connection import Connection, ProtocolError
-from tars_jax.sandbox.browser.sessions import Session
+from tars_jax.sandbox.browser.connection import DevToolsConnection, ProtocolError
+from tars_jax.sandbox.browser.sessions import PageSession
 from tars_jax.sandbox.failures import PageError, SandboxFailure, SessionEnded
 from tars_jax.sandbox.service.access import Access
 from tars_jax.web.protocol import RequestError
@@ -44,7 +44,7 @@ class Debugging:
     async def connect(self, socket: WebSocket) -> None:
         """/v1/sessions/ID/cdp, with the session's token in the header or as ?token=."""
         try:
-            session = self._access.session_of(Session, socket)
+            session = self._access.session_of(PageSession, socket)
             page = await session.page()
         except (RequestError, SessionEnded) as error:
             await socket.close(REFUSAL, str(error)[:100])
@@ -73,7 +73,7 @@ class Debugging:
 class _Debugger:
     """One client of one page."""
 
-    def __init__(self, socket: WebSocket, connection: Connection, target: str) -> None:
+    def __init__(self, socket: WebSocket, connection: DevToolsConnection, target: str) -> None:
         self._socket, self._connection, self._target = socket, connection, target
         self._outgoing: asyncio.Queue[str | None] = asyncio.Queue()
         self._waiting = 0  # characters

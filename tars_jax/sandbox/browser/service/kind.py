@@ -4,33 +4,36 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import dataclasses
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
 from tars_jax.json_fields import shown
-from tars_jax.sandbox.browser.screenshots import Observation
+from tars_jax.sandbox.browser.screenshots import PageObservation
 from tars_jax.sandbox.browser.service.debugging import Debugging
-from tars_jax.sandbox.browser.service.page_routes import PageRoutes
-from tars_jax.sandbox.browser.sessions import Session, Sessions
+from tars_jax.sandbox.browser.sessions import PageSession, PageSessions
 from tars_jax.sandbox.browser.sessions.calls import call_from_json
 from tars_jax.sandbox.browser.sessions.journal import Journal, journal_from_json
-from tars_jax.sandbox.browser.sessions.recording import Recording
+from tars_jax.sandbox.browser.sessions.recording import PageRecording
 from tars_jax.sandbox.browser.site import MAX_SIDE, PageSpec, Site
 from tars_jax.sandbox.service.access import Access
 from tars_jax.sandbox.service.config import Owner, ServiceConfig
 from tars_jax.sandbox.service.errors import typed_errors
 from tars_jax.sandbox.service.kinds import Opening
 from tars_jax.web.protocol import Fields, RequestError
+from tars_jax.web.responses import JsonResponse
 
 
-class Pages:
+class PagesKind:
     """A `Kind`. It starts the manager with the sessions, and ends both."""
 
-    name = Session.kind
+    name = PageSession.kind
 
-    def __init__(self, sessions: Sessions, config: ServiceConfig) -> None:
+    def __init__(self, sessions: PageSessions, config: ServiceConfig) -> None:
         self.sessions, self._config = sessions, config
         self.default_lease_s, self.most_lease_s = sessions.config.lease_s, sessions.config.max_lease_s
 
@@ -43,7 +46,7 @@ class Pages:
         """{site, width?, height?, single_canvas?, network?, record?} or {checkpoint, record?}"""
         begin, record = self._begin(fields), fields.flag("record")
 
-        async def open() -> tuple[Session, str]:
+        async def open() -> tuple[PageSession, str]:
             session, token = await self.sessions.lease(begin, owner.name, seconds=seconds, quota=owner.sessions)
             if record:
                 try:
@@ -55,20 +58,20 @@ class Pages:
 
         return open
 
-    async def call(self, session: Session, value: Any, *, once: str | None, person: bool) -> dict[str, Any]:
+    async def call(self, session: PageSession, value: Any, *, once: str | None, person: bool) -> dict[str, Any]:
         """{call: "act", events, advance_ms, read?, rate?} -> {png, data} or {value}"""
         answer = await session.call(call_from_json(value), once=once, person=person)
-        if isinstance(answer, Observation):
+        if isinstance(answer, PageObservation):
             return {"png": base64.b64encode(answer.png).decode(), "data": answer.data}
         return {"value": answer}
 
-    async def picture(self, session: Session) -> bytes | None:
+    async def picture(self, session: PageSession) -> bytes | None:
         return None if session.last is None else session.last.png
 
-    def record(self, session: Session) -> None:
+    def record(self, session: PageSession) -> None:
         self.sessions.record(session)
 
-    def recording(self, session: Session) -> Recording | None:
+    def recording(self, session: PageSession) -> PageRecording | None:
         return session.recording
 
     def routes(self, access: Access) -> Sequence[BaseRoute]:
@@ -129,3 +132,36 @@ def _hosts(fields: Fields) -> list[str]:
     if not all(isinstance(host, str) for host in hosts):
         raise fields.error("network", "an array of hosts")
     return hosts
+
+
+class PageRoutes:
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    async def checkpoint(self, request: Request) -> Response:
+        """Where the page is; its field `journal` opens another session at the same place."""
+        session = self._access.session_of(PageSession, request)
+        with typed_errors():
+            place = await session.checkpoint()
+        return JsonResponse({**place, "journal": place["journal"].to_json()})
+
+    async def downloads(self, request: Request) -> Response:
+        """{downloads: [{number, name, url, bytes, sha256}]}; the event "download" tells of each when it is there."""
+        downloads = self._access.session_of(PageSession, request).downloads
+        kept = [] if downloads is None else downloads.kept
+        return JsonResponse({"downloads": [dataclasses.asdict(download) for download in kept]})
+
+    async def download(self, request: Request) -> Response:
+        """The file of a download, to be saved and never shown: what is in it is the page's."""
+        downloads, given = self._access.session_of(PageSession, request).downloads, request.path_params["number"]
+        number = int(given) if given.isdecimal() and len(given) < 10 else 0
+        kept = None if downloads is None else downloads.get(number)
+        file = None if downloads is None else downloads.file(number)
+        if kept is None or file is None:
+            raise RequestError(f"there is no download {given[:20]!r}", status=404, code="no_download")
+        headers = {
+            "X-Content-Type-Options": "nosniff",
+            "Content-Security-Policy": "sandbox",
+            "Cache-Control": "no-store",
+        }
+        return FileResponse(file, filename=kept.name, media_type="application/octet-stream", headers=headers)

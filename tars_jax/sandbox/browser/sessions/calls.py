@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 from tars_jax import InputError
 from tars_jax.sandbox.browser import events as input_events
 from tars_jax.sandbox.browser.events import InputEvent
-from tars_jax.sandbox.browser.interface import ActsOnPage
-from tars_jax.sandbox.browser.screenshots import Observation
+from tars_jax.sandbox.browser.page import ActsOnPage
+from tars_jax.sandbox.browser.screenshots import PageObservation
 
 EVENTS: dict[str, type[Any]] = {
     name: getattr(input_events, name)
@@ -30,7 +30,7 @@ class Start:
     seed: int
     read: str | None = None
 
-    async def on(self, page: ActsOnPage) -> Observation:
+    async def on(self, page: ActsOnPage) -> PageObservation:
         return await page.start(self.expression, seed=self.seed, read=self.read)
 
 
@@ -41,7 +41,7 @@ class Act:
     read: str | None = None
     rate: float = math.inf  # virtual seconds a second; what the page shows after it is the same
 
-    async def on(self, page: ActsOnPage) -> Observation:
+    async def on(self, page: ActsOnPage) -> PageObservation:
         return await page.act(self.events, advance_ms=self.advance_ms, read=self.read, rate=self.rate)
 
 

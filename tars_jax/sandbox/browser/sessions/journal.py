@@ -28,7 +28,7 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.json_fields import is_text
 from tars_jax.sandbox.browser.page import Page
-from tars_jax.sandbox.browser.screenshots import Observation
+from tars_jax.sandbox.browser.screenshots import PageObservation
 from tars_jax.sandbox.browser.sessions.calls import Call, call_from_json, call_to_json
 from tars_jax.sandbox.browser.sessions.specs import spec_from_json, spec_to_json
 from tars_jax.sandbox.browser.site import PageSpec
@@ -42,7 +42,7 @@ PLACE_BYTES = 1 << 16  # that the note of a place may take more than the one bef
 
 
 @dataclasses.dataclass(frozen=True)
-class Entry:
+class JournalEntry:
     """A call that came back, and what it showed."""
 
     call: Call
@@ -57,7 +57,11 @@ class Journal:
     """The calls of one page. Kept in memory, and in a file once it has been written to one."""
 
     def __init__(
-        self, spec: PageSpec, before: int = 0, entries: list[Entry] | None = None, last: Entry | None = None
+        self,
+        spec: PageSpec,
+        before: int = 0,
+        entries: list[JournalEntry] | None = None,
+        last: JournalEntry | None = None,
     ) -> None:
         self.spec = spec
         self.before = before
@@ -87,7 +91,7 @@ class Journal:
         """One that goes on by itself."""
         return Journal(self.spec, self.before, list(self.entries), self.last)
 
-    def append(self, entry: Entry) -> None:
+    def append(self, entry: JournalEntry) -> None:
         """Raises OSError where the file does not take the whole line; the journal is then as it was."""
         if self._file is not None:
             line = _line(entry.to_json())
@@ -129,7 +133,7 @@ def _write(file: int, line: bytes, at: int) -> None:
 
 def result_of(value: Any) -> str:
     """What an entry says of a call's value."""
-    return f"sha256:{hashlib.sha256(value.png).hexdigest()}" if isinstance(value, Observation) else VALUE
+    return f"sha256:{hashlib.sha256(value.png).hexdigest()}" if isinstance(value, PageObservation) else VALUE
 
 
 def read_journal(file: Any) -> Journal:
@@ -183,8 +187,8 @@ def journal_from_json(lines: Any, name: str) -> Journal:
         raise InputError(f"{name}, line {number + 1} is no line of a journal: {error}") from error
 
 
-def _entry(line: Any) -> Entry:
-    return Entry(call_from_json(line["call"]), _result(line["result"]), _word(line["once"]))
+def _entry(line: Any) -> JournalEntry:
+    return JournalEntry(call_from_json(line["call"]), _result(line["result"]), _word(line["once"]))
 
 
 def _result(value: Any) -> str:
@@ -214,7 +218,7 @@ def _parsed(line: bytes) -> Any:
 
 async def replay(
     journal: Journal, open_page: Callable[[PageSpec], Awaitable[Page]],
-    heard: Callable[[Entry, Any], None] = lambda entry, value: None,
+    heard: Callable[[JournalEntry, Any], None] = lambda entry, value: None,
 ) -> Page:  # fmt: skip
     """A new page that went the journal's way; `heard` gets what each call gave, a value or a PageError.
 

@@ -22,10 +22,10 @@ from typing import IO, Any, TypeAlias
 from tars_jax import InputError
 from tars_jax.sandbox.browser.config import BrowserConfig
 from tars_jax.sandbox.browser.manager import BrowserManager
-from tars_jax.sandbox.browser.screenshots import Observation
+from tars_jax.sandbox.browser.screenshots import PageObservation
 from tars_jax.sandbox.browser.sessions.journal import (
-    Entry,
     Journal,
+    JournalEntry,
     gone_after_failure,
     read_journal,
     recover_journal,
@@ -38,7 +38,7 @@ JOURNAL, FRAMES = "journal.jsonl", "frames"
 Folder: TypeAlias = Any  # pathlib.Path, or zipfile.Path, which has no type in common with it
 
 
-class Recording:
+class PageRecording:
     """Writes calls and frames below a folder, from a journal on: what is in it already is played, but has no frames."""
 
     def __init__(self, folder: Path, journal: Journal) -> None:
@@ -54,7 +54,7 @@ class Recording:
         return (folder / JOURNAL).exists()
 
     @classmethod
-    def resume(cls, folder: Path, journal: Journal) -> Recording:
+    def resume(cls, folder: Path, journal: Journal) -> PageRecording:
         """Goes on with one whose writer was killed, at the last call that the session's journal knows of.
 
         Where the recording has lost calls it begins anew with that journal. Raises OSError where the disk does not give
@@ -81,11 +81,11 @@ class Recording:
             if frame.stem >= _frame(self.folder, index).stem:
                 frame.unlink()
 
-    def append(self, entry: Entry, value: Any) -> None:
+    def append(self, entry: JournalEntry, value: Any) -> None:
         """Raises OSError where the disk does not take it; the recording is then as it was."""
         frame = _frame(self.folder, len(self._journal.entries))
         with gone_after_failure(frame):
-            if isinstance(value, Observation):  # before its line, which would be torn without it
+            if isinstance(value, PageObservation):  # before its line, which would be torn without it
                 frame.write_bytes(value.png)
             self._journal.append(entry)
 

@@ -13,11 +13,11 @@ from tars_jax.sandbox.browser.downloads import Downloads
 from tars_jax.sandbox.browser.events import InputEvent
 from tars_jax.sandbox.browser.page import Page
 from tars_jax.sandbox.browser.page_events import Report
-from tars_jax.sandbox.browser.screenshots import Observation
+from tars_jax.sandbox.browser.screenshots import PageObservation
 from tars_jax.sandbox.browser.sessions.calls import Act, Call, Evaluate, Start, call_to_json, checked
-from tars_jax.sandbox.browser.sessions.journal import ERROR, Entry, Journal, replay, result_of, stored
-from tars_jax.sandbox.browser.sessions.places import place_of, spec_at
-from tars_jax.sandbox.browser.sessions.recording import Recording
+from tars_jax.sandbox.browser.sessions.journal import ERROR, Journal, JournalEntry, replay, result_of, stored
+from tars_jax.sandbox.browser.sessions.page_location import place_of, spec_at
+from tars_jax.sandbox.browser.sessions.recording import PageRecording
 from tars_jax.sandbox.browser.site import PageSpec
 from tars_jax.sandbox.failures import PageError, SandboxFailure, SessionEnded
 from tars_jax.sandbox.sessions.leased import Lease, Leased, brief
@@ -29,7 +29,7 @@ REMEMBERED = 4  # answers
 LONG_WAY = 200  # calls; a start beyond begins on a fresh page
 
 
-class Session(Leased):
+class PageSession(Leased):
     """A page of a BrowserManager under a lease, with the page's own interface: start, act, evaluate, close.
 
     When the infrastructure under it fails, the call that met the failure is repeated on a new page that has gone the
@@ -45,14 +45,14 @@ class Session(Leased):
 
     def __init__(
         self, id: str, lease: Lease, journal: Journal, open_page: OpenPage,
-        *, began: Callable[[Session, Journal], None], released: Callable[[Session], Awaitable[None]],
+        *, began: Callable[[PageSession, Journal], None], released: Callable[[PageSession], Awaitable[None]],
     ) -> None:  # fmt: skip
         super().__init__(id, lease)
         self.journal = journal
-        self.recording: Recording | None = None
+        self.recording: PageRecording | None = None
         self.downloads: Downloads | None = None  # None: nothing is kept
         self.recoveries = 0
-        self.last: Observation | None = None
+        self.last: PageObservation | None = None
         self._open_page, self._began, self._released = open_page, began, released
         self._page: Page | None = None
         self._turn = asyncio.Lock()
@@ -62,13 +62,13 @@ class Session(Leased):
 
     # ---- the page's interface ----
 
-    async def start(self, expression: str, *, seed: int, read: str | None = None) -> Observation:
+    async def start(self, expression: str, *, seed: int, read: str | None = None) -> PageObservation:
         """As Page.start. After many calls on a fresh page that keeps address and storage, so that ways stay short."""
         return await self.call(Start(expression, seed, read))
 
     async def act(
         self, events: Sequence[InputEvent], *, advance_ms: float, read: str | None = None, rate: float = math.inf
-    ) -> Observation:
+    ) -> PageObservation:
         """As Page.act."""
         return await self.call(Act(tuple(events), advance_ms, read, rate))
 
@@ -140,9 +140,9 @@ class Session(Leased):
         try:
             value = await self._healed(work)
         except PageError as error:
-            await self._enter(journal, Entry(entered, ERROR, once), error)
+            await self._enter(journal, JournalEntry(entered, ERROR, once), error)
             raise
-        await self._enter(journal, Entry(entered, result_of(value), once), value)
+        await self._enter(journal, JournalEntry(entered, result_of(value), once), value)
         return value
 
     async def _healed(self, work: Callable[[Page], Awaitable[T]]) -> T:
@@ -163,7 +163,7 @@ class Session(Leased):
                 raise
         raise AssertionError("the last attempt returned or raised")
 
-    async def _enter(self, journal: Journal, entry: Entry, value: Any) -> None:
+    async def _enter(self, journal: Journal, entry: JournalEntry, value: Any) -> None:
         """Keeps a call that came back, in the session's journal or as the first one of another `journal`.
 
         Raises SandboxFailure("disk") where that cannot be, and drops the page: the next one has not seen the call.
@@ -181,7 +181,7 @@ class Session(Leased):
             await self.lose(failure.kind, str(failure))
             raise
 
-    def _keep(self, journal: Journal, entry: Entry, value: Any) -> None:
+    def _keep(self, journal: Journal, entry: JournalEntry, value: Any) -> None:
         with stored("the call does not count"):
             if self.recording is not None:
                 self.recording.append(entry, value)
@@ -211,12 +211,12 @@ class Session(Leased):
                 raise
         return self.journal.spec
 
-    def _last_entries(self) -> list[Entry]:
+    def _last_entries(self) -> list[JournalEntry]:
         last = [] if self.journal.last is None else [self.journal.last]
         return [*last, *self.journal.entries[-REMEMBERED:]]
 
-    def _remember(self, entry: Entry, value: Any) -> None:
-        if isinstance(value, Observation):
+    def _remember(self, entry: JournalEntry, value: Any) -> None:
+        if isinstance(value, PageObservation):
             self.last = value
         if entry.once is not None:
             self._answers[entry.once] = entry.call, value
@@ -314,7 +314,7 @@ class Session(Leased):
         }  # fmt: skip
 
 
-async def _shown_after(last: Entry, page: Page) -> Any:
+async def _shown_after(last: JournalEntry, page: Page) -> Any:
     """In place of an answer that went down with its page: what the page shows that was restored since."""
     if last.result == ERROR:
         return PageError("the page's script raised; its words were lost with the page")

@@ -15,12 +15,11 @@ from tars_jax.sandbox.browser.downloads import Downloads
 from tars_jax.sandbox.browser.manager import BrowserManager
 from tars_jax.sandbox.browser.page import Page
 from tars_jax.sandbox.browser.page_events import Report
-from tars_jax.sandbox.browser.sessions.config import SessionsConfig
 from tars_jax.sandbox.browser.sessions.journal import Journal, stored
-from tars_jax.sandbox.browser.sessions.recording import Recording
-from tars_jax.sandbox.browser.sessions.session import Session
+from tars_jax.sandbox.browser.sessions.recording import PageRecording
+from tars_jax.sandbox.browser.sessions.session import PageSession
 from tars_jax.sandbox.browser.sessions.specs import spec_from_json, spec_to_json
-from tars_jax.sandbox.browser.sessions.store import Store
+from tars_jax.sandbox.browser.sessions.store import PageStore
 from tars_jax.sandbox.browser.site import PageSpec, Site
 from tars_jax.sandbox.failures import SandboxFailure, SessionEnded
 from tars_jax.sandbox.loops import every, for_each
@@ -31,7 +30,27 @@ log = logging.getLogger(__name__)
 LOCAL = "local"  # the owner of what this process leases for itself
 
 
-class Sessions:
+@dataclasses.dataclass(frozen=True)
+class SessionsConfig:
+    """Raises InputError for an impossible value."""
+
+    max_sessions: int = 64
+    per_owner: int = 64  # sessions of one owner, unless the owner has a quota of its own
+    lease_s: float = 120.0  # a session that nobody calls or renews for so long may be collected
+    max_lease_s: float = 86_400.0
+    collect_s: float = 0.5  # between two looks of the garbage collector
+    download_mb: int = 64  # of what one session has downloaded; 0: nothing is kept
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            least = -1 if field.name == "download_mb" else 0
+            if (value := getattr(self, field.name)) <= least:
+                raise InputError(f"sessions.{field.name} must be a value above {least}; got {value!r}")
+        if self.lease_s > self.max_lease_s:
+            raise InputError(f"sessions.lease_s must be at most max_lease_s, {self.max_lease_s}; got {self.lease_s!r}")
+
+
+class PageSessions:
     """An async context manager over a running BrowserManager.
 
     With a `folder`, sessions survive the process: the next one with the same folder ends what browsers are left, adopts
@@ -55,13 +74,13 @@ class Sessions:
         self.collected = 0
         self.reaped = 0  # processes of the run before
         self._folder, self._node = folder, node
-        self._store: Store | None = None
-        self._sessions: dict[str, Session] = {}
+        self._store: PageStore | None = None
+        self._sessions: dict[str, PageSession] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def __aenter__(self) -> Sessions:
+    async def __aenter__(self) -> PageSessions:
         if self._folder is not None:
-            self._store = Store(self._folder)
+            self._store = PageStore(self._folder)
             run = self.manager.run
             assert run is not None, "the manager is started first"
             self.reaped = await asyncio.to_thread(self._store.take_over, run)
@@ -101,7 +120,7 @@ class Sessions:
     async def open_page(
         self, site: Site, *, single_canvas: bool = False, size: tuple[int, int] | None = None,
         network: Sequence[str] = (),
-    ) -> Session:  # fmt: skip
+    ) -> PageSession:  # fmt: skip
         """As BrowserManager.open_page: a session of this process, collected like any other when nobody uses it."""
         width, height = size or (self.manager.config.width, self.manager.config.height)
         session, _ = await self.lease(PageSpec(site, width, height, single_canvas, tuple(network)), LOCAL)
@@ -109,7 +128,7 @@ class Sessions:
 
     async def lease(
         self, begin: PageSpec | Journal, owner: str, *, seconds: float | None = None, quota: int | None = None
-    ) -> tuple[Session, str]:
+    ) -> tuple[PageSession, str]:
         """A new session, its page open, and its token, which is nowhere else.
 
         It begins as `begin` says, or at the place that a journal leads to: that of another session, whose way parts
@@ -138,18 +157,18 @@ class Sessions:
             raise
         return session, token
 
-    def get(self, id: str) -> Session:
+    def get(self, id: str) -> PageSession:
         """Raises SessionEnded when there is none."""
         session = self._sessions.get(id)
         if session is None:
             raise SessionEnded(id)
         return session
 
-    def all_of(self, owner: str | None = None) -> list[Session]:
+    def all_of(self, owner: str | None = None) -> list[PageSession]:
         """The sessions of one owner or of all, oldest first."""
         return [session for session in self._sessions.values() if owner in (None, session.lease.owner)]
 
-    def renew(self, id: str, seconds: float | None = None) -> Session:
+    def renew(self, id: str, seconds: float | None = None) -> PageSession:
         """The lease begins again; with `seconds`, its length changes.
 
         Raises SessionEnded, InputError, SandboxFailure("disk") where another length cannot be kept.
@@ -179,7 +198,7 @@ class Sessions:
         session.hand_over(lease)
         return token
 
-    def record(self, session: Session) -> None:
+    def record(self, session: PageSession) -> None:
         """From now on every call and frame is kept, until the session ends.
 
         Raises InputError without a folder, SandboxFailure("disk") where that does not take it.
@@ -188,15 +207,15 @@ class Sessions:
             raise InputError("recordings need a folder: Sessions(manager, config, folder)")
         if session.recording is None:
             with stored("the session is not recorded"):
-                session.recording = Recording(self._store.recording_folder(session.id), session.journal)
+                session.recording = PageRecording(self._store.recording_folder(session.id), session.journal)
 
     # ---- how they live ----
 
-    def _session(self, id: str, lease: Lease, journal: Journal) -> Session:
+    def _session(self, id: str, lease: Lease, journal: Journal) -> PageSession:
         async def open_page(spec: PageSpec, report: Report) -> Page:
             return await self.manager.open(spec, report, downloads=session.downloads)
 
-        session = Session(id, lease, journal, open_page, began=self._save, released=self._release)
+        session = PageSession(id, lease, journal, open_page, began=self._save, released=self._release)
         self._sessions[id] = session
         return session
 
@@ -205,11 +224,11 @@ class Sessions:
             return None
         return self._store.downloads(id, self.config.download_mb << 20)
 
-    def _save(self, session: Session, journal: Journal) -> None:
+    def _save(self, session: PageSession, journal: Journal) -> None:
         if self._store is not None and session.id in self._sessions:
             self._store.save(session.id, session.lease, journal)
 
-    async def _release(self, session: Session) -> None:
+    async def _release(self, session: PageSession) -> None:
         if self._sessions.pop(session.id, None) is None:
             return
         try:
@@ -221,13 +240,13 @@ class Sessions:
     async def _collect(self) -> None:
         await for_each(self.all_of(), self._collect_one, lambda session: f"session {session.id} is to be collected")
 
-    async def _collect_one(self, session: Session) -> None:
+    async def _collect_one(self, session: PageSession) -> None:
         session.let_go_of_absent_person()
         if session.is_idle():
             self.collected += 1
             await self._release(session)
 
-    async def _bring_up(self, session: Session) -> None:
+    async def _bring_up(self, session: PageSession) -> None:
         try:
             await session.bring_up()
         except (InputError, SandboxFailure) as error:  # its next call tries again, and hears of it

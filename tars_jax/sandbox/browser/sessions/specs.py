@@ -7,7 +7,7 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.json_fields import is_text
-from tars_jax.sandbox.browser.sessions.places import CLOCK
+from tars_jax.sandbox.browser.sessions.page_location import CLOCK
 from tars_jax.sandbox.browser.site import MAX_SIDE, PageSpec, Site
 from tars_jax.web.network import Hosts
 from tars_jax.web.protocol import Fields, RequestError

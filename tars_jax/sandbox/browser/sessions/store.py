@@ -29,7 +29,7 @@ from tars_jax.sandbox.browser.downloads import Downloads
 from tars_jax.sandbox.browser.processes import SandboxRun
 from tars_jax.sandbox.browser.reaper import end_run
 from tars_jax.sandbox.browser.sessions.journal import Journal, recover_journal, replace
-from tars_jax.sandbox.browser.sessions.recording import Recording
+from tars_jax.sandbox.browser.sessions.recording import PageRecording
 from tars_jax.sandbox.sessions.leased import Lease
 from tars_jax.sandbox.sessions.locked_folder import lock_folder
 
@@ -39,17 +39,17 @@ ID = re.compile(r"[a-z0-9]{1,64}")
 
 
 @dataclasses.dataclass(frozen=True)
-class Stored:
+class StoredPage:
     """A session that was found."""
 
     id: str
     lease: Lease
     journal: Journal
-    recording: Recording | None
+    recording: PageRecording | None
     lost: int  # calls behind a line of the journal that was unreadable
 
 
-class Store:
+class PageStore:
     """A sessions folder, held by one process at a time. Raises InputError when another one has it."""
 
     def __init__(self, folder: Path) -> None:
@@ -113,7 +113,7 @@ class Store:
     def recording_folder(self, id: str) -> Path:
         return self.folder / id / RECORDING
 
-    def find(self) -> Iterator[Stored]:
+    def find(self) -> Iterator[StoredPage]:
         """The sessions of the folder. What was damaged is set aside, what the disk does not give now stays as it is."""
         for folder in sorted(self.folder.iterdir()):
             if not folder.is_dir() or not ID.fullmatch(folder.name):
@@ -139,18 +139,18 @@ class Store:
         shutil.rmtree(self.folder / id, ignore_errors=True)
 
 
-def _found(folder: Path) -> Stored:
+def _found(folder: Path) -> StoredPage:
     """A session from its files. Raises ValueError, KeyError, TypeError for damaged ones, OSError as reading does."""
     value: dict[str, Any] = json.loads((folder / SESSION).read_bytes())
     lease = Lease(**{**value["lease"], "seconds": float(value["lease"]["seconds"])})
     journal, lost = recover_journal(folder / value["journal"])
     recording = None
-    if Recording.is_in(folder / RECORDING):
+    if PageRecording.is_in(folder / RECORDING):
         try:
-            recording = Recording.resume(folder / RECORDING, journal)
+            recording = PageRecording.resume(folder / RECORDING, journal)
         except OSError as error:
             log.warning("session %s goes on without its recording: %s", folder.name, error)
-    return Stored(folder.name, lease, journal, recording, lost)
+    return StoredPage(folder.name, lease, journal, recording, lost)
 
 
 def read_run(sessions: Path) -> tuple[str, Path]:

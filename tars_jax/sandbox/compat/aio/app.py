@@ -13,16 +13,16 @@ from starlette.types import ASGIApp
 
 from tars_jax.sandbox.compat.aio.about import About
 from tars_jax.sandbox.compat.aio.answers import absent, answering, invalid
-from tars_jax.sandbox.compat.aio.bash import BashSessions
+from tars_jax.sandbox.compat.aio.bash import BashRoutes
 from tars_jax.sandbox.compat.aio.browser import BrowserRoutes
-from tars_jax.sandbox.compat.aio.browser_page import PageRoutes, Shows
+from tars_jax.sandbox.compat.aio.browser_page import BrowserPageRoutes, Shows
 from tars_jax.sandbox.compat.aio.browser_tabs import Tabbed, TabRoutes
 from tars_jax.sandbox.compat.aio.convert import Conversions
 from tars_jax.sandbox.compat.aio.files import FileRoutes
-from tars_jax.sandbox.compat.aio.kernels import Kernels
-from tars_jax.sandbox.compat.aio.mcp import McpRoutes, Server
-from tars_jax.sandbox.compat.aio.nodejs import NodeJs
-from tars_jax.sandbox.compat.aio.shells import Shells
+from tars_jax.sandbox.compat.aio.kernels import KernelRoutes
+from tars_jax.sandbox.compat.aio.mcp import HasMcpTools, McpRoutes
+from tars_jax.sandbox.compat.aio.nodejs import NodeRoutes
+from tars_jax.sandbox.compat.aio.shells import ShellRoutes
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.web.gate import Gate, Guarded
 from tars_jax.web.protocol import RequestError
@@ -37,7 +37,7 @@ def aio_app(
     *,
     page: Shows | None = None,
     browser: Tabbed | None = None,
-    servers: Sequence[Server] = (),
+    servers: Sequence[HasMcpTools] = (),
 ) -> ASGIApp:
     """The application; machine and page stay their owner's.
 
@@ -45,7 +45,12 @@ def aio_app(
     for its pages and tabs; None: the page is the only one. `servers`: MCP servers that run inside. The
     client's token goes into `headers`.
     """
-    shells, bash, kernels, nodejs = Shells(machine), BashSessions(machine), Kernels(machine), NodeJs(machine)
+    shells, bash, kernels, nodejs = (
+        ShellRoutes(machine),
+        BashRoutes(machine),
+        KernelRoutes(machine),
+        NodeRoutes(machine),
+    )
 
     async def other(request: Request) -> Response:
         raise absent(f"/v1/{request.path_params['path'][:100]}", SERVES)
@@ -63,7 +68,7 @@ def aio_app(
     app = Starlette(
         routes=[
             *About(machine).routes(), *shells.routes(), *bash.routes(), *kernels.routes(), *nodejs.routes(),
-            *FileRoutes(machine).routes(), *BrowserRoutes(page).routes(), *PageRoutes(browser or page).routes(),
+            *FileRoutes(machine).routes(), *BrowserRoutes(page).routes(), *BrowserPageRoutes(browser or page).routes(),
             *TabRoutes(page, browser).routes(),
             *McpRoutes(servers).routes(), *Conversions(machine, browser or page).routes(),
             Route("/v1/{path:path}", answering(other), methods=METHODS),

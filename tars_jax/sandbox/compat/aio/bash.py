@@ -22,7 +22,7 @@ LIMIT = 30_000  # characters of an output, where a client does not say how many
 SIGNALS = ("SIGTERM", "SIGKILL", "SIGINT")
 
 
-class BashSessions:
+class BashRoutes:
     def __init__(self, machine: GuestMachine) -> None:
         self._machine = machine
         self._sessions = NamedSessions[BashSession]("bash", MOST_SESSIONS, BashSession.is_busy)

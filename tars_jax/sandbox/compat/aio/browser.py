@@ -28,7 +28,7 @@ KEYS = {
 }  # fmt: skip
 
 
-class Seen(Protocol):
+class ShowsPicture(Protocol):
     """An Observation of the browser."""
 
     @property
@@ -38,7 +38,7 @@ class Seen(Protocol):
 class Acts(Protocol):
     """A Page, Session or RemotePage of the browser."""
 
-    async def act(self, events: Any, *, advance_ms: float) -> Seen: ...
+    async def act(self, events: Any, *, advance_ms: float) -> ShowsPicture: ...
 
 
 @dataclasses.dataclass

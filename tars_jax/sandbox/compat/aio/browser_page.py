@@ -44,7 +44,7 @@ class Shows(Acts, Protocol):
 
 
 @dataclasses.dataclass
-class PageRoutes:
+class BrowserPageRoutes:
     page: Shows | None
 
     def routes(self) -> list[Route]:

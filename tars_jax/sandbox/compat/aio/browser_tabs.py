@@ -17,7 +17,7 @@ BLANK = "about:blank"
 
 
 @dataclasses.dataclass(frozen=True)
-class Tab:
+class ShownTab:
     url: str
     title: str
     active: bool
@@ -26,7 +26,7 @@ class Tab:
 class Tabbed(Shows, Protocol):
     """A browser that shows one of its tabs; numbers are places in `tabs`."""
 
-    async def tabs(self) -> list[Tab]: ...
+    async def tabs(self) -> list[ShownTab]: ...
 
     async def create(self, url: str) -> int:
         """A new tab, which is shown then; its number."""
@@ -67,12 +67,12 @@ class TabRoutes:
             await self.browser.activate(index)
         return answer()
 
-    async def _tabs(self) -> list[Tab]:
+    async def _tabs(self) -> list[ShownTab]:
         if self.browser is not None:
             return await self.browser.tabs()
         if self.page is None:
             raise absent("a browser")
-        return [Tab(**await self.page.evaluate(PLACE), active=True)]
+        return [ShownTab(**await self.page.evaluate(PLACE), active=True)]
 
     def _several(self) -> Tabbed:
         if self.browser is None:

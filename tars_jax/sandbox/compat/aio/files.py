@@ -17,9 +17,9 @@ from tars_jax.sandbox.computer.guest.frames import PIECE
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.tools.arguments import Refused
 from tars_jax.sandbox.tools.editor import Editor
-from tars_jax.sandbox.tools.files import LARGEST_EDIT, Entry, Files
+from tars_jax.sandbox.tools.files import LARGEST_EDIT, FileEntry, Files
 from tars_jax.sandbox.tools.replacing import Which
-from tars_jax.sandbox.tools.search import Query, SearchResult
+from tars_jax.sandbox.tools.search import FileQuery, SearchResult
 from tars_jax.web.forms import read_parts
 from tars_jax.web.gate import read_fields
 from tars_jax.web.protocol import Fields
@@ -88,7 +88,7 @@ class FileRoutes:
         path, regex = self._path(body, "file"), body.text("regex")
         if (await self._files.stat(path)).kind == "folder":
             raise Failed(400, f"file must be a file; {path} is a folder: grep searches folders")
-        result = await self._search(path, Query(pattern=regex, limit=MOST_FOUND))
+        result = await self._search(path, FileQuery(pattern=regex, limit=MOST_FOUND))
         matches, numbers = [each.text for each in result.found], [each.line - 1 for each in result.found]
         return answer({"file": path, "matches": matches, "line_numbers": numbers})
 
@@ -96,7 +96,7 @@ class FileRoutes:
         body = await read_fields(request)
         path, pattern = self._path(body, "path"), body.text("glob")
         pattern = pattern if "/" in pattern else f"**/{pattern}"
-        result = await self._search(path, Query(glob=pattern, limit=MOST_LISTED))
+        result = await self._search(path, FileQuery(glob=pattern, limit=MOST_LISTED))
         return answer({"path": path, "files": [posixpath.join(path, each.path) for each in result.found]})
 
     async def grep(self, request: Request) -> Response:
@@ -104,7 +104,7 @@ class FileRoutes:
         path, pattern = self._path(body, "path"), body.text("pattern")
         if body.value("type") is not None:
             raise body.error("type", "left out: name files by include")
-        query = Query(
+        query = FileQuery(
             pattern=pattern, include=_texts(body, "include"), exclude=_texts(body, "exclude"),
             ignore_case=body.flag("case_insensitive"), literal=body.flag("fixed_strings"),
             before=body.integer("context_before", 0, 0, 100) or 0, after=body.integer("context_after", 0, 0, 100) or 0,
@@ -129,7 +129,7 @@ class FileRoutes:
     async def glob(self, request: Request) -> Response:
         body = await read_fields(request)
         path, pattern = self._path(body, "path"), body.text("pattern")
-        query = Query(
+        query = FileQuery(
             glob=pattern, exclude=_texts(body, "exclude"), hidden=body.flag("include_hidden"),
             files_only=body.flag("files_only", True),
             limit=body.integer("max_results", MOST_FOUND, 1, MOST_LISTED) or 1,
@@ -149,7 +149,7 @@ class FileRoutes:
         counts = {"total_count": len(files), "truncated": not result.whole}
         return answer({"path": path, "pattern": pattern, "files": shown, **counts})
 
-    async def _search(self, path: str, query: Query) -> SearchResult:
+    async def _search(self, path: str, query: FileQuery) -> SearchResult:
         result = await self._files.search(path, query)
         if result.missing in ("time", "output"):
             why = "took too long" if result.missing == "time" else "found too much"
@@ -265,7 +265,7 @@ def _choice(body: Fields, name: str, choices: tuple[str, ...], default: str | No
     return value
 
 
-def _entry(folder: str, entry: Entry, sizes: bool, modes: bool) -> dict[str, Any]:
+def _entry(folder: str, entry: FileEntry, sizes: bool, modes: bool) -> dict[str, Any]:
     return {
         "name": posixpath.basename(entry.path), "path": posixpath.join(folder, entry.path),
         "is_directory": entry.kind == "folder", "size": entry.size if sizes and entry.kind != "folder" else None,

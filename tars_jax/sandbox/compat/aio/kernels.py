@@ -29,7 +29,7 @@ LANGUAGES = {"python": ("python3", "Python"), "javascript": ("node", "Node.js")}
 
 
 @dataclasses.dataclass
-class Session:
+class KernelSession:
     kernel: Kernel
     count: int = 0
     busy: int = 0
@@ -41,10 +41,10 @@ class Session:
         await self.kernel.close()
 
 
-class Kernels:
+class KernelRoutes:
     def __init__(self, machine: GuestMachine) -> None:
         self._machine = machine
-        self._sessions = NamedSessions[Session]("Jupyter", MOST_KERNELS, Session.is_busy)
+        self._sessions = NamedSessions[KernelSession]("Jupyter", MOST_KERNELS, KernelSession.is_busy)
 
     def routes(self) -> list[Route]:
         routes = {
@@ -169,11 +169,11 @@ class Kernels:
         session.count += 1
         return ran, session.count
 
-    async def _open(self, id: str, cwd: str | None) -> Session:
-        async def make() -> Session:
+    async def _open(self, id: str, cwd: str | None) -> KernelSession:
+        async def make() -> KernelSession:
             kernel = Kernel(self._machine, folder=cwd)
             await kernel.start()
-            return Session(kernel)
+            return KernelSession(kernel)
 
         return await self._sessions.open(id, make)
 

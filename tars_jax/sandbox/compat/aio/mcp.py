@@ -15,7 +15,7 @@ from tars_jax.sandbox.tools.forms import Answer
 from tars_jax.web.gate import read_fields
 
 
-class Server(Protocol):
+class HasMcpTools(Protocol):
     """A `ForeignServer`, whose library is an extra."""
 
     @property
@@ -28,7 +28,7 @@ class Server(Protocol):
 
 
 class McpRoutes:
-    def __init__(self, servers: Sequence[Server]) -> None:
+    def __init__(self, servers: Sequence[HasMcpTools]) -> None:
         self._servers = {server.spec.name: server for server in servers}
 
     def routes(self) -> list[Route]:
@@ -56,7 +56,7 @@ class McpRoutes:
         ]
         return answer({"content": [{"type": "text", "text": said.text}, *images], "isError": said.failed})
 
-    def _named(self, request: Request) -> Server:
+    def _named(self, request: Request) -> HasMcpTools:
         name = request.path_params["server"]
         if name not in self._servers:
             known = ", ".join(self._servers) or "none"

@@ -60,7 +60,7 @@ class NodeSession:
         }  # fmt: skip
 
 
-class NodeJs:
+class NodeRoutes:
     def __init__(self, machine: GuestMachine) -> None:
         self._machine, self._files = machine, Files(machine)
         self._sessions = NamedSessions[NodeSession]("Node.js", MOST_SESSIONS, NodeSession.is_busy)

@@ -23,7 +23,7 @@ CHANGES_IN_S = 5.0  # for a change of folder
 
 
 @dataclasses.dataclass
-class Record:
+class CommandRecord:
     """A command and what came of it."""
 
     folder: str
@@ -45,12 +45,12 @@ class Record:
         }
 
 
-class Session:
+class ShellSession:
     def __init__(self, machine: GuestMachine, id: str, folder: str | None, no_change_s: float) -> None:
         self.id, self.no_change_s = id, no_change_s
         self.folder = folder or machine.home
         self._shell = Shell(machine, limit=LIMIT, folder=folder)
-        self.records: deque[Record] = deque(maxlen=MOST_RECORDS)
+        self.records: deque[CommandRecord] = deque(maxlen=MOST_RECORDS)
         self.made = time.time()
         self._waited = False  # a call waits for the command, and takes its output
 
@@ -61,7 +61,7 @@ class Session:
         await self._shell.close()
 
     @property
-    def last(self) -> Record | None:
+    def last(self) -> CommandRecord | None:
         return self.records[-1] if self.records else None
 
     @property
@@ -82,12 +82,12 @@ class Session:
 
     async def run(
         self, command: str, wait_s: float, no_change_s: float | None = None, hard_s: float | None = None
-    ) -> Record:
+    ) -> CommandRecord:
         """Runs a command until it ends, is silent too long, or has had its time; `hard_s` kills it."""
         await self.look()
         if self.running or self._waited:
             raise ShellBusy("a command is still running in this session: wait for it, write to it or kill it")
-        record = Record(self.folder, command)
+        record = CommandRecord(self.folder, command)
         clock = time.monotonic
         began = changed = clock()
         quiet_s = self.no_change_s if no_change_s is None else no_change_s
@@ -144,7 +144,7 @@ class Session:
         if self.last is not None:
             self.last.take(result)
 
-    async def kill(self) -> Record | None:
+    async def kill(self) -> CommandRecord | None:
         if self.last is None or not self._shell.running:
             return self.last
         result = await self._shell.kill()

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from tars_jax.sandbox.compat.aio.answers import absent, answer, answering, iso, session_name
-from tars_jax.sandbox.compat.aio.shell_session import TRUNCATED, Session
+from tars_jax.sandbox.compat.aio.shell_session import TRUNCATED, ShellSession
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.shell.text import cut
 from tars_jax.sandbox.tools.named_sessions import LONGEST_S, MOST_SESSIONS, NamedSessions
@@ -22,10 +22,10 @@ NO_CHANGE_S = 120.0
 ACTIVE_S = 300.0
 
 
-class Shells:
+class ShellRoutes:
     def __init__(self, machine: GuestMachine) -> None:
         self._machine = machine
-        self._sessions = NamedSessions[Session]("shell", MOST_SESSIONS, Session.is_busy)
+        self._sessions = NamedSessions[ShellSession]("shell", MOST_SESSIONS, ShellSession.is_busy)
 
     def routes(self) -> list[Route]:
         posts = {
@@ -146,15 +146,15 @@ class Shells:
     async def close(self) -> None:
         await self._sessions.close()
 
-    def _known(self, body: Fields) -> Session:
+    def _known(self, body: Fields) -> ShellSession:
         return self._sessions.known(body.text("id"))
 
-    async def _session_of(self, body: Fields) -> Session:
+    async def _session_of(self, body: Fields) -> ShellSession:
         return self._known(body) if body.value("id") is not None else await self._open(secrets.token_hex(8), None)
 
-    async def _open(self, id: str, folder: str | None, no_change_s: float = NO_CHANGE_S) -> Session:
-        async def make() -> Session:
-            session = Session(self._machine, id, folder, no_change_s)
+    async def _open(self, id: str, folder: str | None, no_change_s: float = NO_CHANGE_S) -> ShellSession:
+        async def make() -> ShellSession:
+            session = ShellSession(self._machine, id, folder, no_change_s)
             await session.open()
             return session
 

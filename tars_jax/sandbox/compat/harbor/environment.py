@@ -1,6 +1,6 @@
 """Computers of this machine for Harbor's own command, in place of containers of Docker.
 
-    harbor run -p TASKS -a oracle -e tars_jax.sandbox.compat.harbor.environment:ComputerEnvironment
+    harbor run -p TASKS -a oracle -e tars_jax.sandbox.compat.harbor.environment:HarborComputer
 
 Imported by Harbor (0.26, Python 3.12 or later) in its own Python, in which the standard library is all else that this
 needs. How, and what is not there: docs/benchmarks/harbor.md.
@@ -35,7 +35,7 @@ MEMORY_MIB, DISK_MIB = 2048, 10240  # where a task says nothing
 BUILD_S = 86_400.0  # Harbor bounds a start by itself
 
 
-class ComputerEnvironment(BaseEnvironment):
+class HarborComputer(BaseEnvironment):
     """A trial's computer: a container of this machine's, made by environment/Dockerfile.
 
     Failures of the machine are SandboxFailure, what a task asks for and cannot have is InputError: Harbor writes both

@@ -16,9 +16,9 @@ from starlette.types import ASGIApp
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from tars_jax import InputError
-from tars_jax.sandbox.compat.openenv.episodes import Description, Episode
+from tars_jax.sandbox.compat.openenv.episodes import Description, OpenEnvEpisode
 from tars_jax.sandbox.compat.openenv.schema import VERSION, openapi
-from tars_jax.sandbox.compat.openenv.session import Session, Wrong, read_message
+from tars_jax.sandbox.compat.openenv.session import OpenEnvSession, Wrong, read_message
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.tools.named_sessions import LONGEST_S
 from tars_jax.web.gate import Gate, Guarded, read_fields
@@ -28,14 +28,14 @@ from tars_jax.web.responses import JsonResponse
 MOST_EPISODES = 16
 STATUSES = {"VALIDATION_ERROR": 422, "EXECUTION_ERROR": 409, "CAPACITY_REACHED": 503}
 _NO_MCP = "tools are called by step here; this server has no methods of MCP"
-Make = Callable[[], Awaitable[Episode]]
+Make = Callable[[], Awaitable[OpenEnvEpisode]]
 
 
-class Server:
+class OpenEnvServer:
     def __init__(self, description: Description, make: Make, most: int) -> None:
         self._description, self._make, self._most = description, make, most
         self._sessions = 0
-        self._shared: Session | None = None
+        self._shared: OpenEnvSession | None = None
         self._sharing = asyncio.Lock()
 
     async def health(self, request: Request) -> Response:
@@ -84,7 +84,7 @@ class Server:
 
     async def websocket(self, websocket: WebSocket) -> None:
         await websocket.accept()
-        session: Session | None = None
+        session: OpenEnvSession | None = None
         with contextlib.suppress(WebSocketDisconnect):
             try:
                 session = await self._open()
@@ -96,7 +96,7 @@ class Server:
                     await asyncio.shield(self._end(session))
             await websocket.close()
 
-    async def _talk(self, websocket: WebSocket, session: Session) -> None:
+    async def _talk(self, websocket: WebSocket, session: OpenEnvSession) -> None:
         """Until the client says close, or is gone."""
         while True:
             try:
@@ -113,12 +113,12 @@ class Server:
                 said = wrong.to_json()
             await websocket.send_text(json.dumps(said))
 
-    async def _open(self) -> Session:
+    async def _open(self) -> OpenEnvSession:
         if self._sessions >= self._most:
             raise Wrong("CAPACITY_REACHED", f"there may be {self._most} episodes at once")
         self._sessions += 1
         try:
-            return Session(await self._make())
+            return OpenEnvSession(await self._make())
         except (InputError, SandboxFailure) as error:
             self._sessions -= 1
             raise Wrong("FACTORY_ERROR", str(error)) from error
@@ -126,7 +126,7 @@ class Server:
             self._sessions -= 1
             raise
 
-    async def _end(self, session: Session) -> None:
+    async def _end(self, session: OpenEnvSession) -> None:
         try:
             with contextlib.suppress(SandboxFailure):
                 await session.close()
@@ -141,7 +141,7 @@ class Server:
 
 def openenv_app(description: Description, make: Make, gate: Gate, *, most: int = MOST_EPISODES) -> ASGIApp:
     """The application. `make` gives a new player of episodes, at most `most` at once."""
-    server = Server(description, make, most)
+    server = OpenEnvServer(description, make, most)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:

@@ -6,7 +6,7 @@ import base64
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tars_jax.sandbox.compat.openenv.episodes import Description, Refused, Turn
+from tars_jax.sandbox.compat.openenv.episodes import Description, EpisodeTurn, InvalidAction
 from tars_jax.sandbox.computer.computer import Computer, Computers
 from tars_jax.sandbox.computer.home import MOST_BYTES, MOST_FILES, File
 from tars_jax.sandbox.computer.spec import ContainerSpec
@@ -52,27 +52,27 @@ class ComputerEpisode:
         self._computer: Computer | None = None
         self._toolbox: Toolbox | None = None
 
-    async def reset(self, seed: int | None, options: Mapping[str, Any]) -> Turn:
+    async def reset(self, seed: int | None, options: Mapping[str, Any]) -> EpisodeTurn:
         files = _files(options)
         await self.close()
         self._computer = await self._computers.open(self._spec)
         await self._computer.put(files)
         self._toolbox = Toolbox(self._computer.machine, self._tools)
-        return Turn({"text": f"a new computer; the home folder is {self._computer.machine.home}", "images": []})
+        return EpisodeTurn({"text": f"a new computer; the home folder is {self._computer.machine.home}", "images": []})
 
-    async def step(self, action: Mapping[str, Any]) -> Turn:
+    async def step(self, action: Mapping[str, Any]) -> EpisodeTurn:
         if unknown := [name for name in action if name not in ("function", "arguments", "metadata")]:
-            raise Refused(f"an action must have function and arguments; got {unknown[0]!r:.80}")
+            raise InvalidAction(f"an action must have function and arguments; got {unknown[0]!r:.80}")
         name, arguments = action.get("function"), action.get("arguments", {})
         if not isinstance(name, str) or name not in self._tools:
-            raise Refused(f"function must be one of {', '.join(self._tools)}; got {name!r:.80}")
+            raise InvalidAction(f"function must be one of {', '.join(self._tools)}; got {name!r:.80}")
         if not isinstance(arguments, dict):
-            raise Refused(f"arguments must be an object; got {arguments!r:.80}")
+            raise InvalidAction(f"arguments must be an object; got {arguments!r:.80}")
         if self._toolbox is None:
             raise SandboxFailure("container", "there is no computer")
         answer = await self._toolbox.call(name, arguments)
         images = [base64.b64encode(image).decode() for image in answer.images]
-        return Turn({"text": answer.text, "images": images, "failed": answer.failed})
+        return EpisodeTurn({"text": answer.text, "images": images, "failed": answer.failed})
 
     def state(self) -> Mapping[str, Any]:
         return {}
@@ -91,17 +91,17 @@ class ComputerEpisode:
 
 def _files(options: Mapping[str, Any]) -> dict[str, File]:
     if unknown := [name for name in options if name != "files"]:
-        raise Refused(f"an option of reset must be seed, episode_id or files; got {unknown[0]!r:.80}")
+        raise InvalidAction(f"an option of reset must be seed, episode_id or files; got {unknown[0]!r:.80}")
     files = options.get("files") or {}
     if not isinstance(files, dict) or not all(isinstance(text, str) for text in files.values()):
-        raise Refused(f"files must be an object of texts by their paths; got {files!r:.80}")
+        raise InvalidAction(f"files must be an object of texts by their paths; got {files!r:.80}")
     for path in files:
         if path.startswith("/") or "\0" in path or any(part in ("", ".", "..") for part in path.split("/")):
-            raise Refused(f"files must have paths below the home folder; got {path!r:.80}")
+            raise InvalidAction(f"files must have paths below the home folder; got {path!r:.80}")
     try:
         put = {path: File(text.encode()) for path, text in files.items()}
     except UnicodeEncodeError as error:
-        raise Refused(f"files must be text with a UTF-8 form: {error.reason}") from error
+        raise InvalidAction(f"files must be text with a UTF-8 form: {error.reason}") from error
     if len(put) > MOST_FILES or sum(len(file.data) for file in put.values()) > MOST_BYTES:
-        raise Refused(f"files must be at most {MOST_FILES}, of {MOST_BYTES} bytes in all; got more")
+        raise InvalidAction(f"files must be at most {MOST_FILES}, of {MOST_BYTES} bytes in all; got more")
     return put

@@ -9,12 +9,12 @@ from typing import Any, Protocol
 OBJECT = {"type": "object"}
 
 
-class Refused(Exception):
+class InvalidAction(Exception):
     """An action or an option of `reset` that cannot be; the episode is as it was."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Turn:
+class EpisodeTurn:
     """What a reset or a step led to. All of it is JSON."""
 
     observation: Mapping[str, Any]
@@ -51,14 +51,14 @@ class Description:
         }
 
 
-class Episode(Protocol):
+class OpenEnvEpisode(Protocol):
     """One episode after another, by one client at a time."""
 
-    async def reset(self, seed: int | None, options: Mapping[str, Any]) -> Turn:
+    async def reset(self, seed: int | None, options: Mapping[str, Any]) -> EpisodeTurn:
         """Begins an episode. Raises Refused, SandboxFailure."""
         ...
 
-    async def step(self, action: Mapping[str, Any]) -> Turn:
+    async def step(self, action: Mapping[str, Any]) -> EpisodeTurn:
         """Raises Refused for an action that makes no sense, SandboxFailure."""
         ...
 

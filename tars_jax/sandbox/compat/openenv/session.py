@@ -7,7 +7,7 @@ import secrets
 from typing import Any
 
 from tars_jax.json_fields import shown
-from tars_jax.sandbox.compat.openenv.episodes import Episode, Refused
+from tars_jax.sandbox.compat.openenv.episodes import InvalidAction, OpenEnvEpisode
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.web.protocol import Fields, RequestError
 
@@ -25,10 +25,10 @@ class Wrong(Exception):
         return {"type": "error", "data": {"message": self.message, "code": self.code}}
 
 
-class Session:
+class OpenEnvSession:
     """Calls of one client, one after another."""
 
-    def __init__(self, episode: Episode) -> None:
+    def __init__(self, episode: OpenEnvEpisode) -> None:
         self._episode = episode
         self._lock = asyncio.Lock()
         self._id: str | None = None
@@ -43,7 +43,7 @@ class Session:
                 if kind == "step":
                     return await self._step(data)
                 return {"episode_id": self._id, "step_count": self._steps, **self._episode.state()}
-            except (Refused, RequestError) as error:
+            except (InvalidAction, RequestError) as error:
                 raise Wrong("VALIDATION_ERROR", str(error)) from error
             except SandboxFailure as failure:
                 self._over = True

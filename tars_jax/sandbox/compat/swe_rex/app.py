@@ -16,7 +16,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from tars_jax import InputError
-from tars_jax.sandbox.compat.swe_rex.bash import Action, BashSession
+from tars_jax.sandbox.compat.swe_rex.bash import Action, SweRexSession
 from tars_jax.sandbox.compat.swe_rex.repeats import Repeats
 from tars_jax.sandbox.compat.swe_rex.transfers import STATUS, Transfer, swerex, transfer_of
 from tars_jax.sandbox.computer.guest_client import GuestError, GuestMachine
@@ -39,14 +39,14 @@ class Runtime:
 
     def __init__(self, machine: GuestMachine) -> None:
         self._machine, self._files = machine, Files(machine)
-        self._sessions = NamedSessions[BashSession]("session", MOST_SESSIONS)
+        self._sessions = NamedSessions[SweRexSession]("session", MOST_SESSIONS)
 
     async def create_session(self, body: Fields) -> dict[str, Any]:
         name, timeout_s = self._session_name(body), body.number("startup_timeout", 1.0, 0, LONGEST_S)
         sources = [str(each) for each in body.array("startup_source")]
 
-        async def make() -> BashSession:
-            session = BashSession(self._machine)
+        async def make() -> SweRexSession:
+            session = SweRexSession(self._machine)
             try:
                 await session.start(sources, timeout_s)
             except BaseException:

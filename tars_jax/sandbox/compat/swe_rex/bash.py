@@ -33,7 +33,7 @@ class Action:
     expect: tuple[str, ...] = ()
 
 
-class BashSession:
+class SweRexSession:
     def __init__(self, machine: GuestMachine) -> None:
         self._machine = machine
         self._shell = Shell(machine, limit=LIMIT)

@@ -22,7 +22,7 @@ from tars_jax.sandbox.browser.downloads import Downloads
 from tars_jax.sandbox.browser.events import InputEvent
 from tars_jax.sandbox.browser.manager import BrowserManager
 from tars_jax.sandbox.browser.page import Page
-from tars_jax.sandbox.browser.screenshots import Observation
+from tars_jax.sandbox.browser.screenshots import PageObservation
 from tars_jax.sandbox.browser.site import PageSpec, Site
 from tars_jax.sandbox.computer.guest_client import GuestError, GuestMachine, Streams
 from tars_jax.sandbox.tools.files import Files
@@ -82,11 +82,11 @@ class ComputerPage:
         """The paths of what was downloaded, by number."""
         return {number: path for number, path in self._brought.items() if path}
 
-    async def start(self, *, seed: int) -> Observation:
+    async def start(self, *, seed: int) -> PageObservation:
         """The page as it is, at time 0; its data is the title and the address."""
         return await self.page.start("0", seed=seed, read=READ)
 
-    async def act(self, events: Sequence[InputEvent], *, advance_ms: float, rate: float = math.inf) -> Observation:
+    async def act(self, events: Sequence[InputEvent], *, advance_ms: float, rate: float = math.inf) -> PageObservation:
         """As `Page.act`; what has been downloaded is in the computer then. The data is the title and the address."""
         shown = await self.page.act(events, advance_ms=advance_ms, rate=rate, read=READ)
         await self._bring()

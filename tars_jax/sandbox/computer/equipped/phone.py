@@ -15,7 +15,7 @@ from tars_jax.sandbox.phone import Phone, PhoneConfig
 from tars_jax.sandbox.phone.adb import load_adbutils
 from tars_jax.sandbox.phone.adb_server import find_adb
 from tars_jax.sandbox.phone.shared_server import SHARED_SERVER
-from tars_jax.sandbox.phone.stand_in.device.device import Device
+from tars_jax.sandbox.phone.stand_in.device.device import StandInDevice
 from tars_jax.sandbox.phone.stand_in.server import StandIn
 from tars_jax.sandbox.tools.files import Files
 
@@ -43,7 +43,7 @@ class ComputerPhone:
         if config is not None:
             return cls(machine, await Phone(config).start(), None)
         find_adb()
-        device = Device(*size, seed=seed) if saved is None else pickle.loads(saved)
+        device = StandInDevice(*size, seed=seed) if saved is None else pickle.loads(saved)
         stand_in = StandIn(device)
         try:
             port = await asyncio.to_thread(SHARED_SERVER.acquire)

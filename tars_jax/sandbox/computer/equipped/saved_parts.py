@@ -9,7 +9,7 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.sandbox.computer.computer import Computer
 from tars_jax.sandbox.computer.equipped.parts import EquippedComputer
-from tars_jax.sandbox.computer.forks import Saved
+from tars_jax.sandbox.computer.forks import SavedComputer
 from tars_jax.sandbox.tools.forms import Toolbox
 
 
@@ -18,7 +18,7 @@ class SavedParts:
     """Files, programs, shells and windows as they were. It lasts until `remove`; what was opened lives on."""
 
     equipped: EquippedComputer
-    saved: Saved
+    saved: SavedComputer
     toolbox: Toolbox  # what the host knew of shells and kernels at the moment
     desktop: Mapping[str, Any] | None  # the same of a desktop; None: there is none
 

@@ -23,9 +23,9 @@ CHUNK = 1 << 20
 Answer = tuple[dict[str, Any], bytes]
 
 
-def in_thread(work: Callable[[Files, Call], Answer]) -> Callable[[Files, Call], None]:
+def in_thread(work: Callable[[GuestFiles, Call], Answer]) -> Callable[[GuestFiles, Call], None]:
     @functools.wraps(work)
-    def begin(self: Files, call: Call) -> None:
+    def begin(self: GuestFiles, call: Call) -> None:
         def run() -> None:
             try:
                 ok, data = work(self, call)
@@ -45,7 +45,7 @@ def in_thread(work: Callable[[Files, Call], Answer]) -> Callable[[Files, Call], 
     return begin
 
 
-class Files:
+class GuestFiles:
     def __init__(self, loop: Loop) -> None:
         self.loop = loop
         self._writing = threading.Lock()  # a file is compared and replaced at once

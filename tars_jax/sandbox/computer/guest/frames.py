@@ -51,7 +51,7 @@ def parse(text: bytes) -> dict[str, Any]:
     return message
 
 
-class Frames:
+class FrameReader:
     """A stream of bytes, cut into frames."""
 
     def __init__(self) -> None:

@@ -60,7 +60,7 @@ def _use_rights_of(user: int, group: int) -> None:
         LIBC.syscall(_SET_USER, keep, ctypes.c_long(user), keep)
 
 
-class Sacrifice:
+class OomScoreAdj:
     """What is killed first where memory ends: programs that are started within `with`, not the guest."""
 
     def __init__(self) -> None:

@@ -113,7 +113,7 @@ class Capture(threading.Thread):
         self._reached.wait(10)
 
 
-class Kernel:
+class PlainKernel:
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
         self._main = types.ModuleType("__main__")
@@ -215,7 +215,7 @@ def main() -> None:
     captures = [Capture(channel, 1, "stdout"), Capture(channel, 2, "stderr")]
     for capture in captures:
         capture.start()
-    kernel = Kernel(channel)
+    kernel = PlainKernel(channel)
     threading.Thread(target=keep_flushing, daemon=True).start()
     channel.say({"ready": os.getpid()})
     for line in channel.lines:

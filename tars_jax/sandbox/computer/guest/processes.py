@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tars_jax.sandbox.computer.guest.calls import Call, CallError, encodable
-from tars_jax.sandbox.computer.guest.identity import Identity, Sacrifice
+from tars_jax.sandbox.computer.guest.identity import Identity, OomScoreAdj
 from tars_jax.sandbox.computer.guest.kept import Ends
 from tars_jax.sandbox.computer.guest.loop import READ, WRITE, Loop
 from tars_jax.sandbox.computer.guest.roots import open_below
@@ -23,7 +23,7 @@ CHUNK = 1 << 16
 
 
 class Processes:
-    def __init__(self, identity: Identity, loop: Loop, sacrifice: Sacrifice) -> None:
+    def __init__(self, identity: Identity, loop: Loop, sacrifice: OomScoreAdj) -> None:
         self._identity, self._loop, self._sacrifice = identity, loop, sacrifice
         self._running: dict[int, list[Callable[[int], None]]] = {}
         self._statuses: dict[int, int] = {}

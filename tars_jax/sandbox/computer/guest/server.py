@@ -13,8 +13,8 @@ from typing import Any
 from tars_jax.sandbox.computer.guest import frames
 from tars_jax.sandbox.computer.guest.calls import Call, CallError
 from tars_jax.sandbox.computer.guest.dialing import dial_out
-from tars_jax.sandbox.computer.guest.files import Files
-from tars_jax.sandbox.computer.guest.identity import TOKEN, Identity, Sacrifice, end_with, guard, identity
+from tars_jax.sandbox.computer.guest.files import GuestFiles
+from tars_jax.sandbox.computer.guest.identity import TOKEN, Identity, OomScoreAdj, end_with, guard, identity
 from tars_jax.sandbox.computer.guest.loop import READ, WRITE, Loop
 from tars_jax.sandbox.computer.guest.processes import Processes
 from tars_jax.sandbox.computer.guest.streams import Streams
@@ -28,11 +28,11 @@ MOST_UNSENT = 16 << 20  # bytes of answers that a connection does not take
 CHUNK = 1 << 18
 
 
-class Connection:
-    def __init__(self, server: Server, peer: socket.socket, *, is_known: bool) -> None:
+class GuestConnection:
+    def __init__(self, server: GuestServer, peer: socket.socket, *, is_known: bool) -> None:
         self._server, self._peer, self._is_known = server, peer, is_known
         self._leaving = False  # closed as soon as all is sent
-        self._frames = frames.Frames()
+        self._frames = frames.FrameReader()
         self._unsent = bytearray()
         self._pending: list[tuple[bytes, bytes]] = []  # frames whose turn has not come
         self._calls = 0  # that are not answered
@@ -170,14 +170,14 @@ class Connection:
             self._unsent.clear()
 
 
-class Server:
-    def __init__(self, who: Identity, token: str, sacrifice: Sacrifice) -> None:
+class GuestServer:
+    def __init__(self, who: Identity, token: str, sacrifice: OomScoreAdj) -> None:
         self.token = token
         self._who = who
         self.loop = Loop(who.drop)
         self._processes = Processes(who, self.loop, sacrifice)
         self._terminals = Terminals(self._processes, who, self.loop)
-        self._files = Files(self.loop)
+        self._files = GuestFiles(self.loop)
         self._streams = Streams(self._processes, self.loop)
         parts = (self, self._processes, self._terminals, self._files, self._streams, Watches(who, self.loop))
         self._calls: dict[str, Callable[[Call], None]] = {
@@ -187,8 +187,8 @@ class Server:
         self._stream_calls = {
             "connect": self._streams.call_connect, "pipe": self._streams.call_pipe, "attach": self._streams.call_attach,
         }  # fmt: skip
-        self._strangers: list[Connection] = []  # the last connections, with and without a token
-        self.open: set[Connection] = set()  # but those that have become streams
+        self._strangers: list[GuestConnection] = []  # the last connections, with and without a token
+        self.open: set[GuestConnection] = set()  # but those that have become streams
 
     def serve_at(self, where: str) -> None:
         """A path, fd:N for a socket that listens already, or dial:PATH where the host listens."""
@@ -208,7 +208,7 @@ class Server:
         self._welcome(peer)
 
     def _welcome(self, peer: socket.socket) -> None:
-        connection = Connection(self, peer, is_known=not self.token)
+        connection = GuestConnection(self, peer, is_known=not self.token)
         self.open.add(connection)
         if self.token:
             self._strangers.append(connection)
@@ -219,7 +219,7 @@ class Server:
     def streams(self) -> int:
         return self._streams.open
 
-    def serve(self, connection: Connection, call: Call) -> None:
+    def serve(self, connection: GuestConnection, call: Call) -> None:
         try:
             if not isinstance(call.name, str):
                 raise CallError("input", f"call must be text; got {call.name!r:.80}")
@@ -288,11 +288,11 @@ def main(arguments: list[str]) -> int:
     settings = dict(argument.split("=", 1) for argument in arguments[1:])
     if "owner" in settings:
         end_with(int(settings["owner"]))
-    sacrifice = Sacrifice()  # before `guard`, which closes /proc to us as to others
+    sacrifice = OomScoreAdj()  # before `guard`, which closes /proc to us as to others
     guard(subreaper="subreaper" in settings)
     os.umask(0o022)
     token = os.environ.pop(TOKEN, "")
-    server = Server(identity(settings.get("user", ""), settings.get("home", "")), token, sacrifice)
+    server = GuestServer(identity(settings.get("user", ""), settings.get("home", "")), token, sacrifice)
     server.serve_at(arguments[0])
     signal.set_wakeup_fd(server.loop.wake_write, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)

@@ -51,7 +51,7 @@ class Half:
                 self.target.shutdown(socket.SHUT_WR)
 
 
-class Stream:
+class GuestStream:
     """Both directions, until both have ended or one side is broken.
 
     A `kept` one outlives its host: what the inside says then waits in its socket until another host is attached.
@@ -132,8 +132,8 @@ class Streams:
 
     def __init__(self, processes: Processes, loop: Loop) -> None:
         self._processes, self._loop = processes, loop
-        self._kept: dict[int, Stream] = {}  # by process
-        self._passing: weakref.WeakSet[Stream] = weakref.WeakSet()  # to ports and sockets
+        self._kept: dict[int, GuestStream] = {}  # by process
+        self._passing: weakref.WeakSet[GuestStream] = weakref.WeakSet()  # to ports and sockets
         self.open = 0  # that have a host
 
     def call_connect(self, call: Call, take: Take) -> None:
@@ -202,7 +202,7 @@ class Streams:
 
     def _begin(
         self, call: Call, inside: socket.socket, take: Take, pid: int | None = None, *, kept: bool = False
-    ) -> Stream | None:
+    ) -> GuestStream | None:
         call.answer({"process": pid} if pid else {})
         try:
             host, first = take()
@@ -210,7 +210,7 @@ class Streams:
             inside.close()
             return None
         self.open += 1
-        return Stream(self._loop, host, inside, first, self._ended, kept=kept)
+        return GuestStream(self._loop, host, inside, first, self._ended, kept=kept)
 
     def _ended(self) -> None:
         self.open -= 1

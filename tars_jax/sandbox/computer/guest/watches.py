@@ -23,7 +23,7 @@ MOST_CHANGES, MOST_FOLDERS, MOST_WATCHES = 10_000, 1000, 64
 HEAD = struct.Struct("iIII")
 
 
-class Watch:
+class InotifyWatch:
     """`changes` are [kind, path from the folder on], equal ones behind each other once."""
 
     def __init__(self, loop: Loop, identity: Identity, folder: int, deep: bool) -> None:
@@ -106,10 +106,10 @@ class Watch:
 class Watches:
     def __init__(self, identity: Identity, loop: Loop) -> None:
         self._identity, self._loop = identity, loop
-        self._watches: dict[int, Watch] = {}
+        self._watches: dict[int, InotifyWatch] = {}
         self._numbers = itertools.count(1)
 
-    def _of(self, call: Call) -> Watch:
+    def _of(self, call: Call) -> InotifyWatch:
         number = call.whole("watch")
         if number not in self._watches:
             raise CallError("ESRCH", f"watch must be one that was begun; got {number}")
@@ -127,7 +127,7 @@ class Watches:
         except OSError as error:
             raise CallError.of(error, path) from error
         try:
-            watch = Watch(self._loop, self._identity, folder, call.flag("deep"))
+            watch = InotifyWatch(self._loop, self._identity, folder, call.flag("deep"))
         except BaseException:
             os.close(folder)
             raise

@@ -23,7 +23,7 @@ from tars_jax.sandbox.desktop.applications import opener
 from tars_jax.sandbox.desktop.desktop import Desktop
 from tars_jax.sandbox.desktop.osworld.bodies import form_of, object_of, refusal, text_of
 from tars_jax.sandbox.desktop.osworld.commands import CommandFailed, Commands, Ran
-from tars_jax.sandbox.desktop.osworld.recording import Recording
+from tars_jax.sandbox.desktop.osworld.recording import ScreenRecording
 from tars_jax.sandbox.desktop.windows import Window
 from tars_jax.sandbox.failures import SandboxFailure
 
@@ -38,7 +38,7 @@ class Guest:
 
     def __init__(self, desktop: Desktop) -> None:
         self._desktop, self._commands = desktop, Commands(desktop)
-        self._recording: Recording | None = None
+        self._recording: ScreenRecording | None = None
         self._wallpaper = b""
 
     def routes(self) -> list[Route]:
@@ -98,7 +98,7 @@ class Guest:
     async def start_recording(self, request: Request) -> Response:
         if self._recording is not None:
             return refusal("a recording is under way", 400)
-        self._recording = Recording(self._desktop)
+        self._recording = ScreenRecording(self._desktop)
         return JSONResponse({"status": "success", "message": "the recording has begun"})
 
     async def end_recording(self, request: Request) -> Response:

@@ -15,7 +15,7 @@ PERIOD_S = 0.5
 MOST_FRAMES = 1200  # the last one stays where there would be more
 
 
-class Recording:
+class ScreenRecording:
     """Looks at the screen every half second until `end`."""
 
     def __init__(self, desktop: Desktop) -> None:

@@ -2,6 +2,6 @@
 
 from tars_jax.sandbox.phone.android_world.actions import AndroidWorldAction, perform, read_action
 from tars_jax.sandbox.phone.android_world.server import make_app
-from tars_jax.sandbox.phone.android_world.suite import PhoneEnvironment, PhoneTask, Suite
+from tars_jax.sandbox.phone.android_world.suite import PhoneTask, PreparedPhone, Suite
 
-__all__ = ["AndroidWorldAction", "PhoneEnvironment", "PhoneTask", "Suite", "make_app", "perform", "read_action"]
+__all__ = ["AndroidWorldAction", "PhoneTask", "PreparedPhone", "Suite", "make_app", "perform", "read_action"]

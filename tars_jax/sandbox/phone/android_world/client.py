@@ -1,7 +1,7 @@
 """A client of AndroidWorld's HTTP server, whoever runs it: every call in bounded time, every answer checked.
 
 What goes wrong is a `SandboxFailure` ("service": nobody answers, or another kind of server does; "timeout"; "screen":
-a screenshot that is none), or `Refused`, where the server understood and would not.
+a screenshot that is none), or `RequestRefused`, where the server understood and would not.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ TRIES, PAUSE_S = 3, 0.5  # of what was not sent, or only asks
 _PIXELS = re.compile(rb'\{"pixels":\[\[\[([\d,\[\]]+)\]\]\]\}')
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """The server answers, and says no. `broke`: it raised an exception rather than say why (500)."""
 
     def __init__(self, message: str, *, broke: bool) -> None:
@@ -204,7 +204,7 @@ class AndroidWorldClient:
             said = response.text
         about = f"{self.address}{path} said {response.status_code}: {shown(said)}"
         if response.status_code in (400, 422, 500):
-            raise Refused(about, broke=response.status_code == 500)
+            raise RequestRefused(about, broke=response.status_code == 500)
         raise SandboxFailure("service", about)
 
     def _other(self, what: str) -> SandboxFailure:

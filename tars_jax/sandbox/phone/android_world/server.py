@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tars_jax import InputError
 from tars_jax.sandbox.phone.android_world.actions import perform, read_action
-from tars_jax.sandbox.phone.android_world.suite import MakeSuite, PhoneEnvironment, PhoneTask, Suite
+from tars_jax.sandbox.phone.android_world.suite import MakeSuite, PhoneTask, PreparedPhone, Suite
 from tars_jax.sandbox.phone.failures import SandboxFailure
 from tars_jax.sandbox.phone.phone import Phone
 from tars_jax.web.protocol import RequestError
@@ -67,7 +67,7 @@ class _Served:
 
     def __init__(self, phone: Phone, families: Mapping[str, MakeSuite], token: str | None) -> None:
         self._families, self._token = families, token
-        self._environment = PhoneEnvironment(phone)
+        self._environment = PreparedPhone(phone)
         first = families[FAMILY] if FAMILY in families else next(iter(families.values()))
         self._suite: Suite = first(COMBINATIONS, SEED)
         self._closed = False

@@ -10,7 +10,7 @@ from tars_jax.sandbox.phone.phone import Phone
 
 
 @dataclasses.dataclass
-class PhoneEnvironment:
+class PreparedPhone:
     """What a task prepares and verifies."""
 
     phone: Phone
@@ -30,11 +30,11 @@ class PhoneTask(Protocol):
         """The goal with the names of its parameters in it."""
         ...
 
-    async def initialize_task(self, environment: PhoneEnvironment) -> None: ...
+    async def initialize_task(self, environment: PreparedPhone) -> None: ...
 
-    async def tear_down(self, environment: PhoneEnvironment) -> None: ...
+    async def tear_down(self, environment: PreparedPhone) -> None: ...
 
-    async def is_successful(self, environment: PhoneEnvironment) -> float:
+    async def is_successful(self, environment: PreparedPhone) -> float:
         """0..1, read from the phone's state. Raises SandboxFailure where that cannot be read: no score."""
         ...
 

@@ -7,7 +7,7 @@ import signal
 import sys
 
 from tars_jax import InputError
-from tars_jax.sandbox.phone.stand_in.device.device import Device
+from tars_jax.sandbox.phone.stand_in.device.device import StandInDevice
 from tars_jax.sandbox.phone.stand_in.server import StandIn
 
 
@@ -25,7 +25,7 @@ def main() -> int:
         width, _, height = given.size.partition("x")
         if not (width.isdigit() and height.isdigit()):
             raise InputError(f"--size must be WIDTHxHEIGHT; got {given.size!r}")
-        with StandIn(Device(int(width), int(height), given.density, seed=given.seed), port=given.port) as phone:
+        with StandIn(StandInDevice(int(width), int(height), given.density, seed=given.seed), port=given.port) as phone:
             print(f"a stand-in phone (no Android) listens: adb connect {phone.serial}", flush=True)
             signal.sigwait(signals)
     except InputError as error:

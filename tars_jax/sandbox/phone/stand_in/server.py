@@ -10,9 +10,9 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Self, TypeVar
 
 from tars_jax import InputError
-from tars_jax.sandbox.phone.stand_in.device.device import Device
+from tars_jax.sandbox.phone.stand_in.device.device import StandInDevice
 from tars_jax.sandbox.phone.stand_in.shell_service import serve_shell
-from tars_jax.sandbox.phone.stand_in.streams import Connection, Service
+from tars_jax.sandbox.phone.stand_in.streams import AdbConnection, Service
 from tars_jax.sandbox.phone.stand_in.sync_service import serve_sync
 
 FEATURES = "shell_v2,fixed_push_mkdir"
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class StandIn:
-    """Serves a `Device` in a thread of its own. Use as a context manager, or end it with `close`.
+    """Serves a `StandInDevice` in a thread of its own. Use as a context manager, or end it with `close`.
 
     Args:
       port: 0: any that is free. Not 5555 to 5585, where adb looks for emulators by itself and lists a device twice.
@@ -32,9 +32,9 @@ class StandIn:
     """
 
     def __init__(
-        self, device: Device | None = None, *, host: str = "127.0.0.1", port: int = 0, authorized: bool = True
+        self, device: StandInDevice | None = None, *, host: str = "127.0.0.1", port: int = 0, authorized: bool = True
     ) -> None:  # fmt: skip
-        self.device = device or Device()
+        self.device = device or StandInDevice()
         self._host, self._authorized = host, authorized
         self._connections: set[asyncio.Task[None]] = set()
         self._loop = asyncio.new_event_loop()
@@ -60,7 +60,7 @@ class StandIn:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def call(self, function: Callable[[Device], T]) -> T:
+    def call(self, function: Callable[[StandInDevice], T]) -> T:
         """What a function of the device gives, between two commands. For verifiers in this process."""
 
         async def work() -> T:
@@ -98,7 +98,7 @@ class StandIn:
         shown = "".join(f"{name}={properties.get(name, '')};" for name in
                         ("ro.product.name", "ro.product.model", "ro.product.device"))  # fmt: skip
         banner = f"device::{shown}features={FEATURES}".encode()
-        connection = Connection(reader, writer, banner, self._service, authorized=self._authorized)
+        connection = AdbConnection(reader, writer, banner, self._service, authorized=self._authorized)
         task = asyncio.current_task()
         assert task is not None
         self._connections.add(task)

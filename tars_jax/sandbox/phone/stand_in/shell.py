@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable
 
 from tars_jax import InputError
 from tars_jax.sandbox.phone.stand_in.commands import COMMANDS
-from tars_jax.sandbox.phone.stand_in.commands.command import Output
-from tars_jax.sandbox.phone.stand_in.device.device import Device
+from tars_jax.sandbox.phone.stand_in.commands.command import CommandOutput
+from tars_jax.sandbox.phone.stand_in.device.device import StandInDevice
 
 OPERATORS = ("&&", "||", "2>&1", "2>", ">>", ";", "|", ">", "<", "&", "\n")
 LONGEST_LINE = 1 << 20
@@ -90,17 +90,17 @@ def _double(line: str, at: int, status: int) -> tuple[str, int]:
 
 
 @dataclasses.dataclass(frozen=True)
-class Line(Output):
+class Line(CommandOutput):
     """What the commands of a line wrote, and the status of the last one."""
 
     shown: bytes = b""  # to either, command by command, as a terminal shows it
 
-    def then(self, one: Output) -> Line:
+    def then(self, one: CommandOutput) -> Line:
         shown = self.shown + one.stdout + one.stderr
         return Line(self.stdout + one.stdout, self.stderr + one.stderr, one.status, shown)
 
 
-async def run(device: Device, line: str, read_input: Input) -> Line:
+async def run(device: StandInDevice, line: str, read_input: Input) -> Line:
     result = Line()
     try:
         words = split(line)
@@ -119,11 +119,11 @@ async def run(device: Device, line: str, read_input: Input) -> Line:
                     break
             connector, at = (words[end].text if end < len(words) else ";"), end + 1
     except BadLine as error:
-        return result.then(Output(b"", f"/system/bin/sh: {error}\n".encode(), 1))
+        return result.then(CommandOutput(b"", f"/system/bin/sh: {error}\n".encode(), 1))
     return result
 
 
-async def _pipeline(device: Device, words: list[Word], read_input: Input) -> Output:
+async def _pipeline(device: StandInDevice, words: list[Word], read_input: Input) -> CommandOutput:
     parts: list[list[Word]] = [[]]
     for word in words:
         if word.operator and word.text == "|":
@@ -134,10 +134,10 @@ async def _pipeline(device: Device, words: list[Word], read_input: Input) -> Out
     for index, part in enumerate(parts):
         one = await _one(device, part, read_input if index == 0 else None, out)
         out, errors = one.stdout, errors + one.stderr
-    return Output(out, errors, one.status)
+    return CommandOutput(out, errors, one.status)
 
 
-async def _one(device: Device, words: list[Word], read_input: Input | None, given: bytes) -> Output:
+async def _one(device: StandInDevice, words: list[Word], read_input: Input | None, given: bytes) -> CommandOutput:
     argv, targets, joined = [], dict[str, str](), False
     rest = iter(words)
     for word in rest:
@@ -159,7 +159,7 @@ async def _one(device: Device, words: list[Word], read_input: Input | None, give
             given = await read_input()
         result = await _program(device, argv, given)
         if joined:
-            result = Output(result.stdout + result.stderr, b"", result.status)
+            result = CommandOutput(result.stdout + result.stderr, b"", result.status)
         for sign, path in targets.items():
             if sign == "<":
                 continue
@@ -167,27 +167,27 @@ async def _one(device: Device, words: list[Word], read_input: Input | None, give
             if path != "/dev/null":
                 before = device.storage.read(path) if sign == ">>" and device.storage.find(path) else b""
                 device.storage.write(path, before + content, device.now() // 1000)
-            result = Output(
+            result = CommandOutput(
                 result.stdout if sign == "2>" else b"", b"" if sign == "2>" else result.stderr, result.status
             )
     except OSError as error:
-        return Output(b"", f"{argv[0]}: {error.filename}: {error.strerror}\n".encode(), 1)
+        return CommandOutput(b"", f"{argv[0]}: {error.filename}: {error.strerror}\n".encode(), 1)
     return result
 
 
-async def _program(device: Device, argv: list[str], given: bytes) -> Output:
+async def _program(device: StandInDevice, argv: list[str], given: bytes) -> CommandOutput:
     if argv[0] == "sleep":
         try:
             seconds = min(LONGEST_SLEEP, max(0.0, float(argv[1])))
         except (IndexError, ValueError):
-            return Output(b"", b"usage: sleep SECONDS\n", 1)
+            return CommandOutput(b"", b"usage: sleep SECONDS\n", 1)
         await asyncio.sleep(seconds)
         device.pass_time(round(seconds * 1000))
-        return Output()
+        return CommandOutput()
     command = COMMANDS.get(argv[0].removeprefix("/system/bin/"))
     if command is None:
-        return Output(b"", f"/system/bin/sh: {argv[0]}: inaccessible or not found\n".encode(), 127)
+        return CommandOutput(b"", f"/system/bin/sh: {argv[0]}: inaccessible or not found\n".encode(), 127)
     try:
         return command(device, argv[1:], given)
     except InputError as error:
-        return Output(b"", f"{argv[0]}: {error}\n".encode(), 1)
+        return CommandOutput(b"", f"{argv[0]}: {error}\n".encode(), 1)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import struct
 
-from tars_jax.sandbox.phone.stand_in.device.device import Device
+from tars_jax.sandbox.phone.stand_in.device.device import StandInDevice
 from tars_jax.sandbox.phone.stand_in.shell import run
-from tars_jax.sandbox.phone.stand_in.streams import Stream
+from tars_jax.sandbox.phone.stand_in.streams import AdbStream
 
 STDIN, STDOUT, STDERR, EXIT, CLOSE_STDIN = range(5)
 PIECE = 64 << 10
@@ -18,7 +18,7 @@ PROMPT = b"stand_in:/ $ "
 class _Packets:
     """Shell protocol 2: a byte that says what it is, a length, data."""
 
-    def __init__(self, stream: Stream) -> None:
+    def __init__(self, stream: AdbStream) -> None:
         self._stream = stream
 
     async def write(self, kind: int, data: bytes) -> None:
@@ -39,7 +39,7 @@ class _Packets:
                 return data
 
 
-async def serve_shell(stream: Stream, device: Device, name: str) -> None:
+async def serve_shell(stream: AdbStream, device: StandInDevice, name: str) -> None:
     """`name` is what stood in OPEN: "shell:LINE", "shell,v2,TERM=..,pty:LINE" or "exec:LINE"."""
     head, _, line = name.partition(":")
     options = head.split(",")
@@ -64,7 +64,7 @@ async def serve_shell(stream: Stream, device: Device, name: str) -> None:
         await packets.write(EXIT, bytes([result.status & 255]))
 
 
-async def _interactive(stream: Stream, packets: _Packets | None, device: Device, *, echo: bool) -> None:
+async def _interactive(stream: AdbStream, packets: _Packets | None, device: StandInDevice, *, echo: bool) -> None:
     """Line after line; what is typed is shown where a terminal expects it."""
 
     async def write(data: bytes) -> None:

@@ -33,10 +33,10 @@ class StreamClosed(Exception):
     """The other side has closed the stream."""
 
 
-class Stream:
+class AdbStream:
     """Bytes both ways. `read` acknowledges what it takes, and the other side sends the next packet then."""
 
-    def __init__(self, connection: Connection, own: int, other: int) -> None:
+    def __init__(self, connection: AdbConnection, own: int, other: int) -> None:
         self._connection, self._own, self._other = connection, own, other
         self._incoming: asyncio.Queue[bytes | None] = asyncio.Queue()
         self._rest = b""
@@ -106,10 +106,10 @@ class Stream:
             asyncio.get_running_loop().call_later(seconds, self.task.cancel)
 
 
-Service = Callable[[Stream], Awaitable[None]]
+Service = Callable[[AdbStream], Awaitable[None]]
 
 
-class Connection:
+class AdbConnection:
     """Serves one TCP connection. `find` gives the service of a name, None for one that there is not."""
 
     def __init__(
@@ -118,7 +118,7 @@ class Connection:
     ) -> None:  # fmt: skip
         self._reader, self._writer, self._banner, self._find = reader, writer, banner, find
         self._authorized = authorized
-        self._streams: dict[int, Stream] = {}
+        self._streams: dict[int, AdbStream] = {}
         self._next = 1
         self.most_data = 4096  # bytes that the other side takes in a packet
 
@@ -186,11 +186,11 @@ class Connection:
             await self.send(Packet(CLSE, 0, packet.first))
             return
         own, self._next = self._next, self._next + 1
-        stream = self._streams[own] = Stream(self, own, packet.first)
+        stream = self._streams[own] = AdbStream(self, own, packet.first)
         await self.send(Packet(OKAY, own, packet.first))
         stream.task = asyncio.get_running_loop().create_task(self._serve(stream, service, own, packet.first))
 
-    async def _serve(self, stream: Stream, service: Service, own: int, other: int) -> None:
+    async def _serve(self, stream: AdbStream, service: Service, own: int, other: int) -> None:
         try:
             with contextlib.suppress(StreamClosed):
                 await service(stream)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import struct
 
-from tars_jax.sandbox.phone.stand_in.device.device import Device
+from tars_jax.sandbox.phone.stand_in.device.device import StandInDevice
 from tars_jax.sandbox.phone.stand_in.device.storage import LIMIT
-from tars_jax.sandbox.phone.stand_in.streams import Stream
+from tars_jax.sandbox.phone.stand_in.streams import AdbStream
 
 LONGEST_PATH = 1024
 PIECE = 64 << 10  # the most bytes of a DATA
 
 
-async def serve_sync(stream: Stream, device: Device) -> None:
+async def serve_sync(stream: AdbStream, device: StandInDevice) -> None:
     """Requests until QUIT, or until the other side closes."""
     while True:
         kind, length = struct.unpack("<4sI", await stream.read_exactly(8))
@@ -35,12 +35,12 @@ async def serve_sync(stream: Stream, device: Device) -> None:
             return
 
 
-def _stat(device: Device, path: str) -> bytes:
+def _stat(device: StandInDevice, path: str) -> bytes:
     entry = device.storage.find(path)
     return struct.pack("<III", entry.mode, entry.size, entry.modified) if entry else bytes(12)
 
 
-async def _list(stream: Stream, device: Device, path: str) -> None:
+async def _list(stream: AdbStream, device: StandInDevice, path: str) -> None:
     try:
         names = device.storage.names(path)
     except OSError:
@@ -52,7 +52,7 @@ async def _list(stream: Stream, device: Device, path: str) -> None:
     await stream.write(b"".join([*lines, b"DONE", bytes(16)]))
 
 
-async def _receive(stream: Stream, device: Device, path: str) -> None:
+async def _receive(stream: AdbStream, device: StandInDevice, path: str) -> None:
     try:
         content = device.storage.read(path)
     except OSError as error:
@@ -64,7 +64,7 @@ async def _receive(stream: Stream, device: Device, path: str) -> None:
     await stream.write(b"DONE" + bytes(4))
 
 
-async def _send(stream: Stream, device: Device, target: str) -> None:
+async def _send(stream: AdbStream, device: StandInDevice, target: str) -> None:
     """Reads all of it before the answer, also where there is no room: the sender listens at the end alone."""
     path, _, mode = target.rpartition(",")
     content = bytearray()
@@ -93,6 +93,6 @@ async def _send(stream: Stream, device: Device, target: str) -> None:
         await stream.write(b"OKAY" + bytes(4))
 
 
-async def _fail(stream: Stream, message: str) -> None:
+async def _fail(stream: AdbStream, message: str) -> None:
     raw = message.encode()
     await stream.write(b"FAIL" + struct.pack("<I", len(raw)) + raw)

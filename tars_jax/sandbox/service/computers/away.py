@@ -10,7 +10,7 @@ from typing import Any
 from tars_jax.sandbox.computer.computer import Computer, Computers
 from tars_jax.sandbox.computer.container import Checkpoint, Snapshot
 from tars_jax.sandbox.failures import SandboxFailure
-from tars_jax.sandbox.service.computers.spec import ComputerSpec
+from tars_jax.sandbox.service.computers.spec import ComputerRequest
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Away:
     def to_json(self) -> dict[str, Any]:
         return checkpoint_to_json(self.checkpoint)
 
-    async def restore(self, spec: ComputerSpec) -> Computer:
+    async def restore(self, spec: ComputerRequest) -> Computer:
         """Raises SandboxFailure."""
         return await self.computers.restore(spec.container, self.checkpoint, self.token)
 

@@ -16,7 +16,7 @@ import numpy as np
 from tars_jax import InputError
 from tars_jax.environment import Function
 from tars_jax.sandbox.browser.events import InputEvent
-from tars_jax.sandbox.browser.screenshots import Observation
+from tars_jax.sandbox.browser.screenshots import PageObservation
 from tars_jax.sandbox.browser.sessions.calls import event_to_json
 from tars_jax.sandbox.computer.equipped.interface import Outside
 from tars_jax.sandbox.computer.equipped.parts import ComputerSpec
@@ -160,7 +160,7 @@ class FarPicture:
     @functools.cached_property
     def pixels(self) -> np.ndarray:
         """np.uint8 [H, W, 3]."""
-        return Observation(self.png, None).pixels
+        return PageObservation(self.png, None).pixels
 
 
 class FarDesktop:
@@ -196,10 +196,10 @@ class FarPage:
     def __init__(self, remote: RemoteComputer) -> None:
         self._remote = remote
 
-    async def start(self, *, seed: int) -> Observation:
+    async def start(self, *, seed: int) -> PageObservation:
         return await self._shown("start", seed=seed)
 
-    async def act(self, events: Sequence[InputEvent], *, advance_ms: float) -> Observation:
+    async def act(self, events: Sequence[InputEvent], *, advance_ms: float) -> PageObservation:
         return await self._shown("act", events=[event_to_json(event) for event in events], advance_ms=advance_ms)
 
     async def navigate(self, address: str) -> None:
@@ -211,11 +211,11 @@ class FarPage:
     async def choose_files(self, paths: Sequence[str]) -> None:
         await self._shown("choose_files", paths=list(paths), advance_ms=0.0)
 
-    async def _shown(self, call: str, **fields: Any) -> Observation:
+    async def _shown(self, call: str, **fields: Any) -> PageObservation:
         told = await self._remote.call(call, **fields)
         if told["anew"]:  # what was typed and its cookies are gone, and the agent has not done that
             raise SandboxFailure("browser", "the page has ended, and the service has opened another in its place")
-        return Observation(base64.b64decode(told["png"]), told["data"])
+        return PageObservation(base64.b64decode(told["png"]), told["data"])
 
 
 def _data(told: Mapping[str, Any], name: str = "data") -> bytes:

@@ -9,7 +9,7 @@ from typing import Any
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.service.computers.part import Reader, as_json, data_of, seconds
 from tars_jax.sandbox.tools.files import Files
-from tars_jax.sandbox.tools.search import Query
+from tars_jax.sandbox.tools.search import FileQuery
 from tars_jax.web.protocol import Fields
 
 LARGEST = 16 << 20  # bytes of a file in one answer; GET .../files gives larger ones
@@ -94,7 +94,7 @@ class FileCalls:
         timeout_s = seconds(fields, 30.0)
 
         async def work() -> Any:
-            query = Query(name=name, pattern=pattern, literal=literal, limit=limit)
+            query = FileQuery(name=name, pattern=pattern, literal=literal, limit=limit)
             result = await self.files.search(path, query, timeout_s=timeout_s)
             found = [{"path": each.path, "line": each.line, "text": each.text} for each in result.found]
             return {"found": found, "whole": result.whole}

@@ -18,7 +18,7 @@ MAIN = "main"
 Work = Callable[[], Awaitable[Any]]
 
 
-class Kernels:
+class KernelCalls:
     """A `Part`. A kernel begins with its first cell."""
 
     def __init__(self, machine: GuestMachine) -> None:
@@ -31,7 +31,7 @@ class Kernels:
         }  # fmt: skip
 
     @classmethod
-    def resumed(cls, machine: GuestMachine, state: Mapping[str, Any]) -> Kernels:
+    def resumed(cls, machine: GuestMachine, state: Mapping[str, Any]) -> KernelCalls:
         """Those that another process has left, by `state`. Raises KeyError, TypeError, ValueError for what is none."""
         kernels = cls(machine)
         for name, each in state.items():

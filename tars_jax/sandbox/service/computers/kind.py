@@ -11,7 +11,7 @@ from starlette.routing import BaseRoute, Route
 from tars_jax.sandbox.failures import Broken, SandboxFailure
 from tars_jax.sandbox.service.access import Access
 from tars_jax.sandbox.service.computers.pictures import terminal_picture
-from tars_jax.sandbox.service.computers.recording import Recording
+from tars_jax.sandbox.service.computers.recording import SessionRecording
 from tars_jax.sandbox.service.computers.routes import ComputerRoutes
 from tars_jax.sandbox.service.computers.session import ComputerSession
 from tars_jax.sandbox.service.computers.sessions import ComputerSessions
@@ -70,7 +70,7 @@ class ComputersKind:
     def record(self, session: ComputerSession) -> None:
         session.record()
 
-    def recording(self, session: ComputerSession) -> Recording | None:
+    def recording(self, session: ComputerSession) -> SessionRecording | None:
         return session.recording
 
     def routes(self, access: Access) -> Sequence[BaseRoute]:

@@ -14,12 +14,12 @@ from tars_jax.sandbox.service.computers.answers import Answers
 from tars_jax.sandbox.service.computers.away import Away, checkpoint_to_json
 from tars_jax.sandbox.service.computers.desktop_calls import DesktopCalls
 from tars_jax.sandbox.service.computers.page_calls import Browsers, PageCalls
-from tars_jax.sandbox.service.computers.part import Part
+from tars_jax.sandbox.service.computers.part import SessionPart
 from tars_jax.sandbox.service.computers.parts import bring_up
 from tars_jax.sandbox.service.computers.phone_calls import PhoneCalls
-from tars_jax.sandbox.service.computers.recording import Recording
-from tars_jax.sandbox.service.computers.spec import ComputerSpec
-from tars_jax.sandbox.service.computers.store import ANSWERS, RECORDING, SessionFolder, Stored
+from tars_jax.sandbox.service.computers.recording import SessionRecording
+from tars_jax.sandbox.service.computers.spec import ComputerRequest
+from tars_jax.sandbox.service.computers.store import ANSWERS, RECORDING, SessionFolder, StoredComputer
 from tars_jax.sandbox.service.computers.tool_calls import ToolCalls
 from tars_jax.sandbox.sessions.leased import Lease, Leased
 
@@ -35,17 +35,17 @@ class ComputerLife(Leased):
 
     kind = "computer"
 
-    def __init__(self, id: str, lease: Lease, spec: ComputerSpec, folder: SessionFolder | None = None) -> None:
+    def __init__(self, id: str, lease: Lease, spec: ComputerRequest, folder: SessionFolder | None = None) -> None:
         super().__init__(id, lease)
         self.spec, self.folder = spec, folder
         self.origin = "new"  # or how it was forked
         self.kept: set[str] = set()  # `kept_ids` that an isolation keeps
         self.suspended = ""  # "disk" or "paused": where its programs are meanwhile
-        self.recording: Recording | None = None
+        self.recording: SessionRecording | None = None
         self.moved: Callable[[], Awaitable[None]] = _nothing  # called when `place` is another one
         self.browsers: Browsers | None = None  # for a page; None: there is none
         self.failure: SandboxFailure | None = None  # why the computer has gone
-        self.parts: dict[str, Part] = {}
+        self.parts: dict[str, SessionPart] = {}
         self.jobs = 0  # programs inside that are none of the parts' own, when it was last looked at
         self.ports: list[int] = []  # TCP ports that programs inside listened at then
         self._computer: Computer | None = None
@@ -90,11 +90,11 @@ class ComputerLife(Leased):
             except OSError as error:
                 raise SandboxFailure("disk", f"shells could not be kept: {error.strerror or error}") from error
 
-    async def go_on(self, stored: Stored, computers: Computers) -> None:
+    async def go_on(self, stored: StoredComputer, computers: Computers) -> None:
         """Goes on where the process before was killed. Raises SandboxFailure where that cannot be."""
         assert self.folder is not None
         self._answers.load()
-        self.recording = Recording.resumed(self.folder.path / RECORDING)
+        self.recording = SessionRecording.resumed(self.folder.path / RECORDING)
         place = stored.place
         self.origin = str(place["origin"])
         try:

@@ -8,7 +8,7 @@ from typing import Protocol
 from tars_jax.sandbox.computer.computer import Computer, Computers
 from tars_jax.sandbox.computer.contained_guest import ContainedGuest
 from tars_jax.sandbox.computer.container import Snapshot
-from tars_jax.sandbox.computer.recording import Recording
+from tars_jax.sandbox.computer.recording import CallRecording
 from tars_jax.sandbox.computer.spec import ContainerSpec
 
 
@@ -38,7 +38,7 @@ class ContainedComputers(Computers):
     async def open(self, spec: ContainerSpec | None = None, snapshot: Snapshot | None = None) -> Computer:
         if snapshot is None:
             return await super().open(spec)
-        recording = Recording() if self.forks == "replay" else None
+        recording = CallRecording() if self.forks == "replay" else None
         guest = ContainedGuest(self.isolation(), spec or ContainerSpec(), snapshot, recording=recording)
         await guest.__aenter__()
         return Computer(guest, "files", self, snapshot)

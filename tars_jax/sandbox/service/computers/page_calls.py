@@ -14,7 +14,7 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.sandbox.browser.events import InputEvent
 from tars_jax.sandbox.browser.manager import BrowserManager
-from tars_jax.sandbox.browser.screenshots import Observation
+from tars_jax.sandbox.browser.screenshots import PageObservation
 from tars_jax.sandbox.browser.sessions.calls import LONGEST_ADVANCE_MS
 from tars_jax.sandbox.computer.equipped.page import BLANK, ComputerPage
 from tars_jax.sandbox.computer.guest_client import GuestMachine
@@ -41,7 +41,7 @@ class PageCalls:
         self._url = "" if state is None else str(state["url"])
         self._anew = state is not None
         self._turn = asyncio.Lock()
-        self._shown: Observation | None = None
+        self._shown: PageObservation | None = None
         self._closed = False
         self.kept: Callable[[], None] = lambda: None
         self.calls: Mapping[str, Reader] = {
@@ -115,7 +115,7 @@ class PageCalls:
             self._anew, self._shown = True, None
             await page.close()
 
-    async def _carried_out(self, events: list[InputEvent], advance_ms: float) -> Observation:
+    async def _carried_out(self, events: list[InputEvent], advance_ms: float) -> PageObservation:
         assert self._page is not None
         self._shown = shown = await self._safely(self._page.act(events, advance_ms=advance_ms))
         url = "" if shown.data["url"] == BLANK.url else shown.data["url"]
@@ -124,7 +124,7 @@ class PageCalls:
             self.kept()
         return shown
 
-    async def _answer(self, shown: Observation) -> dict[str, Any]:
+    async def _answer(self, shown: PageObservation) -> dict[str, Any]:
         anew, self._anew = self._anew, False
         png = await asyncio.to_thread(lambda: shown.png)
         data = {**shown.data, "url": self._url or "about:blank"}

@@ -16,7 +16,7 @@ LONGEST_S = 3600.0  # that one call may wait
 NAME = 64  # characters of a shell's or a kernel's name
 
 
-class Part(Protocol):
+class SessionPart(Protocol):
     """What a session is made of. Others of the same form can be plugged in: see parts.py."""
 
     kept: Callable[[], None]  # called when `state` is another one

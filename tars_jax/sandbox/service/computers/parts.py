@@ -10,19 +10,22 @@ from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.service.computers.desktop_calls import resume_desktop, start_desktop
 from tars_jax.sandbox.service.computers.file_calls import FileCalls
 from tars_jax.sandbox.service.computers.function_calls import FunctionCalls
-from tars_jax.sandbox.service.computers.kernels import Kernels
+from tars_jax.sandbox.service.computers.kernels import KernelCalls
 from tars_jax.sandbox.service.computers.page_calls import Browsers, PageCalls
-from tars_jax.sandbox.service.computers.part import Part
+from tars_jax.sandbox.service.computers.part import SessionPart
 from tars_jax.sandbox.service.computers.phone_calls import start_phone
-from tars_jax.sandbox.service.computers.programs import Programs
-from tars_jax.sandbox.service.computers.shells import Shells
-from tars_jax.sandbox.service.computers.spec import ComputerSpec
+from tars_jax.sandbox.service.computers.programs import ProgramCalls
+from tars_jax.sandbox.service.computers.shells import ShellCalls
+from tars_jax.sandbox.service.computers.spec import ComputerRequest
 from tars_jax.sandbox.service.computers.tool_calls import start_tools
 
 
 async def bring_up(
-    machine: GuestMachine, spec: ComputerSpec, states: Mapping[str, Any] | None = None, browsers: Browsers | None = None
-) -> dict[str, Part]:
+    machine: GuestMachine,
+    spec: ComputerRequest,
+    states: Mapping[str, Any] | None = None,
+    browsers: Browsers | None = None,
+) -> dict[str, SessionPart]:
     """The parts that a session is to have, by their names.
 
     Args:
@@ -32,7 +35,7 @@ async def bring_up(
     What was begun of them has ended where it raises: InputError where what one needs is not installed, SandboxFailure
     for one that does not come up or has ended, KeyError, TypeError, ValueError for what are no states.
     """
-    parts: dict[str, Part] = {}
+    parts: dict[str, SessionPart] = {}
     try:
         await _bring_up(parts, machine, spec, states, browsers)
     except BaseException:
@@ -43,7 +46,7 @@ async def bring_up(
 
 
 async def _bring_up(
-    parts: dict[str, Part], machine: GuestMachine, spec: ComputerSpec, states: Mapping[str, Any] | None,
+    parts: dict[str, SessionPart], machine: GuestMachine, spec: ComputerRequest, states: Mapping[str, Any] | None,
     browsers: Browsers | None,
 ) -> None:  # fmt: skip
     if "desktop" in spec.parts:
@@ -70,11 +73,11 @@ async def _bring_up(
     if "mcp" in spec.parts:  # the first of those that may fail when all else is well
         parts["mcp"] = await start_tools(machine, spec, None if states is None else states["mcp"])
     if "shell" in spec.parts:
-        parts["shell"] = Shells(machine) if states is None else Shells.resumed(machine, states["shell"])
-        parts["programs"] = Programs(machine, None if states is None else states["programs"])
+        parts["shell"] = ShellCalls(machine) if states is None else ShellCalls.resumed(machine, states["shell"])
+        parts["programs"] = ProgramCalls(machine, None if states is None else states["programs"])
     if "functions" in spec.parts:
         parts["functions"] = FunctionCalls(machine, None if states is None else states["functions"])
     if "files" in spec.parts:
         parts["files"] = FileCalls(machine)
     if "jupyter" in spec.parts:
-        parts["jupyter"] = Kernels(machine) if states is None else Kernels.resumed(machine, states["jupyter"])
+        parts["jupyter"] = KernelCalls(machine) if states is None else KernelCalls.resumed(machine, states["jupyter"])

@@ -21,7 +21,7 @@ LOST = "what the program said was lost when the service was started again, or th
 Work = Callable[[], Awaitable[Any]]
 
 
-class Programs:
+class ProgramCalls:
     """A `Part`, of every session with a shell. What a heard program has said ends with this process."""
 
     def __init__(self, machine: GuestMachine, state: Mapping[str, Any] | None = None) -> None:

@@ -24,7 +24,7 @@ import zipfile
 from pathlib import Path
 from typing import IO, Any
 
-from tars_jax.sandbox.service.computers.spec import ComputerSpec
+from tars_jax.sandbox.service.computers.spec import ComputerRequest
 
 log = logging.getLogger(__name__)
 JOURNAL, FRAMES = "journal.jsonl", "frames"
@@ -35,7 +35,7 @@ MOST_BYTES = 512 << 20  # of a recording; what comes then is not in it
 ERROR, VALUE = "error", "value"
 
 
-class Recording:
+class SessionRecording:
     """Writes below a folder, one call at a time."""
 
     def __init__(self, folder: Path, size: int, count: int) -> None:
@@ -44,7 +44,7 @@ class Recording:
         self._turn = asyncio.Lock()
 
     @classmethod
-    def begun(cls, folder: Path, spec: ComputerSpec, before: int) -> Recording:
+    def begun(cls, folder: Path, spec: ComputerRequest, before: int) -> SessionRecording:
         """Raises OSError where the disk does not take it."""
         (folder / FRAMES).mkdir(parents=True, exist_ok=True)
         head = _line({"version": VERSION, "computer": spec.to_json(), "before": before})
@@ -52,7 +52,7 @@ class Recording:
         return cls(folder, len(head), 0)
 
     @classmethod
-    def resumed(cls, folder: Path) -> Recording | None:
+    def resumed(cls, folder: Path) -> SessionRecording | None:
         """One whose writer was killed, at its last whole line; None where there is none."""
         try:
             data = (folder / JOURNAL).read_bytes()

@@ -15,8 +15,8 @@ from tars_jax.sandbox.failures import SandboxFailure, SessionEnded
 from tars_jax.sandbox.service.computers.file_calls import FileCalls
 from tars_jax.sandbox.service.computers.life import ComputerLife
 from tars_jax.sandbox.service.computers.part import Reader, as_json
-from tars_jax.sandbox.service.computers.recording import Recording
-from tars_jax.sandbox.service.computers.spec import ComputerSpec
+from tars_jax.sandbox.service.computers.recording import SessionRecording
+from tars_jax.sandbox.service.computers.spec import ComputerRequest
 from tars_jax.sandbox.service.computers.store import RECORDING, SessionFolder
 from tars_jax.sandbox.sessions.leased import Lease, brief
 from tars_jax.web.protocol import Fields
@@ -29,7 +29,7 @@ FORGOTTEN = ("read", "list", "search", "screenshot", "windows", "told", "outside
 class ComputerSession(ComputerLife):
     """Calls come as JSON, `{"call": NAME, ...}`; which there are, the parts say."""
 
-    def __init__(self, id: str, lease: Lease, spec: ComputerSpec, folder: SessionFolder | None = None) -> None:
+    def __init__(self, id: str, lease: Lease, spec: ComputerRequest, folder: SessionFolder | None = None) -> None:
         super().__init__(id, lease, spec, folder)
         self.calls = 0  # that have come back
         self._last: Any = None
@@ -134,7 +134,7 @@ class ComputerSession(ComputerLife):
             if self.folder is None:
                 raise InputError("sessions must have a folder to be recorded; this service keeps nothing")
             try:
-                self.recording = Recording.begun(self.folder.path / RECORDING, self.spec, self.calls)
+                self.recording = SessionRecording.begun(self.folder.path / RECORDING, self.spec, self.calls)
             except OSError as error:
                 raise SandboxFailure("disk", f"the recording could not begin: {error.strerror or error}") from error
 

@@ -14,10 +14,10 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.sandbox.browser import BrowserConfig
-from tars_jax.sandbox.browser.on_demand import OnDemandBrowsers
+from tars_jax.sandbox.browser.manager import OnDemandBrowsers
 from tars_jax.sandbox.computer.computer import Computer, Computers
 from tars_jax.sandbox.computer.container import Snapshot
-from tars_jax.sandbox.computer.forks import FORKS, Saved
+from tars_jax.sandbox.computer.forks import FORKS, SavedComputer
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.failures import SandboxFailure, SessionEnded
 from tars_jax.sandbox.loops import every, for_each
@@ -25,8 +25,8 @@ from tars_jax.sandbox.service.computers.opening import OpensComputers
 from tars_jax.sandbox.service.computers.quotas import Quotas, check_fits, machine, require
 from tars_jax.sandbox.service.computers.session import ComputerSession
 from tars_jax.sandbox.service.computers.snapshots import NamedSnapshots
-from tars_jax.sandbox.service.computers.spec import ComputerSpec
-from tars_jax.sandbox.service.computers.store import SessionFolders, Stored
+from tars_jax.sandbox.service.computers.spec import ComputerRequest
+from tars_jax.sandbox.service.computers.store import SessionFolders, StoredComputer
 from tars_jax.sandbox.sessions.leased import Lease
 from tars_jax.sandbox.sessions.registry import Room, new_id, new_token
 
@@ -92,7 +92,7 @@ class ComputerSessions:
         computers = self._computers
         return computers if isinstance(computers, Computers) and computers.keeps else None
 
-    async def _go_on(self, stored: Stored) -> None:
+    async def _go_on(self, stored: StoredComputer) -> None:
         """With a session of the process before."""
         assert self._files is not None
         session = ComputerSession(stored.id, stored.lease, stored.spec, self._files.of(stored.id))
@@ -152,7 +152,7 @@ class ComputerSessions:
         return [session.spec.container for session in self.all_of(owner)]
 
     async def lease(
-        self, spec: ComputerSpec, owner: str, *, seconds: float | None = None, quota: int | None = None,
+        self, spec: ComputerRequest, owner: str, *, seconds: float | None = None, quota: int | None = None,
         snapshot: Snapshot | None = None, opened: Callable[[], Awaitable[Computer]] | None = None,
         states: Mapping[str, Any] | None = None, quotas: Quotas = NONE,
     ) -> tuple[ComputerSession, str]:  # fmt: skip
@@ -203,7 +203,7 @@ class ComputerSessions:
         self._room.require(session.lease.owner, quota, count)
         require(session.lease.owner, quotas, self._leased(session.lease.owner), session.spec.container, count)
         states: dict[str, Any] = {}
-        saved: list[Saved] = []
+        saved: list[SavedComputer] = []
         leases: list[asyncio.Task[tuple[ComputerSession, str]]] = []
         with session.in_use():
             try:

@@ -19,7 +19,7 @@ SEEN = 4000  # characters of what lists show
 Work = Callable[[], Awaitable[Any]]
 
 
-class Shells:
+class ShellCalls:
     """A `Part`. Calls of one shell are carried out in turn; `interrupt`, `type` and `more` while another one waits."""
 
     def __init__(self, machine: GuestMachine) -> None:
@@ -33,7 +33,7 @@ class Shells:
         }  # fmt: skip
 
     @classmethod
-    def resumed(cls, machine: GuestMachine, state: Mapping[str, Any]) -> Shells:
+    def resumed(cls, machine: GuestMachine, state: Mapping[str, Any]) -> ShellCalls:
         """Those that another process has left, by `state`. Raises KeyError, TypeError, ValueError for what is none."""
         shells = cls(machine)
         for name, each in state["shells"].items():

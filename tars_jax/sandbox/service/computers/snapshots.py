@@ -19,7 +19,7 @@ from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.service.computers.away import snapshot_from_json, snapshot_to_json
 from tars_jax.sandbox.service.computers.opening import OpensComputers
 from tars_jax.sandbox.service.computers.session import ComputerSession
-from tars_jax.sandbox.service.computers.spec import ComputerSpec, read_spec
+from tars_jax.sandbox.service.computers.spec import ComputerRequest, read_spec
 from tars_jax.sandbox.service.computers.store import replace
 from tars_jax.web.protocol import Fields, RequestError
 
@@ -34,7 +34,7 @@ LONGEST_NAME = 100
 class Named:
     name: str
     snapshot: Snapshot
-    spec: ComputerSpec  # of the computer that it was taken of
+    spec: ComputerRequest  # of the computer that it was taken of
     created: float
 
     def to_json(self) -> dict[str, Any]:

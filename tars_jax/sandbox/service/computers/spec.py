@@ -22,7 +22,7 @@ BROWSER_MIB, BROWSER_PROCESSES = 1536, 512  # besides, of a browser on it
 
 
 @dataclasses.dataclass(frozen=True)
-class ComputerSpec:
+class ComputerRequest:
     """Raises InputError for parts that there are not."""
 
     container: ContainerSpec = dataclasses.field(default_factory=ContainerSpec)
@@ -72,7 +72,7 @@ class ComputerSpec:
         }  # fmt: skip
 
 
-def read_spec(fields: Fields) -> ComputerSpec:
+def read_spec(fields: Fields) -> ComputerRequest:
     """The inverse of `to_json`; what is missing has its default. Raises RequestError and InputError."""
     parts = tuple(fields.array("parts")) or DEFAULT_PARTS
     usual = ContainerSpec()
@@ -106,7 +106,7 @@ def read_spec(fields: Fields) -> ComputerSpec:
     )
     if desktop and (folder := pyautogui_folder()):
         container = with_pyautogui(container, folder)
-    return ComputerSpec(
+    return ComputerRequest(
         container, parts, whole("width", 1280, 64, 8192), whole("height", 720, 64, 8192),
         whole("phone_width", 360, 160, 4096), whole("phone_height", 640, 160, 4096),
         fields.number("slack_seconds", 0.0, 0.0, LONGEST_S), fields.number("job_seconds", 3600.0, 0.0, LONGEST_S),

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from tars_jax import InputError
-from tars_jax.sandbox.service.computers.spec import ComputerSpec, read_spec
+from tars_jax.sandbox.service.computers.spec import ComputerRequest, read_spec
 from tars_jax.sandbox.sessions.leased import Lease
 from tars_jax.sandbox.sessions.locked_folder import lock_folder
 from tars_jax.web.protocol import Fields, RequestError
@@ -37,12 +37,12 @@ OWNER = "owner.json"
 
 
 @dataclasses.dataclass(frozen=True)
-class Stored:
+class StoredComputer:
     """A session of the process before."""
 
     id: str
     lease: Lease
-    spec: ComputerSpec
+    spec: ComputerRequest
     place: Mapping[str, Any]  # where its computer is, as `ComputerSession.place` told it
     parts: Mapping[str, Any]
 
@@ -53,7 +53,7 @@ class SessionFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def save(self, lease: Lease, spec: ComputerSpec, place: Mapping[str, Any]) -> None:
+    def save(self, lease: Lease, spec: ComputerRequest, place: Mapping[str, Any]) -> None:
         """Raises OSError; the file is then as it was."""
         self.path.mkdir(mode=0o700, exist_ok=True)
         replace(self.path / SESSION, {"lease": dataclasses.asdict(lease), "spec": spec.to_json(), "place": place})
@@ -78,7 +78,7 @@ class SessionFolders:
     def of(self, id: str) -> SessionFolder:
         return SessionFolder(self._folder / id)
 
-    def find(self) -> Iterator[Stored]:
+    def find(self) -> Iterator[StoredComputer]:
         """Those of the process before. What cannot be read is removed: nobody could use it."""
         for path in sorted(self._folder.iterdir()):
             if not ID.fullmatch(path.name):
@@ -89,7 +89,7 @@ class SessionFolders:
                 lease = Lease(str(given["owner"]), float(given["seconds"]), str(given["token_sha256"]))
                 spec, place = read_spec(Fields(value["spec"])), dict(value["place"])
                 parts = json.loads((path / PARTS).read_bytes()) if (path / PARTS).exists() else {}
-                found = Stored(path.name, lease, spec, place, dict(parts))
+                found = StoredComputer(path.name, lease, spec, place, dict(parts))
             except (OSError, ValueError, KeyError, TypeError, InputError, RequestError) as error:
                 if (path / SESSION).exists():
                     log.warning("computer %s is unreadable: %s", path.name, error)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.service.computers.function_calls import answer_to_json
 from tars_jax.sandbox.service.computers.part import Reader
-from tars_jax.sandbox.service.computers.spec import ComputerSpec
+from tars_jax.sandbox.service.computers.spec import ComputerRequest
 from tars_jax.sandbox.tools.file_forms import FILE_FUNCTIONS
 from tars_jax.sandbox.tools.forms import FUNCTIONS
 from tars_jax.sandbox.tools.mcp.spec import check_library
@@ -23,7 +23,7 @@ TAKEN = (*FUNCTIONS, *FILE_FUNCTIONS)  # names at the session's own MCP address
 Work = Callable[[], Awaitable[Any]]
 
 
-async def start_tools(machine: GuestMachine, spec: ComputerSpec, state: Any = None) -> ToolCalls:
+async def start_tools(machine: GuestMachine, spec: ComputerRequest, state: Any = None) -> ToolCalls:
     """`state`: of the servers as another process has left them; None: all are started.
 
     Raises InputError for a server that cannot be started or without the extra `mcp`, SandboxFailure for one that does

@@ -16,7 +16,7 @@ from tars_jax.sandbox.browser.events import InputEvent
 from tars_jax.sandbox.browser.sessions.calls import event_to_json
 from tars_jax.sandbox.compat.aio import aio_app
 from tars_jax.sandbox.compat.aio.answers import absent
-from tars_jax.sandbox.compat.aio.mcp import Server
+from tars_jax.sandbox.compat.aio.mcp import HasMcpTools
 from tars_jax.sandbox.compat.swe_rex import swe_rex_app
 from tars_jax.sandbox.service.computers.page_calls import PageCalls
 from tars_jax.sandbox.service.computers.session import ComputerSession
@@ -28,7 +28,7 @@ from tars_jax.web.gate import Guarded
 
 
 @dataclasses.dataclass(frozen=True)
-class Seen:
+class ScreenPicture:
     png: bytes
 
 
@@ -38,10 +38,10 @@ class SessionScreen:
 
     session: ComputerSession
 
-    async def act(self, events: Sequence[InputEvent], *, advance_ms: float) -> Seen:
+    async def act(self, events: Sequence[InputEvent], *, advance_ms: float) -> ScreenPicture:
         """Raises as a call of the session."""
         call = {"call": "act", "events": [event_to_json(event) for event in events], "advance_ms": advance_ms}
-        return Seen(base64.b64decode((await self.session.call(call))["png"]))
+        return ScreenPicture(base64.b64decode((await self.session.call(call))["png"]))
 
     async def navigate(self, url: str) -> None:
         if self._page is None:
@@ -93,7 +93,7 @@ def _aio(session: ComputerSession) -> ASGIApp:
     )  # fmt: skip
 
 
-def _servers(session: ComputerSession) -> Sequence[Server]:
+def _servers(session: ComputerSession) -> Sequence[HasMcpTools]:
     part = session.parts.get("mcp")
     return part.tools.servers if isinstance(part, ToolCalls) else ()
 

@@ -31,8 +31,8 @@ from tars_jax.sandbox.service.computers.session import ComputerSession
 from tars_jax.sandbox.service.errors import typed_errors
 from tars_jax.sandbox.service.gateway.doors import Door, asset, page, require_assets, stream_both_ways
 from tars_jax.sandbox.service.gateway.error_pages import http_error
-from tars_jax.sandbox.tools.files import Entry, Files
-from tars_jax.sandbox.tools.search import Query
+from tars_jax.sandbox.tools.files import FileEntry, Files
+from tars_jax.sandbox.tools.search import FileQuery
 from tars_jax.web.protocol import Fields, RequestError, from_json, to_json
 from tars_jax.web.responses import JsonResponse, error_response, read_json
 
@@ -115,7 +115,7 @@ class _FileRoutes:
             entries, _ = await files.list(path)
             return JsonResponse({"entries": [await self._entry(files, path, entry) for entry in entries]})
 
-    async def _entry(self, files: Files, folder: str, entry: Entry) -> dict[str, Any]:
+    async def _entry(self, files: Files, folder: str, entry: FileEntry) -> dict[str, Any]:
         told = _told(entry)
         if entry.kind == "link":
             with contextlib.suppress(GuestError):
@@ -169,7 +169,7 @@ class _FileRoutes:
         limit = fields.integer("limit", 2000, 1, 100_000) or 1
         fields.done()
         with typed_errors():
-            result = await self._files.search(path, Query(pattern=pattern, limit=limit))
+            result = await self._files.search(path, FileQuery(pattern=pattern, limit=limit))
         found = [{"path": each.path, "line": each.line, "text": each.text} for each in result.found]
         return JsonResponse({"found": found, "whole": result.whole})
 
@@ -218,7 +218,7 @@ class _Changes:
                     await asyncio.shield(watch.close())
 
 
-def _told(entry: Entry) -> dict[str, Any]:
+def _told(entry: FileEntry) -> dict[str, Any]:
     return {"name": entry.path, "kind": entry.kind, "size": entry.size, "modified": entry.modified, "mode": entry.mode}
 
 

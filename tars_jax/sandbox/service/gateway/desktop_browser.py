@@ -17,7 +17,7 @@ from PIL import Image
 
 from tars_jax.sandbox.browser.events import InputEvent, InsertText, KeyDown, KeyUp
 from tars_jax.sandbox.browser.sessions.calls import event_to_json
-from tars_jax.sandbox.compat.aio.browser_tabs import BLANK, Tab
+from tars_jax.sandbox.compat.aio.browser_tabs import BLANK, ShownTab
 from tars_jax.sandbox.computer.guest_client import GuestError
 from tars_jax.sandbox.failures import PageError, SandboxFailure
 from tars_jax.sandbox.service.computers.session import ComputerSession
@@ -33,7 +33,7 @@ VIEW = "[screenX + (outerWidth - innerWidth) / 2, screenY + outerHeight - innerH
 
 
 @dataclasses.dataclass(frozen=True)
-class Seen:
+class TabPicture:
     png: bytes
 
 
@@ -49,7 +49,7 @@ class DesktopBrowser:
 
     # ---- its document
 
-    async def act(self, events: Sequence[InputEvent], *, advance_ms: float) -> Seen:
+    async def act(self, events: Sequence[InputEvent], *, advance_ms: float) -> TabPicture:
         """`events` in CSS pixels of the document."""
         x, y, width, height = await self.evaluate(VIEW)
         if events:
@@ -58,7 +58,7 @@ class DesktopBrowser:
         moved = [_moved(event, x, y) for event in events]
         call = {"call": "act", "events": [event_to_json(event) for event in moved], "advance_ms": advance_ms}
         png = base64.b64decode((await self._session.call(call))["png"])
-        return Seen(await asyncio.to_thread(_part, png, (int(x), int(y), int(x + width), int(y + height))))
+        return TabPicture(await asyncio.to_thread(_part, png, (int(x), int(y), int(x + width), int(y + height))))
 
     async def navigate(self, url: str) -> None:
         if words := await self._opened(*await self._shown(), url):
@@ -70,10 +70,10 @@ class DesktopBrowser:
 
     # ---- its tabs
 
-    async def tabs(self) -> list[Tab]:
+    async def tabs(self) -> list[ShownTab]:
         tools, targets = await self._targets()
         shown = await self._active(tools, targets)
-        return [Tab(each["url"], each["title"], each["targetId"] == shown) for each in targets]
+        return [ShownTab(each["url"], each["title"], each["targetId"] == shown) for each in targets]
 
     async def create(self, url: str) -> int:
         tools = await self._connected()

@@ -85,12 +85,12 @@ async def until_first(*works: Coroutine[Any, Any, None]) -> None:
         task.result()
 
 
-class Connection(Protocol):
+class StreamsSocket(Protocol):
     async def close(self, code: int, reason: str) -> None: ...
 
 
 async def stream_both_ways(
-    socket: Connection,
+    socket: StreamsSocket,
     session: ComputerSession,
     outwards: Coroutine[Any, Any, None],
     inwards: Coroutine[Any, Any, None],

@@ -192,7 +192,7 @@ def _text(text: str) -> bytes:
     return len(data).to_bytes(4) + data
 
 
-class Painter:
+class FramebufferEncoder:
     """Makes updates of pictures for one client: what has changed since the last one, and of that what it needs."""
 
     def __init__(self) -> None:

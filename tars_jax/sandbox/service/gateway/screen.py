@@ -140,7 +140,7 @@ class _Viewer:
         self._password = password
         self._socket, self._session, self._desktop, self._hand, self._watches = socket, session, desktop, hand, watches
         self._reader = asyncio.StreamReader(limit=MOST_WAITING)
-        self._painter, self._mouse = rfb.Painter(), Mouse()
+        self._painter, self._mouse = rfb.FramebufferEncoder(), Mouse()
         self._encodings = rfb.Encodings(frozenset())
         self._asked = asyncio.Event()  # for an update
         self._whole = True  # what was asked for

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from tars_jax import InputError
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager
-from tars_jax.sandbox.browser.service import Pages
-from tars_jax.sandbox.browser.sessions import Sessions, SessionsConfig
+from tars_jax.sandbox.browser.service import PagesKind
+from tars_jax.sandbox.browser.sessions import PageSessions, SessionsConfig
 from tars_jax.sandbox.service.computers.kind import ComputersKind
 from tars_jax.sandbox.service.computers.opening import ContainedComputers
 from tars_jax.sandbox.service.computers.sessions import ComputerSessions
@@ -39,7 +39,7 @@ def make_kinds(
         )  # fmt: skip
         if name == BROWSER:
             limits = SessionsConfig(MANY, MANY, collect_s=collect_s)
-            kinds.append(Pages(Sessions(BrowserManager(browsers), limits, None, room, node), service))
+            kinds.append(PagesKind(PageSessions(BrowserManager(browsers), limits, None, room, node), service))
         elif name == COMPUTER:
             computers = ContainedComputers(isolation)
             kinds.append(

@@ -21,7 +21,7 @@ from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.tools.forms import Answer
 from tars_jax.sandbox.tools.mcp.content import answer_of
 from tars_jax.sandbox.tools.mcp.spec import MOST_TOOLS, ServerSpec
-from tars_jax.sandbox.tools.mcp.transports import Way, by_port, by_program
+from tars_jax.sandbox.tools.mcp.transports import ConnectionState, by_port, by_program
 
 MOST_PAGES = 200  # of a list of tools
 MOST_LISTED = 20_000
@@ -44,7 +44,7 @@ class ForeignServer:
         self.tools: tuple[types.Tool, ...] = ()
         self.left_out: tuple[tuple[str, str], ...] = ()  # tools that are none, and why
         self._machine = machine
-        self._way = Way(why="it was not started")
+        self._way = ConnectionState(why="it was not started")
         self._client: mcp.Client | None = None
         self._living: asyncio.Task[None] | None = None
         self._turn = asyncio.Lock()
@@ -185,7 +185,7 @@ class ForeignServer:
         left, self._left = self._left, None
         assert left is not None
         greeting = None if left["modern"] else types.InitializeResult.model_validate(left["greeting"])
-        way = Way(left["process"], rest=left["rest"].encode("latin-1"), round=left["round"] + 1)
+        way = ConnectionState(left["process"], rest=left["rest"].encode("latin-1"), round=left["round"] + 1)
         way.greeting = None if self.spec.port else greeting
         known = types.DiscoverResult.model_validate(left["greeting"]) if left["modern"] else None
         with contextlib.suppress(_NoServer, GuestError):
@@ -194,14 +194,14 @@ class ForeignServer:
         return False
 
     async def _begin(
-        self, way: Way | None = None, revision: str = "", known: types.DiscoverResult | None = None
+        self, way: ConnectionState | None = None, revision: str = "", known: types.DiscoverResult | None = None
     ) -> tuple[types.Tool, ...]:
         """Its tools. The library's contexts live in a task of their own, as they must end in the one they began in.
 
         `way`: to a process that runs, whose tools are known; `revision`, `known`: what it once said of itself.
         """
         await self._end()
-        self._way = way or Way()
+        self._way = way or ConnectionState()
         ready: asyncio.Future[tuple[mcp.Client, tuple[types.Tool, ...]]] = asyncio.get_running_loop().create_future()
         mode = "legacy" if self._way.greeting is not None else revision or "auto"
         self._living = asyncio.create_task(self._live(self._way, ready, mode, known))
@@ -215,7 +215,7 @@ class ForeignServer:
         return tools
 
     async def _live(
-        self, way: Way, ready: asyncio.Future[tuple[mcp.Client, tuple[types.Tool, ...]]], mode: str,
+        self, way: ConnectionState, ready: asyncio.Future[tuple[mcp.Client, tuple[types.Tool, ...]]], mode: str,
         known: types.DiscoverResult | None,
     ) -> None:  # fmt: skip
         open_way = by_port if self.spec.port else by_program

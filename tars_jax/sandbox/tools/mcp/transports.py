@@ -33,7 +33,7 @@ ENDING_S = 10.0  # for a killed program, at most
 
 
 @dataclasses.dataclass
-class Way:
+class ConnectionState:
     """What became of the connection of a server."""
 
     process: int | None = None  # that serves; given at the beginning: one that runs is gone on with
@@ -46,7 +46,9 @@ class Way:
 
 
 @contextlib.asynccontextmanager
-async def by_program(machine: GuestMachine, spec: ServerSpec, way: Way) -> AsyncGenerator[TransportStreams, None]:
+async def by_program(
+    machine: GuestMachine, spec: ServerSpec, way: ConnectionState
+) -> AsyncGenerator[TransportStreams, None]:
     """Starts the program, or goes on with the one of `way`; it is killed at the end, unless that is only left.
 
     Raises GuestError where there is none.
@@ -133,7 +135,9 @@ async def by_program(machine: GuestMachine, spec: ServerSpec, way: Way) -> Async
 
 
 @contextlib.asynccontextmanager
-async def by_port(machine: GuestMachine, spec: ServerSpec, way: Way) -> AsyncGenerator[TransportStreams, None]:
+async def by_port(
+    machine: GuestMachine, spec: ServerSpec, way: ConnectionState
+) -> AsyncGenerator[TransportStreams, None]:
     """To a port inside, once something answers there; a command is started for it, unless `way` has its process.
 
     That is killed at the end, unless it is only left.
@@ -177,7 +181,7 @@ async def _then(work: Callable[[], Awaitable[None]], done: anyio.Event) -> None:
         done.set()
 
 
-def _with_tools(message: types.JSONRPCMessage, way: Way) -> types.JSONRPCMessage:
+def _with_tools(message: types.JSONRPCMessage, way: ConnectionState) -> types.JSONRPCMessage:
     """A list of tools without those that are none, for which the library refuses the whole list."""
     tools = message.result.get("tools") if isinstance(message, types.JSONRPCResponse) else None
     if not isinstance(message, types.JSONRPCResponse) or not isinstance(tools, list):
@@ -222,7 +226,7 @@ def _renumbered(message: types.JSONRPCMessage, by: int) -> types.JSONRPCMessage 
     return message
 
 
-async def _until_it_answers(machine: GuestMachine, spec: ServerSpec, way: Way) -> None:
+async def _until_it_answers(machine: GuestMachine, spec: ServerSpec, way: ConnectionState) -> None:
     while True:
         try:
             _, writer = await machine.connect(spec.port)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 
 from tars_jax.sandbox.phone.stand_in.apps import CallsNumbers
-from tars_jax.sandbox.phone.stand_in.commands.command import Command, Output, failed, option, said
-from tars_jax.sandbox.phone.stand_in.device.device import Device
+from tars_jax.sandbox.phone.stand_in.commands.command import Command, CommandOutput, failed, option, said
+from tars_jax.sandbox.phone.stand_in.device.device import StandInDevice
 from tars_jax.sandbox.phone.stand_in.device.tables import ADB_KEYBOARD
 
 ACTIONS = {
@@ -16,13 +16,13 @@ ACTIONS = {
 }
 
 
-def am(device: Device, args: list[str], given: bytes) -> Output:
+def am(device: StandInDevice, args: list[str], given: bytes) -> CommandOutput:
     name, *rest = args or [""]
     if name in ("start", "start-activity"):
         return _start(device, rest)
     if name == "force-stop" and rest:
         device.stop(rest[-1])
-        return Output()
+        return CommandOutput()
     if name == "broadcast":
         return _broadcast(device, rest)
     if name == "get-current-user":
@@ -30,7 +30,7 @@ def am(device: Device, args: list[str], given: bytes) -> Output:
     return failed(f"Error: unknown command '{name}'", 255)
 
 
-def _start(device: Device, args: list[str]) -> Output:
+def _start(device: StandInDevice, args: list[str]) -> CommandOutput:
     component, action, data = option(args, "-n"), option(args, "-a"), option(args, "-d") or ""
     if (
         component is None
@@ -58,7 +58,7 @@ def _start(device: Device, args: list[str]) -> Output:
     )
 
 
-def _broadcast(device: Device, args: list[str]) -> Output:
+def _broadcast(device: StandInDevice, args: list[str]) -> CommandOutput:
     """What the ADB keyboard and Clipper answer, which people install to type any text by ADB."""
     action = option(args, "-a") or ""
     extras = {args[at + 1]: args[at + 2] for at, arg in enumerate(args[:-2]) if arg in ("--es", "-e")}
@@ -78,7 +78,7 @@ def _broadcast(device: Device, args: list[str]) -> Output:
     return said(f"Broadcasting: Intent {{ act={action} flg=0x400000 (has extras) }}\nBroadcast completed: {result}")
 
 
-def pm(device: Device, args: list[str], given: bytes) -> Output:
+def pm(device: StandInDevice, args: list[str], given: bytes) -> CommandOutput:
     match args:
         case ["list", "packages", *rest]:
             wanted = [word for word in rest if not word.startswith("-")]
@@ -86,11 +86,11 @@ def pm(device: Device, args: list[str], given: bytes) -> Output:
             names = sorted(
                 app.package for app in device.apps() if not own or not app.package.startswith("com.android.")
             )
-            return Output(
+            return CommandOutput(
                 "".join(f"package:{name}\n" for name in names if all(word in name for word in wanted)).encode()
             )
         case ["path", name]:
-            return said(f"package:/data/app/{name}/base.apk") if device.find(name) else Output(status=1)
+            return said(f"package:/data/app/{name}/base.apk") if device.find(name) else CommandOutput(status=1)
         case ["clear", *_, name]:
             app = device.find(name)
             if app is None:
@@ -113,16 +113,16 @@ def pm(device: Device, args: list[str], given: bytes) -> Output:
     return failed(f"pm: the stand-in does not know {' '.join(args)[:80]!r}", 255)
 
 
-def monkey(device: Device, args: list[str], given: bytes) -> Output:
+def monkey(device: StandInDevice, args: list[str], given: bytes) -> CommandOutput:
     """Its use as "start this app" alone."""
     package = option(args, "-p")
     if package is None or device.find(package) is None:
-        return Output(b"** No activities found to run, monkey aborted.\n", b"", 252)
+        return CommandOutput(b"** No activities found to run, monkey aborted.\n", b"", 252)
     device.open(package)
     return said("Events injected: 1")
 
 
-def ime(device: Device, args: list[str], given: bytes) -> Output:
+def ime(device: StandInDevice, args: list[str], given: bytes) -> CommandOutput:
     match args:
         case ["list", *flags]:
             return (
@@ -140,11 +140,11 @@ def ime(device: Device, args: list[str], given: bytes) -> Output:
             return said(f"Input method {name} selected for user #0")
         case ["reset"]:
             device.put_setting("secure", "default_input_method", device.keyboards[0])
-            return Output()
+            return CommandOutput()
     return failed(f"Unknown id: {' '.join(args)[:80]}", 255)
 
 
-def cmd(device: Device, args: list[str], given: bytes) -> Output:
+def cmd(device: StandInDevice, args: list[str], given: bytes) -> CommandOutput:
     match args:
         case ["package", *rest]:
             return pm(device, rest, given)

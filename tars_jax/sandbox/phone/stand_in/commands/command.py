@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 
-from tars_jax.sandbox.phone.stand_in.device.device import Device
+from tars_jax.sandbox.phone.stand_in.device.device import StandInDevice
 
 
 @dataclasses.dataclass(frozen=True)
-class Output:
+class CommandOutput:
     """What a command wrote, and its exit status."""
 
     stdout: bytes = b""
@@ -18,16 +18,16 @@ class Output:
 
 
 # Takes the device, the words behind its name, and its input. Raises InputError, or OSError of a file.
-Command = Callable[[Device, list[str], bytes], Output]
+Command = Callable[[StandInDevice, list[str], bytes], CommandOutput]
 
 
-def said(text: str, status: int = 0) -> Output:
+def said(text: str, status: int = 0) -> CommandOutput:
     """Text and a newline."""
-    return Output(f"{text}\n".encode(), b"", status)
+    return CommandOutput(f"{text}\n".encode(), b"", status)
 
 
-def failed(text: str, status: int = 1) -> Output:
-    return Output(b"", f"{text}\n".encode(), status)
+def failed(text: str, status: int = 1) -> CommandOutput:
+    return CommandOutput(b"", f"{text}\n".encode(), status)
 
 
 def option(args: list[str], name: str) -> str | None:

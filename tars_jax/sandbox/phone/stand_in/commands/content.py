@@ -5,21 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from tars_jax.sandbox.phone.stand_in.commands.command import Command, Output, failed, option, said
-from tars_jax.sandbox.phone.stand_in.device.device import Device
+from tars_jax.sandbox.phone.stand_in.commands.command import Command, CommandOutput, failed, option, said
+from tars_jax.sandbox.phone.stand_in.device.device import StandInDevice
 from tars_jax.sandbox.phone.stand_in.device.tables import NAMES
 
 CONDITION = re.compile(r"""\s*(\w+)\s*=\s*(?:'([^']*)'|"([^"]*)"|(\S+))\s*""")
 
 
-def settings(device: Device, args: list[str], given: bytes) -> Output:
+def settings(device: StandInDevice, args: list[str], given: bytes) -> CommandOutput:
     args = args[2:] if args[:1] == ["--user"] else args
     match args:
         case ["get", table, name]:
             return said(device.tables.table(table).get(name, "null"))
         case ["put", table, name, value, *_]:
             device.put_setting(table, name, value)
-            return Output()
+            return CommandOutput()
         case ["delete", table, name]:
             return said(f"Deleted {int(device.tables.delete(table, name))} rows")
         case ["list", table]:
@@ -27,7 +27,7 @@ def settings(device: Device, args: list[str], given: bytes) -> Output:
     return failed("usage: settings get|put|delete|list system|secure|global [NAME [VALUE]]", 255)
 
 
-def content(device: Device, args: list[str], given: bytes) -> Output:
+def content(device: StandInDevice, args: list[str], given: bytes) -> CommandOutput:
     uri = (option(args, "--uri") or "").removeprefix("content://").rstrip("/")
     if args[:1] != ["query"]:
         return failed(f"content: the stand-in answers query alone; got {' '.join(args[:1])[:80]!r}", 255)
@@ -51,7 +51,7 @@ def content(device: Device, args: list[str], given: bytes) -> Output:
     return said("\n".join(f"Row: {index} {line}" for index, line in enumerate(lines)))
 
 
-def _rows(device: Device, uri: str) -> Sequence[Mapping[str, object]] | None:
+def _rows(device: StandInDevice, uri: str) -> Sequence[Mapping[str, object]] | None:
     if uri.startswith("settings/") and uri.removeprefix("settings/") in NAMES:
         values = device.tables.table(uri.removeprefix("settings/"))
         return [{"_id": index + 1, "name": name, "value": values[name]} for index, name in enumerate(sorted(values))]
@@ -61,17 +61,17 @@ def _rows(device: Device, uri: str) -> Sequence[Mapping[str, object]] | None:
     return None
 
 
-def getprop(device: Device, args: list[str], given: bytes) -> Output:
+def getprop(device: StandInDevice, args: list[str], given: bytes) -> CommandOutput:
     if args:
         return said(device.properties.get(args[0], args[1] if len(args) > 1 else ""))
     return said("\n".join(f"[{name}]: [{value}]" for name, value in sorted(device.properties.items())))
 
 
-def setprop(device: Device, args: list[str], given: bytes) -> Output:
+def setprop(device: StandInDevice, args: list[str], given: bytes) -> CommandOutput:
     if len(args) != 2 or args[0].startswith(("ro.", "tars_jax.")) or len(device.properties) > 1000 or len(args[1]) > 91:
         return failed(f"Failed to set property '{args[0][:80] if args else ''}'")
     device.properties[args[0][:200]] = args[1]
-    return Output()
+    return CommandOutput()
 
 
 COMMANDS: dict[str, Command] = {"settings": settings, "content": content, "getprop": getprop, "setprop": setprop}

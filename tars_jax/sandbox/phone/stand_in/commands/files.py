@@ -7,24 +7,24 @@ import datetime
 import hashlib
 import stat
 
-from tars_jax.sandbox.phone.stand_in.commands.command import Command, Output, failed, said
-from tars_jax.sandbox.phone.stand_in.device.device import Device
+from tars_jax.sandbox.phone.stand_in.commands.command import Command, CommandOutput, failed, said
+from tars_jax.sandbox.phone.stand_in.device.device import StandInDevice
 
 
 def _plain(args: list[str]) -> list[str]:
     return [arg for arg in args if not (arg.startswith("-") and len(arg) > 1)]
 
 
-def echo(device: Device, args: list[str], given: bytes) -> Output:
+def echo(device: StandInDevice, args: list[str], given: bytes) -> CommandOutput:
     newline = args[:1] != ["-n"]
-    return Output((" ".join(args if newline else args[1:]) + ("\n" if newline else "")).encode())
+    return CommandOutput((" ".join(args if newline else args[1:]) + ("\n" if newline else "")).encode())
 
 
-def cat(device: Device, args: list[str], given: bytes) -> Output:
-    return Output(b"".join(map(device.storage.read, args)) if args else given)
+def cat(device: StandInDevice, args: list[str], given: bytes) -> CommandOutput:
+    return CommandOutput(b"".join(map(device.storage.read, args)) if args else given)
 
 
-def ls(device: Device, args: list[str], given: bytes) -> Output:
+def ls(device: StandInDevice, args: list[str], given: bytes) -> CommandOutput:
     lines = []
     for path in _plain(args) or ["/"]:
         entry = device.storage.find(path)
@@ -37,18 +37,18 @@ def ls(device: Device, args: list[str], given: bytes) -> Output:
                 lines.append(f"{stat.filemode(found.mode)} 1 shell shell {found.size:8d} {when:%Y-%m-%d %H:%M} {name}")
             else:
                 lines.append(name)
-    return Output("".join(f"{line}\n" for line in lines).encode())
+    return CommandOutput("".join(f"{line}\n" for line in lines).encode())
 
 
-def mkdir(device: Device, args: list[str], given: bytes) -> Output:
+def mkdir(device: StandInDevice, args: list[str], given: bytes) -> CommandOutput:
     for path in _plain(args):
         if device.storage.find(path) and "-p" not in args:
             return failed(f"mkdir: '{path}': File exists")
         device.storage.make_folder(path, device.now() // 1000)
-    return Output()
+    return CommandOutput()
 
 
-def rm(device: Device, args: list[str], given: bytes) -> Output:
+def rm(device: StandInDevice, args: list[str], given: bytes) -> CommandOutput:
     flags = "".join(arg for arg in args if arg.startswith("-"))
     for path in _plain(args):
         entry = device.storage.find(path)
@@ -57,17 +57,17 @@ def rm(device: Device, args: list[str], given: bytes) -> Output:
         if entry is not None and entry.content is None and "r" not in flags.lower():
             return failed(f"rm: {path}: is a directory")
         device.storage.remove(path)
-    return Output()
+    return CommandOutput()
 
 
-def touch(device: Device, args: list[str], given: bytes) -> Output:
+def touch(device: StandInDevice, args: list[str], given: bytes) -> CommandOutput:
     for path in _plain(args):
         if device.storage.find(path) is None:
             device.storage.write(path, b"", device.now() // 1000)
-    return Output()
+    return CommandOutput()
 
 
-def cp(device: Device, args: list[str], given: bytes) -> Output:
+def cp(device: StandInDevice, args: list[str], given: bytes) -> CommandOutput:
     names = _plain(args)
     if len(names) != 2:
         return failed("usage: cp SOURCE TARGET")
@@ -75,27 +75,27 @@ def cp(device: Device, args: list[str], given: bytes) -> Output:
     inside = target is not None and target.content is None
     path = f"{names[1]}/{names[0].rpartition('/')[2]}" if inside else names[1]
     device.storage.write(path, device.storage.read(names[0]), device.now() // 1000)
-    return Output()
+    return CommandOutput()
 
 
-def mv(device: Device, args: list[str], given: bytes) -> Output:
+def mv(device: StandInDevice, args: list[str], given: bytes) -> CommandOutput:
     result = cp(device, args, given)
     if result.status == 0:
         device.storage.remove(_plain(args)[0])
     return result
 
 
-def _texts(device: Device, paths: list[str], given: bytes) -> bytes:
+def _texts(device: StandInDevice, paths: list[str], given: bytes) -> bytes:
     return b"".join(map(device.storage.read, paths)) if paths else given
 
 
-def wc(device: Device, args: list[str], given: bytes) -> Output:
+def wc(device: StandInDevice, args: list[str], given: bytes) -> CommandOutput:
     content = _texts(device, _plain(args), given)
     counts = {"-l": content.count(b"\n"), "-w": len(content.split()), "-c": len(content)}
     return said(" ".join(str(count) for flag, count in counts.items() if flag in args or not set(args) & set(counts)))
 
 
-def grep(device: Device, args: list[str], given: bytes) -> Output:
+def grep(device: StandInDevice, args: list[str], given: bytes) -> CommandOutput:
     """Lines with a fixed text."""
     names, flags = _plain(args), "".join(arg[1:] for arg in args if arg.startswith("-"))
     if not names:
@@ -104,7 +104,7 @@ def grep(device: Device, args: list[str], given: bytes) -> Output:
     lines = _texts(device, names[1:], given).decode("utf-8", "replace").splitlines()
     found = [line for line in lines if (wanted in (line.lower() if "i" in flags else line)) != ("v" in flags)]
     text = f"{len(found)}\n" if "c" in flags else "".join(f"{line}\n" for line in found)
-    return Output(text.encode(), b"", 0 if found else 1)
+    return CommandOutput(text.encode(), b"", 0 if found else 1)
 
 
 def _lines(args: list[str]) -> tuple[int, list[str]]:
@@ -118,49 +118,49 @@ def _lines(args: list[str]) -> tuple[int, list[str]]:
     return count, names
 
 
-def head(device: Device, args: list[str], given: bytes) -> Output:
+def head(device: StandInDevice, args: list[str], given: bytes) -> CommandOutput:
     count, names = _lines(args)
-    return Output(b"".join(_texts(device, names, given).splitlines(keepends=True)[:count]))
+    return CommandOutput(b"".join(_texts(device, names, given).splitlines(keepends=True)[:count]))
 
 
-def tail(device: Device, args: list[str], given: bytes) -> Output:
+def tail(device: StandInDevice, args: list[str], given: bytes) -> CommandOutput:
     count, names = _lines(args)
-    return Output(b"".join(_texts(device, names, given).splitlines(keepends=True)[-count:] if count else []))
+    return CommandOutput(b"".join(_texts(device, names, given).splitlines(keepends=True)[-count:] if count else []))
 
 
-def base64_(device: Device, args: list[str], given: bytes) -> Output:
+def base64_(device: StandInDevice, args: list[str], given: bytes) -> CommandOutput:
     content = _texts(device, _plain(args), given)
     if "-d" in args:
         try:
-            return Output(base64.b64decode(content, validate=False))
+            return CommandOutput(base64.b64decode(content, validate=False))
         except ValueError as error:
             return failed(f"base64: {error}")
-    return Output(base64.encodebytes(content))
+    return CommandOutput(base64.encodebytes(content))
 
 
-def md5sum(device: Device, args: list[str], given: bytes) -> Output:
-    return Output("".join(f"{hashlib.md5(device.storage.read(path), usedforsecurity=False).hexdigest()}  {path}\n"
-                          for path in _plain(args)).encode())  # fmt: skip
+def md5sum(device: StandInDevice, args: list[str], given: bytes) -> CommandOutput:
+    hashes = {path: hashlib.md5(device.storage.read(path), usedforsecurity=False) for path in _plain(args)}
+    return CommandOutput("".join(f"{each.hexdigest()}  {path}\n" for path, each in hashes.items()).encode())
 
 
-def date(device: Device, args: list[str], given: bytes) -> Output:
+def date(device: StandInDevice, args: list[str], given: bytes) -> CommandOutput:
     """The phone's clock, in UTC; its formats are those of strftime."""
     wanted = next((arg[1:] for arg in args if arg.startswith("+")), "%a %b %e %H:%M:%S UTC %Y")
     return said(str(device.now() // 1000) if wanted == "%s" else device.date().strftime(wanted))
 
 
-def leave(device: Device, args: list[str], given: bytes) -> Output:
-    return Output(status=int(args[0]) & 255 if args and args[0].isdigit() else 0)
+def leave(device: StandInDevice, args: list[str], given: bytes) -> CommandOutput:
+    return CommandOutput(status=int(args[0]) & 255 if args and args[0].isdigit() else 0)
 
 
 COMMANDS: dict[str, Command] = {
     "echo": echo, "cat": cat, "ls": ls, "mkdir": mkdir, "rm": rm, "touch": touch, "cp": cp, "mv": mv, "wc": wc,
     "grep": grep, "head": head, "tail": tail, "base64": base64_, "md5sum": md5sum, "date": date, "exit": leave,
-    "true": lambda device, args, given: Output(),
-    "false": lambda device, args, given: Output(status=1),
+    "true": lambda device, args, given: CommandOutput(),
+    "false": lambda device, args, given: CommandOutput(status=1),
     "pwd": lambda device, args, given: said("/"),
-    "wait": lambda device, args, given: Output(),
-    "sync": lambda device, args, given: Output(),
+    "wait": lambda device, args, given: CommandOutput(),
+    "sync": lambda device, args, given: CommandOutput(),
     "whoami": lambda device, args, given: said("shell"),
     "id": lambda device, args, given: said("uid=2000(shell) gid=2000(shell) groups=2000(shell)"),
     "uname": lambda device, args, given: said("stand-in"),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tars_jax.sandbox.phone.stand_in.commands.command import Command, Output, failed
-from tars_jax.sandbox.phone.stand_in.device.device import HOLD_MS, INPUT_MS, Device
+from tars_jax.sandbox.phone.stand_in.commands.command import Command, CommandOutput, failed
+from tars_jax.sandbox.phone.stand_in.device.device import HOLD_MS, INPUT_MS, StandInDevice
 from tars_jax.sandbox.phone.stand_in.device.keycodes import CONTROL, TEXTS, key_name
 
 SOURCES = ("touchscreen", "keyboard", "mouse", "stylus", "touchpad", "dpad", "gamepad", "trackball", "joystick")
@@ -12,7 +12,7 @@ MOST_MS = 60_000
 NO_KEYS = "java.lang.NullPointerException: Attempt to get length of null array"
 
 
-def input_(device: Device, args: list[str], given: bytes) -> Output:
+def input_(device: StandInDevice, args: list[str], given: bytes) -> CommandOutput:
     args = args[1:] if args[:1] and args[0] in SOURCES else args
     args = args[2:] if args[:1] == ["-d"] else args
     if not args:
@@ -24,15 +24,15 @@ def input_(device: Device, args: list[str], given: bytes) -> Output:
         return failed(f"Error: Unknown command: {name}", 255)
     except (ValueError, IndexError):
         return failed(f"Error: Invalid arguments for command: {name}", 255)
-    return done or Output()
+    return done or CommandOutput()
 
 
-def _tap(device: Device, args: list[str]) -> None:
+def _tap(device: StandInDevice, args: list[str]) -> None:
     x, y = map(float, args)
     device.touch((x, y), (x, y), 50)
 
 
-def _swipe(device: Device, args: list[str], *, drag: bool = False) -> None:
+def _swipe(device: StandInDevice, args: list[str], *, drag: bool = False) -> None:
     x, y, to_x, to_y = map(float, args[:4])
     milliseconds = int(args[4]) if len(args) > 4 else SWIPE_MS
     if not 0 <= milliseconds <= MOST_MS:
@@ -40,11 +40,11 @@ def _swipe(device: Device, args: list[str], *, drag: bool = False) -> None:
     device.touch((x, y), (to_x, to_y), milliseconds, drag=drag)
 
 
-def _drag(device: Device, args: list[str]) -> None:
+def _drag(device: StandInDevice, args: list[str]) -> None:
     _swipe(device, args, drag=True)
 
 
-def _motion(device: Device, args: list[str]) -> None:
+def _motion(device: StandInDevice, args: list[str]) -> None:
     """A finger in parts: DOWN, MOVE, UP. One that stayed down before it moved takes along what it held."""
     kind, x, y = args[0].upper(), float(args[1]), float(args[2])
     if kind == "DOWN":
@@ -60,7 +60,7 @@ def _motion(device: Device, args: list[str]) -> None:
         raise ValueError(kind)
 
 
-def _text(device: Device, args: list[str]) -> Output | None:
+def _text(device: StandInDevice, args: list[str]) -> CommandOutput | None:
     """%s is a space, and what no key of the phone's keyboard makes is refused: both as on Android."""
     text = " ".join(args)
     if not args:
@@ -72,7 +72,7 @@ def _text(device: Device, args: list[str]) -> Output | None:
     return None
 
 
-def _keys(device: Device, args: list[str]) -> Output | None:
+def _keys(device: StandInDevice, args: list[str]) -> CommandOutput | None:
     names = [arg for arg in args if not arg.startswith("--")]
     if not names:
         raise IndexError
@@ -88,7 +88,7 @@ def _keys(device: Device, args: list[str]) -> Output | None:
     return None
 
 
-def _combination(device: Device, args: list[str]) -> Output | None:
+def _combination(device: StandInDevice, args: list[str]) -> CommandOutput | None:
     names = [key_name(arg) for arg in args if not arg.startswith("-")]
     if len(names) < 2 or None in names:
         raise ValueError(args)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tars_jax.sandbox.phone.stand_in.commands.command import Command, Output, said
-from tars_jax.sandbox.phone.stand_in.device.device import Device
+from tars_jax.sandbox.phone.stand_in.commands.command import Command, CommandOutput, said
+from tars_jax.sandbox.phone.stand_in.device.device import StandInDevice
 
 
-def dumpsys(device: Device, args: list[str], given: bytes) -> Output:
+def dumpsys(device: StandInDevice, args: list[str], given: bytes) -> CommandOutput:
     name = args[0] if args else ""
     front = f"{device.front.package}/{device.front.activity}"
     width, height = device.size
@@ -38,7 +38,7 @@ def dumpsys(device: Device, args: list[str], given: bytes) -> Output:
         )
     if name == "package" and len(args) > 1 and device.find(args[1]) is not None:
         return said(f"  Package [{args[1]}]\n    versionCode=1 minSdk=1\n    versionName=1.0\n    pkgFlags=[ SYSTEM ]")
-    return Output(b"", f"Can't find service: {name}\n".encode(), 0)
+    return CommandOutput(b"", f"Can't find service: {name}\n".encode(), 0)
 
 
 COMMANDS: dict[str, Command] = {"dumpsys": dumpsys}

@@ -8,8 +8,8 @@ import struct
 from xml.sax.saxutils import quoteattr
 
 from tars_jax import InputError
-from tars_jax.sandbox.phone.stand_in.commands.command import Command, Output, failed, said
-from tars_jax.sandbox.phone.stand_in.device.device import Device
+from tars_jax.sandbox.phone.stand_in.commands.command import Command, CommandOutput, failed, said
+from tars_jax.sandbox.phone.stand_in.device.device import StandInDevice
 
 CLASSES = {"label": "android.widget.TextView", "button": "android.widget.Button", "row": "android.widget.TextView",
            "switch": "android.widget.Switch", "slider": "android.widget.SeekBar", "field": "android.widget.EditText",
@@ -18,7 +18,7 @@ DUMP = "/sdcard/window_dump.xml"
 RGBA, SRGB = 1, 1
 
 
-def screencap(device: Device, args: list[str], given: bytes) -> Output:
+def screencap(device: StandInDevice, args: list[str], given: bytes) -> CommandOutput:
     args = [arg for index, arg in enumerate(args) if arg != "-d" and (index == 0 or args[index - 1] != "-d")]
     target = next((arg for arg in args if not arg.startswith("-")), None)
     image = device.screenshot()
@@ -29,12 +29,12 @@ def screencap(device: Device, args: list[str], given: bytes) -> Output:
     else:
         content = struct.pack("<4I", *image.size, RGBA, SRGB) + image.convert("RGBA").tobytes()
     if target is None:
-        return Output(content)
+        return CommandOutput(content)
     device.storage.write(target, content, device.now() // 1000)
-    return Output()
+    return CommandOutput()
 
 
-def wm(device: Device, args: list[str], given: bytes) -> Output:
+def wm(device: StandInDevice, args: list[str], given: bytes) -> CommandOutput:
     natural = device.natural_size
     match args:
         case ["size"]:
@@ -62,10 +62,10 @@ def wm(device: Device, args: list[str], given: bytes) -> Output:
             device.put_setting("system", "accelerometer_rotation", "1")
         case _:
             raise InputError("usage: wm size|density [VALUE|reset], wm user-rotation lock N|free")
-    return Output()
+    return CommandOutput()
 
 
-def uiautomator(device: Device, args: list[str], given: bytes) -> Output:
+def uiautomator(device: StandInDevice, args: list[str], given: bytes) -> CommandOutput:
     if args[:1] != ["dump"]:
         return failed("usage: uiautomator dump [FILE]")
     target = next((arg for arg in args[1:] if not arg.startswith("-")), DUMP)
@@ -76,7 +76,7 @@ def uiautomator(device: Device, args: list[str], given: bytes) -> Output:
     return said(f"UI hierchary dumped to: {target}")  # spelt so on Android, and scripts look for it
 
 
-def hierarchy(device: Device) -> str:
+def hierarchy(device: StandInDevice) -> str:
     """The screen's widgets as uiautomator's XML."""
     scale, package = device.scale, device.front.package
     nodes = []

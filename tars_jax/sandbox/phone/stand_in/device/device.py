@@ -29,7 +29,7 @@ TEXT_LIMIT = 20_000  # characters in a field
 SMALLEST, LARGEST = 160, 4096  # pixels of a side
 
 
-class Device:
+class StandInDevice:
     """A simulated phone of `width` x `height` pixels, `density` of them to an inch. Raises InputError."""
 
     def __init__(self, width: int = 360, height: int = 640, density: int = 160, *, seed: int = 0) -> None:
@@ -53,7 +53,7 @@ class Device:
         self._recents = False
         self.locked = False  # a secure lock of the screen, as `dumpsys window` tells
         self.awake = True  # the screen is on; while it is off, keys and fingers do nothing but wake it
-        self._keyboard = keyboard.Keyboard(self.write, self._press_named)
+        self._keyboard = keyboard.OnScreenKeyboard(self.write, self._press_named)
 
     @staticmethod
     def check_size(width: int, height: int, density: int) -> None:

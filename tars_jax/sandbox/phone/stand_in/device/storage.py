@@ -12,7 +12,7 @@ FOLDERS = ("/data/local/tmp", "/sdcard/Download", "/sdcard/Documents", "/sdcard/
 
 
 @dataclasses.dataclass
-class Entry:
+class StoredFile:
     """A file, or a folder where `content` is None."""
 
     content: bytes | None
@@ -28,7 +28,7 @@ class Storage:
     """Files and folders by absolute path. Raises OSError as a file system does, with the path and the reason."""
 
     def __init__(self, now: int) -> None:
-        self._entries = {"/": Entry(None, stat.S_IFDIR | 0o755, now)}
+        self._entries = {"/": StoredFile(None, stat.S_IFDIR | 0o755, now)}
         self._used = 0
         for folder in FOLDERS:
             self.make_folder(folder, now)
@@ -42,7 +42,7 @@ class Storage:
                 path = "/sdcard" + path[len(other) :]
         return path
 
-    def find(self, path: str) -> Entry | None:
+    def find(self, path: str) -> StoredFile | None:
         return self._entries.get(self.normal(path))
 
     def read(self, path: str) -> bytes:
@@ -63,7 +63,7 @@ class Storage:
         if used > LIMIT or len(self._entries) >= ENTRIES:
             raise OSError(28, "No space left on device", path)
         self.make_folder(posixpath.dirname(name), now)
-        self._entries[name] = Entry(content, stat.S_IFREG | (mode & 0o777), now)
+        self._entries[name] = StoredFile(content, stat.S_IFREG | (mode & 0o777), now)
         self._used = used
 
     def make_folder(self, path: str, now: int) -> None:
@@ -77,7 +77,7 @@ class Storage:
         if len(self._entries) + len(missing) > ENTRIES:
             raise OSError(28, "No space left on device", path)
         for folder in missing:
-            self._entries[folder] = Entry(None, stat.S_IFDIR | 0o771, now)
+            self._entries[folder] = StoredFile(None, stat.S_IFDIR | 0o771, now)
 
     def remove(self, path: str) -> None:
         """A file, or a folder with all that is in it."""

@@ -12,7 +12,7 @@ SIGNS = ("1234567890", "@#€_&-+()/", "*\"':;!?%")
 SPECIAL = {"shift": "⇧", "delete": "⌫", "signs": "?123", "letters": "abc", "space": "space", "enter": "↵"}
 
 
-class Keyboard:
+class OnScreenKeyboard:
     """Which of its pages is shown. What is typed goes to `write`; "delete" and "enter" go to `press`."""
 
     def __init__(self, write: Callable[[str], object], press: Callable[[str], object]) -> None:

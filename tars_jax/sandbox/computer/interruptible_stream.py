@@ -9,7 +9,7 @@ class Interrupted(ConnectionError):
     """A connection into a computer was ended, as its programs were copied or put aside. It may be made again."""
 
 
-class Passing:
+class InterruptibleStream:
     """A link whose reader says why it has ended."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

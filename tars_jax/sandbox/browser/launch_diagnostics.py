@@ -25,7 +25,7 @@ REMEDIES = {
 }
 
 
-def last_words(error: Exception) -> str | None:
+def launch_failure(error: Exception) -> str | None:
     """The reason that a browser gave on a failed launch, and what serves against it; None where it gave none."""
     found = [WRITTEN.search(line) for line in str(error).splitlines()]
     lines = [match[1].rstrip() for match in found if match and match[1].strip()]

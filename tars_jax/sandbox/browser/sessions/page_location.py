@@ -20,7 +20,7 @@ WHERE = f"""({{url: location.href, clock_ms: performance.now(), title: document.
 
 
 @dataclasses.dataclass(frozen=True)
-class Place:
+class PageLocation:
     url: str
     title: str
     clock_ms: float  # since the document began
@@ -28,12 +28,12 @@ class Place:
     storage: dict[str, Any]
 
 
-async def place_of(page: Page) -> Place:
+async def place_of(page: Page) -> PageLocation:
     """Raises as Page.evaluate."""
-    return Place(**await page.evaluate(WHERE), storage=await page.storage())
+    return PageLocation(**await page.evaluate(WHERE), storage=await page.storage())
 
 
-def spec_at(spec: PageSpec, place: Place, *, clock: bool) -> PageSpec:
+def spec_at(spec: PageSpec, place: PageLocation, *, clock: bool) -> PageSpec:
     """How to open a page at a place; on the index where the address is none that can be loaded."""
     at = place.url
     loads = spec.site.find(at) is not None if at.startswith(f"{ORIGIN}/") else at.startswith(("http://", "https://"))

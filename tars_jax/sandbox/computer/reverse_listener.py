@@ -14,7 +14,7 @@ _TAKEN = b"\1"  # says to the guest that a connection is in use (guest/dialing.p
 _LEAVE_S = 2.0
 
 
-class Door:
+class ReverseListener:
     """The guest keeps one connection here that waits; `dial` takes it."""
 
     def __init__(self, root: int) -> None:
