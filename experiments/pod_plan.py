@@ -120,7 +120,7 @@ def make_plan(asked: Any, slice_: Slice) -> PodPlan:
     def decode() -> jax.stages.Lowered:
         return of_engine(*lower_decode(model, slots, cache_length, decoding))
 
-    def extend() -> jax.stages.Lowered:
+    def prefill() -> jax.stages.Lowered:
         return of_engine(*lower_prefill(model, slots, cache_length, new_tokens, decoding))
 
     def update(model: ModelConfig) -> float:
@@ -132,7 +132,7 @@ def make_plan(asked: Any, slice_: Slice) -> PodPlan:
         "policy update": (policy, training, update(model), batch.tokens, pieces),
         "value update": (value, training, update(value_model(model)), batch.tokens, 1),
         "decode step": (decode, decoding, decode_flops(model, slots, cache_length), slots, 1),
-        "prefill": (extend, decoding, prefill_flops(model, slots, cache_length, new_tokens), slots * new_tokens, 1),
+        "prefill": (prefill, decoding, prefill_flops(model, slots, cache_length, new_tokens), slots * new_tokens, 1),
     }
     programs: list[ProgramPlan] = []
     progress = Progress("plan", len(config.programs), "programs", min_seconds=0)
@@ -161,7 +161,7 @@ def make_plan(asked: Any, slice_: Slice) -> PodPlan:
         {
             "minibatch": f"{batch.rows} windows of {batch.row_length} tokens, each with {batch.images_per_row} images "
             f"of {batch.image_size[1]}x{batch.image_size[0]} pixels",
-            "decoding": f"{slots} slots of {cache_length} tokens; extend: {new_tokens} new ones in each",
+            "decoding": f"{slots} slots of {cache_length} tokens; prefill: {new_tokens} new ones in each",
             "precision": f"parameters and moments in float32, activations and cache in {config.dtype}",
             "optimizer": config.optimizer,
         },

@@ -116,14 +116,14 @@ def test_a_small_slice_is_compiled(tmp_path: pathlib.Path) -> None:
     assert plan["chips"] == 4 and plan["fits"]
     sizes = plan["bytes_per_chip"]
     assert sizes["policy optimizer"] == pytest.approx(2 * sizes["policy parameters"], rel=0.01)  # AdamW's two moments
-    policy, decode, extend = plan["programs"]
+    policy, decode, prefill = plan["programs"]
     assert policy["memory"]["arguments"] > sizes["policy parameters"] + sizes["policy optimizer"]
     assert decode["memory"]["arguments"] > sizes["decode cache"]
     assert policy["memory"]["host"] > 0 == decode["memory"]["host"]
-    for program in (policy, decode, extend):
+    for program in (policy, decode, prefill):
         assert program["flops"] > program["useful_flops"] / 4 / 2
         assert 0 < program["roofline"]["utilization"] < 1
-    assert min(policy["useful_flops"], extend["useful_flops"]) > decode["useful_flops"]
+    assert min(policy["useful_flops"], prefill["useful_flops"]) > decode["useful_flops"]
     kinds = {each["kind"] for each in policy["collectives"] if "fsdp" in each["axes"]}
     assert "all-gather" in kinds and kinds & {"reduce-scatter", "all-reduce"}
     page = (tmp_path / "run" / "plan.md").read_text()
