@@ -70,6 +70,7 @@ def test_drawings_are_of_what_there_is() -> None:
     files = {file.name for file in sources}
     folders = {folder.name for folder in (ROOT / "tars_jax").rglob("*") if folder.is_dir()}
     names = {word for word in re.findall(r"\b\w+\b(?!\.py)", text) if "_" in word or re.match(r"[A-Z][A-Za-z]", word)}
+    names |= set(re.findall(r"\b[a-z]+\.(\w+)\b", text)) - {"py"}  # learner.pack
     names -= OTHERS
     assert names and names - defined == set()
     assert set(re.findall(r"\b\w+\.py\b", text)) - files == set()
