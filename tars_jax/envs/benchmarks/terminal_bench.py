@@ -316,7 +316,7 @@ class TerminalBenchEnvironment(BenchmarkEnvironment):
             ended = False
         state = {
             "solution": None if solution is None else str(solution), "turn": self._turn, "ended": ended,
-            "solution_env": resolved(self._task.config.solution_env, "solution.env:"), "step": self._stage.name,
+            "solution_env": resolved(self._task.config.solution.env, "solution.env:"), "step": self._stage.name,
             "more": self._at + 1 < len(self._task.stages), "screen": self._screen is not None,
         }  # fmt: skip
         if self._screen is None:

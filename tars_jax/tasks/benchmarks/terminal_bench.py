@@ -35,7 +35,7 @@ def _task(task: HarborTask, online: bool) -> BenchmarkTask:
     group = metadata.get("difficulty") or metadata.get("category") or ""
     return BenchmarkTask(
         task.folder.name, task.stages[0].instruction, str(group), time_limit=task.time_limit or math.inf,
-        record={"name": task.config.name, "steps": [stage.name for stage in task.stages if stage.name]},
+        record={"name": task.config.task.name, "steps": [stage.name for stage in task.stages if stage.name]},
         folder=task.folder, left_out=why_left_out(task, online=online),
     )  # fmt: skip
 

@@ -70,7 +70,7 @@ env = {KEY = "${NO_SUCH_KEY:-none}"}
     assert (asked.servers[0].command, asked.servers[0].args, asked.workdir) == ("serve", ("-x",), "/w")
     assert (stage.agent.timeout_s, stage.verifier.timeout_s, stage.collect[0].command) == (12, 34.5, "dump")
     assert [artifact.place for artifact in stage.artifacts] == ["logs/artifacts", "a/b", "d"]
-    assert resolved(config.solution_env, "") == {"KEY": "none"}
+    assert resolved(config.solution.env, "") == {"KEY": "none"}
     assert read_tasks(task.folder)[0].group == "hard"
     assert read_tasks(folder(tmp_path, PASSES, name="plain", toml="[environment]\n"))[0].time_limit == math.inf
 
@@ -81,14 +81,17 @@ env = {KEY = "${NO_SUCH_KEY:-none}"}
         ('schema_version = "1.5"\n', r"schema_version must be at most 1\.4, the newest that is known here; got '1\.5'"),
         ('schema_version = "new"\n', "schema_version must be as 1.4 is; got 'new'"),
         ("[environment\n", "must be a whole TOML file"),
-        ("environment = 3\n", "environment must be a table; got 3"),
-        ('[environment]\nnetwork_mode = "some"\n', "environment.network_mode must be no-network, public or allowlist"),
+        ("environment = 3\n", "environment must be an object; got 3"),
+        (
+            '[environment]\nnetwork_mode = "some"\n',
+            "environment.network_mode must be one of allowlist, no-network",
+        ),
         ('[environment]\nmemory = "many"\n', "environment.memory must be a size as 2G or 512M; got 'many'"),
         ("[agent]\ntimeout_sec = -1\n", "agent.timeout_sec must be a number from 0"),
         ('artifacts = ["/a/../b"]\n', "artifacts.source must be a path without"),
-        ('artifacts = [{source = "/a", destination = "/b"}]\n', "artifacts.destination must be a path without"),
+        ('artifacts = [{source = "/a", destination = "/b"}]\n', r"artifacts\[0\].destination must be a path without"),
         ('[[steps]]\nname = "../up"\n', r"steps\[0\].name must be the name of a folder below steps"),
-        ('multi_step_reward_strategy = "best"\n', "multi_step_reward_strategy must be mean or final; got 'best'"),
+        ('multi_step_reward_strategy = "best"\n', "multi_step_reward_strategy must be final or mean; got 'best'"),
         (
             '[verifier]\nenvironment_mode = "shared"\n[verifier.environment]\n',
             "verifier.environment_mode must be shared",

@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import msgspec
+
 from tars_jax import InputError
 from tars_jax.sandbox.computer.images import checked
 from tars_jax.tasks.benchmarks.harbor.config import (
@@ -92,7 +94,7 @@ def read_task(folder: Path) -> HarborTask:
 def _whole(folder: Path, config: TaskConfig) -> TaskStage:
     return TaskStage(
         "", _instruction(folder / "instruction.md"), config.agent, config.verifier, config.verifier.mode == SEPARATE,
-        (folder / "tests",), TEST, _there(folder / "solution"), artifacts=_published(config.artifacts),
+        (folder / "tests",), TEST, _there(folder / "solution"), artifacts=_published(config.published),
         collect=config.verifier.collect,
     )  # fmt: skip
 
@@ -104,19 +106,25 @@ def _stage(folder: Path, config: TaskConfig, at: int) -> TaskStage:
     tests = tuple(each for each in (folder / "tests", own / "tests") if each.is_dir())
     mode = step.verifier.mode or config.verifier.mode or SHARED
     limit = config.agent.timeout_s if step.agent.timeout_s is None else step.agent.timeout_s
-    verifier = dataclasses.replace(
+    agent = msgspec.structs.replace(
+        step.agent,
+        user=step.agent.user or config.agent.user,
+        timeout_s=limit,
+        **step.agent.network_or(config.agent),
+    )
+    verifier = msgspec.structs.replace(
         step.verifier,
         user=step.verifier.user or config.verifier.user,
-        network=step.verifier.network or config.verifier.network,
+        **step.verifier.network_or(config.verifier),
         env={**config.verifier.env, **step.verifier.env},
         surroundings=step.verifier.surroundings or config.verifier.surroundings,
     )
     return TaskStage(
         step.name, _instruction(own / "instruction.md"),
-        AgentPhase(limit, step.agent.user or config.agent.user, step.agent.network or config.agent.network), verifier,
+        agent, verifier,
         mode == SEPARATE, tests or (own / "tests",), TEST,
         _there(own / "solution") if has_file(own / "solution", SOLVE) else _there(folder / "solution"),
-        _there(own / "workdir"), step.healthcheck, step.min_reward, _published((*config.artifacts, *step.artifacts)),
+        _there(own / "workdir"), step.healthcheck, step.least_rewards, _published((*config.published, *step.published)),
         (*config.verifier.collect, *step.verifier.collect),
     ) if has_test or has_file(folder / "tests", TEST) else _without_test(own)  # fmt: skip
 
@@ -249,7 +257,7 @@ def _of_stage(task: HarborTask, stage: TaskStage, where: str, online: bool) -> I
         if line := asks_internet(script.read_text(errors="replace") if script.is_file() else ""):
             path = script.relative_to(task.folder)
             yield f"{path} asks the internet ({line}), and computers have loopback alone"
-    for name, env in (("verifier", stage.verifier.env), ("solution", task.config.solution_env)):
+    for name, env in (("verifier", stage.verifier.env), ("solution", task.config.solution.env)):
         try:
             resolved(env, f"{name}.env:")
         except InputError as error:
