@@ -32,10 +32,10 @@ def test_a_split_is_in_the_file_or_in_its_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("record", "words"),
     [
-        ({**LABEL, "correct": 1}, "line 2: field correct must be true or false; got 1"),
-        ({**LABEL, "correct": False}, "line 2: an answer must have one label; got both for '−5'"),
-        ({key: LABEL[key] for key in LABEL if key != "kind"}, "line 2: field kind must be"),
-        ([], "line 2 must be a JSON object; got list"),
+        ({**LABEL, "correct": 1}, ":2: correct must be true or false; got 1"),
+        ({**LABEL, "correct": False}, ":2: an answer must have one label; got both for '−5'"),
+        ({key: LABEL[key] for key in LABEL if key != "kind"}, ":2: kind must be"),
+        ([], ":2 must be a labelled answer; got"),
     ],
 )
 def test_labels_that_are_none(record: Any, words: str, tmp_path: Path) -> None:

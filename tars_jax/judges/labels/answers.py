@@ -10,15 +10,16 @@ what a reader has to have besides the text ("knowledge": an alias, another scrip
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
+
+import msgspec
 
 from tars_jax import InputError
 from tars_jax.agent.actions import Finished
 from tars_jax.agent.grammar import format_response
 from tars_jax.agent.response import Response
+from tars_jax.decoding import decoded_lines
 from tars_jax.environment import Task, Verification
-from tars_jax.json_fields import Fields
 from tars_jax.judges.labels.labelled import Labelled
 from tars_jax.trajectory import Outcome, Step, Trajectory
 
@@ -31,6 +32,16 @@ def shipped_answers() -> list[Labelled]:
     return [each for file in sorted(FOLDER.glob(f"{PREFIX}*.jsonl")) for each in read_answers(file)]
 
 
+class _Record(msgspec.Struct, frozen=True):
+    id: str
+    kind: str
+    question: str
+    reference: str
+    answer: str
+    correct: bool
+    split: str = ""
+
+
 def read_answers(file: str | Path) -> list[Labelled]:
     """Episodes of one step that ends with the answer; `site` is the kind of answer, and `agent` the split, which is the
     record's own or in the file's name.
@@ -38,33 +49,14 @@ def read_answers(file: str | Path) -> list[Labelled]:
     Raises InputError that names the file, the line and the field for what is not as above.
     """
     path = Path(file)
-    try:
-        lines = path.read_text(encoding="utf-8-sig").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{file} must be a file of labelled answers: {error}") from error
     found: list[Labelled] = []
     labels: dict[tuple[str, str, str], bool] = {}
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        where = f"{file} line {number}"
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{where} must be a JSON object: {error}") from error
-        if not isinstance(record, dict):
-            raise InputError(f"{where} must be a JSON object; got {type(record).__name__}")
-        fields = Fields(record, f"{where}: field ")
-        if type(record.get("correct")) is not bool:
-            raise InputError(f"{where}: field correct must be true or false; got {record.get('correct')!r:.60}")
-        asked = fields.text("question"), fields.text("reference"), fields.of_type("answer", str)
-        if labels.setdefault(asked, record["correct"]) != record["correct"]:
-            raise InputError(f"{where}: an answer must have one label; got both for {asked[2]!r:.60}")
-        id = fields.text("id")
-        task = Task(id, "answers", 0, {}, 1, asked[0], Verification("judge", asked[1]))
-        split = record.get("split") or path.stem.removeprefix(PREFIX)
-        kind = fields.text("kind")
-        found.append(Labelled(id, kind, str(split), (record["correct"],), answered(task, asked[2]), task))
+    for where, record in decoded_lines(path, _Record, "a labelled answer", unknown=None):
+        if labels.setdefault((record.question, record.reference, record.answer), record.correct) != record.correct:
+            raise InputError(f"{where}: an answer must have one label; got both for {record.answer!r:.60}")
+        task = Task(record.id, "answers", 0, {}, 1, record.question, Verification("judge", record.reference))
+        split = record.split or path.stem.removeprefix(PREFIX)
+        found.append(Labelled(record.id, record.kind, split, (record.correct,), answered(task, record.answer), task))
     if not found:
         raise InputError(f"{file} must hold labelled answers; got none")
     return found
