@@ -17,9 +17,9 @@ from configs import evaluate
 
 def get_config() -> ml_collections.ConfigDict:
     config = evaluate.get_config()
-    for field in ("suite", "names", "next_levels", "levels", "harness", "sokoban_levels", "super_mario_bros_rom"):
+    for field in ("suite", "names", "next_levels", "levels", "lmgame_harness", "sokoban_levels"):
         del config[field]
-    for field in ("ace_attorney_rom", "gaming_agent", "episodes", "max_steps"):
+    for field in ("super_mario_bros_rom", "ace_attorney_rom", "gaming_agent", "episodes", "max_steps"):
         del config[field]
     for field in ("tasks", "attempts", "time_limit", "interface", "judge", "judge_options"):
         del config[field]

@@ -60,7 +60,7 @@ def get_config() -> ConfigDict:
             "levels": (1,),  # of games that have levels, where an episode begins; they take turns
             # Of LMGame-Bench, text beside the screenshots: none; text, the board and the last ten moves as we write
             # them down; gamingagent, the benchmark's own modules, which need its package.
-            "harness": "none",
+            "lmgame_harness": "none",
             "sokoban_levels": "",  # LMGame-Bench's levels.txt, to play its levels of Sokoban instead of ours
             # A file of Super Mario Bros. that you own (.nes), to play it, too; takes the extra `retro`.
             "super_mario_bros_rom": "",

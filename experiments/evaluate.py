@@ -37,12 +37,12 @@ from tars_jax.evaluation.scoring import (
 )
 from tars_jax.evaluation.statistics import Estimate, deviation
 from tars_jax.evaluation.suites import (
-    HARNESSES,
+    LMGAME_HARNESSES,
     roms_given,
     suite_names,
     suite_tasks,
     unplayed_names,
-    with_harness,
+    with_lmgame_harness,
     with_rom_games,
 )
 from tars_jax.evaluation.tables import budget_table, games_table, lmgame_table, success_table
@@ -64,7 +64,7 @@ RULES = SUITE_RULES | {
         lambda name: name in SUITES or is_benchmark(name) or ":" in str(name),
         f"one of {', '.join([*SUITES, *BENCHMARKS])}, or package.module:attribute",
     ),
-    "harness": one_of(*HARNESSES),
+    "lmgame_harness": one_of(*LMGAME_HARNESSES),
     "max_steps": at_least(0),
     "attempts": at_least(0),
     "time_limit": at_least(0),
@@ -124,7 +124,7 @@ def play_ours(config: Any, run_directory: RunDirectory) -> int:
         levels = {"levels": sokoban_levels(Path(config.sokoban_levels))}
         tasks = {**tasks, SOKOBAN: [dataclasses.replace(task, options=levels) for task in tasks[SOKOBAN]]}
     tasks = with_rom_games(tasks, roms, config.episodes, config.seed, config.max_steps)
-    tasks = with_harness(tasks, config.suite, config.harness)
+    tasks = with_lmgame_harness(tasks, config.suite, config.lmgame_harness)
 
     folder = run_directory.path / "trajectories"
 
@@ -134,10 +134,10 @@ def play_ours(config: Any, run_directory: RunDirectory) -> int:
     longest = max(task.max_steps for some in tasks.values() for task in some)
     with open_contestant(config, longest) as contestant:
         unread = config.checkpoint not in SCRIPTED and not contestant.writer.max_observation_tokens
-        if config.harness != "none" and unread:
+        if config.lmgame_harness != "none" and unread:
             raise InputError(
-                "config.harness must be none for a policy that is shown no text, as its agent.max_observation_tokens "
-                f"is 0; got {config.harness!r}"
+                "config.lmgame_harness must be none for a policy that is shown no text, as its "
+                f"agent.max_observation_tokens is 0; got {config.lmgame_harness!r}"
             )
         if config.suite != "games15":
             played = play_suite(config, folder, "played", contestant, tasks)
@@ -168,7 +168,7 @@ def finish(
     """`scales`: the episodes of those whose score is 100, on the same levels."""
     wanted = sum(map(len, tasks.values()))
     lost = wanted - sum(map(len, played.values()))
-    harness = {"harness": config.harness} if config.suite == "lmgame" else {}
+    harness = {"lmgame_harness": config.lmgame_harness} if config.suite == "lmgame" else {}
     result: dict[str, Any] = {**harness, "suite": config.suite, "checkpoint": config.checkpoint, "seed": config.seed}
     missing = [name for name, episodes in played.items() if not episodes]
     played = {name: episodes for name, episodes in played.items() if episodes}
@@ -245,7 +245,7 @@ def finish(
             table, unit = lmgame_table(reported, spread, raw, unplayed), UNITS["lmgame"]
             result["deviations"] = spread
             result |= {"reported": {name: each._asdict() for name, each in reported.items()}}
-            note += HARNESS_NOTES[config.harness]
+            note += HARNESS_NOTES[config.lmgame_harness]
             if ACE_ATTORNEY in played:
                 note += ACE_NOTE
             if unplayed:

@@ -22,11 +22,11 @@ from tars_jax.agent.coordinates import pixel_size
 from tars_jax.agent.functions import check_space
 from tars_jax.agent.grammar import format_response, parse_response
 from tars_jax.agent.grammar_text import format_call
-from tars_jax.agent.guide import action_guide
+from tars_jax.agent.platform_prompt import platform_prompt
 from tars_jax.agent.platforms import PLATFORM_ACTIONS
 from tars_jax.agent.response import ParseError, Response
 from tars_jax.agent.schemas import to_json
-from tars_jax.agent.tool_schemas import action_tools, chat_tools, tools_guide
+from tars_jax.agent.tool_schemas import action_tools, chat_tools, tools_prompt
 from tars_jax.environment import ActionSpace, Function
 
 CALL_USER = "I cannot go on without you."
@@ -73,12 +73,12 @@ class ComputerForm:
         platform = "tools" if not screen else "browser" if environment == "browser" else "computer"
         space = _space(PLATFORM_ACTIONS[platform], tools, platform)
         if self.grammar:
-            return ToolPreamble(before=action_guide(self.grammar, space, pixels=self.in_pixels))
+            return ToolPreamble(before=platform_prompt(self.grammar, space, pixels=self.in_pixels))
         if not screen:
             return ToolPreamble(tools=tuple(map(dict, tools)))
         shown = ActionSpace(platform, tuple(name for name in space.actions if name in FORMS), space.functions)
         own = chat_tools(action_tools(dataclasses.replace(shown, functions=())))
-        return ToolPreamble(system=tools_guide(shown), tools=(*own, *map(dict, tools)))
+        return ToolPreamble(system=tools_prompt(shown), tools=(*own, *map(dict, tools)))
 
     def read(self, text: str, tools: Sequence[Mapping[str, Any]], size: Size | None) -> AnswerParts:
         """An answer of the policy. `size`: of the display; None: there is none."""

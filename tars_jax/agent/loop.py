@@ -17,9 +17,9 @@ from tars_jax.agent.actions import Action, Finished, action_point
 from tars_jax.agent.grammar import parse_response
 from tars_jax.agent.grammar_plain import PLAIN
 from tars_jax.agent.grammar_text import format_call
-from tars_jax.agent.guide import action_guide
 from tars_jax.agent.memory import Memory, MemoryConfig, RememberedStep, summarize
 from tars_jax.agent.observations import ShownObservation
+from tars_jax.agent.platform_prompt import platform_prompt
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.agent.response import ParseError
 from tars_jax.agent.window import SampledResponse, WindowBuilder
@@ -93,7 +93,7 @@ class AgentConfig:
         """The instruction as it stands in a window."""
         if not self.list_actions or self.grammar == PLAIN:  # who writes plain text calls nothing
             return instruction
-        return f"{action_guide(self.grammar, space, pixels=self.image_size is not None)}\n\n{instruction}"
+        return f"{platform_prompt(self.grammar, space, pixels=self.image_size is not None)}\n\n{instruction}"
 
     def seen(self, observation: Observation) -> Observation:
         """The observation at the size that the policy sees."""
@@ -255,7 +255,7 @@ async def play_episode(
         },
         final_screenshot=observation.screenshot,
         final_text=shown.text,
-        success=stated_success(task.verification, reward, verdicts),
+        success=episode_success(task.verification, reward, verdicts),
     )
 
 
@@ -283,7 +283,7 @@ def _refused(observation: Observation, message: str) -> Observation:
     return Observation.decoded(observation.screenshot, observation.pixels, message, observation.info)
 
 
-def stated_success(verification: Verification, reward: float, verdicts: Sequence[bool | None]) -> bool | None:
+def episode_success(verification: Verification, reward: float, verdicts: Sequence[bool | None]) -> bool | None:
     """The task's own statement: its threshold, else what the environment said last; None where a judge is to say it.
 
     An environment that was never acted on has not been solved.

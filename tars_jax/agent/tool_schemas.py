@@ -14,7 +14,7 @@ from typing import Any
 from tars_jax.agent.actions import BUTTONS, DIRECTIONS, FUNCTIONS, GRID, MAX_WAIT_SECONDS, Finished, Scroll
 from tars_jax.agent.calls import parameter_of_field
 from tars_jax.agent.computer_tool import COMPUTER_TOOLS
-from tars_jax.agent.guide import EXAMPLES, introduction
+from tars_jax.agent.platform_prompt import EXAMPLES, introduction
 from tars_jax.environment import ActionSpace, Function
 
 TEXT, NATIVE = "text", "native"
@@ -65,7 +65,7 @@ def chat_tools(functions: Mapping[str, Function]) -> list[dict[str, Any]]:
     ]
 
 
-def tools_guide(space: ActionSpace, *, pixels: bool = False) -> str:
+def tools_prompt(space: ActionSpace, *, pixels: bool = False) -> str:
     """What a policy is told that calls tools: where it acts, how it points, and to say what it thinks."""
     ends = f" Call {Finished.name} when the task is done." if Finished.name in space.actions else ""
     return (

@@ -29,7 +29,7 @@ from tars_jax.agent.actions import (
 )
 from tars_jax.agent.functions import RECORDED
 from tars_jax.agent.grammar_text import format_call
-from tars_jax.agent.guide import EXAMPLES
+from tars_jax.agent.platform_prompt import EXAMPLES
 from tars_jax.agent.platforms import PLATFORM_ACTIONS
 from tars_jax.data.texts import answered
 from tars_jax.sandbox.tools.forms import FUNCTIONS

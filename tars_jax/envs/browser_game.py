@@ -25,7 +25,7 @@ from tars_jax.sandbox import browser
 from tars_jax.sandbox.browser import ActsOnPage, InputEvent, OpensPages, PageError, Site
 from tars_jax.tasks.games.succession import Succession
 from tars_jax.tasks.library import Playable, load_playable
-from tars_jax.tasks.lmgame.harness import BoardText
+from tars_jax.tasks.lmgame.board_text import BoardText
 
 _REFUSED = re.compile(r": RangeError: option \w+ takes ")  # a game's words for a value that no level has
 _STACK = "\n    at "
@@ -45,7 +45,7 @@ class _Episode:
     observation: Observation
     begun: Any  # how the page names the level
     succession: Succession | None
-    harness: BoardText | None
+    board: BoardText | None
     terminated: bool = False
     mouse: Position | None = None
     held: dict[str, InputEvent] = dataclasses.field(default_factory=dict)
@@ -117,11 +117,11 @@ class BrowserGame:
         try:
             async with self._whole_or_closed():
                 shown = await page.start(game.start_expression(task), seed=task.seed, read=_READ)
-                harness = game.harness(task)
-                observation = _observed(shown, succession, harness)
+                board = game.board_text(task)
+                observation = _observed(shown, succession, board)
         except PageError as error:
             raise PageError(f"task {task.id}: {game.name} cannot start with {task.options}: {error}") from None
-        return _Episode(task, observation, shown.data.get("begun"), succession, harness)
+        return _Episode(task, observation, shown.data.get("begun"), succession, board)
 
     async def step(self, actions: Sequence[Action]) -> Transition:
         """Carries out the actions of one turn in order, and stops where the episode ends.
@@ -155,9 +155,9 @@ class BrowserGame:
                 if (begun := shown.data.get("begun")) != episode.begun:
                     raise PageError(f"{self._game.name} began an episode that nobody asked for: {begun}")
                 before = episode.observation.info
-                if episode.harness is not None:
-                    episode.harness.remember(format_call(action), before, shown.data)
-                episode.observation = _observed(shown, episode.succession, episode.harness)
+                if episode.board is not None:
+                    episode.board.remember(format_call(action), before, shown.data)
+                episode.observation = _observed(shown, episode.succession, episode.board)
             episode.mouse = mouse_after(events, episode.mouse)
             episode.held = held_after(events, episode.held)
             level, goes_on = shown.data["verdict"], False
@@ -192,7 +192,7 @@ class BrowserGame:
             raise
 
 
-def _observed(shown: browser.PageObservation, succession: Succession | None, harness: BoardText | None) -> Observation:
+def _observed(shown: browser.PageObservation, succession: Succession | None, board: BoardText | None) -> Observation:
     """Raises `PageError` for what is no verdict: a page may be of anybody's making (data/game_synthesis)."""
     verdict = shown.data.get("verdict")
     if not isinstance(verdict, dict) or not all(type(verdict.get(field)) is bool for field in ("done", "success")):
@@ -200,5 +200,5 @@ def _observed(shown: browser.PageObservation, succession: Succession | None, har
     info = {name: shown.data[name] for name in ("state", "verdict")}
     if succession is not None:
         info["verdict"] = succession.verdict(info)
-    text = "" if harness is None else harness.text(info)
+    text = "" if board is None else board.text(info)
     return Observation.decoded(shown.png, shown.pixels, text, info)

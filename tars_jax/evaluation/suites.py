@@ -14,10 +14,10 @@ from tars_jax.envs.spec import EnvironmentResources
 from tars_jax.tasks.games.catalog import Game
 from tars_jax.tasks.games.succession import NEXT_LEVELS, STEPS
 from tars_jax.tasks.library import SUITES, has_levels, load_playable, playable_names
-from tars_jax.tasks.lmgame.catalog import HARNESS, ROM_GAMES, RUNS, LMGame
+from tars_jax.tasks.lmgame.catalog import BOARD_TEXT, ROM_GAMES, RUNS, LMGame
 from tars_jax.tasks.sampling import sample_task
 
-HARNESSES = ("none", "text", "gamingagent")  # of LMGame-Bench
+LMGAME_HARNESSES = ("none", "text", "gamingagent")  # of LMGame-Bench
 EPISODES = 6  # of each game or task, where nobody says how many
 
 
@@ -84,23 +84,23 @@ def with_rom_games(
     return {**tasks, **added}
 
 
-def with_harness(tasks: Mapping[str, Sequence[Task]], suite: str, harness: str) -> Mapping[str, Sequence[Task]]:
-    """Tasks of LMGame-Bench with text beside their screenshots, where `harness`, one of `HARNESSES`, says so.
+def with_lmgame_harness(tasks: Mapping[str, Sequence[Task]], suite: str, harness: str) -> Mapping[str, Sequence[Task]]:
+    """Tasks of LMGame-Bench with text beside their screenshots, where `harness`, one of `LMGAME_HARNESSES`, says so.
 
     Raises `InputError` for one that another suite has none of, and for the benchmark's own, which cannot be had.
     """
     if harness == "none":
         return tasks
     if suite != "lmgame":
-        raise InputError(f"config.harness must be none but for lmgame; got {harness!r} with {suite}")
+        raise InputError(f"config.lmgame_harness must be none but for lmgame; got {harness!r} with {suite}")
     if harness == "gamingagent":
         raise InputError(
-            "config.harness must be none or text: gamingagent is the package of lmgame-org/GamingAgent, which stands "
-            "in no registry and pins numpy 1.24.4, so tars_jax has no extra for it; its own runner plays against the "
+            "config.lmgame_harness must be none or text: gamingagent is the package of lmgame-org/GamingAgent, which "
+            "stands in no registry and pins numpy 1.24.4, so tars_jax has no extra for it; its own runner plays against the "
             "policy server (./launch/local.sh serve) by lmgame-bench/run.py --harness_mode true; got 'gamingagent'"
         )
     return {
-        name: [dataclasses.replace(task, options={**task.options, HARNESS: True}) for task in some]
+        name: [dataclasses.replace(task, options={**task.options, BOARD_TEXT: True}) for task in some]
         if name not in ROM_GAMES  # of one the benchmark has no text either, the other has always some
         else some
         for name, some in tasks.items()

@@ -16,8 +16,8 @@ from PIL import Image
 from tars_jax import InputError
 from tars_jax.agent.coordinates import pixel_size
 from tars_jax.agent.grammar_plain import PLAIN
-from tars_jax.agent.guide import action_guide
 from tars_jax.agent.loop import AgentConfig, PolicySession
+from tars_jax.agent.platform_prompt import platform_prompt
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.agent.tool_schemas import NATIVE, TEXT
 from tars_jax.environment import ActionSpace, Task
@@ -155,7 +155,7 @@ def remote(config: Any, field: str = "checkpoint") -> Contestant:
     guided = config.guide and not known and not agent.list_actions
 
     def guide(space: ActionSpace) -> list[Message]:
-        words = action_guide(agent.grammar, space, pixels=agent.image_size is not None)
+        words = platform_prompt(agent.grammar, space, pixels=agent.image_size is not None)
         return [Message("system", (words,))] if guided else []
 
     screen = config.screen or (policy.get("screenshot") or [SCREEN])[0]

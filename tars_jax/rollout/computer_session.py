@@ -16,8 +16,8 @@ import numpy as np
 from tars_jax.agent.actions import FUNCTIONS, ActionError, Finished
 from tars_jax.agent.computer_tool import COMPUTER, FORMS, PREVIEW, Size, read_computer_action
 from tars_jax.agent.grammar import format_response, parse_response
-from tars_jax.agent.guide import introduction
 from tars_jax.agent.native_answers import ELSEWHERE, ComputerCall, NativeCall, native_answer
+from tars_jax.agent.platform_prompt import introduction
 from tars_jax.agent.response import ErrorKind, ParseError, Response
 from tars_jax.agent.tool_schemas import action_tools
 from tars_jax.environment import ActionSpace

@@ -22,7 +22,7 @@ from tars_jax import InputError
 from tars_jax.agent.grammar import parse_response
 from tars_jax.agent.native_answers import NativeAnswer, NativeCall, native_answer, native_calls
 from tars_jax.agent.response import ParseError
-from tars_jax.agent.tool_schemas import NATIVE, action_tools, chat_tools, tool_name, tools_guide
+from tars_jax.agent.tool_schemas import NATIVE, action_tools, chat_tools, tool_name, tools_prompt
 from tars_jax.environment import ActionSpace
 from tars_jax.inference.chat_template import Message, TurnFormat
 from tars_jax.inference.http_client import encoded_images
@@ -165,7 +165,7 @@ class NativeSession:
         pixels = self._image_size is not None
         wire: list[Mapping[str, Any]] = []
         if self._guide:
-            wire.append({"role": "system", "content": tools_guide(self._space, pixels=pixels)})
+            wire.append({"role": "system", "content": tools_prompt(self._space, pixels=pixels)})
         answers, open_calls = iter(self._history.said(messages, self._otherwise)), tuple[tuple[str, str], ...]()
         for message in messages:
             if message.role == "assistant":

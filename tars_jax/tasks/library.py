@@ -10,8 +10,8 @@ from tars_jax import InputError
 from tars_jax.environment import Task
 from tars_jax.tasks.games.catalog import ReferencePlayer, game_names, load_game, load_game_at
 from tars_jax.tasks.games.succession import Succession
+from tars_jax.tasks.lmgame.board_text import BoardText
 from tars_jax.tasks.lmgame.catalog import GAMES, load_lmgame
-from tars_jax.tasks.lmgame.harness import BoardText
 from tars_jax.tasks.miniwob.catalog import load_miniwob, miniwob_names
 
 COLLECTIONS = ("games", "miniwob", "lmgame")
@@ -65,7 +65,7 @@ class Playable(Protocol):
         """How the levels of the task's episode follow each other; None: it has one."""
         ...
 
-    def harness(self, task: Task) -> BoardText | None:
+    def board_text(self, task: Task) -> BoardText | None:
         """What writes text beside the screenshots of the task's episode; None: nothing."""
         ...
 

@@ -17,7 +17,7 @@ from experiments.__main__ import main
 from tars_jax import InputError
 from tars_jax.agent import Response, action_from_call, parse_response
 from tars_jax.agent.actions import Click, Finished, Point, ToolCall
-from tars_jax.agent.guide import action_guide
+from tars_jax.agent.platform_prompt import platform_prompt
 from tars_jax.environment import ActionSpace, Task, Verification
 from tars_jax.envs.browsing import CALLS, BrowsingEnvironment
 from tars_jax.envs.browsing_players import random_move
@@ -197,7 +197,7 @@ def test_an_interface_says_what_can_be_done(tmp_path: Path) -> None:
     assert not gui.functions and {"click", "type", "navigate", "finished"} <= {*gui.actions}
     assert sdk.actions == ("finished",) and [each.name for each in sdk.functions] == ["Search", "LinkReader"]
     assert (both.actions, both.functions) == (gui.actions, sdk.functions)
-    told = {name: action_guide("text", each) for name, each in (("gui", gui), ("sdk", sdk), ("both", both))}
+    told = {name: platform_prompt("text", each) for name, each in (("gui", gui), ("sdk", sdk), ("both", both))}
     assert [name for name, words in told.items() if "Search(query=" in words] == ["sdk", "both"]
     assert [name for name, words in told.items() if "click(point=" in words] == ["gui", "both"]
     assert "also call functions" in told["both"] and "screenshot" not in told["sdk"]

@@ -272,14 +272,14 @@ def test_reference_players_beat_random_ones(table: Table) -> None:
         assert scores[0] > least * scores[1], (name, scores)
 
 
-def test_the_harness_says_what_is_on_the_board_and_what_the_last_moves_did(table: Table) -> None:
+def test_the_board_and_what_the_last_moves_did_are_told_as_text(table: Table) -> None:
     """With it each observation has the board as text, worked out from the state; without it none has any."""
     told = {
         "2048": "row by row, 0 where a place is empty", "candy_crush": "R red", "sokoban": "@ worker", "tetris": "Next:"
     }  # fmt: skip
     for name, words in told.items():
         playable = load_playable(f"lmgame/{name}")
-        game = Task("t", playable.name, playable.benchmark_task().seed, {"harness": True}, 50)  # type: ignore[attr-defined]
+        game = Task("t", playable.name, playable.benchmark_task().seed, {"board_text": True}, 50)  # type: ignore[attr-defined]
         shown, rng = table.run(table.game.reset(game)), random.Random(0)
         assert words in shown.text and "Last moves" not in shown.text and len(shown.text) < 1200
         for turn in range(12):
@@ -294,12 +294,12 @@ def test_the_harness_says_what_is_on_the_board_and_what_the_last_moves_did(table
         assert sum(gains) > 0
     first = table.run(table.game.reset(dataclasses.replace(game, options={})))
     assert first.text == "" and first.info["state"]["game"] == "tetris"
-    board = table.run(table.game.reset(Task("t", "lmgame/sokoban", 42, {"harness": True}, 50)))
+    board = table.run(table.game.reset(Task("t", "lmgame/sokoban", 42, {"board_text": True}, 50)))
     assert "\n".join(board.info["state"]["room"]) in board.text
     turned = table.run(table.game.step([action_from_call("wait", {"time": 1})])).observation
     assert turned.text.endswith("wait(time='1'): nothing changed")
-    with pytest.raises(InputError, match="option harness"):
-        load_playable("lmgame/tetris").check_options({"harness": "text"})
+    with pytest.raises(InputError, match="option board_text"):
+        load_playable("lmgame/tetris").check_options({"board_text": "text"})
 
 
 def test_streams_continue_what_they_began() -> None:

@@ -202,9 +202,9 @@ def test_a_suite_without_reference_players_refuses_them_at_once(tmp_path: pathli
 def test_a_harness_that_cannot_be_had_is_a_sentence(tmp_path: pathlib.Path) -> None:
     play = {"suite": "lmgame", "names": "lmgame/sokoban,", "checkpoint": "random"}
     with pytest.raises(InputError, match=r"lmgame-org/GamingAgent, which stands in no registry .*--harness_mode true"):
-        evaluate(tmp_path / "theirs", harness="gamingagent", **play)
-    with pytest.raises(InputError, match="config.harness must be none but for lmgame; got 'text' with games15"):
-        evaluate(tmp_path / "games", harness="text", checkpoint="random")
+        evaluate(tmp_path / "theirs", lmgame_harness="gamingagent", **play)
+    with pytest.raises(InputError, match="config.lmgame_harness must be none but for lmgame; got 'text' with games15"):
+        evaluate(tmp_path / "games", lmgame_harness="text", checkpoint="random")
 
 
 @pytest.mark.browser
@@ -221,8 +221,8 @@ def test_an_endpoint_reads_the_harness_in_each_games_own_budget(tmp_path: pathli
     play = {"suite": "lmgame", "names": "()", "model": "theirs", "max_steps": 0, "episodes": 0}
     with serving(app, ServerConfig(port=0)) as address:
         for harness in ("none", "text"):
-            result = evaluate(tmp_path / harness, checkpoint=f"{address}/v1", harness=harness, **play)
-            assert result["harness"] == harness and len(asked) == 12 and not result["lost_to_infrastructure"]
+            result = evaluate(tmp_path / harness, checkpoint=f"{address}/v1", lmgame_harness=harness, **play)
+            assert result["lmgame_harness"] == harness and len(asked) == 12 and not result["lost_to_infrastructure"]
             assert sum("@ worker" in each for each in asked) == (3 if harness == "text" else 0)
             assert sum("1000 left" in each for each in asked) == 3 == sum("2000 left" in each for each in asked)
             assert set(result["deviations"].values()) == {0.0}

@@ -10,8 +10,8 @@ from typing import Any
 from tars_jax.agent.actions import DIRECTIONS
 from tars_jax.agent.functions import parameter_schema
 from tars_jax.agent.grammar_text import format_call
-from tars_jax.agent.guide import EXAMPLES, example_call
 from tars_jax.agent.keys import NAMED_KEYS
+from tars_jax.agent.platform_prompt import EXAMPLES, example_call
 from tars_jax.agent.schemas import resolved, to_json
 from tars_jax.environment import ActionSpace, Function
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tars_jax.agent.loop import AgentConfig, TurnDeclined, play_episode, stated_success
+from tars_jax.agent.loop import AgentConfig, TurnDeclined, episode_success, play_episode
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.annotation.interactive.core import Candidate, Decision, Ending
 from tars_jax.environment import ActionSpace, Observation, Task, Transition
@@ -54,7 +54,7 @@ class EpisodeSoFar:
         """What the environment says of it so far (None: nothing, or nobody verifies), and the rewards' sum."""
         led_to = [done.transition for done in self.steps if done.transition is not None]
         reward = float(sum(each.reward for each in led_to))
-        return stated_success(self.task.verification, reward, [each.success for each in led_to]), reward
+        return episode_success(self.task.verification, reward, [each.success for each in led_to]), reward
 
 
 class Replay:

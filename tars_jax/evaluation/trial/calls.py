@@ -11,7 +11,7 @@ from tars_jax.agent.actions import ActionError, CallUser, Finished, ToolCall
 from tars_jax.agent.functions import tool_call
 from tars_jax.agent.grammar import parse_response
 from tars_jax.agent.grammar_text import format_call
-from tars_jax.agent.guide import EXAMPLES, example_call
+from tars_jax.agent.platform_prompt import EXAMPLES, example_call
 from tars_jax.agent.response import ParseError
 from tars_jax.environment import ActionSpace, Function
 

@@ -117,7 +117,7 @@ class Game:
             return None
         return Succession(self.counts, bool(task.options.get(LEVEL_REWARDS)), "level" in self.options)
 
-    def harness(self, task: Task) -> None:
+    def board_text(self, task: Task) -> None:
         """No text stands beside its screenshots."""
 
     def instruction_for(self, info: Mapping[str, Any]) -> str:

@@ -34,7 +34,7 @@ import numpy as np
 from tars_jax import InputError
 from tars_jax.environment import Task
 from tars_jax.tasks.games.catalog import GAMES_FOLDER, ReferencePlayer
-from tars_jax.tasks.lmgame.harness import BoardText
+from tars_jax.tasks.lmgame.board_text import BoardText
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,7 +54,7 @@ ROM_GAMES = {  # as gamingagent/configs/retro_01_super_mario_bros and retro_02_a
     # It plays once, without a seed, and looks for a change twice in each step, 30 times.
     ACE_ATTORNEY: RomGame({"rom": "ace_attorney_rom", "gaming_agent": "gaming_agent"}, 0, 1, 300, 15),
 }
-HARNESS = "harness"  # an option of every game: its board and the last moves as text (harness.py)
+BOARD_TEXT = "board_text"  # an option of every game: its board and the last moves as text (board_text.py)
 RUNS = 3  # of each game, as the benchmark has it
 _DEALS = 4096  # far more than an episode of Candy Crush or Tetris uses
 
@@ -96,7 +96,7 @@ class LMGame:
         return cast(ReferencePlayer, importlib.import_module(self.reference_module).play)
 
     def check_options(self, options: Mapping[str, Any]) -> None:
-        known = {**self.options, HARNESS: {"type": "boolean"}}
+        known = {**self.options, BOARD_TEXT: {"type": "boolean"}}
         for name, value in options.items():
             if name not in known:
                 raise InputError(f"{self.name}: an option must be one of {', '.join(known)}; got {name}")
@@ -111,13 +111,13 @@ class LMGame:
     def succession(self, task: Task) -> None:
         """Its pages go on by themselves."""
 
-    def harness(self, task: Task) -> BoardText | None:
+    def board_text(self, task: Task) -> BoardText | None:
         """Text beside the screenshots, where the task asks for it."""
-        return BoardText() if task.options.get(HARNESS) else None
+        return BoardText() if task.options.get(BOARD_TEXT) else None
 
     def start_expression(self, task: Task) -> str:
         stream = {} if self.stream is None else {"stream": self.stream(task.seed)}
-        given = {name: value for name, value in task.options.items() if name != HARNESS}
+        given = {name: value for name, value in task.options.items() if name != BOARD_TEXT}
         options = {**self.fixed, **stream, **given, "seed": task.seed}
         return f"game.start({json.dumps(options, sort_keys=True)})"
 

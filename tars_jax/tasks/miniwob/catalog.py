@@ -115,7 +115,7 @@ class MiniwobTask:
     def start_expression(self, task: Task) -> str:
         return f"game.start({json.dumps({**task.options, 'seed': task.seed}, sort_keys=True)})"
 
-    def harness(self, task: Task) -> None:
+    def board_text(self, task: Task) -> None:
         """No text stands beside its screenshots."""
 
     def instruction_for(self, info: Mapping[str, Any]) -> str:

@@ -79,7 +79,7 @@ _PLACES = {
 }
 
 
-def action_guide(grammar: str, space: ActionSpace | None = None, *, pixels: bool = False) -> str:
+def platform_prompt(grammar: str, space: ActionSpace | None = None, *, pixels: bool = False) -> str:
     """The actions of a space with an example of each, its functions with their parameters, and a whole answer in
     `grammar`; points are given on the grid of 0..1000, or in `pixels` of the screenshot. Without a space: those of a
     web page.

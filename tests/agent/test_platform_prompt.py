@@ -11,7 +11,7 @@ from tars_jax import InputError
 from tars_jax.agent import ParseError, parse_response
 from tars_jax.agent.actions import FUNCTIONS
 from tars_jax.agent.grammar import GRAMMARS
-from tars_jax.agent.guide import action_guide
+from tars_jax.agent.platform_prompt import platform_prompt
 from tars_jax.agent.platforms import PLATFORM_ACTIONS, platform_space
 from tars_jax.environment import PLATFORMS, ActionSpace, Function
 
@@ -42,7 +42,7 @@ def test_every_platform_has_its_actions() -> None:
 @pytest.mark.parametrize("grammar", GRAMMARS)
 def test_what_is_told_is_read(platform: str, grammar: str) -> None:
     space = platform_space(platform, (SEARCH, Function("look")))
-    guide = action_guide(grammar, space)
+    guide = platform_prompt(grammar, space)
     told, _, calls = guide.partition("in exactly this form:\n\n")
     example, *lists = calls.split("\n\n")
     found = parse_response(example, grammar, space=space)
@@ -63,7 +63,7 @@ def test_what_is_told_is_read(platform: str, grammar: str) -> None:
 
 
 def test_functions_and_their_parameters() -> None:
-    guide = action_guide("text", ActionSpace("tools", ("finished",), (SEARCH,)))
+    guide = platform_prompt("text", ActionSpace("tools", ("finished",), (SEARCH,)))
     assert guide == (
         "You act by calling functions, and read what they return. Answer with one action, in exactly this form:\n\n"
         "Thought: what you see and what you do next\nAction: search(query='...')\n\n"
@@ -79,5 +79,5 @@ def test_functions_and_their_parameters() -> None:
 
 
 def test_points_in_pixels() -> None:
-    assert "Points are x y in pixels of the screenshot." in action_guide("text", pixels=True)
-    assert "Points are x y on a grid from 0 to 1000" in action_guide("tool", platform_space("phone"))
+    assert "Points are x y in pixels of the screenshot." in platform_prompt("text", pixels=True)
+    assert "Points are x y on a grid from 0 to 1000" in platform_prompt("tool", platform_space("phone"))
