@@ -96,8 +96,9 @@ def with_lmgame_harness(tasks: Mapping[str, Sequence[Task]], suite: str, harness
     if harness == "gamingagent":
         raise InputError(
             "config.lmgame_harness must be none or text: gamingagent is the package of lmgame-org/GamingAgent, which "
-            "stands in no registry and pins numpy 1.24.4, so tars_jax has no extra for it; its own runner plays against the "
-            "policy server (./launch/local.sh serve) by lmgame-bench/run.py --harness_mode true; got 'gamingagent'"
+            "stands in no registry and pins numpy 1.24.4, so tars_jax has no extra for it; its own runner plays "
+            "against the policy server (./launch/local.sh serve) by lmgame-bench/run.py --harness_mode true; "
+            "got 'gamingagent'"
         )
     return {
         name: [dataclasses.replace(task, options={**task.options, BOARD_TEXT: True}) for task in some]

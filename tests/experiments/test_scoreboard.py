@@ -18,9 +18,9 @@ from tars_jax import InputError
 from tars_jax.pipelines.config import flatten
 from tars_jax.pipelines.on_device import Pretrained
 from tars_jax.pipelines.trends import TRENDS, bench
-from tars_jax.pipelines.trends import t10_games_differ as games_differ
+from tars_jax.pipelines.trends.algorithms import T17_FALSE_NEGATIVE, false_positive
 from tars_jax.pipelines.trends.bench import Bench, Measured, Trend, judged
-from tars_jax.pipelines.trends.t17_imperfect_verifier import FALSE_NEGATIVE, false_positive
+from tars_jax.pipelines.trends.generalization import effects
 from tars_jax.pipelines.trends.verdicts import Test as Claim
 from tars_jax.pipelines.trends.verdicts import rise
 from tars_jax.training.run_directory import RunDirectory
@@ -152,7 +152,7 @@ def test_games_differ_by_what_each_is_best_at() -> None:
     reaches = np.repeat([[0.2, 0.9, 1.0]], 2, axis=0).repeat(5, axis=1)  # five updates a third
     climbs = np.array([[0.0, 0.1, 0.6], [0.2, 0.3, 0.7]]).repeat(5, axis=1)  # with the second seed not from nothing
     stays = np.array([[0.3, 0.5, 0.5], [0.3, 0.5, 0.55]]).repeat(5, axis=1)
-    nearest, rises, slows = games_differ.effects({"reaches": reaches, "climbs": climbs, "stays": stays})
+    nearest, rises, slows = effects({"reaches": reaches, "climbs": climbs, "stays": stays})
     np.testing.assert_allclose(nearest, [1.0, 1.0])
     np.testing.assert_allclose(rises, [0.6, 0.0])
     np.testing.assert_allclose(slows, [0.2, 0.1])
@@ -166,7 +166,7 @@ def test_small_sizes_differ_in_sizes_alone() -> None:
 
 @pytest.mark.parametrize("base", [0.1, 0.4, 0.6])
 def test_the_erring_verifier_has_the_reports_f1(base: float) -> None:
-    right, missed = base * (1 - FALSE_NEGATIVE), base * FALSE_NEGATIVE
+    right, missed = base * (1 - T17_FALSE_NEGATIVE), base * T17_FALSE_NEGATIVE
     wrong = (1 - base) * false_positive(base)
     assert 2 * right / (2 * right + missed + wrong) == pytest.approx(0.838)
 

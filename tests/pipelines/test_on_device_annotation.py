@@ -12,7 +12,7 @@ from configs import on_device
 from tars_jax import InputError
 from tars_jax.pipelines.on_device import OnDevice
 from tars_jax.pipelines.on_device_annotation import AnnotationPlan, AnnotationRounds, Arm, human_steps_to
-from tars_jax.pipelines.trends.t20_annotation import interval, table, written
+from tars_jax.pipelines.trends.annotation import interval, table, written
 
 PLAN = AnnotationPlan(
     rounds=2, human_steps=6, episodes=4, earlier_rows=4, updates=1, batch_rows=4, evaluation_episodes=4

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import io
 import itertools
 import json
 import time
@@ -14,14 +15,16 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
+from flax.traverse_util import flatten_dict, unflatten_dict
 
+from tars_jax.files import write_atomic
 from tars_jax.model.policy import Parameters
 from tars_jax.pipelines.config import flatten, unflatten
 from tars_jax.pipelines.on_device import Curves, OnDevice, Pretrained
 from tars_jax.pipelines.on_device_annotation import AnnotationPlan, AnnotationRounds, Arm
 from tars_jax.pipelines.rules import SHAPING
-from tars_jax.pipelines.trends.kept import load, store
 from tars_jax.pipelines.trends.verdicts import Test, TestResult, judge, late
 from tars_jax.training.progress import working
 
@@ -228,3 +231,16 @@ def apart(found: Mapping[str, tuple[Settings, Trained]]) -> tuple[dict[str, Sett
 def judged(tests: Sequence[Test], effects: Sequence[Sequence[float] | np.ndarray]) -> tuple[TestResult, ...]:
     """Each test with its effects over seeds."""
     return tuple(judge(test, np.asarray(found).tolist()) for test, found in zip(tests, effects, strict=True))
+
+
+def store(path: Path, tree: Mapping[str, Any]) -> None:
+    """Nested mappings of arrays, whole or not at all; names without a slash."""
+    buffer = io.BytesIO()
+    np.savez(buffer, **jax.device_get(flatten_dict(tree, sep="/")))
+    write_atomic(path, buffer.getvalue())
+
+
+def load(path: Path) -> dict[str, Any]:
+    """The inverse of `store`."""
+    with np.load(path, allow_pickle=False) as file:
+        return unflatten_dict(dict(file), sep="/")

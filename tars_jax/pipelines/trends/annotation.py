@@ -135,7 +135,7 @@ def interval(values: np.ndarray) -> list[float | None]:
     return [round(float(each), 4) if math.isfinite(each) else None for each in estimate]
 
 
-TREND = Trend(
+T20 = Trend(
     "T20",
     "Decisions on the policy's own path teach more than as many steps of demonstrations",
     "UI-TARS-2, section 2.4; the comparison is ours",
