@@ -56,9 +56,9 @@ def decoded(value: Any, kind: type[_Kind], where: str = "", *, unknown: str | No
     except _UnknownField as error:
         raise InputError(f"{where}{error} {unknown}") from None
     except msgspec.ValidationError as error:
-        raise InputError(where + _sentence(str(error), value, info)) from error
+        raise InputError(_sentence(str(error), value, info, where)) from error
     for name, wrong, wanted in _not_encodable(value, ""):
-        raise InputError(f"{where}{name or 'it'} must be {wanted}; got {shown(wrong)}")
+        raise InputError(f"{_place(where, name)} must be {wanted}; got {shown(wrong)}")
     return found
 
 
@@ -158,7 +158,12 @@ def _has_objects(info: inspect.Type) -> bool:
     return any(isinstance(kind, _OBJECTS) for kind in kinds) or any(_has_objects(each) for each in inner if each)
 
 
-def _sentence(error: str, value: Any, info: inspect.Type) -> str:
+def _place(where: str, name: str) -> str:
+    """A field's, or that of the whole value."""
+    return where + name if name else re.sub(r"(: field)?[.: ]*$", "", where) or "it"
+
+
+def _sentence(error: str, value: Any, info: inspect.Type, where: str) -> str:
     """One of msgspec's as one of ours."""
     words, place = _ERROR.fullmatch(error).groups()  # type: ignore[union-attr]
     place = (place or "") + (f".{words.removeprefix(_MISSING)[:-1]}" if words.startswith(_MISSING) else "")
@@ -177,8 +182,8 @@ def _sentence(error: str, value: Any, info: inspect.Type) -> str:
             break  # some value of an object: which one msgspec does not say
     name = name.removeprefix(".")
     if not words.startswith(_RULES):
-        return f"{name}.{words}".removeprefix(".")
-    return f"{name or 'it'} must be {_wanted(info)}; got {'nothing' if value is None else shown(value)}"
+        return where + f"{name}.{words}".removeprefix(".")
+    return f"{_place(where, name)} must be {_wanted(info)}; got {'nothing' if value is None else shown(value)}"
 
 
 def _item(info: inspect.Type, index: int) -> Any:

@@ -52,7 +52,6 @@ class Order(msgspec.Struct, frozen=True):
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ([], "it must be an object; got []"),
         ({}, "name must be text; got nothing"),
         ({"name": None}, "name must be text; got nothing"),
         ({"name": 3}, "name must be text; got 3"),
@@ -103,5 +102,5 @@ def test_files_and_lines(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"orders.json:3: paid must be true or false; got 2"):
         next(lines)
     file.write_text("[" * 500 + "]" * 500)
-    with pytest.raises(InputError, match=r"orders.json: it must be an object; got"):
+    with pytest.raises(InputError, match=r"orders.json must be an object; got"):
         decoded_file(file, Order)

@@ -444,10 +444,11 @@ OWNER = """
 import asyncio, sys
 from pathlib import Path
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager, Site
-from tars_jax.sandbox.browser.sessions import Sessions
+from tars_jax.sandbox.browser.sessions import PageSessions
 
 async def main(site, folder):
-    async with BrowserManager(BrowserConfig(browsers=1)) as manager, Sessions(manager, folder=Path(folder)) as sessions:
+    async with BrowserManager(BrowserConfig(browsers=1)) as manager, \\
+            PageSessions(manager, folder=Path(folder)) as sessions:
         session = await sessions.open_page(Site(Path(site)))
         await session.start("start()", seed=4)
         await session.act([], advance_ms=333)

@@ -2,56 +2,57 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
+
+import msgspec
+from msgspec import Meta
 
 from tars_jax import InputError
 
-
-@dataclasses.dataclass(frozen=True)
-class MouseMove:
-    x: float  # CSS pixels from the left of the viewport
-    y: float  # CSS pixels from the top
+MAX_CLICKS = 10_000  # in a row at one place
+Pixels = Annotated[float, Meta(ge=-1e9, le=1e9)]
 
 
-@dataclasses.dataclass(frozen=True)
-class MouseDown:
-    x: float
-    y: float
+# On wires and in journals they are {"type": the class's name, and the fields}.
+
+
+class MouseMove(msgspec.Struct, frozen=True, tag=True):
+    x: Pixels  # CSS pixels from the left of the viewport
+    y: Pixels  # CSS pixels from the top
+
+
+class MouseDown(msgspec.Struct, frozen=True, tag=True):
+    x: Pixels
+    y: Pixels
     button: str = "left"  # left | middle | right
-    clicks: int = 1  # 2 for the second press of a double click
+    clicks: Annotated[int, Meta(ge=1, le=MAX_CLICKS)] = 1  # 2 for the second press of a double click
 
 
-@dataclasses.dataclass(frozen=True)
-class MouseUp:
-    x: float
-    y: float
+class MouseUp(msgspec.Struct, frozen=True, tag=True):
+    x: Pixels
+    y: Pixels
     button: str = "left"
-    clicks: int = 1
+    clicks: Annotated[int, Meta(ge=1, le=MAX_CLICKS)] = 1
 
 
-@dataclasses.dataclass(frozen=True)
-class Wheel:
-    x: float
-    y: float
-    dx: float  # CSS pixels; positive scrolls to the right
-    dy: float  # positive scrolls down
+class Wheel(msgspec.Struct, frozen=True, tag=True):
+    x: Pixels
+    y: Pixels
+    dx: Pixels  # positive scrolls to the right
+    dy: Pixels  # positive scrolls down
 
 
-@dataclasses.dataclass(frozen=True)
-class KeyDown:
+class KeyDown(msgspec.Struct, frozen=True, tag=True):
     key: str  # a character or a name of KeyboardEvent.key: "a", "A", "Enter", "ArrowLeft", "Control", ...
 
 
-@dataclasses.dataclass(frozen=True)
-class KeyUp:
+class KeyUp(msgspec.Struct, frozen=True, tag=True):
     key: str
 
 
-@dataclasses.dataclass(frozen=True)
-class InsertText:
+class InsertText(msgspec.Struct, frozen=True, tag=True):
     text: str  # inserted at the focus, without key events
 
 

@@ -13,6 +13,7 @@ import io
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 from PIL import Image
 
 from tars_jax.sandbox.browser.events import InputEvent, InsertText, KeyDown, KeyUp
@@ -170,7 +171,7 @@ class DesktopBrowser:
 def _moved(event: InputEvent, x: float, y: float) -> InputEvent:
     if isinstance(event, KeyDown | KeyUp | InsertText):
         return event
-    return dataclasses.replace(event, x=event.x + x, y=event.y + y)
+    return msgspec.structs.replace(event, x=event.x + x, y=event.y + y)
 
 
 def _part(png: bytes, box: tuple[int, int, int, int]) -> bytes:
