@@ -1,11 +1,12 @@
 """What documents mention exists, rooms have five sections, and the catalogue of commands is whole."""
 
 import ast
+import dataclasses
 import functools
 import importlib
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,8 @@ from tars_jax import InputError
 from tars_jax.pipelines.checkout import ROOT
 from tars_jax.pipelines.command import HELP, experiment_names
 from tars_jax.pipelines.config import flatten, load_config
+from tars_jax.pipelines.recipes import REPORT
+from tars_jax.training.config import PPOConfig
 
 FOLDERS = ("tars_jax", "experiments", "configs", "launch", "tests", "notebooks", "docs", ".ci")
 CODE = (".py", ".js", ".sh", ".toml", ".json", ".html", ".css", ".ipynb", ".yaml", ".lock")
@@ -414,6 +417,40 @@ def test_lists_of_what_runs_on_many_machines_are_whole(page: str) -> None:
         "`fleet`": lambda name: "fleet.hosts" in fields_of(name),
     }
     assert sorted(re.findall(r"\w+", names.replace(" and ", " "))) == list(filter(many[what], experiment_names(ROOT)))
+
+
+def says(value: object, said: str) -> bool:
+    """As docs/rl.md writes values: on, off, .2, 0: off."""
+    if isinstance(value, bool):
+        return said == ("on" if value else "off")
+    if isinstance(value, str):
+        return said == value
+    return (float(said) if said[0] in ".0123456789" else 0.0 * (said == "off")) == value
+
+
+def test_switches_have_the_values_that_their_page_says() -> None:
+    switches, _, rest = (ROOT / "docs" / "rl.md").read_text("utf-8").partition("## Recipes")
+    defaults = flatten(load_config("quickstart", [], root=ROOT, rules={}))
+    told = [pair for pair in re.findall(r"`([\w.]+)` \(([^)]*)\)", switches) if "/" not in pair[1]]
+    named = {full_name(name, defaults): said.removesuffix(": off") for name, said in told}
+    assert {field for field, said in named.items() if not says(defaults[field], said)} == set()
+    kept = {"epochs", "minibatch_rows"}  # how a batch is gone through, by the learner's arithmetic the same
+    assert {f"ppo.{field.name}" for field in dataclasses.fields(PPOConfig)} - {f"ppo.{name}" for name in kept} <= set(
+        named
+    )
+
+    rows = re.findall(r"^\| ([^|]*`[^|]*) \| ([^|]*) \|", rest.partition("\n## ")[0], flags=re.MULTILINE)
+    in_recipe = {}
+    for fields, said in rows:
+        names, values = re.findall(r"`([\w.]+)`", fields), said.split(", ")
+        in_recipe |= dict(zip(names, values * len(names) if len(values) == 1 else values, strict=False))
+    recipe = {full_name(name, REPORT): said for name, said in in_recipe.items()}
+    assert set(REPORT) - set(recipe) <= {"ppo.normalize_over"}
+    assert {field for field, said in recipe.items() if not says(REPORT[field], said)} == set()
+
+
+def full_name(name: str, fields: Mapping[str, object]) -> str:
+    return next(each for each in (name, f"ppo.{name}", f"model.{name}", f"reward.{name}") if each in fields)
 
 
 def test_every_room_has_a_page() -> None:
