@@ -1,6 +1,6 @@
 """A finished run as members of an archive: what others need to read it, to check it and to run it again.
 
-Private words of the machine are replaced (`private.py`); the clock and the machine's order of files enter nothing, so
+Private words of the machine are replaced (`redaction.py`); the clock and the machine's order of files enter nothing, so
 the same run gives the same members.
 """
 

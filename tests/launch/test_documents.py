@@ -4,8 +4,10 @@ import ast
 import dataclasses
 import functools
 import importlib
+import io
 import re
 import shlex
+import tokenize
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -63,6 +65,12 @@ PLACEHOLDER = re.compile(r"\b[A-Z]{2,}\b|\bX\b|[<>…]|\.\.\.")
 OF_EXPERIMENTS = ("local.sh", "gpu.sh", "processes.sh", "tpu.sh", "slurm.sh", "gke.sh", "pod.sh")
 STANDS_FOR = re.compile(r"\b[A-Z]{2,}[A-Z_0-9]*\b|\bX\b|^runs/|,runs/|^[A-Z]/|…|\.\.\.")  # a value for another
 PROGRAM = re.compile(r"python3? (?:-m )?((?:tars_jax(?:\.\w+)+)|(?:tests/[\w/]+\.py))([^`|&;#]*)")
+IN_COMMENTS = {  # of others, of users, or what a run writes
+    "Node.js", "xterm.js", "elsewhere/mine.py", "my_judge.py", "my_player.py", "table.md", "suites.md", "agreement.md",
+    "gpu_bench.md", "android_world/env/json_action.py", "actuation.py", "server/android_server.py",
+    "gamingagent/envs/gym_env_adapter.py", "gamingagent/envs/retro_02_ace_attorney/aceAttorneyEnv.py",
+    "run_acc_calibration_error.py",
+}  # fmt: skip
 ATTRIBUTES = {"task.verification", "agent.finish", "execution.capacity"}  # they look like fields of configs
 COMMAND = re.compile(r"(?:\./)?launch/(\w+\.sh)\b(.*)|\btars-jax (.*)")
 
@@ -208,6 +216,24 @@ def stale_in_blocks(document: Path) -> list[str]:
     return list(dict.fromkeys(missing))
 
 
+def stale_in_comments(file: Path) -> list[str]:
+    """Files that comments and docstrings of a module name, by the end of a path."""
+    text = file.read_text("utf-8")
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    told = [token.string for token in tokens if token.type == tokenize.COMMENT]
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    told += [ast.get_docstring(node) or "" for node in ast.walk(ast.parse(text)) if isinstance(node, documented)]
+    named = re.findall(r"(?<![\w/.:*-])(?:\.\./)*([\w/]+\.(?:py|md|js|sh))\b(?![\w*/(])", "\n".join(told))
+    ends = {f"/{name}" for name in named if not PLACEHOLDER.search(name)} - {f"/{name}" for name in IN_COMMENTS}
+    written = {end for end in ends if Path(end).name in WRITTEN | OF_OTHERS}
+    return sorted(end for end in ends - written if not any(path.endswith(end) for path in all_paths()))
+
+
+@functools.cache
+def all_paths() -> tuple[str, ...]:
+    return tuple(f"/{path.relative_to(ROOT).as_posix()}" for path in files())
+
+
 def program_source(program: str) -> str:
     """Of a file, or of a module that can be run."""
     if program.endswith(".py"):
@@ -337,6 +363,12 @@ def test_what_a_document_says_to_type_is_taken(document: Path) -> None:
     """Commands with their values; and flags that are mentioned alone, by some experiment."""
     assert [complaint for command in commands(document) if (complaint := wrong_with(command))] == []
     assert [complaint for flag in flags_alone(document) if (complaint := taken_by_none(flag))] == []
+
+
+@pytest.mark.parametrize("folder", ["tars_jax", "experiments", "configs"])
+def test_files_that_comments_name_are_there(folder: str) -> None:
+    sources = [path for path in files() if path.suffix == ".py" and path.is_relative_to(ROOT / folder)]
+    assert {str(path.relative_to(ROOT)): gone for path in sources if (gone := stale_in_comments(path))} == {}
 
 
 def test_what_does_not_exist_is_found(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ class OnlineMind2WebEnvironment(BenchmarkEnvironment):
     """An episode begins on the task's website; a judge tells from actions and screenshots whether it was done.
 
     Args:
-      hosts: those that pages may reach (`sandbox/browser/network.py`), every task's website among them. Real sites take
+      hosts: those that pages may reach (`web/network.py`), every task's website among them. Real sites take
         scripts and pictures from others, too: ["*"] is all of the public network.
       interface: gui, as the benchmark has it.
       size: (width, height) of the page in pixels.

@@ -3,7 +3,7 @@
 As root alone, and by name alone. The launcher mounts the same root as for `namespaces` and becomes runsc there, so
 disks, snapshots, limits and ends are the same. The guest is the sandbox's first process; it is root inside, where that
 means little, and its programs are the agent. It comes to the host through a socket in a folder that is root's
-(door.py), as sockets that programs inside bind would not survive a checkpoint were they this machine's.
+(reverse_listener.py), as sockets that programs inside bind would not survive a checkpoint were they this machine's.
 """
 
 from __future__ import annotations

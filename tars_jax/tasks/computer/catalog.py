@@ -16,7 +16,7 @@ from tars_jax.tasks.computer.terminal import TERMINAL_TASKS
 from tars_jax.tasks.computer.together import PROCESS_TASKS, TOGETHER_TASKS
 from tars_jax.tasks.games.moves import Move
 
-# The parts of a computer that tasks need, by ../../sandbox/computer/parts.py.
+# The parts of a computer that tasks need, by sandbox/computer/equipped/parts.py.
 _BY_PARTS: tuple[tuple[tuple[str, ...], Mapping[str, MakeScene]], ...] = (
     (("shell",), TERMINAL_TASKS),
     (("shell",), PROCESS_TASKS),

@@ -50,7 +50,7 @@ def play(state: Mapping[str, Any], rng: random.Random, skill: float = 1.0) -> Mo
     """One click. With probability `skill` the first move of a shortest way, else any open direction.
 
     The thought says where the player and the exit are, the way (its first moves, if it is long), and the move: a small
-    policy learns to see and to plan from the words, which the bare move would not teach it (facts/nano.md).
+    policy learns to see and to plan from the words, which the bare move would not teach it.
     """
     column, row = state["player"]
     exit_column, exit_row = state["exit"]
