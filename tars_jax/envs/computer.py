@@ -55,7 +55,7 @@ class ComputerEnvironment:
       mcp: MCP servers that run in the computer and whose tools are functions, too: objects with the fields of
         `sandbox/tools/mcp/spec.py`'s ServerSpec, such as {"name": "time", "command": "mcp-server-time"}.
       images: without a desktop, the last image that a function of the turn gave is the observation's screenshot.
-      parts: of `sandbox/computer/equipped/parts.py`: shell, desktop, browser; empty: those that the task needs, or a shell.
+      parts: of `computer/equipped/parts.py`: shell, desktop, browser; empty: those that the task needs, or a shell.
         Without a desktop, the browser is a page on a virtual clock, which reaches the computer's ports and files.
       interface: for tasks of files, in place of parts: gui: a file manager; sdk: `tools`, without a screen;
         both: the policy chooses at each step. Empty: as the parts say.

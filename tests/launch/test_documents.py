@@ -472,7 +472,7 @@ def test_switches_have_the_values_that_their_page_says() -> None:
     )
 
     rows = re.findall(r"^\| ([^|]*`[^|]*) \| ([^|]*) \|", rest.partition("\n## ")[0], flags=re.MULTILINE)
-    in_recipe = {}
+    in_recipe: dict[str, str] = {}
     for fields, said in rows:
         names, values = re.findall(r"`([\w.]+)`", fields), said.split(", ")
         in_recipe |= dict(zip(names, values * len(names) if len(values) == 1 else values, strict=False))
