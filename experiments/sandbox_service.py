@@ -22,9 +22,9 @@ from tars_jax.sandbox.service.computers.opening import ContainedComputers
 from tars_jax.sandbox.service.computers.sessions import ComputerSessions
 from tars_jax.sandbox.service.computers.store import OWNER
 from tars_jax.sandbox.service.config import OPERATOR, Owner, ServiceConfig, read_owners
-from tars_jax.sandbox.service.gateway.apis import api_doors
+from tars_jax.sandbox.service.gateway.apis import api_mounts
 from tars_jax.sandbox.service.kinds import Kind
-from tars_jax.sandbox.sessions.registry import Room
+from tars_jax.sandbox.sessions.registry import SessionQuota
 from tars_jax.training.run_directory import RunDirectory
 from tars_jax.web.keys import read_or_make_key
 from tars_jax.web.running import serve
@@ -54,15 +54,18 @@ def run(config: Any, run_directory: RunDirectory) -> None:
         preview_domain=config.preview_domain,
         assets=ASSETS if ASSETS.is_dir() else None,
     )
-    room = Room(config.sessions.max_sessions, config.sessions.per_owner)
-    make: dict[str, Callable[[Any, ServiceConfig, Path, Room], Kind]] = {"browser": _pages, "computer": _computers}
-    kinds = [make[name](config, service, run_directory.path, room) for name in config.kinds]
-    app = make_app(service, *kinds, doors=api_doors())
+    session_quota = SessionQuota(config.sessions.max_sessions, config.sessions.per_owner)
+    make: dict[str, Callable[[Any, ServiceConfig, Path, SessionQuota], Kind]] = {
+        "browser": _pages,
+        "computer": _computers,
+    }
+    kinds = [make[name](config, service, run_directory.path, session_quota) for name in config.kinds]
+    app = make_app(service, *kinds, mounts=api_mounts())
     serve(app, service, lambda address: announce(address, key, run_directory.path), say, plain=True)
     print("sandbox_service: stopped", flush=True)
 
 
-def _pages(config: Any, service: ServiceConfig, folder: Path, room: Room) -> PagesKind:
+def _pages(config: Any, service: ServiceConfig, folder: Path, session_quota: SessionQuota) -> PagesKind:
     limits = SessionsConfig(
         max_sessions=config.sessions.max_sessions,
         per_owner=config.sessions.per_owner,
@@ -70,7 +73,9 @@ def _pages(config: Any, service: ServiceConfig, folder: Path, room: Room) -> Pag
         max_lease_s=config.sessions.max_lease_seconds,
         download_mb=config.sessions.download_megabytes,
     )
-    return PagesKind(PageSessions(BrowserManager(_browser(config)), limits, folder / "sessions", room), service)
+    return PagesKind(
+        PageSessions(BrowserManager(_browser(config)), limits, folder / "sessions", session_quota), service
+    )
 
 
 def _browser(config: Any) -> BrowserConfig:
@@ -88,11 +93,11 @@ def _browser(config: Any) -> BrowserConfig:
     )
 
 
-def _computers(config: Any, service: ServiceConfig, folder: Path, room: Room) -> ComputersKind:
+def _computers(config: Any, service: ServiceConfig, folder: Path, session_quota: SessionQuota) -> ComputersKind:
     sessions = ComputerSessions(
         ContainedComputers(config.computers.isolation, kept_in=folder / "computers" / OWNER),
         folder / "computers",
-        room,
+        session_quota,
         lease_s=config.sessions.lease_seconds,
         max_lease_s=config.sessions.max_lease_seconds,
         browsers=_browser(config),

@@ -146,7 +146,7 @@ async def play(address: str, clients: int, renewals: int, seconds: float) -> tup
         nonlocal renewed
         while time.perf_counter() < until:
             began = time.perf_counter()
-            asked = {"kind": "nothing", "lease_seconds": 120, "once": secrets.token_hex(8)}
+            asked = {"kind": "nothing", "lease_seconds": 120, "idempotency_key": secrets.token_hex(8)}
             id = (await client.request("POST", "/v1/sessions", asked))["id"]
             taken.append(1000 * (time.perf_counter() - began))
             for _ in range(renewals):

@@ -104,7 +104,7 @@ def test_a_session_that_is_gone_is_a_failure_and_all_end_with_the_learner(
 def test_a_group_waits_for_room_and_what_nobody_opens_gives_way(
     far: EnvironmentResources, service_sessions: ComputerSessions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(service_sessions._room, "per_owner", 3)
+    monkeypatch.setattr(service_sessions._session_quota, "per_owner", 3)
 
     async def live() -> None:
         alone, *members = (checked(far) for _ in range(3))

@@ -268,18 +268,18 @@ def test_a_page_on_a_live_host_is_restored_to_its_place(
             await session.act([], advance_ms=1500)
             await session.evaluate("window.lost = 1; document.cookie = 'user=ann'; localStorage.cart = 'pear'; 1")
             await session.lose("browser", "")
-            shown = await session.call(Act((), 40, read), once="a")
+            shown = await session.call(Act((), 40, read), idempotency_key="a")
             path, cookie, cart, date, since, chance = shown.data
             assert (path, cookie, cart, since) == ("/shop", "user=ann", "pear", 40)
             assert date == 1735732800000 + 1540 and await session.evaluate("typeof lost") == "undefined"
             assert [event.data["url"] for event in session.events.after(0) if event.kind == "restored"] == [
                 f"http://127.0.0.1:{port}/shop"
             ]
-            await session.call(Act((), 5, read), once="b")
+            await session.call(Act((), 5, read), idempotency_key="b")
         async with PageSessions(laboratory.manager, folder=tmp_path) as sessions:
             (session,) = sessions.all_of()
             assert session.to_json()["last_call"]["advance_ms"] == 5 and session.calls == 7
-            again = await session.call(Act((), 5, read), once="b")  # the answer went down with its page
+            again = await session.call(Act((), 5, read), idempotency_key="b")  # the answer went down with its page
             assert again.data[:5] == ["/shop", "user=ann", "pear", date + 5, 0] and again.data[5] != chance
             assert session.calls == 7
         assert reached == ["/order", "/shop", "/shop", "/shop"]
@@ -304,11 +304,11 @@ def test_a_live_host_hears_nothing_of_a_call_that_cannot_be_kept(
             resource.setrlimit(resource.RLIMIT_FSIZE, (5000, hard))  # no file may be longer
             try:
                 with pytest.raises(SandboxFailure, match="disk: the call has not been carried out"):
-                    await session.call(Evaluate(order), once="a")
+                    await session.call(Evaluate(order), idempotency_key="a")
             finally:
                 resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
             assert (reached, session.calls, session.recoveries) == ([], 1, 0)
-            assert await session.call(Evaluate(order), once="a") == 1
+            assert await session.call(Evaluate(order), idempotency_key="a") == 1
             assert (reached, session.calls) == (["/order"], 2)
 
     laboratory.run(live())

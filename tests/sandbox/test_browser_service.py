@@ -103,9 +103,11 @@ def test_sessions_over_http(http: httpx.Client, folder: Path) -> None:
     one = leased(http, folder, lease_seconds=33, width=64, height=48)
     path = f"/v1/sessions/{one['id']}"
     assert (one["lease_seconds"], one["calls"], len(one["token"])) == (33, 0, 32)
-    answer = http.post(f"{path}/call", json={"call": {**ACT, "read": "innerWidth"}, "once": "x"}).json()
+    answer = http.post(f"{path}/call", json={"call": {**ACT, "read": "innerWidth"}, "idempotency_key": "x"}).json()
     assert answer["data"] == 64 and http.get(f"{path}/screenshot").content[:4] == b"\x89PNG"
-    assert http.post(f"{path}/call", json={"call": {**ACT, "read": "innerWidth"}, "once": "x"}).json() == answer
+    assert (
+        http.post(f"{path}/call", json={"call": {**ACT, "read": "innerWidth"}, "idempotency_key": "x"}).json() == answer
+    )
     assert http.post(f"{path}/call", json={"call": {"call": "evaluate", "expression": "1 + 1"}}).json() == {"value": 2}
     seen = http.get(path).json()
     assert (seen["calls"], seen["data"], seen["last_call"]["expression"]) == (2, 64, "1 + 1")
@@ -121,15 +123,15 @@ def test_sessions_over_http(http: httpx.Client, folder: Path) -> None:
 
 
 def test_a_lease_that_is_asked_for_twice_is_one_session(http: httpx.Client, address: str, folder: Path) -> None:
-    one = leased(http, folder, once="w")
-    again = leased(http, folder, once="w")
+    one = leased(http, folder, idempotency_key="w")
+    again = leased(http, folder, idempotency_key="w")
     assert (again["id"], again["token"]) == (one["id"], one["token"])
     assert len(http.get("/v1/sessions").json()["sessions"]) == 1
-    assert leased(http, folder, once="v")["id"] != one["id"]
+    assert leased(http, folder, idempotency_key="v")["id"] != one["id"]
     assert http.delete(f"/v1/sessions/{one['id']}").status_code == 204
-    assert leased(http, folder, once="w")["id"] != one["id"]  # the first is over
+    assert leased(http, folder, idempotency_key="w")["id"] != one["id"]  # the first is over
     # A caller that goes away before the answer finds the page that is being opened.
-    both = [threading.Thread(target=leased, args=(http, folder), kwargs={"once": "u"}) for _ in range(3)]
+    both = [threading.Thread(target=leased, args=(http, folder), kwargs={"idempotency_key": "u"}) for _ in range(3)]
     for each in both:
         each.start()
     for each in both:
@@ -148,14 +150,14 @@ def test_a_lease_that_nobody_waits_for_is_given_up(tmp_path: Path, monkeypatch: 
         serving(make_app(config, PagesKind(PageSessions(manager), config)), config, plain=True) as address,
         httpx.Client(base_url=address, headers={"Authorization": f"Bearer {ANN}"}, timeout=100) as http,
     ):
-        first = leased_in_time(http, {**body, "once": "v"})
-        refused(http.post("/v1/sessions", json={**body, "once": "w"}), 429)
+        first = leased_in_time(http, {**body, "idempotency_key": "v"})
+        refused(http.post("/v1/sessions", json={**body, "idempotency_key": "w"}), 429)
         # Whoever comes back in time still waits for the same one.
-        refused(http.post("/v1/sessions", json={**body, "once": "w"}), 429)
+        refused(http.post("/v1/sessions", json={**body, "idempotency_key": "w"}), 429)
         time.sleep(0.6)
         assert http.delete(f"/v1/sessions/{first['id']}").status_code == 204
         assert wait_until(lambda: http.get("/v1/sessions").json() == {"sessions": []})
-        leased_in_time(http, {**body, "once": "w"})
+        leased_in_time(http, {**body, "idempotency_key": "w"})
 
 
 def leased_in_time(http: httpx.Client, body: dict[str, Any]) -> dict[str, Any]:
@@ -288,7 +290,7 @@ def test_what_is_malformed_is_refused_by_its_field(http: httpx.Client, folder: P
         refused(http.post(f"{path}/call", json={"call": call}), 400, param)
     refused(http.post(f"{path}/call", content=b"{", headers={"Content-Type": "application/json"}), 400)
     refused(http.post(f"{path}/call", content=b"{}"), 415)
-    refused(http.post(f"{path}/call", json={"call": ACT, "once": "x" * 65}), 400, "once")
+    refused(http.post(f"{path}/call", json={"call": ACT, "idempotency_key": "x" * 65}), 400, "idempotency_key")
     refused(http.post(f"{path}/call", content=b"1" * (2 << 20), headers={"Content-Type": "application/json"}), 413)
     refused(http.post(f"{path}/person", json={}), 400, "holds")
     for after in ("x", "²"):

@@ -91,16 +91,16 @@ def test_a_full_disk_is_507_and_nothing_is_lost(tmp_path: Path) -> None:
     with service(tmp_path) as http:
         path = f"/v1/sessions/{opened(http, tmp_path, record=True).json()['id']}"
         other = f"/v1/sessions/{opened(http, tmp_path).json()['id']}"
-        before = act(http, path, once="a").json()
+        before = act(http, path, idempotency_key="a").json()
         (journal,) = (tmp_path / "sessions" / path.rpartition("/")[2]).glob("journal-*.jsonl")
         kept = journal.read_bytes()
         with full_disk(len(kept) + 40):
-            full = act(http, path, once="b")
+            full = act(http, path, idempotency_key="b")
             assert (full.status_code, full.json()["error"]["code"]) == (507, "sandbox_failure")
             assert full.json()["error"]["message"].startswith("disk: the call does not count")
             assert journal.read_bytes() == kept
             assert http.get(path).json()["calls"] == 1
-            assert act(http, path, once="a").json() == before  # what is kept is still told
+            assert act(http, path, idempotency_key="a").json() == before  # what is kept is still told
         with full_disk(10):
             assert http.post(f"{path}/renew", json={}).status_code == 200  # which writes nothing
             assert http.post(f"{path}/renew", json={"lease_seconds": 50}).status_code == 507
@@ -108,7 +108,7 @@ def test_a_full_disk_is_507_and_nothing_is_lost(tmp_path: Path) -> None:
             assert http.get(f"{path}/recording").status_code == 507  # packed on the disk
             assert http.get(f"{path}/checkpoint").status_code == 200
         assert http.get(path).json()["lease_seconds"] == 120
-        after = act(http, path, once="b").json()
+        after = act(http, path, idempotency_key="b").json()
         assert after["data"] == 2 and http.get(path).json()["calls"] == 2
         film = http.get(f"{path}/recording")
         assert film.status_code == 200 and http.get(f"{other}/recording").status_code == 404
@@ -155,18 +155,20 @@ def test_a_clock_that_jumps_collects_nothing(
 
 def test_two_calls_at_once_with_one_word_are_one(http: httpx.Client, folder: Path, path: str) -> None:
     answers: list[Any] = []
-    asking = [threading.Thread(target=lambda: answers.append(act(http, path, once="w").json())) for _ in range(4)]
+    asking = [
+        threading.Thread(target=lambda: answers.append(act(http, path, idempotency_key="w").json())) for _ in range(4)
+    ]
     for each in asking:
         each.start()
     for each in asking:
         each.join()
     assert len(answers) == 4 and all(answer == answers[0] for answer in answers) and answers[0]["data"] == 1
-    other = act(http, path, {**ACT, "advance_ms": 21}, once="w")
-    assert (other.status_code, other.json()["error"]["param"]) == (400, "once")
-    one = opened(http, folder, once="l")
-    assert opened(http, folder, once="l").json()["id"] == one.json()["id"]
-    other = opened(http, folder, once="l", width=50)
-    assert (other.status_code, other.json()["error"]["param"]) == (400, "once")
+    other = act(http, path, {**ACT, "advance_ms": 21}, idempotency_key="w")
+    assert (other.status_code, other.json()["error"]["param"]) == (400, "idempotency_key")
+    one = opened(http, folder, idempotency_key="l")
+    assert opened(http, folder, idempotency_key="l").json()["id"] == one.json()["id"]
+    other = opened(http, folder, idempotency_key="l", width=50)
+    assert (other.status_code, other.json()["error"]["param"]) == (400, "idempotency_key")
     http.delete(f"/v1/sessions/{one.json()['id']}")
 
 
@@ -188,7 +190,8 @@ def test_malformed_bodies_are_refused_on_every_route(http: httpx.Client, path: s
         b"", b"{", b"[]", b"7", b"null", b'"x"', b"\xff\xfe", b'{"call": "\xff"}', b"NaN", b'{"lease_seconds": NaN}',
         b'{"lease_seconds": 1e999}', b'{"lease_seconds": 1' + b"0" * 400 + b"}", b"1" * 5000, b"[" * 100_000,
         b'{"lease_seconds": 1, "lease_seconds": 2}', b'{"holds": true, "holds": false}', b'{"holds": 1}', b"{}{}",
-        b'{"\\ud800": 1}', b'{"call": {"call": "evaluate", "expression": "\\ud800"}}', b'{"once": "\\ud800"}',
+        b'{"\\ud800": 1}', b'{"call": {"call": "evaluate", "expression": "\\ud800"}}',
+        b'{"idempotency_key": "\\ud800"}',
         b'{"call": {"call": "act", "advance_ms": Infinity}}', b'{"call": {"call": "act", "advance_ms": 1e400}}',
         b'{"call": {"call": "act", "advance_ms": 1, "advance_ms": 1}}', b'{"checkpoint": {"journal": [[]]}}',
         b'{"checkpoint": {"journal": [{"version": 1e999}]}}', b'{"site": {"root": "\\u0000"}}',
@@ -215,7 +218,13 @@ def test_forged_checkpoints_are_refused(http: httpx.Client, path: str) -> None:
         body = json.dumps({"checkpoint": {**place, "journal": [{**head, "page": page}]}}).replace('"EXPIRES"', expires)
         refusal = http.post("/v1/sessions", content=body, headers=JSON)
         assert refusal.status_code == 400, (expires, refusal.text)
-    for name, value in (("result", 7), ("result", "sha256:0"), ("once", 7), ("once", "\ud800"), ("call", None)):
+    for name, value in (
+        ("result", 7),
+        ("result", "sha256:0"),
+        ("idempotency_key", 7),
+        ("idempotency_key", "\ud800"),
+        ("call", None),
+    ):
         body = json.dumps({"checkpoint": {**place, "journal": [head, {**entry, name: value}]}})
         refusal = http.post("/v1/sessions", content=body, headers=JSON)
         assert refusal.status_code == 400 and "line 2" in refusal.json()["error"]["message"], (name, refusal.text)
@@ -250,7 +259,9 @@ def test_broken_http_ends_its_own_connection_alone(http: httpx.Client, path: str
 
 
 def test_a_client_that_goes_away_mid_answer_harms_nobody(http: httpx.Client, path: str) -> None:
-    body = json.dumps({"call": {"call": "evaluate", "expression": "'x'.repeat(3 << 20)"}, "once": "big"}).encode()
+    body = json.dumps(
+        {"call": {"call": "evaluate", "expression": "'x'.repeat(3 << 20)"}, "idempotency_key": "big"}
+    ).encode()
     parts = urlsplit(str(http.base_url))
     for route, sent in ((f"POST {path}/call", body), (f"GET {path}/events", b"")):
         with socket.create_connection((parts.hostname, parts.port), timeout=60) as connection:

@@ -293,14 +293,14 @@ def test_a_repeated_call_counts_once(laboratory: Any) -> None:
         async with PageSessions(laboratory.manager) as sessions:
             session = await sessions.open_page(laboratory.site(MEMORY))
             await session.start("start()", seed=4)
-            first = await session.call(Act(CLICK, 50, READ), once="a")
+            first = await session.call(Act(CLICK, 50, READ), idempotency_key="a")
             await session.act(CLICK, advance_ms=50)
             with pytest.raises(PageError):
-                await session.call(Evaluate("nothing.here"), once="b")
+                await session.call(Evaluate("nothing.here"), idempotency_key="b")
             for _ in range(2):
-                assert await session.call(Act(CLICK, 50, READ), once="a") == first and first.data[0] == 1
+                assert await session.call(Act(CLICK, 50, READ), idempotency_key="a") == first and first.data[0] == 1
                 with pytest.raises(PageError):
-                    await session.call(Evaluate("nothing.here"), once="b")
+                    await session.call(Evaluate("nothing.here"), idempotency_key="b")
                 assert session.calls == 4
                 await session.lose("browser", "")  # the second time, the answers are those of the replay
                 session._answers.clear()

@@ -110,7 +110,7 @@ def test_a_full_disk_takes_over_and_cuts_back(tmp_path: Path) -> None:
         (lambda lines: [*lines[:-1], lines[-1][:-1]], 7, 0),  # its line break alone is missing
         (lambda lines: [*lines, b"\0" * 4096], 8, 0),
         (lambda lines: [*lines[:2], b"\xff\xfe\n", *lines[3:]], 6, 2),
-        (lambda lines: [*lines[:3], b'{"call": 7, "result": "value", "once": null}\n'], 7, 1),
+        (lambda lines: [*lines[:3], b'{"call": 7, "result": "value", "idempotency_key": null}\n'], 7, 1),
         (lambda lines: [lines[0], lines[1].replace(b"sha256", b"sha257"), *lines[2:]], 5, 3),
         (lambda lines: [lines[0], b"[" * 100_000 + b"\n", *lines[2:]], 5, 3),
     ],
@@ -155,17 +155,17 @@ def test_a_call_that_cannot_be_kept_is_undone(laboratory: Any, tmp_path: Path) -
         async with PageSessions(laboratory.manager, folder=folder) as sessions:
             session = await sessions.open_page(laboratory.site(PAGE))
             sessions.record(session)
-            before = await session.call(Act(CLICK, 40, "clicks"), once="a")
+            before = await session.call(Act(CLICK, 40, "clicks"), idempotency_key="a")
             kept = journal_of(folder, session).read_bytes()
             for call in (Act(CLICK, 40, "clicks"), Evaluate("clicks = 7"), Evaluate("clicks = 8; nothing.here")):
                 for most in (20, len(kept) + 50):
                     with full_disk(most), pytest.raises(SandboxFailure, match="disk: the call does not count") as full:
-                        await session.call(call, once="b")
+                        await session.call(call, idempotency_key="b")
                     assert full.value.kind == "disk" and session.calls == 1
                     assert journal_of(folder, session).read_bytes() == kept
                 assert session.last == before  # and not what was undone
-            assert await session.call(Act(CLICK, 40, "clicks"), once="a") == before
-            after = await session.call(Act(CLICK, 40, "clicks"), once="b")  # carried out once
+            assert await session.call(Act(CLICK, 40, "clicks"), idempotency_key="a") == before
+            after = await session.call(Act(CLICK, 40, "clicks"), idempotency_key="b")  # carried out once
             assert after.data == 2 and session.calls == 2
             with pytest.raises(PageError):
                 await session.evaluate("clicks = 8; nothing.here")

@@ -67,8 +67,8 @@ class BubblewrapIsolation:
 
     name = "bubblewrap"
     can_keep = True
-    door: tuple[str, ...] = ("fd:6",)
-    has_open_door = True
+    guest_socket: tuple[str, ...] = ("fd:6",)
+    socket_is_open = True
 
     def __init__(self, run: RunFolder, program: str, launcher: LauncherProcess | None = None) -> None:
         """`launcher`: of an owner that has gone, which has left the folder."""

@@ -58,7 +58,7 @@ class ContainedGuest:
         """
         self._python, binds = guest_python()
         self.token = token or secrets.token_hex(16)
-        environment = {**spec.environment, **({_TOKEN: self.token} if isolation.has_open_door else {})}
+        environment = {**spec.environment, **({_TOKEN: self.token} if isolation.socket_is_open else {})}
         self.spec = spec
         self._inner = dataclasses.replace(
             spec, binds={**spec.binds, INSIDE: GUEST, **binds}, environment=environment
@@ -95,7 +95,7 @@ class ContainedGuest:
             container = await self._isolation.adopt(self._adopted, self._inner)
             await container.resume()  # the process before may have been killed while it took a copy
             return container
-        command = [self._python, "-I", "-S", INSIDE, *self._isolation.door]
+        command = [self._python, "-I", "-S", INSIDE, *self._isolation.guest_socket]
         return await self._isolation.launch(self._inner, command, self._snapshot, listen=True)
 
     def _pid(self, container: Container) -> int | None:

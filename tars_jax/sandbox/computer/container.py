@@ -144,15 +144,15 @@ class Isolation(Protocol):
     """A kind of isolation, started. Nothing of it is left after `close`, nor after a kill of this process."""
 
     name: str
-    door: tuple[str, ...]  # how a guest is told where the host meets it: its arguments
-    has_open_door: bool  # programs inside could go through it, too, so a guest asks for a token
+    guest_socket: tuple[str, ...]  # how a guest is told where the host meets it: its arguments
+    socket_is_open: bool  # programs inside could go through it, too, so a guest asks for a token
 
     async def launch(
         self, spec: ContainerSpec, argv: Sequence[str], snapshot: Snapshot | None = None, *, listen: bool = False
     ) -> Container:  # fmt: skip
         """A container that runs a program, with the files of a snapshot if one is given.
 
-        `listen`: the program is a guest that was told `door`, and that `Container.dial` connects to.
+        `listen`: the program is a guest that was told `guest_socket`, and that `Container.dial` connects to.
         Raises InputError when the program does not start, SandboxFailure("container") when the container does not.
         """
         ...

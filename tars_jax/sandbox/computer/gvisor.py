@@ -75,8 +75,8 @@ class GvisorIsolation(NamespaceIsolation):
     """The launcher's process and its sandboxes. Root only."""
 
     name = "gvisor"
-    door: tuple[str, ...] = (f"dial:{FOLDER}/{NAME}", f"user={USER_ID}:{USER_ID}")
-    has_open_door = False  # and gVisor shows the variables of every process to all
+    guest_socket: tuple[str, ...] = (f"dial:{FOLDER}/{NAME}", f"user={USER_ID}:{USER_ID}")
+    socket_is_open = False  # and gVisor shows the variables of every process to all
 
     can_have_users = False  # what is counted by user is counted by gVisor's kernel, of which each container has its own
     can_keep = False  # its guests meet the host at a socket of the owner's, which ends with it
@@ -97,7 +97,7 @@ class GvisorIsolation(NamespaceIsolation):
         id, folder = f"{self._run.token}-{number}", self._run.path / str(number)
         group: ControlGroup | None = None
         descriptors: list[int] = []
-        door: ReverseListener | None = None
+        listener: ReverseListener | None = None
         events = self._launcher.new(id)
         try:
             for name in ("", "disk", "root"):
@@ -118,14 +118,14 @@ class GvisorIsolation(NamespaceIsolation):
                 for path in (f"/proc/{pid}/fd/{events.disk}", f"/proc/{pid}/root{folder}/root"):
                     descriptors.append(os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
                 if listen:
-                    door = ReverseListener(descriptors[1])
-                    door.open()
+                    listener = ReverseListener(descriptors[1])
+                    listener.open()
                 await self._launcher.let_go(id)
                 await asyncio.shield(events.started)
-                await self._begun(id, folder, events, door)
+                await self._begun(id, folder, events, listener)
         except BaseException as error:
-            if door is not None:
-                await door.close()
+            if listener is not None:
+                await listener.close()
             for descriptor in descriptors:
                 os.close(descriptor)
             said = self.runsc.errors(folder / "runsc.log")
@@ -136,13 +136,13 @@ class GvisorIsolation(NamespaceIsolation):
                 raise SandboxFailure("container", f"it did not start: {error or said}") from error
             raise
         container = self._containers[id] = GvisorContainer(
-            self, id, spec, folder, group, pid, descriptors, plan, door, self.runsc
+            self, id, spec, folder, group, pid, descriptors, plan, listener, self.runsc
         )
         return container
 
-    async def _begun(self, id: str, folder: Path, events: Events, door: ReverseListener | None) -> None:
+    async def _begun(self, id: str, folder: Path, events: Events, listener: ReverseListener | None) -> None:
         """Waits until the sandbox runs. Raises NotStarted for one that ended before."""
-        while not (door.met.is_set() if door is not None else self.runsc.is_running(id)):
+        while not (listener.met.is_set() if listener is not None else self.runsc.is_running(id)):
             if events.exited.done():
                 if why := self.runsc.errors(folder / "runsc.log"):
                     raise NotStarted(why)

@@ -80,10 +80,10 @@ class GvisorContainer(NamespaceContainer):
 
     def __init__(
         self, isolation: RunsContainers, id: str, spec: ContainerSpec, folder: Path, group: ControlGroup, pid: int,
-        descriptors: list[int], plan: dict[str, Any], door: ReverseListener | None, runsc: Runsc,
+        descriptors: list[int], plan: dict[str, Any], listener: ReverseListener | None, runsc: Runsc,
     ) -> None:  # fmt: skip
         super().__init__(isolation, id, spec, folder, group, pid, descriptors, plan)
-        self._door, self._runsc = door, runsc
+        self._listener, self._runsc = listener, runsc
 
     def host_path(self, path: str) -> Path:
         """Without what only gVisor has: /dev, /proc, the folders of the system, sockets of programs inside."""
@@ -93,9 +93,9 @@ class GvisorContainer(NamespaceContainer):
         raise OSError(f"{path} is a socket of gVisor's, which its guest alone can reach")
 
     async def dial(self) -> Any:
-        if self._door is None or self._closed:
+        if self._listener is None or self._closed:
             raise ConnectionError(f"{self.id} has no guest")
-        dialing, ending = asyncio.create_task(self._door.dial()), asyncio.create_task(self.wait())
+        dialing, ending = asyncio.create_task(self._listener.dial()), asyncio.create_task(self.wait())
         try:
             await asyncio.wait((dialing, ending), return_when=asyncio.FIRST_COMPLETED)
             if dialing.done():
@@ -158,8 +158,8 @@ class GvisorContainer(NamespaceContainer):
             raise
         finally:
             if not self._closed:
-                if self._door is not None:
-                    self._door.open()
+                if self._listener is not None:
+                    self._listener.open()
                 if was_paused:
                     await self.pause()
         return Checkpoint(snapshot, images, {}, size_of(images))
@@ -170,8 +170,8 @@ class GvisorContainer(NamespaceContainer):
 
     async def _without_streams(self) -> None:
         """A connection of the guest's to this machine would not be saved."""
-        if self._door is not None:
-            await self._door.shut()
+        if self._listener is not None:
+            await self._listener.shut()
 
     async def _dump(self, images: Path, *, keep: bool) -> dict[str, str]:
         """For `suspend`, which has paused it."""
@@ -180,12 +180,12 @@ class GvisorContainer(NamespaceContainer):
         try:
             await asyncio.to_thread(self._run, *self._save(images), self.id)
         except BaseException:
-            if self._door is not None:
-                self._door.open()
+            if self._listener is not None:
+                self._listener.open()
             raise
         return {}
 
     async def close_files(self) -> None:
-        if self._door is not None:
-            await self._door.close()
+        if self._listener is not None:
+            await self._listener.close()
         await super().close_files()

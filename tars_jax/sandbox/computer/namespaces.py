@@ -57,8 +57,8 @@ class NamespaceIsolation:
     name = "namespaces"
     can_keep = True
     can_have_users = True  # one of this machine's for each container
-    door: tuple[str, ...] = ("fd:3",)
-    has_open_door = True
+    guest_socket: tuple[str, ...] = ("fd:3",)
+    socket_is_open = True
 
     def __init__(self, run: RunFolder, launcher: LauncherProcess | None = None) -> None:
         """`launcher`: of an owner that has gone, which has left the folder."""

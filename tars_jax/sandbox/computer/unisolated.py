@@ -39,14 +39,14 @@ async def open_unisolated(folder: Path) -> Isolation:
 
 class Unisolated:
     name = "none"
-    has_open_door = True
+    socket_is_open = True
 
     def __init__(self, run: RunFolder) -> None:
         self._run = run
         self._numbers = itertools.count(1)
         self._snapshots = Snapshots(run.path / "snapshots")
         self._open: set[UnisolatedContainer] = set()
-        self.door: tuple[str, ...] = ("fd:0", "subreaper=1", f"owner={os.getpid()}")
+        self.guest_socket: tuple[str, ...] = ("fd:0", "subreaper=1", f"owner={os.getpid()}")
 
     async def launch(
         self, spec: ContainerSpec, argv: Sequence[str], snapshot: Snapshot | None = None, *, listen: bool = False

@@ -100,8 +100,8 @@ class ServiceClient:
         """The JSON of a response, which may take `asked_s` longer than others.
 
         `within_s`: for one that comes at once or not at all, whatever the client's patience. `repeatable`: doing it
-        twice is doing it once, as of all that sets a state or has an idempotency key (`once`). Raises what the service
-        says; SandboxFailure("service") when it is out of reach.
+        twice is doing it once, as of all that sets a state or has an `idempotency_key`. Raises what the service says;
+        SandboxFailure("service") when it is out of reach.
         """
         received = await self.fetch(method, path, body, asked_s=asked_s, within_s=within_s, repeatable=repeatable)
         try:

@@ -18,7 +18,7 @@ BROKEN = "broken"  # by programs of the inside: the doing of who acts there, and
 WRONG_KIND = "wrong_kind"  # of session
 FULL = 507  # Insufficient Storage (RFC 4918): nothing has been done
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-LONGEST_WORD = 64  # characters of a word `once`
+LONGEST_KEY = 64  # characters of an idempotency key
 FIELD = re.compile(r"[a-z_]+(\[\d+\])?(\.[a-z_]+)*")
 
 

@@ -58,8 +58,8 @@ class Kind(Protocol):
         """Reads what a request asks for beside its lease, and says how that is opened. Raises RequestError."""
         ...
 
-    async def call(self, session: Any, value: Any, *, once: str | None, person: bool) -> dict[str, Any]:
-        """Carries out a call that came as JSON, and answers with JSON; with the same word `once` not twice."""
+    async def call(self, session: Any, value: Any, *, idempotency_key: str | None, person: bool) -> dict[str, Any]:
+        """Carries out a call that came as JSON, and answers with JSON; with the same idempotency key not twice."""
         ...
 
     async def picture(self, session: Any) -> bytes | None:

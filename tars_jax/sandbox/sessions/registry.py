@@ -47,7 +47,7 @@ class Registry(Protocol):
         ...
 
 
-class Room:
+class SessionQuota:
     """How many sessions there may be, of all registries that share it."""
 
     def __init__(self, most: int, per_owner: int) -> None:

@@ -30,7 +30,7 @@ LONGEST_PAUSE_S = 0.02
 GRACE_S = 0.5  # for output that is there already
 ENDED = "EIO"  # the guest's word for a terminal whose program has ended
 BUSY = "a command is still running in this shell: wait for it, send it input, interrupt or kill it"
-ANEW = "[the shell had ended: this is a new one]"
+RESTARTED = "[the shell had ended: this is a new one]"
 
 
 class ShellBusy(InputError):
@@ -42,7 +42,7 @@ class Result:
     output: str
     exit_code: int | None  # None: the command is still running
     folder: str  # that the shell is in; of a command that is running, where it began
-    anew: bool = False  # the shell had ended; this is a new one, without what it knew
+    restarted: bool = False  # the shell had ended; this is a new one, without what it knew
     ended: bool = False  # the shell itself has ended: by exit, or killed; the next call begins anew
 
 
@@ -193,12 +193,12 @@ class Shell:
                 raise ShellBusy(BUSY)
             if self._terminal is not None and (self._status is not None or not await self._begun(lines)):
                 await self.close()
-            anew = self._terminal is None and self._had_one
+            restarted = self._terminal is None and self._had_one
             if self._terminal is None:
                 await self.open()
                 if not await self._begun(lines):
                     raise SandboxFailure("guest", "a shell has ended as soon as it had begun")
-            return await self._result(timeout_s, anew)
+            return await self._result(timeout_s, restarted)
 
     async def _begun(self, lines: bytes) -> bool:
         """Types a command; whether there is a shell that it was typed to. Where it raises, nothing has begun."""
@@ -375,7 +375,7 @@ class Shell:
                 await asyncio.sleep(min(pause, max(end - clock(), 0.0)))  # for more at once, where there is much
                 pause = min(2 * pause + 0.001, LONGEST_PAUSE_S)
 
-    async def _result(self, timeout_s: float, anew: bool = False) -> Result:
+    async def _result(self, timeout_s: float, restarted: bool = False) -> Result:
         if self._terminal is None:
             return Result("", None, self._folder, ended=True)
         found = await self._until_prompt(timeout_s if self._running else 0.0)
@@ -390,8 +390,8 @@ class Shell:
             await self._remove_file()
         if self._status is not None:
             await self.close()
-            return Result(output, self._status, self._folder, anew, ended=True)
-        return Result(output, found.status if found else None, self._folder, anew)
+            return Result(output, self._status, self._folder, restarted, ended=True)
+        return Result(output, found.status if found else None, self._folder, restarted)
 
     def _unread(self) -> str:
         head, _, tail, _ = self._written()

@@ -17,7 +17,7 @@ from tars_jax import InputError
 from tars_jax.environment import Function
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.failures import SandboxFailure
-from tars_jax.sandbox.shell import ANEW, Result, Shell
+from tars_jax.sandbox.shell import RESTARTED, Result, Shell
 from tars_jax.sandbox.shell.text import cut
 from tars_jax.sandbox.tools.arguments import Arguments, Refused, function
 from tars_jax.sandbox.tools.editor import Editor
@@ -263,7 +263,7 @@ def _interrupts(name: str, arguments: Mapping[str, Any]) -> bool:
 
 
 def _told(result: Result, help: str) -> str:
-    notes = [ANEW] if result.anew else []
+    notes = [RESTARTED] if result.restarted else []
     if result.ended:
         notes.append(f"[the shell has ended, with exit code {result.exit_code}]")
     elif result.exit_code is None:

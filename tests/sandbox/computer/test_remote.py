@@ -88,7 +88,7 @@ def test_a_shell_by_pipes_keeps_what_its_commands_leave(guest: tuple[int, Path])
             ran = await shell.run("exit 5")
             assert ran.ended and ran.exit_code == 5
             ran = await shell.run("pwd; echo ${WORD-none}")
-            assert ran.anew and ran.output == f"{guest[1]}\nnone\n"
+            assert ran.restarted and ran.output == f"{guest[1]}\nnone\n"
             await shell.run("sleep 60", timeout_s=0.2)
             assert (await shell.kill(PATIENCE_S)).ended
             with pytest.raises(InputError, match="argv must name a program that can be started; got 'powershell'"):

@@ -17,7 +17,7 @@ from tars_jax.sandbox.service.computers.kind import ComputersKind
 from tars_jax.sandbox.service.computers.opening import ContainedComputers
 from tars_jax.sandbox.service.computers.sessions import ComputerSessions
 from tars_jax.sandbox.service.config import Owner, ServiceConfig
-from tars_jax.sandbox.service.gateway.apis import api_doors
+from tars_jax.sandbox.service.gateway.apis import api_mounts
 from tars_jax.web.running import serving
 from tests.sandbox.service.chromium import ASSETS
 
@@ -65,7 +65,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     folder: Path = tmp_path_factory.mktemp("service")
     sessions = ComputerSessions(ContainedComputers(), folder / "computers", collect_s=0.05, max_sessions=12)
     with (
-        serving(make_app(config, ComputersKind(sessions), doors=api_doors()), config, plain=True) as address,
+        serving(make_app(config, ComputersKind(sessions), mounts=api_mounts()), config, plain=True) as address,
         httpx.Client(base_url=address, headers={"Authorization": f"Bearer {ANN}"}, timeout=100) as http,
     ):
         yield Service(address, sessions, http)
@@ -78,7 +78,7 @@ def previews(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     config = ServiceConfig(OWNERS, port=0, person_seconds=0.3, assets=ASSETS)
     sessions = ComputerSessions(ContainedComputers(), tmp_path_factory.mktemp("previews"), collect_s=0.05)
     with (
-        serving(make_app(config, ComputersKind(sessions), doors=api_doors()), config, plain=True) as address,
+        serving(make_app(config, ComputersKind(sessions), mounts=api_mounts()), config, plain=True) as address,
         httpx.Client(base_url=address, headers={"Authorization": f"Bearer {ANN}"}, timeout=100) as http,
     ):
         yield Service(address, sessions, http)

@@ -70,7 +70,7 @@ async def _has(service: Service, session: dict[str, Any], path: str, text: str) 
     await until(there)
 
 
-def test_files_of_the_door(previews: Service, session: dict[str, Any]) -> None:
+def test_files_of_the_mount(previews: Service, session: dict[str, Any]) -> None:
     base, http = f"/s/{session['id']}/code/files", previews.http
     home = "/home/agent"
     data = bytes(range(256)) * 9000

@@ -118,7 +118,7 @@ def test_leases_that_cannot_be(service: Service) -> None:
 def test_once_is_once(service: Service, computer: dict[str, Any]) -> None:
     """Two requests with the same word at the same time, and one later: the command ran once."""
     path = f"/v1/sessions/{computer['id']}/call"
-    body = {"call": {"call": "run", "command": "echo x >> count; sleep .5; wc -l < count"}, "once": "w1"}
+    body = {"call": {"call": "run", "command": "echo x >> count; sleep .5; wc -l < count"}, "idempotency_key": "w1"}
     answers: list[Any] = []
     with httpx.Client(base_url=service.address, headers=service.http.headers, timeout=60) as other:
         thread = threading.Thread(target=lambda: answers.append(other.post(path, json=body).json()))
@@ -128,8 +128,8 @@ def test_once_is_once(service: Service, computer: dict[str, Any]) -> None:
     answers.append(service.http.post(path, json=body).json())
     assert [answer["output"] for answer in answers] == ["1\n"] * 3
     changed = {**body, "call": {"call": "run", "command": "echo y"}}
-    assert service.http.post(path, json=changed).json()["error"]["param"] == "once"
-    lease = {"kind": "computer", "once": "lease-1", "parts": ["files"]}
+    assert service.http.post(path, json=changed).json()["error"]["param"] == "idempotency_key"
+    lease = {"kind": "computer", "idempotency_key": "lease-1", "parts": ["files"]}
     first, second = (service.http.post("/v1/sessions", json=lease).json() for _ in range(2))
     assert first["id"] == second["id"] and first["token"] == second["token"]
     assert service.http.delete(f"/v1/sessions/{first['id']}").status_code == 204
@@ -197,9 +197,9 @@ def test_snapshots_and_forks(service: Service, computer: dict[str, Any]) -> None
 
 
 def test_leases_end_but_not_under_a_program(service: Service) -> None:
-    """The slack counts behind the lease, and a program in the background holds the session for its time."""
+    """The grace period counts behind the lease, and a program in the background holds the session for its time."""
     idle = service.lease(lease_seconds=0.3)
-    slack = service.lease(lease_seconds=0.3, slack_seconds=60)
+    slack = service.lease(lease_seconds=0.3, grace_seconds=60)
     busy = service.lease(lease_seconds=0.3, job_seconds=600)
     service.call(busy, "run", command="sleep 3 & disown")
     bound = service.lease(lease_seconds=0.3, job_seconds=0.1)

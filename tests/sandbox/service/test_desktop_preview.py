@@ -131,7 +131,7 @@ def test_the_clipboard_goes_both_ways(previews: Service, desktop: dict[str, Any]
 
 
 def test_who_may_only_watch(previews: Service, desktop: dict[str, Any]) -> None:
-    """A link to watch opens the desktop's picture and no other door, and whoever speaks RFB by it moves nothing."""
+    """A link to watch opens the desktop's picture and no other mount, and whoever speaks RFB by it moves nothing."""
     service = previews
     service.call(desktop, "act", events=[{"type": "MouseMove", "x": 5, "y": 5}])
     info = service.http.get(f"/s/{desktop['id']}/page/info").json()
@@ -141,10 +141,10 @@ def test_who_may_only_watch(previews: Service, desktop: dict[str, Any]) -> None:
         await opened(page, service, desktop, info["watch"])
         await expect(page.locator("#hand")).to_be_hidden()
         base = page.url.removesuffix("desktop/")
-        for door in ("terminal/", "code/about", "port/3000/", "aio/v1/sandbox"):
-            assert await page.evaluate("(url) => fetch(url).then((r) => r.status)", base + door) == 403
+        for mount in ("terminal/", "code/about", "port/3000/", "aio/v1/sandbox"):
+            assert await page.evaluate("(url) => fetch(url).then((r) => r.status)", base + mount) == 403
         told = await page.evaluate("(url) => fetch(url).then((r) => r.json())", base + "page/info")
-        assert "watch" not in told and told["doors"] == ["desktop"] and told["ports"] == []
+        assert "watch" not in told and told["mounts"] == ["desktop"] and told["ports"] == []
         cookies = "; ".join(f"{each['name']}={each['value']}" for each in await page.context.cookies(page.url))
         address = "ws" + base.removeprefix("http") + "desktop/socket"
         here: dict[str, Any] = {"host": "127.0.0.1", "port": urlsplit(address).port, "max_size": None}
@@ -156,7 +156,7 @@ def test_who_may_only_watch(previews: Service, desktop: dict[str, Any]) -> None:
             await socket.recv()
             await socket.send(b"\x01")
             await socket.recv()
-            await socket.send('{"hand": true}')
+            await socket.send('{"control": true}')
             await socket.send(b"\x05\x00" + (320).to_bytes(2) + (240).to_bytes(2))
             await socket.send(b"\x03\x00" + bytes(8))
             assert (await socket.recv())[:2] == b"\0\0"  # an update: what came before it was read
@@ -204,15 +204,15 @@ def test_vncdotool_acts(previews: Service, desktop: dict[str, Any], tmp_path: Pa
     service = previews
     address = f"/s/{desktop['id']}/desktop/vnc"
     assert service.http.post(address, headers={"Authorization": "Bearer wrong"}).status_code in (401, 403)
-    door = service.http.post(address, headers={"Authorization": f"Bearer {desktop['token']}"}).json()
+    mount = service.http.post(address, headers={"Authorization": f"Bearer {desktop['token']}"}).json()
     again = service.http.post(address, headers={"Authorization": f"Bearer {desktop['token']}"}).json()
-    assert door["host"] == "127.0.0.1" and again == door
+    assert mount["host"] == "127.0.0.1" and again == mount
 
-    def vncdo(*words: str, password: str = door["password"]) -> subprocess.CompletedProcess[str]:
+    def vncdo(*words: str, password: str = mount["password"]) -> subprocess.CompletedProcess[str]:
         command = [
             program,
             "-s",
-            f"{door['host']}::{door['port']}",
+            f"{mount['host']}::{mount['port']}",
             "-p",
             password,
             "--timeout",

@@ -1,4 +1,4 @@
-"""The gateway: what is inside a session, shown outside; and what is refused at its doors."""
+"""The gateway: what is inside a session, shown outside; and what is refused at its mounts."""
 
 from __future__ import annotations
 
@@ -239,15 +239,15 @@ def test_errors_are_pages_where_a_person_asks(service: Service, shown: dict[str,
 
 
 def test_the_live_pages_way_in_has_no_token_in_an_address(service: Service, shown: dict[str, Any]) -> None:
-    form = {"token": ANN, "door": "terminal/"}
+    form = {"token": ANN, "mount": "terminal/"}
     sent = httpx.post(f"{service.address}/s/{shown['id']}/open", data=form)
     assert sent.status_code == 303 and re.search(
         r"\.localhost:\d+/s/[0-9a-f]{16}/terminal/\?tars_grant=", sent.headers["location"]
     )
     assert ANN not in sent.headers["location"]
-    for bad in ({"token": "wrong", "door": ""}, {"door": ""}):
+    for bad in ({"token": "wrong", "mount": ""}, {"mount": ""}):
         assert httpx.post(f"{service.address}/s/{shown['id']}/open", data=bad).status_code == 401
-    leads_out = {"token": ANN, "door": "../../v1"}
+    leads_out = {"token": ANN, "mount": "../../v1"}
     assert httpx.post(f"{service.address}/s/{shown['id']}/open", data=leads_out).status_code in (400, 404)
 
 
@@ -320,7 +320,7 @@ def test_requests_that_two_programs_would_read_in_two_ways(service: Service, sho
 
 def test_paths_are_read_from_their_bytes() -> None:
     target = read_path(b"/s/0123456789abcdef/port/3000/a/%2e./b".replace(b"%2e./", b""))
-    assert (target.id, target.door, target.port, target.rest) == ("0123456789abcdef", "port", 3000, "/a/b")
+    assert (target.id, target.mount, target.port, target.rest) == ("0123456789abcdef", "port", 3000, "/a/b")
     assert read_path(b"/s/0123456789abcdef/port/3000").rest == ""
     assert read_path(b"/s/0123456789abcdef/aio/v1/shell/exec").rest == "/v1/shell/exec"
     assert read_path(b"/s/0123456789abcdef/terminal/22").rest == "/22"

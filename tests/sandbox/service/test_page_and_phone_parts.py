@@ -19,7 +19,7 @@ from tars_jax.sandbox.service.computers.kind import ComputersKind
 from tars_jax.sandbox.service.computers.opening import ContainedComputers
 from tars_jax.sandbox.service.computers.sessions import ComputerSessions
 from tars_jax.sandbox.service.config import ServiceConfig
-from tars_jax.sandbox.service.gateway.apis import api_doors
+from tars_jax.sandbox.service.gateway.apis import api_mounts
 from tars_jax.web.running import serving
 from tests.sandbox.service.conftest import ANN, OWNERS, Service, require_containers
 from tests.waiting import wait_until
@@ -43,7 +43,7 @@ def screens(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         browsers=BrowserConfig(browsers=1, pages_per_browser=4),
     )  # fmt: skip
     with (
-        serving(make_app(config, ComputersKind(sessions), doors=api_doors()), config, plain=True) as address,
+        serving(make_app(config, ComputersKind(sessions), mounts=api_mounts()), config, plain=True) as address,
         httpx.Client(base_url=address, headers={"Authorization": f"Bearer {ANN}"}, timeout=100) as http,
     ):
         yield Service(address, sessions, http)
@@ -65,7 +65,7 @@ def test_a_page_the_shell_and_the_dialog_see_one_file_system(screens: Service) -
     screens.call(session, "write", path="site/plum.txt", data="from the site\n")
     screens.call(session, "run", command="cd site && python3 -m http.server 8000 >/dev/null 2>&1 & disown; sleep 1")
     shown = screens.call(session, "navigate", address="localhost:8000")
-    assert size_of(shown) == (320, 240) and not shown["anew"]
+    assert size_of(shown) == (320, 240) and not shown["restarted"]
     assert shown["data"]["title"] == "Fruit" and shown["data"]["url"] == "http://localhost:8000/"
     assert "one of this computer" in screens.refused(session, 400, "navigate", address="http://8.8.8.8/")["message"]
     shown = screens.call(session, "act", events=click(50, 20), advance_ms=200)
@@ -98,8 +98,8 @@ def test_a_page_the_shell_and_the_dialog_see_one_file_system(screens: Service) -
     answer = screens.http.post(f"{path}/suspend", json={})
     assert answer.status_code == 200, answer.text
     shown = screens.call(session, "screenshot")  # resumes it
-    assert shown["anew"] and shown["data"]["title"] == "Fruit"
-    assert not screens.call(session, "screenshot")["anew"]
+    assert shown["restarted"] and shown["data"]["title"] == "Fruit"
+    assert not screens.call(session, "screenshot")["restarted"]
     screens.release()
 
 
@@ -113,7 +113,7 @@ def test_a_page_that_ends_costs_one_call(screens: Service, kill_browsers: Callab
     assert kill_browsers(os.getpid())
     assert screens.refused(session, 502, "act", events=click(5, 5), advance_ms=10)["code"] == "sandbox_failure"
     shown = screens.call(session, "screenshot")
-    assert shown["anew"] and shown["data"]["title"] == "Here"
+    assert shown["restarted"] and shown["data"]["title"] == "Here"
     screens.release()
 
 
@@ -145,7 +145,7 @@ def test_a_phone_is_used_by_touch_and_files_go_both_ways(screens: Service) -> No
     session = screens.lease(parts=["shell", "files", "phone"], phone_width=180, phone_height=320)
     assert (session["width"], session["height"]) == (180, 320)
     shown = screens.call(session, "phone_act", actions=[{"action": "open_app", "app": "Notes"}])
-    assert size_of(shown) == (180, 320) and "notes" in shown["data"]["package"] and not shown["anew"]
+    assert size_of(shown) == (180, 320) and "notes" in shown["data"]["package"] and not shown["restarted"]
     screens.call(session, "write", path="to the phone ü.txt", data="plum\n")
     screens.call(session, "phone_push", path="to the phone ü.txt", to="/sdcard/Download/a b.txt")
     ran = screens.call(session, "phone_shell", argv=["cat", "/sdcard/Download/a b.txt"])
@@ -170,7 +170,7 @@ def test_a_phone_is_used_by_touch_and_files_go_both_ways(screens: Service) -> No
     answer = screens.http.post(f"{path}/suspend", json={})
     assert answer.status_code == 200, answer.text
     again = screens.call(session, "phone_screenshot")
-    assert not again["anew"] and again["png"] == home["png"]
+    assert not again["restarted"] and again["png"] == home["png"]
     screens.release()
 
 

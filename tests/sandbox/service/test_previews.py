@@ -78,7 +78,7 @@ def test_the_terminal_and_a_port_from_the_live_page(service: Service) -> None:
         assert await shown.evaluate("getComputedStyle(document.querySelector('h1')).color") == "rgb(1, 2, 3)"
         assert await shown.evaluate("opener") is None and not await shown.evaluate("sessionStorage.length")
         await shown.goto(shown.url.replace("port/3000/", ""))
-        await expect(shown.locator("#doors")).to_contain_text("port 3000")
+        await expect(shown.locator("#mounts")).to_contain_text("port 3000")
         assert not problems
 
     in_chromium(use)

@@ -115,13 +115,13 @@ def test_computers_outlive_a_kill(tmp_path: Path) -> None:
             await first.snapshot("one")
             long = f"echo early; sleep {rest}; echo late > late; echo done"
             waiting = asyncio.create_task(second.run(long, timeout_s=600))
-            asked = {"call": {"call": "run", "command": "echo x >> count; wc -l < count"}, "once": "w1"}
+            asked = {"call": {"call": "run", "command": "echo x >> count; wc -l < count"}, "idempotency_key": "w1"}
             answer = await first._request("POST", "call", asked)
             await until(lambda: processes(f"sleep\0{nap}") and processes(f"sleep\0{rest}"))
             for _ in range(2):
                 await killed.again()
                 assert await first._request("POST", "call", asked) == answer  # and was not carried out again
-            with pytest.raises(InputError, match="once must be"):
+            with pytest.raises(InputError, match="idempotency_key must be"):
                 await first._request("POST", "call", {**asked, "call": {"call": "run", "command": "echo"}})
             with pytest.raises(SandboxFailure, match="restored: .*under way"):
                 await waiting
@@ -185,14 +185,14 @@ def launcher_of(run: str) -> int:
 
 
 def test_nothing_waits_for_ever(tmp_path: Path) -> None:
-    """A lease and its slack behind the kill everything has ended; strangers at the launcher's door change nothing."""
+    """A lease and its grace period after the kill all has ended; strangers at the launcher's socket change nothing."""
     killed = Killed(tmp_path / "run")
     nap = f"5{os.getpid()}"
 
     async def work() -> None:
         run = Path(killed.owner["run"])
         async with killed.client(lease_s=4.0) as client:
-            short = await client.open(slack_seconds=1)
+            short = await client.open(grace_seconds=1)
             await short.run(f"trap '' TERM HUP; sleep {nap} & disown")
             await until(lambda: processes(f"sleep\0{nap}"))
             await asyncio.to_thread(killed.kill)
@@ -297,9 +297,9 @@ def test_a_page_and_a_phone_are_there_after_a_kill(tmp_path: Path) -> None:
             shown = await computer.call("phone_act", actions=[{"action": "open_app", "app": "Notes"}])
             await killed.again()
             page = await computer.call("screenshot")
-            assert page["anew"] and page["data"]["title"] == "Here"
+            assert page["restarted"] and page["data"]["title"] == "Here"
             phone = await computer.call("phone_screenshot")
-            assert phone["png"] == shown["png"] and not phone["anew"]
+            assert phone["png"] == shown["png"] and not phone["restarted"]
 
     killed.use(work)
 

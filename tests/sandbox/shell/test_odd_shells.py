@@ -30,8 +30,13 @@ def test_a_shell_that_ended_between_two_calls_gives_a_new_one(tmp_path: Path, en
 
         await until(ended)
         result = await shell.run("echo ${X-none}; pwd")
-        assert (result.output, result.exit_code, result.anew, result.ended) == (f"none\n{tmp_path}\n", 0, True, False)
-        assert not (await shell.run("true")).anew
+        assert (result.output, result.exit_code, result.restarted, result.ended) == (
+            f"none\n{tmp_path}\n",
+            0,
+            True,
+            False,
+        )
+        assert not (await shell.run("true")).restarted
         assert len((await terminals())[0]["terminals"]) == 1
 
     with_shell(tmp_path, work)

@@ -142,8 +142,8 @@ def test_interrupt_and_kill(tmp_path: Path) -> None:
         result = await shell.kill(10)  # the shell itself is what is running
         assert (result.exit_code, result.ended) == (-signal.SIGKILL, True)
         result = await shell.run("echo $X")
-        assert (result.output, result.anew) == ("\n", True)
-        assert not (await shell.run("true")).anew
+        assert (result.output, result.restarted) == ("\n", True)
+        assert not (await shell.run("true")).restarted
 
     with_shell(tmp_path, work)
 
@@ -153,7 +153,7 @@ def test_shells_end_and_begin_anew_and_nest(tmp_path: Path) -> None:
         result = await shell.run("X=1; exit 3")
         assert (result.exit_code, result.ended) == (3, True)
         result = await shell.run("echo $X-")
-        assert (result.output, result.exit_code, result.anew) == ("-\n", 0, True)
+        assert (result.output, result.exit_code, result.restarted) == ("-\n", 0, True)
         result = await shell.run("kill -9 $$")
         assert (result.exit_code, result.ended) == (-signal.SIGKILL, True)
         await shell.run("X=outer; bash")

@@ -61,7 +61,7 @@ class BrowserClient(ServiceClient):
             "kind": "browser",
             "site": {"root": folder_name(site.root), "index": site.index, "mounts": mounts},
             "width": width, "height": height, "single_canvas": single_canvas, "network": list(network),
-            "lease_seconds": self.lease_s, "record": record, "once": secrets.token_hex(8),
+            "lease_seconds": self.lease_s, "record": record, "idempotency_key": secrets.token_hex(8),
         }  # fmt: skip
         opened = await self.request("POST", "/v1/sessions", body)
         self.keep(opened["id"])
@@ -123,7 +123,7 @@ class RemotePage:
     async def _call(self, call: Call) -> Any:
         if self._closed:
             raise RuntimeError("the page is closed")
-        body = {"call": call_to_json(call), "once": secrets.token_hex(8)}
+        body = {"call": call_to_json(call), "idempotency_key": secrets.token_hex(8)}
         asked_s = real_seconds(call.advance_ms, call.rate) if isinstance(call, Act) else 0.0
         try:
             return await self._client.request("POST", f"/v1/sessions/{self.id}/call", body, asked_s=asked_s)

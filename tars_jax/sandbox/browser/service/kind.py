@@ -58,9 +58,11 @@ class PagesKind:
 
         return open
 
-    async def call(self, session: PageSession, value: Any, *, once: str | None, person: bool) -> dict[str, Any]:
+    async def call(
+        self, session: PageSession, value: Any, *, idempotency_key: str | None, person: bool
+    ) -> dict[str, Any]:
         """{call: "act", events, advance_ms, read?, rate?} -> {png, data} or {value}"""
-        answer = await session.call(call_from_json(value), once=once, person=person)
+        answer = await session.call(call_from_json(value), idempotency_key=idempotency_key, person=person)
         if isinstance(answer, PageObservation):
             return {"png": base64.b64encode(answer.png).decode(), "data": answer.data}
         return {"value": answer}

@@ -4,7 +4,8 @@ On the virtual clock a replay is exact, so a journal is a checkpoint of everythi
 storage, the game's state, the clock and chance. As a file it is one JSON object a line, the first one for the page:
 
     {"version": 1, "page": {"root", "index", "mounts", "width", "height", "single_canvas", ...}, "before": 12}
-    {"call": {"call": "act", "events": [...], "advance_ms": 120.0, "read": null}, "result": "sha256:...", "once": null}
+    {"call": {"call": "act", "events": [...], "advance_ms": 120.0, "read": null}, "result": "sha256:...",
+     "idempotency_key": null}
 
 `before` counts the calls of the session before this journal; `last`, where it is known, is the last of them.
 
@@ -47,10 +48,10 @@ class JournalEntry:
 
     call: Call
     result: str  # "sha256:" and the digest of the PNG, or ERROR, or VALUE
-    once: str | None = None  # the caller's word for this one call
+    idempotency_key: str | None = None  # the caller's word for this one call
 
     def to_json(self) -> dict[str, Any]:
-        return {"call": call_to_json(self.call), "result": self.result, "once": self.once}
+        return {"call": call_to_json(self.call), "result": self.result, "idempotency_key": self.idempotency_key}
 
 
 class Journal:
@@ -188,7 +189,7 @@ def journal_from_json(lines: Any, name: str) -> Journal:
 
 
 def _entry(line: Any) -> JournalEntry:
-    return JournalEntry(call_from_json(line["call"]), _result(line["result"]), _word(line["once"]))
+    return JournalEntry(call_from_json(line["call"]), _result(line["result"]), _key(line["idempotency_key"]))
 
 
 def _result(value: Any) -> str:
@@ -203,9 +204,9 @@ def _count(value: Any) -> int:
     return value
 
 
-def _word(value: Any) -> str | None:
+def _key(value: Any) -> str | None:
     if value is not None and not is_text(value):
-        raise InputError(f"once must be text; got {str(value)[:80]}")
+        raise InputError(f"idempotency_key must be text; got {str(value)[:80]}")
     return value
 
 

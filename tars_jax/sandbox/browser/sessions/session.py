@@ -57,7 +57,9 @@ class PageSession(Leased):
         self._page: Page | None = None
         self._turn = asyncio.Lock()
         self._opened = bool(journal.entries or journal.before)  # a page has been there before
-        self._answers: dict[str, tuple[Call, Any]] = {}  # of the last calls with a word `once`: a value or a PageError
+        self._answers: dict[
+            str, tuple[Call, Any]
+        ] = {}  # of the last calls with an idempotency key: a value or a PageError
         self._ended = False
 
     # ---- the page's interface ----
@@ -85,10 +87,10 @@ class PageSession(Leased):
         """None: what failed below is mended by the next call."""
         return None
 
-    async def call(self, call: Call, *, once: str | None = None, person: bool = False) -> Any:
+    async def call(self, call: Call, *, idempotency_key: str | None = None, person: bool = False) -> Any:
         """Carries out a call: an Observation, or the value of an evaluation.
 
-        A call that comes again with the same word `once` is not carried out again: it gets the answer that did not
+        A call that comes again with the same idempotency key is not carried out again: it gets the answer that did not
         reach its caller, also over a restart. Raises SessionEnded after the end, InputError before anything is
         delivered for what a journal could not read back or for the word of another call, otherwise as Page.
         """
@@ -103,28 +105,28 @@ class PageSession(Leased):
             async with self._turn:
                 if self._ended:
                     raise SessionEnded(self.id)
-                if once is not None and (come := self._call_of(once)) is not None:
+                if idempotency_key is not None and (come := self._call_of(idempotency_key)) is not None:
                     if come != entered:
-                        raise InputError("once must be an idempotency key of this call alone; got that of another")
-                    return await self._answer_to(once)
-                return await self._carried_out(call, entered, once)
+                        raise InputError("idempotency_key must be one of this call alone; got that of another")
+                    return await self._answer_to(idempotency_key)
+                return await self._carried_out(call, entered, idempotency_key)
 
-    def _call_of(self, once: str) -> Call | None:
+    def _call_of(self, idempotency_key: str) -> Call | None:
         """The call that has come with this word, among the last ones."""
-        if once in self._answers:
-            return self._answers[once][0]
-        return next((entry.call for entry in self._last_entries() if entry.once == once), None)
+        if idempotency_key in self._answers:
+            return self._answers[idempotency_key][0]
+        return next((entry.call for entry in self._last_entries() if entry.idempotency_key == idempotency_key), None)
 
-    async def _answer_to(self, once: str) -> Any:
+    async def _answer_to(self, idempotency_key: str) -> Any:
         page = await self._living_page()  # after a restart it is the replay that gives the answers
-        if once not in self._answers and self.journal.last is not None:  # of a page that was restored
-            self._answers[once] = self.journal.last.call, await _shown_after(self.journal.last, page)
-        _, answer = self._answers[once]
+        if idempotency_key not in self._answers and self.journal.last is not None:  # of a page that was restored
+            self._answers[idempotency_key] = self.journal.last.call, await _shown_after(self.journal.last, page)
+        _, answer = self._answers[idempotency_key]
         if isinstance(answer, PageError):
             raise answer
         return answer
 
-    async def _carried_out(self, call: Call, entered: Call, once: str | None) -> Any:
+    async def _carried_out(self, call: Call, entered: Call, idempotency_key: str | None) -> Any:
         if self.journal.spec.network:  # what a live host has been told cannot be taken back
             with stored("the call has not been carried out"):
                 self.journal.require_room()
@@ -140,9 +142,9 @@ class PageSession(Leased):
         try:
             value = await self._healed(work)
         except PageError as error:
-            await self._enter(journal, JournalEntry(entered, ERROR, once), error)
+            await self._enter(journal, JournalEntry(entered, ERROR, idempotency_key), error)
             raise
-        await self._enter(journal, JournalEntry(entered, result_of(value), once), value)
+        await self._enter(journal, JournalEntry(entered, result_of(value), idempotency_key), value)
         return value
 
     async def _healed(self, work: Callable[[Page], Awaitable[T]]) -> T:
@@ -218,8 +220,8 @@ class PageSession(Leased):
     def _remember(self, entry: JournalEntry, value: Any) -> None:
         if isinstance(value, PageObservation):
             self.last = value
-        if entry.once is not None:
-            self._answers[entry.once] = entry.call, value
+        if entry.idempotency_key is not None:
+            self._answers[entry.idempotency_key] = entry.call, value
             while len(self._answers) > REMEMBERED:
                 del self._answers[next(iter(self._answers))]
 

@@ -24,7 +24,7 @@ from tars_jax.sandbox.browser.site import PageSpec, Site
 from tars_jax.sandbox.failures import SandboxFailure, SessionEnded
 from tars_jax.sandbox.loops import every, for_each
 from tars_jax.sandbox.sessions.leased import Lease
-from tars_jax.sandbox.sessions.registry import Room, new_id, new_token
+from tars_jax.sandbox.sessions.registry import SessionQuota, new_id, new_token
 
 log = logging.getLogger(__name__)
 LOCAL = "local"  # the owner of what this process leases for itself
@@ -60,16 +60,16 @@ class PageSessions:
 
     def __init__(
         self, manager: BrowserManager, config: SessionsConfig | None = None, folder: Path | None = None,
-        room: Room | None = None, node: str = "",
+        session_quota: SessionQuota | None = None, node: str = "",
     ) -> None:  # fmt: skip
-        """`room`: shared with sessions of other kinds; None: these have one of their own, of `config`.
+        """`session_quota`: shared with sessions of other kinds; None: these have one of their own, of `config`.
 
         `node`: the id of the node that this process is.
         """
         self.manager = manager
         self.config = config or SessionsConfig()
-        self._room = room or Room(self.config.max_sessions, self.config.per_owner)
-        self._room.holds(self)
+        self._session_quota = session_quota or SessionQuota(self.config.max_sessions, self.config.per_owner)
+        self._session_quota.holds(self)
         self.adopted = 0
         self.collected = 0
         self.reaped = 0  # processes of the run before
@@ -138,7 +138,7 @@ class PageSessions:
         or a storage that no page can be given, SandboxFailure when no browser could be brought up, the journal leads
         elsewhere, or the disk does not take the session.
         """
-        self._room.require(owner, quota)
+        self._session_quota.require(owner, quota)
         journal = begin.copy() if isinstance(begin, Journal) else Journal(begin)
         spec_from_json(spec_to_json(journal.spec))  # or nobody could adopt the session
         token, digest = new_token()

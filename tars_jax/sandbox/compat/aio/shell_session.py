@@ -11,7 +11,7 @@ from typing import Any
 
 from tars_jax.sandbox.compat.aio.answers import Failed
 from tars_jax.sandbox.computer.guest_client import GuestMachine
-from tars_jax.sandbox.shell import ANEW, Result, Shell, ShellBusy
+from tars_jax.sandbox.shell import RESTARTED, Result, Shell, ShellBusy
 from tars_jax.sandbox.shell.text import cut
 from tars_jax.sandbox.tools.named_sessions import LONGEST_S
 
@@ -33,7 +33,7 @@ class CommandRecord:
     exit_code: int | None = None
 
     def take(self, result: Result) -> None:
-        self.output = cut(self.output + (f"{ANEW}\n" if result.anew else "") + result.output, LIMIT)
+        self.output = cut(self.output + (f"{RESTARTED}\n" if result.restarted else "") + result.output, LIMIT)
         if result.exit_code is not None or result.ended:
             self.status, self.exit_code = "completed", result.exit_code
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from tars_jax.sandbox.compat.swe_rex.transfers import Transfer, swerex
 from tars_jax.sandbox.computer.guest_client import GuestMachine
-from tars_jax.sandbox.shell import ANEW, Result, Shell
+from tars_jax.sandbox.shell import RESTARTED, Result, Shell
 from tars_jax.sandbox.tools.named_sessions import LONGEST_S
 
 LIMIT = 200_000  # characters of an output; more is cut in its middle, with a mark
@@ -149,7 +149,9 @@ class SweRexSession:
 
 
 def _observation(result: Result, exit_code: int | None, matched: str | None) -> dict[str, Any]:
-    why = "the shell has ended; the next command has a new one" if result.ended else ANEW if result.anew else ""
+    why = (
+        "the shell has ended; the next command has a new one" if result.ended else RESTARTED if result.restarted else ""
+    )
     return {
         "output": result.output, "exit_code": exit_code, "failure_reason": why, "session_type": "bash",
         "expect_string": PROMPT if matched is None else matched,

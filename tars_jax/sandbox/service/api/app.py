@@ -23,11 +23,11 @@ from tars_jax.sandbox.service.api.recording_routes import RecordingRoutes
 from tars_jax.sandbox.service.api.session_routes import SessionRoutes
 from tars_jax.sandbox.service.computers.sessions import ComputerSessions
 from tars_jax.sandbox.service.config import PACKAGE, ServiceConfig
-from tars_jax.sandbox.service.gateway.code import code_door
-from tars_jax.sandbox.service.gateway.doors import Door
+from tars_jax.sandbox.service.gateway.code import code_mount
 from tars_jax.sandbox.service.gateway.gateway import Gateway
-from tars_jax.sandbox.service.gateway.jupyter import JupyterDoor
-from tars_jax.sandbox.service.gateway.terminal import terminal_door
+from tars_jax.sandbox.service.gateway.jupyter import JupyterMount
+from tars_jax.sandbox.service.gateway.mounts import SessionMount
+from tars_jax.sandbox.service.gateway.terminal import terminal_mount
 from tars_jax.sandbox.service.kinds import Kind
 from tars_jax.sandbox.sessions.registry import AllSessions
 from tars_jax.web.protocol import RequestError
@@ -41,14 +41,17 @@ POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self
 
 
 def make_app(
-    config: ServiceConfig, *kinds: Kind, doors: Mapping[str, Door] | None = None, openings: Openings | None = None
+    config: ServiceConfig,
+    *kinds: Kind,
+    mounts: Mapping[str, SessionMount] | None = None,
+    openings: Openings | None = None,
 ) -> ASGIApp:
     """The application. It starts the kinds of sessions that it is given, and ends them when the server stops.
 
     A lease that names no kind is one of the first.
 
     Args:
-        doors: applications over a computer, by names: what is under /s/ID/NAME/ of each computer.
+        mounts: applications over a computer, by names: what is under /s/ID/NAME/ of each computer.
         openings: of these kinds' sessions, for whoever asks for their idempotency keys; None: nobody does.
     """
     named = {kind.name: kind for kind in kinds}
@@ -115,9 +118,9 @@ def make_app(
     gateway = None
     for kind in kinds:
         if isinstance(kind.sessions, ComputerSessions):
-            known: dict[str, Door] = {
-                "terminal": terminal_door(config.assets), **_screen(config.assets), "code": code_door(config.assets),
-                "jupyter": JupyterDoor, **(doors or {}),
+            known: dict[str, SessionMount] = {
+                "terminal": terminal_mount(config.assets), **_screen(config.assets), "code": code_mount(config.assets),
+                "jupyter": JupyterMount, **(mounts or {}),
             }  # fmt: skip
             gateway = Gateway(kind.sessions, config, access, known)
     return Admission(app, config, gateway)
@@ -141,12 +144,12 @@ class SessionPaths(Protocol):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
 
 
-def _screen(assets: Path | None) -> dict[str, Door]:
+def _screen(assets: Path | None) -> dict[str, SessionMount]:
     try:
-        from tars_jax.sandbox.service.gateway.screen import screen_door
+        from tars_jax.sandbox.service.gateway.screen import screen_mount
     except InputError:  # the extra desktop is not installed: then there is no session with one either
         return {}
-    return {"desktop": screen_door(assets)}
+    return {"desktop": screen_mount(assets)}
 
 
 class Admission:

@@ -14,7 +14,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from tars_jax.sandbox.service.access import Access
 from tars_jax.sandbox.service.config import ServiceConfig
-from tars_jax.sandbox.service.errors import HELD, LONGEST_WORD, typed_errors
+from tars_jax.sandbox.service.errors import HELD, LONGEST_KEY, typed_errors
 from tars_jax.sandbox.service.kinds import Kind
 from tars_jax.sandbox.sessions.leased import Leased
 from tars_jax.web.protocol import Fields, RequestError, from_json, to_json
@@ -51,15 +51,22 @@ class CallRoutes:
         return JsonResponse(await self._answer(session, Fields(await read_json(request))))
 
     async def _answer(self, session: Leased, fields: Fields) -> dict[str, Any]:
-        value, once, person = fields.value("call"), fields.optional_text("once", LONGEST_WORD), fields.flag("person")
+        value, idempotency_key, person = (
+            fields.value("call"),
+            fields.optional_text("idempotency_key", LONGEST_KEY),
+            fields.flag("person"),
+        )
         fields.done()
         if not person:
             await self._given_back(session)
         with typed_errors():
-            return await self._kinds[session.kind].call(session, value, once=once, person=person)
+            return await self._kinds[session.kind].call(session, value, idempotency_key=idempotency_key, person=person)
 
     async def calls(self, socket: WebSocket) -> None:
-        """The same over a WebSocket, many at once: {id, call, once?, person?} each -> {id, ok} or {id, error}."""
+        """The same over a WebSocket, many at once.
+
+        Each is {id, call, idempotency_key?, person?} -> {id, ok} or {id, error}.
+        """
         try:
             session = self._access.session(socket)
         except RequestError as error:

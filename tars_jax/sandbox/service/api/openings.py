@@ -62,7 +62,9 @@ class Openings:
             self._pending[owner, key] = _Pending(asyncio.ensure_future(opening()), asked)
         found = self._pending[owner, key]
         if found.asked != asked:
-            raise RequestError("once must be an idempotency key of this request alone; got that of another", "once")
+            raise RequestError(
+                "idempotency_key must be one of this request alone; got that of another", "idempotency_key"
+            )
         return await found.wait()
 
     def has(self, owner: str, key: str) -> bool:

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from tars_jax.sandbox.service.access import Access
 from tars_jax.sandbox.service.api.openings import Openings
 from tars_jax.sandbox.service.config import ServiceConfig
-from tars_jax.sandbox.service.errors import LONGEST_WORD, typed_errors
+from tars_jax.sandbox.service.errors import LONGEST_KEY, typed_errors
 from tars_jax.sandbox.service.kinds import Kind
 from tars_jax.sandbox.sessions.registry import AllSessions
 from tars_jax.web.protocol import Fields, busy
@@ -32,7 +32,7 @@ class SessionRoutes:
     async def lease(self, request: Request) -> Response:
         """{kind?, lease_seconds?, once?, ...} -> 201 {id, token, ...}; what else there is, the kind reads.
 
-        A request that comes again with the same idempotency key `once`, as its answer was lost, gets the same session.
+        A request that comes again with the same `idempotency_key`, as its answer was lost, gets the same session.
         """
         owner = self._access.owner(request)
         asked = await read_json(request)
@@ -41,13 +41,17 @@ class SessionRoutes:
         if kind is None:
             raise fields.error("kind", f"one of {', '.join(self._kinds)}")
         seconds = fields.number("lease_seconds", kind.default_lease_s, 0.1, kind.most_lease_s)
-        once = fields.optional_text("once", LONGEST_WORD)
+        idempotency_key = fields.optional_text("idempotency_key", LONGEST_KEY)
         opening = kind.opening(fields, owner, seconds)
         fields.done()
         with typed_errors():
             try:
                 async with asyncio.timeout(self._config.open_seconds):
-                    work = opening() if once is None else self._openings.open(owner.name, once, asked, opening)
+                    work = (
+                        opening()
+                        if idempotency_key is None
+                        else self._openings.open(owner.name, idempotency_key, asked, opening)
+                    )
                     session, token = await work
             except TimeoutError as error:
                 raise busy(f"no session within {self._config.open_seconds:g} seconds; come again") from error

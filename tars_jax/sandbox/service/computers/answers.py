@@ -1,4 +1,4 @@
-"""Answers to calls that came with a word `once`: a call that comes again is answered, and not carried out again.
+"""Answers to calls that came with an idempotency key: a call that comes again is answered, and not carried out again.
 
 Each has a file: what was asked is there before the call is carried out, its answer before the caller hears it. So after
 a kill an answered call is answered as before, and one that was under way is told apart.
@@ -53,28 +53,28 @@ class Answers:
         for file in self._folder.iterdir():
             try:
                 value = json.loads(file.read_bytes())
-                found.append((int(value["number"]), str(value["once"]), str(value["asked"]), value))
+                found.append((int(value["number"]), str(value["idempotency_key"]), str(value["asked"]), value))
             except (OSError, ValueError, KeyError, TypeError) as error:
                 log.warning("%s is unreadable: %s", file, error)
-        for number, word, asked, value in sorted(found, key=lambda each: each[0]):
+        for number, key, asked, value in sorted(found, key=lambda each: each[0]):
             task = asyncio.create_task(_told(value))
             task.add_done_callback(_heard)
-            self._ones[word] = _One(number, asked, task)
+            self._ones[key] = _One(number, asked, task)
             self._numbers = itertools.count(number + 1)
 
-    def get(self, word: str, value: Any) -> Awaitable[Any] | None:
+    def get(self, key: str, value: Any) -> Awaitable[Any] | None:
         """The answer to a call that has begun; None for a new one. Raises RequestError where the word was another's."""
-        if (one := self._ones.get(word)) is None:
+        if (one := self._ones.get(key)) is None:
             return None
         if one.asked != digest(value):
-            raise RequestError("once must be an idempotency key of this call alone; got that of another", "once")
+            raise RequestError("idempotency_key must be one of this call alone; got that of another", "idempotency_key")
         return asyncio.shield(one.task)
 
-    def begin(self, word: str, value: Any, work: Callable[[], Awaitable[Any]]) -> Awaitable[Any]:
+    def begin(self, key: str, value: Any, work: Callable[[], Awaitable[Any]]) -> Awaitable[Any]:
         """Carries a new call out, whoever waits for it."""
-        one = _One(next(self._numbers), digest(value), asyncio.create_task(self._kept(word, value, work)))
+        one = _One(next(self._numbers), digest(value), asyncio.create_task(self._kept(key, value, work)))
         one.task.add_done_callback(_heard)
-        self._ones[word] = one
+        self._ones[key] = one
         while len(self._ones) > REMEMBERED:
             oldest = next(iter(self._ones))
             del self._ones[oldest]
@@ -82,35 +82,35 @@ class Answers:
                 self._file(oldest).unlink(missing_ok=True)
         return asyncio.shield(one.task)
 
-    async def _kept(self, word: str, value: Any, work: Callable[[], Awaitable[Any]]) -> Any:
+    async def _kept(self, key: str, value: Any, work: Callable[[], Awaitable[Any]]) -> Any:
         if self._folder is None:
             return await work()
-        begun = {"once": word, "asked": digest(value), "number": self._ones[word].number}
+        begun = {"idempotency_key": key, "asked": digest(value), "number": self._ones[key].number}
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            await asyncio.to_thread(replace, self._file(word), begun)
+            await asyncio.to_thread(replace, self._file(key), begun)
         except OSError as error:
-            del self._ones[word]
+            del self._ones[key]
             raise SandboxFailure("disk", f"the call has not been carried out: {error.strerror or error}") from error
         try:
             answer = await work()
         except (InputError, RequestError, SandboxFailure) as error:
-            await self._keep(word, {**begun, "error": _error(error)})
+            await self._keep(key, {**begun, "error": _error(error)})
             raise
-        await self._keep(word, {**begun, "answer": answer})
+        await self._keep(key, {**begun, "answer": answer})
         return answer
 
-    async def _keep(self, word: str, value: dict[str, Any]) -> None:
-        if word not in self._ones:  # many others came behind it
+    async def _keep(self, key: str, value: dict[str, Any]) -> None:
+        if key not in self._ones:  # many others came behind it
             return
         try:
-            await asyncio.to_thread(replace, self._file(word), value)
+            await asyncio.to_thread(replace, self._file(key), value)
         except OSError as error:  # it is known here, and after a kill it counts as one that was under way
             log.warning("the answer to a call could not be kept: %s", error)
 
-    def _file(self, word: str) -> Path:
+    def _file(self, key: str) -> Path:
         assert self._folder is not None
-        return self._folder / f"{hashlib.sha256(word.encode(errors='replace')).hexdigest()[:32]}.json"
+        return self._folder / f"{hashlib.sha256(key.encode(errors='replace')).hexdigest()[:32]}.json"
 
     def cancel(self) -> None:
         for one in self._ones.values():

@@ -22,11 +22,11 @@ class ComputerClient(ServiceClient):
     """A call that had reached the service is not carried out twice, and no computer is opened twice."""
 
     async def open(self, *, parts: Sequence[str] = (), snapshot: str | None = None, **spec: Any) -> RemoteComputer:
-        """A computer; `spec` as the service's README says: memory_mib, disk_mib, slack_seconds, ...
+        """A computer; `spec` as the service's README says: memory_mib, disk_mib, grace_seconds, ...
 
         Raises QuotaExceeded, InputError for a spec that cannot be, SandboxFailure.
         """
-        body = {"kind": "computer", "lease_seconds": self.lease_s, "once": secrets.token_hex(8), **spec}
+        body = {"kind": "computer", "lease_seconds": self.lease_s, "idempotency_key": secrets.token_hex(8), **spec}
         if parts:
             body["parts"] = list(parts)
         if snapshot is not None:
@@ -55,7 +55,7 @@ class RemoteComputer:
     async def call(self, name: str, *, asked_s: float = 0.0, **fields: Any) -> dict[str, Any]:
         """A call by its name, see the service's README. `asked_s`: how long it may take by itself."""
         given = {key: value for key, value in fields.items() if value is not None}
-        body = {"call": {"call": name, **given}, "once": secrets.token_hex(8)}
+        body = {"call": {"call": name, **given}, "idempotency_key": secrets.token_hex(8)}
         return await self._request("POST", "call", body, asked_s=asked_s)
 
     async def run(self, command: str, *, shell: str | None = None, timeout_s: float = 120.0) -> dict[str, Any]:

@@ -213,7 +213,7 @@ class FarPage:
 
     async def _shown(self, call: str, **fields: Any) -> PageObservation:
         told = await self._remote.call(call, **fields)
-        if told["anew"]:  # what was typed and its cookies are gone, and the agent has not done that
+        if told["restarted"]:  # what was typed and its cookies are gone, and the agent has not done that
             raise SandboxFailure("browser", "the page has ended, and the service has opened another in its place")
         return PageObservation(base64.b64decode(told["png"]), told["data"])
 

@@ -35,7 +35,7 @@ class ComputersKind:
         return self.sessions
 
     def opening(self, fields: Fields, owner: Owner, seconds: float) -> Opening:
-        """{parts?, memory_mib?, disk_mib?, ..., slack_seconds?, job_seconds?} or {snapshot, ...}"""
+        """{parts?, memory_mib?, disk_mib?, ..., grace_seconds?, job_seconds?} or {snapshot, ...}"""
         snapshot = fields.optional_text("snapshot")
         with typed_errors():
             named = None if snapshot is None else self.sessions.snapshots.get(owner.name, snapshot)
@@ -54,9 +54,11 @@ class ComputersKind:
 
         return open
 
-    async def call(self, session: ComputerSession, value: Any, *, once: str | None, person: bool) -> dict[str, Any]:
+    async def call(
+        self, session: ComputerSession, value: Any, *, idempotency_key: str | None, person: bool
+    ) -> dict[str, Any]:
         """{call: NAME, ...}: see README.md for the names -> an object"""
-        return await session.call(value, once=once, person=person)
+        return await session.call(value, idempotency_key=idempotency_key, person=person)
 
     async def picture(self, session: ComputerSession) -> bytes | None:
         if session.failure is None and not session.suspended and (screen := session.screen) is not None:

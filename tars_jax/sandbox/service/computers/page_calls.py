@@ -1,7 +1,7 @@
 """A page of the sandbox's browser in a session: its localhost and its files are the computer's, its time is virtual.
 
 It runs beside the computer. Where it has ended (a browser was killed, the session was suspended or copied, the service
-was started again), the next call opens another at the same address, and its answer says `anew`.
+was started again), the next call opens another at the same address, and its answer says `restarted`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class PageCalls:
         self._machine, self._browsers, self._size = machine, browsers, size
         self._page: ComputerPage | None = None
         self._url = "" if state is None else str(state["url"])
-        self._anew = state is not None
+        self._restarted = state is not None
         self._turn = asyncio.Lock()
         self._shown: PageObservation | None = None
         self._closed = False
@@ -112,7 +112,7 @@ class PageCalls:
     async def _end(self) -> None:
         page, self._page = self._page, None
         if page is not None:
-            self._anew, self._shown = True, None
+            self._restarted, self._shown = True, None
             await page.close()
 
     async def _carried_out(self, events: list[InputEvent], advance_ms: float) -> PageObservation:
@@ -125,10 +125,10 @@ class PageCalls:
         return shown
 
     async def _answer(self, shown: PageObservation) -> dict[str, Any]:
-        anew, self._anew = self._anew, False
+        restarted, self._restarted = self._restarted, False
         png = await asyncio.to_thread(lambda: shown.png)
         data = {**shown.data, "url": self._url or "about:blank"}
-        return {"png": base64.b64encode(png).decode(), "data": data, "anew": anew}
+        return {"png": base64.b64encode(png).decode(), "data": data, "restarted": restarted}
 
     def _start(self, fields: Fields) -> Work:
         """{seed} -> as `act`: the page as it is, at time 0"""
@@ -143,7 +143,7 @@ class PageCalls:
         return work
 
     def _act(self, fields: Fields) -> Work:
-        """{events, advance_ms} -> {png, data: {title, url, dialog}, anew}: as the call of a page"""
+        """{events, advance_ms} -> {png, data: {title, url, dialog}, restarted}: as the call of a page"""
         events, advance_ms = read_act(
             fields, LONGEST_ADVANCE_MS, "a page of a computer tells its title and address alone"
         )
@@ -196,7 +196,7 @@ class PageCalls:
         async def work() -> Any:
             async with self._turn:
                 page = await self._opened()
-                if self._anew:
+                if self._restarted:
                     raise InputError("a dialog must be open for files to be chosen; the page was opened anew")
                 await self._safely(page.choose_files(paths))
                 return await self._answer(await self._carried_out([], shows_ms))

@@ -55,7 +55,7 @@ async def _bring_up(
         else:
             desktop = await resume_desktop(machine, states["desktop"])
         parts["desktop"] = desktop
-        machine.variables = desktop.env  # also of what doors start: programs of any client show their windows
+        machine.variables = desktop.env  # also of what mounts start: programs of any client show their windows
     if spec.has_page:
         if browsers is None:
             raise InputError(

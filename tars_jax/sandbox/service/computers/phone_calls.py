@@ -38,14 +38,14 @@ async def start_phone(machine: GuestMachine, width: int, height: int, state: Map
         raise InputError(f"parts must leave phone out without {error.name}: pip install 'tars_jax[phone]'") from error
     saved = None if state is None or not state["saved"] else base64.b64decode(state["saved"])
     phone = await ComputerPhone.open(machine, (width, height), saved=saved)
-    return PhoneCalls(phone, anew=state is not None and saved is None)
+    return PhoneCalls(phone, restarted=state is not None and saved is None)
 
 
 class PhoneCalls:
     """A `Part`. `screen`: whether `act` and `screenshot` are its own, because the session has no other screen."""
 
-    def __init__(self, phone: ComputerPhone, *, anew: bool = False) -> None:
-        self._phone, self._anew = phone, anew
+    def __init__(self, phone: ComputerPhone, *, restarted: bool = False) -> None:
+        self._phone, self._restarted = phone, restarted
         self._turn = asyncio.Lock()
         self._down: tuple[float, float, float] | None = None  # where a pointer went down, and when
         self.screen = False
@@ -86,13 +86,13 @@ class PhoneCalls:
         shown = await self._phone.phone.settle()
         package, activity = await self._phone.phone.front_app()
         self.kept()
-        anew, self._anew = self._anew, False
+        restarted, self._restarted = self._restarted, False
         png = await asyncio.to_thread(_png, shown.image)
         data = {"package": package, "activity": activity, "settled": shown.settled}
-        return {"png": base64.b64encode(png).decode(), "data": data, "anew": anew}
+        return {"png": base64.b64encode(png).decode(), "data": data, "restarted": restarted}
 
     def _act(self, fields: Fields) -> Work:
-        """{actions: [{action: "click", x, y}, {action: "type", text}, ...]} -> {png, data: {package, ...}, anew}"""
+        """{actions: [{action: "click", x, y}, {action: "type", text}, ...]} -> {png, data: {package}, restarted}"""
         given = fields.array("actions", required=True)
         if not 0 < len(given) <= MOST_ACTIONS:
             raise fields.error("actions", f"1 to {MOST_ACTIONS}")

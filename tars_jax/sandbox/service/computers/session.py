@@ -13,7 +13,7 @@ from tars_jax import InputError
 from tars_jax.sandbox.computer.walking import Sought, Unreadable
 from tars_jax.sandbox.failures import SandboxFailure, SessionEnded
 from tars_jax.sandbox.service.computers.file_calls import FileCalls
-from tars_jax.sandbox.service.computers.life import ComputerLife
+from tars_jax.sandbox.service.computers.lifecycle import ComputerLifecycle
 from tars_jax.sandbox.service.computers.part import Reader, as_json
 from tars_jax.sandbox.service.computers.recording import SessionRecording
 from tars_jax.sandbox.service.computers.spec import ComputerRequest
@@ -26,14 +26,14 @@ MOST_SHOWN = 4000  # characters: more than a picture has
 FORGOTTEN = ("read", "list", "search", "screenshot", "windows", "told", "outside")
 
 
-class ComputerSession(ComputerLife):
+class ComputerSession(ComputerLifecycle):
     """Calls come as JSON, `{"call": NAME, ...}`; which there are, the parts say."""
 
     def __init__(self, id: str, lease: Lease, spec: ComputerRequest, folder: SessionFolder | None = None) -> None:
         super().__init__(id, lease, spec, folder)
         self.calls = 0  # that have come back
         self._last: Any = None
-        self._shown = ""  # of what clients of its doors do
+        self._shown = ""  # of what clients of its mounts do
 
     @property
     def files(self) -> FileCalls | None:
@@ -45,8 +45,8 @@ class ComputerSession(ComputerLife):
         """Of programs that are started beside the parts: a terminal, for instance."""
         return {} if self.desktop is None else dict(self.desktop.env)
 
-    async def call(self, value: Any, *, once: str | None = None, person: bool = False) -> Any:
-        """Carries out a call, and answers with JSON. One that comes again with the same word `once` joins the first.
+    async def call(self, value: Any, *, idempotency_key: str | None = None, person: bool = False) -> Any:
+        """Carries out a call, and answers with JSON. One with the same idempotency key joins the first.
 
         Raises RequestError for a call that there is not, SandboxFailure, SessionEnded, and what its part raises.
         """
@@ -55,15 +55,19 @@ class ComputerSession(ComputerLife):
                 self.hold()
             else:
                 await self.given_back()
-            if once is not None and (answer := self._answers.get(once, value)) is not None:
+            if idempotency_key is not None and (answer := self._answers.get(idempotency_key, value)) is not None:
                 return await answer
-            if await self.resume() and once is not None and (answer := self._answers.get(once, value)) is not None:
+            if (
+                await self.resume()
+                and idempotency_key is not None
+                and (answer := self._answers.get(idempotency_key, value)) is not None
+            ):
                 return await answer  # of the same call, which came meanwhile
             self.computer  # noqa: B018 (raises what there is to say when it has gone)
             name, work = self._read(value)
-            if once is None or name in FORGOTTEN:
+            if idempotency_key is None or name in FORGOTTEN:
                 return await self._carried_out(name, value, work)
-            return await self._answers.begin(once, value, lambda: self._carried_out(name, value, work))
+            return await self._answers.begin(idempotency_key, value, lambda: self._carried_out(name, value, work))
 
     def _read(self, value: Any) -> tuple[str, Any]:
         fields = Fields(value, "call")
@@ -143,7 +147,7 @@ class ComputerSession(ComputerLife):
         return "\n".join(filter(None, (*(part.words() for part in self.parts.values()), self._shown)))
 
     def show(self, words: str, call: str = "") -> None:
-        """What a client does at one of its doors, for lists; `call` has come back with it."""
+        """What a client does at one of its mounts, for lists; `call` has come back with it."""
         self._shown = f"{self._shown}{words}"[-MOST_SHOWN:]
         if call:
             self.calls += 1
@@ -158,7 +162,7 @@ class ComputerSession(ComputerLife):
             **self.lease_to_json(), "parts": list(self.spec.parts), "width": width, "height": height,
             "calls": self.calls, "live": live,
             "failure": None if self.failure is None else {"kind": self.failure.kind, "message": str(self.failure)},
-            "slack_seconds": self.spec.slack_s, "last_call": self._last, "data": None, "ports": self.ports,
+            "grace_seconds": self.spec.grace_s, "last_call": self._last, "data": None, "ports": self.ports,
             "memory_bytes": self._computer.container.memory_bytes() if runs and self._computer is not None else None,
             "origin": self.origin, "suspended": self.suspended or None, "recorded": self.recording is not None,
             # Another number where it may show something else.

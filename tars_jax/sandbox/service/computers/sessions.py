@@ -28,7 +28,7 @@ from tars_jax.sandbox.service.computers.snapshots import NamedSnapshots
 from tars_jax.sandbox.service.computers.spec import ComputerRequest
 from tars_jax.sandbox.service.computers.store import SessionFolders, StoredComputer
 from tars_jax.sandbox.sessions.leased import Lease
-from tars_jax.sandbox.sessions.registry import Room, new_id, new_token
+from tars_jax.sandbox.sessions.registry import SessionQuota, new_id, new_token
 
 log = logging.getLogger(__name__)
 DEFAULT_LEASE_S, MOST_LEASE_S = 120.0, 86_400.0
@@ -42,16 +42,16 @@ class ComputerSessions:
 
     With a `folder`, a restart after a kill knows the leases of the process before. Where `computers` keep them
     (`Computers(kept_in=...)`), it adopts the computers with all that runs there; they wait for as long as the lease
-    and its slack. One that could not be adopted says so: each call is a SandboxFailure("container") until it is
+    and its grace period. One that could not be adopted says so: each call is a SandboxFailure("container") until it is
     released or its lease is over, and no call of it is lost silently.
     """
 
     def __init__(
-        self, computers: OpensComputers, folder: Path | None = None, room: Room | None = None, *,
+        self, computers: OpensComputers, folder: Path | None = None, session_quota: SessionQuota | None = None, *,
         lease_s: float = DEFAULT_LEASE_S, max_lease_s: float = MOST_LEASE_S, collect_s: float = 0.5,
         max_sessions: int = 64, browsers: BrowserConfig | None = None, node: str = "",
     ) -> None:  # fmt: skip
-        """`room`: shared with sessions of other kinds; None: these have one of their own, of `max_sessions`.
+        """`session_quota`: shared with sessions of other kinds; None: these have one of their own, of `max_sessions`.
 
         `browsers`: those of pages upon computers, which start with the first such session; None: there are no pages.
         `node`: the id of the node that this process is.
@@ -63,8 +63,8 @@ class ComputerSessions:
         self._computers, self._folder, self._node = computers, folder, node
         self._has = machine(Path(tempfile.gettempdir()))
         self._browsers = None if browsers is None else OnDemandBrowsers(browsers)
-        self._room = room or Room(max_sessions, max_sessions)
-        self._room.holds(self)
+        self._session_quota = session_quota or SessionQuota(max_sessions, max_sessions)
+        self._session_quota.holds(self)
         self._files: SessionFolders | None = None
         self._sessions: dict[str, ComputerSession] = {}
         self._collecting: asyncio.Task[None] | None = None
@@ -112,7 +112,7 @@ class ComputerSessions:
     async def _keep(self, session: ComputerSession) -> None:
         """It outlives this process for so long."""
         if self._keeper is not None and session.failure is None:
-            seconds = session.lease.seconds + session.spec.slack_s
+            seconds = session.lease.seconds + session.spec.grace_s
             ids = session.kept_ids()
             for gone in session.kept - ids:
                 await self._keeper.keep(gone, 0.0)
@@ -167,7 +167,7 @@ class ComputerSessions:
         if self.unavailable:
             raise InputError(f"kind must be one that this machine has, and it has no computers: {self.unavailable}")
         check_fits(spec.container, self._has)
-        self._room.require(owner, quota)
+        self._session_quota.require(owner, quota)
         require(owner, quotas, self._leased(owner), spec.container)
         token, digest = new_token()
         lease = Lease(owner, self._seconds(seconds), digest)
@@ -200,7 +200,7 @@ class ComputerSessions:
             raise InputError(f"count must be 1 to {MOST_FORKS}; got {count}")
         if way not in ("auto", *FORKS):
             raise InputError(f"way must be auto, {', '.join(FORKS)}; got {way!r:.80}")
-        self._room.require(session.lease.owner, quota, count)
+        self._session_quota.require(session.lease.owner, quota, count)
         require(session.lease.owner, quotas, self._leased(session.lease.owner), session.spec.container, count)
         states: dict[str, Any] = {}
         saved: list[SavedComputer] = []

@@ -16,11 +16,11 @@ from tars_jax import InputError
 from tars_jax.sandbox.computer.computer import Computers
 from tars_jax.sandbox.computer.container import Snapshot
 from tars_jax.sandbox.failures import SandboxFailure
-from tars_jax.sandbox.service.computers.away import snapshot_from_json, snapshot_to_json
 from tars_jax.sandbox.service.computers.opening import OpensComputers
 from tars_jax.sandbox.service.computers.session import ComputerSession
 from tars_jax.sandbox.service.computers.spec import ComputerRequest, read_spec
 from tars_jax.sandbox.service.computers.store import replace
+from tars_jax.sandbox.service.computers.suspended import snapshot_from_json, snapshot_to_json
 from tars_jax.web.protocol import Fields, RequestError
 
 log = logging.getLogger(__name__)

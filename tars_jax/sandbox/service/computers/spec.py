@@ -31,7 +31,7 @@ class ComputerRequest:
     height: int = 720
     phone_width: int = 360  # pixels
     phone_height: int = 640
-    slack_s: float = 0.0  # behind the end of the lease, for whoever looks at what was done
+    grace_s: float = 0.0  # behind the end of the lease, for whoever looks at what was done
     job_s: float = 3600.0  # as long as programs run in the background, the session lives on for so long
     mcp: tuple[ServerSpec, ...] = ()  # servers of others that run inside
     taken: tuple[str, ...] = ()  # names that no tool of these may have, besides the session's own functions
@@ -67,7 +67,7 @@ class ComputerRequest:
         return {
             **container, "environment": dict(self.container.environment), "parts": list(self.parts),
             "width": self.width, "height": self.height, "phone_width": self.phone_width,
-            "phone_height": self.phone_height, "slack_seconds": self.slack_s, "job_seconds": self.job_s,
+            "phone_height": self.phone_height, "grace_seconds": self.grace_s, "job_seconds": self.job_s,
             "mcp": [dataclasses.asdict(spec) for spec in self.mcp] or None, "taken": list(self.taken),
         }  # fmt: skip
 
@@ -109,6 +109,6 @@ def read_spec(fields: Fields) -> ComputerRequest:
     return ComputerRequest(
         container, parts, whole("width", 1280, 64, 8192), whole("height", 720, 64, 8192),
         whole("phone_width", 360, 160, 4096), whole("phone_height", 640, 160, 4096),
-        fields.number("slack_seconds", 0.0, 0.0, LONGEST_S), fields.number("job_seconds", 3600.0, 0.0, LONGEST_S),
+        fields.number("grace_seconds", 0.0, 0.0, LONGEST_S), fields.number("job_seconds", 3600.0, 0.0, LONGEST_S),
         () if servers is None else read_specs(servers), tuple(taken),
     )  # fmt: skip

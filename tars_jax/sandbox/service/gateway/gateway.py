@@ -1,4 +1,4 @@
-"""/s/ID/...: one way in for all that a session shows, with the checks before every door."""
+"""/s/ID/...: one way in for all that a session shows, with the checks before every mount."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from tars_jax.sandbox.service.gateway.admission import (
     split_cookies,
     watch_token,
 )
-from tars_jax.sandbox.service.gateway.doors import Door, page
 from tars_jax.sandbox.service.gateway.error_pages import told
 from tars_jax.sandbox.service.gateway.headers import to_inside
 from tars_jax.sandbox.service.gateway.http_proxy import forward
+from tars_jax.sandbox.service.gateway.mounts import SessionMount, page
 from tars_jax.sandbox.service.gateway.paths import PORT, PREFIX, Target, read_path
 from tars_jax.sandbox.service.gateway.socket_proxy import forward_socket
 from tars_jax.web.protocol import RequestError
@@ -43,8 +43,8 @@ SAFE = ("GET", "HEAD", "OPTIONS")
 NO_REFERRER = {"Referrer-Policy": "no-referrer", "Cache-Control": "no-store"}
 REFUSAL = 1008  # RFC 6455
 SHOWN = {"index.html", "index.js", "preview.css"}
-PAGE = "page"  # the door of what the page without a door needs
-WATCHED = ("", PAGE, "desktop")  # doors for who may only watch
+PAGE = "page"  # the mount of what the page without a mount needs
+WATCHED = ("", PAGE, "desktop")  # mounts for who may only watch
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,15 +58,15 @@ class Gateway:
     """An ASGI application for the paths below /s/ and for the hosts ID.localhost.
 
     Args:
-        doors: by their names, besides the ports: terminal, desktop, and applications of others over a session.
+        mounts: by their names, besides the ports: terminal, desktop, and applications of others over a session.
     """
 
     def __init__(
-        self, sessions: ComputerSessions, config: ServiceConfig, access: Access, doors: Mapping[str, Door]
+        self, sessions: ComputerSessions, config: ServiceConfig, access: Access, mounts: Mapping[str, SessionMount]
     ) -> None:
-        self._sessions, self._config, self._access, self._doors = sessions, config, access, dict(doors)
+        self._sessions, self._config, self._access, self._mounts = sessions, config, access, dict(mounts)
         self.grants = Grants()
-        self._opened: dict[tuple[str, str], ASGIApp] = {}  # by session and door
+        self._opened: dict[tuple[str, str], ASGIApp] = {}  # by session and mount
 
     def takes(self, scope: Scope, host: str) -> bool:
         """Whether a request is for the gateway."""
@@ -92,7 +92,7 @@ class Gateway:
         if (own := self.owner_of(host)) is not None and own != target.id:
             raise RequestError(f"the host {host[:100]!r} shows the session {own} and no other", status=421)
         scope["path_params"] = {"id": target.id}
-        if target.door == "open" and scope["type"] == "http" and scope["method"] == "POST":
+        if target.mount == "open" and scope["type"] == "http" and scope["method"] == "POST":
             await (await self._open(Request(scope, receive), target, host))(scope, receive, send)
             return
         admitted = self._admitted(connection, target, own=own is not None)
@@ -103,7 +103,7 @@ class Gateway:
             query = f"?{scope['query_string'].decode('latin-1')}" if scope["query_string"] else ""
             await RedirectResponse(f"{target.prefix}/{query}", 307, headers=NO_REFERRER)(scope, receive, send)
             return
-        if admitted.right is Right.WATCH and target.door not in WATCHED:
+        if admitted.right is Right.WATCH and target.mount not in WATCHED:
             raise RequestError("who may only watch sees the desktop and nothing else", status=403, code="watches")
         with typed_errors():
             if admitted.right is Right.ALL:
@@ -185,16 +185,16 @@ class Gateway:
         return RedirectResponse(f"{_scheme(scope)}://{named}{path}{grant}", 303, headers=NO_REFERRER)
 
     async def _open(self, request: Request, target: Target, host: str) -> Response:
-        """A form {token, door}: the way of the live page, so that a key is in no address at all."""
+        """A form {token, mount}: the way of the live page, so that a key is in no address at all."""
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != "application/x-www-form-urlencoded":
             raise RequestError("Content-Type must be application/x-www-form-urlencoded", status=415)
         form = dict(urllib.parse.parse_qsl((await request.body()).decode("latin-1"), keep_blank_values=True))
         right = self._right_of(request, target.id, form.get("token", ""))
-        door = read_path(f"/s/{target.id}/{form.get('door', '')}".encode("latin-1", "replace"))
-        return self._with_grant(request.scope, target.id, host, f"{door.prefix}{door.rest or '/'}", right)
+        mount = read_path(f"/s/{target.id}/{form.get('mount', '')}".encode("latin-1", "replace"))
+        return self._with_grant(request.scope, target.id, host, f"{mount.prefix}{mount.rest or '/'}", right)
 
-    # ---- what is behind the doors ----
+    # ---- what is behind the mounts ----
 
     async def _pass(
         self, scope: Scope, receive: Receive, send: Send, admitted: _Admitted, target: Target, host: str
@@ -202,10 +202,10 @@ class Gateway:
         session, by_header = admitted.session, admitted.by_header
         if admitted.right is Right.ALL:  # who only watches keeps nothing alive
             session.renew()
-        if target.door in ("", PAGE):
+        if target.mount in ("", PAGE):
             await session.look()
             await self._index(scope, admitted, target)(scope, receive, send)
-        elif target.door == PORT:
+        elif target.mount == PORT:
             headers = to_inside(scope["headers"], target, host, _scheme(scope), by_header=by_header)
             query = scope["query_string"]
             if by_header and scope["type"] == "websocket":
@@ -225,28 +225,28 @@ class Gateway:
             await app({**inside, "prefix": target.prefix, "watches": watches}, receive, send)
 
     def _app(self, session: ComputerSession, target: Target) -> ASGIApp:
-        if target.door not in self._doors:
-            known = ", ".join([PORT, *self._doors])
-            raise RequestError(f"there is no door {target.door!r}; there are {known}", status=404)
+        if target.mount not in self._mounts:
+            known = ", ".join([PORT, *self._mounts])
+            raise RequestError(f"there is no mount {target.mount!r}; there are {known}", status=404)
         for key in [key for key in self._opened if key[0] not in self._sessions]:
             del self._opened[key]
-        key = session.id, target.door
+        key = session.id, target.mount
         if key not in self._opened:
-            self._opened[key] = self._doors[target.door](session)
+            self._opened[key] = self._mounts[target.mount](session)
         return self._opened[key]
 
     def _index(self, scope: Scope, admitted: _Admitted, target: Target) -> Response:
-        """The page that links the doors, and what belongs to it."""
+        """The page that links the mounts, and what belongs to it."""
         if scope["type"] != "http" or scope["method"] not in ("GET", "HEAD"):
             raise RequestError("this path takes GET", status=405)
-        name = target.rest.removeprefix("/") if target.door else "index.html"
+        name = target.rest.removeprefix("/") if target.mount else "index.html"
         if name == "info":
             session, watches = admitted.session, admitted.right is Right.WATCH
-            doors = [name for name in self._doors if name not in SHOW_A_DESKTOP or session.desktop is not None]
+            mounts = [name for name in self._mounts if name not in SHOW_A_DESKTOP or session.desktop is not None]
             if watches:
-                shown = {"id": session.id, "doors": [name for name in doors if name in WATCHED], "ports": []}
+                shown = {"id": session.id, "mounts": [name for name in mounts if name in WATCHED], "ports": []}
                 return JsonResponse({**shown, "parts": [], "seconds_left": session.seconds_left, "watches": True})
-            told = {**session.to_json(), "doors": doors, "watches": False, "watch": watch_token(session.lease)}
+            told = {**session.to_json(), "mounts": mounts, "watches": False, "watch": watch_token(session.lease)}
             return JsonResponse(told)
         if name not in SHOWN:
             raise RequestError(f"there is no {name[:100]!r} here", status=404)

@@ -1,4 +1,4 @@
-"""The door `jupyter`: JupyterLab, or the classic notebook, as a program of the session, begun with the first look.
+"""The mount `jupyter`: JupyterLab, or the classic notebook, as a program of the session, begun with the first look.
 
 It listens at a unix socket that only programs of the session reach, under the address that a browser knows, so its
 pages need no rewriting. Who may come in has been found out before, so it has no token. It ends with the session.
@@ -43,7 +43,7 @@ exec python3 -m "$module" --no-browser --$app.sock="$1/socket" --$app.base_url="
 """
 
 
-class JupyterDoor:
+class JupyterMount:
     def __init__(self, session: ComputerSession) -> None:
         self._session = session
         self._folder = f"/tmp/.jupyter-{secrets.token_hex(4)}"

@@ -1,8 +1,8 @@
-"""Which session and which door a path of the gateway leads to, read from its bytes as they came.
+"""Which session and which mount a path of the gateway leads to, read from its bytes as they came.
 
     /s/ID/             a page that links the others
     /s/ID/port/3000/x  what a program inside serves at a port, as /x
-    /s/ID/terminal/    and other doors by their names
+    /s/ID/terminal/    and other mounts by their names
 
 The prefix is compared as bytes and never decoded, so that nothing written otherwise is taken for another session. What
 follows it goes inside as it came; dot segments are refused, however they are written, because programs differ in
@@ -29,7 +29,7 @@ PORT = "port"
 @dataclasses.dataclass(frozen=True)
 class Target:
     id: str
-    door: str  # empty: the page that links the others
+    mount: str  # empty: the page that links the others
     port: int | None
     rest: str  # of the path, from its slash on; empty: the slash is missing
 
@@ -37,7 +37,7 @@ class Target:
     def prefix(self) -> str:
         """Of the path, before `rest`."""
         port = "" if self.port is None else f"/{self.port}"
-        return f"/s/{self.id}/{self.door}{port}" if self.door else f"/s/{self.id}"
+        return f"/s/{self.id}/{self.mount}{port}" if self.mount else f"/s/{self.id}"
 
 
 def read_path(raw: bytes) -> Target:
@@ -45,16 +45,16 @@ def read_path(raw: bytes) -> Target:
     match = PATH.fullmatch(raw)
     if match is None:
         raise RequestError("there is no such path; /s/ID/, /s/ID/port/NUMBER/ and /s/ID/NAME/ are", status=404)
-    id, door, port, rest = (None if part is None else part.decode("latin-1") for part in match.groups())
+    id, mount, port, rest = (None if part is None else part.decode("latin-1") for part in match.groups())
     assert id is not None
-    if door == PORT and (port is None or int(port) > 65535):
+    if mount == PORT and (port is None or int(port) > 65535):
         raise RequestError("a port must be a number from 1 to 65535: /s/ID/port/NUMBER/", status=404)
-    if door != PORT and port is not None:
+    if mount != PORT and port is not None:
         rest, port = f"/{port}{rest or ''}", None
-    if door is None:
+    if mount is None:
         rest = "/" if raw.endswith(b"/") else ""
     require_plain((rest or "").encode("latin-1"))
-    return Target(id, door or "", None if port is None else int(port), rest or "")
+    return Target(id, mount or "", None if port is None else int(port), rest or "")
 
 
 def require_plain(path: bytes) -> None:

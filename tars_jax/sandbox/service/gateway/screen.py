@@ -1,9 +1,9 @@
-"""The door `desktop`: noVNC's page, and the WebSocket that it speaks RFB by to a desktop of a session.
+"""The mount `desktop`: noVNC's page, and the WebSocket that it speaks RFB by to a desktop of a session.
 
-    page -> service    bytes: RFB      text: {"hand": true} takes the desktop over, {"hand": false} gives it back
+    page -> service    bytes: RFB      text: {"control": true} takes the desktop over, {"control": false} gives it back
     service -> page    bytes: RFB      the desktop's name says who has it: "watching", "yours", "another's"
 
-One connection at a time has the hand; what the others press and paste is ignored. Who may only watch never has it.
+One connection at a time has control; what the others press and paste is ignored. Who may only watch never has it.
 POST vnc tells a port and a password for clients that speak TCP (vnc.py).
 """
 
@@ -28,16 +28,16 @@ from tars_jax.sandbox.desktop.clipboard import Clipboard
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.service.computers.session import ComputerSession
 from tars_jax.sandbox.service.gateway import rfb
-from tars_jax.sandbox.service.gateway.doors import (
+from tars_jax.sandbox.service.gateway.error_pages import http_error
+from tars_jax.sandbox.service.gateway.mounts import (
     NO_DESKTOP,
-    Door,
+    SessionMount,
     asset,
     page,
     require_assets,
     stream_both_ways,
     until_first,
 )
-from tars_jax.sandbox.service.gateway.error_pages import http_error
 from tars_jax.sandbox.service.gateway.rfb_input import Mouse, key_event
 from tars_jax.sandbox.service.gateway.vnc import TcpSocket, VncPort
 from tars_jax.web.protocol import Fields, RequestError, from_json
@@ -52,12 +52,12 @@ MOST_WAITING = 1 << 20  # bytes that a client has sent and nobody has read
 WATCHING, YOURS, ANOTHERS = "watching", "yours", "another's"
 
 
-def screen_door(assets: Path | None) -> Door:
+def screen_mount(assets: Path | None) -> SessionMount:
     """`assets`: a node_modules folder in which @novnc/novnc may be; None: there is none."""
     folder = None if assets is None else assets / "@novnc" / "novnc"
 
-    def door(session: ComputerSession) -> ASGIApp:
-        hand = _Hand(session)
+    def mount(session: ComputerSession) -> ASGIApp:
+        control = _InputControl(session)
 
         async def show(request: Request) -> Response:
             if session.desktop is None:
@@ -75,11 +75,11 @@ def screen_door(assets: Path | None) -> Door:
             protocols = socket.scope.get("subprotocols", [])
             await socket.accept("binary" if "binary" in protocols else None)
             watches = socket.scope.get("watches", False)
-            await _Viewer(socket, session, session.desktop.desktop, hand, watches=watches).run()
+            await _Viewer(socket, session, session.desktop.desktop, control, watches=watches).run()
 
         async def show_by_tcp(socket: TcpSocket, password: str) -> None:
             assert session.desktop is not None
-            await _Viewer(socket, session, session.desktop.desktop, hand, watches=False, password=password).run()
+            await _Viewer(socket, session, session.desktop.desktop, control, watches=False, password=password).run()
 
         vnc = VncPort(session, show_by_tcp)
 
@@ -96,10 +96,10 @@ def screen_door(assets: Path | None) -> Door:
         ]  # fmt: skip
         return Starlette(routes=routes, exception_handlers={HTTPException: http_error})
 
-    return door
+    return mount
 
 
-class _Hand:
+class _InputControl:
     """Who plays with a desktop, of all that look at it."""
 
     def __init__(self, session: ComputerSession) -> None:
@@ -133,12 +133,18 @@ class _Viewer:
     """One connection."""
 
     def __init__(
-        self, socket: WebSocket | TcpSocket, session: ComputerSession, desktop: Desktop, hand: _Hand, *, watches: bool,
-        password: str = "",
+        self, socket: WebSocket | TcpSocket, session: ComputerSession, desktop: Desktop, control: _InputControl, *,
+        watches: bool, password: str = "",
     ) -> None:  # fmt: skip
         """With a `password`, its client has no other way to take the desktop over than to press something."""
         self._password = password
-        self._socket, self._session, self._desktop, self._hand, self._watches = socket, session, desktop, hand, watches
+        self._socket, self._session, self._desktop, self._control, self._watches = (
+            socket,
+            session,
+            desktop,
+            control,
+            watches,
+        )
         self._reader = asyncio.StreamReader(limit=MOST_WAITING)
         self._painter, self._mouse = rfb.FramebufferEncoder(), Mouse()
         self._encodings = rfb.Encodings(frozenset())
@@ -152,13 +158,13 @@ class _Viewer:
         self._copied: str | None = None
 
     async def run(self) -> None:
-        self._hand.viewers.append(self)
+        self._control.viewers.append(self)
         try:
             await stream_both_ways(self._socket, self._session, self._talk(), self._inwards())
         finally:
-            self._hand.viewers.remove(self)
-            if self._hand.holder is self:
-                self._hand.leave(self)
+            self._control.viewers.remove(self)
+            if self._control.holder is self:
+                self._control.leave(self)
                 with contextlib.suppress(SandboxFailure):
                     await self._desktop.release_all()  # a key that was down when the page was closed
             if self._clipboard is not None:
@@ -175,15 +181,15 @@ class _Viewer:
                 self._reader.feed_data(data)
             else:
                 with contextlib.suppress(RequestError):  # words of no meaning
-                    self._hand_asked(Fields(from_json((message.get("text") or "").encode(errors="replace"))))
+                    self._control_asked(Fields(from_json((message.get("text") or "").encode(errors="replace"))))
 
-    def _hand_asked(self, fields: Fields) -> None:
-        wanted = fields.flag("hand")
+    def _control_asked(self, fields: Fields) -> None:
+        wanted = fields.flag("control")
         fields.done()
         if wanted and not self._watches:
-            self._hand.take(self)
+            self._control.take(self)
         elif not wanted:
-            self._hand.leave(self)
+            self._control.leave(self)
 
     async def _talk(self) -> None:
         with contextlib.suppress(asyncio.IncompleteReadError):  # it has left
@@ -223,8 +229,8 @@ class _Viewer:
 
     def _plays(self) -> bool:
         if self._password and not self._session.held_by_person:
-            self._hand.take(self)
-        return self._hand.has(self)
+            self._control.take(self)
+        return self._control.has(self)
 
     async def _played(self, message: rfb.Key | rfb.Pointer | rfb.Cut) -> None:
         if isinstance(message, rfb.Cut):
@@ -278,12 +284,12 @@ class _Viewer:
                     await self.hurry.wait()
 
     async def _tell(self) -> bool:
-        """The clipboard, and who has the hand, where they are other than before: whether that was the update."""
+        """The clipboard, and who has control, where they are other than before: whether that was the update."""
         text, self._copied = self._copied, None
-        if text is not None and self._hand.has(self):
+        if text is not None and self._control.has(self):
             extended = rfb.EXTENDED_CLIPBOARD in self._encodings.numbers
             await self._socket.send_bytes(rfb.clipboard_text(text) if extended else rfb.clipboard_latin(text))
-        told = YOURS if self._hand.has(self) else ANOTHERS if self._session.held_by_person else WATCHING
+        told = YOURS if self._control.has(self) else ANOTHERS if self._session.held_by_person else WATCHING
         if told == self._told or rfb.DESKTOP_NAME not in self._encodings.numbers:
             return False
         self._told = told

@@ -1,4 +1,4 @@
-"""The door `terminal`: a page with a terminal, and the WebSocket that it speaks to a PTY of the session by.
+"""The mount `terminal`: a page with a terminal, and the WebSocket that it speaks to a PTY of the session by.
 
     page -> service    bytes: keys     text: {"columns": 80, "rows": 24}
     service -> page    bytes: output
@@ -24,8 +24,8 @@ from starlette.websockets import WebSocket
 from tars_jax.sandbox.computer.guest_client import CALL_TIMEOUT_S, GuestError
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.service.computers.session import ComputerSession
-from tars_jax.sandbox.service.gateway.doors import FAILED, Door, page, stream_both_ways
 from tars_jax.sandbox.service.gateway.error_pages import http_error
+from tars_jax.sandbox.service.gateway.mounts import FAILED, SessionMount, page, stream_both_ways
 from tars_jax.web.protocol import Fields, RequestError, from_json
 
 POLL_S = 20.0
@@ -33,12 +33,12 @@ PIECE = 1 << 16
 XTERM = {"xterm.js": "lib/xterm.js", "xterm.css": "css/xterm.css", "addon-fit.js": "../addon-fit/lib/addon-fit.js"}
 
 
-def terminal_door(assets: Path | None) -> Door:
+def terminal_mount(assets: Path | None) -> SessionMount:
     """`assets`: a node_modules folder in which @xterm/xterm may be; None: there is none."""
     folder = None if assets is None else assets / "@xterm" / "xterm"
     found = {name: folder / path for name, path in XTERM.items()} if folder is not None and folder.is_dir() else {}
 
-    def door(session: ComputerSession) -> ASGIApp:
+    def mount(session: ComputerSession) -> ASGIApp:
         async def show(request: Request) -> Response:
             name = request.path_params.get("name", "terminal.html")
             if name in XTERM and name not in found:
@@ -51,7 +51,7 @@ def terminal_door(assets: Path | None) -> Door:
         routes = [Route("/", show), Route("/{name}", show), WebSocketRoute("/socket", connect)]
         return Starlette(routes=routes, exception_handlers={HTTPException: http_error})
 
-    return door
+    return mount
 
 
 class _Terminal:

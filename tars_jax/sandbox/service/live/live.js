@@ -179,7 +179,7 @@ async function poll() {
       }
       byId("empty").hidden = sessions.length > 0;
       count(sessions, stats);
-      if (open) facts(cards.get(open).session), doors(cards.get(open).session);
+      if (open) facts(cards.get(open).session), mounts(cards.get(open).session);
       await Promise.all([...cards.values()].map((entry) => showScreenshot(entry).catch(() => {})));
     } catch (error) {
       byId("counts").textContent = key ? `The service does not answer: ${error.message}` : "";
@@ -204,7 +204,7 @@ function show(id) {
   screen.src = image.src;
   byId("events").replaceChildren();
   facts(session);
-  doors(session);
+  mounts(session);
   follow(id);
 }
 function hide() {
@@ -231,8 +231,8 @@ function facts(session) {
   }));
 }
 // What a computer shows opens in a tab of its own, under the session's own name. The key goes as a form, in no address.
-function doors(session) {
-  const form = byId("doors");
+function mounts(session) {
+  const form = byId("mounts");
   form.hidden = !isComputer(session) || !session.live;
   byId("hand").parentElement.hidden = isComputer(session) && !hasScreen(session) && !hasLine(session);
   byId("runs").parentElement.hidden = isComputer(session);
@@ -245,7 +245,7 @@ function doors(session) {
   byId("buttons").dataset.names = names.join();
   byId("buttons").replaceChildren(...names.map((name) => {
     const button = element("button", "", name.replace("/", " "));
-    button.name = "door";
+    button.name = "mount";
     button.value = `${name}/`;
     return button;
   }));

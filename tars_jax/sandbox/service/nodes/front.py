@@ -35,7 +35,7 @@ from tars_jax.sandbox.service.access import bearer
 from tars_jax.sandbox.service.api.app import Admission, live_page
 from tars_jax.sandbox.service.computers.sessions import MOST_FORKS
 from tars_jax.sandbox.service.config import OPERATOR, Owner, ServiceConfig
-from tars_jax.sandbox.service.errors import LONGEST_WORD, typed_errors
+from tars_jax.sandbox.service.errors import LONGEST_KEY, typed_errors
 from tars_jax.sandbox.service.gateway.admission import session_of_host
 from tars_jax.sandbox.service.gateway.paths import PREFIX, read_path
 from tars_jax.sandbox.service.nodes.live_nodes import LiveNodes
@@ -226,9 +226,9 @@ class _Front:
         owner = self.owner(request)
         asked = await read_json(request)
         fields = Fields(asked)
-        kind, key = fields.text("kind", DEFAULT_KIND), fields.optional_text("once", LONGEST_WORD)
+        kind, key = fields.text("kind", DEFAULT_KIND), fields.optional_text("idempotency_key", LONGEST_KEY)
         if key is None:
-            asked["once"] = key = secrets.token_hex(8)
+            asked["idempotency_key"] = key = secrets.token_hex(8)
         body = {"kind": kind, **{name: value for name, value in asked.items() if name not in LEASE}}
         with typed_errors():
             node = None
@@ -317,7 +317,7 @@ class _Previews:
         target = read_path(scope["raw_path"])
         connection = HTTPConnection(scope)
         key = bearer(connection) or connection.query_params.get("token", "")
-        if target.door == "open" and scope["type"] == "http" and scope["method"] == "POST":
+        if target.mount == "open" and scope["type"] == "http" and scope["method"] == "POST":
             body = await Request(scope, receive).body()
             form = dict(urllib.parse.parse_qsl(body.decode("latin-1"), keep_blank_values=True))
             key, receive = form.get("token", ""), again(body, receive)

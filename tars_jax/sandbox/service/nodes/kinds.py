@@ -13,7 +13,7 @@ from tars_jax.sandbox.service.computers.opening import ContainedComputers
 from tars_jax.sandbox.service.computers.sessions import ComputerSessions
 from tars_jax.sandbox.service.config import ServiceConfig
 from tars_jax.sandbox.service.kinds import Kind
-from tars_jax.sandbox.sessions.registry import Room
+from tars_jax.sandbox.sessions.registry import SessionQuota
 
 BROWSER, COMPUTER = "browser", "computer"
 MANY = 1 << 20  # how many sessions there may be its places say, and of an owner its managers
@@ -32,19 +32,19 @@ def make_kinds(
     """Sessions end with the node: none is kept for the next one. Raises InputError for kinds that there are not."""
     kinds = list[Kind]()
     for name in names:
-        room = Room(MANY, MANY)
+        session_quota = SessionQuota(MANY, MANY)
         browsers = BrowserConfig(
             browsers=1, max_browsers=max(1, -(-capacity // PAGES_PER_BROWSER)), pages_per_browser=PAGES_PER_BROWSER,
             width=SIDE, height=SIDE,
         )  # fmt: skip
         if name == BROWSER:
             limits = SessionsConfig(MANY, MANY, collect_s=collect_s)
-            kinds.append(PagesKind(PageSessions(BrowserManager(browsers), limits, None, room, node), service))
+            kinds.append(PagesKind(PageSessions(BrowserManager(browsers), limits, None, session_quota, node), service))
         elif name == COMPUTER:
             computers = ContainedComputers(isolation)
             kinds.append(
                 ComputersKind(
-                    ComputerSessions(computers, None, room, collect_s=collect_s, browsers=browsers, node=node)
+                    ComputerSessions(computers, None, session_quota, collect_s=collect_s, browsers=browsers, node=node)
                 )
             )
         else:

@@ -15,7 +15,7 @@ from tars_jax.sandbox.service.computers.spec import read_spec
 from tars_jax.web import protocol
 
 COMPUTER = "computer"
-LEASE = ("lease_seconds", "once")  # fields of a request that are about the lease, not about the session
+LEASE = ("lease_seconds", "idempotency_key")  # fields of a request that are about the lease, not about the session
 
 
 @dataclasses.dataclass(frozen=True)

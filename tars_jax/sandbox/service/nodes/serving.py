@@ -14,7 +14,7 @@ import uvicorn
 
 from tars_jax.sandbox.service.api.app import make_app
 from tars_jax.sandbox.service.config import OPERATOR, Owner, ServiceConfig
-from tars_jax.sandbox.service.gateway.apis import api_doors
+from tars_jax.sandbox.service.gateway.apis import api_mounts
 from tars_jax.sandbox.service.kinds import Kind
 from tars_jax.sandbox.service.nodes.node import Node, NodeConfig
 from tars_jax.sandbox.service.nodes.node_app import NodeApp
@@ -62,7 +62,7 @@ async def serving_node(
         reached = f"http://{f'[{host}]' if ':' in host else host}:{port}"
         node = await stack.enter_async_context(Node(config, kinds))
         pooled = [cast(Kind, PooledKind(kind, node.take)) for kind in kinds]
-        sandboxes = make_app(service or node_service(), *pooled, doors=api_doors(), openings=node.openings)
+        sandboxes = make_app(service or node_service(), *pooled, mounts=api_mounts(), openings=node.openings)
         app = NodeApp(node, sandboxes, [key])
         server = _Quiet(
             uvicorn.Config(

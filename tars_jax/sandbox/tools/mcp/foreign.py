@@ -27,7 +27,7 @@ MOST_PAGES = 200  # of a list of tools
 MOST_LISTED = 20_000
 SLACK_S = 5.0
 _DEAD = (types.CONNECTION_CLOSED,)
-ANEW = "[the server had ended: this is a new one]\n"
+RESTARTED = "[the server had ended: this is a new one]\n"
 UNDER_WAY = "a call of an MCP server must have ended before its computer is copied or suspended; got one under way"
 
 
@@ -145,9 +145,9 @@ class ForeignServer:
         note = ""
         async with self._turn:
             if self._left is not None and not await self._taken_up():
-                note = ANEW
+                note = RESTARTED
             if self._client is None or self._way.why:
-                note = ANEW
+                note = RESTARTED
                 try:
                     await self._begin()
                 except (_NoServer, GuestError) as error:

@@ -82,22 +82,22 @@ def test_sessions_are_placed_used_and_given_back(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.full
 def test_the_service_of_one_machine_is_that_of_many(tmp_path: Path) -> None:
-    """Owners, tokens, idempotency keys, WebSockets, doors, forks and snapshots, through the manager."""
+    """Owners, tokens, idempotency keys, WebSockets, mounts, forks and snapshots, through the manager."""
 
     async def live(running: Cluster) -> None:
         address = running.manager.address
         headers = {"Authorization": f"Bearer {ANN}"}
         async with httpx.AsyncClient(base_url=address, headers=headers, timeout=60) as http:
-            asked = {"kind": "computer", **SMALL, "once": "word"}
+            asked = {"kind": "computer", **SMALL, "idempotency_key": "word"}
             first, again = [await http.post("/v1/sessions", json=asked) for _ in range(2)]
             assert (first.status_code, first.json()["id"]) == (201, again.json()["id"])
             assert first.json()["token"] == again.json()["token"] and first.json()["owner"] == "ann"
             other = await http.post("/v1/sessions", json={**asked, "memory_mib": 100})
-            assert other.status_code == 400 and other.json()["error"]["param"] == "once"
+            assert other.status_code == 400 and other.json()["error"]["param"] == "idempotency_key"
             id, token = first.json()["id"], first.json()["token"]
             one = f"/v1/sessions/{id}"
             await keys(http, one, token)
-            await sockets_and_doors(http, address, id, token)
+            await sockets_and_mounts(http, address, id, token)
             told = (await http.get("/v1/sessions")).json()["sessions"]
             assert [each["id"] for each in told] == [id]  # what is ready is nobody's
             await http.put(f"{one}/files?path=/home/agent/file", content=b"kept\n")
@@ -160,7 +160,7 @@ def test_the_service_of_one_machine_is_that_of_many(tmp_path: Path) -> None:
         assert (await http.post(f"/v1/sessions/{bob.json()['id']}/fork", headers=by(BOB), json={})).status_code == 429
         assert (await http.delete(f"/v1/sessions/{bob.json()['id']}", headers=by(BOB))).status_code == 204
 
-    async def sockets_and_doors(http: httpx.AsyncClient, address: str, id: str, token: str) -> None:
+    async def sockets_and_mounts(http: httpx.AsyncClient, address: str, id: str, token: str) -> None:
         socket_address = f"{address.replace('http', 'ws')}/v1/sessions/{id}/calls?token="
         async with connect(socket_address + token) as socket:
             await socket.send(json.dumps({"id": 1, "call": {"call": "run", "command": "echo ü"}}))
@@ -179,7 +179,7 @@ def test_the_service_of_one_machine_is_that_of_many(tmp_path: Path) -> None:
             await in_a_browser(browser, id)
 
     async def in_a_browser(http: httpx.AsyncClient, id: str) -> None:
-        opened = await http.post(f"/s/{id}/open", data={"token": ANN, "door": "port/3000/x"})
+        opened = await http.post(f"/s/{id}/open", data={"token": ANN, "mount": "port/3000/x"})
         assert opened.status_code == 303
         there = httpx.URL(opened.headers["location"])
         assert there.host == f"{id}.localhost" and there.port == http.base_url.port  # a browser goes there
@@ -276,7 +276,7 @@ def test_sessions_outlive_a_killed_manager(tmp_path: Path) -> None:
             waiting = asyncio.create_task(client.open(**SMALL))
             await asyncio.sleep(0.5)
             await asyncio.to_thread(running.manager.start)
-            assert "once" in json.dumps(await long)
+            assert "idempotency_key" in json.dumps(await long)
             other = await waiting
             assert (await one.run("cat ~/file ~/log; echo $x"))["output"] == "here\nonce\n5\n"  # nothing was done twice
             assert other.id != one.id and (await other.run("ls ~"))["output"] == ""

@@ -2,7 +2,7 @@
 import RFB from "./novnc/core/rfb.js";
 
 const byId = (id) => document.getElementById(id);
-const state = byId("state"), hand = byId("hand"), text = byId("text");
+const state = byId("state"), control = byId("control"), text = byId("text");
 const address = new URL("socket", location.href);
 address.protocol = address.protocol.replace("http", "ws");
 const socket = new WebSocket(address, "binary");
@@ -14,28 +14,28 @@ const rfb = new RFB(byId("screen"), socket, { shared: true });
 rfb.viewOnly = true;
 rfb.scaleViewport = true;
 rfb.background = "transparent";
-const has = () => hand.className === "held";
+const has = () => control.className === "held";
 
 rfb.addEventListener("connect", () => {
   state.textContent = WORDS.watching;
-  hand.disabled = false;
+  control.disabled = false;
 });
 rfb.addEventListener("disconnect", () => {
   state.textContent = reason || "the connection has ended; reload for a new one";
   state.className = "lost";
-  hand.disabled = true;
+  control.disabled = true;
 });
 rfb.addEventListener("desktopname", ({ detail }) => {
   const yours = detail.name === "yours";
   state.textContent = WORDS[detail.name] ?? detail.name;
   rfb.viewOnly = !yours;
-  hand.className = yours ? "held" : "";
-  hand.textContent = yours ? "Give back" : "Take over";
+  control.className = yours ? "held" : "";
+  control.textContent = yours ? "Give back" : "Take over";
   byId("clipboard").hidden = !yours;
   if (!yours) text.hidden = true;
   if (yours) rfb.focus();
 });
-hand.addEventListener("click", () => socket.send(JSON.stringify({ hand: !has() })));
+control.addEventListener("click", () => socket.send(JSON.stringify({ control: !has() })));
 
 // The clipboard, in Unicode. A browser that lets the page have its own gets it there, too.
 rfb.addEventListener("clipboard", ({ detail }) => {
@@ -49,4 +49,4 @@ byId("clipboard").addEventListener("click", () => {
 });
 
 // Who may only watch is not offered more.
-fetch("../page/info").then((response) => response.json()).then(({ watches }) => { hand.hidden = Boolean(watches); }).catch(() => {});
+fetch("../page/info").then((response) => response.json()).then(({ watches }) => { control.hidden = Boolean(watches); }).catch(() => {});

@@ -1,4 +1,4 @@
-// The doors of one session, and the ports that programs inside listen at, as they come and go.
+// The mounts of one session, and the ports that programs inside listen at, as they come and go.
 "use strict";
 
 const POLL_MS = 2000;
@@ -19,8 +19,8 @@ async function poll() {
     if (!response.ok) throw new Error(told.error.message);
     state.textContent = `${told.id} · ${told.parts.join(", ")} · ${Math.max(0, Math.round(told.seconds_left))} s left`;
     state.className = "quiet";
-    document.getElementById("doors").replaceChildren(
-      ...told.doors.filter((name) => !FOR_PROGRAMS.has(name)).map((name) => link(`${name}/`, name)),
+    document.getElementById("mounts").replaceChildren(
+      ...told.mounts.filter((name) => !FOR_PROGRAMS.has(name)).map((name) => link(`${name}/`, name)),
       ...told.ports.map((port) => link(`port/${port}/`, `port ${port}`)));
   } catch (error) {
     state.textContent = error.message;

@@ -6,7 +6,7 @@ const { FileType, FileChangeType, FileSystemError, Range, Uri } = vscode;
 const TYPES = { file: FileType.File, folder: FileType.Directory, other: FileType.Unknown };
 const CHANGES = { made: FileChangeType.Created, came: FileChangeType.Created, gone: FileChangeType.Deleted };
 const AGAIN_MS = 3000; // until a lost connection is made again
-let base; // of the door, as an address
+let base; // of the mount, as an address
 
 function typed(code, uri, message) {
   switch (code) {

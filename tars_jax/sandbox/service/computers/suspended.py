@@ -14,7 +14,7 @@ from tars_jax.sandbox.service.computers.spec import ComputerRequest
 
 
 @dataclasses.dataclass(frozen=True)
-class Away:
+class SuspendedComputer:
     """It is restored once."""
 
     checkpoint: Checkpoint
@@ -23,7 +23,7 @@ class Away:
     computers: Computers
 
     @classmethod
-    def from_json(cls, value: Any, token: str, parts: Mapping[str, Any], computers: Computers) -> Away:
+    def from_json(cls, value: Any, token: str, parts: Mapping[str, Any], computers: Computers) -> SuspendedComputer:
         """Raises SandboxFailure where the files have gone; KeyError, TypeError, ValueError for what is none."""
         checkpoint = _checkpoint(value)
         if not checkpoint.images.is_dir():

@@ -22,21 +22,21 @@ from tests.sandbox.service.conftest import Service
 pytestmark = pytest.mark.multiprocess
 
 
-def door(service: Service, session: dict[str, Any], name: str) -> str:
+def mount(service: Service, session: dict[str, Any], name: str) -> str:
     return f"{service.address}/s/{session['id']}/{name}"
 
 
 def test_clients_of_other_sandboxes_see_one_computer(service: Service, computer: dict[str, Any]) -> None:
     token = computer["token"]
     aio = client("agent_sandbox").Sandbox(
-        base_url=door(service, computer, "aio"), headers={"X-API-Key": token}, timeout=60
+        base_url=mount(service, computer, "aio"), headers={"X-API-Key": token}, timeout=60
     )
     assert aio.shell.exec_command(command="echo ö > by_aio; cat by_aio").data.output == "ö\n"
 
     async def swe_rex() -> str:
         words = client("swerex.runtime.abstract")
         runtime = client("swerex.runtime.remote").RemoteRuntime(
-            host=door(service, computer, "swe_rex"), auth_token=token, timeout=60.0
+            host=mount(service, computer, "swe_rex"), auth_token=token, timeout=60.0
         )
         await runtime.create_session(words.CreateBashSessionRequest())
         ran = await runtime.run_in_session(words.BashAction(command="cat ~/by_aio", timeout=20))
@@ -68,7 +68,7 @@ def test_osworlds_controller_and_any_shell_share_a_desktop(service: Service) -> 
         controller.execute_action({"action_type": "CLICK", "parameters": {"x": 300, "y": 200}})
         assert controller.execute_python_command("print(*pyautogui.position())")["output"] == "300 200\n"
     aio = client("agent_sandbox").Sandbox(
-        base_url=door(service, session, "aio"), headers={"X-API-Key": session["token"]}, timeout=60
+        base_url=mount(service, session, "aio"), headers={"X-API-Key": session["token"]}, timeout=60
     )
     display = said["output"].partition("\n")[2]
     assert aio.shell.exec_command(command="echo $DISPLAY").data.output == display
@@ -89,7 +89,7 @@ def desktop(service: Service) -> Iterator[tuple[Any, str]]:
         pytest.skip("a full Chromium is not installed: ./launch/desktop.sh installs it")
     session = service.lease(parts=["shell", "desktop", "files"], width=900, height=700)
     aio = client("agent_sandbox").Sandbox(
-        base_url=door(service, session, "aio"), headers={"X-API-Key": session["token"]}, timeout=100
+        base_url=mount(service, session, "aio"), headers={"X-API-Key": session["token"]}, timeout=100
     )
     aio.shell.exec_command(command="mkdir ~/site")
     for name, text in (("index.html", PAGE), ("second.html", "<title>Second</title><h1>Second</h1>")):
@@ -153,7 +153,7 @@ def test_a_session_is_an_mcp_server_until_it_ends(service: Service, mode: str) -
     from mcp.client.streamable_http import streamable_http_client
 
     session = service.lease(parts=["shell"])
-    address = f"{door(service, session, 'mcp')}/"
+    address = f"{mount(service, session, 'mcp')}/"
 
     async def talk() -> None:
         headers = {"Authorization": f"Bearer {session['token']}"}
@@ -176,7 +176,7 @@ def test_a_session_is_an_mcp_server_until_it_ends(service: Service, mode: str) -
 
 def test_a_token_stands_in_two_headers_and_reaches_no_program(service: Service, computer: dict[str, Any]) -> None:
     for name in ("aio", "swe_rex"):
-        assert httpx.get(f"{door(service, computer, name)}/", headers={"X-API-Key": "nobody"}).status_code == 401
+        assert httpx.get(f"{mount(service, computer, name)}/", headers={"X-API-Key": "nobody"}).status_code == 401
     target = read_path(b"/s/0123456789abcdef/port/3000/")
     both = [(b"X-API-Key", b"own"), (b"Authorization", b"Bearer token")]
 

@@ -1,4 +1,4 @@
-"""Doors of a session besides its ports: small ASGI applications, each over one session."""
+"""Mounts of a session besides its ports: small ASGI applications, each over one session."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ POLICY = (
 )
 
 # An application for one session; its paths are those behind /s/ID/NAME. It is dropped when the session ends.
-Door: TypeAlias = Callable[[ComputerSession], ASGIApp]
+SessionMount: TypeAlias = Callable[[ComputerSession], ASGIApp]
 
 
 def page(name: str, folders: Mapping[str, Path] | None = None, *, policy: str = POLICY) -> Response:

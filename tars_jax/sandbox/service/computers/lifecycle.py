@@ -11,7 +11,6 @@ from tars_jax import InputError
 from tars_jax.sandbox.computer.computer import Computer, Computers
 from tars_jax.sandbox.failures import SandboxFailure, SessionEnded
 from tars_jax.sandbox.service.computers.answers import Answers
-from tars_jax.sandbox.service.computers.away import Away, checkpoint_to_json
 from tars_jax.sandbox.service.computers.desktop_calls import DesktopCalls
 from tars_jax.sandbox.service.computers.page_calls import Browsers, PageCalls
 from tars_jax.sandbox.service.computers.part import SessionPart
@@ -20,6 +19,7 @@ from tars_jax.sandbox.service.computers.phone_calls import PhoneCalls
 from tars_jax.sandbox.service.computers.recording import SessionRecording
 from tars_jax.sandbox.service.computers.spec import ComputerRequest
 from tars_jax.sandbox.service.computers.store import ANSWERS, RECORDING, SessionFolder, StoredComputer
+from tars_jax.sandbox.service.computers.suspended import SuspendedComputer, checkpoint_to_json
 from tars_jax.sandbox.service.computers.tool_calls import ToolCalls
 from tars_jax.sandbox.sessions.leased import Lease, Leased
 
@@ -28,7 +28,7 @@ OUTSIDE = ("browser", "phone")  # parts that do not run in the container, a desk
 SUSPENDED = "the computer is suspended: a call resumes it, or POST .../resume"
 
 
-class ComputerLife(Leased):
+class ComputerLifecycle(Leased):
     """A leased computer, from its beginning to its end. When it has gone, `computer` raises SandboxFailure: nothing of
     what was in it can be had again. With a `folder` it can go on in another process when this one is killed.
     """
@@ -51,7 +51,7 @@ class ComputerLife(Leased):
         self._computer: Computer | None = None
         self._ended = False
         self._answers = Answers(None if folder is None else folder.path / ANSWERS)
-        self._away: Away | None = None  # the computer that another process has suspended
+        self._suspended_computer: SuspendedComputer | None = None  # the computer that another process has suspended
         self._changing = asyncio.Lock()  # between running and suspended
         self._watching: asyncio.Task[None] | None = None
         self._on_end: list[Callable[[], object]] = []
@@ -99,7 +99,9 @@ class ComputerLife(Leased):
         self.origin = str(place["origin"])
         try:
             if (away := place.get("away")) is not None:
-                self._away, self.suspended = Away.from_json(away, str(place["token"]), stored.parts, computers), "disk"
+                token = str(place["token"])
+                self._suspended_computer = SuspendedComputer.from_json(away, token, stored.parts, computers)
+                self.suspended = "disk"
                 return
             computer = await computers.adopt(self.spec.container, str(place["container"]), str(place["token"]))
             self._computer = computer
@@ -114,8 +116,8 @@ class ComputerLife(Leased):
     def place(self) -> dict[str, Any]:
         """Where the computer is, for `go_on` of another process."""
         place: dict[str, Any] = {"origin": self.origin, "paused": self.suspended == "paused"}
-        if self._away is not None:
-            return {**place, "token": self._away.token, "away": self._away.to_json()}
+        if self._suspended_computer is not None:
+            return {**place, "token": self._suspended_computer.token, "away": self._suspended_computer.to_json()}
         if self._computer is not None:
             guest = self._computer.guest
             place |= {"container": guest.container.id, "token": guest.token}
@@ -168,19 +170,19 @@ class ComputerLife(Leased):
             if not self.suspended or self.failure is not None:
                 return False
             was, states = self.suspended, self.states()
-            if self._away is not None:
-                states = dict(self._away.parts)
+            if self._suspended_computer is not None:
+                states = dict(self._suspended_computer.parts)
             self._keep_states(states)  # there is room for what has to be kept afterwards
             try:
-                if self._away is not None:
-                    self._computer = await self._away.restore(self.spec)
+                if self._suspended_computer is not None:
+                    self._computer = await self._suspended_computer.restore(self.spec)
                 else:
                     assert self._computer is not None
                     await self._computer.resume()
             except SandboxFailure as failure:
                 if not self._is_still_suspended():
                     self.lose(SandboxFailure("container", f"it could not be resumed: {failure}"))
-                    self.suspended, self._away = "", None
+                    self.suspended, self._suspended_computer = "", None
                 raise
             try:
                 if was == "disk":
@@ -193,7 +195,7 @@ class ComputerLife(Leased):
                 self.lose(lost)
                 raise lost from error
             finally:
-                self.suspended, self._away = "", None
+                self.suspended, self._suspended_computer = "", None
             assert self._computer is not None
             if was == "disk":
                 self._watching = asyncio.create_task(self._watch(self._computer))
@@ -202,8 +204,8 @@ class ComputerLife(Leased):
             return True
 
     def _is_still_suspended(self) -> bool:
-        if self._away is not None:
-            return self._away.checkpoint.is_whole
+        if self._suspended_computer is not None:
+            return self._suspended_computer.checkpoint.is_whole
         return self._computer is not None and self._computer.guest.suspended is not None
 
     @contextlib.asynccontextmanager
@@ -256,8 +258,8 @@ class ComputerLife(Leased):
                         await parts[name].close()
         if self._computer is not None:
             await self._computer.close()
-        if self._away is not None:
-            await self._away.remove()
+        if self._suspended_computer is not None:
+            await self._suspended_computer.remove()
         self.events.close()
 
     def tell_end(self, tell: Callable[[], object]) -> None:
@@ -275,10 +277,10 @@ class ComputerLife(Leased):
                 self._on_end.remove(each)
 
     def is_idle(self) -> bool:
-        """As of any session, with the slack behind the lease, and no program left running in the background."""
-        if self.under_way or self.held_by_person or self.seconds_left >= -self.spec.slack_s:
+        """As of any session, with the grace period behind the lease, and no program left running in the background."""
+        if self.under_way or self.held_by_person or self.seconds_left >= -self.spec.grace_s:
             return False
-        return -self.seconds_left > self.spec.slack_s + self.spec.job_s or not self.jobs
+        return -self.seconds_left > self.spec.grace_s + self.spec.job_s or not self.jobs
 
     @property
     def computer(self) -> Computer:

@@ -16,7 +16,7 @@ from tars_jax.sandbox.tools.mcp.endpoint import McpServing
 from tars_jax.sandbox.tools.mcp.tool_server import ComputerServer
 
 
-class McpDoor:
+class McpMount:
     """Begins with its first request, and ends with the session. The gateway checks Host, Origin and token."""
 
     def __init__(self, session: ComputerSession) -> None:

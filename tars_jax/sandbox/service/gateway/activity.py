@@ -1,4 +1,4 @@
-"""What clients of others do at a door is told to the session, for lists: a call's words, then what came of it.
+"""What clients of others do at a mount is told to the session, for lists: a call's words, then what came of it.
 
 One way for all of them: requests and answers of their APIs are JSON, and say a command or what it is about, and its
 output. What is written and typed is not told, nor what only looks (GET).
@@ -20,7 +20,7 @@ ABOUT = ("expression", "url", "path", "file", "file_path", "selector", "action_t
 OUTPUTS = ("output", "stdout", "outputs", "text", "error", "detail", "message")
 
 
-class Telling:
+class ActivityReporter:
     """An application around another; `show` hears (words, name of the call that has come back or nothing)."""
 
     def __init__(self, app: ASGIApp, show: Callable[[str, str], None]) -> None:
