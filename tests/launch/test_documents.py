@@ -71,6 +71,10 @@ IN_COMMENTS = {  # of others, of users, or what a run writes
     "gamingagent/envs/gym_env_adapter.py", "gamingagent/envs/retro_02_ace_attorney/aceAttorneyEnv.py",
     "run_acc_calibration_error.py",
 }  # fmt: skip
+CLASSES_OF_OTHERS = {
+    "Search", "LinkReader", "Forwarded", "PythonController", "SetupController", "CaptureSession", "RemoteRuntime", "Math",
+    "IncrementalCheckpointer", "SettingsOpenVerify",
+}  # fmt: skip
 ATTRIBUTES = {"task.verification", "agent.finish", "execution.capacity"}  # they look like fields of configs
 COMMAND = re.compile(r"(?:\./)?launch/(\w+\.sh)\b(.*)|\btars-jax (.*)")
 
@@ -234,6 +238,24 @@ def all_paths() -> tuple[str, ...]:
     return tuple(f"/{path.relative_to(ROOT).as_posix()}" for path in files())
 
 
+@functools.cache
+def classes() -> frozenset[str]:
+    """Of the package, with what a module gives a name with a capital letter, such as a type."""
+    found: set[str] = set()
+    for path, text in code().items():
+        for node in (
+            ast.walk(ast.parse(text)) if path.suffix == ".py" and path.is_relative_to(ROOT / "tars_jax") else ()
+        ):
+            targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+            found |= {node.name} if isinstance(node, ast.ClassDef) else {getattr(each, "id", "") for each in targets}
+    return frozenset(found)
+
+
+def unknown_classes(document: Path) -> list[str]:
+    named = [re.fullmatch(r"([A-Z][a-z]+[A-Z]?\w*)(?:\..*|\(.*)?", span) for span in quoted(document)]
+    return [f"{each[1]} is no class" for each in named if each and each[1] not in classes() | CLASSES_OF_OTHERS]
+
+
 def program_source(program: str) -> str:
     """Of a file, or of a module that can be run."""
     if program.endswith(".py"):
@@ -355,7 +377,7 @@ def refused_alone(name: str, flag: str) -> str:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda file: str(file.relative_to(ROOT)))
 def test_what_a_document_mentions_exists(document: Path) -> None:
-    assert stale(document) + stale_in_blocks(document) + unknown_fields(document) == []
+    assert stale(document) + stale_in_blocks(document) + unknown_fields(document) + unknown_classes(document) == []
 
 
 @pytest.mark.parametrize("document", [*DOCUMENTS, *CONFIGS], ids=lambda file: str(file.relative_to(ROOT)))
@@ -386,6 +408,7 @@ def test_what_does_not_exist_is_found(tmp_path: Path) -> None:
         "missing.py is no file", "tars_jax.files.write_nothing cannot be imported", "tars_jax.envs has no --wrong",
         "tests/none.py is no program",
     ]  # fmt: skip
+    assert unknown_classes(document) == ["NoSuchNameAnywhereInIt is no class"]
     assert unknown_fields(document) == ["ppo.clip_hihg=1 is no field", "--config.no_such. is no field"]
 
 
