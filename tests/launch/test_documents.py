@@ -72,8 +72,8 @@ IN_COMMENTS = {  # of others, of users, or what a run writes
     "run_acc_calibration_error.py",
 }  # fmt: skip
 CLASSES_OF_OTHERS = {
-    "Search", "LinkReader", "Forwarded", "PythonController", "SetupController", "CaptureSession", "RemoteRuntime", "Math",
-    "IncrementalCheckpointer", "SettingsOpenVerify",
+    "Search", "LinkReader", "Forwarded", "PythonController", "SetupController", "CaptureSession", "RemoteRuntime",
+    "Math", "IncrementalCheckpointer", "SettingsOpenVerify",
 }  # fmt: skip
 ATTRIBUTES = {"task.verification", "agent.finish", "execution.capacity"}  # they look like fields of configs
 COMMAND = re.compile(r"(?:\./)?launch/(\w+\.sh)\b(.*)|\btars-jax (.*)")
@@ -252,7 +252,7 @@ def classes() -> frozenset[str]:
 
 
 def unknown_classes(document: Path) -> list[str]:
-    named = [re.fullmatch(r"([A-Z][a-z]+[A-Z]?\w*)(?:\..*|\(.*)?", span) for span in quoted(document)]
+    named = [re.fullmatch(r"([A-Z][a-z]+[A-Z]?\w*[a-zA-Z0-9])(?:\.\w.*|\(.*)?", span) for span in quoted(document)]
     return [f"{each[1]} is no class" for each in named if each and each[1] not in classes() | CLASSES_OF_OTHERS]
 
 
