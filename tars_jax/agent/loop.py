@@ -21,7 +21,7 @@ from tars_jax.agent.memory import Memory, MemoryConfig, RememberedStep, summariz
 from tars_jax.agent.observations import ShownObservation
 from tars_jax.agent.platform_prompt import platform_prompt
 from tars_jax.agent.prompts import PromptWriter
-from tars_jax.agent.response import ParseError
+from tars_jax.agent.response import ParseError, Response
 from tars_jax.agent.window import SampledResponse, WindowBuilder
 from tars_jax.environment import ActionSpace, Observation, Task, Transition, Verification
 from tars_jax.trajectory import ContextWindow, Outcome, Step, Trajectory
@@ -129,134 +129,188 @@ async def play_episode(
     environment and policy pass through, but for a turn after the first that is declined: then the episode is truncated,
     and `metadata["declined"]` says why.
     """
-    memory, asked, line_tokens = Memory(config.memory), instruction, config.memory.line_tokens
-    refused = refused or _refused
-    instruction, first = config.prompt_instruction(instruction, space), config.seen(first)
-    observation, outcome, malformed = first, Outcome.TRUNCATED, 0
-    ended: dict[str, str] = {}
-    verdicts: list[bool | None] = []
-    measured: dict[str, float] = {}
-    steps: list[Step] = []
-    windows: list[ContextWindow] = []
-    window, restart = WindowBuilder(), True
-    line: _Line | None = None  # of the window before, until an answer of the next one makes it count
-    lines: list[str] = []
-    shown = writer.shown(first)
-    seen = {0: first}  # by step; those that a window may still show, as an episode's pixels are many
-
-    over = False  # by the environment's own word
+    refused, episode = refused or _refused, _Episode(first, writer, config, task, instruction, space)
     for index in range(task.max_steps):
-        steps_left = task.max_steps - index
-        if restart:
-            unread = whole_context(memory, writer, instruction, index, steps_left, shown)
-        else:
-            unread = [(index, writer.observation(steps_left, first=False, shown=shown))]
-        size = window.size + sum(len(tokens) for _, tokens in unread)
-        if config.max_prompt is not None and size > config.max_prompt and steps:
+        unread = episode.unread(index)
+        if episode.is_too_long(unread):
             break
-        images = {step: pixels for step, _ in unread if step >= 0 and (pixels := seen[step].pixels) is not None}
+        tokens, images = [token for _, part in unread for token in part], episode.images(unread)
         try:
-            sampled = await policy.respond(
-                [token for _, tokens in unread for token in tokens], list(images.values()), restart=restart
-            )
+            sampled = await policy.respond(tokens, list(images.values()), restart=episode.restart)
         except TurnDeclined as error:
-            if not steps:
+            if not episode.steps:
                 raise
-            ended = {"declined": str(error)}
+            episode.declined = str(error)
             break
-        if line is not None:
-            windows[-1] = line.window(index)
-            lines.append(line.text)
-            line = None
-        for step, tokens in unread:
-            window.read(tokens, step)
-        window.images += images
-        window.wrote(sampled, index)
+        parsed = episode.read(index, unread, images, sampled)
+        if isinstance(parsed, ParseError):
+            transition = Transition(refused(episode.observation, parsed.message))
+        else:
+            transition = await environment.step(parsed.actions)
+        if episode.ends_with(sampled, parsed, transition):
+            break
+        try:
+            await episode.remember(policy, index, sampled)
+        except TurnDeclined as error:
+            episode.declined = str(error)
+            break
 
-        text = writer.read(sampled.tokens)
-        pixel_size = config.pixel_size(observation)
-        parsed = parse_response(text, grammar=config.grammar, space=space, pixel_size=pixel_size)
+    if not episode.over and isinstance(environment, Concludes) and (last := await environment.conclude()):
+        episode.conclude(last)
+    return episode.trajectory(id)
+
+
+class _Episode:
+    """An episode under way: what was shown and done, in the windows of the policy and as steps."""
+
+    def __init__(
+        self,
+        first: Observation,
+        writer: PromptWriter,
+        config: AgentConfig,
+        task: Task,
+        instruction: str,
+        space: ActionSpace | None,
+    ) -> None:
+        self._writer, self._config, self._task, self._space = writer, config, task, space
+        self._asked, self._instruction = instruction, config.prompt_instruction(instruction, space)
+        self.observation = config.seen(first)
+        self._answered = self._shown = writer.shown(self.observation)  # by the last step; by the next
+        self._memory, self._window, self._windows = Memory(config.memory), WindowBuilder(), list[ContextWindow]()
+        self.restart = True  # the next answer is the first of a window
+        self._line: _Line | None = None  # of the window before, until an answer of the next one makes it count
+        self._lines: list[str] = []
+        self.steps: list[Step] = []
+        # By step; those that a window may still show, as an episode's pixels are many.
+        self._seen = {0: self.observation}
+        self._outcome, self._malformed = Outcome.TRUNCATED, 0
+        self.over = False  # by the environment's own word
+        self.declined = ""
+        self._verdicts: list[bool | None] = []
+        self._measured: dict[str, float] = {}
+
+    def unread(self, index: int) -> list[tuple[int, list[int]]]:
+        """Tokens that the policy reads before the answer of step `index`, each part with the step that it is of."""
+        steps_left = self._task.max_steps - index
+        if self.restart:
+            return whole_context(self._memory, self._writer, self._instruction, index, steps_left, self._shown)
+        return [(index, self._writer.observation(steps_left, first=False, shown=self._shown))]
+
+    def is_too_long(self, unread: Sequence[tuple[int, list[int]]]) -> bool:
+        """Whether the window would be longer than it may be; the first answer is asked for whatever it takes."""
+        size = self._window.size + sum(len(tokens) for _, tokens in unread)
+        return self._config.max_prompt is not None and size > self._config.max_prompt and bool(self.steps)
+
+    def images(self, unread: Sequence[tuple[int, list[int]]]) -> dict[int, np.ndarray]:
+        """The pixels that these parts show, by step."""
+        steps = [step for step, _ in unread if step >= 0]
+        return {step: pixels for step in steps if (pixels := self._seen[step].pixels) is not None}
+
+    def read(
+        self,
+        index: int,
+        unread: Sequence[tuple[int, list[int]]],
+        images: dict[int, np.ndarray],
+        sampled: SampledResponse,
+    ) -> Response | ParseError:
+        """Keeps what was read and sampled in the window; the answer, or why it cannot be read."""
+        if self._line is not None:
+            self._windows[-1] = self._line.window(index)
+            self._lines.append(self._line.text)
+            self._line = None
+        for step, tokens in unread:
+            self._window.read(tokens, step)
+        self._window.images += images
+        self._window.wrote(sampled, index)
+        text, pixel_size = self._writer.read(sampled.tokens), self._config.pixel_size(self.observation)
+        return parse_response(text, grammar=self._config.grammar, space=self._space, pixel_size=pixel_size)
+
+    def ends_with(self, sampled: SampledResponse, parsed: Response | ParseError, transition: Transition) -> bool:
+        """Adds the step; whether it is the last, by the environment, the agent, or too many unreadable answers."""
         response = None if isinstance(parsed, ParseError) else parsed
         thought, actions = ("", ()) if response is None else (response.thought, response.actions)
-        malformed = malformed + 1 if response is None else 0
-        before, read = observation, shown
-        if isinstance(parsed, ParseError):
-            transition = Transition(refused(observation, parsed.message))
-        else:
-            transition = await environment.step(actions)
-            over = transition.terminated or transition.truncated
-            verdicts.append(transition.success)
-            measured |= transition.rewards
-        observation = config.seen(transition.observation)
-        shown = writer.shown(observation)
         point = action_point(actions[0]) if actions else None
-        steps.append(
+        self.steps.append(
             Step(
-                screenshot=before.screenshot,
-                response=text,
+                screenshot=self.observation.screenshot,
+                response=self._writer.read(sampled.tokens),
                 thought=thought,
                 action="\n\n".join(format_call(action) for action in actions),
                 point=None if point is None else (point.x, point.y),
                 reward=transition.reward,
-                think_tokens=len(writer.codec.encode(thought)),
+                think_tokens=len(self._writer.codec.encode(thought)),
                 valid=response is not None,
-                info=dict(before.info),
-                text=read.text,
+                info=dict(self.observation.info),
+                text=self._shown.text,
             )
         )
+        if response is not None:
+            self._judged(transition)
+            self.over = transition.terminated or transition.truncated
+        self._malformed = self._malformed + 1 if response is None else 0
+        self._answered = self._shown
+        self.observation = self._config.seen(transition.observation)
+        self._shown = self._writer.shown(self.observation)
         if transition.terminated or any(isinstance(action, Finished) for action in actions):
-            outcome = Outcome.FINISHED
-            break
-        if transition.truncated:
-            break
-        if malformed >= config.max_malformed:
-            outcome = Outcome.REJECTED
-            break
-        changed = observation.screenshot != before.screenshot or shown.text != read.text
-        summary = summarize(thought, changed, response is not None)
-        memory, restart = memory.add(RememberedStep(index, sampled.tokens, read, steps_left, summary))
-        remembered = {turn.step for turn in memory.working}
-        seen = {step: kept for step, kept in seen.items() if step in remembered} | {index + 1: observation}
-        if restart:
-            windows.append(window.build())
-            if line_tokens and index + 1 < task.max_steps:
-                question = writer.ask_for_memory()
-                try:
-                    written = await ask_to_remember(policy, question, line_tokens, memory.text())
-                except TurnDeclined as error:
-                    ended = {"declined": str(error)}
-                    window = WindowBuilder()
-                    break
-                line = _Line(window, question, written, writer.memory(written.tokens, line_tokens))
-                memory = memory.rewritten(line.text)
-            window = WindowBuilder()
+            self._outcome = Outcome.FINISHED
+            return True
+        if not transition.truncated and self._malformed >= self._config.max_malformed:
+            self._outcome = Outcome.REJECTED
+        return transition.truncated or self._outcome is Outcome.REJECTED
 
-    if window.columns:
-        windows.append(window.build())
-    if not over and isinstance(environment, Concludes) and (last := await environment.conclude()):
-        verdicts.append(last.success)
-        measured |= last.rewards
-        observation = config.seen(last.observation)
-        steps[-1] = dataclasses.replace(steps[-1], reward=steps[-1].reward + last.reward)
-    reward = sum(step.reward for step in steps)
-    return Trajectory(
-        id=id,
-        task=task.to_json(),
-        windows=tuple(windows),
-        steps=tuple(steps),
-        outcome=outcome,
-        reward=reward,
-        metadata={
-            "final": dict(observation.info),
-            "instruction": asked,
-            **({"rewards": measured} if measured else {}),
-            **({"memory_lines": lines} if lines else {}),
-            **ended,
-        },
-        final_screenshot=observation.screenshot,
-        final_text=shown.text,
-        success=episode_success(task.verification, reward, verdicts),
-    )
+    async def remember(self, policy: PolicySession, index: int, sampled: SampledResponse) -> None:
+        """Takes the step into memory. Where that folds older ones, the window ends; a policy that writes its memory
+        itself is then asked for a line of it."""
+        step, answered, most = self.steps[-1], self._answered, self._config.memory.line_tokens
+        changed = self.observation.screenshot != step.screenshot or self._shown.text != step.text
+        summary = summarize(step.thought, changed, step.valid)
+        steps_left = self._task.max_steps - index
+        remembered = RememberedStep(index, sampled.tokens, answered, steps_left, summary)
+        self._memory, self.restart = self._memory.add(remembered)
+        kept = {turn.step for turn in self._memory.working}
+        self._seen = {number: each for number, each in self._seen.items() if number in kept}
+        self._seen[index + 1] = self.observation
+        if not self.restart:
+            return
+        ended, self._window = self._window, WindowBuilder()
+        self._windows.append(ended.build())
+        if most and index + 1 < self._task.max_steps:
+            question = self._writer.ask_for_memory()
+            written = await ask_to_remember(policy, question, most, self._memory.text())
+            self._line = _Line(ended, question, written, self._writer.memory(written.tokens, most))
+            self._memory = self._memory.rewritten(self._line.text)
+
+    def conclude(self, last: Transition) -> None:
+        """The verdict that the environment gives at the end."""
+        self._judged(last)
+        self.observation = self._config.seen(last.observation)
+        self.steps[-1] = dataclasses.replace(self.steps[-1], reward=self.steps[-1].reward + last.reward)
+
+    def _judged(self, transition: Transition) -> None:
+        self._verdicts.append(transition.success)
+        self._measured |= transition.rewards
+
+    def trajectory(self, id: str) -> Trajectory:
+        windows = [*self._windows, *([self._window.build()] if self._window.columns else [])]
+        reward = sum(step.reward for step in self.steps)
+        return Trajectory(
+            id=id,
+            task=self._task.to_json(),
+            windows=tuple(windows),
+            steps=tuple(self.steps),
+            outcome=self._outcome,
+            reward=reward,
+            metadata={
+                "final": dict(self.observation.info),
+                "instruction": self._asked,
+                **({"rewards": self._measured} if self._measured else {}),
+                **({"memory_lines": self._lines} if self._lines else {}),
+                **({"declined": self.declined} if self.declined else {}),
+            },
+            final_screenshot=self.observation.screenshot,
+            final_text=self._shown.text,
+            success=episode_success(self._task.verification, reward, self._verdicts),
+        )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import flax.struct
 import jax
@@ -21,8 +21,9 @@ import jax.numpy as jnp
 from tars_jax.inference.constraint import Constraints
 from tars_jax.inference.sampling_state import SamplingState, TopLogprobs, draw, uniforms_for
 from tars_jax.inference.slot_state import SlotState, kept_in_place
+from tars_jax.model.cache import Caches
 from tars_jax.model.config import ModelConfig
-from tars_jax.model.policy import Array, CacheAddress, Inputs, Parameters, forward
+from tars_jax.model.policy import Array, CacheAddress, Inputs, Output, Parameters, forward
 from tars_jax.model.quantization import quantized_forward
 
 
@@ -72,7 +73,7 @@ def make_slot_functions(
     record_routes: bool = False,
     top_logprobs: int = 0,
 ) -> SlotFunctions:
-    """The engine's functions for one model; equal engines share them, and what has been compiled.
+    """The engine's functions for one model; equal engines share them, and what has been compiled. The state is donated.
 
     `decode` takes the slots whose answers go on, int32 [R]: S of them, each in its place, or fewer in any order, with S
     for a row that is padding. The answers of all others end, for good.
@@ -85,22 +86,32 @@ def make_slot_functions(
         record_routes: experts come back with the tokens.
         top_logprobs: so many of the likeliest tokens come back with each, where anybody asks.
     """
-    run_policy = quantized_forward if quantized else forward
-    policy = dataclasses.replace(config, scalar_head=False, vocabulary_head=True)
-    # One token of each slot is less than the kernels of a layer, whoever travels where whole windows are read.
-    execution = dataclasses.replace(policy.execution, expert_communication="all_to_all")
-    stepping = dataclasses.replace(policy, execution=execution)
+    program = SlotProgram(config, stop, chunk, base_seed, quantized, record_routes, top_logprobs)
+    return SlotFunctions(jax.jit(program.prefill, donate_argnums=1), jax.jit(program.decode, donate_argnums=1))
 
-    @functools.partial(jax.jit, donate_argnums=1)
+
+@dataclasses.dataclass(frozen=True)
+class SlotProgram:
+    """What `make_slot_functions` jits; its arguments."""
+
+    config: ModelConfig
+    stop: int
+    chunk: int
+    base_seed: int
+    quantized: bool
+    record_routes: bool
+    top_logprobs: int
+
     def prefill(
-        parameters: Parameters, state: SlotState, new: Prefill, constraints: Constraints | None = None
+        self, parameters: Parameters, state: SlotState, new: Prefill, constraints: Constraints | None = None
     ) -> tuple[SlotState, Drawn]:
+        """Reads new tokens into slots, and samples the first token of each answer."""
         in_place = new.slots.shape == state.length.shape
         address = CacheAddress(new.write_at, None if in_place else new.slots, new.last)
-        output = run_policy(policy, _policy_only(parameters), new.inputs, state.cache, address)
-        uniforms = uniforms_for(new.sampling, 1, base_seed)[:, 0]
+        output = self._forward(parameters, new.inputs, state.cache, address)
+        uniforms = uniforms_for(new.sampling, 1, self.base_seed)[:, 0]
         tokens, log_probs, following, likeliest = draw(
-            output.logits[:, 0], new.sampling, uniforms, new.budget, constraints, top_logprobs
+            output.logits[:, 0], new.sampling, uniforms, new.budget, constraints, self.top_logprobs
         )
 
         # The cache keeps 0 of a token that overflows, so that what comes after it would not tell.
@@ -111,103 +122,42 @@ def make_slot_functions(
             return old.at[new.slots].set(value, mode="drop")
 
         sampling = dataclasses.replace(new.sampling, drawn=new.sampling.drawn + 1, state=following)
+        counts = state.token_counts
+        if counts is not None:
+            counts = put(counts, jax.nn.one_hot(tokens, self.config.vocabulary, dtype=jnp.int32))
         state = SlotState(
             cache=output.cache,
             length=put(state.length, new.length),
             position=put(state.position, new.position),
             last_token=put(state.last_token, tokens),
-            budget=put(state.budget, jnp.where(tokens == stop, 0, jnp.maximum(new.budget - 1, 0))),
+            budget=put(state.budget, jnp.where(tokens == self.stop, 0, jnp.maximum(new.budget - 1, 0))),
             sampling=jax.tree.map(put, state.sampling, sampling),
-            token_counts=None
-            if state.token_counts is None
-            else put(state.token_counts, jax.nn.one_hot(tokens, config.vocabulary, dtype=jnp.int32)),
+            token_counts=counts,
         )
-        routes = jnp.moveaxis(output.routers.routes, 0, 2) if record_routes else None
+        routes = jnp.moveaxis(output.routers.routes, 0, 2) if self.record_routes else None
         return kept_in_place(state), Drawn(tokens, log_probs, likeliest, routes)
 
-    @functools.partial(jax.jit, donate_argnums=1)
     def decode(
-        parameters: Parameters, state: SlotState, slots: Array, constraints: Constraints | None = None
+        self, parameters: Parameters, state: SlotState, slots: Array, constraints: Constraints | None = None
     ) -> tuple[SlotState, Drawn]:
-        num_slots, cache_length, rows = state.length.shape[0], state.cache[0].length, slots.shape[0]
-        # With all slots in their order, the cache is read where it lies; else the rows' part of it is gathered.
-        address = functools.partial(CacheAddress, slots=None if rows == num_slots else slots)
+        """Writes the answers of `slots` on, `chunk` tokens at most."""
+        num_slots, rows = state.length.shape[0], slots.shape[0]
+        mine = self._rows_of(state, slots)
+        # A row that goes on has drawn a token in each step before.
+        uniforms = uniforms_for(mine.sampling, self.chunk, self.base_seed)
 
         def unfinished(carry: tuple[jax.Array, SlotState, Drawn]) -> jax.Array:
             step, mine, _ = carry
-            return (step < chunk) & (mine.budget > 0).any()
+            return (step < self.chunk) & (mine.budget > 0).any()
 
         def step_once(carry: tuple[jax.Array, SlotState, Drawn]) -> tuple[jax.Array, SlotState, Drawn]:
             step, mine, record = carry
-            active = mine.budget > 0
-            inputs = Inputs(
-                tokens=mine.last_token[:, None],
-                positions=jnp.broadcast_to(mine.position[None, :, None], (3, rows, 1)),
-                segments=active[:, None].astype(jnp.int32),
-                images=(),
-                image_tokens=jnp.full((rows, 1), -1, jnp.int32),
-            )
-            write_at = jnp.where(active, mine.length, cache_length)[:, None]
-            output = run_policy(stepping, _policy_only(parameters), inputs, mine.cache, address(write_at))
-            tokens, log_probs, following, likeliest = draw(
-                output.logits[:, 0],
-                mine.sampling,
-                uniforms[:, step],
-                mine.budget,
-                constraints,
-                top_logprobs,
-                mine.token_counts,
-            )
-            one = active.astype(jnp.int32)
-            record = Drawn(
-                record.tokens.at[:, step].set(jnp.where(active, tokens, -1)),
-                record.log_probs.at[:, step].set(jnp.where(active, log_probs, 0.0)),
-                jax.tree.map(lambda all, now: all.at[:, step].set(now), record.likeliest, likeliest),
-                None
-                if record.routes is None
-                else record.routes.at[:, step].set(jnp.moveaxis(output.routers.routes[:, :, 0], 0, 1)),
-            )
-            mine = SlotState(
-                cache=output.cache,
-                length=mine.length + one,
-                position=mine.position + one,
-                last_token=jnp.where(active, tokens, mine.last_token),
-                budget=jnp.where(tokens == stop, 0, mine.budget - one) * one,
-                sampling=dataclasses.replace(
-                    mine.sampling,
-                    drawn=mine.sampling.drawn + one,
-                    state=jnp.where(active, following, mine.sampling.state),
-                ),
-                token_counts=None
-                if mine.token_counts is None
-                else mine.token_counts.at[jnp.arange(rows), tokens].add(one),
-            )
-            return step + 1, mine, record
+            # With all slots in their order, the cache is read where it lies; else the rows' part of it is gathered.
+            gathered = None if rows == num_slots else slots
+            mine, drawn = self._decode_token(parameters, mine, gathered, uniforms[:, step], constraints)
+            return step + 1, mine, jax.tree.map(lambda all, now: all.at[:, step].set(now), record, drawn)
 
-        def of_rows(leaf: jax.Array) -> jax.Array:
-            return jnp.take(leaf, slots, axis=0, mode="clip")
-
-        mine = SlotState(state.cache, *jax.tree.map(of_rows, state.columns))
-        mine = dataclasses.replace(mine, budget=jnp.where(slots < num_slots, mine.budget, 0))
-        # What a row that is not decoded once asked for would sort the vocabulary for nobody.
-        biases = 0 if mine.sampling.biases is None else mine.sampling.biases.tokens.shape[1]
-        nobody = jax.tree.map(jnp.asarray, SamplingState.fresh(rows, biases))
-
-        def of_active(asked: jax.Array, rest: jax.Array) -> jax.Array:
-            return jnp.where((mine.budget > 0).reshape(-1, *[1] * (asked.ndim - 1)), asked, rest)
-
-        sampling = jax.tree.map(of_active, mine.sampling, nobody)
-        uniforms = uniforms_for(sampling, chunk, base_seed)  # a row that goes on has drawn a token in each step before
-        nowhere = jnp.full((rows, chunk, config.routed_layers, config.experts_per_token), -1, jnp.int16)
-        none = jnp.zeros((rows, chunk, top_logprobs))
-        empty = Drawn(
-            jnp.full((rows, chunk), -1, jnp.int32),
-            jnp.zeros((rows, chunk)),
-            TopLogprobs(none.astype(jnp.int32), none) if top_logprobs else None,
-            nowhere if record_routes else None,
-        )
-        start = jnp.int32(0), dataclasses.replace(mine, sampling=sampling), empty
-        _, mine, record = jax.lax.while_loop(unfinished, step_once, start)
+        _, mine, record = jax.lax.while_loop(unfinished, step_once, (jnp.int32(0), mine, self._empty_record(rows)))
 
         def put(old: jax.Array, value: jax.Array) -> jax.Array:
             return old.at[slots].set(value, mode="drop")
@@ -215,9 +165,87 @@ def make_slot_functions(
         ended = dataclasses.replace(state, budget=jnp.zeros_like(state.budget))
         return kept_in_place(SlotState(mine.cache, *jax.tree.map(put, ended.columns, mine.columns))), record
 
-    return SlotFunctions(prefill, decode)
+    def _decode_token(
+        self,
+        parameters: Parameters,
+        mine: SlotState,
+        slots: Array | None,
+        uniforms: jax.Array,
+        constraints: Constraints | None,
+    ) -> tuple[SlotState, Drawn]:
+        """The next token of each row whose budget is not used up. `slots`: of the rows in the cache, None in place."""
+        rows, active = mine.length.shape[0], mine.budget > 0
+        inputs = Inputs(
+            tokens=mine.last_token[:, None],
+            positions=jnp.broadcast_to(mine.position[None, :, None], (3, rows, 1)),
+            segments=active[:, None].astype(jnp.int32),
+            images=(),
+            image_tokens=jnp.full((rows, 1), -1, jnp.int32),
+        )
+        write_at = jnp.where(active, mine.length, mine.cache[0].length)[:, None]
+        output = self._forward(parameters, inputs, mine.cache, CacheAddress(write_at, slots), one_token=True)
+        tokens, log_probs, following, likeliest = draw(
+            output.logits[:, 0],
+            mine.sampling,
+            uniforms,
+            mine.budget,
+            constraints,
+            self.top_logprobs,
+            mine.token_counts,
+        )
+        one = active.astype(jnp.int32)
+        routes = jnp.moveaxis(output.routers.routes[:, :, 0], 0, 1) if self.record_routes else None
+        drawn = Drawn(jnp.where(active, tokens, -1), jnp.where(active, log_probs, 0.0), likeliest, routes)
+        state = jnp.where(active, following, mine.sampling.state)
+        counts = mine.token_counts
+        mine = SlotState(
+            cache=output.cache,
+            length=mine.length + one,
+            position=mine.position + one,
+            last_token=jnp.where(active, tokens, mine.last_token),
+            budget=jnp.where(tokens == self.stop, 0, mine.budget - one) * one,
+            sampling=dataclasses.replace(mine.sampling, drawn=mine.sampling.drawn + one, state=state),
+            token_counts=None if counts is None else counts.at[jnp.arange(rows), tokens].add(one),
+        )
+        return mine, drawn
 
+    def _rows_of(self, state: SlotState, slots: Array) -> SlotState:
+        """The columns of `slots`, with the whole cache. What a row that is not decoded once asked for would sort the
+        vocabulary for nobody: it asks for nothing."""
+        num_slots, rows = state.length.shape[0], slots.shape[0]
 
-def _policy_only(parameters: Parameters) -> dict[str, Any]:
-    """The parameters without a value head, which decoding never reads."""
-    return {name: value for name, value in parameters.items() if name != "scalar_head"}
+        def of_rows(leaf: jax.Array) -> jax.Array:
+            return jnp.take(leaf, slots, axis=0, mode="clip")
+
+        mine = SlotState(state.cache, *jax.tree.map(of_rows, state.columns))
+        budget = jnp.where(slots < num_slots, mine.budget, 0)
+        biases = 0 if mine.sampling.biases is None else mine.sampling.biases.tokens.shape[1]
+        nobody = jax.tree.map(jnp.asarray, SamplingState.fresh(rows, biases))
+
+        def of_active(asked: jax.Array, rest: jax.Array) -> jax.Array:
+            return jnp.where((budget > 0).reshape(-1, *[1] * (asked.ndim - 1)), asked, rest)
+
+        return dataclasses.replace(mine, budget=budget, sampling=jax.tree.map(of_active, mine.sampling, nobody))
+
+    def _empty_record(self, rows: int) -> Drawn:
+        """[R, chunk] of nothing."""
+        config, none = self.config, jnp.zeros((rows, self.chunk, self.top_logprobs))
+        nowhere = jnp.full((rows, self.chunk, config.routed_layers, config.experts_per_token), -1, jnp.int16)
+        return Drawn(
+            jnp.full((rows, self.chunk), -1, jnp.int32),
+            jnp.zeros((rows, self.chunk)),
+            TopLogprobs(none.astype(jnp.int32), none) if self.top_logprobs else None,
+            nowhere if self.record_routes else None,
+        )
+
+    def _forward(
+        self, parameters: Parameters, inputs: Inputs, cache: Caches, address: CacheAddress, *, one_token: bool = False
+    ) -> Output:
+        """The policy without a value head, which sampling never reads."""
+        policy = dataclasses.replace(self.config, scalar_head=False, vocabulary_head=True)
+        if one_token:
+            # One token of each slot is less than the kernels of a layer, whoever travels where whole windows are read.
+            execution = dataclasses.replace(policy.execution, expert_communication="all_to_all")
+            policy = dataclasses.replace(policy, execution=execution)
+        parameters = {name: value for name, value in parameters.items() if name != "scalar_head"}
+        return (quantized_forward if self.quantized else forward)(policy, parameters, inputs, cache, address)
