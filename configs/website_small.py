@@ -25,7 +25,7 @@ import ml_collections
 
 from configs import train
 
-OPTIONS = {"tasks": "tars_jax.tasks.websites.timeline_boxes:tasks", "size": (800, 560), "shown": (160, 112)}
+OPTIONS = {"tasks": "tars_jax.tasks.websites.fossil_small:tasks", "size": (800, 560), "shown": (160, 112)}
 
 
 def get_config() -> ml_collections.ConfigDict:

@@ -12,7 +12,7 @@ from tars_jax.evaluation import Curve, Score, Series, wilson_interval
 from tars_jax.evaluation.report import ReportData, ReportTable
 from tars_jax.evaluation.result import before_and_after, write_result
 from tars_jax.pipelines.config import command_of
-from tars_jax.pipelines.flywheel import CONTROLS, KEEP, Cycle, FlywheelResult, cycle_folder, turn
+from tars_jax.pipelines.flywheel import CONTROLS, KEEP, Cycle, FlywheelResult, cycle_folder, run_flywheel
 from tars_jax.pipelines.rules import JOB_RULES, MIXTURE_RULES, check, imitation_rules
 from tars_jax.pipelines.training_sets import READERS
 from tars_jax.rules import Rule, at_least, between, more_than, one_of
@@ -79,7 +79,7 @@ CURVES = (
 
 def run(config: Any, run_directory: RunDirectory) -> None:
     check(config)
-    found = turn(config, run_directory)
+    found = run_flywheel(config, run_directory)
     with MetricsWriter(run_directory.path, config.loggers) as metrics:
         metrics.truncate_after("flywheel", -1)
         for cycle in found.cycles:

@@ -17,9 +17,8 @@ from tars_jax.files import write_atomic
 from tars_jax.judges.labels import agreement, read_agent_reward_bench, read_answers, settled, shipped_answers
 from tars_jax.judges.labels.agent_reward_bench import UNSURE
 from tars_jax.judges.labels.judgments import Judgment, read_judgments
-from tars_jax.judges.labels.labelled import CONTRADICTIONS, Labelled
+from tars_jax.judges.labels.labelled import CONTRADICTIONS, SETS, Labelled
 from tars_jax.judges.labels.online_mind2web_runs import read_evaluations, read_labelled_runs
-from tars_jax.judges.labels.sets import SETS
 from tars_jax.pipelines.judges import named_judge
 from tars_jax.rules import Rule, at_least, one_of
 from tars_jax.training.progress import Progress, working

@@ -26,7 +26,7 @@ import numpy as np
 
 from tars_jax import InputError
 from tars_jax.agent.judging import JudgeQuestion, judged_episode, question_about, right_answer, verdict_of
-from tars_jax.data.kept_apart import path_and_conditions, taken
+from tars_jax.data.held_out import path_and_conditions, taken
 from tars_jax.data.recorded import instruction_of, recorded_trajectories
 from tars_jax.evaluation import (
     DEFAULT_CURVES,
@@ -51,7 +51,7 @@ from tars_jax.pipelines.run_context import RunContext
 from tars_jax.pipelines.single_stage import WEIGHTS, rules_of
 from tars_jax.pipelines.stages import supervise
 from tars_jax.pipelines.starts import start_from
-from tars_jax.rollout.judging import judge
+from tars_jax.rollout.policy_judge import judge
 from tars_jax.rules import Rule, at_least, between, one_of
 from tars_jax.training.checkpoint import Checkpoints, save_parameters
 from tars_jax.training.learner import EpisodeBatch, LearnerState, iterate

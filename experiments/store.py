@@ -12,7 +12,7 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.data.datasets import read_dataset
 from tars_jax.data.exporters import STYLES, write_jsonl, write_parquet
-from tars_jax.data.kept_apart import is_held_out, purpose_of
+from tars_jax.data.held_out import is_held_out, purpose_of
 from tars_jax.data.store import Origin, Store, Verdict
 from tars_jax.data.store.checking import DAMAGED, check, repair, summary
 from tars_jax.data.store.feeding import write_array_record

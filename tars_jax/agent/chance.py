@@ -10,10 +10,9 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.agent.actions import Action, Click, Drag, Hotkey, Point, ToolCall
-from tars_jax.agent.character_pattern import characters_of
-from tars_jax.agent.number_pattern import PLACES
 from tars_jax.agent.platform_prompt import EXAMPLES
 from tars_jax.agent.schemas import DEPTH, resolved
+from tars_jax.agent.value_patterns import PLACES, characters_of
 from tars_jax.environment import ActionSpace, Function
 
 _FAR = 100  # where a number has no bound

@@ -28,8 +28,8 @@ from tars_jax.agent.functions import check_space
 from tars_jax.agent.grammar import FORMS
 from tars_jax.agent.grammar_plain import PLAIN, require_text_call
 from tars_jax.agent.keys import NAMED_KEYS
-from tars_jax.agent.number_pattern import any_of
 from tars_jax.agent.schema_pattern import QUOTED_TEXT, TAGGED_TEXT, Parameter, listed, parameter_patterns
+from tars_jax.agent.value_patterns import any_of
 from tars_jax.environment import ActionSpace
 
 _COORDINATE = rf"(?:[0-9]{{1,{len(str(GRID)) - 1}}}|{GRID})"

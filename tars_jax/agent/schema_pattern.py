@@ -17,10 +17,9 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.agent import grammar_text, grammar_tool
-from tars_jax.agent.character_pattern import character_class, characters_of
 from tars_jax.agent.functions import parameter_schema, validator_of, written_value
-from tars_jax.agent.number_pattern import any_of, integers_between, numbers_between
 from tars_jax.agent.schemas import ANNOTATIONS, kinds_of, resolved, to_json
+from tars_jax.agent.value_patterns import any_of, character_class, characters_of, integers_between, numbers_between
 from tars_jax.environment import Function
 
 QUOTED_TEXT = r"(?:[^'\\\x00\n\r\t]|\\[\\'nrt])"

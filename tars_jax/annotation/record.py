@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import cast
 
 from tars_jax.annotation.in_situ.accessibility import Accessible
-from tars_jax.annotation.in_situ.focus import Watchers
 from tars_jax.annotation.in_situ.person import TypedLines, problem
 from tars_jax.annotation.in_situ.recorder import Command, Recorder
 from tars_jax.annotation.in_situ.recording import VERSION, Head
+from tars_jax.annotation.in_situ.secret_input import SecretWatchers
 from tars_jax.annotation.in_situ.sources import Hands, Microphone, RecordingClock, ScreenSource
 from tars_jax.annotation.in_situ.windows import AllowedWindows
 from tars_jax.annotation.in_situ.writing import RecordingWriter
@@ -74,7 +74,7 @@ def record(
       minutes: that the combination of keys for it takes back.
     """
     accessible = Accessible() if with_accessibility else None
-    watchers = Watchers(accessible)
+    watchers = SecretWatchers(accessible)
     recorder = Recorder(
         RecordingWriter(path, head, limit), clock, hands, screen, allowed, microphone=microphone, focus=watchers
     )

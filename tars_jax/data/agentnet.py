@@ -17,7 +17,7 @@ from tars_jax.agent.grammar import format_response
 from tars_jax.agent.grammar_text import format_call
 from tars_jax.agent.response import Response
 from tars_jax.data.conversations import task_of
-from tars_jax.data.kept_apart import marks_in
+from tars_jax.data.held_out import marks_in
 from tars_jax.data.pyautogui_calls import NoSuchAction, actions_of_code
 from tars_jax.trajectory import Outcome, Step, Trajectory
 from tars_jax.trajectory.context import context_in

@@ -5,7 +5,7 @@
      "traj": [{"index", "image", "value": {"code", "observation", "thought", "action", "reflection",
                                            "last_step_correct", "last_step_redundant"}}]}
 
-and ours: `purpose` and `held_out`, which keep evaluations apart (kept_apart.py), and `context_steps`, the indices of
+and ours: `purpose` and `held_out`, which keep evaluations apart (held_out.py), and `context_steps`, the indices of
 steps that nobody is to imitate. What nobody has said is null: scores,
 reflections, whether a step was right. Steps are numbered without a gap, so an episode of which one step is no code of
 PyAutoGUI, or shows no image, is left out as a whole, and counted.
@@ -28,7 +28,7 @@ from tars_jax.agent.functions import RECORDED
 from tars_jax.agent.grammar import parse_response
 from tars_jax.agent.response import ParseError
 from tars_jax.data.exporters import ImageFiles, writable
-from tars_jax.data.kept_apart import marks_of
+from tars_jax.data.held_out import marks_of
 from tars_jax.data.pyautogui_calls import NoSuchAction
 from tars_jax.data.pyautogui_code import code_of_actions
 from tars_jax.data.recorded import instruction_of

@@ -26,7 +26,7 @@ from tars_jax.agent.functions import RECORDED
 from tars_jax.agent.grammar import format_response, parse_response
 from tars_jax.agent.grammar_text import format_call
 from tars_jax.agent.response import ParseError, Response
-from tars_jax.data.kept_apart import marks_in
+from tars_jax.data.held_out import marks_in
 from tars_jax.environment import Task
 from tars_jax.json_fields import without_nulls
 from tars_jax.trajectory import Outcome, Step, Trajectory

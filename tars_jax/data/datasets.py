@@ -26,8 +26,8 @@ from tars_jax import InputError
 from tars_jax.data.agentnet import is_agentnet, trajectory_of_agentnet
 from tars_jax.data.atif import atif_files, is_atif, trajectories_of_atif
 from tars_jax.data.conversations import trajectory_of_messages
+from tars_jax.data.held_out import path_and_conditions, taken
 from tars_jax.data.images import read_image
-from tars_jax.data.kept_apart import path_and_conditions, taken
 from tars_jax.data.pyautogui_calls import NoSuchAction
 from tars_jax.data.recorded import recorded_trajectories
 from tars_jax.data.store import Store, is_store

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from tars_jax import InputError
+from tars_jax.data.held_out import marks_of, of_evaluation
 from tars_jax.data.images import ImageFiles
-from tars_jax.data.kept_apart import marks_of, of_evaluation
 from tars_jax.data.recorded import instruction_of, with_verdict
 from tars_jax.data.store.records import flush
 from tars_jax.trajectory import Step, Trajectory

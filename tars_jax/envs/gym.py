@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import os
+from collections import UserDict
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,7 +17,6 @@ from tars_jax.environment import Observation, Task
 from tars_jax.envs.action_space import action_space, space_to_action
 from tars_jax.envs.background import background
 from tars_jax.envs.browser_game import BrowserGame
-from tars_jax.envs.gym_info import facts_of
 from tars_jax.sandbox.address import read_address
 from tars_jax.sandbox.browser import BrowserConfig, SandboxFailure
 from tars_jax.tasks.library import load_playable
@@ -166,3 +167,14 @@ def _whole(name: str, value: Any, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= _LARGEST:
         raise InputError(f"{name} must be a whole number from {least} to {_LARGEST}; got {value!r}")
     return int(value)
+
+
+class Facts(UserDict[str, Any]):
+    """A state or verdict as a whole. Vectors of gymnasium take a dictionary apart into arrays, which fails where an
+    entry is a number in one environment and null in another."""
+
+
+def facts_of(observation: Observation) -> dict[str, Any]:
+    """A copy of what an observation has for verification: whoever gets it may change it."""
+    kept = copy.deepcopy(dict(observation.info))
+    return {name: Facts(value) if isinstance(value, dict) else value for name, value in kept.items()}

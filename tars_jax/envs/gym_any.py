@@ -13,13 +13,11 @@ from tars_jax import InputError
 from tars_jax.agent import Finished, ParseError, parse_response
 from tars_jax.environment import EnvironmentFailure, Observation, Task, Transition
 from tars_jax.envs.background import background
-from tars_jax.envs.call_space import CallSpace
 from tars_jax.envs.checked import CheckedEnvironment
-from tars_jax.envs.gym import SIDE, TRAINING_SEEDS, browser_config
-from tars_jax.envs.gym_info import facts_of
+from tars_jax.envs.gym import SIDE, TRAINING_SEEDS, browser_config, facts_of
 from tars_jax.envs.registry import load_environment
 from tars_jax.envs.spec import EnvironmentResources
-from tars_jax.envs.text_space import AnyText
+from tars_jax.envs.text_space import AnyText, CallSpace
 from tars_jax.sandbox.address import read_address
 
 T = TypeVar("T")

@@ -13,8 +13,8 @@ from gymnasium import spaces
 
 from tars_jax import InputError
 from tars_jax.agent.actions import NAME_PATTERN
-from tars_jax.agent.character_pattern import character_class
 from tars_jax.agent.schemas import described
+from tars_jax.agent.value_patterns import character_class
 from tars_jax.environment import Function
 
 MOST_NUMBERS = 32  # of an action, texts included

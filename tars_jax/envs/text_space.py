@@ -7,6 +7,7 @@ stood there when the vector was made. Here a text is UTF-8, and read when somebo
 from __future__ import annotations
 
 import multiprocessing
+import random
 from collections.abc import Sequence
 from types import ModuleType
 from typing import Any, overload
@@ -20,6 +21,9 @@ from gymnasium.vector.utils.shared_memory import (
 )
 
 from tars_jax import InputError
+from tars_jax.agent import Response, format_response
+from tars_jax.agent.chance import random_action
+from tars_jax.environment import ActionSpace
 
 MOST_BYTES = 2**18  # of a text in shared memory, for each environment
 _HEAD = 4  # bytes that hold the length
@@ -85,3 +89,16 @@ def _read(space: AnyText, shared_memory: Any, n: int = 1) -> SharedTexts:
 @write_to_shared_memory.register(AnyText)
 def _write(space: AnyText, index: int, value: str, shared_memory: Any) -> None:
     SharedTexts(shared_memory, len(shared_memory) // (_HEAD + MOST_BYTES)).write(index, value)
+
+
+class CallSpace(AnyText):
+    """Responses in the text grammar. Every text is one, as a policy may write anything; samples can be read."""
+
+    def __init__(self, calls: ActionSpace, seed: int | None = None) -> None:
+        super().__init__(seed)
+        self.calls = calls
+
+    def sample(self, mask: Any = None, probability: Any = None) -> str:
+        """A call with arguments, drawn at random."""
+        rng = random.Random(int(self.np_random.integers(2**32)))
+        return format_response(Response("", (random_action(self.calls, rng),)), grammar="text")

@@ -44,8 +44,7 @@ from tars_jax.tasks.websites.installation import installed
 from tars_jax.tasks.websites.samples import sample_tasks
 from tars_jax.tasks.websites.session import WebsiteSession
 from tars_jax.tasks.websites.site import Website
-from tars_jax.tasks.websites.steady import steady_tables
-from tars_jax.tasks.websites.tables import Tables
+from tars_jax.tasks.websites.tables import Tables, steady_tables
 from tars_jax.tasks.websites.task import WebsiteTask, read_website_tasks, together
 
 SIZE = (1280, 720)

@@ -45,7 +45,7 @@ def replays_html(
         if size > BUDGET and parts:
             break
         first = group[0][2]
-        asked = words_html(_instruction(first), "asked")
+        asked = text_html(_instruction(first), "asked")
         parts.append(f'<div class="level"><h3>{_task_title(first, index)}</h3>{asked}{rows}</div>')
     return "".join(parts)
 
@@ -130,18 +130,18 @@ def _step_html(number: int, step: Step) -> str:
     if step.reward < 0:
         reward = f'<span class="reward negative">−{-step.reward:.3g}</span>'
     if step.valid and not step.action:  # an answer in words, of which nobody read a call
-        words = words_html(step.response, "response")
+        words = text_html(step.response, "response")
     elif step.valid:
-        words = words_html(step.thought, "thought") + call_html(short_action(step.action))
+        words = text_html(step.thought, "thought") + call_html(short_action(step.action))
     else:
-        words = f'<p class="unreadable">not readable:</p>{words_html(step.response, "response")}'
+        words = f'<p class="unreadable">not readable:</p>{text_html(step.response, "response")}'
     return f'<li>{seen}<p class="step"><span>{number}</span>{reward}</p>{words}</li>'
 
 
 def _seen_html(screenshot: bytes, text: str, alt: str, point: tuple[float, float] | None = None) -> str:
     """An observation: its picture, marked at `point`, and its text; of each only what it has."""
     if not screenshot:
-        return words_html(text, "read")
+        return text_html(text, "read")
     try:
         image, pixelated = _data_uri(screenshot)
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):  # one damaged file loses no page
@@ -150,7 +150,7 @@ def _seen_html(screenshot: bytes, text: str, alt: str, point: tuple[float, float
         kind = "pixelated" if pixelated else "shrunk"
         mark = mark_svg(point) if point else ""
         picture = f'<div class="screen"><img class="{kind}" src="{image}" alt="{alt}">{mark}</div>'
-    return picture + words_html(text, "read")
+    return picture + text_html(text, "read")
 
 
 def mark_svg(point: tuple[float, float]) -> str:
@@ -189,7 +189,7 @@ MOST_CHARACTERS = 20_000  # of a text that is opened; of a longer one the middle
 _BREAKABLE = re.compile(r"(?<=[(\[{,;])(?=[^\s)\]}])")
 
 
-def words_html(text: str, kind: str) -> str:
+def text_html(text: str, kind: str) -> str:
     """A text as an element of class `kind`, folded where it is long; nothing for an empty one. Each paragraph takes its
     direction from its own letters."""
     if not text.strip():
@@ -211,7 +211,7 @@ def call_html(action: str) -> str:
         return ""
     if _is_short(action):
         return f'<p class="action" dir="ltr">{_with_breaks(action)}</p>'
-    return words_html(action, "action")
+    return text_html(action, "action")
 
 
 def _with_breaks(action: str) -> str:

@@ -19,7 +19,7 @@ import tars_jax
 from tars_jax import InputError
 from tars_jax.evaluation.curves import DEFAULT_CURVES, IMPROVEMENT, Curve, Series, curve_sections, points_of, smooth
 from tars_jax.evaluation.replays import replays_html
-from tars_jax.evaluation.scores import RETURN, SUCCESS, Score, percent, scores_html
+from tars_jax.evaluation.scores import RETURN, SUCCESS, Score, percent, score_table_html
 from tars_jax.evaluation.statistics import Estimate
 from tars_jax.files import write_atomic
 from tars_jax.training.metrics import MetricsRow
@@ -89,7 +89,7 @@ def render_report(data: ReportData) -> str:
     curves = curve_sections(data.curves, data.metrics, data.result, {IMPROVEMENT: beside})
     parts = [
         _headline_html(data),
-        scores_html(data.scores),
+        score_table_html(data.scores),
         *curves[:1],
         *(table.to_html() for table in data.tables),
         replays_section(replays_html(data.before, data.after, data.replays)),

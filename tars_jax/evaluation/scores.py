@@ -126,7 +126,7 @@ def summary(episodes: Sequence[Trajectory]) -> str:
     return f"{sum(episode.succeeded for episode in episodes) / n:.1%} of {n}"
 
 
-def scores_html(scores: Sequence[Score]) -> str:
+def score_table_html(scores: Sequence[Score]) -> str:
     """The table as a section; nothing without scores."""
     if not scores:
         return ""

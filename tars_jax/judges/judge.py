@@ -119,7 +119,7 @@ class Judge:
                 reward, success = await self.judgement(trajectory, task)
             except CannotSay as verdict:
                 return untold(trajectory, verdict, about | inquiry.to_json())
-        return paid(trajectory, reward, success, task.verification.threshold, about | inquiry.to_json())
+        return with_judged_reward(trajectory, reward, success, task.verification.threshold, about | inquiry.to_json())
 
     def about(self, trajectory: Trajectory) -> dict[str, Any]:
         """Who judges an episode, and what the environment said of it itself."""
@@ -170,7 +170,7 @@ async def asked(
     raise kind(f"{who} {failure}, the last of {attempts} times"[:500])
 
 
-def paid(
+def with_judged_reward(
     trajectory: Trajectory, reward: float, success: bool | None, threshold: float | None, about: Mapping[str, Any]
 ) -> Trajectory:
     """The episode with this reward, all of it at the last step; a threshold tells success, where there is one."""
@@ -200,11 +200,11 @@ def as_played(trajectory: Trajectory) -> Trajectory | None:
     before = trajectory.metadata.get(AS_PLAYED)
     if before is None:
         return None
-    paid = zip(trajectory.steps, before["rewards"], strict=True)
+    with_judged_reward = zip(trajectory.steps, before["rewards"], strict=True)
     kept = {name: value for name, value in trajectory.metadata.items() if name != AS_PLAYED}
     return dataclasses.replace(
         trajectory,
-        steps=tuple(dataclasses.replace(step, reward=reward) for step, reward in paid),
+        steps=tuple(dataclasses.replace(step, reward=reward) for step, reward in with_judged_reward),
         outcome=Outcome(before["outcome"]),
         reward=before["reward"],
         success=before["success"],

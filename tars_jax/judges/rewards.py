@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from tars_jax import InputError
 from tars_jax.environment import CannotSay, Task
 from tars_jax.json_fields import is_number
-from tars_jax.judges.judge import Judge, Judgement, inquiring, paid, untold
+from tars_jax.judges.judge import Judge, Judgement, inquiring, untold, with_judged_reward
 from tars_jax.judges.reward_functions import (
     PLUGINS,
     RewardFunction,
@@ -95,7 +95,7 @@ class RewardsJudge(Judge):
         if self.rewards.pending:
             about[PENDING] = self.rewards.pending
         reward, success = _sum(values)
-        return paid(trajectory, reward, success, task.verification.threshold, about)
+        return with_judged_reward(trajectory, reward, success, task.verification.threshold, about)
 
 
 def rewards_judge(load_judge: LoadJudge, functions: Any = None, columns: Collection[str] | None = None) -> RewardsJudge:
@@ -153,7 +153,7 @@ def _with(member: Trajectory, functions: Sequence[RewardFunction], values: Seque
     known = [each for each in (member.success, verdict) if each is not None]
     kept = {**metadata.get(VALUES, {}), **{said.name: said.value for said in found}}
     threshold = Task.from_json(member.task).verification.threshold
-    return paid(member, member.reward + added, all(known) if known else None, threshold, {VALUES: kept})
+    return with_judged_reward(member, member.reward + added, all(known) if known else None, threshold, {VALUES: kept})
 
 
 @functools.lru_cache(maxsize=64)

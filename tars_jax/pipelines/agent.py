@@ -20,11 +20,11 @@ from tars_jax.evaluation import DEFAULT_CURVES, Curve, ReportData, Score, ScoreW
 from tars_jax.evaluation.judge_metrics import hidden_verdicts
 from tars_jax.evaluation.result import before_and_after, reward_means, reward_scores, write_result
 from tars_jax.pipelines.config import command_of
-from tars_jax.pipelines.infrastructure import together
 from tars_jax.pipelines.mixture import Mixture
 from tars_jax.pipelines.ppo_stage import improve
 from tars_jax.pipelines.rules import ppo_config
 from tars_jax.pipelines.run_context import RunContext
+from tars_jax.pipelines.sandbox_counts import summed
 from tars_jax.pipelines.stages import collect, evaluate, initial_policy, supervise
 from tars_jax.pipelines.task_provider import TaskProvider
 from tars_jax.pipelines.value_stage import pretrain
@@ -72,7 +72,7 @@ def summary(context: RunContext, evaluated: Evaluated) -> dict[str, Any]:
         **{name: stages["value"][name] for name in valued},
         **judged_beside_true(evaluated),
         **reward_means(evaluated.before, evaluated.after),
-        "infrastructure": together(stage.get("infrastructure", {}) for stage in stages.values()),
+        "infrastructure": summed(stage.get("infrastructure", {}) for stage in stages.values()),
     }
 
 

@@ -104,7 +104,7 @@ class FlywheelResult:
     changed: int  # routed episodes whose verdict became another one afterwards; the next cycle would move them
 
 
-def turn(config: Any, run: RunDirectory) -> FlywheelResult:
+def run_flywheel(config: Any, run: RunDirectory) -> FlywheelResult:
     """The cold start and `config.cycles` cycles; RUN/cycles/N/model is the model after cycle N."""
     config = with_listed(config)
     spec = RunSpec(config)

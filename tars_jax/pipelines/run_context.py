@@ -21,11 +21,11 @@ from tars_jax.judges.registry import judge_of
 from tars_jax.model.policy import Parameters
 from tars_jax.pipelines.fleet import open_fleet, open_policy
 from tars_jax.pipelines.harness import serving_engine
-from tars_jax.pipelines.infrastructure import since, together
 from tars_jax.pipelines.judges import open_judge
 from tars_jax.pipelines.probing import TaskShape
 from tars_jax.pipelines.rollout_server import has_server, open_server, patient_player
 from tars_jax.pipelines.run_spec import RunSpec
+from tars_jax.pipelines.sandbox_counts import added_since, summed
 from tars_jax.pipelines.sections import (
     agent_config,
     engine_config,
@@ -249,7 +249,7 @@ class RunContext(RunSpec):
         if self.run.finished(stage) is None:
             earlier = self.run.earlier(stage)
             seconds = now - self._last_record + earlier.get("seconds", 0.0)
-            added = together([earlier.get("infrastructure", {}), since(counts, self._last_counts)])
+            added = summed([earlier.get("infrastructure", {}), added_since(counts, self._last_counts)])
             result = {**({"lost_episodes": lost} if lost else {}), **judged_of(tally), **result}
             self.run.finish(stage, {**result, "seconds": seconds, "infrastructure": added})
             if self.run.is_main_process:

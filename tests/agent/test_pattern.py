@@ -13,9 +13,9 @@ from tars_jax import InputError
 from tars_jax.agent import parse_response
 from tars_jax.agent.actions import FUNCTIONS
 from tars_jax.agent.grammar import GRAMMARS, format_response
-from tars_jax.agent.number_pattern import integers_between, numbers_between
 from tars_jax.agent.pattern import response_pattern
 from tars_jax.agent.response import ParseError, Response
+from tars_jax.agent.value_patterns import integers_between, numbers_between
 from tars_jax.environment import ActionSpace, Function
 
 

@@ -9,7 +9,7 @@ import re
 
 import pytest
 
-from tars_jax.evaluation.replays import BUDGET, FOLDED, MOST_CHARACTERS, call_html, replays_html, words_html
+from tars_jax.evaluation.replays import BUDGET, FOLDED, MOST_CHARACTERS, call_html, replays_html, text_html
 from tars_jax.trajectory import Outcome, Step, Trajectory
 
 # One pixel, white.
@@ -75,7 +75,7 @@ def test_an_environment_that_nobody_knows_has_no_instruction_and_a_replay() -> N
 def test_a_long_text_is_folded_and_the_whole_of_it_is_there() -> None:
     text = "".join(f"<li>{number}</li>\n" for number in range(760))
     assert 9_000 < len(text) < 10_000
-    found = words_html(text, "read")
+    found = text_html(text, "read")
     summary, whole = re.fullmatch(
         r'<details class="read folded"><summary>(.*)</summary><div class="whole" dir="auto">(.*)</div></details>',
         found,
@@ -90,18 +90,18 @@ def test_a_long_text_is_folded_and_the_whole_of_it_is_there() -> None:
     ("text", "folded"), [("a" * FOLDED, False), ("a" * 2 * FOLDED, True), ("a\n" * 6, False), ("a\n" * 60, True)]
 )
 def test_what_is_folded(text: str, folded: bool) -> None:
-    assert words_html(text, "read").startswith("<details") == folded
+    assert text_html(text, "read").startswith("<details") == folded
     assert call_html(text).startswith("<details") == folded
 
 
 def test_the_middle_of_an_endless_text_is_left_out() -> None:
-    found = words_html("a" * MOST_CHARACTERS + "b" * MOST_CHARACTERS, "read")
+    found = text_html("a" * MOST_CHARACTERS + "b" * MOST_CHARACTERS, "read")
     assert f"… {MOST_CHARACTERS:,} characters are left out …" in found
-    assert found.count("b") - words_html("c" * 9999, "read").count("b") == MOST_CHARACTERS // 2
+    assert found.count("b") - text_html("c" * 9999, "read").count("b") == MOST_CHARACTERS // 2
 
 
 def test_nothing_is_shown_of_nothing() -> None:
-    assert words_html(" \n", "thought") == "" and call_html("") == ""
+    assert text_html(" \n", "thought") == "" and call_html("") == ""
 
 
 def test_a_call_breaks_between_its_parts() -> None:

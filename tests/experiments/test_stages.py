@@ -30,7 +30,7 @@ from tars_jax.model.tokenizer import load_tokenizer
 from tars_jax.pipelines import ppo_stage, run_context, run_spec, stages, value_stage
 from tars_jax.pipelines.agent import STAGES, Evaluated, summary
 from tars_jax.pipelines.config import load_config
-from tars_jax.pipelines.infrastructure import since
+from tars_jax.pipelines.sandbox_counts import added_since
 from tars_jax.rollout import players
 from tars_jax.training import learner
 from tars_jax.training.checkpoint import Checkpoints, common_ancestors, lineage, save_parameters
@@ -254,7 +254,7 @@ def test_what_the_sandbox_went_through_stays_when_a_finished_run_is_resumed() ->
     assert told["lost_episodes"] == 5
     found = told["infrastructure"]
     assert found == {"launches": 4, "browsers": 2, "failures": {"crash": 2}}
-    assert since(found, counts) == {"launches": 2, "browsers": 2, "failures": {"crash": 1}}
+    assert added_since(found, counts) == {"launches": 2, "browsers": 2, "failures": {"crash": 1}}
 
 
 def test_a_config_says_how_the_model_runs(weights: pathlib.Path) -> None:

@@ -23,8 +23,7 @@ from tars_jax.tasks.websites.programs.keeper.visitor import Visitor
 from tars_jax.tasks.websites.session import WebsiteSession
 from tars_jax.tasks.websites.site import FilesReader, Row, Untold
 from tars_jax.tasks.websites.sqlite_web import Added, Definitions
-from tars_jax.tasks.websites.steady import MOST_READS, steady_tables
-from tars_jax.tasks.websites.tables import to_tables
+from tars_jax.tasks.websites.tables import MOST_READS, steady_tables, to_tables
 from tars_jax.tasks.websites.task import WebsiteTask, read_website_tasks
 
 ROWS = [{"id": 1, "summary": "Door lock beeps ", "status": "new"}, {"id": 2, "summary": "x\r\ny", "status": None}]

@@ -34,7 +34,7 @@ from tars_jax.annotation.in_situ.events import (
     Scrolled,
     SourceGone,
 )
-from tars_jax.annotation.in_situ.pynput_names import COMMANDING, x_of_character, x_of_name
+from tars_jax.annotation.in_situ.key_names import COMMANDING, x_of_character, x_of_name
 from tars_jax.annotation.in_situ.recording import VERSION, Head
 from tars_jax.decoding import decoded_file, decoded_json
 

@@ -32,7 +32,7 @@ from tars_jax.annotation.in_situ.events import (
     SourceGone,
     Voice,
 )
-from tars_jax.annotation.in_situ.pynput_names import COMMANDING, x_of_character, x_of_name
+from tars_jax.annotation.in_situ.key_names import COMMANDING, x_of_character, x_of_name
 from tars_jax.annotation.in_situ.recording import VERSION, Head
 from tars_jax.json_fields import is_number, shown
 from tars_jax.pictures import plain_png

@@ -27,7 +27,7 @@ from tars_jax.annotation.in_situ.events import (
     Scrolled,
     Voice,
 )
-from tars_jax.annotation.in_situ.pynput_names import character_of_x, name_of_x
+from tars_jax.annotation.in_situ.key_names import character_of_x, name_of_x
 from tars_jax.annotation.in_situ.recording import PersonRecording
 
 _ID, _TIME, _WHOLE, _NUMBER, _TEXT, _JSON, _BYTES = (

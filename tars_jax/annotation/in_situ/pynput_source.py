@@ -16,7 +16,7 @@ import numpy as np
 
 from tars_jax.annotation.in_situ.events import Button, KeyStroke, Moved, Scrolled
 from tars_jax.annotation.in_situ.extra import require
-from tars_jax.annotation.in_situ.pynput_names import x_of_character, x_of_name
+from tars_jax.annotation.in_situ.key_names import x_of_character, x_of_name
 from tars_jax.annotation.in_situ.sources import HandInput, Picture, RecordingClock, State
 from tars_jax.annotation.in_situ.windows import ScreenWindows, VisibleWindow
 

@@ -28,7 +28,7 @@ from starlette.types import ASGIApp
 
 from tars_jax import InputError
 from tars_jax.annotation.interactive import completion, inputs
-from tars_jax.annotation.interactive.answers import answer_text, complete_calls
+from tars_jax.annotation.interactive.completion import answer_text, complete_calls
 from tars_jax.annotation.interactive.core import Conflict
 from tars_jax.annotation.interactive.events import frames, states
 from tars_jax.annotation.interactive.live import LiveEpisode

@@ -7,11 +7,15 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from tars_jax import InputError
+from tars_jax.agent import Response, parse_response
 from tars_jax.agent.actions import DIRECTIONS
 from tars_jax.agent.functions import parameter_schema
+from tars_jax.agent.grammar import format_response
 from tars_jax.agent.grammar_text import format_call
 from tars_jax.agent.keys import NAMED_KEYS
 from tars_jax.agent.platform_prompt import EXAMPLES, example_call
+from tars_jax.agent.response import ParseError
 from tars_jax.agent.schemas import resolved, to_json
 from tars_jax.environment import ActionSpace, Function
 
@@ -249,3 +253,25 @@ def _last_name(text: str) -> str:
 def examples(space: ActionSpace) -> dict[str, str]:
     """A whole call of each GUI action of a space."""
     return {action.name: format_call(action) for action, _ in EXAMPLES if action.name in space.actions}
+
+
+_BEFORE = "Action: "
+
+
+def answer_text(
+    thought: str, calls: str, grammar: str, space: ActionSpace, pixel_size: tuple[int, int] | None = None
+) -> str:
+    """The whole answer in `grammar`; `calls` are those of the text form, which point on the grid of 0..1000.
+
+    `pixel_size`: (width, height) of the image in whose pixels the policy points; None: it points on the grid, too.
+    Raises InputError for what cannot be read.
+    """
+    parsed = parse_response(f"{_BEFORE}{calls}", "text", space=space)
+    if isinstance(parsed, ParseError):
+        raise InputError(parsed.message)
+    return format_response(Response(thought, parsed.actions), grammar, space=space, pixel_size=pixel_size)
+
+
+def complete_calls(calls: str, cursor: int, space: ActionSpace) -> tuple[Completion, ...]:
+    """What may stand at `cursor` of calls alone."""
+    return complete(f"{_BEFORE}{calls}", len(_BEFORE) + cursor, "text", space)

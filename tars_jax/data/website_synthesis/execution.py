@@ -20,8 +20,7 @@ from tars_jax.data.website_synthesis.site import LiveSite
 from tars_jax.data.website_synthesis.view import View
 from tars_jax.envs.gui import PAGE_ACTIONS
 from tars_jax.sandbox.browser import BrowserManager, PageError, SandboxFailure
-from tars_jax.tasks.websites.steady import steady_tables
-from tars_jax.tasks.websites.tables import Tables, differences, fingerprint
+from tars_jax.tasks.websites.tables import Tables, differences, fingerprint, steady_tables
 
 LOOKS = 8  # at the state, where nothing has changed yet
 OTHER_CHANCE = 1  # of a replay: what a page draws by itself, such as colors, must not be expected of anybody

@@ -12,8 +12,7 @@ from tars_jax.data.website_synthesis.moves import PageMove, move_to
 from tars_jax.data.website_synthesis.site import LiveSite
 from tars_jax.data.website_synthesis.view import Control, View, name_of, row_of
 from tars_jax.sandbox.browser import BrowserManager, PageError, SandboxFailure
-from tars_jax.tasks.websites.steady import steady_tables
-from tars_jax.tasks.websites.tables import Tables, differences
+from tars_jax.tasks.websites.tables import Tables, differences, steady_tables
 
 LEAVES = re.compile(r"\b(log|sign)[ -]?(out|off)\b", re.IGNORECASE)
 REMOVES = re.compile(r"\b(delete|remove|drop|purge|discard|revert|rollback)\b", re.IGNORECASE)

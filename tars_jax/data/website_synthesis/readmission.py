@@ -29,7 +29,7 @@ from tars_jax.environment import ActionSpace
 from tars_jax.sandbox.browser import PageError, SandboxFailure
 from tars_jax.tasks.splits import TRAIN
 from tars_jax.tasks.websites.effect import Effect
-from tars_jax.tasks.websites.steady import steady_tables
+from tars_jax.tasks.websites.tables import steady_tables
 from tars_jax.tasks.websites.task import WebsiteTask
 
 SPACE = ActionSpace("browser", PLATFORM_ACTIONS["browser"])
@@ -39,7 +39,7 @@ CHANGED_PAGE = "its solution does not find what it acted on"
 
 
 @dataclasses.dataclass(frozen=True)
-class Watched:
+class WatchedReplay:
     """A solution that was done once more, and what it acted on."""
 
     execution: PlanExecution
@@ -103,7 +103,7 @@ async def readmit_all(
     return SiteReport(name, 0, 0, {}, {}, len(tasks), dict(rejected), tuple(kept))
 
 
-async def watch(grounds: Grounds, actions: Sequence[Action]) -> Watched:
+async def watch(grounds: Grounds, actions: Sequence[Action]) -> WatchedReplay:
     """Does recorded actions, and reads the page before each click. Raises NoCheck, and as `replay`."""
     await grounds.site.reset()
     before, begun = await steady_tables(grounds.site), now()
@@ -127,7 +127,7 @@ async def watch(grounds: Grounds, actions: Sequence[Action]) -> Watched:
         views.append(await driver.view())
         after = await state_after(grounds.site, before, driver)
         done = PlanExecution(before, after, tuple(driver.episode), views[-1], begun, now())
-    return Watched(done, tuple(plan), tuple(views), tuple(replaced))
+    return WatchedReplay(done, tuple(plan), tuple(views), tuple(replaced))
 
 
 def actions_of(task: WebsiteTask) -> list[Action]:
@@ -140,7 +140,7 @@ def actions_of(task: WebsiteTask) -> list[Action]:
     return found
 
 
-def reworded(instruction: str, watched: Watched) -> str:
+def reworded(instruction: str, watched: WatchedReplay) -> str:
     """The instruction with names as the page shows them, and with what a typed text takes the place of.
 
     Names that were once read without the spaces between their parts are those that are alike but for spaces.
@@ -161,7 +161,7 @@ def reworded(instruction: str, watched: Watched) -> str:
     return said
 
 
-def naming(instruction: str, error: NoCheck, watched: Watched) -> str:
+def naming(instruction: str, error: NoCheck, watched: WatchedReplay) -> str:
     """The instruction with the name that it lacks; empty: that is not it, or nobody could read the name."""
     part = BEFORE_VALUES.search(instruction)
     is_shown = any(error.where in view.text for view in watched.views)
@@ -195,7 +195,7 @@ def _move(view: View, control: Control, typed: str) -> PageMove:
 
 
 async def _matters(
-    grounds: Grounds, actions: Sequence[Action], watched: Watched, move: PageMove, found: AdmittedTask
+    grounds: Grounds, actions: Sequence[Action], watched: WatchedReplay, move: PageMove, found: AdmittedTask
 ) -> bool:  # fmt: skip
     """Whether the end is another one without an option or a tick that no value of the state says."""
     index = watched.plan.index(move)
@@ -208,7 +208,7 @@ async def _matters(
     return bool(found.effect.wrong(done.before, done.after, done.done.days))
 
 
-async def _question(grounds: Grounds, task: WebsiteTask, instruction: str, watched: Watched) -> CandidateOutcome:
+async def _question(grounds: Grounds, task: WebsiteTask, instruction: str, watched: WatchedReplay) -> CandidateOutcome:
     """A question, if it can be verified and a reset undoes what looking has changed. Raises NoCheck."""
     assert task.answer is not None
     found = admit_answer(grounds, watched.execution, task.answer)
@@ -219,7 +219,7 @@ async def _question(grounds: Grounds, task: WebsiteTask, instruction: str, watch
 
 
 def _remade(
-    task: WebsiteTask, instruction: str, watched: Watched, effect: Effect, mutants: int, ways: int
+    task: WebsiteTask, instruction: str, watched: WatchedReplay, effect: Effect, mutants: int, ways: int
 ) -> SynthesizedTask:  # fmt: skip
     about = task.about
     return SynthesizedTask(

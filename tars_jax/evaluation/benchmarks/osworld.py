@@ -18,7 +18,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tars_jax.evaluation.benchmarks.osworld_actions import pyautogui_of
+from tars_jax.agent.grammar_text import parse_text
+from tars_jax.agent.pyautogui_lines import pyautogui_line
+from tars_jax.agent.response import ParseError
 from tars_jax.evaluation.benchmarks.played import Attempt, BenchmarkRun
 from tars_jax.files import write_atomic
 
@@ -86,3 +88,15 @@ def write_episode(folder: Path, each: Attempt, options: Mapping[str, Any]) -> No
 def _write(path: Path, data: str | bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomic(path, data.encode() if isinstance(data, str) else data)
+
+
+def pyautogui_of(written: str, width: int, height: int, last: str = "") -> list[str]:
+    """The actions of a step as the trajectory has them written, on a screen of so many pixels; what is none of ours as
+    it is.
+
+    `last`: how the agent ended the episode with it, DONE or FAIL.
+    """
+    parsed = parse_text(f"Action: {written}")
+    if not written or isinstance(parsed, ParseError):
+        return [written] if written else []
+    return [pyautogui_line(action, width, height, last) for action in parsed.actions]

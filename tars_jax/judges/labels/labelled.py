@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from tars_jax import InputError
 from tars_jax.environment import Task
@@ -50,3 +51,25 @@ def agreement(labelled: Sequence[Labelled]) -> tuple[int, int]:
     """(agreed, of so many) trajectories with two labels or more: what a judge can be expected to reach."""
     several = [each for each in labelled if len(each.labels) > 1]
     return sum(len(set(each.labels)) == 1 for each in several), len(several)
+
+
+class LabelSet(NamedTuple):
+    name: str
+    made_by: str
+
+
+SETS: Mapping[str, LabelSet] = {
+    "agent_reward_bench": LabelSet(
+        "AgentRewardBench: trajectories of web agents (arXiv 2504.08942)", "its authors' annotators, who judged by hand"
+    ),
+    "online_mind2web": LabelSet(
+        "Online-Mind2Web: what agents did on live websites (arXiv 2504.01382)", "its authors' annotators, by hand"
+    ),
+    "recorded": LabelSet("episodes of runs", "their environments, whose verdicts no judge has seen"),
+    "answers": LabelSet(
+        "answers to questions, tars_jax/judges/labels/answers_*.jsonl", "somebody who had not seen the rules, by hand"
+    ),
+    "traces": LabelSet(
+        "traces of the recipe in configs/judge_traces.py", "their environments' hidden state, by the recipe's seed"
+    ),
+}

@@ -6,12 +6,15 @@ their key as the field `key`; values that stand alone are rows of `key` and `val
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
+
+from tars_jax.sandbox.failures import SandboxFailure
 
 Row: TypeAlias = Mapping[str, str]
 Tables: TypeAlias = Mapping[str, Sequence[Row]]
@@ -134,3 +137,25 @@ def _row(value: Any) -> Row:
         else:
             row[str(key)] = plain(each)
     return row
+
+
+MOST_READS = 8
+PAUSE_S = 0.05  # real, before a read that follows one that differed; each pause is twice as long
+
+
+class HasState(Protocol):
+    async def snapshot(self) -> Mapping[str, Any]: ...
+
+
+async def steady_tables(site: HasState) -> Tables:
+    """Raises SandboxFailure("website") where the state never stands still, or cannot be read whole."""
+    last, tables = "", to_tables(await site.snapshot())
+    pause = PAUSE_S
+    for number in range(MOST_READS - 1):
+        last, tables = fingerprint(tables), to_tables(await site.snapshot())
+        if fingerprint(tables) == last:
+            return tables
+        if number:
+            await asyncio.sleep(pause)
+            pause *= 2
+    raise SandboxFailure("website", f"its state changed by itself between {MOST_READS} reads")

@@ -130,11 +130,11 @@ def test_no_picture_shows_what_a_window_left_behind(stage: Stage, begin: Begin) 
 
 
 def test_a_password_that_a_terminal_does_not_show_is_not_recorded(stage: Stage, begin: Begin) -> None:
-    from tars_jax.annotation.in_situ.focus import Watchers
+    from tars_jax.annotation.in_situ.secret_input import SecretWatchers
 
     asking = "read -s -p 'Your secret? ' word; echo; echo thanks; read rest"
     stage.terminal("Allowed", "my notes", "60x10+100+100", "#00ff00", "bash", "-c", asking)
-    running = begin("allowed", focus=Watchers(None))
+    running = begin("allowed", focus=SecretWatchers(None))
     running.turn(0.5)
     stage.type("Zanzibar\n")
     running.turn(0.3)
@@ -231,10 +231,10 @@ def bus(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.full  # beside other tests the program's first tree has not come once in 150 s
 def test_a_field_for_a_password_is_known_by_accessibility(stage: Stage, begin: Begin, bus: None) -> None:
     from tars_jax.annotation.in_situ.accessibility import Accessible
-    from tars_jax.annotation.in_situ.focus import Watchers
+    from tars_jax.annotation.in_situ.secret_input import SecretWatchers
 
     accessible = Accessible()
-    running = begin("form", focus=Watchers(accessible))
+    running = begin("form", focus=SecretWatchers(accessible))
     form = Path(__file__).with_name("gtk_form.py")
     env = {**stage.env, "NO_AT_BRIDGE": "0"}
     with subprocess.Popen([sys.executable, str(form)], env=env) as program, contextlib.ExitStack() as ends:

@@ -27,8 +27,14 @@ from tars_jax.annotation.in_situ.events import (
     Secret,
     SourceGone,
 )
-from tars_jax.annotation.in_situ.key_names import CHARACTERS, key_of
-from tars_jax.annotation.in_situ.pynput_names import character_of_x, name_of_x, x_of_character, x_of_name
+from tars_jax.annotation.in_situ.key_names import (
+    CHARACTERS,
+    character_of_x,
+    key_of,
+    name_of_x,
+    x_of_character,
+    x_of_name,
+)
 from tars_jax.annotation.in_situ.steps import RecordedStep, recorded_steps
 from tests.annotation.in_situ.measuring import calls, matched
 from tests.annotation.in_situ.scripted import a_day, session

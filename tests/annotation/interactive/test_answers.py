@@ -16,7 +16,7 @@ from tars_jax.agent.loop import AgentConfig
 from tars_jax.agent.platforms import platform_space
 from tars_jax.agent.response import ParseError
 from tars_jax.annotation.interactive import inputs
-from tars_jax.annotation.interactive.answers import answer_text, complete_calls
+from tars_jax.annotation.interactive.completion import answer_text, complete_calls
 from tars_jax.annotation.interactive.live import LiveEpisode
 from tars_jax.annotation.interactive.writing import EpisodeWriter
 from tars_jax.environment import Task, Transition

@@ -15,7 +15,7 @@ from tars_jax.data.website_synthesis.effects import NoCheck
 from tars_jax.data.website_synthesis.execution import execute
 from tars_jax.data.website_synthesis.journal import OutcomeJournal
 from tars_jax.data.website_synthesis.moves import PageMove
-from tars_jax.data.website_synthesis.readmission import Watched, naming, readmit_all, reworded
+from tars_jax.data.website_synthesis.readmission import WatchedReplay, naming, readmit_all, reworded
 from tars_jax.data.website_synthesis.reused_page import ReusedPage
 from tars_jax.data.website_synthesis.second_way import WayPart, parts_of, reordered
 from tars_jax.data.website_synthesis.synthesis import SiteReport
@@ -95,8 +95,8 @@ def view(*headings: str, text: str = "") -> View:
     return View("http://h/", "", text, headings, (), (), (), 0, 100, 100, 0, 100)
 
 
-def watched(*views: View, replaced: tuple[PageMove, ...] = (), plan: tuple[PageMove, ...] = ()) -> Watched:
-    return Watched(None, plan, views, replaced)  # type: ignore[arg-type]
+def watched(*views: View, replaced: tuple[PageMove, ...] = (), plan: tuple[PageMove, ...] = ()) -> WatchedReplay:
+    return WatchedReplay(None, plan, views, replaced)  # type: ignore[arg-type]
 
 
 def test_joined_words_are_those_that_the_page_shows_apart() -> None:

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tars_jax.evaluation.benchmarks.osworld import write_results
-from tars_jax.evaluation.benchmarks.osworld_actions import pyautogui_of
+from tars_jax.evaluation.benchmarks.osworld import pyautogui_of, write_results
 from tars_jax.evaluation.benchmarks.played import Attempt, BenchmarkRun
 from tars_jax.tasks.benchmarks.benchmark import BenchmarkTask
 from tars_jax.tasks.benchmarks.osworld import OSWORLD

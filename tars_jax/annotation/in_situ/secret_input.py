@@ -7,7 +7,7 @@ from tars_jax.annotation.in_situ.terminals import WatchedTerminals
 from tars_jax.annotation.in_situ.windows import VisibleWindow
 
 
-class Watchers:
+class SecretWatchers:
     """Terminals of this machine, and accessibility where there is any."""
 
     def __init__(self, accessible: Accessible | None) -> None:

@@ -1,7 +1,7 @@
 """A family of tasks small enough for a nano policy: four boxes of one page of Fossil, ticked as asked, and applied.
 
     train --config.environment=website_app --config.environment_options='{"size": [800, 560], "shown": [160, 112],
-      "tasks": "tars_jax.tasks.websites.timeline_boxes:tasks"}'
+      "tasks": "tars_jax.tasks.websites.fossil_small:tasks"}'
 
 How the boxes are at first, and how they are to be, differs from task to task; both are settings in the site's database.
 """

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from tars_jax.tasks.websites.fossil_small import BOXES, tasks
 from tars_jax.tasks.websites.tables import Tables, to_tables
 from tars_jax.tasks.websites.task import WebsiteTask
-from tars_jax.tasks.websites.timeline_boxes import BOXES, tasks
 
 
 def state(*on: str, **others: str) -> Tables:
