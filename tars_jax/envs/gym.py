@@ -40,7 +40,7 @@ class GameEnv(gymnasium.Env[np.ndarray, Mapping[str, Any]]):
     the agent says `finished`, and is truncated after `max_steps`. Levels are drawn from the environment's generator, so
     `reset(seed=...)` fixes the level, and the same seed and actions give the same screenshots, byte for byte; they are
     training levels, which no evaluation uses (tasks/sampling.py). info: "state" and "verdict" of the game (mappings;
-    gym_info.py), "instruction", "level_seed", "ignored".
+    `Facts`), "instruction", "level_seed", "ignored".
 
     `reset(options={...})` overrides options of the game for one episode.
 
