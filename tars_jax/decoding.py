@@ -80,7 +80,7 @@ def decoded_json(data: bytes, kind: type[_Kind], where: str = "", *, unknown: st
 
 def decoded_file(file: Path, kind: type[_Kind], *, unknown: str | None = UNKNOWN) -> _Kind:
     """What a JSON file holds; raises InputError that names file and field."""
-    return decoded(read_json(file), kind, f"{file}: ", unknown=unknown)
+    return decoded(read_json(file), kind, f"{file}: field ", unknown=unknown)
 
 
 def decoded_lines(

@@ -11,15 +11,16 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
-import re
+import pathlib
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import jax
 import numpy as np
+from msgspec import Meta
 
 from tars_jax import InputError
-from tars_jax.json_fields import read_object
+from tars_jax.decoding import decoded_file
 from tars_jax.model.sharding import leaf_name
 from tars_jax.training.learner import LearnerState, PPOLearner, RecordedEpisodes, iterate
 from tars_jax.training.run_directory import write_json
@@ -29,12 +30,16 @@ UPDATES_FILE = "updates.json"
 FORMAT = "tars_jax updates 1"
 
 
+Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$", description="a SHA-256")]
+Folder = Annotated[str, Meta(pattern=r"^(?!/)(?!(.*/)?\.\.(/|$))", description="a folder in the run")]
+
+
 @dataclasses.dataclass(frozen=True)
 class Digests:
     """SHA-256 of the weights of policy and value model, or of all value models; None where there is none."""
 
-    policy: str
-    value: str | None
+    policy: Sha256
+    value: Sha256 | None
 
     @classmethod
     def of(cls, state: LearnerState) -> Digests:
@@ -48,8 +53,8 @@ class Digests:
 class Starts:
     """Where in the run the weights before the first update lie."""
 
-    policy: str
-    value: str | None  # None: the policy's trunk with a fresh head, or no value model
+    policy: Folder
+    value: Folder | None  # None: the policy's trunk with a fresh head, or no value model
 
     @property
     def folders(self) -> tuple[str, ...]:
@@ -124,39 +129,20 @@ def write_updates(
     write_json(path, {"format": FORMAT, **record})
 
 
+@dataclasses.dataclass(frozen=True)
+class _File:
+    format: Literal["tars_jax updates 1"]
+    starts: Starts
+    episodes: tuple[tuple[Annotated[int, Meta(ge=0)], ...], ...]
+    digests: tuple[Digests, ...]
+
+
 def read_updates(path: str | os.PathLike[str]) -> RecordedUpdates:
     """Raises InputError that names the file if it is missing, damaged or contradicts itself."""
-    stored = read_object(path, "format", "starts", "episodes", "digests")
-    if stored["format"] != FORMAT:
-        raise InputError(f"{path}: field format must be {FORMAT!r}; got {stored['format']!r}")
-    episodes, digests = stored["episodes"], stored["digests"]
-    if not isinstance(episodes, list) or not all(isinstance(batch, list) for batch in episodes):
-        raise InputError(f"{path}: field episodes must be a list of lists of numbers; got {episodes!r:.60}")
-    if not all(type(index) is int and index >= 0 for batch in episodes for index in batch):
-        raise InputError(f"{path}: field episodes must hold numbers of episodes, 0 or more; got {episodes!r:.60}")
-    if not isinstance(digests, list) or len(digests) != len(episodes) + 1 or not all(map(_are_digests, digests)):
+    stored = decoded_file(pathlib.Path(path), _File)
+    if len(stored.digests) != len(stored.episodes) + 1:
         raise InputError(
-            f"{path}: field digests must be {len(episodes) + 1} objects with the SHA-256 of policy and value, one of "
-            f"the start and one for each update; got {digests!r:.60}"
+            f"{path}: field digests must be {len(stored.episodes) + 1} objects, one of the start and one for each "
+            f"update; got {len(stored.digests)}"
         )
-    starts = stored["starts"]
-    if not (isinstance(starts, dict) and "value" in starts and _is_below(starts.get("policy"))) or not (
-        starts["value"] is None or _is_below(starts["value"])
-    ):
-        raise InputError(f"{path}: field starts must be the folders of policy and value in the run; got {starts!r:.60}")
-    return RecordedUpdates(
-        starts=Starts(starts["policy"], starts["value"]),
-        digests=tuple(Digests(each["policy"], each["value"]) for each in digests),
-        episodes=tuple(map(tuple, episodes)),
-    )
-
-
-def _is_below(folder: Any) -> bool:
-    return isinstance(folder, str) and not folder.startswith("/") and ".." not in folder.split("/")
-
-
-def _are_digests(record: Any) -> bool:
-    if not isinstance(record, dict) or record.keys() != {"policy", "value"}:
-        return False
-    texts = [record["policy"]] if record["value"] is None else [record["policy"], record["value"]]
-    return all(isinstance(text, str) and re.fullmatch("[0-9a-f]{64}", text) for text in texts)
+    return RecordedUpdates(stored.starts, stored.digests, stored.episodes)

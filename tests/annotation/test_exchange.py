@@ -170,7 +170,7 @@ def test_frames_of_the_video_are_those_that_changed_at_the_time_of_the_events(tm
         ([{**LINES[0], "x": "left"}], {}, "events.jsonl, line 1: x must be a number; got 'left'"),
         (["x"], {}, "events.jsonl, line 1 must be an object; got 'x'"),
         (LINES, {"screen_width": 0}, "metadata.json: field screen_width and screen_height must be pixels; got (0, 48)"),
-        (LINES, {"screen_width": "wide"}, "metadata.json: screen_width must be a whole number; got 'wide'"),
+        (LINES, {"screen_width": "wide"}, "metadata.json: field screen_width must be a whole number; got 'wide'"),
     ],
 )
 def test_a_malformed_agentnet_folder_is_named_by_file_line_and_field(

@@ -55,8 +55,8 @@ def test_a_record_comes_back_in_order(tmp_path: pathlib.Path) -> None:
     ("field", "value", "words"),
     [
         ("format", "tars_jax updates 9", "field format"),
-        ("episodes", [3, 1], "a list of lists"),
-        ("episodes", [[3], [-1]], "must hold numbers of episodes"),
+        ("episodes", [3, 1], r"episodes\[0\] must be an array"),
+        ("episodes", [[3], [-1]], r"episodes\[1\]\[0\] must be a whole number"),
         ("episodes", [[3]], "must be 2 objects"),
         ("digests", [*DIGESTS[:2], {"policy": "x", "value": "y"}], "SHA-256"),
         ("starts", {"policy": "/etc", "value": "value"}, "field starts"),
