@@ -7,6 +7,7 @@ import math
 import os
 import pathlib
 import reprlib
+import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -139,6 +140,18 @@ def read_json(path: str | os.PathLike[str], *, each_once: bool = False) -> Any:
         raise InputError(f"{path} must be a JSON file; got {error.strerror}") from error
     except (ValueError, RecursionError) as error:  # json.JSONDecodeError, or bytes that are no UTF-8; and depth
         raise InputError(f"{path} must be a whole JSON file; got {error}") from error
+
+
+def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """What a TOML file holds; raises InputError that names the file if it is missing, cut short or no TOML."""
+    try:
+        return tomllib.loads(pathlib.Path(path).read_text("utf-8-sig"))
+    except FileNotFoundError as error:
+        raise InputError(f"{path} does not exist") from error
+    except OSError as error:
+        raise InputError(f"{path} must be a TOML file; got {error.strerror}") from error
+    except (ValueError, RecursionError) as error:  # of TOML, or of UTF-8
+        raise InputError(f"{path} must be a whole TOML file; got {error}") from error
 
 
 def read_object(path: str | os.PathLike[str], *fields: str) -> dict[str, Any]:

@@ -309,8 +309,8 @@ def test_owners_are_read_from_a_file(tmp_path: Path) -> None:
     file.write_text('{"ann": {"key": "long-enough", "sessions": 2}, "bob": {"key": "also-long-enough"}}')
     assert read_owners(file) == (Owner("ann", "long-enough", 2), Owner("bob", "also-long-enough"))
     for text, words in (
-        ("[]", "must hold an object"),
-        ("{", "cannot be read"),
+        ("[]", "must hold a JSON object"),
+        ("{", "must be a whole JSON file"),
         ('{"ann": "key"}', "ann must be an object"),
         ('{"ann": {"key": "long-enough", "sessions": -1}}', "ann.sessions must be .*; got -1"),
     ):

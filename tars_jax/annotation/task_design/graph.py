@@ -25,17 +25,16 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import json
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
 from tars_jax import InputError
 from tars_jax.decoding import decoded
+from tars_jax.json_fields import read_json, read_toml
 
 MEASURES = ("frequency", "benefit", "transfer")
 MOST = 10**9  # of a measure
@@ -135,23 +134,11 @@ class TaskGraph:
 
 def read_graph(file: Path) -> TaskGraph:
     """Raises InputError that names the file and the field."""
-    graph = decoded(_parsed(file), TaskGraph, f"{file}: field ")
+    graph = decoded(read_json(file) if file.suffix == ".json" else read_toml(file), TaskGraph, f"{file}: field ")
     named = tuple(dataclasses.replace(each, goal=each.goal.strip().rstrip(".")) for each in graph.functions)
     graph = dataclasses.replace(graph, functions=named)
     _check(graph, file)
     return graph
-
-
-def _parsed(file: Path) -> Any:
-    try:
-        text = file.read_text("utf-8-sig")
-    except (OSError, ValueError) as error:
-        raise InputError(f"{file} must be a task graph in TOML or JSON; {error}") from error
-    try:
-        return json.loads(text) if file.suffix == ".json" else tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        kind = "JSON" if file.suffix == ".json" else "TOML"
-        raise InputError(f"{file} must be a task graph in {kind}; {error}") from error
 
 
 def _check(graph: TaskGraph, file: Path) -> None:

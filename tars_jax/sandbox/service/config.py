@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
 
 from tars_jax import InputError
+from tars_jax.decoding import decoded
+from tars_jax.json_fields import read_object
 from tars_jax.web.request_limits import is_loopback
 
 PACKAGE = Path(__file__).resolve().parents[2]  # tars_jax/
@@ -85,24 +90,25 @@ def folder_name(path: Path) -> str:
     return str(Path(PACKAGE.name) / path.relative_to(PACKAGE)) if path.is_relative_to(PACKAGE) else str(path)
 
 
+Quota = Annotated[int, Meta(ge=0)] | None
+
+
+class OwnerRecord(msgspec.Struct, frozen=True):
+    """Somebody in a file of owners, by their name."""
+
+    key: str
+    sessions: Quota = None
+    memory_mib: Quota = None
+    disk_mib: Quota = None
+    processes: Quota = None
+
+
 def read_owners(file: Path) -> tuple[Owner, ...]:
     """Owners from {"ann": {"key": "...", "sessions": 8, "memory_mib": 8192}, "bob": {"key": "..."}}. Raises InputError
     naming the field.
     """
-    try:
-        values = json.loads(file.read_bytes())
-    except (OSError, ValueError) as error:
-        raise InputError(f"{file} cannot be read as JSON: {error}") from error
-    if not isinstance(values, dict):
-        raise InputError(f"{file} must hold an object, owner -> {{key, sessions}}; got {type(values).__name__}")
     owners = []
-    for name, value in values.items():
-        known = isinstance(value, Mapping) and set(value) <= {"key", "sessions", *COUNTED}
-        if not known or not isinstance(value.get("key"), str):
-            raise InputError(f'{file}: {name} must be an object {{"key": text, "sessions": whole number}}; got others')
-        quotas = {quota: value.get(quota) for quota in ("sessions", *COUNTED)}
-        for quota, most in quotas.items():
-            if not (most is None or (type(most) is int and most >= 0)):
-                raise InputError(f"{file}: {name}.{quota} must be a whole number, 0 or more; got {most!r}")
-        owners.append(Owner(name, value["key"], **quotas))
+    for name, value in read_object(file).items():
+        owner = decoded(value, OwnerRecord, f"{file}: {name}.")
+        owners.append(Owner(name, **msgspec.structs.asdict(owner)))
     return tuple(owners)

@@ -19,13 +19,16 @@ import contextlib
 import dataclasses
 import os
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
 
 from tars_jax import InputError
-from tars_jax.json_fields import Fields, is_text, read_json
+from tars_jax.decoding import decoded
+from tars_jax.json_fields import is_text, read_json, read_toml
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.phone.android_world.client import AndroidWorldClient, RequestRefused, check_address
 from tars_jax.sandbox.phone.holding import hold
@@ -78,45 +81,40 @@ class Servers:
             client.reinitialize(1 if combinations is None else combinations, 30 if seed is None else seed, self.family)
 
 
+Name = Annotated[str, Meta(min_length=1)]
+Steps = Annotated[int, Meta(ge=1)]
+
+
+class _File(msgspec.Struct, frozen=True):
+    """As it is written at the top of this file; `server` is one alone."""
+
+    servers: tuple[Name, ...] = ()
+    server: str = ""
+    token_variable: str = ""
+    seed: Annotated[int, Meta(ge=0, le=_MOST_SEED)] | None = None
+    combinations: Annotated[int, Meta(ge=1, le=_MOST_COMBINATIONS)] | None = None
+    family: str = FAMILY
+    tasks: tuple[Name, ...] = ()
+    instances: tuple[Annotated[int, Meta(ge=0)], ...] = ()
+    metadata: str = ""
+    steps: Mapping[str, Steps] = {}
+    left_out: Mapping[str, Name] = {}
+
+
 def read_servers(path: Path) -> Servers:
     """Raises InputError that names the file and the field."""
     if match := _ADDRESS.fullmatch(str(path)):  # a path has one of an address's two slashes
         return Servers((check_address(f"{match[1]}://{match[2]}"),))
-    values = read_json(path) if path.suffix == ".json" else _read_toml(path)
-    if not isinstance(values, dict):
-        raise InputError(f"{path} must hold an object; got {type(values).__name__}")
-    fields = Fields(values, f"{path}: ")
-    addresses = _texts(fields, "servers") or ((fields.text("server"),) if "server" in values else ())
+    given = decoded(read_json(path) if path.suffix == ".json" else read_toml(path), _File, f"{path}: ")
+    addresses = given.servers or ((given.server,) if given.server else ())
     if not addresses:
-        raise fields.error("servers", "one or more addresses of servers")
-    steps, groups = _read_metadata(path.parent / fields.text("metadata")) if "metadata" in values else ({}, {})
-    given = fields.value("steps") or {}
-    if not isinstance(given, dict) or not all(type(each) is int and each > 0 for each in given.values()):
-        raise fields.error("steps", "an object of whole numbers of 1 or more, by names of tasks")
-    left_out = fields.value("left_out") or {}
-    if not isinstance(left_out, dict) or not all(is_text(each) and each for each in left_out.values()):
-        raise fields.error("left_out", "an object of reasons, by names of tasks")
-    indices = fields.array("instances")
-    if not all(type(index) is int and index >= 0 for index in indices):
-        raise fields.error("instances", "an array of whole numbers from 0")
-    servers = Servers(
-        tuple(check_address(address) for address in addresses),
-        fields.text("token_variable", ""),
-        fields.integer("seed", None, 0, _MOST_SEED),
-        fields.integer("combinations", None, 1, _MOST_COMBINATIONS),
-        fields.text("family", FAMILY),
-        _texts(fields, "tasks"),
-        tuple(indices),
-        {**steps, **given},
-        groups,
-        left_out,
-    )
-    if unknown := fields.unread():
-        known = (
-            "servers, server, token_variable, seed, combinations, family, tasks, instances, metadata, steps, left_out"
-        )
-        raise InputError(f"{path}: a field must be one of {known}; got {unknown[0]!r}")
-    return servers
+        raise InputError(f"{path}: servers must be one or more addresses of servers; got nothing")
+    steps, groups = _read_metadata(path.parent / given.metadata) if given.metadata else ({}, {})
+    shared = {name: getattr(given, name) for name in ("token_variable", "seed", "combinations", "family", "tasks")}
+    return Servers(
+        tuple(map(check_address, addresses)), **shared, instances=given.instances, steps={**steps, **given.steps},
+        groups=groups, left_out=given.left_out,
+    )  # fmt: skip
 
 
 def read_tasks(path: Path) -> Sequence[BenchmarkTask]:
@@ -195,30 +193,12 @@ def _read_metadata(path: Path) -> tuple[dict[str, int], dict[str, str]]:
     return steps, groups
 
 
-def _texts(fields: Fields, name: str) -> tuple[str, ...]:
-    values = fields.array(name)
-    if not all(is_text(value) and value for value in values):
-        raise fields.error(name, "an array of texts")
-    return tuple(values)
-
-
-def _read_toml(path: Path) -> Any:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise InputError(f"{path} does not exist") from error
-    except OSError as error:
-        raise InputError(f"{path} must be a TOML file, or an address of a server; got {error.strerror}") from error
-    except ValueError as error:  # of TOML, or of UTF-8
-        raise InputError(f"{path} must be a whole TOML file; got {error}") from error
-
-
 ANDROID_WORLD = Benchmark(
     name="android_world",
     title="AndroidWorld",
     version="HTTP form of 2025-06",
     read=read_tasks,
-    environment="tars_jax.envs.benchmarks.android_world:PreparedPhone",
+    environment="tars_jax.envs.benchmarks.android_world:AndroidWorldEnvironment",
     max_steps=STEPS,
     results="tars_jax.evaluation.benchmarks.android_world:write_results",
 )

@@ -9,13 +9,12 @@ from __future__ import annotations
 import dataclasses
 import re
 import shutil
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tars_jax import InputError
-from tars_jax.json_fields import Fields, is_number, is_text, shown
+from tars_jax.json_fields import Fields, is_number, is_text, read_toml, shown
 from tars_jax.sandbox.computer.home import File, Tree
 from tars_jax.tasks.benchmarks.benchmark import Benchmark, BenchmarkTask
 from tars_jax.tasks.benchmarks.osworld2_conditions import StateCondition, read_condition
@@ -146,14 +145,7 @@ def read_tasks(path: Path) -> Sequence[BenchmarkTask]:
 
 
 def _read_file(path: Path) -> BenchmarkTask:
-    try:
-        record = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except FileNotFoundError as error:
-        raise InputError(f"{path} does not exist") from error
-    except OSError as error:
-        raise InputError(f"{path} must be a TOML file; got {error.strerror}") from error
-    except ValueError as error:
-        raise InputError(f"{path} must be a whole TOML file; got {error}") from error
+    record = read_toml(path)
     task, left_out = read_task(record, str(path)), ""
     if isinstance(task.stage, PagePart):
         index = task.stage.index.partition("?")[0]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal
@@ -14,6 +13,7 @@ from msgspec import Meta
 
 from tars_jax import InputError
 from tars_jax.decoding import decoded
+from tars_jax.json_fields import read_toml
 
 NEWEST = (1, 4)
 PUBLIC, NONE, ALLOWLIST = "public", "no-network", "allowlist"
@@ -250,10 +250,4 @@ class TaskConfig(_Producing, frozen=True, kw_only=True):
 
 def read_config(path: Path) -> TaskConfig:
     """Raises InputError that names the file and the field; for one of a newer schema, too."""
-    try:
-        values = tomllib.loads(path.read_text())
-    except FileNotFoundError as error:
-        raise InputError(f"{path} does not exist") from error
-    except (OSError, ValueError) as error:  # of TOML, or of UTF-8
-        raise InputError(f"{path} must be a whole TOML file; got {error}") from error
-    return decoded(values, TaskConfig, f"{path}: ", unknown=None)
+    return decoded(read_toml(path), TaskConfig, f"{path}: ", unknown=None)
