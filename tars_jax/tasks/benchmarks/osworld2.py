@@ -7,25 +7,29 @@ A task is a TOML file (`docs/benchmarks/osworld2.md` has one); `tasks` is such a
 from __future__ import annotations
 
 import dataclasses
-import re
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
 
 from tars_jax import InputError
+from tars_jax.decoding import decoded
 from tars_jax.json_fields import Fields, is_number, is_text, read_toml, shown
 from tars_jax.sandbox.computer.home import File, Tree
 from tars_jax.tasks.benchmarks.benchmark import Benchmark, BenchmarkTask
 from tars_jax.tasks.benchmarks.osworld2_conditions import StateCondition, read_condition
 from tars_jax.tasks.benchmarks.osworld2_patterns import found
 
-SCHEMA = 1
 BUDGETS = (150, 300, 500)  # steps
 PAGE, COMPUTER = "page", "computer"
 DEFAULT_CALLED = "What do you want to know? Ask with ask_user."
 DEFAULT_OTHERWISE = "I do not know."
 EFFECTS = ("write", "page", "says")
+Side = Annotated[int, Meta(ge=64, le=4096)]
+Table = dict[str, Any]
 SOLUTION_STEPS = ("click", "type", "hotkey", "wait", "ask", "bash", "finish")
 
 
@@ -67,7 +71,7 @@ class User:
 class PagePart:
     index: str  # below the task's folder; it may carry a query
     state: str  # a JavaScript expression that gives JSON
-    size: tuple[int, int] | None
+    size: Annotated[tuple[Side, Side], Meta(description="a width and a height from 64 to 4096 pixels")] | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,36 +107,76 @@ class OSWorld2Task:
         return frozenset(each.of for each in conditions if each.subject == "file")
 
 
+class _Event(msgspec.Struct, frozen=True):
+    at_step: Annotated[int, Meta(ge=1, le=10_000)] | None = None
+    after_seconds: Annotated[float, Meta(gt=0)] | None = None
+    when: Table | None = None
+    write: Mapping[str, str] = {}
+    page: str = ""
+    says: str = ""
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    question: str
+    answer: str
+
+
+class _User(msgspec.Struct, frozen=True):
+    answers: tuple[_Answer, ...] = ()
+    otherwise: str = DEFAULT_OTHERWISE
+    called: str = DEFAULT_CALLED
+    persona: str = ""
+
+
+class _Computer(msgspec.Struct, frozen=True):
+    files: Mapping[str, str] = {}
+    opens: tuple[Annotated[tuple[str, ...], Meta(min_length=1)], ...] = ()  # applications with their arguments
+
+
+class _File(msgspec.Struct, frozen=True):
+    """A task as it is written."""
+
+    schema: Literal[1]  # other versions have other fields
+    id: Annotated[str, Meta(pattern=r"^[\w.-]{1,100}$", description="letters, digits and . _ -")]
+    instruction: str
+    checkpoints: Annotated[tuple[Table, ...], Meta(min_length=1, description="one or more tables")]
+    group: str = ""
+    steps: Literal[150, 300, 500] = 150  # BUDGETS
+    page: PagePart | None = None
+    computer: _Computer | None = None
+    keep: tuple[Table, ...] = ()
+    never: tuple[Table, ...] = ()
+    events: tuple[_Event, ...] = ()
+    user: _User = _User()
+    solution: tuple[Table, ...] = ()
+    needs: tuple[Annotated[str, Meta(min_length=1)], ...] = ()
+
+
 def read_task(record: Mapping[str, Any], where: str) -> OSWorld2Task:
     """Raises InputError that begins with `where` and names the field."""
-    fields = Fields(record, f"{where}: ")
-    if fields.integer("schema", None, 1, 1 << 30) != SCHEMA:
-        raise fields.error("schema", f"{SCHEMA}, as other versions have other fields")
-    if not re.fullmatch(r"[\w.-]{1,100}", fields.text("id")):
-        raise fields.error("id", "letters, digits and . _ -")
-    if (steps := fields.integer("steps", BUDGETS[0], 1, 10_000)) not in BUDGETS:
-        raise fields.error("steps", f"one of {', '.join(map(str, BUDGETS))}")
     stages = [name for name in (PAGE, COMPUTER) if name in record]
     if len(stages) != 1:
         raise InputError(f"{where}: a task must have page or computer; got {' and '.join(stages) or 'neither'}")
-    task = OSWorld2Task(
-        fields.text("id"),
-        fields.text("instruction"),
-        fields.text("group", ""),
-        steps,
-        _page(_table(fields, PAGE)) if stages == [PAGE] else _computer(_table(fields, COMPUTER)),
-        tuple(_checkpoint(each) for each in _tables(fields, "checkpoints")),
-        tuple(_checkpoint(each) for each in _tables(fields, "keep")),
-        tuple(_never(each) for each in _tables(fields, "never")),
-        tuple(_event(each, stages[0]) for each in _tables(fields, "events")),
-        _user(_table(fields, "user")),
-        tuple(_solution_step(each) for each in _tables(fields, "solution")),
-        _texts(fields, "needs"),
+    given = decoded(record, _File, f"{where}: ")
+
+    def each(name: str) -> list[Fields]:
+        return [Fields(table, f"{where}: {name}[{n}].") for n, table in enumerate(getattr(given, name))]
+
+    events = [(event, f"{where}: events[{n}].") for n, event in enumerate(given.events)]
+    return OSWorld2Task(
+        given.id,
+        given.instruction,
+        given.group,
+        given.steps,
+        given.page or _computer(given.computer or _Computer(), f"{where}: computer."),
+        tuple(map(_checkpoint, each("checkpoints"))),
+        tuple(map(_checkpoint, each("keep"))),
+        tuple(map(_never, each("never"))),
+        tuple(_event(event, stages[0], place) for event, place in events),
+        _user(given.user, f"{where}: user.answers"),
+        tuple(map(_solution_step, each("solution"))),
+        given.needs,
     )
-    if not task.checkpoints:
-        raise fields.error("checkpoints", "one or more tables")
-    _all_read(fields)
-    return task
 
 
 def read_tasks(path: Path) -> Sequence[BenchmarkTask]:
@@ -161,22 +205,8 @@ def _read_file(path: Path) -> BenchmarkTask:
     )
 
 
-def _page(fields: Fields) -> PagePart:
-    size = fields.array("size")
-    if size and not (len(size) == 2 and all(type(side) is int and 64 <= side <= 4096 for side in size)):
-        raise fields.error("size", "a width and a height from 64 to 4096 pixels")
-    part = PagePart(fields.text("index"), fields.text("state"), (size[0], size[1]) if size else None)
-    _all_read(fields)
-    return part
-
-
-def _computer(fields: Fields) -> ComputerPart:
-    opens = fields.array("opens")
-    if not all(isinstance(each, list) and each and all(is_text(word) for word in each) for each in opens):
-        raise fields.error("opens", "an array of applications with their arguments")
-    part = ComputerPart(_files(fields, "files"), tuple(tuple(each) for each in opens))
-    _all_read(fields)
-    return part
+def _computer(given: _Computer, where: str) -> ComputerPart:
+    return ComputerPart(_files(given.files, f"{where}files"), given.opens)
 
 
 def _checkpoint(fields: Fields) -> WeightedCheckpoint:
@@ -197,43 +227,25 @@ def _condition(fields: Fields, own: Sequence[str]) -> StateCondition:
     return read_condition({name: value for name, value in fields.values.items() if name not in own}, fields.prefix[:-1])
 
 
-def _event(fields: Fields, stage: str) -> ScheduledEvent:
-    at_step, seconds = fields.integer("at_step", None, 1, 10_000), fields.value("after_seconds")
-    if seconds is not None and not (is_number(seconds) and seconds > 0):
-        raise fields.error("after_seconds", "a number of more than 0")
-    when = fields.value("when")
-    if when is not None and not isinstance(when, dict):
-        raise fields.error("when", "a condition")
-    if sum(each is not None for each in (at_step, seconds, when)) != 1:
-        raise InputError(f"{fields.prefix}an event must have one of at_step, after_seconds and when")
-    condition = None if when is None else read_condition(when, f"{fields.prefix}when")
+def _event(given: _Event, stage: str, where: str) -> ScheduledEvent:
+    if sum(each is not None for each in (given.at_step, given.after_seconds, given.when)) != 1:
+        raise InputError(f"{where}an event must have one of at_step, after_seconds and when")
+    condition = None if given.when is None else read_condition(given.when, f"{where}when")
     if condition is not None and condition.subject in ("judge", "answer"):
-        raise fields.error("when", "what can be seen after a turn")
+        raise InputError(f"{where}when must be what can be seen after a turn; got {shown(given.when)}")
     of_stage = ("page", "says") if stage == PAGE else ("write", "says")
-    effects = [name for name in EFFECTS if name in fields.values]
+    effects = [name for name in EFFECTS if getattr(given, name)]
     if not effects or not {*effects} <= {*of_stage}:
-        raise InputError(f"{fields.prefix}an event must have some of {', '.join(of_stage)}; got {effects or 'none'}")
-    after = None if seconds is None else float(seconds)
-    event = ScheduledEvent(
-        at_step, after, condition, _files(fields, "write"), fields.text("page", ""), fields.text("says", "")
-    )
-    _all_read(fields)
-    return event
+        raise InputError(f"{where}an event must have some of {', '.join(of_stage)}; got {effects or 'none'}")
+    write = _files(given.write, f"{where}write")
+    return ScheduledEvent(given.at_step, given.after_seconds, condition, write, given.page, given.says)
 
 
-def _user(fields: Fields) -> User:
-    answers = []
-    for each in _tables(fields, "answers"):
-        question = each.text("question")
-        read_condition({"asked": question}, each.prefix[:-1])
-        answers.append((question, each.text("answer")))
-        _all_read(each)
-    user = User(
-        tuple(answers), fields.text("otherwise", DEFAULT_OTHERWISE), fields.text("called", DEFAULT_CALLED),
-        fields.text("persona", ""),
-    )  # fmt: skip
-    _all_read(fields)
-    return user
+def _user(given: _User, where: str) -> User:
+    for number, each in enumerate(given.answers):
+        read_condition({"asked": each.question}, f"{where}[{number}]")
+    answers = tuple((each.question, each.answer) for each in given.answers)
+    return User(answers, given.otherwise, given.called, given.persona)
 
 
 def _solution_step(fields: Fields) -> tuple[str, Any]:
@@ -246,40 +258,11 @@ def _solution_step(fields: Fields) -> tuple[str, Any]:
     return name, value
 
 
-def _files(fields: Fields, name: str) -> Tree:
-    given = fields.value(name) or {}
-    if not isinstance(given, dict) or not all(is_text(each) for each in given.values()):
-        raise fields.error(name, "an object of texts, by paths")
+def _files(given: Mapping[str, str], where: str) -> Tree:
     for path in given:
         if not path or path[0] == "/" or "\0" in path or ".." in path.split("/"):
-            raise InputError(f"{fields.prefix}{name}: a path must lie below the home folder; got {path!r}")
+            raise InputError(f"{where}: a path must lie below the home folder; got {path!r}")
     return {path: File(text.encode()) for path, text in given.items()}
-
-
-def _texts(fields: Fields, name: str) -> tuple[str, ...]:
-    values = fields.array(name)
-    if not all(is_text(value) and value for value in values):
-        raise fields.error(name, "an array of texts")
-    return tuple(values)
-
-
-def _table(fields: Fields, name: str) -> Fields:
-    value = fields.value(name)
-    if value is not None and not isinstance(value, dict):
-        raise fields.error(name, "a table")
-    return Fields(value or {}, f"{fields.prefix}{name}.")
-
-
-def _tables(fields: Fields, name: str) -> list[Fields]:
-    values = fields.array(name)
-    if not all(isinstance(value, dict) for value in values):
-        raise fields.error(name, "an array of tables")
-    return [Fields(value, f"{fields.prefix}{name}[{number}].") for number, value in enumerate(values)]
-
-
-def _all_read(fields: Fields) -> None:
-    if unknown := fields.unread():
-        raise InputError(f"{fields.prefix}{unknown[0]} must be left out, as there is no such field")
 
 
 OSWORLD2 = Benchmark(
