@@ -136,7 +136,7 @@ class WebsiteSession:
         await self.keeper.close()
         await self.computer.close()
 
-    # ---- what readers ask (site.Inside)
+    # ---- what readers ask (site.SiteQueries)
 
     async def sql(self, file: str, statement: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
         return await self.keeper.sql(file, statement, parameters)

@@ -135,20 +135,26 @@ def watch(host: str, server: int, limit: float) -> None:
     requests.Session.request = request  # type: ignore[method-assign, assignment]
 
 
-class DesktopEnvironment:
-    """What getters ask of desktop-env's environment."""
+def controller_of(host: str, port: int) -> Any:
+    """How desktop-env's getters reach the guest."""
+    from desktop_env.controllers.python import PythonController
+
+    controller = PythonController(vm_ip=host, server_port=port)
+    # What is not there now is not there in five seconds, either; and a request that was lost is a failure.
+    controller.retry_times, controller.retry_interval = 1, 0
+    return controller
+
+
+class GetterEnvironment:
+    """What getters ask of an environment: desktop-env's and waa-cube's."""
 
     def __init__(self, request: Mapping[str, Any]) -> None:
-        from desktop_env.controllers.python import PythonController
-
         ports = request["ports"]
         self.vm_ip, self.server_port = request["host"], ports["server"]
         self.chromium_port, self.vlc_port = ports.get("chrome", 9222), ports.get("vlc", 8080)
         self.cache_dir, self.vm_platform = request["cache"], request["platform"]
         self.vm_screen_size = dict(zip(("width", "height"), request["size"], strict=True))
-        self.controller = PythonController(vm_ip=self.vm_ip, server_port=self.server_port)
-        # What is not there now is not there in five seconds, either; and a request that was lost is a failure.
-        self.controller.retry_times, self.controller.retry_interval = 1, 0
+        self.controller = controller_of(self.vm_ip, self.server_port)
         self.current_use_proxy = False
         self.evaluator = request["evaluator"]
 
@@ -163,7 +169,7 @@ def scored(request: Mapping[str, Any], getters: Any, metrics: Any) -> dict[str, 
     if failed:
         return {"score": 0.0, "details": {"gave_up": True}}
     watch(request["host"], request["ports"]["server"], OF_LIMIT * request.get("limit", 600.0))
-    environment = DesktopEnvironment(request)
+    environment = GetterEnvironment(request)
     several = isinstance(funcs, list)
     names = funcs if several else [funcs]
     results, expected, options = (
@@ -193,7 +199,7 @@ def scored(request: Mapping[str, Any], getters: Any, metrics: Any) -> dict[str, 
 
 
 def _one(
-    environment: DesktopEnvironment, getters: Any, metrics: Any, name: str, result: Any, wanted: Any, options: Any
+    environment: GetterEnvironment, getters: Any, metrics: Any, name: str, result: Any, wanted: Any, options: Any
 ) -> tuple[float, str]:
     """The score of one metric, and why the state could not be read. Raises Lacking."""
     if (program := PROGRAMS.get(name, "")) and shutil.which(program) is None:
@@ -212,7 +218,7 @@ def _one(
         score = metric(state, *expected, **options) if result else metric(*expected, **options)
     except (Lacking, Hung):
         raise
-    except (*BY_STATE, FileNotFoundError, scorer_bounds.Outside) as error:
+    except (*BY_STATE, FileNotFoundError, scorer_bounds.OutsideFolder) as error:
         if isinstance(error, FileNotFoundError) and not _in_cache(error, environment.cache_dir):
             raise Lacking(f"{name}: {error}") from error
         return 0.0, f"{type(error).__name__}: {error}"[:300]

@@ -8,7 +8,6 @@ it asks no further, is told apart here: a server without the route, or one that 
 import os
 import sys
 import types
-from collections.abc import Mapping
 from typing import Any
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "osworld"))
@@ -141,18 +140,6 @@ def _no_route(answer: Any) -> bool:
     return "json" not in answer.headers.get("content-type", "") and "Not Found" in answer.text
 
 
-class WindowsEnvironment:
-    """What getters ask of waa-cube's environment."""
-
-    def __init__(self, request: Mapping[str, Any]) -> None:
-        ports = request["ports"]
-        self.vm_ip, self.server_port = request["host"], ports["server"]
-        self.chromium_port, self.vlc_port = ports.get("chrome", 9222), ports.get("vlc", 8080)
-        self.cache_dir, self.vm_platform = request["cache"], request["platform"]
-        self.controller = WindowsServer(self.vm_ip, self.server_port)
-        self.current_use_proxy = False
-
-
 def load() -> tuple[Any, Any]:
     """The package's getters and metrics, without what its benchmark imports besides. Raises Lacking."""
     path = sys.argv[1]
@@ -170,5 +157,5 @@ def load() -> tuple[Any, Any]:
 
 
 if __name__ == "__main__":
-    scorer.PACKAGE, scorer.Environment, scorer.load = PACKAGE, WindowsEnvironment, load
+    scorer.PACKAGE, scorer.controller_of, scorer.load = PACKAGE, WindowsServer, load
     scorer.main()
