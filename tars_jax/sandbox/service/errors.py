@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import errno
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from tars_jax import InputError
 from tars_jax.sandbox.failures import Broken, PageError, QuotaExceeded, SandboxFailure, SessionEnded
@@ -22,28 +23,44 @@ LONGEST_KEY = 64  # characters of an idempotency key
 FIELD = re.compile(r"[a-z_]+(\[\d+\])?(\.[a-z_]+)*")
 
 
+def _of_input(error: Any, param: str | None) -> RequestError:
+    code = getattr(error, "code", None)  # of a GuestError: what the system inside has said, ENOENT for instance
+    named = FIELD.match(str(error)) if code in (None, "input") else None
+    return RequestError(str(error), param or (named.group() if named else None), code=code)
+
+
+def _of_quota(error: Any, param: str | None) -> RequestError:
+    retry = {} if error.own else {"Retry-After": "1"}
+    return RequestError(str(error), status=429, code=QUOTA if error.own else BUSY, headers=retry)
+
+
+def _of_failure(error: Any, param: str | None) -> RequestError:
+    return RequestError(str(error), error.kind, status=FULL if error.kind == "disk" else 502, code=FAILURE)
+
+
+def _of_disk(error: Any, param: str | None) -> RequestError:
+    if error.errno not in NO_ROOM:
+        raise error
+    return RequestError(f"disk: {error.strerror}", "disk", status=FULL, code=FAILURE)
+
+
+# What a session raises, and the response: the first kind that fits. client.py has the way back.
+RESPONSES: tuple[tuple[type[Exception], Callable[[Any, str | None], RequestError]], ...] = (
+    (Broken, lambda error, param: RequestError(str(error), code=BROKEN)),
+    (InputError, _of_input),
+    (QuotaExceeded, _of_quota),
+    (SessionEnded, lambda error, param: RequestError(str(error), status=404, code=ENDED)),
+    (PageError, lambda error, param: RequestError(str(error), status=422, code=PAGE_ERROR)),
+    (SandboxFailure, _of_failure),
+    (OSError, _of_disk),
+)
+
+
 @contextlib.contextmanager
 def typed_errors(param: str | None = None) -> Iterator[None]:
     """Turns what a session raises into a RequestError; `param` is the field that an InputError is about."""
     try:
         yield
-    except Broken as broken:
-        raise RequestError(str(broken), code=BROKEN) from broken
-    except InputError as error:
-        code = getattr(error, "code", None)  # of a GuestError: what the system inside has said, ENOENT for instance
-        named = FIELD.match(str(error)) if code in (None, "input") else None
-        raise RequestError(str(error), param or (named.group() if named else None), code=code) from error
-    except QuotaExceeded as error:
-        retry = {} if error.own else {"Retry-After": "1"}
-        raise RequestError(str(error), status=429, code=QUOTA if error.own else BUSY, headers=retry) from error
-    except SessionEnded as error:
-        raise RequestError(str(error), status=404, code=ENDED) from error
-    except PageError as error:
-        raise RequestError(str(error), status=422, code=PAGE_ERROR) from error
-    except SandboxFailure as failure:
-        status = FULL if failure.kind == "disk" else 502
-        raise RequestError(str(failure), failure.kind, status=status, code=FAILURE) from failure
-    except OSError as error:
-        if error.errno not in NO_ROOM:
-            raise
-        raise RequestError(f"disk: {error.strerror}", "disk", status=FULL, code=FAILURE) from error
+    except tuple(kind for kind, _ in RESPONSES) as error:
+        response = next(response for kind, response in RESPONSES if isinstance(error, kind))
+        raise response(error, param) from error

@@ -22,7 +22,7 @@ from tars_jax.sandbox.shell.text import cut
 from tars_jax.sandbox.tools.arguments import Arguments, Refused, function
 from tars_jax.sandbox.tools.editor import Editor
 from tars_jax.sandbox.tools.files import Files
-from tars_jax.sandbox.tools.jupyter import Kernel
+from tars_jax.sandbox.tools.kernels import Kernel
 from tars_jax.sandbox.tools.pages import Pages
 
 BASH_TIMEOUT_S = 120.0

@@ -17,7 +17,7 @@ from tars_jax.sandbox.computer.computer import Computer, Computers
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.shell import Shell
-from tars_jax.sandbox.tools.jupyter import Kernel
+from tars_jax.sandbox.tools.kernels import Kernel
 
 SPEC = ContainerSpec(memory_mib=256, disk_mib=32)
 

@@ -20,7 +20,7 @@ from tars_jax.sandbox.computer.isolation import CHOSEN, open_isolation
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.shell import Shell
-from tars_jax.sandbox.tools.jupyter import Kernel
+from tars_jax.sandbox.tools.kernels import Kernel
 from tests.envs.computer_player import play
 from tests.waiting import until
 

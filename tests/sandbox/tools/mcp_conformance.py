@@ -20,7 +20,7 @@ from mcp.server.lowlevel.server import Server
 from starlette.types import Receive, Scope, Send
 
 from tars_jax.sandbox.computer.local_guest import LocalGuest
-from tars_jax.sandbox.tools.jupyter import Kernel
+from tars_jax.sandbox.tools.kernels import Kernel
 from tars_jax.sandbox.tools.mcp.endpoint import McpEndpoint
 from tars_jax.sandbox.tools.mcp.tool_server import ComputerServer
 from tests.sandbox.tools.mcp_fixture import ConformanceServer

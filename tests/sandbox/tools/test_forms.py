@@ -14,7 +14,7 @@ from tars_jax import InputError
 from tars_jax.environment import ActionSpace
 from tars_jax.sandbox.computer.local_guest import LocalGuest
 from tars_jax.sandbox.tools.forms import FUNCTIONS, Answer, Toolbox
-from tars_jax.sandbox.tools.jupyter import Kernel
+from tars_jax.sandbox.tools.kernels import Kernel
 from tars_jax.sandbox.tools.pages import Pages
 
 pytestmark = pytest.mark.multiprocess

@@ -26,7 +26,7 @@ from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.computer.local_guest import LocalGuest
 from tars_jax.sandbox.tools.file_forms import FILE_FUNCTIONS
 from tars_jax.sandbox.tools.forms import FUNCTIONS
-from tars_jax.sandbox.tools.jupyter import Kernel
+from tars_jax.sandbox.tools.kernels import Kernel
 from tars_jax.sandbox.tools.mcp.endpoint import McpEndpoint
 from tars_jax.sandbox.tools.mcp.tool_server import CALL_ID, ComputerServer
 from tars_jax.sandbox.tools.pages import Pages

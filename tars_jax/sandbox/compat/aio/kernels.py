@@ -16,7 +16,7 @@ from tars_jax.sandbox.compat.aio.answers import absent, answer, answering, sessi
 from tars_jax.sandbox.computer.guest_client import GuestError, GuestMachine
 from tars_jax.sandbox.shell.output import outputs
 from tars_jax.sandbox.shell.text import cut
-from tars_jax.sandbox.tools.jupyter import CellResult, Kernel
+from tars_jax.sandbox.tools.kernels import CellResult, Kernel
 from tars_jax.sandbox.tools.named_sessions import NamedSessions
 from tars_jax.web.gate import read_fields
 from tars_jax.web.protocol import Fields

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import math
 import shlex
 import time
 from collections import deque
@@ -12,13 +13,13 @@ from typing import Any
 from tars_jax.sandbox.compat.aio.answers import Failed
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.shell import RESTARTED, Result, Shell, ShellBusy
+from tars_jax.sandbox.shell.following import Limits, follow
 from tars_jax.sandbox.shell.text import cut
-from tars_jax.sandbox.tools.named_sessions import LONGEST_S
 
 TRUNCATED = 30_000  # characters of an output that a client has not asked for whole
 LIMIT = 200_000  # of one that it has
 MOST_RECORDS = 50
-SLICE_S = 0.5  # how often a command is looked at that may be silent too long
+STATUSES = {"killed": "hard_timeout", "quiet": "no_change_timeout"}
 CHANGES_IN_S = 5.0  # for a change of folder
 
 
@@ -31,8 +32,10 @@ class CommandRecord:
     output: str = ""
     status: str = "running"
     exit_code: int | None = None
+    heard: bool = False  # it has begun
 
     def take(self, result: Result) -> None:
+        self.heard = True
         self.output = cut(self.output + (f"{RESTARTED}\n" if result.restarted else "") + result.output, LIMIT)
         if result.exit_code is not None or result.ended:
             self.status, self.exit_code = "completed", result.exit_code
@@ -88,34 +91,21 @@ class ShellSession:
         if self.running or self._waited:
             raise ShellBusy("a command is still running in this session: wait for it, write to it or kill it")
         record = CommandRecord(self.folder, command)
-        clock = time.monotonic
-        began = changed = clock()
-        quiet_s = self.no_change_s if no_change_s is None else no_change_s
+        limits = Limits(
+            wait_s, self.no_change_s if no_change_s is None else no_change_s, math.inf if hard_s is None else hard_s
+        )  # fmt: skip
         self._waited = True
+        self.records.append(record)  # it is listed as running from now on
         try:
-            ends = min(wait_s, LONGEST_S if hard_s is None else hard_s)
-            self.records.append(record)  # it is listed as running from now on
-            try:
-                result = await self._shell.run(command, min(SLICE_S, ends))
-            except BaseException:
+            followed = await follow(
+                self._shell, lambda seconds: self._shell.run(command, seconds), limits, most=LIMIT, heard=record.take
+            )  # fmt: skip
+            record.status = STATUSES.get(followed.why, record.status)
+            self.folder = followed.result.folder
+        except BaseException:
+            if not record.heard:
                 self.records.remove(record)
-                raise
-            record.take(result)
-            while record.status == "running":
-                now = clock()
-                if hard_s is not None and now - began >= hard_s:
-                    record.take(await self._shell.kill())
-                    record.status = "hard_timeout"
-                elif now - began >= wait_s:
-                    break
-                elif now - changed >= quiet_s:
-                    record.status = "no_change_timeout"
-                else:
-                    rest = min(SLICE_S, ends - (now - began), quiet_s - (now - changed))
-                    result = await self._shell.more(max(rest, 0.01))
-                    changed = clock() if result.output else changed
-                    record.take(result)
-            self.folder = result.folder
+            raise
         finally:
             self._waited = False
         return record

@@ -20,14 +20,14 @@ from harbor.utils.path_filter import filter_paths_by_patterns
 
 from tars_jax import InputError
 from tars_jax.sandbox.compat.harbor.asked import ROOT, ComputerOptions, allowed_entries, is_excluded, users, why_not
-from tars_jax.sandbox.compat.harbor.commands import run_command
-from tars_jax.sandbox.compat.harbor.folders import list_files, put_file, put_folder, take_file, take_folder
 from tars_jax.sandbox.compat.harbor.owner import leave, shared_images
 from tars_jax.sandbox.compat.harbor.reach import Reach
+from tars_jax.sandbox.computer.commands import run_command
 from tars_jax.sandbox.computer.computer import Computer
 from tars_jax.sandbox.computer.images import Images, checked
 from tars_jax.sandbox.computer.launching import GONE
 from tars_jax.sandbox.computer.spec import ContainerSpec
+from tars_jax.sandbox.computer.transfers import list_files, put_file, put_folder, take_file, take_folder
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.web.network import Hosts
 

@@ -11,13 +11,12 @@ from typing import Any
 from tars_jax.sandbox.compat.swe_rex.transfers import Transfer, swerex
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.shell import RESTARTED, Result, Shell
+from tars_jax.sandbox.shell.following import Limits, follow
 from tars_jax.sandbox.tools.named_sessions import LONGEST_S
 
 LIMIT = 200_000  # characters of an output; more is cut in its middle, with a mark
 PROMPT = "SHELLPS1PREFIX"  # what `expect_string` is where a command ended
 QUIET_S = 0.5  # how long an interrupted program may take to say its last words
-POLL_S = (0.03, 0.25)  # while strings are expected: at first, and at most
-MOST_SEARCHED = 20_000  # characters of the end of an output in which they are looked for
 
 
 @dataclasses.dataclass(frozen=True)
@@ -115,33 +114,22 @@ class SweRexSession:
             raise swerex("BashIncorrectSyntaxError", words, bash_stdout=stdout, bash_stderr=stderr)
 
     async def _carry_out(self, action: Action) -> tuple[Result, str | None]:
-        """Types the command, to bash or to the interactive program that runs there, and waits for what it leads to."""
-        limit_s = LONGEST_S if action.timeout_s is None else max(action.timeout_s, 0.0)
-        first_s = min(limit_s, POLL_S[0]) if action.expect else limit_s
-        until = asyncio.get_running_loop().time() + limit_s
-        if self._shell.running and (action.interactive or action.quits):
-            text = action.command if action.command.endswith("\n") else f"{action.command}\n"
-            return await self._wait(action, await self._shell.send(text, first_s), until)
-        return await self._wait(action, await self._shell.run(action.command, first_s), until)
+        """Types the command, to bash or to the interactive program that runs there, and waits for what it leads to.
 
-    async def _wait(self, action: Action, result: Result, until: float) -> tuple[Result, str | None]:
-        """The output up to the string that was expected, and that string; None where the command ended, or time did."""
+        The output up to the string that was expected, and that string; None where the command ended, or time did.
+        """
         try:
-            patterns = [(text, re.compile(text, re.DOTALL)) for text in action.expect]
+            patterns = [re.compile(text, re.DOTALL) for text in action.expect]
         except re.error as error:
             raise Transfer("builtins.ValueError", f"expect must be regular expressions; got {error}") from error
-        output, pause_s = result.output, POLL_S[0]
-        clock = asyncio.get_running_loop().time
-        while True:
-            skipped = max(len(output) - MOST_SEARCHED, 0)
-            for text, pattern in patterns:
-                if found := pattern.search(output[skipped:]):
-                    return dataclasses.replace(result, output=output[: skipped + found.start()]), text
-            if result.exit_code is not None or result.ended or clock() >= until:
-                return dataclasses.replace(result, output=output), None
-            result = await self._shell.more(min(pause_s, max(until - clock(), 0.0)))
-            output = (output + result.output)[-2 * LIMIT :]
-            pause_s = min(2 * pause_s, POLL_S[1])
+        shell, command = self._shell, action.command
+        limits = Limits(LONGEST_S if action.timeout_s is None else max(action.timeout_s, 0.0), until=patterns)
+        if shell.running and (action.interactive or action.quits):
+            text = command if command.endswith("\n") else f"{command}\n"
+            followed = await follow(shell, lambda seconds: shell.send(text, seconds), limits, most=2 * LIMIT)
+        else:
+            followed = await follow(shell, lambda seconds: shell.run(command, seconds), limits, most=2 * LIMIT)
+        return followed.result, action.expect[followed.matched] if followed.why == "matched" else None
 
     def _late(self, action: Action) -> Transfer:
         words = f"timeout after {action.timeout_s} seconds while running command {action.command!r}"

@@ -33,7 +33,7 @@ from tars_jax.sandbox.computer.guest_client import GuestClient, GuestMachine
 from tars_jax.sandbox.desktop import Screenshot, Settle
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.shell.line_shell import LineShell
-from tars_jax.sandbox.tools.jupyter import Kernel
+from tars_jax.sandbox.tools.kernels import Kernel
 
 GUEST = Path(__file__).parents[1] / "guest"
 BAND_BYTES = 4 << 20  # of the screen in one answer

@@ -8,7 +8,7 @@ from typing import Any
 
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.service.computers.part import NAME, Reader, seconds
-from tars_jax.sandbox.tools.jupyter import KINDS, Kernel
+from tars_jax.sandbox.tools.kernels import KINDS, Kernel
 from tars_jax.sandbox.tools.named_sessions import NamedSessions
 from tars_jax.web.protocol import Fields
 

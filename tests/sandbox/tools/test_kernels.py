@@ -12,7 +12,7 @@ import pytest
 
 from tars_jax import InputError
 from tars_jax.sandbox.computer.local_guest import LocalGuest
-from tars_jax.sandbox.tools.jupyter import Kernel
+from tars_jax.sandbox.tools.kernels import Kernel
 
 pytestmark = pytest.mark.multiprocess
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from tars_jax import InputError
-from tars_jax.sandbox.compat.harbor import folders
-from tars_jax.sandbox.compat.harbor.commands import MOST_OUTPUT, run_command
-from tars_jax.sandbox.compat.harbor.folders import list_files, put_file, put_folder, take_file, take_folder
+from tars_jax.sandbox.computer import transfers
+from tars_jax.sandbox.computer.commands import MOST_OUTPUT, run_command
 from tars_jax.sandbox.computer.computer import Computer, Computers
 from tars_jax.sandbox.computer.spec import ContainerSpec
+from tars_jax.sandbox.computer.transfers import list_files, put_file, put_folder, take_file, take_folder
 
 pytestmark = [
     pytest.mark.multiprocess,
@@ -157,8 +157,8 @@ def test_what_is_taken_out_is_files_alone_whatever_was_left_there(tmp_path: Path
 
 
 def test_what_is_taken_out_has_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(folders, "MOST_BYTES", 1 << 20)
-    monkeypatch.setattr(folders, "MOST_FILES", 50)
+    monkeypatch.setattr(transfers, "MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(transfers, "MOST_FILES", 50)
 
     async def use(computer: Computer) -> None:
         await run_command(computer, "mkdir large many; truncate -s 900G large/a; touch many/{1..60}")
