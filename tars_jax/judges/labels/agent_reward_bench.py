@@ -16,7 +16,7 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.environment import Task, Verification
-from tars_jax.json_fields import Fields, read_json
+from tars_jax.json_fields import Fields, read_object
 from tars_jax.judges.labels.labelled import Labelled
 from tars_jax.trajectory import Outcome, Step, Trajectory
 
@@ -78,9 +78,7 @@ def _annotations(file: Path) -> Iterator[tuple[tuple[str, ...], bool | None]]:
 
 def _with_trajectory(labelled: Labelled, root: Path, folder: Path, task_id: str) -> Labelled:
     file = folder / f"{task_id}.json"
-    record = read_json(file)
-    if not isinstance(record, dict):
-        raise InputError(f"{file} must hold a JSON object; got {type(record).__name__}")
+    record = read_object(file)
     fields = Fields(record, f"{file}: field ")
     goal = fields.text("goal")
     steps = [_step(each, number, file, root) for number, each in enumerate(fields.array("steps", required=True))]

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tars_jax import InputError
-from tars_jax.json_fields import Fields, read_json
+from tars_jax.json_fields import Fields, read_object
 from tars_jax.judges.judge import UnreadableVerdict
 from tars_jax.judges.labels.agent_reward_bench import SUCCESSFUL_REWARD
 from tars_jax.judges.labels.labelled import Labelled
@@ -50,9 +50,7 @@ def _judgments(folder: Path, judge: str, labelled: Sequence[Labelled]) -> Iterat
         file = folder / each.site / each.agent / judge / f"{each.id.partition('/')[0]}.json"
         if not file.is_file():
             continue
-        record = read_json(file)
-        if not isinstance(record, dict):
-            raise InputError(f"{file} must hold a JSON object; got {type(record).__name__}")
+        record = read_object(file)
         info = Fields(record, f"{file}: field ").of_type("trajectory_info", dict)
         summary = Fields(info, f"{file}: field trajectory_info.").of_type("summary_info", dict)
         fields = Fields(summary, f"{file}: field trajectory_info.summary_info.")

@@ -17,7 +17,7 @@ from tars_jax import InputError
 from tars_jax.agent.actions import Finished
 from tars_jax.agent.grammar_text import format_call
 from tars_jax.environment import Task, Verification
-from tars_jax.json_fields import Fields, read_json, read_json_lines
+from tars_jax.json_fields import Fields, read_json_lines, read_object
 from tars_jax.judges.labels.judgments import Judgment
 from tars_jax.judges.labels.labelled import Labelled
 from tars_jax.judges.labels.online_mind2web import read_online_mind2web
@@ -52,9 +52,7 @@ def read_labelled_runs(folder: str | Path, *, trajectories: bool = True) -> list
 def read_run(folder: Path) -> Trajectory:
     """One task's run, of the first form or of the second, whose last step is no deed. Raises InputError."""
     file = folder / "result.json"
-    record = read_json(file)
-    if not isinstance(record, dict):
-        raise InputError(f"{file} must hold a JSON object; got {type(record).__name__}")
+    record = read_object(file)
     fields = Fields(record, f"{file}: field ")
     asked, id = fields.text("task"), fields.text("task_id", folder.name)
     version = fields.text("schema_version", "")

@@ -6,15 +6,20 @@ import dataclasses
 import importlib.util
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 from tars_jax import InputError
-from tars_jax.json_fields import Fields, is_text, shown
+from tars_jax.decoding import decoded
+from tars_jax.json_fields import shown
 
 MOST_SERVERS = 16
 MOST_TOOLS = 64  # of one server, unless its `tools` names those that are wanted
 START_S = 60.0
 CALL_S = 60.0
+NAME = "at most 40 letters, digits, _ and -"
+Seconds = Annotated[float, Meta(ge=0.1, le=600)]
 
 
 def check_library() -> None:
@@ -38,17 +43,21 @@ class ServerSpec:
     is spoken to by the stdin and stdout of its command.
     """
 
-    name: str
+    name: Annotated[str, Meta(pattern=r"^(?=.*[A-Za-z0-9])[A-Za-z0-9_-]{1,40}$", description=NAME)]
     command: str = ""
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = dataclasses.field(default_factory=dict)
     cwd: str = ""  # empty: the home folder
-    port: int = 0
-    path: str = "/mcp"
+    port: Annotated[int, Meta(ge=0, le=65535)] = 0
+    path: Annotated[str, Meta(pattern="^/", description="a path of its address, as /mcp")] = "/mcp"
     tools: tuple[str, ...] = ()  # those of its tools that become functions; empty: all
     show: tuple[str, ...] = ()  # folders of this machine that the computer shows, at the same place, to read
-    start_s: float = START_S
-    call_s: float = CALL_S
+    start_s: Seconds = START_S
+    call_s: Seconds = CALL_S
+
+    def __post_init__(self) -> None:
+        if not self.command and not self.port:
+            raise InputError("command must be the program that serves, where there is no port; got nothing")
 
     @property
     def binds(self) -> dict[str, Path]:
@@ -62,45 +71,12 @@ def read_specs(servers: Any) -> tuple[ServerSpec, ...]:
         raise InputError(f"mcp must be a list of servers; got {shown(servers)}")
     if len(servers) > MOST_SERVERS:
         raise InputError(f"mcp must have at most {MOST_SERVERS} servers; got {len(servers)}")
-    specs = tuple(_read_spec(each, f"mcp[{index}].") for index, each in enumerate(servers))
+    specs = decoded(list(servers), tuple[ServerSpec, ...], "mcp")
     names = [spec.name for spec in specs]
     if twice := [name for name in names if names.count(name) > 1]:
         raise InputError(f"names of mcp must differ; got {twice[0]!r} twice")
+    for index, spec in enumerate(specs):
+        for folder in spec.show:
+            if not folder.startswith("/") or not Path(folder).exists():
+                raise InputError(f"mcp[{index}].show must name absolute paths of this machine; got {folder!r}")
     return specs
-
-
-def _read_spec(value: Any, prefix: str) -> ServerSpec:
-    if not isinstance(value, Mapping):
-        raise InputError(f"{prefix.rstrip('.')} must be an object with a name and a command; got {shown(value)}")
-    fields = Fields(value, prefix)
-    name = fields.text("name")
-    if not name or len(name) > 40 or not name.replace("_", "").replace("-", "").isalnum() or not name.isascii():
-        raise fields.error("name", "at most 40 letters, digits, _ and -")
-    env = fields.value("env") or {}
-    if not isinstance(env, Mapping) or not all(is_text(text) for pair in env.items() for text in pair):
-        raise fields.error("env", "an object of texts")
-    spec = ServerSpec(
-        name, fields.text("command", ""), _texts(fields, "args"), dict(env), fields.text("cwd", ""),
-        fields.integer("port", 0, 0, 65535) or 0, fields.text("path", "/mcp"), _texts(fields, "tools"),
-        _texts(fields, "show"), fields.number("start_s", START_S, 0.1, 600), fields.number("call_s", CALL_S, 0.1, 600),
-    )  # fmt: skip
-    if not spec.command and not spec.port:
-        raise fields.error("command", "the program that serves, where there is no port")
-    if not spec.path.startswith("/"):
-        raise fields.error("path", "a path of its address, as /mcp")
-    for folder in spec.show:
-        if not folder.startswith("/") or not Path(folder).exists():
-            raise InputError(f"{prefix}show must name absolute paths of this machine; got {folder!r}")
-    if unknown := fields.unread():
-        known = ", ".join(field.name for field in dataclasses.fields(ServerSpec))
-        raise InputError(f"{prefix.rstrip('.')}: a field must be one of {known}; got {unknown[0]!r}")
-    return spec
-
-
-def _texts(fields: Fields, name: str) -> tuple[str, ...]:
-    value = fields.value(name)
-    if value is None:
-        return ()
-    if not isinstance(value, Sequence) or isinstance(value, str) or not all(is_text(each) for each in value):
-        raise fields.error(name, "a list of texts")
-    return tuple(value)
