@@ -38,8 +38,7 @@ from tars_jax.pipelines.environments import options_of
 from tars_jax.pipelines.sections import agent_config, browser_config, chat_format, image_tokens, sandbox_of
 from tars_jax.pipelines.starts import starting_point
 from tars_jax.rollout.episode_runner import page_resources
-from tars_jax.rollout.own_players import own_player
-from tars_jax.rollout.players import Player, random_player, reference_player
+from tars_jax.rollout.players import Player, own_player, random_player, reference_player
 from tars_jax.rules import Rule, at_least, more_than, one_of
 from tars_jax.sandbox.browser.service import browsers
 from tars_jax.training.progress import Progress

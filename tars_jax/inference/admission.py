@@ -68,7 +68,7 @@ class Admission:
         with _at_fault("tokens"):
             new = self._new_tokens(window, tokens, budget)
         with _at_fault("top_logprobs"):
-            self._check_alternatives(sampling)
+            self._check_top_logprobs(sampling)
         self._check_penalties(sampling)
         self._check_biases(sampling)
         self._check_constraint(sampling, budget)
@@ -121,7 +121,7 @@ class Admission:
         bucket(new.size, self._config.length_buckets)
         return new.astype(np.int32)
 
-    def _check_alternatives(self, sampling: Sampling) -> None:
+    def _check_top_logprobs(self, sampling: Sampling) -> None:
         if sampling.top_logprobs > self._config.top_logprobs:
             raise InputError(
                 f"sampling.top_logprobs must be 0 to {self._config.top_logprobs} (engine.top_logprobs); "

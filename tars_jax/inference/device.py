@@ -19,9 +19,9 @@ from flax.core import FrozenDict
 from tars_jax.inference.batching import extension, rows_for
 from tars_jax.inference.config import EngineConfig
 from tars_jax.inference.constraint import Constraints
-from tars_jax.inference.held_weights import check_finite, make_hold_fn
 from tars_jax.inference.image_features import ImageFeatureCache
 from tars_jax.inference.scheduler import Move, Request
+from tars_jax.inference.serving_weights import check_finite, make_copy_fn
 from tars_jax.inference.slot_moves import copy, put, take
 from tars_jax.inference.slot_state import SlotState
 from tars_jax.inference.slots import Drawn, make_slot_functions
@@ -65,7 +65,7 @@ class Device:
             self.set_constraints(constraints)
         self._mesh = mesh_of(parameters)
         groups = config.groups(model)
-        self._hold = make_hold_fn(groups, self._mesh)
+        self._hold = make_copy_fn(groups, self._mesh)
         slots = config.slots, config.max_length
         self._state = SlotState.empty(
             model, *slots, self._mesh, groups, penalties=config.penalties, biases=config.biases

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Awaitable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
@@ -96,3 +97,36 @@ def require_turns(turns: TurnFormat | None, what: str) -> TurnFormat:
     if turns is None:
         raise InputError(f"client.turns must be a chat template for {what}; got None")
     return turns
+
+
+@dataclasses.dataclass(frozen=True)
+class ServedCounts:
+    """What the servers have done for this run so far."""
+
+    busy_seconds: float  # in which one had a request of ours
+    tokens_sampled: int
+
+
+class RequestCounts:
+    """Counts the requests of one event loop; any thread may read."""
+
+    def __init__(self) -> None:
+        self._waiting, self._busy, self._since, self._tokens = 0, 0.0, 0.0, 0
+
+    async def count(self, answer: Awaitable[Sampled]) -> Sampled:
+        """Awaits it."""
+        if not self._waiting:
+            self._since = time.monotonic()
+        self._waiting += 1
+        try:
+            sampled = await answer
+            self._tokens += len(sampled.tokens)
+            return sampled
+        finally:
+            self._waiting -= 1
+            if not self._waiting:
+                self._busy += time.monotonic() - self._since
+
+    def read(self) -> ServedCounts:
+        running = time.monotonic() - self._since if self._waiting else 0.0
+        return ServedCounts(self._busy + running, self._tokens)

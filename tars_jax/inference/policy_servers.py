@@ -28,10 +28,9 @@ import numpy as np
 from tars_jax import InputError
 from tars_jax.inference.constraint import constraint_name
 from tars_jax.inference.http_client import ServerClient, ServerSession, open_server_client, packed
-from tars_jax.inference.policy_client import PolicyUnavailable
+from tars_jax.inference.policy_client import PolicyUnavailable, RequestCounts, ServedCounts
 from tars_jax.inference.sampling import Sampled, Sampling
-from tars_jax.inference.served_counts import RequestCounts, ServedCounts
-from tars_jax.inference.weight_folders import WeightFolders, without_values
+from tars_jax.inference.serving_weights import WeightFolders, without_values
 from tars_jax.model.policy import Parameters
 
 AWAY_SECONDS = 5.0  # until a server that was away is asked again

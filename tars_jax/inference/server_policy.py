@@ -24,11 +24,10 @@ import numpy as np
 
 from tars_jax import GaveUp, InputError
 from tars_jax.inference.http_connection import bearer, open_connection
-from tars_jax.inference.policy_client import PolicyUnavailable
+from tars_jax.inference.policy_client import PolicyUnavailable, RequestCounts, ServedCounts
 from tars_jax.inference.sampling import Sampled
-from tars_jax.inference.served_counts import RequestCounts, ServedCounts
+from tars_jax.inference.serving_weights import WeightFolders
 from tars_jax.inference.token_server import TokenServer, TokenSession, open_token_server
-from tars_jax.inference.weight_folders import WeightFolders
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.huggingface.writing import export_checkpoint
 

@@ -94,7 +94,7 @@ class ModelConfig:
     qkv_bias: bool = False
     query_key_norm: bool = True  # RMS norm of each head before the rotation
     rope_theta: float = 10_000.0
-    rope_sections: tuple[int, int, int] = (6, 5, 5)  # frequencies turned by time, row, column; sums to head_dim / 2
+    rope_sections: tuple[int, int, int] = (6, 5, 5)  # frequencies rotated by time, row, column; sums to head_dim / 2
     rope_interleaved: bool = True  # frequencies are dealt to time, row, column in turn; else in three chunks
     rope_scaling: Yarn | None = None  # for contexts longer than those of its training
     norm_epsilon: float = 1e-6

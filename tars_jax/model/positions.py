@@ -104,5 +104,5 @@ def rotate(x: jax.Array, cosine: jax.Array, sine: jax.Array) -> jax.Array:
     """Turn [B, T, N, H] by the angles [B, T, H / 2]: the first half of H pairs with the second."""
     first, second = jnp.split(x, 2, axis=-1)
     cosine, sine = cosine[:, :, None], sine[:, :, None]
-    turned = jnp.concatenate([first * cosine - second * sine, second * cosine + first * sine], axis=-1)
-    return turned.astype(x.dtype)
+    rotated = jnp.concatenate([first * cosine - second * sine, second * cosine + first * sine], axis=-1)
+    return rotated.astype(x.dtype)

@@ -37,7 +37,7 @@ from tars_jax.rollout.pool import RolloutPool
 from tars_jax.rollout.pool_config import PoolConfig
 from tars_jax.rollout.stream_metrics import StreamMetrics
 from tars_jax.rollout.timeline import Part
-from tars_jax.rollout.unjudged import Tally, judged_of, metrics_of, together
+from tars_jax.rollout.unjudged import Tally, judged_of, merged_tallies, metrics_of
 from tars_jax.training import processes
 from tars_jax.training.checkpoint import Checkpoints, load_parameters, save_parameters
 from tars_jax.training.config import OptimizerConfig
@@ -156,7 +156,7 @@ def open_pool(context: RunContext, mixture: Mixture | None, kept: dict[str, Any]
 
 def unjudged(context: RunContext) -> Tally:
     """What judges could not say, in all processes."""
-    return together(processes.gather(context.rollouts.unjudged.tally))
+    return merged_tallies(processes.gather(context.rollouts.unjudged.tally))
 
 
 def digests_of(state: LearnerState) -> list[dict[str, Any]]:

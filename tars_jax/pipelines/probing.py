@@ -24,8 +24,7 @@ from tars_jax.pipelines.harness import Asked, looked_at
 from tars_jax.pipelines.sections import browser_config, sandbox_of
 from tars_jax.pipelines.task_provider import VALUE
 from tars_jax.rollout.episode_runner import ATTEMPTS, page_resources
-from tars_jax.rollout.own_players import demonstrating_player
-from tars_jax.rollout.players import Player, PrivilegedEnvironment, random_player
+from tars_jax.rollout.players import Player, PrivilegedEnvironment, demonstrating_player, random_player
 from tars_jax.sandbox.browser.service import browsers
 from tars_jax.sandbox.failures import LASTING
 from tars_jax.training.progress import working

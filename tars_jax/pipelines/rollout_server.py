@@ -12,8 +12,8 @@ from tars_jax.inference.policy_client import PolicyUnavailable
 from tars_jax.inference.policy_servers import Demands, PolicyServers
 from tars_jax.inference.sampling import Sampling
 from tars_jax.inference.server_policy import ServerPolicy
+from tars_jax.inference.serving_weights import WeightFolders
 from tars_jax.inference.token_server import FORMS
-from tars_jax.inference.weight_folders import WeightFolders
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.tokenizer import COMMITTED, Tokenizer
 from tars_jax.pipelines.serving import read_key

@@ -18,7 +18,7 @@ from tars_jax.pipelines.run_context import RunContext
 from tars_jax.pipelines.sections import decaying
 from tars_jax.pipelines.starts import start_from
 from tars_jax.pipelines.task_provider import TaskProvider
-from tars_jax.rollout.own_players import demonstrating_player
+from tars_jax.rollout.players import demonstrating_player
 from tars_jax.training.checkpoint import Checkpoints, save_parameters
 from tars_jax.training.metrics import require_finite
 from tars_jax.training.optimizers import make_optimizer

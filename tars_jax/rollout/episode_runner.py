@@ -1,7 +1,7 @@
 """Runners on one machine: each plays one episode after another, of whatever environment its task names.
 
 A failure of the environment is retried from the task's beginning, a few times; then the episode is recorded as FAILED,
-which carries no reward; its metadata's `lost` says what there is of the last try (remains.py).
+which carries no reward; its metadata's `lost` says what there is of the last try (`AttemptLog`).
 """
 
 from __future__ import annotations
@@ -10,15 +10,17 @@ import asyncio
 import contextlib
 import dataclasses
 import json
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from tars_jax.agent.grammar_text import format_call
 from tars_jax.agent.loop import AgentConfig, PolicySession, TurnDeclined, ask_to_remember, play_episode
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.agent.window import SampledResponse
-from tars_jax.environment import EnvironmentFailure, Transition
+from tars_jax.environment import EnvironmentFailure, Observation, Transition
 from tars_jax.envs.checked import CheckedEnvironment
 from tars_jax.envs.harness import Harness
 from tars_jax.envs.kept_pages import KeptPages
@@ -27,7 +29,6 @@ from tars_jax.judges import Judge, JudgeFailure, judge_of, unjudged
 from tars_jax.rollout.activity import Activity, now
 from tars_jax.rollout.harness_episode import OVER_TIME, play_harness
 from tars_jax.rollout.players import Player, PrivilegedEnvironment
-from tars_jax.rollout.remains import Remains
 from tars_jax.rollout.rollout_workers import EpisodeRunner, Record, RolloutWorkers
 from tars_jax.rollout.sources import Assignment
 from tars_jax.sandbox.address import SandboxAddress
@@ -37,21 +38,23 @@ from tars_jax.trajectory import Outcome, Trajectory
 
 ATTEMPTS = 3
 
+MOST_TURNS, MOST_TEXT = 200, 4000  # of an attempt that was lost: the last turns; characters of each text
+
 
 @dataclasses.dataclass(frozen=True)
 class _TimedEnvironment:
     environment: CheckedEnvironment
     record: Record
-    remains: Remains
+    attempt: AttemptLog
 
     async def step(self, actions: Sequence[Any]) -> Transition:
         start = now()
-        self.remains.acts(actions)
+        self.attempt.acts(actions)
         try:
             transition = await self.environment.step(actions)
         finally:
             self.record("act", start, now())
-        self.remains.seen(transition.observation)
+        self.attempt.seen(transition.observation)
         return transition
 
     async def conclude(self) -> Transition | None:
@@ -66,7 +69,7 @@ class _TimedEnvironment:
 class _TimedSession:
     session: PolicySession
     record: Record
-    remains: Remains
+    attempt: AttemptLog
 
     async def respond(self, tokens: Sequence[int], images: Sequence[np.ndarray], *, restart: bool) -> SampledResponse:
         start = now()
@@ -74,7 +77,7 @@ class _TimedSession:
             sampled = await self.session.respond(tokens, images, restart=restart)
         finally:
             self.record("think", start, now())
-        self.remains.sampled(tokens, sampled.tokens)
+        self.attempt.sampled(tokens, sampled.tokens)
         return sampled
 
     async def remember(self, tokens: Sequence[int], most: int, usual: str) -> SampledResponse:
@@ -108,11 +111,11 @@ class EnvironmentRunner:
         id = f"{assignment.index:08d}-{task.id}"
         spec = load_environment(task.environment, task.options)
         while len(failures) < ATTEMPTS:
-            began, remains = now(), Remains()
+            began, attempt = now(), AttemptLog()
             environment = await self._environment_of(spec)
             try:
                 if isinstance(environment, CheckedEnvironment):
-                    trajectory = await self._play(environment, player, assignment, id, record, remains)
+                    trajectory = await self._play(environment, player, assignment, id, record, attempt)
                 else:
                     trajectory = await play_harness(environment, player, assignment, id, record)
                 if judge := judge_of(task, self._judge, spec.judge):
@@ -128,7 +131,7 @@ class EnvironmentRunner:
                 return dataclasses.replace(trajectory, metadata={**trajectory.metadata, **about})
             except EnvironmentFailure as failure:  # what the environment did wrong is nobody's merit either
                 failures.append(f"{failure.kind}: {failure}")
-                lost = remains.to_json(now() - began, failure.details)
+                lost = attempt.to_json(now() - began, failure.details)
                 if failure.kind == OVER_TIME:
                     break
             except TurnDeclined as declined:  # of its first turn: nothing of the policy was seen
@@ -146,7 +149,7 @@ class EnvironmentRunner:
 
     async def _play(
         self, environment: CheckedEnvironment, player: Player, assignment: Assignment, id: str, record: Record,
-        remains: Remains,
+        attempt: AttemptLog,
     ) -> Trajectory:  # fmt: skip
         """By the agent loop. Raises EnvironmentFailure, TurnDeclined for the first turn."""
         task, start = assignment.task, now()
@@ -154,14 +157,14 @@ class EnvironmentRunner:
             first = await environment.reset(task, assignment.alike)
         finally:
             record("reset", start, now())
-        remains.began(first)
-        timed = _TimedEnvironment(environment, record, remains)
+        attempt.began(first)
+        timed = _TimedEnvironment(environment, record, attempt)
         privileged = PrivilegedEnvironment(timed, first, environment.action_space, assignment.member)
         async with player(privileged, task) as policy:
             return await play_episode(
                 privileged,
                 first,
-                _TimedSession(policy, record, remains),
+                _TimedSession(policy, record, attempt),
                 self._writer,
                 self._agent,
                 id=id,
@@ -248,3 +251,37 @@ class Rollouts(RolloutWorkers):
     def infrastructure(self) -> dict[str, Any]:
         """Counts of launches and crashes of the sandbox."""
         return {} if self._manager is None else self._manager.stats.to_json()
+
+
+@dataclasses.dataclass
+class AttemptLog:
+    """What is kept of an attempt at an episode that is lost: enough to find out why, and nothing to learn from. Counted
+    while it goes on."""
+
+    first: str = ""
+    steps: int = 0
+    tokens_read: int = 0
+    tokens_written: int = 0
+    turns: deque[dict[str, str]] = dataclasses.field(default_factory=lambda: deque(maxlen=MOST_TURNS))
+
+    def began(self, observation: Observation) -> None:
+        self.first = observation.text[:MOST_TEXT]
+
+    def sampled(self, read: Sequence[int], written: Sequence[int]) -> None:
+        self.tokens_read += len(read)
+        self.tokens_written += len(written)
+
+    def acts(self, actions: Sequence[Any]) -> None:
+        self.steps += 1
+        self.turns.append({"action": "\n\n".join(map(format_call, actions))[:MOST_TEXT], "observation": ""})
+
+    def seen(self, observation: Observation) -> None:
+        self.turns[-1]["observation"] = observation.text[:MOST_TEXT]
+
+    def to_json(self, seconds: float, details: Mapping[str, Any]) -> dict[str, Any]:
+        """`details`: the failure's own."""
+        return {
+            "first": self.first, "steps": self.steps, "tokens_read": self.tokens_read,
+            "tokens_written": self.tokens_written, "seconds": round(seconds, 3), "turns": list(self.turns),
+            "details": dict(details),
+        }  # fmt: skip

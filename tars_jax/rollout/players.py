@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import dataclasses
+import functools
 import inspect
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -20,6 +22,7 @@ from tars_jax.agent.prompts import PromptWriter
 from tars_jax.environment import ActionSpace, Observation, Task, Transition
 from tars_jax.envs.registry import load_environment
 from tars_jax.inference.sampling import Sampled
+from tars_jax.plugins import Plugins
 from tars_jax.tasks.games.catalog import ReferencePlayer
 from tars_jax.tasks.games.moves import Move
 from tars_jax.tasks.games.person import MISJUDGED, PersonPlayer
@@ -179,3 +182,44 @@ def _written(writer: PromptWriter, text: str) -> Sampled:
     """What nobody sampled, as a policy would have written it."""
     tokens = writer.response(text)
     return Sampled(tuple(tokens), (0.0,) * len(tokens), (-1,) * len(tokens))
+
+
+_PLUGINS = Plugins("player", "tars_jax.players")
+
+
+def demonstrating_player(name: str, writer: PromptWriter, grammar: str, skill: float) -> Player:
+    """The player of that name; without one, the reference players of the environments."""
+    play = functools.partial(own_player, name) if name else reference_player
+    return play(writer, grammar, skill)
+
+
+def own_player(name: str, writer: PromptWriter, grammar: str, skill: float) -> Player:
+    """A user's own player, who shows how it is done: package.module:attribute, or an entry point of `tars_jax.players`.
+
+    A function (observation, rng, skill) -> Move, or a class: one object for each episode, made with its task, and
+    called so. It may be a coroutine function; a plain one runs in a thread. What a policy does not see, a player may:
+    the environment's state is in `observation.info`. `skill` is the probability of a good move, where it has any use
+    for that.
+
+    Raises InputError where there is none; its sessions, for what is no Move, and for a call that is not to be had.
+    """
+    made_by = _PLUGINS.load(name)
+    if not callable(made_by):
+        raise InputError(
+            f"player {name!r} must be a function or a class; got an object of type {type(made_by).__name__}"
+        )
+
+    @contextlib.asynccontextmanager
+    async def session(privileged: PrivilegedEnvironment, task: Task) -> AsyncIterator[PolicySession]:
+        function = made_by(task) if isinstance(made_by, type) else made_by
+
+        async def play(observation: Observation, rng: random.Random, skill: float) -> Move:
+            said = await asyncio.to_thread(function, observation, rng, skill)
+            move = await said if inspect.isawaitable(said) else said
+            if not isinstance(move, Move):
+                raise InputError(f"player {name} must return a Move; got {type(move).__name__}")
+            return move
+
+        yield DemonstratorSession(play, privileged, task, writer, grammar, skill)
+
+    return session

@@ -81,7 +81,7 @@ def judged_of(tally: Tally) -> dict[str, Any]:
     return {"judged": judged} if judged else {}
 
 
-def together(tallies: Iterable[Tally]) -> Tally:
+def merged_tallies(tallies: Iterable[Tally]) -> Tally:
     """Of several processes, each of which has played its own episodes."""
     total: Tally = {}
     for tally in tallies:

@@ -34,7 +34,7 @@ def write_checkpoint(
     fill: Callable[[pathlib.Path], None],
     extra_files: Sequence[pathlib.Path] = (),
 ) -> None:
-    """Seal what `fill` writes into the folder it is given as the checkpoint `target`, whole or not at all.
+    """Commits what `fill` writes into the folder it is given as the checkpoint `target`, whole or not at all.
 
     `leaves` says the type and shape of every leaf; `extra_files` are copied. Raises InputError if the folder
     cannot be made, OSError if the disk refuses, and whatever `fill` raises.
@@ -53,12 +53,16 @@ def write_checkpoint(
             told = f"{target} cannot be made: {error.strerror}"
             raise InputError(told) from error
 
-    def seal() -> None:
+    def commit() -> None:
         if extra_files:
             (partial / EXTRA_FILES).mkdir()
         for path in extra_files:
             shutil.copy(path, partial / EXTRA_FILES / path.name)
-        files = {str(path.relative_to(partial)): _seal(path) for path in sorted(partial.rglob("*")) if path.is_file()}
+        files = {
+            str(path.relative_to(partial)): _synced_digest(path)
+            for path in sorted(partial.rglob("*"))
+            if path.is_file()
+        }
         content = {"format": FORMAT, "leaves": leaves, "files": files, "extra": extra}
         write_atomic(partial / MANIFEST, json.dumps({"content": content, "sha256": digest_of(content)}).encode())
         _sync_folders(partial)
@@ -71,7 +75,7 @@ def write_checkpoint(
         run_on_main_process(prepare)
         with _disk_errors(target):
             fill(partial / ARRAYS)
-        run_on_main_process(seal)
+        run_on_main_process(commit)
     except BaseException:
         if is_main_process():
             remove(partial)
@@ -167,7 +171,7 @@ def digest_of(content: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(json.loads(json.dumps(content)), sort_keys=True).encode()).hexdigest()
 
 
-def _seal(path: pathlib.Path) -> tuple[int, str]:
+def _synced_digest(path: pathlib.Path) -> tuple[int, str]:
     """Makes a file durable; its size and SHA-256."""
     _sync(path)
     return path.stat().st_size, _checksum(path)

@@ -37,7 +37,7 @@ class PartCritics:
     ) -> None:
         """`rows`: that are scored, or learned from, at a time."""
         self._value_fn, self._update, self._names, self._rows = value_fn, update, names, rows
-        self._galleries = [FrozenImageFeatures(model) for _ in names]
+        self._image_features = [FrozenImageFeatures(model) for _ in names]
 
     def score(
         self, states: States, rows: Rows, row_parts: np.ndarray, frozen: bool
@@ -50,7 +50,7 @@ class PartCritics:
             for chosen, count in self._at_a_time(own):
                 some = take_rows(rows, chosen)
                 if frozen:
-                    found = self._galleries[part].get_or_encode(state.parameters, some.inputs.images)
+                    found = self._image_features[part].get_or_encode(state.parameters, some.inputs.images)
                     some = with_features(some, found)
                     if features is None:
                         features = np.zeros((found.shape[0], len(row_parts), *found.shape[2:]), found.dtype)

@@ -317,9 +317,9 @@ def test_all_slots_are_read_in_place_as_a_few_are(
         state = SlotState.empty(lying(tiny_model, order), SLOTS, LENGTH)
         for slot, tokens in ((2, [1, 2, 9]), (1, [4, 7])):
             new, place = extension(tokens, slot, rows=rows), slot if rows == SLOTS else 0
-            turned = np.roll(np.arange(rows), place)  # all rows have the same inputs, and one is no padding
+            rotated = np.roll(np.arange(rows), place)  # all rows have the same inputs, and one is no padding
             columns = {each.name: getattr(new, each.name) for each in dataclasses.fields(new) if each.name != "inputs"}
-            new = dataclasses.replace(new, **jax.tree.map(lambda leaf, turned=turned: leaf[turned], columns))
+            new = dataclasses.replace(new, **jax.tree.map(lambda leaf, rotated=rotated: leaf[rotated], columns))
             state, drawn = functions.prefill(tiny_parameters, state, new, None)
             found.append((drawn.tokens[place], drawn.log_probs[place]))
         found.append(jax.tree.map(np.asarray, state))

@@ -187,7 +187,7 @@ def text_alone(rows: int, length: int) -> Inputs:
 
 @pytest.mark.full
 def test_remat_policies_change_memory_and_not_numbers(tiny_model: ModelConfig, tiny_parameters: Parameters) -> None:
-    """Gradients are equal, and what the layers keep for the way back is as the policy's name says."""
+    """Gradients are equal, and what the layers keep for the backward pass is as the policy's name says."""
     rows, length = 3, 50  # too many tokens to go through all experts
     inputs = text_alone(rows, length)
 
@@ -195,7 +195,7 @@ def test_remat_policies_change_memory_and_not_numbers(tiny_model: ModelConfig, t
         return jnp.square(forward(model, parameters, inputs).hidden).sum() * 1e-2
 
     def saved(model: ModelConfig) -> int:
-        """Numbers that the scan over layers hands to the way back."""
+        """Numbers that the scan over layers hands to the backward pass."""
         closed = jax.make_jaxpr(lambda parameters: jax.vjp(lambda p: loss(model, p), parameters))(tiny_parameters)
         equations: list[Any] = closed.eqns
         (scan,) = (eqn for eqn in equations if eqn.primitive.name == "scan")

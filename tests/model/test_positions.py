@@ -86,7 +86,7 @@ def test_sections_of_the_open_family() -> None:
 def test_rotate_pairs_the_first_half_with_the_second() -> None:
     x = jnp.asarray([1.0, 2.0, 3.0, 4.0]).reshape(1, 1, 1, 4)
     cosine, sine = jnp.asarray([[[0.0, 1.0]]]), jnp.asarray([[[1.0, 0.0]]])
-    # (1, 3) turned by a right angle is (-3, 1); (2, 4) stays.
+    # (1, 3) rotated by a right angle is (-3, 1); (2, 4) stays.
     np.testing.assert_allclose(rotate(x, cosine, sine)[0, 0, 0], [-3.0, 2.0, 1.0, 4.0])
 
 
@@ -95,13 +95,13 @@ def test_rotate_pairs_the_first_half_with_the_second() -> None:
 def test_rotation_preserves_norms_and_sees_only_differences(seed: int, at: tuple[int, ...], shift: int) -> None:
     q, k = jax.random.normal(jax.random.key(seed), (2, 1, 1, 2, 32))
 
-    def turned(x: jax.Array, position: tuple[int, ...], offset: int) -> jax.Array:
+    def rotated(x: jax.Array, position: tuple[int, ...], offset: int) -> jax.Array:
         positions = jnp.asarray(position).reshape(3, 1, 1) + offset
         return rotate(x, *rotary(positions, 32, 10_000.0, (6, 5, 5)))
 
-    np.testing.assert_allclose(jnp.linalg.norm(turned(q, at[:3], 0)), jnp.linalg.norm(q), rtol=1e-5)
-    here = (turned(q, at[:3], 0) * turned(k, at[3:], 0)).sum(-1)
-    there = (turned(q, at[:3], shift) * turned(k, at[3:], shift)).sum(-1)
+    np.testing.assert_allclose(jnp.linalg.norm(rotated(q, at[:3], 0)), jnp.linalg.norm(q), rtol=1e-5)
+    here = (rotated(q, at[:3], 0) * rotated(k, at[3:], 0)).sum(-1)
+    there = (rotated(q, at[:3], shift) * rotated(k, at[3:], shift)).sum(-1)
     np.testing.assert_allclose(here, there, atol=5e-3)  # fp32 angles of up to 1000 radians
 
 

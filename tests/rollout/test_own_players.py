@@ -15,7 +15,7 @@ from tars_jax.environment import Observation, Task
 from tars_jax.model.tokenizer import load_tokenizer
 from tars_jax.pipelines.environments import EnvironmentTasks
 from tars_jax.rollout.episode_runner import Rollouts
-from tars_jax.rollout.own_players import own_player
+from tars_jax.rollout.players import own_player
 from tars_jax.tasks.games.moves import Move
 from tars_jax.trajectory import Outcome, Trajectory
 

@@ -18,7 +18,7 @@ from tars_jax.rollout.players import reference_player
 from tars_jax.rollout.pool import RolloutPool
 from tars_jax.rollout.pool_config import PoolConfig, Share
 from tars_jax.rollout.sources import PoolSource
-from tars_jax.rollout.unjudged import Unjudged, judged_of, metrics_of, together
+from tars_jax.rollout.unjudged import Unjudged, judged_of, merged_tallies, metrics_of
 from tars_jax.trajectory import Outcome, Trajectory
 from tars_jax.trajectory.files import load_outline, load_trajectory, save_trajectory
 from tests.judges.test_judges import WRITER, play, task_of
@@ -115,7 +115,7 @@ def test_episodes_are_counted_by_their_judge_and_over_processes() -> None:
     assert judged_of(tally) == {"judged": {"a": {"episodes": 2, "cannot_say": 1}}} and judged_of({}) == {}
     assert judged_of({"": {"episodes": 1, "cannot_say": 0}}) == {}
     other = {"b": {"episodes": 4, "cannot_say": 0}, "a": {"episodes": 1, "cannot_say": 1}}
-    assert judged_of(together([tally, other])) == {
+    assert judged_of(merged_tallies([tally, other])) == {
         "judged": {"a": {"episodes": 3, "cannot_say": 2}, "b": {"episodes": 4, "cannot_say": 0}}
     }
 

@@ -53,12 +53,12 @@ PLAYED = [trajectory([0, 1, 2], 1.0), trajectory([0, 3], 0.0)]
 @pytest.mark.slow
 def test_what_was_seen_stands_where_the_screenshots_were(tiny_model: ModelConfig, tiny_parameters: Parameters) -> None:
     rows = Packer(tiny_model, PackingConfig(16, 6), image=IMAGE).pack(PLAYED, ROWS).rows
-    gallery = FrozenImageFeatures(tiny_model)
-    features = gallery.get_or_encode(tiny_parameters, rows.inputs.images)
+    cache = FrozenImageFeatures(tiny_model)
+    features = cache.get_or_encode(tiny_parameters, rows.inputs.images)
     (images,) = rows.inputs.images
     num_rows, num_images = images.shape[:2]
     assert features.shape == (1, num_rows, 2 * num_images, tiny_model.width)
-    assert gallery.encoded == 4 + 1  # four screens, and the blank of places that no window takes
+    assert cache.encoded == 4 + 1  # four screens, and the blank of places that no window takes
     expected = encode_images(tiny_model, tiny_parameters, images[0])
     np.testing.assert_allclose(features[:, 0], np.asarray(expected).reshape(1, -1, tiny_model.width), atol=1e-5)
     score = make_score_fn(tiny_model)
@@ -66,10 +66,10 @@ def test_what_was_seen_stands_where_the_screenshots_were(tiny_model: ModelConfig
     np.testing.assert_allclose(kept, anew, atol=1e-5)
     assert float(jnp.abs(anew).max()) > 0.1
 
-    gallery.get_or_encode(tiny_parameters, (images[:, ::-1],))
-    assert gallery.encoded == 5
-    other = gallery.get_or_encode(tiny_parameters, (np.stack([SCREENS[:1], SCREENS[4:]]),))
-    assert gallery.encoded == 6
+    cache.get_or_encode(tiny_parameters, (images[:, ::-1],))
+    assert cache.encoded == 5
+    other = cache.get_or_encode(tiny_parameters, (np.stack([SCREENS[:1], SCREENS[4:]]),))
+    assert cache.encoded == 6
     assert np.abs(other[:, 0] - other[:, 1]).max() > 1e-3
 
 

@@ -97,7 +97,7 @@ def test_the_whole_logits_are_never_held(tiny_model: ModelConfig, tiny_parameter
     program = str(jax.make_jaxpr(jax.grad(loss))(parameters, shapes))
     assert f"f32[{rows},32,{tiny_model.vocabulary}]" in program
     assert f"f32[{rows},{length},{tiny_model.vocabulary}]" not in program
-    assert f"f32[8,{rows},32,{tiny_model.vocabulary}]" not in program  # kept for the way back, piece by piece
+    assert f"f32[8,{rows},32,{tiny_model.vocabulary}]" not in program  # kept for the backward pass, piece by piece
 
 
 def test_pieces_without_sampled_tokens_are_skipped(

@@ -206,10 +206,10 @@ def test_a_batch_of_two_sizes_is_two_batches(
 @pytest.mark.full
 def test_frozen_features_of_several_sizes(tiny_model: ModelConfig, tiny_parameters: Parameters, packer: Packer) -> None:
     rows = packer.pack([*MIXED, *WIDE_ONES], 2).rows
-    gallery = FrozenImageFeatures(tiny_model)
-    features = gallery.get_or_encode(tiny_parameters, rows.inputs.images)
+    cache = FrozenImageFeatures(tiny_model)
+    features = cache.get_or_encode(tiny_parameters, rows.inputs.images)
     seen = {(each.shape, each.tobytes()) for images in rows.inputs.images for row in images for each in row}
-    assert gallery.encoded == len(seen)
+    assert cache.encoded == len(seen)
     sizes = [(images.shape[2], images.shape[3]) for images in rows.inputs.images]
     tokens = sum(
         images.shape[1] * math.prod(GRID[size]) for images, size in zip(rows.inputs.images, sizes, strict=True)
@@ -218,8 +218,8 @@ def test_frozen_features_of_several_sizes(tiny_model: ModelConfig, tiny_paramete
     score = make_score_fn(tiny_model)
     anew, kept = (np.asarray(score(tiny_parameters, each)) for each in (rows, with_features(rows, features)))
     np.testing.assert_allclose(kept, anew, atol=1e-5)
-    gallery.get_or_encode(tiny_parameters, rows.inputs.images)
-    assert gallery.encoded == len(seen)
+    cache.get_or_encode(tiny_parameters, rows.inputs.images)
+    assert cache.encoded == len(seen)
 
 
 def learner(model: ModelConfig, packer: Packer, freeze_vision: bool) -> PPOLearner:

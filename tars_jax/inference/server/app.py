@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -21,6 +22,7 @@ from tars_jax.inference.server.request_admission import REWARD_PATH, WEIGHTS_PAT
 from tars_jax.inference.server.responses import Responses
 from tars_jax.inference.server.sessions import Sessions
 from tars_jax.inference.server.weights import Weights
+from tars_jax.web import running
 from tars_jax.web.protocol import RequestError
 from tars_jax.web.responses import JsonResponse, error_response, http_error, internal_error
 
@@ -108,3 +110,30 @@ def make_app(served: Served, config: ServerConfig) -> ASGIApp:
     )
     app.router.redirect_slashes = False
     return RequestAdmission(app, config, metrics, episodes.has_key)
+
+
+# The engine's thread and the event loop take turns at Python's lock. Python's own 5 ms would be paid for each chunk.
+SWITCH_SECONDS = 0.0005
+
+
+def serve(app: ASGIApp, config: ServerConfig, on_start: Callable[[str], None], say: Callable[[str], None]) -> None:
+    """As web.running.serve."""
+    with _quick_switches():
+        running.serve(app, config, on_start, say, certificate=config.certificate)
+
+
+@contextlib.contextmanager
+def serving(app: ASGIApp, config: ServerConfig) -> Iterator[str]:
+    """As web.running.serving."""
+    with _quick_switches(), running.serving(app, config, certificate=config.certificate) as address:
+        yield address
+
+
+@contextlib.contextmanager
+def _quick_switches() -> Iterator[None]:
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(SWITCH_SECONDS)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)

@@ -1,10 +1,12 @@
-"""One episode of a chat client, while it is played."""
+"""Episodes of chat clients while they are played: opened by a key, or told apart by what was said in them."""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable, Sequence
 
-from tars_jax.inference.conversations import Conversation
+from tars_jax.inference.chat_template import Message
+from tars_jax.inference.conversations import Conversation, said_of
 
 
 @dataclasses.dataclass
@@ -31,3 +33,50 @@ def let_go(conversation: Conversation) -> None:
     for window, session in conversation.sessions():
         session.close()
         window.session = None
+
+
+MOST = 4096  # at one time; of more the one that was asked longest ago is over
+MOST_HELD = 256  # whose windows are held in the engine; others are read again
+
+
+class PrefixEpisodes:
+    """Conversations of clients that have no key of an episode.
+
+    A request whose messages begin with all that was said in one goes on in it; any other begins one. One that nobody
+    goes on with for a while is over and is handed to whoever keeps it. A client that rewrites its history begins
+    another, as nothing says that it is the same: such a client takes a key.
+    """
+
+    def __init__(self, begin: Callable[[], Episode], idle_seconds: float) -> None:
+        self._begin, self._idle_seconds = begin, idle_seconds
+        self._open: list[Episode] = []
+
+    def of(self, messages: Sequence[Message]) -> Episode:
+        """The one that a request goes on with, or a new one."""
+        said = tuple(map(said_of, messages))
+        found = [
+            (len(window.said), episode)
+            for episode in self._open
+            for window in episode.conversation.windows
+            if window.goes_on_as(said)
+        ]
+        if found:
+            return max(found, key=lambda each: each[0])[1]
+        self._open.append(episode := self._begin())
+        held = [each for each in self._open if not each.conversation.busy and any(each.conversation.sessions())]
+        for each in sorted(held, key=lambda each: each.asked)[: max(0, len(held) - MOST_HELD)]:
+            let_go(each.conversation)
+        return episode
+
+    def over(self, now: float) -> list[Episode]:
+        """Those that nobody has gone on with, and those that are too many; they are open no more."""
+        idle = sorted((each for each in self._open if not each.conversation.busy), key=lambda each: each.asked)
+        late = [each for each in idle if now - each.asked > self._idle_seconds]
+        ended = late if len(self._open) - len(late) <= MOST else idle[: max(len(late), len(self._open) - MOST)]
+        self._open = [each for each in self._open if each not in ended]
+        return ended
+
+    def all_over(self) -> list[Episode]:
+        """All, when the server ends."""
+        ended, self._open = self._open, []
+        return ended

@@ -6,7 +6,7 @@ is the episode. A program that knows how well it did says so with the same key, 
 over the windows (conversations.py) and the reward, and ends the episode: the key opens nothing any more.
 
 Where the server keeps what is played (`Served.keep`), requests without a key are recorded, too, each with the
-conversation that it goes on with (prefix_episodes.py).
+conversation that it goes on with (`PrefixEpisodes`).
 """
 
 from __future__ import annotations
@@ -31,8 +31,7 @@ from tars_jax.inference.conversations import Conversation, Place, Turn, Window
 from tars_jax.inference.data_urls import encode_image
 from tars_jax.inference.sampling import OnToken, Sampled, Sampling
 from tars_jax.inference.server.config import Served, ServerConfig
-from tars_jax.inference.server.episode import Episode, let_go
-from tars_jax.inference.server.prefix_episodes import PrefixEpisodes
+from tars_jax.inference.server.episode import Episode, PrefixEpisodes, let_go
 from tars_jax.inference.server.weights import Weights
 from tars_jax.inference.session import Session
 from tars_jax.json_fields import shown

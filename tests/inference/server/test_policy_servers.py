@@ -25,7 +25,7 @@ from tars_jax.inference.policy_client import PolicyUnavailable
 from tars_jax.inference.policy_servers import Demands, PolicyServers
 from tars_jax.inference.sampling import Sampled, Sampling
 from tars_jax.inference.server import Served, ServerConfig, make_app, serving
-from tars_jax.inference.weight_folders import WeightFolders
+from tars_jax.inference.serving_weights import WeightFolders
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters
 from tars_jax.training.checkpoint import load_parameters, save_parameters

@@ -32,7 +32,7 @@ with httpx.Client(base_url=address, timeout=600) as http:
 SERVING = """
 import asyncio, os, signal, sys
 from tars_jax.inference.server.config import ServerConfig
-from tars_jax.inference.server.running import serve
+from tars_jax.inference.server.app import serve
 
 async def app(scope, receive, send):
     if scope["type"] == "lifespan":
