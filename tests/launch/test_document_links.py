@@ -1,6 +1,7 @@
-"""Documents lead somewhere: links and anchors, the index, drawings."""
+"""Documents lead somewhere: links and anchors, the index, READMEs that name every file of their room, drawings."""
 
 import ast
+import fnmatch
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -51,6 +52,22 @@ def test_the_index_has_every_page_once() -> None:
     listed = [path for path, _ in links(DOCS / "README.md") if not path.startswith("..")]
     pages = {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")} - {"README.md"}
     assert sorted(listed) == sorted(pages)
+
+
+@pytest.mark.parametrize("readme", ROOMS, ids=named)
+def test_a_room_names_all_of_its_files(readme: Path) -> None:
+    text = readme.read_text("utf-8")
+    patterns = re.findall(r"[\w*]*\*[\w*]*\.py", text)
+    files = {file.name for file in readme.parent.glob("*.py")} - {"__init__.py", "__main__.py"}
+    folders = {init.parent.name for init in readme.parent.glob("*/__init__.py")}
+    missing = {name for name in files if name not in text and not any(fnmatch.fnmatch(name, each) for each in patterns)}
+    assert missing | {name for name in folders if f"{name}/" not in text} == set()
+
+
+def test_the_list_of_benchmarks_is_whole() -> None:
+    folder = ROOT / "tests" / "benchmarks"
+    listed = re.findall(r"^\| `(\w+\.py)\b", (folder / "README.md").read_text("utf-8"), flags=re.MULTILINE)
+    assert sorted(listed) == sorted(file.name for file in folder.glob("*.py") if "__main__" in file.read_text("utf-8"))
 
 
 def drawings() -> str:
