@@ -3,6 +3,7 @@
 import ast
 import functools
 import io
+import json
 import re
 import tokenize
 import tomllib
@@ -137,6 +138,24 @@ def stale(document: Path) -> list[str]:
             missing += [
                 f"{span} is no name of the code" for each in re.findall(r"[A-Za-z_]\w*", span) if each not in names()
             ]
+    return missing
+
+
+def stale_in_notebook(notebook: Path) -> list[str]:
+    """Imports of its code, and what its text quotes."""
+    missing = []
+    for cell in json.loads(notebook.read_text("utf-8"))["cells"]:
+        text = "".join(cell["source"])
+        if cell["cell_type"] == "code":
+            found = re.findall(r"^from (tars_jax[\w.]*) import \(?([^#\n)]+)", text, flags=re.MULTILINE)
+            wanted = [
+                f"{module}.{each.split()[0]}" for module, names in found for each in names.split(",") if each.strip()
+            ]
+            missing += [each for each in wanted if not is_module(each)]
+        else:
+            spans = [" ".join(span.split()) for span in re.findall(r"`([^`]+)`", text)]
+            named = [span for span in spans if FILE.fullmatch(span) and not PLACEHOLDER.search(span)]
+            missing += [span for span in named if Path(span).name not in WRITTEN and not is_there(span, notebook)]
     return missing
 
 

@@ -21,6 +21,7 @@ from tests.document_names import (
     stale,
     stale_in_blocks,
     stale_in_comments,
+    stale_in_notebook,
     unknown_classes,
     unknown_extras,
     unknown_fields,
@@ -41,6 +42,11 @@ def test_what_a_document_says_to_type_is_taken(document: Path) -> None:
     """Commands with their values; and flags that are mentioned alone, by some experiment."""
     assert [complaint for command in commands(document) if (complaint := wrong_with(command))] == []
     assert [complaint for flag in flags_alone(document) if (complaint := taken_by_none(flag))] == []
+
+
+@pytest.mark.parametrize("notebook", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda file: file.stem)
+def test_what_a_notebook_takes_and_names_exists(notebook: Path) -> None:
+    assert stale_in_notebook(notebook) == []
 
 
 @pytest.mark.parametrize("folder", ["tars_jax", "experiments", "configs"])
