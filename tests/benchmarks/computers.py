@@ -70,7 +70,7 @@ async def forks(computers: Computers, count: int, state_mib: int) -> None:
             shown(f"a fork from it, {way}", opening)
             print(f"memory of each: {mib(made) / count:.1f} MiB (parent: {mib([parent]):.1f})", flush=True)
             if way == "live":
-                said = (await shell.copied(made[-1].machine).run("echo $NAME")).output
+                said = (await Shell.restore(made[-1].machine, shell.snapshot()).run("echo $NAME")).output
                 assert said == "kept\n", said
             await closed(made)
             together: list[float] = []

@@ -40,13 +40,13 @@ from tars_jax.sandbox.service.config import Owner
 from tars_jax.sandbox.service.kinds import Kind, Opening
 from tars_jax.sandbox.service.nodes.node import NodeConfig
 from tars_jax.sandbox.service.nodes.serving import serving_node
-from tars_jax.sandbox.sessions.leased import Lease, Leased
+from tars_jax.sandbox.sessions.leased_session import Lease, LeasedSession
 from tars_jax.sandbox.sessions.registry import new_id, new_token
 from tars_jax.web.protocol import Fields
 from tests.sandbox.service.nodes.cluster import KEY, ROOT, Manager
 
 
-class Nothing(Leased):
+class Nothing(LeasedSession):
     kind = "nothing"
 
     def to_json(self) -> dict[str, Any]:
@@ -94,7 +94,7 @@ class NothingKind:
         yield
 
     def opening(self, fields: Fields, owner: Owner, seconds: float) -> Opening:
-        async def open() -> tuple[Leased, str]:
+        async def open() -> tuple[LeasedSession, str]:
             token, digest = new_token()
             session = Nothing(new_id(self._node), Lease(owner.name, seconds, digest))
             self._sessions[session.id] = session

@@ -23,7 +23,7 @@ from tars_jax.envs.spec import EnvironmentResources
 from tars_jax.sandbox.address import SandboxAddress, host_and_port
 from tars_jax.sandbox.computer.equipped import bare
 from tars_jax.sandbox.computer.equipped.bare import GuestLease
-from tars_jax.sandbox.computer.equipped.remote import RemoteComputer
+from tars_jax.sandbox.computer.equipped.remote_guest import RemoteGuest
 from tars_jax.sandbox.computer.home import File
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.tasks.computer.catalog import SceneLevel
@@ -121,7 +121,7 @@ def test_a_guest_is_one_learners_alone(guests: list[Guest], monkeypatch: pytest.
         ) as failed:
             await three.reset(task(3))
         assert failed.value.kind == "held"
-        remote = RemoteComputer(*host_and_port(names[0]), TOKEN)  # whoever has the token and no lease
+        remote = RemoteGuest(*host_and_port(names[0]), TOKEN)  # whoever has the token and no lease
         with pytest.raises(SandboxFailure, match="leased to a learner"):
             async with remote:
                 await remote.machine.run(["true"])

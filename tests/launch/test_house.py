@@ -26,7 +26,7 @@ FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 # Public classes whose name still stands for two things: only names that go are changed here.
 DOUBLE = (
     "Admission", "Answer", "ComputerForm", "ComputerSession", "Episodes", "Fields", "Kept", "Memory",
-    "MouseDown", "MouseUp", "Move", "Part", "Prompt", "Ran", "Refused", "RemoteComputer", "Said", "Sessions", "Stream",
+    "MouseDown", "MouseUp", "Move", "Part", "Prompt", "Ran", "Refused", "Said", "Sessions", "Stream",
     "Turn", "Weights", "Window",
 )  # fmt: skip
 NEIGHBORS = {  # who may take from whom

@@ -112,6 +112,8 @@ def test_sessions_over_http(http: httpx.Client, folder: Path) -> None:
     seen = http.get(path).json()
     assert (seen["calls"], seen["data"], seen["last_call"]["expression"]) == (2, 64, "1 + 1")
     assert http.post(f"{path}/renew", json={"lease_seconds": 50}).json()["lease_seconds"] == 50
+    assert http.post("/v1/renewals", json={"ids": [one["id"], "gone"]}).json() == {"ended": ["gone"]}
+    refused(http.post("/v1/renewals", json={"ids": [7]}), 400, "ids")
     assert [each["id"] for each in http.get("/v1/sessions").json()["sessions"]] == [one["id"]]
     place = http.get(f"{path}/checkpoint").json()
     assert place["url"] == "http://sandbox.invalid/index.html" and place["clock_ms"] == 20

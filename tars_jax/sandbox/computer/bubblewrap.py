@@ -26,11 +26,11 @@ from tars_jax.sandbox.computer.container import Checkpoint, Container, Isolation
 from tars_jax.sandbox.computer.control_groups import ControlGroup
 from tars_jax.sandbox.computer.folder_copies import copy_folder
 from tars_jax.sandbox.computer.inside import connect_to
-from tars_jax.sandbox.computer.keeping import Keeping
 from tars_jax.sandbox.computer.launcher.removing import remove_tree
 from tars_jax.sandbox.computer.launcher.seccomp import seccomp_filter
 from tars_jax.sandbox.computer.launching import LauncherProcess, NotStarted
 from tars_jax.sandbox.computer.processes import RUNNING, Process, listening_ports, processes_below, state_of
+from tars_jax.sandbox.computer.reattachment import Reattachment
 from tars_jax.sandbox.computer.root import find_inside, make_base, system_folders
 from tars_jax.sandbox.computer.runs import RunFolder
 from tars_jax.sandbox.computer.snapshots import Snapshots
@@ -76,7 +76,7 @@ class BubblewrapIsolation:
         self._run = run
         self._numbers = itertools.count(run.next_number())
         self.launcher = launcher or LauncherProcess()
-        self.keeping = Keeping(self.name, run, self.launcher)
+        self.reattachment = Reattachment(self.name, run, self.launcher)
         self.snapshots = Snapshots(self._run.path / "snapshots")
         self._containers: dict[str, BubblewrapContainer] = {}
 
@@ -110,7 +110,7 @@ class BubblewrapIsolation:
                     await copy_folder(source, Path(f"/proc/{pid}/root{path}"), spec.disk_mib << 20)
             root = os.open(f"/proc/{pid}/root", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             _check_program(root, argv[0], spec)
-            await self.launcher.let_go(id, bound=pid)
+            await self.launcher.proceed(id, bound=pid)
         except BaseException as error:
             if root >= 0:
                 os.close(root)
@@ -163,7 +163,7 @@ class BubblewrapIsolation:
         return list(itertools.chain.from_iterable(parts))
 
     async def adopt(self, id: str, spec: ContainerSpec) -> Container:
-        adopted = self.keeping.take(id)
+        adopted = self.reattachment.take(id)
         folder, group = self._run.path / id.rpartition("-")[2], ControlGroup.adopted(adopted.plan["cgroups"])
         pid = _first_process(folder) if adopted.pid else 0
         try:
@@ -180,7 +180,7 @@ class BubblewrapIsolation:
         return container
 
     async def end_others(self) -> None:
-        for adopted in self.keeping.left():
+        for adopted in self.reattachment.left():
             id = adopted.plan["id"]
             folder = self._run.path / id.rpartition("-")[2]
             await self.remove(id, _first_process(folder), folder, ControlGroup.adopted(adopted.plan["cgroups"]))

@@ -138,7 +138,7 @@ class Criu:
             )
             async with asyncio.timeout(patience_s):
                 await asyncio.shield(events.ready)
-                await self._launcher.let_go(id)
+                await self._launcher.proceed(id)
                 status = await asyncio.shield(events.exited)
             if status != 0:
                 raise SandboxFailure("container", f"CRIU ended with {status}: {errors_of(log)}")

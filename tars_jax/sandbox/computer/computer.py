@@ -19,8 +19,8 @@ from tars_jax.sandbox.computer.forks import FORKS, SavedComputer, open_all, save
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.computer.home import File, Given, read_home
 from tars_jax.sandbox.computer.isolation import open_isolation, taken_over
-from tars_jax.sandbox.computer.keeping import can_keep, leave
 from tars_jax.sandbox.computer.processes import Process
+from tars_jax.sandbox.computer.reattachment import can_keep, leave
 from tars_jax.sandbox.computer.recording import CallRecording
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.computer.told import ToldProgram
@@ -113,7 +113,7 @@ class Computer:
 
         `way`: "live", with all programs as they are; "replay", by doing again what was called; "files", without
         programs. Empty: by files where no program runs, else the way of these computers. Shells and other parts go on
-        in a copy with programs by `copied(machine)`, made before they are used again.
+        in a copy with programs as their snapshots say (part.py).
         Raises SandboxFailure where that cannot be, "diverged" where a replay came to something else; Broken for files
         that cannot be read or copied; InputError for another way.
         """
@@ -237,7 +237,7 @@ class Computers:
     async def keep(self, id: str, seconds: float) -> None:
         """How long a container lives on without this process; 0: not at all. Other ids keep the files on the disk."""
         if self._kept_in is not None and can_keep(self._isolation):
-            await self._isolation.keeping.keep(id, seconds)
+            await self._isolation.reattachment.keep(id, seconds)
 
     async def adopt(self, spec: ContainerSpec, id: str, token: str) -> Computer:
         """The computer that the process before has left, by its container and its guest's token.

@@ -70,7 +70,7 @@ class GuestClient:
         """
         self._connect_socket, self._token, self._pid = connect, token, pid
         self.recording: CallRecording | None = None  # of what is called; None: nobody wants one
-        self.lease = ""  # the word of a lease that connections act by (remote.py); empty: there are none
+        self.lease = ""  # the word of a lease that connections act by (remote_guest.py); empty: there are none
         self.links = Links()
         self._writer: asyncio.StreamWriter | None = None
         self._reading: asyncio.Task[None] | None = None

@@ -120,7 +120,7 @@ class GvisorIsolation(NamespaceIsolation):
                 if listen:
                     listener = ReverseListener(descriptors[1])
                     listener.open()
-                await self._launcher.let_go(id)
+                await self._launcher.proceed(id)
                 await asyncio.shield(events.started)
                 await self._begun(id, folder, events, listener)
         except BaseException as error:

@@ -15,10 +15,10 @@ class InterruptibleStream:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
 
-    async def let_go(self) -> None:
+    async def detach(self) -> None:
         if not self._writer.is_closing():
             self._reader.set_exception(Interrupted("the connection was ended for a live copy of its computer"))
             self._writer.transport.abort()
 
-    async def take_up(self) -> None:
+    async def attach(self) -> None:
         """Who wants another one makes it."""

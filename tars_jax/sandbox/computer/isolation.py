@@ -11,9 +11,9 @@ from tars_jax import InputError
 from tars_jax.sandbox.computer.bubblewrap import BubblewrapIsolation, bubblewrap_program, open_bubblewrap
 from tars_jax.sandbox.computer.container import Isolation
 from tars_jax.sandbox.computer.gvisor import open_gvisor
-from tars_jax.sandbox.computer.keeping import Kept
 from tars_jax.sandbox.computer.launching import LauncherProcess
 from tars_jax.sandbox.computer.namespaces import NamespaceIsolation, open_namespaces
+from tars_jax.sandbox.computer.reattachment import Kept
 from tars_jax.sandbox.computer.runs import RunFolder
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.computer.unisolated import open_unisolated
@@ -82,5 +82,5 @@ async def take_over(kept: Kept) -> Isolation:
         isolation = NamespaceIsolation(run, launcher)
     else:
         isolation = BubblewrapIsolation(run, bubblewrap_program(), launcher)
-    isolation.keeping.hold(adopted)
+    isolation.reattachment.hold(adopted)
     return isolation

@@ -104,7 +104,7 @@ class LauncherProcess:
         self._events[plan["id"]].sent = True
         await self._send(plan)
 
-    async def let_go(self, id: str, bound: int = 0) -> None:
+    async def proceed(self, id: str, bound: int = 0) -> None:
         """The program of a container that is ready begins. `bound`: its first process, where the launcher has not made
         the mounts and has to bound the terminals yet.
         """

@@ -8,42 +8,30 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
-from typing import Protocol
 
 from tars_jax import InputError
+from tars_jax.sandbox.computer.part import Detachable
 from tars_jax.sandbox.failures import SandboxFailure
 
 APART_S = 60.0  # that calls may take to end
 
 
-class Link(Protocol):
-    """A part's own connections into a computer, such as that with an X server."""
-
-    async def let_go(self) -> None:
-        """Closes them."""
-        ...
-
-    async def take_up(self) -> None:
-        """Makes them again. What fails may also be said by the part's next call."""
-        ...
-
-
 class Links:
     def __init__(self) -> None:
         self.why_away = ""  # why nothing can be asked of the guest for now, where that is so
-        self._links: dict[Link, None] = {}  # in the order in which they came
-        self._let_go: list[Link] = []
+        self._links: dict[Detachable, None] = {}  # in the order in which they came
+        self._detached: list[Detachable] = []
         self._calling = 0
         self._changed = asyncio.Condition()
         self._apart = asyncio.Lock()
 
-    def add(self, link: Link) -> None:
+    def add(self, link: Detachable) -> None:
         self._links[link] = None
 
-    def remove(self, link: Link) -> None:
+    def remove(self, link: Detachable) -> None:
         """Also of one that has been let go. Twice is once."""
         self._links.pop(link, None)
-        self._let_go = [each for each in self._let_go if each is not link]
+        self._detached = [each for each in self._detached if each is not link]
 
     @contextlib.asynccontextmanager
     async def in_use(self, what: str) -> AsyncIterator[None]:
@@ -76,15 +64,15 @@ class Links:
                 yield
             finally:
                 if not self.why_away:
-                    await asyncio.shield(self._take_up())
+                    await asyncio.shield(self._attach_all())
 
     async def _leave(self) -> None:
         try:
             for link in list(self._links):
                 try:
-                    await link.let_go()
+                    await link.detach()
                 finally:
-                    self._let_go.append(link)
+                    self._detached.append(link)
         except (OSError, TimeoutError) as error:
             why = f"what is open into a computer could not be closed: {error or type(error).__name__}"
             raise SandboxFailure("guest", why) from error
@@ -93,13 +81,13 @@ class Links:
         """The guest is there again."""
         async with self._apart:
             self.why_away = ""
-            await self._take_up()
+            await self._attach_all()
 
-    async def _take_up(self) -> None:
-        links, self._let_go = self._let_go, []
+    async def _attach_all(self) -> None:
+        links, self._detached = self._detached, []
         for link in links:
             with contextlib.suppress(SandboxFailure, InputError, OSError):  # it says so when it is used next
-                await link.take_up()
+                await link.attach()
 
 
 def links_of(machine: object) -> Links:

@@ -19,11 +19,11 @@ from tars_jax.sandbox.computer.checkpoints import Criu, errors_of
 from tars_jax.sandbox.computer.container import Checkpoint, Container, Isolation, Snapshot
 from tars_jax.sandbox.computer.control_groups import ControlGroup
 from tars_jax.sandbox.computer.disks import image_maker, make_disk
-from tars_jax.sandbox.computer.keeping import Keeping
 from tars_jax.sandbox.computer.launcher.syscalls import is_known_architecture
 from tars_jax.sandbox.computer.launching import Events, LauncherProcess, NotStarted
 from tars_jax.sandbox.computer.namespace_container import LISTEN, RUN, NamespaceContainer
 from tars_jax.sandbox.computer.packages import make_base_of_root
+from tars_jax.sandbox.computer.reattachment import Reattachment
 from tars_jax.sandbox.computer.root import make_base, system_folders
 from tars_jax.sandbox.computer.runs import RunFolder
 from tars_jax.sandbox.computer.snapshots import Snapshots
@@ -65,7 +65,7 @@ class NamespaceIsolation:
         self._run = run
         self._numbers = itertools.count(run.next_number())
         self._launcher = launcher or LauncherProcess()
-        self.keeping = Keeping(self.name, run, self._launcher)
+        self.reattachment = Reattachment(self.name, run, self._launcher)
         self.criu = Criu(self._launcher, self._run.token, self._run.path)
         self.snapshots = Snapshots(self._run.path / "snapshots")
         self._containers: dict[str, NamespaceContainer] = {}
@@ -109,7 +109,7 @@ class NamespaceIsolation:
         return await self._launch(spec, [], checkpoint.snapshot.layers, True, checkpoint)
 
     async def adopt(self, id: str, spec: ContainerSpec) -> Container:
-        adopted = self.keeping.take(id)
+        adopted = self.reattachment.take(id)
         folder, group = self._run.path / id.rpartition("-")[2], ControlGroup.adopted(adopted.plan["cgroups"])
         try:
             if not adopted.pid:
@@ -128,7 +128,7 @@ class NamespaceIsolation:
         return container
 
     async def end_others(self) -> None:
-        for adopted in self.keeping.left():
+        for adopted in self.reattachment.left():
             id = adopted.plan["id"]
             adopted.close()
             if "layers" in adopted.plan:
@@ -178,7 +178,7 @@ class NamespaceIsolation:
                 descriptors.append(_folder(f"/proc/{pid}/fd/{events.disk}"))
                 if checkpoint is None:
                     descriptors.append(_folder(f"/proc/{pid}/root"))
-                await self._launcher.let_go(id)
+                await self._launcher.proceed(id)
                 restored = await asyncio.shield(events.started)
                 if checkpoint is not None:
                     pid = restored

@@ -23,7 +23,7 @@ SELECTIONS = ("CLIPBOARD", "PRIMARY")  # of Ctrl-V, and of the middle button
 
 
 class Clipboard:
-    """A `Link`: while a copy of the computer is made it lets go, and what was put is forgotten."""
+    """A link: while a copy of the computer is made it is detached, and what was put is forgotten."""
 
     def __init__(self, connect: Callable[[], XConnection], links: Links, copied: Callable[[str], object]) -> None:
         """`connect`: to the X server; it blocks. `copied`: hears, in another thread, of each text of a program."""
@@ -33,7 +33,7 @@ class Clipboard:
     async def open(self) -> Self:
         """Raises SandboxFailure where the X server is gone."""
         async with self._links.in_use("a clipboard"):
-            await self.take_up()
+            await self.attach()
         self._links.add(self)
         return self
 
@@ -42,12 +42,12 @@ class Clipboard:
         if self._selections is not None:
             self._selections.put(text)
 
-    async def let_go(self) -> None:
+    async def detach(self) -> None:
         selections, self._selections = self._selections, None
         if selections is not None:
             await asyncio.to_thread(selections.close)
 
-    async def take_up(self) -> None:
+    async def attach(self) -> None:
         try:
             self._selections = await asyncio.to_thread(lambda: _Selections(self._connect(), self._copied))
         except (*GONE, error.XError) as gone:
@@ -55,7 +55,7 @@ class Clipboard:
 
     async def close(self) -> None:
         self._links.remove(self)
-        await self.let_go()
+        await self.detach()
 
 
 class _Selections:

@@ -87,24 +87,7 @@ class Desktop:
             raise
         return desktop
 
-    async def copied(self, machine: Machine) -> Desktop:
-        """The same desktop in a live copy of its computer: the two go on by themselves. Raises SandboxFailure.
-
-        Of the moment of the copy are the screen and the programs; keys that this one has pressed or let go since then
-        must be none.
-        """
-        inside = Inside(machine)
-        other = type(self)(machine, self.config, self._server.copied(machine, inside), inside)
-        other.applications, other._started = dict(self.applications), list(self._started)
-        other._devices = self._attachment.devices if self._attachment is not None else self._devices
-        try:
-            await other._attach()
-        except BaseException:
-            await other.close()
-            raise
-        return other
-
-    async def let_go(self) -> None:
+    async def detach(self) -> None:
         """Ends what connects this process with the desktop, which goes on by itself. Not while a call is on its way."""
         self._links.remove(self)
         attachment, self._attachment = self._attachment, None
@@ -113,8 +96,8 @@ class Desktop:
             await asyncio.get_running_loop().run_in_executor(self._thread, attachment.close)
         self.inside.close()
 
-    async def take_up(self) -> None:
-        """After `let_go`; twice is once. Where that fails, calls say why."""
+    async def attach(self) -> None:
+        """After `detach`; twice is once. Where that fails, calls say why."""
         if self._closed or self._lost or self._attachment is not None:
             return
         self.inside.open_root(self.machine)
@@ -130,23 +113,23 @@ class Desktop:
             raise SandboxFailure("desktop", f"no connection to the X server: {gone}") from gone
         self._links.add(self)
 
-    def state(self) -> dict[str, Any]:
+    def snapshot(self) -> dict[str, Any]:
         """What another process needs to go on with it, as JSON; the cookie in it is for nobody else."""
         return {
-            "config": dataclasses.asdict(self.config), "server": self._server.state(), "started": self._started,
+            "config": dataclasses.asdict(self.config), "server": self._server.snapshot(), "started": self._started,
             "applications": {name: list(command) for name, command in self.applications.items()},
         }  # fmt: skip
 
     @classmethod
-    async def resumed(cls, machine: Machine, state: Mapping[str, Any]) -> Desktop:
+    async def restore(cls, machine: Machine, snapshot: Mapping[str, Any]) -> Desktop:
         """The desktop that another process has left in the same computer, or a copy of it, with all that it shows.
 
-        Raises SandboxFailure where it has ended; KeyError, TypeError for what is no state.
+        Raises SandboxFailure where it has ended; KeyError, TypeError for what is no snapshot.
         """
-        config = DesktopConfig(**{**state["config"], "settle": Settle(**state["config"]["settle"])})
+        config = DesktopConfig(**{**snapshot["config"], "settle": Settle(**snapshot["config"]["settle"])})
         inside = Inside(machine)
-        desktop = cls(machine, config, XServer.resumed(machine, inside, state["server"]), inside)
-        desktop._started, desktop.applications = list(state["started"]), dict(state["applications"])
+        desktop = cls(machine, config, XServer.restore(machine, inside, snapshot["server"]), inside)
+        desktop._started, desktop.applications = list(snapshot["started"]), dict(snapshot["applications"])
         try:
             await desktop._attach()
         except BaseException:

@@ -64,20 +64,16 @@ class XServer:
             raise SandboxFailure("desktop", f"the X server must say its display's number; got {number[:80]!r}")
         return cls(machine, inside, folder, process, int(number), cookie)
 
-    def copied(self, machine: Machine, inside: Inside) -> XServer:
-        """The same server in a live copy of its machine."""
-        return XServer(machine, inside, self.folder, self.process, self.number, self._cookie)
-
-    def state(self) -> dict[str, Any]:
+    def snapshot(self) -> dict[str, Any]:
         return {
             "folder": self.folder, "process": self.process, "number": self.number, "cookie": self._cookie.hex(),
         }  # fmt: skip
 
     @classmethod
-    def resumed(cls, machine: Machine, inside: Inside, state: Mapping[str, Any]) -> XServer:
+    def restore(cls, machine: Machine, inside: Inside, snapshot: Mapping[str, Any]) -> XServer:
         """The server that another process has left in the same computer, or a copy of it."""
-        cookie = bytes.fromhex(state["cookie"])
-        return cls(machine, inside, state["folder"], state["process"], state["number"], cookie)
+        cookie = bytes.fromhex(snapshot["cookie"])
+        return cls(machine, inside, snapshot["folder"], snapshot["process"], snapshot["number"], cookie)
 
     @property
     def environment(self) -> dict[str, str]:

@@ -10,12 +10,12 @@ from starlette.requests import HTTPConnection
 from tars_jax.sandbox.failures import SessionEnded
 from tars_jax.sandbox.service.config import OPERATOR, Owner, ServiceConfig
 from tars_jax.sandbox.service.errors import ENDED, WRONG_KIND
-from tars_jax.sandbox.sessions.leased import Leased
+from tars_jax.sandbox.sessions.leased_session import LeasedSession
 from tars_jax.sandbox.sessions.registry import AllSessions, opens
 from tars_jax.web.credentials import password
 from tars_jax.web.protocol import RequestError
 
-S = TypeVar("S", bound=Leased)
+S = TypeVar("S", bound=LeasedSession)
 ASKED_BY = "tars_jax.owner"  # of a scope: the owner whose key an application around this one has seen
 API_KEY = "x-api-key"  # where there is no Authorization: clients of other sandboxes send it
 
@@ -40,11 +40,11 @@ class Access:
             headers={"WWW-Authenticate": "Bearer"},
         )
 
-    def visible(self, connection: HTTPConnection) -> list[Leased]:
+    def visible(self, connection: HTTPConnection) -> list[LeasedSession]:
         owner = self.owner(connection)
         return self._sessions.all_of(None if owner.name == OPERATOR else owner.name)
 
-    def session(self, connection: HTTPConnection) -> Leased:
+    def session(self, connection: HTTPConnection) -> LeasedSession:
         """The session of the path, for the holder of its token, its owner or the operator."""
         id, given = connection.path_params["id"], bearer(connection)
         try:

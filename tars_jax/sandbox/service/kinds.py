@@ -10,11 +10,11 @@ from starlette.routing import BaseRoute
 
 from tars_jax.sandbox.service.access import Access
 from tars_jax.sandbox.service.config import Owner
-from tars_jax.sandbox.sessions.leased import Leased
+from tars_jax.sandbox.sessions.leased_session import LeasedSession
 from tars_jax.sandbox.sessions.registry import Registry
 from tars_jax.web.protocol import Fields
 
-Opening: TypeAlias = Callable[[], Awaitable[tuple[Leased, str]]]  # a session, and its token
+Opening: TypeAlias = Callable[[], Awaitable[tuple[LeasedSession, str]]]  # a session, and its token
 
 
 class Recorded(Protocol):

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from tars_jax.sandbox.failures import QuotaExceeded, SessionEnded
-from tars_jax.sandbox.sessions.leased import Lease, Leased
+from tars_jax.sandbox.sessions.leased_session import Lease, LeasedSession
 
 # One DNS label, as browsers see a session under a host name of its own: NODE-INCARNATION-RANDOM, or RANDOM alone.
 NODE_ID = r"[a-z0-9][a-z0-9-]{0,36}-[0-9a-f]{8}"
@@ -23,15 +23,15 @@ class Registry(Protocol):
 
     def __len__(self) -> int: ...
 
-    def get(self, id: str) -> Leased:
+    def get(self, id: str) -> LeasedSession:
         """Raises SessionEnded when there is none."""
         ...
 
-    def all_of(self, owner: str | None = None) -> Sequence[Leased]:
+    def all_of(self, owner: str | None = None) -> Sequence[LeasedSession]:
         """The sessions of one owner or of all, oldest first."""
         ...
 
-    def renew(self, id: str, seconds: float | None = None) -> Leased:
+    def renew(self, id: str, seconds: float | None = None) -> LeasedSession:
         """Raises SessionEnded, InputError for a length that no lease has."""
         ...
 
@@ -85,16 +85,16 @@ class AllSessions:
     def __len__(self) -> int:
         return sum(map(len, self._registries))
 
-    def get(self, id: str) -> Leased:
+    def get(self, id: str) -> LeasedSession:
         return self._of(id).get(id)
 
-    def all_of(self, owner: str | None = None) -> list[Leased]:
-        found: list[Leased] = []
+    def all_of(self, owner: str | None = None) -> list[LeasedSession]:
+        found: list[LeasedSession] = []
         for registry in self._registries:
             found += registry.all_of(owner)
         return sorted(found, key=lambda session: session.created)
 
-    def renew(self, id: str, seconds: float | None = None) -> Leased:
+    def renew(self, id: str, seconds: float | None = None) -> LeasedSession:
         return self._of(id).renew(id, seconds)
 
     async def release(self, id: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import copy
 import dataclasses
 import functools
 import secrets
@@ -69,7 +68,7 @@ class Shell:
         self._unsure = False  # whether what was typed arrived: another process typed it, or heard of no answer
         self._file = ""  # inside, that holds the command
         self._line = b""  # that was typed for it
-        self.kept: Callable[[], None] = lambda: None  # called when `state` is another one
+        self.kept: Callable[[], None] = lambda: None  # called when `snapshot` is another one
 
     async def __aenter__(self) -> Self:
         await self.open()
@@ -78,40 +77,38 @@ class Shell:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    def copied(self, machine: GuestMachine) -> Shell:
-        """The same shell in a copy of its computer that has its programs: the two go on by themselves."""
-        other = copy.copy(self)
-        other._machine, other._lock, other.kept = machine, asyncio.Lock(), lambda: None
-        if self._terminal is not None:
-            other._known, other._ends = set(self._known), copy.deepcopy(self._ends)
-        return other
-
-    def state(self) -> dict[str, Any]:
-        """What another process needs to go on with it, as JSON; what was not told yet, it is told then."""
+    def snapshot(self) -> dict[str, Any]:
+        """What `restore` needs to go on with it, in another process, too; what was not told yet, it is told then."""
         return {
             "terminal": self._terminal, "first_process": self.first_process, "limit": self._limit, "clean": self._clean,
             "first_folder": self._first_folder, "env": self._env, "folder": self._folder, "running": self._running,
-            "file": self._file,
+            "file": self._file, "had_one": self._had_one,
             **({"secret": self._secret, "number": self._number, "process": self._process, "known": sorted(self._known),
                 "traps": self._traps, "offset": self._told_to[0], "held": self._told_to[1].decode("latin-1"),
                 "due": self._due} if self._terminal is not None else {}),
         }  # fmt: skip
 
     @classmethod
-    def resumed(cls, machine: GuestMachine, state: Mapping[str, Any]) -> Shell:
-        """The shell that another process has left in the same computer: its folder, its variables, what runs in it, and
-        what that has written since the state was taken. Where it has ended, the next call begins anew and says so.
+    def restore(cls, machine: GuestMachine, snapshot: Mapping[str, Any]) -> Shell:
+        """The shell in the same computer, or a copy of it: its folder, its variables, what runs in it, and what that
+        has written since the snapshot was taken. Where it has ended, the next call begins anew and says so.
 
-        Raises KeyError, TypeError, ValueError for what is no state.
+        Raises KeyError, TypeError, ValueError for what is no snapshot.
         """
-        shell = cls(machine, limit=state["limit"], clean=state["clean"], folder=state["first_folder"], env=state["env"])
-        shell._folder, shell._file, shell._had_one = state["folder"], state["file"], True
-        shell._terminal, shell.first_process = state["terminal"], state["first_process"]
+        shell = cls(
+            machine,
+            limit=snapshot["limit"],
+            clean=snapshot["clean"],
+            folder=snapshot["first_folder"],
+            env=snapshot["env"],
+        )
+        shell._folder, shell._file, shell._had_one = snapshot["folder"], snapshot["file"], snapshot["had_one"]
+        shell._terminal, shell.first_process = snapshot["terminal"], snapshot["first_process"]
         if shell._terminal is not None:
-            shell._begin(state["secret"])
-            shell._running, shell._held = bool(state["running"]), state["held"].encode("latin-1")
-            shell._offset, shell._number, shell._due = state["offset"], state["number"], state["due"]
-            shell._process, shell._known, shell._traps = state["process"], set(state["known"]), state["traps"]
+            shell._begin(snapshot["secret"])
+            shell._running, shell._held = bool(snapshot["running"]), snapshot["held"].encode("latin-1")
+            shell._offset, shell._number, shell._due = snapshot["offset"], snapshot["number"], snapshot["due"]
+            shell._process, shell._known, shell._traps = snapshot["process"], set(snapshot["known"]), snapshot["traps"]
             shell._unsure = shell._running
             shell._forget()
         return shell

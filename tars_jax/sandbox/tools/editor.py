@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from tars_jax.sandbox.tools.arguments import Refused
 from tars_jax.sandbox.tools.files import Files
 from tars_jax.sandbox.tools.replacing import Which, with_ends
@@ -19,11 +22,15 @@ class Editor:
         self._files = files
         self._undo: dict[str, list[str | None]] = {}  # texts before each change; None: there was no file
 
-    def copied(self, files: Files) -> Editor:
-        """With all that can be taken back, on a copy of the files."""
-        other = Editor(files)
-        other._undo = {path: list(texts) for path, texts in self._undo.items()}
-        return other
+    def snapshot(self) -> Any:
+        """What can be taken back."""
+        return {path: list(texts) for path, texts in self._undo.items()}
+
+    @classmethod
+    def restore(cls, files: Files, snapshot: Mapping[str, Sequence[str | None]]) -> Editor:
+        editor = cls(files)
+        editor._undo = {path: list(texts) for path, texts in snapshot.items()}
+        return editor
 
     async def view(self, path: str, view_range: list[int] | None = None, longest: int = LONGEST_VIEW) -> str:
         """A file with the numbers of its lines, or the two upper levels of a folder."""

@@ -130,16 +130,21 @@ class Toolbox:
             "str_replace_based_edit_tool": lambda given: self._edit(FUNCTIONS["str_replace_based_edit_tool"], given),
         }  # fmt: skip
 
-    def copied(self, machine: GuestMachine) -> Toolbox:
-        """The same functions in a copy of the computer that has its programs."""
+    def snapshot(self) -> Any:
+        """Of its shells, its kernel and its editor."""
+        shells = {name: shell.snapshot() for name, shell in self._shells.items()}
+        return {"shells": shells, "kernel": self._kernel.snapshot(), "editor": self._editor.snapshot()}
+
+    def restored(self, machine: GuestMachine, snapshot: Mapping[str, Any]) -> Toolbox:
+        """The same functions in a copy of the computer that has its programs, as a snapshot of these says."""
         names = [function.name for function in self.functions]
         other = Toolbox(
             machine, names, root=self._root, pages=self._pages, longest_view=self._longest_view,
             bash_timeout_s=self._bash_timeout_s,
         )  # fmt: skip
-        other._shells = {name: shell.copied(machine) for name, shell in self._shells.items()}
-        other._kernel = self._kernel.copied(machine)
-        other._editor = self._editor.copied(Files(machine, self._root))
+        other._shells = {name: Shell.restore(machine, each) for name, each in snapshot["shells"].items()}
+        other._kernel = Kernel.restore(machine, snapshot["kernel"])
+        other._editor = Editor.restore(Files(machine, self._root), snapshot["editor"])
         return other
 
     def own(self) -> set[int]:

@@ -65,7 +65,7 @@ class Kernel:
         self._cells = 0  # that were sent
         self._behind = False  # what was sent before is not known to have ended: another process sent it
         self._lock = asyncio.Lock()
-        self.kept: Callable[[], None] = lambda: None  # called when `state` is another one
+        self.kept: Callable[[], None] = lambda: None  # called when `snapshot` is another one
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -74,37 +74,27 @@ class Kernel:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    def state(self) -> dict[str, Any] | None:
-        """What another process needs to go on with it; None: it does not run."""
-        if self._process is None:
-            return None
+    def snapshot(self) -> dict[str, Any]:
+        """What `restore` needs to go on with it, in another process, too."""
         return {
             "process": self._process, "kind": self._kind, "python": self._python, "folder": self._folder,
             "env": self._env, "limit": self._limit, "cells": self._cells,
         }  # fmt: skip
 
     @classmethod
-    def resumed(cls, machine: GuestMachine, state: Mapping[str, Any]) -> Kernel:
+    def restore(cls, machine: GuestMachine, snapshot: Mapping[str, Any]) -> Kernel:
         """The kernel that another process has left in the same computer, or a copy of it, with its variables.
 
         What a cell said that was under way is lost. Where the kernel has ended, the next cell says so (`restarted`).
-        Raises KeyError, TypeError for what is no state.
+        Raises KeyError, TypeError for what is no snapshot.
         """
         kernel = cls(
-            machine, kind=state["kind"], python=state["python"], folder=state["folder"], env=state["env"],
-            limit=state["limit"],
+            machine, kind=snapshot["kind"], python=snapshot["python"], folder=snapshot["folder"], env=snapshot["env"],
+            limit=snapshot["limit"],
         )  # fmt: skip
-        kernel._process, kernel._cells, kernel._behind = int(state["process"]), int(state["cells"]), True
+        if snapshot["process"] is not None:
+            kernel._process, kernel._cells, kernel._behind = int(snapshot["process"]), int(snapshot["cells"]), True
         return kernel
-
-    def copied(self, machine: GuestMachine) -> Kernel:
-        """The same kernel in a copy of its computer that has its programs: the two go on by themselves."""
-        state = self.state()
-        if state is None:
-            return Kernel(
-                machine, kind=self._kind, python=self._python, folder=self._folder, env=self._env, limit=self._limit
-            )
-        return Kernel.resumed(machine, state)
 
     async def detach(self) -> None:
         """Nothing connects host and kernel until the next cell. Raises InputError while one is running."""
@@ -114,10 +104,7 @@ class Kernel:
                 streams, self._streams, self._behind = self._streams, None, True
                 streams[1].close()
 
-    async def let_go(self) -> None:
-        await self.detach()
-
-    async def take_up(self) -> None:
+    async def attach(self) -> None:
         """With the next cell."""
 
     async def start(self) -> None:

@@ -36,7 +36,7 @@ async def first(folder: Path, nap: str) -> None:
         await kernel.run("v = 41")
         told = {
             "id": computer.container.id, "other": other.container.id, "token": computer.guest.token,
-            "shell": shell.state(), "kernel": kernel.state(), "user": await user_of(computer),
+            "shell": shell.snapshot(), "kernel": kernel.snapshot(), "user": await user_of(computer),
         }  # fmt: skip
         (folder / "state.json").write_text(json.dumps(told))
         await computer.container.pause()
@@ -47,8 +47,8 @@ async def following(folder: Path, nap: str) -> None:
     state = json.loads((folder / "state.json").read_text())
     async with Computers(kept_in=folder / "kept.json") as computers:
         computer = await computers.adopt(SPEC, state["id"], state["token"])
-        shell = Shell.resumed(computer.machine, state["shell"])
-        kernel = Kernel.resumed(computer.machine, state["kernel"])
+        shell = Shell.restore(computer.machine, state["shell"])
+        kernel = Kernel.restore(computer.machine, state["kernel"])
         said = [dataclasses.asdict(await shell.more(20)), dataclasses.asdict(await shell.run("pwd; echo $x; jobs -r"))]
         value = (await kernel.run("v + 1")).result
         (copy,) = await computer.fork(1, "files")

@@ -12,6 +12,7 @@ import pytest
 from tars_jax import InputError
 from tars_jax.sandbox.computer.computer import Computers
 from tars_jax.sandbox.computer.equipped.parts import ComputerSpec, EquippedComputer
+from tars_jax.sandbox.computer.equipped.phone import ComputerPhone
 from tars_jax.sandbox.computer.home import File
 from tars_jax.sandbox.failures import SandboxFailure
 
@@ -38,7 +39,7 @@ def test_a_phone_of_a_computer_and_its_copy() -> None:
                 await equipped.phone.push("gone", "/sdcard/x")
             await equipped.phone.phone.open_app("Notes")
             before = np.asarray(await equipped.phone.phone.screenshot())
-            copied = await equipped.phone.copied(equipped.computer.machine)
+            copied = await ComputerPhone.open(equipped.computer.machine, saved=equipped.phone.snapshot())
             await copied.phone.press_home()
             assert (np.asarray(await equipped.phone.phone.screenshot()) == before).all()
             assert await copied.pull("/sdcard/Download/x.txt", "other.txt") == 6

@@ -68,7 +68,7 @@ def test_a_program_and_a_shell_go_on_in_each_live_fork_by_themselves(tmp_path: P
         shell = await _shell_that_sums(parent)
         forks = await parent.fork(2)
         assert [fork.origin for fork in forks] == ["live", "live"]
-        shells = [shell, *(shell.copied(fork.machine) for fork in forks)]
+        shells = [shell, *(Shell.restore(fork.machine, shell.snapshot()) for fork in forks)]
         for number, each in enumerate(shells):  # the same memory, and then each its own
             assert "total 12 " in (await each.send(f"{number}\n")).output.replace(f"total {12 + number} ", "total 12 ")
         for number, each in enumerate(shells):
@@ -91,7 +91,7 @@ def test_a_program_and_a_shell_go_on_in_each_live_fork_by_themselves(tmp_path: P
         await parent.close()
         assert (await forks[1].machine.run(["echo", "alive"])).stdout == b"alive\n"
         grandchild = (await forks[0].fork())[0]
-        assert (await shells[1].copied(grandchild.machine).run("echo $PLACE")).output == "1\n"
+        assert (await Shell.restore(grandchild.machine, shells[1].snapshot()).run("echo $PLACE")).output == "1\n"
 
     with_computers(work, tmp_path, "live")
 
@@ -181,7 +181,7 @@ def test_a_session_is_replayed_and_goes_on_in_each_copy(tmp_path: Path) -> None:
         await tools.call("execute_bash", {"command": "sleep 0.2; cat ~/began; false"})
         forks = await parent.fork(2)
         assert [fork.origin for fork in forks] == ["replay", "replay"]
-        copies = [tools, *(tools.copied(fork.machine) for fork in forks)]
+        copies = [tools, *(tools.restored(fork.machine, tools.snapshot()) for fork in forks)]
         for computer, own in zip((parent, *forks), copies, strict=True):
             sleepers = "grep -lx sleep /proc/[0-9]*/comm 2>/dev/null | wc -l"  # not every system has pgrep
             look = f"echo $COUNT; pwd; cat ~/x.txt log; {sleepers}"
@@ -240,7 +240,7 @@ def test_an_mcp_server_by_stdio_goes_on_in_live_copies(tmp_path: Path) -> None:
         async with ForeignTools(computer.machine, [spec]) as tools:
             assert (await tools.call("count", {})).text == "1"
             forks = await computer.fork(2, "live")
-            copies = [tools.copied(fork.machine) for fork in forks]
+            copies = [tools.restored(fork.machine, tools.snapshot()) for fork in forks]
             assert [(await copies[0].call("count", {})).text for _ in range(2)] == ["2", "3"]
             for each in (copies[1], tools):
                 assert (await each.call("count", {})).text == "2"

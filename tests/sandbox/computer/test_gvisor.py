@@ -98,7 +98,7 @@ def test_live_forks_and_suspension(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         shell = await shell_that_sums(parent)
         forks = await parent.fork(2)
         assert [fork.origin for fork in forks] == ["live", "live"]
-        shells = [shell, *(shell.copied(fork.machine) for fork in forks)]
+        shells = [shell, *(Shell.restore(fork.machine, shell.snapshot()) for fork in forks)]
         for number, each in enumerate(shells):  # the same memory, and then each its own
             assert f"total {5 + number}" in (await each.send(f"{number}\n")).output
         for number, computer in enumerate((parent, *forks)):
@@ -112,7 +112,7 @@ def test_live_forks_and_suspension(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         await forks[1].resume()
         assert "total 107" in (await shells[2].send("100\n")).output
         grandchild = (await forks[1].fork())[0]
-        assert "total 108" in (await shells[2].copied(grandchild.machine).send("1\n")).output
+        assert "total 108" in (await Shell.restore(grandchild.machine, shells[2].snapshot()).send("1\n")).output
         assert (await forks[0].machine.run(["echo", "alive"])).stdout == b"alive\n"
 
         _, (_, writer) = await forks[0].machine.pipe(["cat"])

@@ -18,7 +18,7 @@ import pytest
 
 from tars_jax import InputError
 from tars_jax.sandbox.browser.events import InputEvent, InsertText, KeyDown, MouseDown, MouseMove
-from tars_jax.sandbox.computer.equipped.remote import RemoteComputer
+from tars_jax.sandbox.computer.equipped.remote_guest import RemoteGuest
 from tars_jax.sandbox.computer.guest_client import GuestError
 from tars_jax.sandbox.desktop import Settle
 from tars_jax.sandbox.failures import SandboxFailure
@@ -46,7 +46,7 @@ def guest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Path]
 
 def test_programs(guest: tuple[int, Path]) -> None:
     async def live() -> None:
-        async with RemoteComputer("127.0.0.1", guest[0], TOKEN) as computer:
+        async with RemoteGuest("127.0.0.1", guest[0], TOKEN) as computer:
             machine = computer.machine
             assert machine.home == str(guest[1])
             ran = await machine.run(["sh", "-c", "cat; echo é >&2; exit 3"], b"\0\xffplum")
@@ -72,7 +72,7 @@ def test_programs(guest: tuple[int, Path]) -> None:
 
 def test_a_shell_by_pipes_keeps_what_its_commands_leave(guest: tuple[int, Path]) -> None:
     async def live() -> None:
-        async with RemoteComputer("127.0.0.1", guest[0], TOKEN) as computer, computer.shell("bash") as shell:
+        async with RemoteGuest("127.0.0.1", guest[0], TOKEN) as computer, computer.shell("bash") as shell:
             ran = await shell.run("mkdir -p 'a ö'; cd 'a ö'; WORD='plum pie'\necho begun")
             assert (ran.output, ran.exit_code, ran.folder) == ("begun\n", 0, str(guest[1] / "a ö"))
             assert (await shell.run('echo "$WORD" é; (exit 3)')).output == "plum pie é\n"
@@ -108,7 +108,7 @@ async def ended(process: int) -> None:
 
 def test_terminals_are_bounded_and_told_of(guest: tuple[int, Path]) -> None:
     async def live() -> None:
-        async with RemoteComputer("127.0.0.1", guest[0], TOKEN) as computer:
+        async with RemoteGuest("127.0.0.1", guest[0], TOKEN) as computer:
             call = computer.client.call
             child = "sleep 60 & echo $! > child; echo end; exit 4"
             opened, _ = await call("open_terminal", argv=["sh", "-c", child])
@@ -139,7 +139,7 @@ def test_terminals_are_bounded_and_told_of(guest: tuple[int, Path]) -> None:
 
 def test_a_kernel_keeps_its_variables(guest: tuple[int, Path]) -> None:
     async def live() -> None:
-        async with RemoteComputer("127.0.0.1", guest[0], TOKEN) as computer, await computer.kernel() as kernel:
+        async with RemoteGuest("127.0.0.1", guest[0], TOKEN) as computer, await computer.kernel() as kernel:
             ran = await kernel.run("import os\nx = 'ä'\nprint(x, os.getcwd())\nx * 2")
             assert (ran.output, ran.result) == (f"ä {guest[1]}\n", "'ää'")
             assert "ZeroDivisionError" in (await kernel.run("1 / 0")).error
@@ -157,7 +157,7 @@ def test_a_kernel_keeps_its_variables(guest: tuple[int, Path]) -> None:
 
 def test_files(guest: tuple[int, Path]) -> None:
     async def live() -> None:
-        async with RemoteComputer("127.0.0.1", guest[0], TOKEN) as computer:
+        async with RemoteGuest("127.0.0.1", guest[0], TOKEN) as computer:
             files = Files(computer.machine, str(guest[1]))
             await files.make_folder("new folder/ü")
             await files.write("new folder/ü/a.bin", b"\0\xff" * 10)
@@ -188,7 +188,7 @@ def test_streams_and_tokens(guest: tuple[int, Path]) -> None:
     threading.Thread(target=echo, daemon=True).start()
 
     async def live() -> None:
-        async with RemoteComputer("127.0.0.1", guest[0], TOKEN) as computer:
+        async with RemoteGuest("127.0.0.1", guest[0], TOKEN) as computer:
             reader, writer = await computer.machine.connect(server.getsockname()[1])
             writer.write(b"plum" * 100_000)
             writer.write_eof()
@@ -200,7 +200,7 @@ def test_streams_and_tokens(guest: tuple[int, Path]) -> None:
                 await computer.screenshot()
         for wrong in ("", TOKEN + "x"):
             with pytest.raises(GuestError, match="with the token"):
-                await RemoteComputer("127.0.0.1", guest[0], wrong).__aenter__()
+                await RemoteGuest("127.0.0.1", guest[0], wrong).__aenter__()
 
     asyncio.run(live())
     server.close()
@@ -244,7 +244,7 @@ def test_screen_and_input() -> None:
     threading.Thread(target=guest.serve, daemon=True).start()
 
     async def live() -> None:
-        async with RemoteComputer("127.0.0.1", listener.getsockname()[1], TOKEN) as computer:
+        async with RemoteGuest("127.0.0.1", listener.getsockname()[1], TOKEN) as computer:
             events: list[InputEvent] = [MouseMove(2000, 800), MouseDown(2000, 800), InsertText("Grüße 😀")]
             shown = await computer.act(events, settle=Settle(first_ms=50, quiet_ms=0, bound_ms=5000))
             assert shown.size == (2100, 900) and tuple(shown.pixels[800, 2000]) == (3, 2, 1)
@@ -255,4 +255,4 @@ def test_screen_and_input() -> None:
     asyncio.run(live())
     listener.close()
     with pytest.raises(SandboxFailure, match="the guest is gone"):
-        asyncio.run(RemoteComputer("127.0.0.1", 1, TOKEN).__aenter__())
+        asyncio.run(RemoteGuest("127.0.0.1", 1, TOKEN).__aenter__())

@@ -178,8 +178,8 @@ def test_a_server_that_is_stopped_inside_is_waited_for_once(
         for call in (desktop.screenshot, desktop.windows, lambda: desktop.act([MouseMove(1, 1)])):
             with pytest.raises(Broken, match="the X server was stopped inside"):
                 await asyncio.wait_for(call(), PATIENCE_S)
-        await desktop.let_go()  # as before a copy
-        await desktop.take_up()
+        await desktop.detach()  # as before a copy
+        await desktop.attach()
         await desktop.close()
         await machine.close()
 

@@ -138,26 +138,26 @@ def test_a_kernel_goes_on_with_another_host(tmp_path: Path, kind: str) -> None:
 
     async def work(kernel: Kernel) -> None:
         await kernel.run("x = 20")
-        state = json.loads(json.dumps(kernel.state()))
-        first = Kernel.resumed(kernel._machine, state)
+        state = json.loads(json.dumps(kernel.snapshot()))
+        first = Kernel.restore(kernel._machine, state)
         assert (await first.run("x + 1")).result == "21"
         lost = asyncio.create_task(first.run("import time\nprint('y' * 3000000)\ntime.sleep(2)\nx = 30"))
         await asyncio.sleep(0.5)
-        state = first.state()
+        state = first.snapshot()
         lost.cancel()
         assert first._streams is not None
         first._streams[1].write(b'{"code": "x = 1", "ce')
         first._streams[1].close()
-        other = Kernel.resumed(kernel._machine, state or {})
+        other = Kernel.restore(kernel._machine, state or {})
         with pytest.raises(InputError, match="still running"):
             await other.run("x", timeout_s=0.1)
         assert (await other.run("x")).result == "30"
         await other.detach()
         assert (await other.run("x")).result == "30"
-        state = other.state()
+        state = other.snapshot()
         assert state is not None
         await other.close()
-        gone = Kernel.resumed(kernel._machine, state)
+        gone = Kernel.restore(kernel._machine, state)
         assert (await gone.run("x")).restarted
         assert "NameError" in (await gone.run("x")).error
         await gone.close()

@@ -102,7 +102,7 @@ def test_parameters_of_any_name_and_tools_that_can_be_none(tmp_path: Path) -> No
         assert tools.left_out[4] == "tool 'all of' of the MCP server odd is left out: 'int' object is not iterable"
         tools.leave_out("echo", "why not")
         assert "echo" not in tools and all(function.name != "echo" for function in tools.functions)
-        again = ForeignTools.resumed(tools.servers[0]._machine, [tools.servers[0].spec], tools.state())
+        again = ForeignTools.restore(tools.servers[0]._machine, [tools.servers[0].spec], tools.snapshot())
         assert "query" in again and again.functions[-1] == query
         for server in again.servers:
             await server.close()
@@ -199,13 +199,13 @@ def test_a_server_is_let_go_and_taken_up(tmp_path: Path) -> None:
         assert (await tools.call("count", {})).text == "1"
         first = tools.servers[0].process
         for number in ("2", "3"):
-            await tools.let_go()
-            await tools.let_go()
+            await tools.detach()
+            await tools.detach()
             assert (await tools.call("count", {})).text == number and tools.servers[0].process == first
         changing = asyncio.create_task(tools.call("change", {}))
         await asyncio.sleep(0)
         with pytest.raises(InputError, match="must have ended"):
-            await tools.let_go()
+            await tools.detach()
         assert (await changing).text.endswith("changed")
         assert (await asyncio.gather(*(tools.call("count", {}) for _ in range(3))))[2].text == "7"
 
@@ -215,14 +215,14 @@ def test_a_server_is_let_go_and_taken_up(tmp_path: Path) -> None:
 def test_another_owner_goes_on_with_a_server(tmp_path: Path) -> None:
     async def work(tools: ForeignTools) -> None:
         assert (await tools.call("two_count", {})).text == "1"
-        await tools.let_go()
-        state = json.loads(json.dumps(tools.state()))
+        await tools.detach()
+        state = json.loads(json.dumps(tools.snapshot()))
         machine, specs = tools.servers[0]._machine, [server.spec for server in tools.servers]
-        others = ForeignTools.resumed(machine, specs, state)
+        others = ForeignTools.restore(machine, specs, state)
         assert others.functions == tools.functions
         assert (await others.call("two_count", {})).text == "2"
         await others.__aexit__()
-        gone = ForeignTools.resumed(machine, specs, state)
+        gone = ForeignTools.restore(machine, specs, state)
         assert (await gone.call("count", {})).text == "[the server had ended: this is a new one]\n1"
         await gone.__aexit__()
 
@@ -236,7 +236,7 @@ def test_a_late_answer_is_nobodys(tmp_path: Path) -> None:
         for _ in range(2):  # the answer to the first comes while the second waits
             late = await tools.call("later", {})
             assert late.failed and "did not answer in 1 s" in late.text
-            await tools.let_go()
+            await tools.detach()
         assert (await tools.call("count", {})).text == "3"
 
     with_tools(tmp_path, [odd(call_s=1)], work)

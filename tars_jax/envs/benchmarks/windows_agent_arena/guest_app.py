@@ -20,7 +20,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from tars_jax import InputError
-from tars_jax.sandbox.computer.equipped.remote import RemoteComputer
+from tars_jax.sandbox.computer.equipped.remote_guest import RemoteGuest
 from tars_jax.sandbox.computer.guest_client import GuestError
 from tars_jax.sandbox.desktop.osworld.bodies import form_of, object_of, refusal, text_of
 from tars_jax.sandbox.failures import SandboxFailure
@@ -45,7 +45,7 @@ Work = Callable[[Request], Awaitable[Response]]
 
 
 class _Guest:
-    def __init__(self, remote: RemoteComputer, system: str) -> None:
+    def __init__(self, remote: RemoteGuest, system: str) -> None:
         self._remote, self._system = remote, system
         self._machine, self._files = remote.machine, Files(remote.machine)
 
@@ -212,7 +212,7 @@ class _Guest:
         return plain
 
 
-def guest_app(remote: RemoteComputer, system: str) -> Starlette:
+def guest_app(remote: RemoteGuest, system: str) -> Starlette:
     """`system`: of the guest, as its hello says it."""
     return Starlette(routes=_Guest(remote, system).routes())
 

@@ -20,7 +20,7 @@ from tars_jax.sandbox.browser.sessions.page_location import place_of, spec_at
 from tars_jax.sandbox.browser.sessions.recording import PageRecording
 from tars_jax.sandbox.browser.site import PageSpec
 from tars_jax.sandbox.failures import PageError, SandboxFailure, SessionEnded
-from tars_jax.sandbox.sessions.leased import Lease, Leased, brief
+from tars_jax.sandbox.sessions.leased_session import Lease, LeasedSession, brief
 
 T = TypeVar("T")
 OpenPage: TypeAlias = Callable[[PageSpec, Report], Awaitable[Page]]
@@ -29,13 +29,13 @@ REMEMBERED = 4  # answers
 LONG_WAY = 200  # calls; a start beyond begins on a fresh page
 
 
-class PageSession(Leased):
+class PageSession(LeasedSession):
     """A page of a BrowserManager under a lease, with the page's own interface: start, act, evaluate, close.
 
     When the infrastructure under it fails, the call that met the failure is repeated on a new page that has gone the
     same way, screenshot by screenshot. A call that hung is not repeated, and raises SandboxFailure("timeout"); the next
     call finds the page as it was before. SandboxFailure("diverged") says that another screenshot came. A page with an
-    open network is brought back to its last place instead (places.py), and the event "restored" says so.
+    open network is brought back to its last place instead (page_location.py), and the event "restored" says so.
 
     What the disk does not take has not been done: the call raises SandboxFailure("disk"), its page is lost, and the
     next call finds one that has gone the way that is kept.

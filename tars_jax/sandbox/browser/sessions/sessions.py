@@ -22,8 +22,8 @@ from tars_jax.sandbox.browser.sessions.specs import spec_from_json, spec_to_json
 from tars_jax.sandbox.browser.sessions.store import PageStore
 from tars_jax.sandbox.browser.site import PageSpec, Site
 from tars_jax.sandbox.failures import SandboxFailure, SessionEnded
-from tars_jax.sandbox.loops import every, for_each
-from tars_jax.sandbox.sessions.leased import Lease
+from tars_jax.sandbox.sessions.lease_expiry import end_expired
+from tars_jax.sandbox.sessions.leased_session import Lease, LeasedSession
 from tars_jax.sandbox.sessions.registry import SessionQuota, new_id, new_token
 
 log = logging.getLogger(__name__)
@@ -97,7 +97,7 @@ class PageSessions:
                     session.events.append("lost", {"calls": session.calls, "lost": found.lost})
                 self.adopted += 1
                 self._begin(self._bring_up(session))
-        self._begin(every(self.config.collect_s, self._collect, "the collector of pages"))
+        self._begin(end_expired(self.config.collect_s, self.all_of, self._end_expired))
         return self
 
     async def __aexit__(
@@ -237,14 +237,9 @@ class PageSessions:
             if self._store is not None:
                 await asyncio.to_thread(self._store.remove, session.id)
 
-    async def _collect(self) -> None:
-        await for_each(self.all_of(), self._collect_one, lambda session: f"session {session.id} is to be collected")
-
-    async def _collect_one(self, session: PageSession) -> None:
-        session.let_go_of_absent_person()
-        if session.is_idle():
-            self.collected += 1
-            await self._release(session)
+    async def _end_expired(self, session: LeasedSession) -> None:
+        self.collected += 1
+        await self._release(self.get(session.id))
 
     async def _bring_up(self, session: PageSession) -> None:
         try:

@@ -30,7 +30,7 @@ from tars_jax.sandbox.browser.processes import SandboxRun
 from tars_jax.sandbox.browser.reaper import end_run
 from tars_jax.sandbox.browser.sessions.journal import Journal, recover_journal, replace
 from tars_jax.sandbox.browser.sessions.recording import PageRecording
-from tars_jax.sandbox.sessions.leased import Lease
+from tars_jax.sandbox.sessions.leased_session import Lease
 from tars_jax.sandbox.sessions.locked_folder import lock_folder
 
 log = logging.getLogger(__name__)

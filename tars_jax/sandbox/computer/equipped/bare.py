@@ -18,7 +18,7 @@ from tars_jax.environment import Function
 from tars_jax.sandbox.browser.events import InputEvent
 from tars_jax.sandbox.computer.equipped.interface import Outside
 from tars_jax.sandbox.computer.equipped.parts import ComputerSpec
-from tars_jax.sandbox.computer.equipped.remote import RemoteComputer
+from tars_jax.sandbox.computer.equipped.remote_guest import RemoteGuest
 from tars_jax.sandbox.computer.filling import put
 from tars_jax.sandbox.computer.guest_client import GuestError
 from tars_jax.sandbox.computer.home import MOST_BYTES, MOST_FILES, File, Given
@@ -36,7 +36,7 @@ LEASE_S = 60.0  # a learner that has died holds a guest no longer
 PARTS = ("shell", "desktop")
 
 
-async def _greeted(remote: RemoteComputer, name: str) -> None:
+async def _greeted(remote: RemoteGuest, name: str) -> None:
     """Raises InputError for a guest of another token or version, SandboxFailure."""
     try:
         await remote.__aenter__()
@@ -54,7 +54,7 @@ async def _greeted(remote: RemoteComputer, name: str) -> None:
 class GuestLease:
     """Until `close`, the guest is nobody else's, and its home folder is empty as it begins."""
 
-    remote: RemoteComputer
+    remote: RemoteGuest
     name: str  # HOST:PORT
     word: str
     _renewing: asyncio.Task[None] | None = None
@@ -63,7 +63,7 @@ class GuestLease:
     async def take(cls, host: str, port: int, token: str) -> GuestLease:
         """Raises SandboxFailure: "held" where another has it; InputError for a guest of another version or token."""
         name, word = f"{host}:{port}", secrets.token_hex(16)
-        remote = RemoteComputer(host, port, token)
+        remote = RemoteGuest(host, port, token)
         try:
             await _greeted(remote, name)
             await remote.client.call("lease", word=word, seconds=LEASE_S)
@@ -172,11 +172,11 @@ class BareComputer:
 class BareDesktop:
     """An `ActsOnDesktop`."""
 
-    def __init__(self, remote: RemoteComputer, size: tuple[int, int]) -> None:
+    def __init__(self, remote: RemoteGuest, size: tuple[int, int]) -> None:
         self._remote, self.size = remote, size
 
     @classmethod
-    async def open(cls, remote: RemoteComputer) -> BareDesktop:
+    async def open(cls, remote: RemoteGuest) -> BareDesktop:
         """Raises InputError for a guest without a screen, SandboxFailure."""
         return cls(remote, (await remote.screenshot()).size)
 

@@ -193,16 +193,9 @@ class EquippedComputer:
         copies: list[EquippedComputer] = []
         computers = await self.computer.fork(count, "live")
         try:
+            snapshots = self.snapshots()
             for computer in computers:
-                desktop = await self.desktop.copied(computer.machine) if self.desktop is not None else None
-                phone = await self.phone.copied(computer.machine) if self.phone is not None else None
-                if desktop is not None:
-                    computer.machine.variables = desktop.env
-                toolbox = self.toolbox.copied(computer.machine)
-                foreign = self.foreign.copied(computer.machine) if self.foreign is not None else None
-                copies.append(
-                    EquippedComputer(computer, desktop, toolbox, phone=phone, foreign=foreign, spec=self.spec)
-                )
+                copies.append(await self.restored(computer, snapshots))
         except BaseException:
             for copied in copies:
                 await copied.close()
@@ -210,6 +203,28 @@ class EquippedComputer:
                 await computer.close()
             raise
         return copies
+
+    def snapshots(self) -> dict[str, Any]:
+        """Of its parts, by name. Raises InputError for a part that cannot be copied."""
+        parts = {"toolbox": self.toolbox, "desktop": self.desktop, "phone": self.phone, "foreign": self.foreign}
+        return {name: part.snapshot() for name, part in parts.items() if part is not None}
+
+    async def restored(self, computer: Computer, snapshots: Mapping[str, Any]) -> EquippedComputer:
+        """These parts in a copy of the computer that has its programs. Raises SandboxFailure."""
+        machine, desktop, phone, foreign = computer.machine, None, None, None
+        if "desktop" in snapshots:
+            from tars_jax.sandbox.desktop import Desktop  # over X, whose library is an extra
+
+            desktop = await Desktop.restore(machine, snapshots["desktop"])
+            machine.variables = desktop.env
+        if "phone" in snapshots:
+            from tars_jax.sandbox.computer.equipped.phone import ComputerPhone
+
+            phone = await ComputerPhone.open(machine, saved=snapshots["phone"])
+        if self.foreign is not None and "foreign" in snapshots:
+            foreign = self.foreign.restored(machine, snapshots["foreign"])
+        toolbox = self.toolbox.restored(machine, snapshots["toolbox"])
+        return EquippedComputer(computer, desktop, toolbox, phone=phone, foreign=foreign, spec=self.spec)
 
     async def close(self) -> None:
         """Twice is once. Nothing of the parts is left, whatever fails on the way."""

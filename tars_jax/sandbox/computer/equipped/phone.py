@@ -68,15 +68,15 @@ class ComputerPhone:
         saved = self._stand_in.call(pickle.dumps)
         return saved if len(saved) <= MOST_SAVED else None
 
-    async def copied(self, machine: GuestMachine) -> Self:
-        """A stand-in that goes on by itself from this moment, for a copy of the computer.
+    def snapshot(self) -> bytes:
+        """As `saved`, for a stand-in that goes on by itself from this moment, for a copy of the computer.
 
         Raises InputError for another device, of which there is one.
         """
         saved = self.saved()
         if saved is None:
             raise InputError(f"a phone must be a stand-in with at most {MOST_SAVED} bytes of files to be copied")
-        return await self.open(machine, saved=saved)
+        return saved
 
     async def push(self, path: str, to: str) -> int:
         """Copies a file of the computer, named from home on or from the root, to a path of the phone; its bytes.

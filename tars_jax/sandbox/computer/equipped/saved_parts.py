@@ -10,7 +10,6 @@ from tars_jax import InputError
 from tars_jax.sandbox.computer.computer import Computer
 from tars_jax.sandbox.computer.equipped.parts import EquippedComputer
 from tars_jax.sandbox.computer.forks import SavedComputer
-from tars_jax.sandbox.tools.forms import Toolbox
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -19,8 +18,7 @@ class SavedParts:
 
     equipped: EquippedComputer
     saved: SavedComputer
-    toolbox: Toolbox  # what the host knew of shells and kernels at the moment
-    desktop: Mapping[str, Any] | None  # the same of a desktop; None: there is none
+    snapshots: Mapping[str, Any]  # of the parts at the moment
 
     @property
     def bytes(self) -> int:
@@ -30,15 +28,8 @@ class SavedParts:
     async def open(self) -> EquippedComputer:
         """Raises SandboxFailure."""
         computer: Computer = await self.equipped.computer.opened(self.saved)
-        desktop = None
         try:
-            if self.desktop is not None:
-                from tars_jax.sandbox.desktop import Desktop  # over X, whose library is an extra
-
-                desktop = await Desktop.resumed(computer.machine, self.desktop)
-                computer.machine.variables = desktop.env
-            toolbox = self.toolbox.copied(computer.machine)
-            return EquippedComputer(computer, desktop, toolbox, spec=self.equipped.spec)
+            return await self.equipped.restored(computer, self.snapshots)
         except BaseException:
             await computer.close()
             raise
@@ -57,11 +48,6 @@ async def save_parts(equipped: EquippedComputer) -> SavedParts:
     more = {"page": equipped.page, "phone": equipped.phone, "mcp": equipped.foreign}
     if kept_open := [name for name, part in more.items() if part is not None]:
         raise InputError(f"parts must be of shell and desktop for a moment to be saved; got {kept_open[0]}")
-    known: list[tuple[Toolbox, Mapping[str, Any] | None]] = []
-    machine, desktop = equipped.computer.machine, equipped.desktop
-
-    def at_the_moment() -> None:
-        known.append((equipped.toolbox.copied(machine), None if desktop is None else desktop.state()))
-
-    saved = await equipped.computer.save("live", at_the_moment)
-    return SavedParts(equipped, saved, *known[0])
+    snapshots: dict[str, Any] = {}
+    saved = await equipped.computer.save("live", lambda: snapshots.update(equipped.snapshots()))
+    return SavedParts(equipped, saved, snapshots)

@@ -36,8 +36,8 @@ sys.path.insert(0, str(Path(__file__).parents[4]))  # -I leaves nothing of ours 
 
 from tars_jax.sandbox.computer.launcher import syscalls
 from tars_jax.sandbox.computer.launcher.adoption import Adoption
-from tars_jax.sandbox.computer.launcher.becoming import READY, become, become_command
 from tars_jax.sandbox.computer.launcher.criu import become_criu
+from tars_jax.sandbox.computer.launcher.first_process import READY, become, become_command
 from tars_jax.sandbox.computer.launcher.gvisor import become_gvisor
 from tars_jax.sandbox.computer.launcher.removing import remove_tree
 from tars_jax.sandbox.computer.launcher.terminals import bound_terminals
@@ -190,7 +190,7 @@ class Launcher:
             return
         while left := self._stray():  # of a restore that failed
             os.waitpid(left, 0)
-        self._adoption.let_go(plan["id"], status)
+        self._adoption.release(plan["id"], status)
         say("exited", plan, status=status)
 
     def _stray(self) -> int | None:

@@ -67,7 +67,7 @@ class Adoption:
             with contextlib.suppress(OSError):
                 self._disks[id] = os.open(f"/proc/{pid}/fd/{disk}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
-    def let_go(self, id: str, status: int) -> None:
+    def release(self, id: str, status: int) -> None:
         """It has ended."""
         self._statuses[id] = status
         if (disk := self._disks.pop(id, None)) is not None:

@@ -10,9 +10,9 @@ import stat
 from typing import Any
 
 from tars_jax.sandbox.computer.launcher import syscalls
+from tars_jax.sandbox.computer.launcher.local_changes import keep_mended
 from tars_jax.sandbox.computer.launcher.mapping import map_mount, mapping, show_as
-from tars_jax.sandbox.computer.launcher.mended import keep_mended
-from tars_jax.sandbox.computer.launcher.places import make_real, remove_link
+from tars_jax.sandbox.computer.launcher.mount_points import make_real, remove_link
 from tars_jax.sandbox.computer.launcher.syscalls import MS_BIND, MS_NODEV, MS_NOEXEC, MS_NOSUID, MS_RDONLY, MS_REC
 from tars_jax.sandbox.computer.launcher.terminals import OPTIONS
 
@@ -57,7 +57,7 @@ def enter_root(plan: dict[str, Any]) -> int:
 
 
 def _make_places(plan: dict[str, Any], root: str) -> None:
-    """What is mounted or made below is where its path says, and nowhere on this machine (places.py)."""
+    """What is mounted or made below is where its path says, and nowhere on this machine (mount_points.py)."""
     make_real(root, [plan["run"]], plan["user"])
     folders = ["/proc", "/dev", *plan["system"]]
     if plan["listen"]:

@@ -7,8 +7,8 @@ import signal
 from typing import Any
 
 from tars_jax.sandbox.computer.launcher import syscalls
-from tars_jax.sandbox.computer.launcher.becoming import READY, join, keep, reserve
 from tars_jax.sandbox.computer.launcher.filesystem import prepare_gvisor
+from tars_jax.sandbox.computer.launcher.first_process import READY, join, keep, reserve
 
 
 def become_gvisor(plan: dict[str, Any], report: int, permission: int) -> None:

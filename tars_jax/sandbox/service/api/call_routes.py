@@ -16,7 +16,7 @@ from tars_jax.sandbox.service.access import Access
 from tars_jax.sandbox.service.config import ServiceConfig
 from tars_jax.sandbox.service.errors import HELD, LONGEST_KEY, typed_errors
 from tars_jax.sandbox.service.kinds import Kind
-from tars_jax.sandbox.sessions.leased import Leased
+from tars_jax.sandbox.sessions.leased_session import LeasedSession
 from tars_jax.web.protocol import Fields, RequestError, from_json, to_json
 from tars_jax.web.responses import EventStream, JsonResponse, read_json
 
@@ -50,7 +50,7 @@ class CallRoutes:
         session = self._access.session(request)
         return JsonResponse(await self._answer(session, Fields(await read_json(request))))
 
-    async def _answer(self, session: Leased, fields: Fields) -> dict[str, Any]:
+    async def _answer(self, session: LeasedSession, fields: Fields) -> dict[str, Any]:
         value, idempotency_key, person = (
             fields.value("call"),
             fields.optional_text("idempotency_key", LONGEST_KEY),
@@ -94,7 +94,7 @@ class CallRoutes:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _reply(self, socket: WebSocket, session: Leased, text: str) -> None:
+    async def _reply(self, socket: WebSocket, session: LeasedSession, text: str) -> None:
         number: Any = None
         try:
             given = from_json(text.encode(errors="replace"))
@@ -147,7 +147,7 @@ class CallRoutes:
             session.give_back()
         return JsonResponse(session.to_json())
 
-    async def _given_back(self, session: Leased) -> None:
+    async def _given_back(self, session: LeasedSession) -> None:
         try:
             async with asyncio.timeout(self._config.person_seconds):
                 await session.given_back()

@@ -7,7 +7,7 @@ import dataclasses
 from typing import Any
 
 from tars_jax.sandbox.service.kinds import Opening
-from tars_jax.sandbox.sessions.leased import Leased
+from tars_jax.sandbox.sessions.leased_session import LeasedSession
 from tars_jax.sandbox.sessions.registry import AllSessions
 from tars_jax.web.protocol import RequestError
 
@@ -19,11 +19,11 @@ COMES_BACK_S = 5.0  # a client that was told to come again does so at once
 class _Pending:
     """An opening that several requests may wait for, one after another; without any for a while it is given up."""
 
-    task: asyncio.Future[tuple[Leased, str]]
+    task: asyncio.Future[tuple[LeasedSession, str]]
     asked: Any  # the request's body
     waiting: int = 0
 
-    async def wait(self) -> tuple[Leased, str]:
+    async def wait(self) -> tuple[LeasedSession, str]:
         self.waiting += 1
         try:
             return await asyncio.shield(self.task)
@@ -50,7 +50,7 @@ class Openings:
         self._pending: dict[tuple[str, str], _Pending] = {}  # by owner and key; also some that are over
         self._forget_at = FEW
 
-    async def open(self, owner: str, key: str, asked: Any, opening: Opening) -> tuple[Leased, str]:
+    async def open(self, owner: str, key: str, asked: Any, opening: Opening) -> tuple[LeasedSession, str]:
         """The session of this key: of an opening that has begun, as long as it lives, otherwise of a new one.
 
         Raises RequestError where the key was that of another request; what the opening raises.

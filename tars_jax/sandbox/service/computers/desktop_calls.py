@@ -13,7 +13,7 @@ from tars_jax import InputError
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.desktop import DesktopConfig, Settle
 from tars_jax.sandbox.desktop.applications import INSTALL
-from tars_jax.sandbox.service.computers.part import Reader, read_act
+from tars_jax.sandbox.service.computers.part import SessionPart, read_act
 from tars_jax.web.protocol import Fields
 
 if TYPE_CHECKING:
@@ -39,21 +39,20 @@ async def start_desktop(machine: GuestMachine, width: int, height: int, *, brows
     return DesktopCalls(desktop)
 
 
-async def resume_desktop(machine: GuestMachine, state: Mapping[str, Any]) -> DesktopCalls:
-    """The one that another process has left, by `state`. Raises SandboxFailure where it has ended."""
+async def restore_desktop(machine: GuestMachine, snapshot: Mapping[str, Any]) -> DesktopCalls:
+    """The one that another process has left, by `snapshot`. Raises SandboxFailure where it has ended."""
     from tars_jax.sandbox.desktop import Desktop
 
-    return DesktopCalls(await Desktop.resumed(machine, state))
+    return DesktopCalls(await Desktop.restore(machine, snapshot))
 
 
-class DesktopCalls:
-    """A `Part`."""
+class DesktopCalls(SessionPart):
+    """Calls of a desktop."""
 
     def __init__(self, desktop: Desktop) -> None:
         self.desktop = desktop
-        self.kept: Callable[[], None] = lambda: None
         self.env = dict(desktop.env)
-        self.calls: Mapping[str, Reader] = {
+        self.calls = {
             "act": self._act, "screenshot": self._screenshot, "windows": self._windows, "launch": self._launch,
         }  # fmt: skip
 
@@ -65,17 +64,14 @@ class DesktopCalls:
     def own(self) -> set[int]:
         return set(self.desktop.processes)
 
-    def words(self) -> str:
-        return ""
+    def snapshot(self) -> Any:
+        return self.desktop.snapshot()
 
-    def state(self) -> Any:
-        return self.desktop.state()
+    async def detach(self) -> None:
+        await self.desktop.detach()
 
-    async def let_go(self) -> None:
-        await self.desktop.let_go()
-
-    async def take_up(self) -> None:
-        await self.desktop.take_up()
+    async def attach(self) -> None:
+        await self.desktop.attach()
 
     async def close(self) -> None:
         await self.desktop.close()

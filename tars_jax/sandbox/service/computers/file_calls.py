@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from tars_jax.sandbox.computer.guest_client import GuestMachine
-from tars_jax.sandbox.service.computers.part import Reader, as_json, data_of, seconds
+from tars_jax.sandbox.service.computers.part import SessionPart, as_json, data_of, seconds
 from tars_jax.sandbox.tools.files import Files
 from tars_jax.sandbox.tools.search import FileQuery
 from tars_jax.web.protocol import Fields
@@ -18,34 +18,15 @@ MOST_ENTRIES = 10_000
 Work = Callable[[], Awaitable[Any]]
 
 
-class FileCalls:
-    """A `Part`. Paths are absolute, or begin at the home folder."""
+class FileCalls(SessionPart):
+    """Paths are absolute, or begin at the home folder."""
 
     def __init__(self, machine: GuestMachine) -> None:
         self.files = Files(machine)
-        self.kept: Callable[[], None] = lambda: None
-        self.calls: Mapping[str, Reader] = {
+        self.calls = {
             "read": self._read, "write": self._write, "list": self._list, "stat": self._stat, "search": self._search,
             "edit": self._edit, "make_folder": self._make_folder, "remove": self._remove, "move": self._move,
         }  # fmt: skip
-
-    def own(self) -> set[int]:
-        return set()
-
-    def words(self) -> str:
-        return ""
-
-    def state(self) -> Any:
-        return None
-
-    async def let_go(self) -> None:
-        pass
-
-    async def take_up(self) -> None:
-        pass
-
-    async def close(self) -> None:
-        pass
 
     def _read(self, fields: Fields) -> Work:
         """{path, offset?, limit?} -> {data} or {data_base64}, {size}"""

@@ -8,7 +8,7 @@ from typing import Any
 
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.failures import SandboxFailure
-from tars_jax.sandbox.service.computers.part import Reader
+from tars_jax.sandbox.service.computers.part import SessionPart
 from tars_jax.sandbox.tools.forms import FUNCTIONS, NEEDS_PAGES, Answer, Toolbox
 from tars_jax.web.protocol import Fields
 
@@ -19,17 +19,16 @@ LOST = "the shells and kernels of the session's functions were lost when the ser
 Work = Callable[[], Awaitable[Any]]
 
 
-class FunctionCalls:
-    """A `Part`. Shells and kernels begin when called, and end with this process."""
+class FunctionCalls(SessionPart):
+    """Shells and kernels begin when called, and end with this process."""
 
-    def __init__(self, machine: GuestMachine, state: Mapping[str, Any] | None = None) -> None:
-        """`state`: of the part that this one follows. Raises KeyError, TypeError for what is none."""
+    def __init__(self, machine: GuestMachine, snapshot: Mapping[str, Any] | None = None) -> None:
+        """`snapshot`: of the part that this one follows. Raises KeyError, TypeError for what is none."""
         self._toolbox = Toolbox(machine, NAMES)
-        self._lost = state is not None and bool(state["used"])
+        self._lost = snapshot is not None and bool(snapshot["used"])
         self._used = False
         self._seen = ""
-        self.kept: Callable[[], None] = lambda: None
-        self.calls: Mapping[str, Reader] = {"call_function": self._call}
+        self.calls = {"call_function": self._call}
 
     def own(self) -> set[int]:
         return self._toolbox.own()
@@ -37,14 +36,11 @@ class FunctionCalls:
     def words(self) -> str:
         return self._seen
 
-    def state(self) -> Any:
+    def snapshot(self) -> Any:
         return {"used": self._used or self._lost}
 
-    async def let_go(self) -> None:
+    async def detach(self) -> None:
         await self._toolbox.detach()
-
-    async def take_up(self) -> None:
-        """With the next calls."""
 
     async def close(self) -> None:
         await self._toolbox.__aexit__()

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from tars_jax.sandbox.computer.guest_client import GuestMachine
-from tars_jax.sandbox.service.computers.part import NAME, Reader, seconds
+from tars_jax.sandbox.service.computers.part import NAME, SessionPart, seconds
 from tars_jax.sandbox.tools.kernels import KINDS, Kernel
 from tars_jax.sandbox.tools.named_sessions import NamedSessions
 from tars_jax.web.protocol import Fields
@@ -18,36 +18,32 @@ MAIN = "main"
 Work = Callable[[], Awaitable[Any]]
 
 
-class KernelCalls:
-    """A `Part`. A kernel begins with its first cell."""
+class KernelCalls(SessionPart):
+    """A kernel begins with its first cell."""
 
     def __init__(self, machine: GuestMachine) -> None:
         self._machine = machine
         self._kernels = NamedSessions[Kernel]("kernel", MOST_KERNELS)
-        self.kept: Callable[[], None] = lambda: None
-        self.calls: Mapping[str, Reader] = {
+        self.calls = {
             "run_cell": self._run, "interrupt_kernel": self._interrupt, "close_kernel": self._close,
             "kernels": self._list,
         }  # fmt: skip
 
     @classmethod
-    def resumed(cls, machine: GuestMachine, state: Mapping[str, Any]) -> KernelCalls:
-        """Those that another process has left, by `state`. Raises KeyError, TypeError, ValueError for what is none."""
+    def restore(cls, machine: GuestMachine, snapshot: Mapping[str, Any]) -> KernelCalls:
+        """Raises KeyError, TypeError, ValueError for what is none."""
         kernels = cls(machine)
-        for name, each in state.items():
-            kernels._add(name, Kernel.resumed(machine, each))
+        for name, each in snapshot.items():
+            kernels._add(name, Kernel.restore(machine, each))
         return kernels
 
-    def state(self) -> Any:
-        states = {name: kernel.state() for name, kernel in self._kernels.named.items()}
-        return {name: state for name, state in states.items() if state is not None}
+    def snapshot(self) -> Any:
+        named = self._kernels.named.items()
+        return {name: kernel.snapshot() for name, kernel in named if kernel.process is not None}
 
-    async def let_go(self) -> None:
+    async def detach(self) -> None:
         for kernel in self._kernels.named.values():
             await kernel.detach()
-
-    async def take_up(self) -> None:
-        """With their next cells."""
 
     def _add(self, name: str, kernel: Kernel) -> Kernel:
         self._kernels.add(name, kernel)
@@ -56,9 +52,6 @@ class KernelCalls:
 
     def own(self) -> set[int]:
         return {process for kernel in self._kernels.named.values() if (process := kernel.process) is not None}
-
-    def words(self) -> str:
-        return ""
 
     async def close(self) -> None:
         await self._kernels.close()

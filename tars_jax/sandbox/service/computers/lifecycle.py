@@ -9,6 +9,7 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.sandbox.computer.computer import Computer, Computers
+from tars_jax.sandbox.computer.part import attach_all, detached
 from tars_jax.sandbox.failures import SandboxFailure, SessionEnded
 from tars_jax.sandbox.service.computers.answers import Answers
 from tars_jax.sandbox.service.computers.desktop_calls import DesktopCalls
@@ -21,14 +22,14 @@ from tars_jax.sandbox.service.computers.spec import ComputerRequest
 from tars_jax.sandbox.service.computers.store import ANSWERS, RECORDING, SessionFolder, StoredComputer
 from tars_jax.sandbox.service.computers.suspended import SuspendedComputer, checkpoint_to_json
 from tars_jax.sandbox.service.computers.tool_calls import ToolCalls
-from tars_jax.sandbox.sessions.leased import Lease, Leased
+from tars_jax.sandbox.sessions.leased_session import Lease, LeasedSession
 
 LONGEST_END_S = 20.0
 OUTSIDE = ("browser", "phone")  # parts that do not run in the container, a desktop's browser aside
 SUSPENDED = "the computer is suspended: a call resumes it, or POST .../resume"
 
 
-class ComputerLifecycle(Leased):
+class ComputerLifecycle(LeasedSession):
     """A leased computer, from its beginning to its end. When it has gone, `computer` raises SandboxFailure: nothing of
     what was in it can be had again. With a `folder` it can go on in another process when this one is killed.
     """
@@ -56,37 +57,37 @@ class ComputerLifecycle(Leased):
         self._watching: asyncio.Task[None] | None = None
         self._on_end: list[Callable[[], object]] = []
 
-    async def begin(self, computer: Computer, states: Mapping[str, Any] | None = None) -> None:
-        """Takes the computer over and brings up its parts, or finds them as their `states` say.
+    async def begin(self, computer: Computer, snapshots: Mapping[str, Any] | None = None) -> None:
+        """Takes the computer over and brings up its parts, or finds them as their `snapshots` say.
 
         Raises InputError, SandboxFailure.
         """
         self._computer, self.origin = computer, computer.origin
-        await self._take_parts(states)
+        await self._take_parts(snapshots)
         self._watching = asyncio.create_task(self._watch(computer))
 
-    async def _take_parts(self, states: Mapping[str, Any] | None) -> None:
+    async def _take_parts(self, snapshots: Mapping[str, Any] | None) -> None:
         assert self._computer is not None
         before, self.parts = self.parts, {}
         for name in OUTSIDE:  # what it was before a suspension
             if name in before:
                 await before[name].close()
-        self.parts = await bring_up(self._computer.machine, self.spec, states, self.browsers)
+        self.parts = await bring_up(self._computer.machine, self.spec, snapshots, self.browsers)
         for part in self.parts.values():
             part.kept = self._keep_parts
         self._keep_parts()
 
-    def states(self) -> dict[str, Any]:
+    def snapshots(self) -> dict[str, Any]:
         """Of the parts, for `begin` with the same computer, or a copy of it."""
-        return {name: state for name, part in self.parts.items() if (state := part.state()) is not None}
+        return {name: snapshot for name, part in self.parts.items() if (snapshot := part.snapshot()) is not None}
 
     def _keep_parts(self) -> None:
-        self._keep_states(self.states())
+        self._keep_snapshots(self.snapshots())
 
-    def _keep_states(self, states: Mapping[str, Any]) -> None:
+    def _keep_snapshots(self, snapshots: Mapping[str, Any]) -> None:
         if self.folder is not None and not self._ended:
             try:
-                self.folder.save_parts(states)
+                self.folder.save_parts(snapshots)
             except OSError as error:
                 raise SandboxFailure("disk", f"shells could not be kept: {error.strerror or error}") from error
 
@@ -94,7 +95,7 @@ class ComputerLifecycle(Leased):
         """Goes on where the process before was killed. Raises SandboxFailure where that cannot be."""
         assert self.folder is not None
         self._answers.load()
-        self.recording = SessionRecording.resumed(self.folder.path / RECORDING)
+        self.recording = SessionRecording.restore(self.folder.path / RECORDING)
         place = stored.place
         self.origin = str(place["origin"])
         try:
@@ -146,18 +147,14 @@ class ComputerLifecycle(Leased):
                     f"calls under way must have ended before a session is suspended; got {self.under_way - 1}"
                 )
             computer = self.computer
-            for part in self.parts.values():
-                await part.let_go()
-            if self._watching is not None:
-                self._watching.cancel()
-            try:
-                self.suspended = await computer.suspend()
-            finally:
-                if self.suspended != "disk":
-                    self._watching = asyncio.create_task(self._watch(computer))
-                if not self.suspended:
-                    for part in self.parts.values():
-                        await part.take_up()
+            async with detached(self.parts.values(), stay=lambda: self.suspended):
+                if self._watching is not None:
+                    self._watching.cancel()
+                try:
+                    self.suspended = await computer.suspend()
+                finally:
+                    if self.suspended != "disk":
+                        self._watching = asyncio.create_task(self._watch(computer))
             await self.moved()
             self.events.append("suspended", {"where": self.suspended})
             return self.suspended
@@ -169,10 +166,10 @@ class ComputerLifecycle(Leased):
         async with self._changing:
             if not self.suspended or self.failure is not None:
                 return False
-            was, states = self.suspended, self.states()
+            was, snapshots = self.suspended, self.snapshots()
             if self._suspended_computer is not None:
-                states = dict(self._suspended_computer.parts)
-            self._keep_states(states)  # there is room for what has to be kept afterwards
+                snapshots = dict(self._suspended_computer.parts)
+            self._keep_snapshots(snapshots)  # there is room for what has to be kept afterwards
             try:
                 if self._suspended_computer is not None:
                     self._computer = await self._suspended_computer.restore(self.spec)
@@ -186,10 +183,9 @@ class ComputerLifecycle(Leased):
                 raise
             try:
                 if was == "disk":
-                    await self._take_parts(states)
+                    await self._take_parts(snapshots)
                 else:
-                    for part in self.parts.values():
-                        await part.take_up()
+                    await attach_all(self.parts.values())
             except (SandboxFailure, InputError, KeyError, TypeError, ValueError) as error:
                 lost = SandboxFailure("container", f"it could not be resumed: {error}")
                 self.lose(lost)
@@ -209,20 +205,13 @@ class ComputerLifecycle(Leased):
         return self._computer is not None and self._computer.guest.suspended is not None
 
     @contextlib.asynccontextmanager
-    async def still(self, *, detached: bool = True) -> AsyncIterator[Computer]:
-        """Within the block it is not suspended; `detached`: nothing of the parts is connected to the inside, so that it
-        can be copied with its programs. Raises InputError while a cell runs, SandboxFailure.
+    async def still(self, *, with_programs: bool = True) -> AsyncIterator[Computer]:
+        """Within the block it is not suspended. `with_programs`: it can be copied with these, as nothing connects the
+        parts with the inside. Raises InputError while a cell runs, SandboxFailure.
         """
         await self.resume()
-        async with self._changing:
-            parts = list(self.parts.values()) if detached else []
-            for part in parts:
-                await part.let_go()
-            try:
-                yield self.computer
-            finally:
-                for part in parts:
-                    await part.take_up()
+        async with self._changing, detached(self.parts.values() if with_programs else ()):
+            yield self.computer
 
     async def _watch(self, computer: Computer) -> None:
         try:
@@ -276,7 +265,7 @@ class ComputerLifecycle(Leased):
             for each in tell:
                 self._on_end.remove(each)
 
-    def is_idle(self) -> bool:
+    def has_expired(self) -> bool:
         """As of any session, with the grace period behind the lease, and no program left running in the background."""
         if self.under_way or self.held_by_person or self.seconds_left >= -self.spec.grace_s:
             return False

@@ -19,7 +19,7 @@ from tars_jax.sandbox.browser.sessions.calls import LONGEST_ADVANCE_MS
 from tars_jax.sandbox.computer.equipped.page import BLANK, ComputerPage
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.failures import SandboxFailure
-from tars_jax.sandbox.service.computers.part import Reader, read_act
+from tars_jax.sandbox.service.computers.part import SessionPart, read_act
 from tars_jax.web.protocol import Fields
 
 SHOWS_MS = 100.0  # virtual, after an address was opened, where the call says no other time
@@ -29,34 +29,27 @@ Work = Callable[[], Awaitable[Any]]
 Browsers = Callable[[], Awaitable[BrowserManager]]
 
 
-class PageCalls:
-    """A `Part`. Calls are carried out in turn."""
+class PageCalls(SessionPart):
+    """Calls are carried out in turn."""
 
     def __init__(
-        self, machine: GuestMachine, browsers: Browsers, size: tuple[int, int], state: Mapping[str, Any] | None = None
+        self, machine: GuestMachine, browsers: Browsers, size: tuple[int, int],
+        snapshot: Mapping[str, Any] | None = None,
     ) -> None:  # fmt: skip
-        """`state`: of the page that this one follows."""
+        """`snapshot`: of the page that this one follows."""
         self._machine, self._browsers, self._size = machine, browsers, size
         self._page: ComputerPage | None = None
-        self._url = "" if state is None else str(state["url"])
-        self._restarted = state is not None
+        self._url = "" if snapshot is None else str(snapshot["url"])
+        self._restarted = snapshot is not None
         self._turn = asyncio.Lock()
         self._shown: PageObservation | None = None
         self._closed = False
-        self.kept: Callable[[], None] = lambda: None
-        self.calls: Mapping[str, Reader] = {
+        self.calls = {
             "start": self._start, "act": self._act, "screenshot": self._screenshot, "navigate": self._navigate,
             "back": self._back, "choose_files": self._choose_files, "downloads": self._downloads,
         }  # fmt: skip
 
-    def own(self) -> set[int]:
-        """None: it is no process of the computer."""
-        return set()
-
-    def words(self) -> str:
-        return ""
-
-    def state(self) -> Any:
+    def snapshot(self) -> Any:
         return {"url": self._url}
 
     async def open(self) -> None:
@@ -64,12 +57,9 @@ class PageCalls:
         async with self._turn:
             await self._opened()
 
-    async def let_go(self) -> None:
+    async def detach(self) -> None:
         async with self._turn:
             await self._end()
-
-    async def take_up(self) -> None:
-        """With the next call."""
 
     async def close(self) -> None:
         self._closed = True

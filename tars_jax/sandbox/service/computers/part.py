@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 from tars_jax.sandbox.browser.events import InputEvent
 from tars_jax.sandbox.browser.sessions.calls import MAX_EVENTS, event_from_json
@@ -16,44 +16,38 @@ LONGEST_S = 3600.0  # that one call may wait
 NAME = 64  # characters of a shell's or a kernel's name
 
 
-class SessionPart(Protocol):
-    """What a session is made of. Others of the same form can be plugged in: see parts.py."""
+class SessionPart:
+    """What a session is made of, and a `Part` of a computer (computer/part.py): here is what one has that keeps nothing
+    open. Others of the same form can be plugged in: see parts.py.
+    """
 
-    kept: Callable[[], None]  # called when `state` is another one
+    calls: Mapping[str, Reader]
+    """By name. A reader takes the call's fields, and gives the work that answers with JSON.
 
-    @property
-    def calls(self) -> Mapping[str, Reader]:
-        """By name. A reader takes the call's fields, and gives the work that answers with JSON.
-
-        Raises RequestError for fields that cannot be; the work raises what errors.py knows.
-        """
-        ...
+    Raises RequestError for fields that cannot be; the work raises what errors.py knows.
+    """
+    kept: Callable[[], None] = staticmethod(lambda: None)  # called when `snapshot` is another one
 
     def own(self) -> set[int]:
         """Processes inside that are the part itself, and no program that somebody left running."""
-        ...
+        return set()
 
     def words(self) -> str:
         """What was seen last, for a list that has no picture; empty: nothing yet."""
-        ...
+        return ""
 
-    def state(self) -> Any:
-        """What another process needs to go on with the part in the same computer, as JSON; None: nothing."""
-        ...
+    def snapshot(self) -> Any:
+        """As JSON."""
+        return None
 
-    async def let_go(self) -> None:
-        """Closes what connections it has to the inside, so that its programs can be copied. Raises InputError while one
-        is used.
-        """
-        ...
+    async def detach(self) -> None:
+        """Nothing connects it with the inside. Raises InputError while one is used."""
 
-    async def take_up(self) -> None:
-        """After `let_go`."""
-        ...
+    async def attach(self) -> None:
+        """With the next call."""
 
     async def close(self) -> None:
         """Twice is once."""
-        ...
 
 
 def seconds(fields: Fields, default: float, name: str = "timeout_s") -> float:

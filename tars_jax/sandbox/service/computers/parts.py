@@ -7,7 +7,7 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.sandbox.computer.guest_client import GuestMachine
-from tars_jax.sandbox.service.computers.desktop_calls import resume_desktop, start_desktop
+from tars_jax.sandbox.service.computers.desktop_calls import restore_desktop, start_desktop
 from tars_jax.sandbox.service.computers.file_calls import FileCalls
 from tars_jax.sandbox.service.computers.function_calls import FunctionCalls
 from tars_jax.sandbox.service.computers.kernels import KernelCalls
@@ -23,21 +23,21 @@ from tars_jax.sandbox.service.computers.tool_calls import start_tools
 async def bring_up(
     machine: GuestMachine,
     spec: ComputerRequest,
-    states: Mapping[str, Any] | None = None,
+    snapshots: Mapping[str, Any] | None = None,
     browsers: Browsers | None = None,
 ) -> dict[str, SessionPart]:
     """The parts that a session is to have, by their names.
 
     Args:
-        states: of the parts as another process has left them; None: all are new.
+        snapshots: of the parts as another process has left them; None: all are new.
         browsers: for a page; None: there is none.
 
     What was begun of them has ended where it raises: InputError where what one needs is not installed, SandboxFailure
-    for one that does not come up or has ended, KeyError, TypeError, ValueError for what are no states.
+    for one that does not come up or has ended, KeyError, TypeError, ValueError for what are no snapshots.
     """
     parts: dict[str, SessionPart] = {}
     try:
-        await _bring_up(parts, machine, spec, states, browsers)
+        await _bring_up(parts, machine, spec, snapshots, browsers)
     except BaseException:
         for part in parts.values():
             await part.close()
@@ -46,14 +46,14 @@ async def bring_up(
 
 
 async def _bring_up(
-    parts: dict[str, SessionPart], machine: GuestMachine, spec: ComputerRequest, states: Mapping[str, Any] | None,
+    parts: dict[str, SessionPart], machine: GuestMachine, spec: ComputerRequest, snapshots: Mapping[str, Any] | None,
     browsers: Browsers | None,
 ) -> None:  # fmt: skip
     if "desktop" in spec.parts:
-        if states is None:
+        if snapshots is None:
             desktop = await start_desktop(machine, spec.width, spec.height, browser="browser" in spec.parts)
         else:
-            desktop = await resume_desktop(machine, states["desktop"])
+            desktop = await restore_desktop(machine, snapshots["desktop"])
         parts["desktop"] = desktop
         machine.variables = desktop.env  # also of what mounts start: programs of any client show their windows
     if spec.has_page:
@@ -62,22 +62,23 @@ async def _bring_up(
                 "parts must have desktop where they have browser, as there are no pages here; got browser alone"
             )
         parts["browser"] = page = PageCalls(
-            machine, browsers, (spec.width, spec.height), None if states is None else states["browser"]
+            machine, browsers, (spec.width, spec.height), None if snapshots is None else snapshots["browser"]
         )
-        if states is None:
+        if snapshots is None:
             await page.open()
     if "phone" in spec.parts:
         size = spec.phone_width, spec.phone_height
-        parts["phone"] = phone = await start_phone(machine, *size, None if states is None else states["phone"])
-        phone.screen = spec.screen == "phone"
+        saved = None if snapshots is None else snapshots["phone"]
+        parts["phone"] = await start_phone(machine, *size, saved, screen=spec.screen == "phone")
     if "mcp" in spec.parts:  # the first of those that may fail when all else is well
-        parts["mcp"] = await start_tools(machine, spec, None if states is None else states["mcp"])
+        parts["mcp"] = await start_tools(machine, spec, None if snapshots is None else snapshots["mcp"])
     if "shell" in spec.parts:
-        parts["shell"] = ShellCalls(machine) if states is None else ShellCalls.resumed(machine, states["shell"])
-        parts["programs"] = ProgramCalls(machine, None if states is None else states["programs"])
+        parts["shell"] = ShellCalls(machine) if snapshots is None else ShellCalls.restore(machine, snapshots["shell"])
+        parts["programs"] = ProgramCalls(machine, None if snapshots is None else snapshots["programs"])
     if "functions" in spec.parts:
-        parts["functions"] = FunctionCalls(machine, None if states is None else states["functions"])
+        parts["functions"] = FunctionCalls(machine, None if snapshots is None else snapshots["functions"])
     if "files" in spec.parts:
         parts["files"] = FileCalls(machine)
     if "jupyter" in spec.parts:
-        parts["jupyter"] = KernelCalls(machine) if states is None else KernelCalls.resumed(machine, states["jupyter"])
+        kernels = {} if snapshots is None else snapshots["jupyter"]
+        parts["jupyter"] = KernelCalls.restore(machine, kernels)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tars_jax import InputError
 from tars_jax.sandbox.browser.events import InputEvent, InsertText, KeyDown, MouseDown, MouseUp, Wheel
 from tars_jax.sandbox.computer.guest_client import GuestMachine
-from tars_jax.sandbox.service.computers.part import Reader, as_json, read_act, seconds
+from tars_jax.sandbox.service.computers.part import SessionPart, as_json, read_act, seconds
 from tars_jax.web.protocol import Fields
 
 if TYPE_CHECKING:
@@ -30,51 +30,36 @@ Work = Callable[[], Awaitable[Any]]
 Act = Callable[[Any], Awaitable[object]]
 
 
-async def start_phone(machine: GuestMachine, width: int, height: int, state: Mapping[str, Any] | None) -> PhoneCalls:
-    """`state`: of the phone that this one follows. Raises InputError where what it needs is missing, SandboxFailure."""
+async def start_phone(
+    machine: GuestMachine, width: int, height: int, snapshot: Mapping[str, Any] | None, *, screen: bool
+) -> PhoneCalls:
+    """`snapshot`: of the phone that this one follows. Raises InputError without what it needs, SandboxFailure."""
     try:
         from tars_jax.sandbox.computer.equipped.phone import ComputerPhone
     except ImportError as error:
         raise InputError(f"parts must leave phone out without {error.name}: pip install 'tars_jax[phone]'") from error
-    saved = None if state is None or not state["saved"] else base64.b64decode(state["saved"])
+    saved = None if snapshot is None or not snapshot["saved"] else base64.b64decode(snapshot["saved"])
     phone = await ComputerPhone.open(machine, (width, height), saved=saved)
-    return PhoneCalls(phone, restarted=state is not None and saved is None)
+    return PhoneCalls(phone, restarted=snapshot is not None and saved is None, screen=screen)
 
 
-class PhoneCalls:
-    """A `Part`. `screen`: whether `act` and `screenshot` are its own, because the session has no other screen."""
+class PhoneCalls(SessionPart):
+    """`screen`: whether `act` and `screenshot` are its own, because the session has no other screen."""
 
-    def __init__(self, phone: ComputerPhone, *, restarted: bool = False) -> None:
+    def __init__(self, phone: ComputerPhone, *, restarted: bool = False, screen: bool = False) -> None:
         self._phone, self._restarted = phone, restarted
         self._turn = asyncio.Lock()
         self._down: tuple[float, float, float] | None = None  # where a pointer went down, and when
-        self.screen = False
-        self.kept: Callable[[], None] = lambda: None
-
-    @property
-    def calls(self) -> Mapping[str, Reader]:
-        own: Mapping[str, Reader] = {
+        self.calls = {
             "phone_act": self._act, "phone_screenshot": self._screenshot, "phone_push": self._push,
             "phone_pull": self._pull, "phone_shell": self._shell,
         }  # fmt: skip
-        return {**own, "act": self._events, "screenshot": self._screenshot} if self.screen else own
+        if screen:
+            self.calls |= {"act": self._events, "screenshot": self._screenshot}
 
-    def own(self) -> set[int]:
-        """None: it is no process of the computer."""
-        return set()
-
-    def words(self) -> str:
-        return ""
-
-    def state(self) -> Any:
+    def snapshot(self) -> Any:
         saved = self._phone.saved()
         return {"saved": None if saved is None else base64.b64encode(saved).decode()}
-
-    async def let_go(self) -> None:
-        """Nothing connects it to the inside."""
-
-    async def take_up(self) -> None:
-        pass
 
     async def close(self) -> None:
         await self._phone.close()

@@ -10,7 +10,7 @@ from tars_jax import InputError
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.computer.told import ToldProgram
 from tars_jax.sandbox.failures import SandboxFailure
-from tars_jax.sandbox.service.computers.part import Reader, as_json, data_of, seconds
+from tars_jax.sandbox.service.computers.part import SessionPart, as_json, data_of, seconds
 from tars_jax.web.protocol import Fields
 
 LONGEST_OUTPUT = 8 << 20  # bytes of a program's
@@ -21,17 +21,16 @@ LOST = "what the program said was lost when the service was started again, or th
 Work = Callable[[], Awaitable[Any]]
 
 
-class ProgramCalls:
-    """A `Part`, of every session with a shell. What a heard program has said ends with this process."""
+class ProgramCalls(SessionPart):
+    """Of every session with a shell. What a heard program has said ends with this process."""
 
-    def __init__(self, machine: GuestMachine, state: Mapping[str, Any] | None = None) -> None:
-        """`state`: of the part that this one follows. Raises KeyError, TypeError, ValueError for what is none."""
+    def __init__(self, machine: GuestMachine, snapshot: Mapping[str, Any] | None = None) -> None:
+        """`snapshot`: of the part that this one follows. Raises KeyError, TypeError, ValueError for what is none."""
         self._machine = machine
-        self._lost = frozenset() if state is None else frozenset(int(number) for number in state["told"])
+        self._lost = frozenset() if snapshot is None else frozenset(int(number) for number in snapshot["told"])
         self._told: dict[int, ToldProgram] = {}
         self._seen = ""
-        self.kept: Callable[[], None] = lambda: None
-        self.calls: Mapping[str, Reader] = {
+        self.calls = {
             "run_program": self._run, "start_program": self._start, "tell_program": self._tell, "told": self._lines,
         }  # fmt: skip
 
@@ -41,16 +40,13 @@ class ProgramCalls:
     def words(self) -> str:
         return self._seen
 
-    def state(self) -> Any:
+    def snapshot(self) -> Any:
         return {"told": sorted({*self._told, *self._lost})}
 
-    async def let_go(self) -> None:
+    async def detach(self) -> None:
         """Streams end, so that the programs can be copied: what those say that are heard is lost from here on."""
         self._lost |= set(self._told)
         await self.close()
-
-    async def take_up(self) -> None:
-        pass
 
     async def close(self) -> None:
         told, self._told = self._told, {}

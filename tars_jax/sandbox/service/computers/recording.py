@@ -52,7 +52,7 @@ class SessionRecording:
         return cls(folder, len(head), 0)
 
     @classmethod
-    def resumed(cls, folder: Path) -> SessionRecording | None:
+    def restore(cls, folder: Path) -> SessionRecording | None:
         """One whose writer was killed, at its last whole line; None where there is none."""
         try:
             data = (folder / JOURNAL).read_bytes()

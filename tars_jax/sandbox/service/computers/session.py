@@ -18,7 +18,7 @@ from tars_jax.sandbox.service.computers.part import Reader, as_json
 from tars_jax.sandbox.service.computers.recording import SessionRecording
 from tars_jax.sandbox.service.computers.spec import ComputerRequest
 from tars_jax.sandbox.service.computers.store import RECORDING, SessionFolder
-from tars_jax.sandbox.sessions.leased import Lease, brief
+from tars_jax.sandbox.sessions.leased_session import Lease, brief
 from tars_jax.web.protocol import Fields
 
 MOST_SHOWN = 4000  # characters: more than a picture has

@@ -20,14 +20,14 @@ from tars_jax.sandbox.computer.container import Snapshot
 from tars_jax.sandbox.computer.forks import FORKS, SavedComputer
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.failures import SandboxFailure, SessionEnded
-from tars_jax.sandbox.loops import every, for_each
 from tars_jax.sandbox.service.computers.opening import OpensComputers
 from tars_jax.sandbox.service.computers.quotas import Quotas, check_fits, machine, require
 from tars_jax.sandbox.service.computers.session import ComputerSession
 from tars_jax.sandbox.service.computers.snapshots import NamedSnapshots
 from tars_jax.sandbox.service.computers.spec import ComputerRequest
 from tars_jax.sandbox.service.computers.store import SessionFolders, StoredComputer
-from tars_jax.sandbox.sessions.leased import Lease
+from tars_jax.sandbox.sessions.lease_expiry import end_expired
+from tars_jax.sandbox.sessions.leased_session import Lease, LeasedSession
 from tars_jax.sandbox.sessions.registry import SessionQuota, new_id, new_token
 
 log = logging.getLogger(__name__)
@@ -83,7 +83,7 @@ class ComputerSessions:
             if self._keeper is not None:
                 await self.snapshots.go_on(self._keeper, self._folder)
                 await self._keeper.end_others()
-        self._collecting = asyncio.create_task(every(self._collect_s, self._collect, "the collector of computers"))
+        self._collecting = asyncio.create_task(end_expired(self._collect_s, self.all_of, self._end_expired))
         return self
 
     @property
@@ -154,13 +154,13 @@ class ComputerSessions:
     async def lease(
         self, spec: ComputerRequest, owner: str, *, seconds: float | None = None, quota: int | None = None,
         snapshot: Snapshot | None = None, opened: Callable[[], Awaitable[Computer]] | None = None,
-        states: Mapping[str, Any] | None = None, quotas: Quotas = NONE,
+        snapshots: Mapping[str, Any] | None = None, quotas: Quotas = NONE,
     ) -> tuple[ComputerSession, str]:  # fmt: skip
         """A new session, its parts ready, and its token, which is nowhere else.
 
         Args:
             quotas: of all computers of the owner together.
-            opened: how the computer is made, where it is a copy of another; `states`: of its parts there.
+            opened: how the computer is made, where it is a copy of another; `snapshots`: of its parts there.
 
         Raises QuotaExceeded, InputError where there are no computers or a part is not installed, SandboxFailure.
         """
@@ -179,7 +179,7 @@ class ComputerSessions:
         try:
             with session.in_use():
                 work = self._computers.open(spec.container, snapshot) if opened is None else opened()
-                await session.begin(await work, states)
+                await session.begin(await work, snapshots)
                 if self._files is not None:
                     await asyncio.to_thread(self._save, session)
                 await self._keep(session)
@@ -202,19 +202,19 @@ class ComputerSessions:
             raise InputError(f"way must be auto, {', '.join(FORKS)}; got {way!r:.80}")
         self._session_quota.require(session.lease.owner, quota, count)
         require(session.lease.owner, quotas, self._leased(session.lease.owner), session.spec.container, count)
-        states: dict[str, Any] = {}
+        snapshots: dict[str, Any] = {}
         saved: list[SavedComputer] = []
         leases: list[asyncio.Task[tuple[ComputerSession, str]]] = []
         with session.in_use():
             try:
-                async with session.still(detached=way != "files") as computer:
+                async with session.still(with_programs=way != "files") as computer:
                     name = "" if way == "auto" else way
-                    saved.append(await computer.save(name, lambda: states.update(session.states())))
+                    saved.append(await computer.save(name, lambda: snapshots.update(session.snapshots())))
                 for _ in range(count):
                     lease = self.lease(
                         session.spec, session.lease.owner, seconds=session.lease.seconds, quota=quota,
-                        opened=lambda: computer.opened(saved[0]), states=None if saved[0].way == "files" else states,
-                        quotas=quotas,
+                        opened=lambda: computer.opened(saved[0]),
+                        snapshots=None if saved[0].way == "files" else snapshots, quotas=quotas,
                     )  # fmt: skip
                     leases.append(asyncio.create_task(lease))
                 await asyncio.wait(leases)
@@ -290,16 +290,9 @@ class ComputerSessions:
                 for kept in session.kept:
                     await self._keeper.keep(kept, 0.0)
 
-    async def _collect(self) -> None:
-        await for_each(self.all_of(), self._collect_one, lambda session: f"computer {session.id} is to be collected")
-
-    async def _collect_one(self, session: ComputerSession) -> None:
-        session.let_go_of_absent_person()
-        if session.seconds_left < 0 and not session.under_way:
-            await session.look()
-            if session.is_idle():
-                self.collected += 1
-                await self._release(session)
+    async def _end_expired(self, session: LeasedSession) -> None:
+        self.collected += 1
+        await self._release(self.get(session.id))
 
     def _seconds(self, seconds: float | None) -> float:
         seconds = self.lease_s if seconds is None else seconds

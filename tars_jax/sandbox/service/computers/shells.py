@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from tars_jax.sandbox.computer.guest_client import GuestMachine
-from tars_jax.sandbox.service.computers.part import NAME, Reader, data_of, seconds
+from tars_jax.sandbox.service.computers.part import NAME, SessionPart, data_of, seconds
 from tars_jax.sandbox.service.computers.programs import environment
 from tars_jax.sandbox.shell import Result, Shell
 from tars_jax.sandbox.tools.named_sessions import MOST_SESSIONS, NamedSessions
@@ -19,36 +19,29 @@ SEEN = 4000  # characters of what lists show
 Work = Callable[[], Awaitable[Any]]
 
 
-class ShellCalls:
-    """A `Part`. Calls of one shell are carried out in turn; `interrupt`, `type` and `more` while another one waits."""
+class ShellCalls(SessionPart):
+    """Calls of one shell are carried out in turn; `interrupt`, `type` and `more` while another one waits."""
 
     def __init__(self, machine: GuestMachine) -> None:
         self._machine = machine
         self._shells = NamedSessions[Shell]("shell", MOST_SESSIONS)
         self._seen = ""
-        self.kept: Callable[[], None] = lambda: None
-        self.calls: Mapping[str, Reader] = {
+        self.calls = {
             "open_shell": self._open, "close_shell": self._close, "shells": self._list, "run": self._run,
             "more": self._more, "type": self._type, "interrupt": self._interrupt, "kill": self._kill,
         }  # fmt: skip
 
     @classmethod
-    def resumed(cls, machine: GuestMachine, state: Mapping[str, Any]) -> ShellCalls:
-        """Those that another process has left, by `state`. Raises KeyError, TypeError, ValueError for what is none."""
+    def restore(cls, machine: GuestMachine, snapshot: Mapping[str, Any]) -> ShellCalls:
+        """Raises KeyError, TypeError, ValueError for what is none."""
         shells = cls(machine)
-        for name, each in state["shells"].items():
-            shells._add(name, Shell.resumed(machine, each))
-        shells._seen = str(state["seen"])
+        for name, each in snapshot["shells"].items():
+            shells._add(name, Shell.restore(machine, each))
+        shells._seen = str(snapshot["seen"])
         return shells
 
-    def state(self) -> Any:
-        return {"shells": {name: shell.state() for name, shell in self._shells.named.items()}, "seen": self._seen}
-
-    async def let_go(self) -> None:
-        """They hold none."""
-
-    async def take_up(self) -> None:
-        pass
+    def snapshot(self) -> Any:
+        return {"shells": {name: shell.snapshot() for name, shell in self._shells.named.items()}, "seen": self._seen}
 
     def _add(self, name: str, shell: Shell) -> None:
         self._shells.add(name, shell).kept = lambda: self.kept()

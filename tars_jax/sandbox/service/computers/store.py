@@ -1,7 +1,7 @@
 """What is known of leased computers on the disk, for the next process when this one is killed.
 
 FOLDER/.lock               held by the process that uses the folder
-FOLDER/owner.json          what the next process needs to take the containers over (computer/keeping.py)
+FOLDER/owner.json          what the next process needs to take the containers over (computer/reattachment.py)
 FOLDER/ID/session.json     lease, spec, container and the token of its guest; the last file that is written and the
                            first that goes
 FOLDER/ID/parts.json       shells, kernels, desktop
@@ -26,7 +26,7 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.sandbox.service.computers.spec import ComputerRequest, read_spec
-from tars_jax.sandbox.sessions.leased import Lease
+from tars_jax.sandbox.sessions.leased_session import Lease
 from tars_jax.sandbox.sessions.locked_folder import lock_folder
 from tars_jax.web.protocol import Fields, RequestError
 

@@ -19,7 +19,7 @@ class SuspendedComputer:
 
     checkpoint: Checkpoint
     token: str = dataclasses.field(repr=False)  # of its guest
-    parts: Mapping[str, Any]  # their states
+    parts: Mapping[str, Any]  # their snapshots
     computers: Computers
 
     @classmethod

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.service.computers.function_calls import answer_to_json
-from tars_jax.sandbox.service.computers.part import Reader
+from tars_jax.sandbox.service.computers.part import SessionPart
 from tars_jax.sandbox.service.computers.spec import ComputerRequest
 from tars_jax.sandbox.tools.file_forms import FILE_FUNCTIONS
 from tars_jax.sandbox.tools.forms import FUNCTIONS
@@ -23,31 +23,30 @@ TAKEN = (*FUNCTIONS, *FILE_FUNCTIONS)  # names at the session's own MCP address
 Work = Callable[[], Awaitable[Any]]
 
 
-async def start_tools(machine: GuestMachine, spec: ComputerRequest, state: Any = None) -> ToolCalls:
-    """`state`: of the servers as another process has left them; None: all are started.
+async def start_tools(machine: GuestMachine, spec: ComputerRequest, snapshot: Any = None) -> ToolCalls:
+    """`snapshot`: of the servers as another process has left them; None: all are started.
 
     Raises InputError for a server that cannot be started or without the extra `mcp`, SandboxFailure for one that does
-    not answer, KeyError, TypeError, ValueError for what is no state.
+    not answer, KeyError, TypeError, ValueError for what is no snapshot.
     """
     check_library()
     from tars_jax.sandbox.tools.mcp.functions import ForeignTools
 
     taken = (*TAKEN, *spec.taken)
-    if state is not None:
-        return ToolCalls(ForeignTools.resumed(machine, spec.mcp, state, taken))
+    if snapshot is not None:
+        return ToolCalls(ForeignTools.restore(machine, spec.mcp, snapshot, taken))
     return ToolCalls(await ForeignTools(machine, spec.mcp, taken).__aenter__())
 
 
-class ToolCalls:
-    """A `Part`. A server that has ended begins anew with the next call of a tool of it, whose answer says so."""
+class ToolCalls(SessionPart):
+    """A server that has ended begins anew with the next call of a tool of it, whose answer says so."""
 
     def __init__(self, tools: ForeignTools) -> None:
         self.tools = tools
         self._seen = ""
-        self.kept: Callable[[], None] = lambda: None
         for server in tools.servers:
             server.kept = lambda: self.kept()
-        self.calls: Mapping[str, Reader] = {"list_tools": self._list, "call_tool": self._call}
+        self.calls = {"list_tools": self._list, "call_tool": self._call}
 
     def own(self) -> set[int]:
         return {server.process for server in self.tools.servers if server.process is not None}
@@ -60,14 +59,11 @@ class ToolCalls:
     def words(self) -> str:
         return self._seen
 
-    def state(self) -> Any:
-        return self.tools.state()
+    def snapshot(self) -> Any:
+        return self.tools.snapshot()
 
-    async def let_go(self) -> None:
-        await self.tools.let_go()
-
-    async def take_up(self) -> None:
-        """With their next calls."""
+    async def detach(self) -> None:
+        await self.tools.detach()
 
     async def close(self) -> None:
         await self.tools.__aexit__()

@@ -15,7 +15,7 @@ import secrets
 import time
 from collections.abc import Iterable
 
-from tars_jax.sandbox.sessions.leased import Lease
+from tars_jax.sandbox.sessions.leased_session import Lease
 from tars_jax.sandbox.sessions.registry import SESSION_ID
 from tars_jax.web.request_limits import HOST
 

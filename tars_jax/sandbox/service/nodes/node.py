@@ -27,7 +27,7 @@ from tars_jax.sandbox.service.nodes.placement import NodeStatus
 from tars_jax.sandbox.service.nodes.pools import Pools
 from tars_jax.sandbox.service.nodes.sandboxes import Spec
 from tars_jax.sandbox.service.nodes.sessions import ServiceOpener, ServiceSession
-from tars_jax.sandbox.sessions.leased import Leased
+from tars_jax.sandbox.sessions.leased_session import LeasedSession
 from tars_jax.sandbox.sessions.registry import NODE_ID, AllSessions
 from tars_jax.web.connections import Connections
 
@@ -105,7 +105,7 @@ class Node:
         """Whether the session is somebody's, and not one that is kept ready."""
         return session in self._given
 
-    async def take(self, spec: Spec, owner: str, seconds: float) -> tuple[Leased, str]:
+    async def take(self, spec: Spec, owner: str, seconds: float) -> tuple[LeasedSession, str]:
         """A session that is the owner's now, and its token. Raises as `Pools.take` does."""
         if self.draining:
             raise QuotaExceeded(f"the node {self.id} drains", own=False)

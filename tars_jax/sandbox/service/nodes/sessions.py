@@ -14,7 +14,7 @@ from tars_jax.sandbox.service.computers.session import ComputerSession
 from tars_jax.sandbox.service.config import Owner
 from tars_jax.sandbox.service.kinds import Kind, Opening
 from tars_jax.sandbox.service.nodes.sandboxes import LEASE, Spec, spec_of
-from tars_jax.sandbox.sessions.leased import Leased
+from tars_jax.sandbox.sessions.leased_session import LeasedSession
 from tars_jax.web.protocol import Fields, RequestError
 
 READY = "(ready)"  # who has the sessions that are kept ready
@@ -24,7 +24,7 @@ LOOK_S = 0.5  # between two looks whether one of them is still there
 class ServiceSession:
     """A `Sandbox`: a session of the service, which an owner is given."""
 
-    def __init__(self, kind: Kind, session: Leased) -> None:
+    def __init__(self, kind: Kind, session: LeasedSession) -> None:
         self._kind, self.session = kind, session
         self.id = session.id
 
@@ -105,7 +105,7 @@ class ServiceOpener:
 class PooledKind:
     """A `Kind` whose openings take a session from `take`, which may have one ready; all else is as of `kind`."""
 
-    def __init__(self, kind: Kind, take: Callable[[Spec, str, float], Awaitable[tuple[Leased, str]]]) -> None:
+    def __init__(self, kind: Kind, take: Callable[[Spec, str, float], Awaitable[tuple[LeasedSession, str]]]) -> None:
         self._kind, self._take = kind, take
 
     def __getattr__(self, name: str) -> Any:

@@ -50,7 +50,7 @@ class ForeignServer:
         self._turn = asyncio.Lock()
         self._calling = 0
         self._left: dict[str, Any] | None = None  # how a process is taken up that runs and nothing is connected to
-        self.kept: Callable[[], None] = lambda: None  # called when `state` is another one
+        self.kept: Callable[[], None] = lambda: None  # called when `snapshot` is another one
 
     async def start(self) -> None:
         """Raises InputError where its spec cannot be, SandboxFailure where it does not do what it should in time."""
@@ -84,29 +84,25 @@ class ForeignServer:
         """Inside, of its program; None: it does not run, or somebody else has started it."""
         return self._left["process"] if self._left is not None else self._way.process
 
-    def state(self) -> dict[str, Any]:
-        """What `resumed` needs to go on with it, as JSON."""
+    def snapshot(self) -> dict[str, Any]:
+        """What `restore` needs to go on with it, as JSON."""
         tools = [tool.model_dump(by_alias=True, mode="json", exclude_none=True) for tool in self.tools]
         way = self._left if self._left is not None else self._way_left()
         return {"tools": tools, "way": way}
 
     @classmethod
-    def resumed(cls, machine: GuestMachine, spec: ServerSpec, state: Mapping[str, Any]) -> ForeignServer:
+    def restore(cls, machine: GuestMachine, spec: ServerSpec, snapshot: Mapping[str, Any]) -> ForeignServer:
         """The server that another process has left in the same computer, or a copy of it, with all that it knows.
 
         Answers to calls of that process are nobody's. Where the server has ended, the next call begins it anew and says
-        so. Raises KeyError, TypeError, ValueError for what is no state.
+        so. Raises KeyError, TypeError, ValueError for what is no snapshot.
         """
         server = cls(machine, spec)
-        server.tools = tuple(types.Tool.model_validate(each) for each in state["tools"])
-        server._left = None if state["way"] is None else dict(state["way"])
+        server.tools = tuple(types.Tool.model_validate(each) for each in snapshot["tools"])
+        server._left = None if snapshot["way"] is None else dict(snapshot["way"])
         return server
 
-    def copied(self, machine: GuestMachine) -> ForeignServer:
-        """The same server in a copy of its computer that has its programs: the two go on by themselves."""
-        return ForeignServer.resumed(machine, self.spec, self.state())
-
-    async def let_go(self) -> None:
+    async def detach(self) -> None:
         """Nothing connects host and server until the next call. Raises InputError while one is under way."""
         if self._calling:
             raise InputError(UNDER_WAY)
@@ -118,7 +114,7 @@ class ForeignServer:
                 self._machine.links.remove(self)
                 self._left = None if way is None else {**way, "rest": self._way.rest.decode("latin-1")}
 
-    async def take_up(self) -> None:
+    async def attach(self) -> None:
         """With the next call."""
 
     def _way_left(self) -> dict[str, Any] | None:

@@ -58,33 +58,33 @@ class ForeignTools:
     async def __aexit__(self, *_: object) -> None:
         await asyncio.gather(*(server.close() for server in self.servers))
 
-    def state(self) -> list[Any]:
-        """What `resumed` needs to go on with the servers, as JSON."""
-        return [server.state() for server in self.servers]
+    def snapshot(self) -> list[Any]:
+        """What `restore` needs to go on with the servers, as JSON."""
+        return [server.snapshot() for server in self.servers]
 
     @classmethod
-    def resumed(
-        cls, machine: GuestMachine, specs: Sequence[ServerSpec], state: Sequence[Any], taken: Iterable[str] = ()
+    def restore(
+        cls, machine: GuestMachine, specs: Sequence[ServerSpec], snapshot: Sequence[Any], taken: Iterable[str] = ()
     ) -> Self:
         """The servers as another process has left them in the same computer, or a copy of it; begun already.
 
-        Raises KeyError, TypeError, ValueError for what is no state.
+        Raises KeyError, TypeError, ValueError for what is no snapshot.
         """
         tools = cls(machine, (), taken)
         tools.servers = tuple(
-            ForeignServer.resumed(machine, spec, each) for spec, each in zip(specs, state, strict=True)
+            ForeignServer.restore(machine, spec, each) for spec, each in zip(specs, snapshot, strict=True)
         )
         tools.functions = tools._functions()
         return tools
 
-    def copied(self, machine: GuestMachine) -> Self:
-        """The same functions in a copy of the computer that has its programs."""
-        return self.resumed(machine, [server.spec for server in self.servers], self.state(), self._taken)
+    def restored(self, machine: GuestMachine, snapshot: Sequence[Any]) -> Self:
+        """The same functions in a copy of the computer that has its programs, as a snapshot of these says."""
+        return self.restore(machine, [server.spec for server in self.servers], snapshot, self._taken)
 
-    async def let_go(self) -> None:
+    async def detach(self) -> None:
         """Before the computer is copied or suspended. Raises InputError while a call is under way."""
         for server in self.servers:
-            await server.let_go()
+            await server.detach()
 
     def __contains__(self, name: str) -> bool:
         return name in self._calls

@@ -153,6 +153,9 @@ def test_the_service_of_one_machine_is_that_of_many(tmp_path: Path) -> None:
         assert (await http.get(one, headers={**by(BOB), "x-tars-jax-delegated": "{}"})).status_code == 404
         assert (await http.get(one, headers={"Host": "evil.example"})).status_code == 400
         assert (await http.get("/v1/sessions", headers=by(BOB))).json() == {"sessions": []}
+        asked = {"ids": [one.rpartition("/")[2], "of-dead00-01234567-0123456789abcdef", "none"]}
+        renewed = [(await http.post("/v1/renewals", json=asked, headers=by(key))).json() for key in (ANN, BOB)]
+        assert [set(asked["ids"]) - set(each["ended"]) for each in renewed] == [{asked["ids"][0]}, set()]
         bob = await http.post("/v1/sessions", json={"kind": "computer", **OTHER}, headers=by(BOB))
         assert bob.status_code == 201
         more = await http.post("/v1/sessions", json={"kind": "computer", **OTHER}, headers=by(BOB))
@@ -276,7 +279,7 @@ def test_sessions_outlive_a_killed_manager(tmp_path: Path) -> None:
             waiting = asyncio.create_task(client.open(**SMALL))
             await asyncio.sleep(0.5)
             await asyncio.to_thread(running.manager.start)
-            assert "idempotency_key" in json.dumps(await long)
+            assert "once" in json.dumps(await long)
             other = await waiting
             assert (await one.run("cat ~/file ~/log; echo $x"))["output"] == "here\nonce\n5\n"  # nothing was done twice
             assert other.id != one.id and (await other.run("ls ~"))["output"] == ""

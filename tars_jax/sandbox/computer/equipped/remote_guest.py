@@ -1,6 +1,6 @@
 """A computer far away, whose guest listens at a TCP port: one with Windows, as launch/windows_guest.md says.
 
-async with RemoteComputer("10.0.0.7", 7321, token) as computer:
+async with RemoteGuest("10.0.0.7", 7321, token) as computer:
     await computer.machine.run(["cmd", "/c", "dir"])
     async with computer.shell() as shell, await computer.kernel() as kernel:
         print((await shell.run("cd C:\\Users; $where = pwd")).folder, (await kernel.run("1 + 1")).result)
@@ -41,7 +41,7 @@ POLL_S = 0.03  # between two looks at a screen that may still change
 _CONNECT_S = 10.0
 
 
-class RemoteComputer:
+class RemoteGuest:
     """Use as an async context manager; its end leaves the guest running. Nothing there is isolated."""
 
     def __init__(self, host: str, port: int, token: str) -> None:

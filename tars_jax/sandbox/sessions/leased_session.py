@@ -24,7 +24,7 @@ class Lease:
     token_sha256: str
 
 
-class Leased:
+class LeasedSession:
     """What every session is: named, leased, watched, and taken over by a person at times."""
 
     kind = ""  # of sessions of this class
@@ -72,10 +72,10 @@ class Leased:
         return time.time() + self.seconds_left
 
     async def look(self) -> None:
-        """Finds out what `is_idle` and `to_json` tell of the inside."""
+        """Finds out what `has_expired` and `to_json` tell of the inside."""
 
-    def is_idle(self) -> bool:
-        """Whether nobody holds it: the lease is over, no call is under way and no person at work."""
+    def has_expired(self) -> bool:
+        """Whether the lease is over, no call is under way and no person at work."""
         return not self.under_way and not self.held_by_person and self.seconds_left < 0
 
     @property
@@ -100,7 +100,7 @@ class Leased:
             self.renew()
             self.events.append("person", {"holds": False})
 
-    def let_go_of_absent_person(self) -> None:
+    def release_absent_person(self) -> None:
         if time.monotonic() > self._person_ends:
             self.give_back()
 

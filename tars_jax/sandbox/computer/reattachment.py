@@ -32,7 +32,7 @@ class Kept:
     secret: str = dataclasses.field(repr=False)
 
 
-class Keeping:
+class Reattachment:
     """That of one isolation: its launcher as what outlives its owner."""
 
     def __init__(self, name: str, run: RunFolder, launcher: LauncherProcess) -> None:
@@ -72,7 +72,7 @@ class KeepsContainers(Isolation, Protocol):
     """An isolation whose containers can outlive their owner, where `can_keep` says so."""
 
     can_keep: bool
-    keeping: Keeping
+    reattachment: Reattachment
     snapshots: Snapshots
 
     async def adopt(self, id: str, spec: ContainerSpec) -> Container:
@@ -90,7 +90,7 @@ def can_keep(isolation: Isolation | None) -> TypeGuard[KeepsContainers]:
 
 async def leave(isolation: KeepsContainers, file: Path) -> None:
     """Writes what the next owner needs. Raises SandboxFailure where the disk does not take it."""
-    kept = await isolation.keeping.stay()
+    kept = await isolation.reattachment.stay()
     try:
         with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as opened:
             opened.write(json.dumps(dataclasses.asdict(kept)).encode())
