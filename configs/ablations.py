@@ -9,43 +9,55 @@ prefers. All were run at it, too, some switches at a time:
         "--config.switches=ppo.router_aux_loss_weight=0.0,ppo.lag=4"
 """
 
-import ml_collections
+import dataclasses
+
+from ml_collections import ConfigDict
 
 from configs import scoreboard
+from tars_jax.pipelines.schema import section
+from tars_jax.rules import field
+
+SWITCHES = (
+    "ppo.advantages=turn",
+    "ppo.advantages=group ppo.group_size=8",
+    "ppo.advantages=group ppo.group_size=8 ppo.group_std=False",
+    "ppo.advantages=group ppo.group_size=8 ppo.dynamic_sampling=True",
+    "ppo.normalize_advantages=False",
+    "ppo.gamma=0.98",
+    "ppo.alpha=0.05",
+    "ppo.alpha=0.5",
+    "ppo.length_adaptive=False ppo.lambda_policy=0.95",
+    "ppo.length_adaptive=False ppo.lambda_policy=1.0",
+    "ppo.lambda_critic=0.95",
+    "ppo.aggregation=sequence",
+    "ppo.clip_high=0.2",
+    "ppo.dual_clip=3.0",
+    "ppo.value_clip=0.2",
+    "ppo.kl_weight=0.05",
+    "ppo.positive_weight=0.1",
+    "ppo.entropy_bonus=0.01",
+    "reward.length_penalty=0.1",
+    "reward.early_penalty=0.1",
+    "reward.endless_penalty=0.1",
+    "reward.fewer_steps_reward=0.1",
+    "ppo.router_aux_loss_weight=0.0",
+    "ppo.lag=4",
+    "ppo.lag=4 ppo.max_importance=1000.0",
+    "ppo.lag=4 ppo.decoupled=False",
+    "recipe=report",
+)
 
 
-def get_config() -> ml_collections.ConfigDict:
-    config = scoreboard.get_config()
-    del config.trends, config.learning_rates, config.tuning_seeds
-    config.game = "checklist"  # one of `games`
-    # What is changed, each by itself: field=value, several joined by a space; recipe=NAME: all that it sets.
-    config.switches = (
-        "ppo.advantages=turn",
-        "ppo.advantages=group ppo.group_size=8",
-        "ppo.advantages=group ppo.group_size=8 ppo.group_std=False",
-        "ppo.advantages=group ppo.group_size=8 ppo.dynamic_sampling=True",
-        "ppo.normalize_advantages=False",
-        "ppo.gamma=0.98",
-        "ppo.alpha=0.05",
-        "ppo.alpha=0.5",
-        "ppo.length_adaptive=False ppo.lambda_policy=0.95",
-        "ppo.length_adaptive=False ppo.lambda_policy=1.0",
-        "ppo.lambda_critic=0.95",
-        "ppo.aggregation=sequence",
-        "ppo.clip_high=0.2",
-        "ppo.dual_clip=3.0",
-        "ppo.value_clip=0.2",
-        "ppo.kl_weight=0.05",
-        "ppo.positive_weight=0.1",
-        "ppo.entropy_bonus=0.01",
-        "reward.length_penalty=0.1",
-        "reward.early_penalty=0.1",
-        "reward.endless_penalty=0.1",
-        "reward.fewer_steps_reward=0.1",
-        "ppo.router_aux_loss_weight=0.0",
-        "ppo.lag=4",
-        "ppo.lag=4 ppo.max_importance=1000.0",
-        "ppo.lag=4 ppo.decoupled=False",
-        "recipe=report",
+@dataclasses.dataclass(frozen=True)
+class Ablations(scoreboard.Seeds):
+    """What is changed."""
+
+    game: str = field("checklist", "one of `games`")
+    switches: tuple[str, ...] = field(
+        SWITCHES,
+        "what is changed, each by itself: field=value, several joined by a space; recipe=NAME: all that it sets",
     )
-    return config
+
+
+def get_config() -> ConfigDict:
+    return section(Ablations, **scoreboard.agents())

@@ -9,59 +9,93 @@ RUN/annotation/trajectories, and the last line is the command that trains on the
 where it lies and how it is deleted: docs/annotation_interactive.md.
 """
 
-import ml_collections
-from ml_collections.config_dict import placeholder
+import dataclasses
 
-from configs import evaluate
+from ml_collections import ConfigDict
+
+from configs.evaluate import contestants
+from tars_jax.agent.pattern import THOUGHTS
+from tars_jax.annotation.interactive.gate import AskingGate
+from tars_jax.pipelines.command_fields import ListenerFields, PlayerFields
+from tars_jax.pipelines.learning_sections import EpisodeSection
+from tars_jax.pipelines.run_sections import BrowserSection, ContestantSection
+from tars_jax.pipelines.schema import OPEN, Section, section
+from tars_jax.rules import at_least, field, field_of, more_than, one_of
 
 
-def get_config() -> ml_collections.ConfigDict:
-    config = evaluate.get_config()
-    for field in ("suite", "names", "next_levels", "levels", "lmgame_harness", "sokoban_levels"):
-        del config[field]
-    for field in ("super_mario_bros_rom", "ace_attorney_rom", "gaming_agent", "episodes", "max_steps"):
-        del config[field]
-    for field in ("tasks", "attempts", "time_limit", "interface", "judge", "judge_options"):
-        del config[field]
-    # Who proposes: a folder of exported weights or a run that has some, whose newer ones are taken while people work;
-    # the address of our server or of an OpenAI-compatible endpoint; reference, person or random; none: nobody; empty:
-    # an untrained nano model.
-    config.checkpoint = ""
-    config.candidates = 3  # answers that it proposes at each step; those that are alike are shown once
-    config.answer_seconds = 60.0  # for all of a step
-    # As `train` takes them; mazes of 2 to 4 moves are there for whoever only wants to see it.
-    config.environment = "maze_path_of_light"
-    config.environment_options = '{"distance": [2, 4]}'
-    config.num_tasks = 24  # how many there are to annotate
-    config.failures = ()  # folders of the policy's episodes (RUN/trajectories/STAGE): tasks that failed come first
-    config.task = ml_collections.ConfigDict(
-        {
-            "max_steps": placeholder(int),  # of an episode, where its environment does not say less
-            "instruction": "",  # where the environment has none of its own
-            "success_threshold": "",  # a return that is success; empty: as the environment says
-        }
+@dataclasses.dataclass(frozen=True)
+class Proposals(PlayerFields):
+    """What is annotated, and who proposes."""
+
+    checkpoint: str = field(
+        "",
+        "who proposes: a folder of exported weights or a run that has some, whose newer ones are taken "
+        "while people work; "
+        "the address of our server or of an OpenAI-compatible endpoint; reference, person or random; "
+        "none: nobody; empty: "
+        "an untrained nano model",
     )
-    config.gate = ml_collections.ConfigDict(
-        {
-            # When a person decides: every_step; gated: where the policy is uncertain, else it goes on by itself;
-            # on_call: where it calls the user.
-            "mode": "every_step",
-            "uncertainty": 0.5,  # gated asks above it: entropy over distinct actions, 0 to 1
-            "margin": 0.0,  # and where the two likeliest are nearer than this
-            "value": placeholder(float),  # and where the run's value model expects less than this; auto: it asks nobody
-            "value_checkpoint": "",  # the value model's weights; empty: RUN/value beside the policy's
-            "calm_share": 0.6,  # of `uncertainty`: below it a step is calm
-            "calm_steps": 1,  # in a row, after which the policy goes on by itself
-            "minutes": 0.0,  # of each person's time; after that the gate asks nobody; 0: no end
-        }
+    candidates: int = field(
+        3, "answers that it proposes at each step; those that are alike are shown once", at_least(1)
     )
-    config.annotators = ()  # besides the owner: NAME or NAME:ROLE, of annotator, reviewer, owner; each has a key
-    config.lease_seconds = 900.0  # of a task of which nothing is heard
-    config.host = "127.0.0.1"  # of the page: an address of this machine alone
-    config.port = 0  # 0: any that is free
-    config.agent.max_observation_tokens = 256
-    config.agent.constrained = True  # an own model samples calls of the environment and nothing else
-    config.agent.thought = "optional"
-    config.agent.list_actions = False
-    config.browser.pages = 8  # of all sessions; undoing a step takes a second one for a moment
-    return config
+    answer_seconds: float = field_of(PlayerFields, "answer_seconds", default=60.0, about="for all of a step")
+    environment: str = field("maze_path_of_light", "as `train` takes it; mazes of 2 to 4 moves are there to see it")
+    environment_options: str = field('{"distance": [2, 4]}', "its options as JSON")
+    num_tasks: int = field(24, "how many there are to annotate", at_least(1))
+
+
+@dataclasses.dataclass(frozen=True)
+class Annotate(ListenerFields, Proposals):
+    """What is annotated, who proposes, and who decides."""
+
+    failures: tuple[str, ...] = field(
+        (), "folders of the policy's episodes (RUN/trajectories/STAGE): tasks that failed come first"
+    )
+    annotators: tuple[str, ...] = field(
+        (), "besides the owner: NAME or NAME:ROLE, of annotator, reviewer, owner; each has a key"
+    )
+    lease_seconds: float = field(900.0, "of a task of which nothing is heard", more_than(0))
+
+
+@dataclasses.dataclass(frozen=True)
+class Gate(AskingGate):
+    """When a person decides."""
+
+    value: float = field_of(AskingGate, "value", default=0.0)
+    value_checkpoint: str = field("", "the value model's weights; empty: RUN/value beside the policy's")
+    minutes: float = field(0.0, "of each person's time; after that the gate asks nobody; 0: no end", at_least(0))
+
+
+@dataclasses.dataclass(frozen=True)
+class ProposingAgent(ContestantSection):
+    """What the agent reads and writes, where no run of a checkpoint and no server of ours says it."""
+
+    max_observation_tokens: int = field_of(ContestantSection, "max_observation_tokens", default=256)
+    constrained: bool = field(True, "an own model samples calls of the environment and nothing else")
+    thought: str = field("optional", "with constrained: optional, required or never", one_of(*THOUGHTS))
+    list_actions: bool = field(False, "the prompt says what can be called")
+
+
+@dataclasses.dataclass(frozen=True)
+class SessionBrowsers(BrowserSection):
+    """The browsers of all sessions."""
+
+    browsers: int = field_of(BrowserSection, "browsers", default=2)
+    pages: int = field_of(
+        BrowserSection, "pages", about="of all sessions; undoing a step takes a second one for a moment"
+    )
+
+
+def sections(gate: Section) -> dict[str, Section]:
+    """Of an experiment in which somebody decides on a policy's path."""
+    return {
+        **contestants(),
+        "agent": section(ProposingAgent),
+        "browser": section(SessionBrowsers),
+        "task": section(EpisodeSection, max_steps=OPEN),
+        "gate": gate,
+    }
+
+
+def get_config() -> ConfigDict:
+    return section(Annotate, **sections(section(Gate, value=OPEN)))

@@ -8,26 +8,34 @@ once (RUN/annotation.json); "Write the data" leaves RUN/dataset, which `--config
 `--config.run=RUN --config.recording=REC` goes on where it was.
 """
 
+import dataclasses
+
 from ml_collections import ConfigDict
+
+from tars_jax.pipelines.command_fields import ListenerFields
+from tars_jax.pipelines.schema import RunFields, section
+from tars_jax.rules import at_least, field
+
+
+@dataclasses.dataclass(frozen=True)
+class AnnotateRecording(ListenerFields, RunFields):
+    recording: str = field("", "its folder, as `record` leaves it")
+    task: str = field("", "what was to be done, where the recording does not say it or says it wrongly")
+    rest_minutes: float = field(
+        10.0,
+        "hands that rest for so long, or a suspended computer, end a task, and the next one is a "
+        'trajectory of its own, as it is after "the next task is to ..."; 0: what is said alone',
+        at_least(0),
+    )
+    review: bool = field(True, "False: the data set is written as it is, and says that nobody has looked")
+    speech: str = field(
+        "embedded",
+        "embedded: a small model of English, which runs here; none: nobody listens; or the address of an "
+        "endpoint of OpenAI's API, http://HOST:PORT/v1, which gets the voice",
+    )
+    speech_model: str = field("whisper-1", "of an endpoint")
+    key_variable: str = field("OPENAI_API_KEY", "the environment's variable that holds the key of an endpoint")
 
 
 def get_config() -> ConfigDict:
-    return ConfigDict(
-        {
-            "recording": "",  # its folder, as `record` leaves it
-            "task": "",  # what was to be done, where the recording does not say it or says it wrongly
-            # hands that rest for so long, or a suspended computer, end a task, and the next one is a trajectory of its
-            # own, as it is after "the next task is to ..."; 0: what is said alone
-            "rest_minutes": 10.0,
-            "review": True,  # False: the data set is written as it is, and says that nobody has looked
-            # embedded: a small model of English, which runs here; none: nobody listens; or the address of an endpoint
-            # of OpenAI's API, http://HOST:PORT/v1, which gets the voice
-            "speech": "embedded",
-            "speech_model": "whisper-1",  # of an endpoint
-            "key_variable": "OPENAI_API_KEY",  # the environment's variable that holds the key of an endpoint
-            "host": "127.0.0.1",  # of the page: an address of this machine alone
-            "port": 0,  # 0: any that is free
-            "seed": 0,
-            "run": "",
-        }
-    )
+    return section(AnnotateRecording)

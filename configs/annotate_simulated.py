@@ -9,23 +9,35 @@ steps, how many of them were corrections, and how often the policy handed over. 
 policy. What came of the second command: docs/annotation_proof.md.
 """
 
-import ml_collections
+import dataclasses
 
-from configs import annotate
+from ml_collections import ConfigDict
+
+from configs.annotate import Gate, Proposals, sections
+from tars_jax.pipelines.schema import OPEN, section
+from tars_jax.rules import at_least, between, field, field_of, one_of
 
 
-def get_config() -> ml_collections.ConfigDict:
-    config = annotate.get_config()
-    for field in ("annotators", "lease_seconds", "host", "port", "failures"):
-        del config[field]
-    del config.gate.mode, config.gate.minutes
-    config.environment, config.environment_options = "corridor", "{}"
-    # corrections: decides every step, and accepts what it would do itself; gated: only where the gate asks;
-    # demonstrations: the same player writes every step itself, whatever is proposed.
-    config.kind = "corrections"
-    config.candidates = 1
-    config.skill = 0.95  # else any legal move
-    config.human_steps = 64
-    config.first_task = 0  # of those to train on: annotations of different cycles have different tasks
-    config.num_tasks = 256  # at most
-    return config
+@dataclasses.dataclass(frozen=True)
+class Simulated(Proposals):
+    """What is annotated, who proposes, and which player decides."""
+
+    environment: str = field_of(Proposals, "environment", default="corridor", about="as `train` takes it")
+    environment_options: str = field_of(Proposals, "environment_options", default="{}")
+    candidates: int = field_of(Proposals, "candidates", default=1)
+    num_tasks: int = field_of(Proposals, "num_tasks", default=256, about="at most")
+    first_task: int = field(
+        0, "of those to train on: annotations of different cycles have different tasks", at_least(0)
+    )
+    kind: str = field(
+        "corrections",
+        "corrections: decides every step, and accepts what it would do itself; gated: only where the gate asks; "
+        "demonstrations: the same player writes every step itself, whatever is proposed",
+        one_of("corrections", "gated", "demonstrations"),
+    )
+    skill: float = field(0.95, "else any legal move", between(0, 1))
+    human_steps: int = field(64, "until which it decides", at_least(1))
+
+
+def get_config() -> ConfigDict:
+    return section(Simulated, **sections(section(Gate, without=("mode", "minutes"), value=OPEN)))

@@ -3,50 +3,81 @@
 The tasks are mazes by distance, as in the quickstart, or, with `games`, several games at `levels`.
 """
 
-import ml_collections
+import dataclasses
 
-from configs import quickstart
+from ml_collections import ConfigDict
 
-
-def get_config() -> ml_collections.ConfigDict:
-    base = quickstart.get_config()
-    config = ml_collections.ConfigDict()
-    config.seed = 0
-    config.run = ""  # run directory; empty: a new one under runs/
-    for section in (*quickstart.OF_RUNS, "task"):
-        config[section] = base[section]
-    # As many tokens and screenshots as the windows of the tasks take: 48, one, 48 and 24 of mazes.
-    config.packing.row_length = config.packing.images_per_row = 0
-    config.engine.max_length = config.engine.max_new_tokens = 0
-    config.games = ()  # none: mazes of task.evaluation_distances
-    config.levels = (1,)  # of `games`
-    config.task.evaluation_distances = (1, 4)
-    config.task.evaluation_episodes = 100
-    return config
+from tars_jax.data.recorded import VERDICTS
+from tars_jax.model.execution import Execution
+from tars_jax.pipelines.game_names import TRAINED_ON, can_be_trained_on
+from tars_jax.pipelines.learning_sections import (
+    MazeDemonstrationsSection,
+    MazeTaskSection,
+    ReinforcedFields,
+    SupervisedSection,
+)
+from tars_jax.pipelines.run_sections import JobFields, LearnedEngineSection, PackingSection, StageModelSection, of_runs
+from tars_jax.pipelines.schema import Section, section
+from tars_jax.rules import Rule, at_least, between, each, field, field_of, one_of
 
 
-def farther() -> ml_collections.ConfigDict:
+@dataclasses.dataclass(frozen=True)
+class Stage(JobFields):
+    """A stage of a chain."""
+
+    games: tuple[str, ...] = field(
+        (), "none: mazes of task.evaluation_distances", Rule(can_be_trained_on, f"nothing, or {TRAINED_ON}")
+    )
+    levels: tuple[int, ...] = field((1,), "of `games`", each(at_least(1)))
+
+
+@dataclasses.dataclass(frozen=True)
+class ReinforcedStage(Stage, ReinforcedFields):
+    """A stage of a chain that is about PPO."""
+
+
+@dataclasses.dataclass(frozen=True)
+class SeveralDemonstrations:
+    """What is imitated."""
+
+    episodes: int = field(600, "of reference players, played here", at_least(0))
+    distances: tuple[int, ...] = field_of(MazeDemonstrationsSection, "distances", default=(1, 4), about="of mazes")
+    skills: tuple[float, ...] = field(
+        (0.5,), "of the reference players, each for its share of the episodes", each(between(0, 1))
+    )
+    verdict: str = field("any", "which episodes are imitated: any, solved (V = 1), failed (V = 0)", one_of(*VERDICTS))
+    datasets: tuple[str, ...] = field(
+        (), "more: RUN/trajectories/ppo, .jsonl, .parquet, package.module:attribute; see tars_jax/data/datasets.py"
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Imitation(SupervisedSection):
+    """How the policy is fitted to them."""
+
+    loss_on: str = field(
+        "agent", "the agent's own tokens; or text, all that was read or written", one_of("agent", "text")
+    )
+
+
+def get_config(made_of: type[Stage] = Stage, **sections: Section) -> ConfigDict:
+    """As many tokens and screenshots as the windows of the tasks take: 48, one, 48 and 24 of mazes."""
+    usual = {
+        "packing": section(PackingSection, row_length=0, images_per_row=0),
+        "engine": section(LearnedEngineSection, max_length=0, max_new_tokens=0),
+        "task": section(MazeTaskSection, evaluation_distances=(1, 4), evaluation_episodes=100),
+    }
+    return section(made_of, **of_runs(**usual, **sections))
+
+
+def farther(made_of: type[Stage] = Stage, **sections: Section) -> ConfigDict:
     """For stages that a policy goes through after its demonstrations: mazes beyond these, where it has to learn."""
-    config = get_config()
-    config.model.preset = ""  # RUN/policy of an earlier stage
+    config = get_config(made_of, model=section(StageModelSection, execution=section(Execution)), **sections)
     config.task.evaluation_distances = (3, 6)
     config.task.max_steps = 8
     return config
 
 
-def imitation(episodes: int) -> ml_collections.ConfigDict:
-    """What CT and SFT add, before they differ."""
-    config = get_config()
-    config.demonstrations = ml_collections.ConfigDict(
-        {
-            "episodes": episodes,  # of reference players, played here
-            "distances": (1, 4),  # of mazes
-            "skills": (0.5,),  # of the reference players, each for its share of the episodes
-            "verdict": "any",  # which episodes are imitated: any, solved (V = 1), failed (V = 0)
-            # More: RUN/trajectories/ppo, .jsonl, .parquet, package.module:attribute; see tars_jax/data/datasets.py
-            "datasets": (),
-        }
-    )
-    config.supervised = quickstart.get_config().supervised
-    config.supervised.loss_on = "agent"  # the agent's own tokens; or text, all that was read or written
-    return config
+def imitation(episodes: int) -> ConfigDict:
+    """What CT and SFT share, before they differ."""
+    return get_config(demonstrations=section(SeveralDemonstrations, episodes=episodes), supervised=section(Imitation))

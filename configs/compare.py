@@ -17,19 +17,36 @@ The report's figure 13, one agent that trains on all fifteen games, from finishe
       --config.output=figure13.svg
 """
 
+import dataclasses
+
 from ml_collections import ConfigDict
+
+from tars_jax.evaluation.curves import DEFAULT_CURVES, GAME_SECTION
+from tars_jax.pipelines.command_fields import runs
+from tars_jax.pipelines.schema import RunFields, section
+from tars_jax.rules import each, field, one_of
+
+SECTIONS = (*dict.fromkeys(curve.section for curve in DEFAULT_CURVES), GAME_SECTION)
+
+
+@dataclasses.dataclass(frozen=True)
+class Compare(RunFields):
+    runs: tuple[str, ...] = field(
+        (),
+        "run directories",
+        runs("directories of finished runs, separated by commas; one whose name is a number as ./7"),
+    )
+    names: tuple[str, ...] = field(
+        (), "of the settings, in the order in which they come; empty: the fields that set them apart"
+    )
+    output: str = field("", "empty for comparison.svg in the run directory")
+    title: str = field("", "of the figure")
+    sections: tuple[str, ...] = field(
+        ("Improvement by PPO",),
+        "of the report's curves; \"Each game while PPO trains\" has two of each game, with scripted players' lines",
+        each(one_of(*SECTIONS)),
+    )
 
 
 def get_config() -> ConfigDict:
-    return ConfigDict(
-        {
-            "runs": (),  # run directories
-            "names": (),  # of the settings, in the order in which they come; empty: the fields that set them apart
-            "output": "",  # "" for comparison.svg in the run directory
-            "title": "",
-            # Of the report's curves; "Each game while PPO trains" has two of each game, with scripted players' lines.
-            "sections": ("Improvement by PPO",),
-            "seed": 0,
-            "run": "",
-        }
-    )
+    return section(Compare)

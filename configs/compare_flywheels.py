@@ -6,18 +6,26 @@ Expected result: the figure (its ending says the format), and beside it, as .md,
 V = 1 and held-out success of each setting by cycle, means over seeds with Student's 95% intervals.
 """
 
+import dataclasses
+
 from ml_collections import ConfigDict
+
+from tars_jax.pipelines.command_fields import runs
+from tars_jax.pipelines.schema import RunFields, section
+from tars_jax.rules import field
+
+
+@dataclasses.dataclass(frozen=True)
+class CompareFlywheels(RunFields):
+    runs: tuple[str, ...] = field(
+        (), "run directories of finished flywheels", runs("directories of finished flywheels, separated by commas")
+    )
+    names: tuple[str, ...] = field(
+        (), "A setting's name for each run, the first of which is compared with the others; empty: their controls"
+    )
+    output: str = field("", "empty for flywheels.svg in the run directory")
+    title: str = field("", "of the figure")
 
 
 def get_config() -> ConfigDict:
-    return ConfigDict(
-        {
-            "runs": (),  # run directories of finished flywheels
-            # A setting's name for each run, the first of which is compared with the others; empty: their controls.
-            "names": (),
-            "output": "",  # "" for flywheels.svg in the run directory
-            "title": "",
-            "seed": 0,
-            "run": "",
-        }
-    )
+    return section(CompareFlywheels)

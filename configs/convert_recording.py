@@ -8,15 +8,19 @@ Seconds without a video; a video is decoded, which takes longer than it lasted o
 Expected result: a line for what could not be kept, and one that says where it lies and how many events it has.
 """
 
+import dataclasses
+
 from ml_collections import ConfigDict
+
+from tars_jax.pipelines.schema import RunFields, section
+from tars_jax.rules import field
+
+
+@dataclasses.dataclass(frozen=True)
+class ConvertRecording(RunFields):
+    source: str = field("", "the folder of a recording")
+    output: str = field("", "a new folder; empty for recording in the run directory")
 
 
 def get_config() -> ConfigDict:
-    return ConfigDict(
-        {
-            "source": "",  # the folder of a recording
-            "output": "",  # a new folder; "" for recording in the run directory
-            "seed": 0,
-            "run": "",
-        }
-    )
+    return section(ConvertRecording)

@@ -10,28 +10,33 @@ of each difficulty and track. The same seed gives the same tasks. With a model a
 `wording` how many it worded, and why the templates' words stayed for the others.
 """
 
+import dataclasses
+
 from ml_collections import ConfigDict
+
+from tars_jax.pipelines.command_fields import HelperFields, address_or
+from tars_jax.pipelines.schema import RunFields, section
+from tars_jax.rules import at_least, between, field
+
+
+@dataclasses.dataclass(frozen=True)
+class DesignTasks(HelperFields, RunFields):
+    graphs: str = field("", "a folder of task graphs in TOML or JSON, or files between commas; empty for the example")
+    applications: str = field("", "a table of applications in CSV: coverage and penetration; empty for the example's")
+    most_applications: int = field(0, "those with the best scores; 0: all that have a graph", at_least(0))
+    tasks: int = field(60, "how many", at_least(1))
+    across: float = field(0.25, "share of tasks that go across two applications", between(0, 1))
+    helper: str = field("embedded", "or an OpenAI-compatible endpoint that words the tasks", address_or("embedded"))
+
+
+@dataclasses.dataclass(frozen=True)
+class Weights:
+    """Of a function's importance."""
+
+    frequency: float = field(1.0, "how often it is used", at_least(0))
+    benefit: float = field(1.0, "what it is worth to its users", at_least(0))
+    transfer: float = field(1.0, "how much of it serves elsewhere", at_least(0))
 
 
 def get_config() -> ConfigDict:
-    return ConfigDict(
-        {
-            "graphs": "",  # a folder of task graphs in TOML or JSON, or files between commas; "" for the example
-            "applications": "",  # a table of applications in CSV: coverage and penetration; "" for the example's
-            "most_applications": 0,  # those with the best scores; 0: all that have a graph
-            "tasks": 60,
-            "across": 0.25,  # share of tasks that go across two applications
-            "weights": {  # of a function's importance
-                "frequency": 1.0,
-                "benefit": 1.0,
-                "transfer": 1.0,
-            },
-            "helper": "embedded",  # or an OpenAI-compatible endpoint that words the tasks
-            "model": "",  # its name there
-            "api_key_file": "",  # a file that holds the key alone
-            "max_tokens": 400,  # of a model's answer
-            "answer_seconds": 60.0,  # for one answer
-            "seed": 0,
-            "run": "",
-        }
-    )
+    return section(DesignTasks, weights=section(Weights))

@@ -22,74 +22,98 @@ Whole suites, on two cores with another job on one of them, 95% intervals in bra
       670 [620, 723]; Sokoban 0 [0, 0] and 8 [8, 8]; Tetris 6.3 [4.5, 8.8] and 51.3 [43.3, 58.2]
 """
 
+import dataclasses
+
 from ml_collections import ConfigDict
 
-from configs import quickstart
+from tars_jax.envs.interfaces import INTERFACES
+from tars_jax.evaluation.suites import LMGAME_HARNESSES
+from tars_jax.pipelines.command_fields import LevelFields, PlayerFields
+from tars_jax.pipelines.run_sections import ContestantSection, EngineSection, MeshSection, places
+from tars_jax.pipelines.schema import Section, section
+from tars_jax.rules import Rule, at_least, field, field_of, one_of
+from tars_jax.tasks.benchmarks.catalog import BENCHMARKS, is_benchmark
+from tars_jax.tasks.library import SUITES
+
+
+@dataclasses.dataclass(frozen=True)
+class Evaluation(LevelFields, PlayerFields):
+    """What is played, and by whom."""
+
+    suite: str = field(
+        "games15",
+        "games15, miniwob or lmgame; or a benchmark of others, whose files `tasks` names (docs/benchmarks.md)",
+        Rule(
+            lambda name: name in SUITES or is_benchmark(name) or ":" in str(name),
+            f"one of {', '.join([*SUITES, *BENCHMARKS])}, or package.module:attribute",
+        ),
+    )
+    tasks: str = field("", "where a benchmark's own files are: a checkout, a folder or a file, as it publishes them")
+    names: tuple[str, ...] = field(
+        (),
+        "some of the suite's tasks, as `python -m tars_jax.envs` lists them, and folders of games; of a "
+        "benchmark the ids "
+        "of some; (): all",
+    )
+    checkpoint: str = field(
+        "reference",
+        "what plays: a folder of exported weights, the address of our server or of an OpenAI-compatible endpoint, "
+        '"reference" (scripted players of our games), "person" (the same at a person\'s pace, with '
+        'errors), or "random"',
+    )
+    attempts: int = field(0, "at each task of a benchmark; 0: as many as its leaderboard counts", at_least(0))
+    time_limit: float = field(0.0, "seconds of an episode of a benchmark; 0: as it says", at_least(0))
+    interface: str = field(
+        "", "to a benchmark's tasks: gui, sdk or both; empty: as its environment has it", one_of("", *INTERFACES)
+    )
+    environment_options: str = field("{}", "further options of a benchmark's environment, as JSON")
+    judge: str = field("", "of a benchmark's episodes; empty: its own")
+    judge_options: str = field("{}", "its options as JSON")
+    lmgame_harness: str = field(
+        "none",
+        "of LMGame-Bench, text beside the screenshots: none; text, the board and the last ten moves as we write them "
+        "down; gamingagent, the benchmark's own modules, which need its package",
+        one_of(*LMGAME_HARNESSES),
+    )
+    sokoban_levels: str = field("", "LMGame-Bench's levels.txt, to play its levels of Sokoban instead of ours")
+    super_mario_bros_rom: str = field(
+        "", "a file of Super Mario Bros. that you own (.nes), to play it, too; takes the extra `retro`"
+    )
+    ace_attorney_rom: str = field("", "the same of Ace Attorney (.gba); takes gaming_agent")
+    gaming_agent: str = field(
+        "", "a checkout of lmgame-org/GamingAgent, whose saved states and lines Ace Attorney takes"
+    )
+    episodes: int = field(0, "of each game or task; 0: LMGame-Bench's 3 runs, else 6", at_least(0))
+    max_steps: int = field(
+        0, "step budget of an episode; 0: a hundred in games15, else each game's or task's own", at_least(0)
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class ContestantEngine(EngineSection):
+    """The engine of a checkpoint that plays."""
+
+    max_length: int = field_of(
+        EngineSection,
+        "max_length",
+        default=0,
+        about="tokens of a context window; 0: what windows take, with length_buckets",
+    )
+    max_new_tokens: int = field_of(
+        EngineSection, "max_new_tokens", default=0, about="of an answer; 0: as the checkpoint's run says, else 48"
+    )
+    length_buckets: tuple[int, ...] = field_of(EngineSection, "length_buckets", default=(64, 256))
+
+
+def contestants(pages: int = 4) -> dict[str, Section]:
+    """Sections of an experiment in which somebody plays who does not learn."""
+    return {
+        "mesh": section(MeshSection),
+        **places(pages=pages, browsers=2),
+        "agent": section(ContestantSection),
+        "engine": section(ContestantEngine),
+    }
 
 
 def get_config() -> ConfigDict:
-    return ConfigDict(
-        {
-            # games15, miniwob or lmgame; or a benchmark of others, whose files `tasks` names (docs/benchmarks.md).
-            "suite": "games15",
-            "tasks": "",  # where a benchmark's own files are: a checkout, a folder or a file, as it publishes them
-            # Some of the suite's tasks, as `python -m tars_jax.envs` lists them, and folders of games; of a benchmark
-            # the ids of some; (): all.
-            "names": (),
-            # What plays: a folder of exported weights, the address of our server or of an OpenAI-compatible endpoint,
-            # "reference" (scripted players of our games), "person" (the same at a person's pace, with errors), or
-            # "random".
-            "checkpoint": "reference",
-            "model": "",  # the model's name at an endpoint that is not ours
-            "api_key_file": "",  # a file that holds the key alone
-            "answer_seconds": 120.0,  # that such a policy may take for one answer
-            "patience": 3600.0,  # seconds that a policy behind an address may be away; then the run ends, to be resumed
-            "guide": True,  # a policy behind an address is told how to act; one of our server may know already
-            # It writes in the grammar of `agent` (text), calls tools as chat completions have them (native), or acts by
-            # OpenAI's computer tool as responses have it (computer, or computer_use_preview).
-            "tools": "text",
-            # Where such an endpoint wants a person to look at a call: end the episode, or acknowledge it unseen.
-            "safety_checks": "end",
-            "next_levels": True,  # in games15 the next level follows a solved one; False: an episode is one level
-            "attempts": 0,  # at each task of a benchmark; 0: as many as its leaderboard counts
-            "time_limit": 0.0,  # seconds of an episode of a benchmark; 0: as it says
-            "interface": "",  # to a benchmark's tasks: gui, sdk or both; empty: as its environment has it
-            "environment_options": "{}",  # further options of a benchmark's environment, as JSON
-            "judge": "",  # of a benchmark's episodes, with options as JSON; empty: its own
-            "judge_options": "{}",
-            "levels": (1,),  # of games that have levels, where an episode begins; they take turns
-            # Of LMGame-Bench, text beside the screenshots: none; text, the board and the last ten moves as we write
-            # them down; gamingagent, the benchmark's own modules, which need its package.
-            "lmgame_harness": "none",
-            "sokoban_levels": "",  # LMGame-Bench's levels.txt, to play its levels of Sokoban instead of ours
-            # A file of Super Mario Bros. that you own (.nes), to play it, too; takes the extra `retro`.
-            "super_mario_bros_rom": "",
-            # The same of Ace Attorney (.gba), and where a checkout of lmgame-org/GamingAgent lies, whose saved states
-            # and lines it takes.
-            "ace_attorney_rom": "",
-            "gaming_agent": "",
-            "episodes": 0,  # of each game or task; 0: LMGame-Bench's 3 runs, else 6
-            "max_steps": 0,  # step budget of an episode; 0: a hundred in games15, else each game's or task's own
-            "screen": 0,  # pixels on a side of a game; 0: as the checkpoint's run says, else 320
-            "seed": 0,
-            "run": "",
-            "mesh": {"data": 1, "fsdp": 1, "expert": 1, "tensor": 1},
-            **quickstart.places(pages=4, browsers=2),
-            "agent": {  # where no run of a checkpoint and no server of ours says it
-                "grammar": "text",
-                "coordinates": "grid",  # 0..1000; or pixels of the image as Qwen2.5-VL resizes it: UI-TARS-1.5, for one
-                "show_budget": True,
-                "max_observation_tokens": 2048,  # of an observation's text; 0: it is not shown
-                "min_steps": 1,
-                "max_steps": 4,
-                "max_summaries": 8,
-            },
-            "engine": {
-                "max_length": 0,  # 0: what windows take, with length_buckets
-                "max_new_tokens": 0,  # of an answer; 0: as the checkpoint's run says, else 48
-                "chunk": 8,
-                "length_buckets": (64, 256),
-                "weights": "float",
-            },
-        }
-    )
+    return section(Evaluation, **contestants())

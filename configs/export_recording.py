@@ -8,19 +8,26 @@ between two times. The voice stays here unless it is asked for. The recording it
 Expected result: FOLDER, a recording of its own, and one line that counts what was taken out.
 """
 
+import dataclasses
+
 from ml_collections import ConfigDict
+
+from tars_jax.pipelines.schema import section
+from tars_jax.rules import field
+
+
+@dataclasses.dataclass(frozen=True)
+class ExportRecording:
+    recording: str = field("", "its folder")
+    output: str = field("", "a folder that is not there yet")
+    rectangles: tuple[str, ...] = field(
+        (), "x/y/width/height each, in pixels; x/y/width/height/since/until: between two seconds"
+    )
+    pattern: str = field("", "A regular expression of further texts, such as names: (?i)mara|Kd-\\\\d{4,6}")
+    cover_typed: bool = field(True, "False: windows that a text which matched was typed into are shown")
+    voice: bool = field(False, "True: goes along")
+    accessibility: bool = field(False, "True: windows' trees go along, with what matches replaced")
 
 
 def get_config() -> ConfigDict:
-    return ConfigDict(
-        {
-            "recording": "",  # its folder
-            "output": "",  # a folder that is not there yet
-            "rectangles": (),  # x/y/width/height each, in pixels; x/y/width/height/since/until: between two seconds
-            # A regular expression of further texts, such as names: (?i)mara|Kd-\\d{4,6}
-            "pattern": "",
-            "cover_typed": True,  # False: windows that a text which matched was typed into are shown
-            "voice": False,  # True: goes along
-            "accessibility": False,  # True: windows' trees go along, with what matches replaced
-        }
-    )
+    return section(ExportRecording)

@@ -7,21 +7,30 @@ trajectories.parquet) in the run directory of the export, or in config.output, a
 they hold.
 """
 
+import dataclasses
+
 from ml_collections import ConfigDict
+
+from tars_jax.data.exporters import FORMATS, STYLES
+from tars_jax.data.recorded import VERDICTS
+from tars_jax.pipelines.schema import RunFields, section
+from tars_jax.rules import field, one_of
+
+
+@dataclasses.dataclass(frozen=True)
+class ExportTrajectories(RunFields):
+    source: str = field("", "a run directory, or a folder of trajectories such as RUN/trajectories/ppo")
+    format: str = field(
+        "jsonl",
+        "parquet: one file, pictures in it (the extra parquet); agentnet: AgentNet's records and images; "
+        "atif: ATIF 1.8, a document an episode with what was sampled token by token, and images",
+        one_of(*FORMATS),
+    )
+    style: str = field("qwen", "of jsonl: pictures as files; openai: as data URLs in the lines", one_of(*STYLES))
+    verdict: str = field("any", "solved or failed: only such episodes", one_of(*VERDICTS))
+    evaluations: bool = field(False, "True: those of evaluations, too, which nothing should learn from")
+    output: str = field("", "a folder; empty for the run directory")
 
 
 def get_config() -> ConfigDict:
-    return ConfigDict(
-        {
-            "source": "",  # a run directory, or a folder of trajectories such as RUN/trajectories/ppo
-            # parquet: one file, pictures in it (the extra parquet); agentnet: AgentNet's records and images; atif: ATIF
-            # 1.8, a document an episode with what was sampled token by token, and images
-            "format": "jsonl",
-            "style": "qwen",  # of jsonl: pictures as files; openai: as data URLs in the lines
-            "verdict": "any",  # solved or failed: only such episodes
-            "evaluations": False,  # True: those of evaluations, too, which nothing should learn from
-            "output": "",  # a folder; "" for the run directory
-            "seed": 0,
-            "run": "",
-        }
-    )
+    return section(ExportTrajectories)

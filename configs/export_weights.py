@@ -6,17 +6,26 @@ Seconds for a nano policy, else as long as it takes to read the checkpoint twice
 Expected result: the folder DIR with config.json, preprocessor_config.json and model*.safetensors.
 """
 
+import dataclasses
+
 from ml_collections import ConfigDict
+
+from tars_jax.model.config import DTYPES
+from tars_jax.pipelines.schema import RunFields, section
+from tars_jax.rules import Rule, at_least, field, one_of
+
+
+@dataclasses.dataclass(frozen=True)
+class ExportWeights(RunFields):
+    checkpoint: str = field(
+        "",
+        "a folder of exported weights that records its model",
+        Rule(bool, "a folder of exported weights: --config.checkpoint=RUN/policy"),
+    )
+    output: str = field("", "a new directory; empty for exported in the run directory")
+    dtype: str = field("", "float32, bfloat16, or empty for that of the checkpoint", one_of("", *DTYPES))
+    shard_megabytes: int = field(4096, "of one file, at most", at_least(1))
 
 
 def get_config() -> ConfigDict:
-    return ConfigDict(
-        {
-            "checkpoint": "",  # a folder of exported weights that records its model
-            "output": "",  # a new directory; "" for exported in the run directory
-            "dtype": "",  # float32, bfloat16, or "" for that of the checkpoint
-            "shard_megabytes": 4096,  # of one file, at most
-            "seed": 0,
-            "run": "",
-        }
-    )
+    return section(ExportWeights)

@@ -23,96 +23,156 @@ Expected result: RUN/report.html with the share of V = 1 by cycle, the sizes of 
 lineage of models; RUN/store, which `store` lists, samples and exports; RUN/cycles/N/model.
 """
 
-import ml_collections
+import dataclasses
 
-from configs import quickstart, train
+from ml_collections import ConfigDict
+
+from configs import train
+from configs.rejection_sampling import Sampling
+from tars_jax.pipelines.learning_sections import (
+    BroughtDemonstrationsSection,
+    MixtureSection,
+    PPOSection,
+    SupervisedSection,
+    TaskSection,
+    ValueSection,
+)
+from tars_jax.pipelines.run_sections import CallingAgentSection, LearnedEngineSection, PackingSection, of_runs
+from tars_jax.pipelines.schema import section
+from tars_jax.rules import Rule, at_least, between, field, field_of, one_of
+
+TEXT_SHARE = Rule(lambda share: 0 <= share < 1, "a share from 0 to below 1")
 
 
-def get_config() -> ml_collections.ConfigDict:
-    base = train.get_config()
-    config = ml_collections.ConfigDict()
-    config.seed = 0  # of weights, tasks and sampling
-    config.run = ""  # run directory; empty: a new one under runs/
-    config.recipe = base.recipe
-    config.cycles = 3  # after the cold start; 0: that alone; a finished run goes on when it is resumed with more
-    config.control = "none"  # first_cycle: data of the cold start and cycle 1 alone; no_routing: all into both sets
-    config.environment = "maze_path_of_light"  # which one is to be learned, or which ones, separated by commas
-    # Its options as JSON; a list is several kinds of tasks.
-    config.environment_options = (
-        '[{"distance": [1, 1]}, {"distance": [2, 2]}, {"distance": [3, 3]}, {"distance": [4, 4]}]'
+@dataclasses.dataclass(frozen=True)
+class Flywheel(train.Learned):
+    """Each model makes the data of the next one."""
+
+    environment: str = field_of(train.Learned, "environment", default="maze_path_of_light")
+    environment_options: str = field_of(
+        train.Learned,
+        "environment_options",
+        default='[{"distance": [1, 1]}, {"distance": [2, 2]}, {"distance": [3, 3]}, {"distance": [4, 4]}]',
+        about="its options as JSON; a list is several kinds of tasks",
     )
-    # Where tasks come from: empty, of `environment`; or a .jsonl file of synthesized ones, of questions (environment
-    # browsing) or of websites (website_app); or package.module:attribute.
-    config.tasks = ""
-    config.solution_steps = 0  # tasks of websites whose recorded solution takes more are left out; 0: none
-    # What a batch of PPO is mixed of: a weight for each environment, times each of its options; of a file of tasks for
-    # each website or environment that it trains on, by their names in order. Empty: as they come.
-    config.mixture = base.mixture
-    for section in (*quickstart.OF_RUNS, "task"):
-        config[section] = base[section]
-    config.agent.grammar, config.agent.show_budget, config.agent.max_steps = "text", True, 0
-    config.agent.constrained = False
-    config.agent.thought = "optional"
-    config.agent.list_actions = False
-    config.agent.max_observation_tokens = 0
-    config.engine.max_new_tokens = 24
-    config.browser.pages = 8
-    config.task.max_steps = 5
-    config.task.evaluation_episodes = 80  # held out: the same after each stage of each cycle
-    config.demonstrations = base.demonstrations  # of the cold start
-    config.demonstrations.episodes = 300
-    config.demonstrations.skill = 0.5
-    # Episodes that people have corrected or judged, by name as `demonstrations.datasets`. A name with {cycle} in it is
-    # taken in by the cycle of that number, once it is there; others by the cold start.
-    config.annotation = ml_collections.ConfigDict({"datasets": ()})
-    # Text-only data of any domain, by name as `demonstrations.datasets`: CT's base, to which the agent's V = 0 comes.
-    config.text = ml_collections.ConfigDict(
-        {
-            "datasets": ("tars_jax.data.tutorials:tutorials", "tars_jax.data.texts:sums"),
-            "ct_weight": 0.75,  # its share of the tokens that CT learns from, where there is any: most of them
-            "sft_weight": 0.1,  # of those that SFT learns from
-        }
+    cycles: int = field(
+        3, "after the cold start; 0: that alone; a finished run goes on when it is resumed with more", at_least(0)
     )
-    # Of what PPO plays in a cycle, and of what value pretraining does, so many episodes enter the store, each; the
-    # next cycle routes them as what was generated. What is left out is counted.
-    config.recycle = ml_collections.ConfigDict({"episodes": 256})
-    config.sampling = ml_collections.ConfigDict(
-        {
-            "tasks": 96,  # fresh ones of each cycle
-            "samples": 2,  # attempts at each task
-            "at_most": 2,  # solutions imitated of each task: verified, well-formed, with different actions
-            "prefer": "shortest",  # or first, as they were sampled
-        }
+    control: str = field(
+        "none",
+        "first_cycle: data of the cold start and cycle 1 alone; no_routing: all into both sets",
+        one_of("none", "first_cycle", "no_routing"),
     )
-    # How training reads its sets: as they lie in the store; or array_record, from a file of each, by grain (the extra).
-    config.reader = "store"
-    stage = quickstart.get_config().supervised
-    stage.episodes = 0  # drawn for one training; 0: as many as the set holds, and text beside them
-    config.ct = stage.copy_and_resolve_references()
-    config.ct.every = 2  # cycles; 0: never
-    config.ct.updates = 60
-    config.sft = stage.copy_and_resolve_references()
-    config.sft.updates = 150
-    config.value = base.value
-    config.value.episodes = 160
-    config.value.max_episodes = 480
-    config.value.max_updates = 60
-    config.ppo = base.ppo
-    config.reward.scale, config.ppo.gamma, config.ppo.batch_steps = 1.0, 1.0, 0
-    config.ppo.updates = 4  # of each cycle; 0: no RL
-    config.ppo.min_batch = 96
-    config.ppo.epochs = 2
-    config.ppo.minibatch_rows = 64
-    config.ppo.learning_rate = 1.5e-4
-    config.ppo.entropy_bonus = 0.0
-    config.evaluate_ct = True  # play the held-out tasks after CT, too
-    config.keep = ml_collections.ConfigDict(
-        {
-            # Which model goes on: latest; better, the new one or the one before, by tasks that are held out besides; or
-            # merged, their merge being the third.
-            "by": "latest",
-            "episodes": 40,  # of these tasks
-            "weight": 0.5,  # of the new one in the merge
-        }
+    tasks: str = field(
+        "",
+        "where tasks come from: empty, of `environment`; or a .jsonl file of synthesized ones, of "
+        "questions (environment "
+        "browsing) or of websites (website_app); or package.module:attribute",
     )
-    return config
+    solution_steps: int = field(
+        0, "tasks of websites whose recorded solution takes more are left out; 0: none", at_least(0)
+    )
+    reader: str = field(
+        "store",
+        "how training reads its sets: as they lie in the store; or array_record, from a file of each, by "
+        "grain (the extra)",
+        one_of("store", "array_record"),
+    )
+    evaluate_ct: bool = field(True, "play the held-out tasks after CT, too")
+
+
+@dataclasses.dataclass(frozen=True)
+class MixtureOfPPO(MixtureSection):
+    """What a batch of PPO is mixed of: a weight for each environment, or of a file of tasks for each website."""
+
+    weights: tuple[float, ...] = field_of(
+        MixtureSection,
+        "weights",
+        about="for each environment, times each of its options; of a file of tasks for each website or "
+        "environment that "
+        "it trains on, by their names in order; empty: as they come",
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Annotation:
+    """Episodes that people have corrected or judged."""
+
+    datasets: tuple[str, ...] = field(
+        (),
+        "by name as `demonstrations.datasets`. A name with {cycle} in it is taken in by the cycle of that "
+        "number, once it "
+        "is there; others by the cold start",
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Text:
+    """Text-only data of any domain: CT's base, to which the agent's V = 0 comes."""
+
+    datasets: tuple[str, ...] = field(
+        ("tars_jax.data.tutorials:tutorials", "tars_jax.data.texts:sums"), "by name as `demonstrations.datasets`"
+    )
+    ct_weight: float = field(
+        0.75, "its share of the tokens that CT learns from, where there is any: most of them", TEXT_SHARE
+    )
+    sft_weight: float = field(0.1, "of those that SFT learns from", TEXT_SHARE)
+
+
+@dataclasses.dataclass(frozen=True)
+class Recycle:
+    """Episodes of PPO and of value pretraining that the next cycle routes as what was generated."""
+
+    episodes: int = field(256, "that enter the store, of each; what is left out is counted", at_least(0))
+
+
+@dataclasses.dataclass(frozen=True)
+class SFT(SupervisedSection):
+    """How the policy is fitted to its set."""
+
+    episodes: int = field(0, "drawn for one training; 0: as many as the set holds, and text beside them", at_least(0))
+
+
+@dataclasses.dataclass(frozen=True)
+class CT(SFT):
+    """How the policy is fitted to its set, now and then."""
+
+    every: int = field(2, "cycles; 0: never", at_least(0))
+
+
+@dataclasses.dataclass(frozen=True)
+class Keep:
+    """Which model goes on."""
+
+    by: str = field(
+        "latest",
+        "latest; better, the new one or the one before, by tasks that are held out besides; or merged, "
+        "their merge being "
+        "the third",
+        one_of("latest", "better", "merged"),
+    )
+    episodes: int = field(40, "of these tasks", at_least(1))
+    weight: float = field(0.5, "of the new one in the merge", between(0, 1))
+
+
+def get_config() -> ConfigDict:
+    return section(
+        Flywheel,
+        mixture=section(MixtureOfPPO),
+        **of_runs(
+            agent=section(CallingAgentSection, constrained=False),
+            packing=section(PackingSection, row_length=0, images_per_row=0),
+            engine=section(LearnedEngineSection, max_length=0, length_buckets=(64,), max_new_tokens=24),
+        ),
+        task=section(TaskSection, max_steps=5, evaluation_episodes=80),  # the same after each stage of each cycle
+        demonstrations=section(BroughtDemonstrationsSection, episodes=300, skill=0.5),
+        annotation=section(Annotation),
+        text=section(Text),
+        recycle=section(Recycle),
+        sampling=section(Sampling, tasks=96, samples=2),
+        ct=section(CT, updates=60),
+        sft=section(SFT, updates=150),
+        value=section(ValueSection, episodes=160, max_episodes=480, max_updates=60, evaluate_every=5, patience=4),
+        ppo=section(PPOSection, in_order=True, updates=4, min_batch=96, minibatch_rows=64),
+        keep=section(Keep),
+    )

@@ -22,47 +22,65 @@ maze can be told from none. In a run with 2,400 demonstrations and 9 updates of 
 episodes can tell.
 """
 
-import ml_collections
+import dataclasses
 
-from configs import quickstart
+from ml_collections import ConfigDict
+
+from tars_jax.pipelines.game_names import TRAINED_ON, can_be_trained_on
+from tars_jax.pipelines.learning_sections import (
+    DemonstrationsSection,
+    MixtureSection,
+    PPOSection,
+    ReinforcedFields,
+    SupervisedSection,
+    ValueSection,
+)
+from tars_jax.pipelines.run_sections import LearnedEngineSection, PackingSection, of_runs
+from tars_jax.pipelines.schema import section
+from tars_jax.rules import Rule, at_least, each, field
 
 
-def get_config() -> ml_collections.ConfigDict:
-    base = quickstart.get_config()
-    config = ml_collections.ConfigDict()
-    config.seed = 0
-    config.run = ""  # run directory; empty: a new one under runs/
-    config.recipe = base.recipe
-    config.games = ("maze_path_of_light", "infinity_loop", "game_2048", "tiles_master")
-    config.levels = (1,)
-    # What an update's batch is mixed of: a weight for each of `games`, of which a collection is one; empty: games take
-    # turns.
-    config.mixture = ml_collections.ConfigDict({"weights": ()})
-    for section in ("loggers", "model", "mesh", "agent", "browser", "sandbox", "fleet", "reward"):
-        config[section] = base[section]
-    config.task = ml_collections.ConfigDict(
-        {
-            "max_steps": 12,  # of an episode, where its level does not say less
-            # In our games a solved level is followed by the next one, until max_steps; False: an episode is one level.
-            "next_levels": False,
-            "level_rewards": False,  # then each solved level is worth 1; False: the first alone
-            "scale_episodes": 0,  # of each game, by scripted players, for the lines in its curve (figure 13); 0: none
-            "evaluation_episodes": 800,  # of all games together, on levels that training never sees
-        }
+@dataclasses.dataclass(frozen=True)
+class Games(ReinforcedFields):
+    """One agent for several games."""
+
+    games: tuple[str, ...] = field(
+        ("maze_path_of_light", "infinity_loop", "game_2048", "tiles_master"),
+        "what it learns",
+        Rule(lambda names: bool(names) and can_be_trained_on(names), TRAINED_ON),
     )
-    config.packing = base.packing
-    config.packing.row_length = 80  # the longest instruction, a screenshot and an answer
-    config.packing.images_per_row = 2  # two steps of the games with short ones
-    config.engine = base.engine
-    config.engine.max_length = 96
-    config.engine.max_new_tokens = 28
-    config.engine.length_buckets = (48, 96)
-    config.demonstrations = ml_collections.ConfigDict({"episodes": 6000, "skill": 0.8})
-    config.supervised = base.supervised
-    config.supervised.updates = 1500
-    config.value = base.value
-    config.ppo = base.ppo
-    config.value.episodes, config.value.max_episodes, config.value.max_updates = 1000, 2000, 400
-    config.ppo.updates = 40
-    config.ppo.min_batch = 240
-    return config
+    levels: tuple[int, ...] = field((1,), "of games that have levels", each(at_least(1)))
+
+
+@dataclasses.dataclass(frozen=True)
+class GameTask:
+    """An episode of a game."""
+
+    max_steps: int = field(12, "of an episode, where its level does not say less", at_least(1))
+    next_levels: bool = field(
+        False,
+        "in our games a solved level is followed by the next one, until max_steps; False: an episode is one level",
+    )
+    level_rewards: bool = field(False, "then each solved level is worth 1; False: the first alone")
+    scale_episodes: int = field(
+        0, "of each game, by scripted players, for the lines in its curve (figure 13); 0: none", at_least(0)
+    )
+    evaluation_episodes: int = field(800, "of all games together, on levels that training never sees", at_least(1))
+
+
+def get_config() -> ConfigDict:
+    return section(
+        Games,
+        # A weight for each of `games`, of which a collection is one; empty: games take turns.
+        mixture=section(MixtureSection),
+        **of_runs(
+            # The longest instruction, a screenshot and an answer; two steps of the games with short ones.
+            packing=section(PackingSection, row_length=80, images_per_row=2),
+            engine=section(LearnedEngineSection, max_length=96, max_new_tokens=28, length_buckets=(48, 96)),
+        ),
+        task=section(GameTask),
+        demonstrations=section(DemonstrationsSection, episodes=6000, skill=0.8),
+        supervised=section(SupervisedSection, updates=1500),
+        value=section(ValueSection, episodes=1000, max_episodes=2000, max_updates=400),
+        ppo=section(PPOSection, updates=40, min_batch=240),
+    )

@@ -8,16 +8,30 @@ Expected result: the folder DIR with the tokenizer beside the weights; --config.
 from it.
 """
 
+import dataclasses
+from pathlib import Path
+
 from ml_collections import ConfigDict
+
+from tars_jax.model.config import DTYPES
+from tars_jax.pipelines.schema import RunFields, section
+from tars_jax.rules import Rule, field, one_of
+
+
+@dataclasses.dataclass(frozen=True)
+class ImportWeights(RunFields):
+    source: str = field(
+        "",
+        "the directory",
+        Rule(
+            lambda source: bool(source) and Path(source).is_dir(),
+            "a folder of this machine with config.json and safetensors, such as "
+            "`hf download Qwen/Qwen3-VL-2B-Instruct --local-dir FOLDER` leaves",
+        ),
+    )
+    output: str = field("", "empty for imported in the run directory")
+    dtype: str = field("float32", "of the checkpoint; the learner takes float32", one_of(*DTYPES))
 
 
 def get_config() -> ConfigDict:
-    return ConfigDict(
-        {
-            "source": "",  # the directory
-            "output": "",  # "" for imported in the run directory
-            "dtype": "float32",  # of the checkpoint; the learner takes float32
-            "seed": 0,
-            "run": "",
-        }
-    )
+    return section(ImportWeights)

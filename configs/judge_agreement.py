@@ -26,23 +26,34 @@ and the share that the judge cannot say, by site and by length; and of scores be
 error and Brier score.
 """
 
+import dataclasses
+
 from ml_collections import ConfigDict
+
+from tars_jax.judges.labels.agent_reward_bench import UNSURE
+from tars_jax.judges.labels.labelled import CONTRADICTIONS, SETS
+from tars_jax.pipelines.schema import RunFields, section
+from tars_jax.rules import Rule, at_least, field, one_of
+
+
+@dataclasses.dataclass(frozen=True)
+class JudgeAgreement(RunFields):
+    labels: str = field(
+        "agent_reward_bench",
+        "or online_mind2web; or recorded: episodes of our runs; or traces: a run of judge_traces; or answers",
+        one_of(*SETS),
+    )
+    source: str = field("", "the folder of the labels; answers have their own")
+    judge: str = field("webjudge", "as config.task.judge of train", Rule(bool, "the name of a judge"))
+    judge_options: str = field("{}", "its options as JSON")
+    judgments: str = field("", "a folder of what `judge` said; of `source`, annotations.csv is enough then")
+    unsure: str = field("leave_out", 'what "Unsure" is, of AgentRewardBench: leave_out or failure', one_of(*UNSURE))
+    contradiction: str = field(
+        "leave_out", "labels that contradict each other: leave_out, failure or first", one_of(*CONTRADICTIONS)
+    )
+    most: int = field(0, "labels (trajectories, or answers), drawn by the seed; 0: all", at_least(0))
+    parallel: int = field(8, "of them that are judged at the same time", at_least(1))
 
 
 def get_config() -> ConfigDict:
-    return ConfigDict(
-        {
-            # or online_mind2web; or recorded: episodes of our runs; or traces: a run of judge_traces; or answers
-            "labels": "agent_reward_bench",
-            "source": "",  # the folder of the labels; answers have their own
-            "judge": "webjudge",  # as config.task.judge of train
-            "judge_options": "{}",
-            "judgments": "",  # a folder of what `judge` said; of `source`, annotations.csv is enough then
-            "unsure": "leave_out",  # what "Unsure" is, of AgentRewardBench: leave_out or failure
-            "contradiction": "leave_out",  # labels that contradict each other: leave_out, failure or first
-            "most": 0,  # labels (trajectories, or answers), drawn by the seed; 0: all
-            "parallel": 8,  # of them that are judged at the same time
-            "seed": 0,
-            "run": "",
-        }
-    )
+    return section(JudgeAgreement)

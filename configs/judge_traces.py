@@ -12,37 +12,49 @@ sees. Of the encyclopedia it is told by the answer that the page alone has. --co
 out.
 """
 
+import dataclasses
 import json
 from typing import Any
 
 from ml_collections import ConfigDict
 
-from configs import quickstart
+from tars_jax.pipelines.run_sections import places
+from tars_jax.pipelines.schema import RunFields, Section, section
+from tars_jax.rules import Rule, at_least, between, field
 
 EXAMPLES = "tars_jax.envs.examples"
 
 
-def get_config() -> ConfigDict:
-    def part(
-        environment: str,
-        episodes: int,
-        skill: float,
-        max_steps: int,
-        size: tuple[int, int] = (0, 0),
-        **options: Any,
-    ) -> dict[str, Any]:
-        return {
-            "environment": environment,
-            "episodes": episodes,
-            "skill": skill,  # share of moves that are good ones
-            "max_steps": max_steps,
-            "size": size,  # of a page, width and height in pixels; (0, 0): there is none
-            "options": json.dumps(options),
-        }
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """Traces of one environment."""
 
-    return ConfigDict(
-        {
-            "parts": {
+    environment: str = field("", "which one", Rule(bool, "an environment with a reference player"))
+    episodes: int = field(0, "of it", at_least(0))
+    skill: float = field(0.5, "share of moves that are good ones", between(0, 1))
+    max_steps: int = field(8, "of an episode", at_least(1))
+    size: tuple[int, ...] = field(
+        (0, 0),
+        "of a page, width and height in pixels; (0, 0): there is none",
+        Rule(lambda size: len(size) == 2 and min(size) >= 0, "a width and a height of 0 or more"),
+    )
+    options: str = field("{}", "of the environment, as JSON")
+
+
+def part(
+    environment: str, episodes: int, skill: float, max_steps: int, size: tuple[int, int] = (0, 0), **options: Any
+) -> Section:
+    return section(
+        Part, environment=environment, episodes=episodes, skill=skill, max_steps=max_steps, size=size,
+        options=json.dumps(options),
+    )  # fmt: skip
+
+
+def get_config() -> ConfigDict:
+    return section(
+        RunFields,
+        parts=ConfigDict(
+            {
                 "office": part(f"{EXAMPLES}.text_office:TextOffice", 120, 0.5, 6),
                 "tools": part(f"{EXAMPLES}.functions_vault:Vault", 40, 0.5, 3),
                 "text": part(f"{EXAMPLES}.text_echo:TextEcho", 40, 0.5, 4),
@@ -50,9 +62,7 @@ def get_config() -> ConfigDict:
                 "tiles": part("infinity_loop", 20, 0.7, 12, (160, 160), level=1),
                 "encyclopedia": part(f"{EXAMPLES}.small_encyclopedia:SmallEncyclopedia", 20, 0.5, 4, (224, 160)),
                 "computer": part("computer", 30, 0.5, 8, task=""),
-            },
-            **quickstart.places(pages=2),  # as many episodes at the same time, with a page or without
-            "seed": 0,
-            "run": "",
-        }
+            }
+        ),
+        **places(pages=2),  # as many episodes at the same time, with a page or without
     )

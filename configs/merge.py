@@ -6,18 +6,46 @@ Seconds for nano policies, else as long as it takes to read the checkpoints twic
 Expected result: the folder DIR, which everything that takes exported weights takes.
 """
 
+import dataclasses
+from typing import Any
+
 from ml_collections import ConfigDict
+
+from tars_jax.pipelines.schema import RunFields, section
+from tars_jax.rules import Rule, field
+
+
+def are_weights(values: tuple[Any, ...]) -> bool:
+    """Whether they can be weights of a mean."""
+    numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+    return numbers and all(value >= 0 for value in values) and (not values or abs(sum(values) - 1) < 1e-6)
+
+
+WEIGHTS = Rule(are_weights, "a number of 0 or more for each checkpoint, which sum to 1, or () for the default")
+
+
+@dataclasses.dataclass(frozen=True)
+class Merge(RunFields):
+    checkpoints: tuple[str, ...] = field(
+        (),
+        "folders of exported weights (supervised, policy, ...)",
+        Rule(
+            lambda paths: len(paths) >= 2 and all(isinstance(path, str) for path in paths),
+            "two or more folders of exported weights: --config.checkpoints=RUN_A/policy,RUN_B/policy",
+        ),
+    )
+    weights: tuple[float, ...] = field((), "one for each checkpoint, in their order; () for uniform", WEIGHTS)
+    unrelated: bool = field(False, "merge also checkpoints that record no common ancestor")
+    output: str = field("", "empty for merged in the run directory")
+
+
+@dataclasses.dataclass(frozen=True)
+class Groups:
+    """Weights of their own; () for those above."""
+
+    vision: tuple[float, ...] = field((), "of the vision encoder", WEIGHTS)
+    experts: tuple[float, ...] = field((), "of the experts", WEIGHTS)
 
 
 def get_config() -> ConfigDict:
-    return ConfigDict(
-        {
-            "checkpoints": (),  # folders of exported weights (supervised, policy, ...)
-            "weights": (),  # one for each checkpoint, in their order; () for uniform
-            "groups": {"vision": (), "experts": ()},  # weights of their own; () for those above
-            "unrelated": False,  # merge also checkpoints that record no common ancestor
-            "output": "",  # "" for merged in the run directory
-            "seed": 0,
-            "run": "",
-        }
-    )
+    return section(Merge, groups=section(Groups))

@@ -20,38 +20,67 @@ On its own game a merge loses to the specialist: uniform weights 15, 9 and 23 po
 Maze.
 """
 
-import ml_collections
+import dataclasses
 
-from configs import quickstart
+from ml_collections import ConfigDict
+
+from tars_jax.pipelines.learning_sections import SupervisedSection
+from tars_jax.pipelines.run_sections import JobFields, PackingSection, of_runs
+from tars_jax.pipelines.schema import section
+from tars_jax.rules import Rule, at_least, between, each, field
 
 
-def get_config() -> ml_collections.ConfigDict:
-    base = quickstart.get_config()
-    config = ml_collections.ConfigDict()
-    config.seed = 0
-    config.run = ""  # run directory; empty: a new one under runs/
-    for section in ("loggers", "model", "mesh", "agent", "browser", "sandbox", "fleet", "packing", "engine", "reward"):
-        config[section] = base[section]
-    config.packing.row_length = 56  # the longest instruction, a screenshot and an answer
-    # Options of each game as its game.json describes them, and the budget of steps. Games count in alphabetical order.
-    config.games = ml_collections.ConfigDict(
-        {
-            "maze_path_of_light": {"distance": (1, 4), "max_steps": 5},
-            "infinity_loop": {"size": 3, "scrambled": 1, "max_steps": 5},
-        }
+@dataclasses.dataclass(frozen=True)
+class MergeGames(JobFields):
+    """Specialists of two games, and their merges."""
+
+    merges: tuple[float, ...] = field(
+        (0.25, 0.5, 0.75),
+        "weights of the first game's specialist; 0.5 is uniform",
+        each(Rule(lambda weight: 0 < weight < 1, "a weight of the first game's specialist between 0 and 1")),
     )
-    config.demonstrations = ml_collections.ConfigDict(
-        {
-            "start": 700,  # episodes of each game
-            "specialist": 700,  # of its game
-            "skill": 0.8,  # of the reference players
-        }
+    evaluation_episodes: int = field(150, "of each agent on each game", at_least(1))
+
+
+@dataclasses.dataclass(frozen=True)
+class Budget:
+    """A game, in alphabetical order, with options as its game.json describes them."""
+
+    max_steps: int = field(5, "of an episode", at_least(1))
+
+
+@dataclasses.dataclass(frozen=True)
+class MazeOptions(Budget):
+    """A game, in alphabetical order, with options as its game.json describes them."""
+
+    distance: tuple[int, ...] = field((1, 4), "moves from start to exit")
+
+
+@dataclasses.dataclass(frozen=True)
+class LoopOptions(Budget):
+    """A game, in alphabetical order, with options as its game.json describes them."""
+
+    size: int = field(3, "tiles on a side", at_least(1))
+    scrambled: int = field(1, "tiles that are turned", at_least(1))
+
+
+@dataclasses.dataclass(frozen=True)
+class Demonstrations:
+    """What is imitated."""
+
+    start: int = field(700, "episodes of each game", at_least(1))
+    specialist: int = field(700, "of its game", at_least(1))
+    skill: float = field(0.8, "of the reference players", between(0, 1))
+
+
+def get_config() -> ConfigDict:
+    # The longest instruction, a screenshot and an answer.
+    sections = of_runs(packing=section(PackingSection, row_length=56))
+    return section(
+        MergeGames,
+        **sections,
+        games=ConfigDict({"maze_path_of_light": section(MazeOptions), "infinity_loop": section(LoopOptions)}),
+        demonstrations=section(Demonstrations),
+        start=section(SupervisedSection, updates=500),
+        specialist=section(SupervisedSection, updates=200, learning_rate=1e-3),
     )
-    config.start = base.supervised
-    config.start.updates = 500
-    config.specialist = base.supervised.copy_and_resolve_references()
-    config.specialist.updates = 200
-    config.specialist.learning_rate = 1e-3
-    config.merges = (0.25, 0.5, 0.75)  # weights of the first game's specialist; 0.5 is uniform
-    config.evaluation_episodes = 150  # of each agent on each game
-    return config

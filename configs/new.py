@@ -7,13 +7,20 @@ Expected result: NAME.py where you stand (mine.py, my_judge.py or my_player.py w
 to do with it. A file that is there is never replaced.
 """
 
+import dataclasses
+
 from ml_collections import ConfigDict
+
+from tars_jax.pipelines.schema import section
+from tars_jax.pipelines.templates import NAMES
+from tars_jax.rules import field, one_of
+
+
+@dataclasses.dataclass(frozen=True)
+class New:
+    kind: str = field("", "what is to be brought", one_of(*NAMES))
+    name: str = field("", "of the module; empty: by its kind")
 
 
 def get_config() -> ConfigDict:
-    return ConfigDict(
-        {
-            "kind": "",  # what is to be brought
-            "name": "",  # of the module; empty: by its kind
-        }
-    )
+    return section(New)

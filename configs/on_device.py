@@ -52,112 +52,158 @@ What helped: Muon for supervised training (after 300 updates of AdamW at 3e-3 a 
 processor time than ten PPO updates, so parts of equal size and a kept compile cache.
 """
 
-import ml_collections
+import dataclasses
 
-from configs import quickstart
+from ml_collections import ConfigDict
+
+from tars_jax.envs.on_device.catalog import GAMES
+from tars_jax.model.execution import Execution
+from tars_jax.model.presets import PRESETS
+from tars_jax.pipelines.learning_sections import FitSection, MixtureSection, ReinforcedFields
+from tars_jax.pipelines.run_sections import ModelSection, rewards
+from tars_jax.pipelines.schema import section
+from tars_jax.rollout.pool_config import PoolConfig
+from tars_jax.rules import at_least, between, field, field_of, one_of
+from tars_jax.training.config import OptimizerConfig, PPOConfig
 
 
-def get_config() -> ml_collections.ConfigDict:
-    config = ml_collections.ConfigDict()
-    config.seed = 0  # the first seed
-    config.seeds = 5  # this many, side by side
-    # map: one after another in one program; vmap: all at once in one; turns: in one program for each, compiled once for
-    # any number of seeds.
-    config.seeds_by = "map"
-    config.run = ""  # run directory; empty: a new one under runs/
-    base = quickstart.get_config()
-    config.recipe = base.recipe
-    config.loggers = ()
-    config.model = ml_collections.ConfigDict({"preset": "pico", "dtype": "", "execution": base.model.execution})
-    config.model.execution.head_chunk = 20  # an answer: the vocabulary head then sees one piece of each window
-    config.game = ml_collections.ConfigDict(
-        {
-            "name": "checklist",  # 2048, checklist, corridor, encyclopedia, maze, snake, sokoban
-            "steps": 6,  # the step budget of an episode
-            "options": (),  # of the game, as name=number
-        }
+@dataclasses.dataclass(frozen=True)
+class OnDevice(ReinforcedFields):
+    """Agents that learn a game inside a compiled program."""
+
+    seed: int = field_of(ReinforcedFields, "seed", about="the first seed")
+    seeds: int = field(5, "this many, side by side", at_least(1))
+    seeds_by: str = field(
+        "map",
+        "map: one after another in one program; vmap: all at once in one; turns: in one program for each, "
+        "compiled once "
+        "for any number of seeds",
+        one_of("map", "vmap", "turns"),
     )
-    config.mixture = ml_collections.ConfigDict(
-        {
-            "parts": (),  # each has further options of the game, such as interface=gui, and its share of every batch
-            "weights": (),  # of the parts; empty: equal ones
-        }
+
+
+@dataclasses.dataclass(frozen=True)
+class Preset:
+    """The model that learns."""
+
+    preset: str = field("pico", "from scratch", one_of(*PRESETS))
+    dtype: str = field_of(ModelSection, "dtype")
+
+
+@dataclasses.dataclass(frozen=True)
+class Game:
+    """The game that is learned."""
+
+    name: str = field("checklist", "its name", one_of(*sorted(GAMES)))
+    steps: int = field(6, "the step budget of an episode", at_least(1))
+    options: tuple[str, ...] = field((), "of the game, as name=number")
+
+
+@dataclasses.dataclass(frozen=True)
+class MixtureOfOptions(MixtureSection):
+    """What every batch is mixed of."""
+
+    parts: tuple[str, ...] = field((), "each has further options of the game, such as interface=gui, and its share")
+    weights: tuple[float, ...] = field_of(MixtureSection, "weights", about="of the parts; empty: equal ones")
+
+
+@dataclasses.dataclass(frozen=True)
+class Rollout:
+    """How episodes are played."""
+
+    episodes: int = field(128, "of a PPO update", at_least(1))
+    max_new_tokens: int = field(20, "of an answer", at_least(2))
+    show_budget: bool = field(True, "the remaining steps stand in the prompt")
+    temperature: float = field(1.0, "of sampling", at_least(0))
+    window: int = field(1, "observations in a prompt, the answers between them too", at_least(1))
+    summaries: int = field(0, "of steps that left the window, a few words each; 0: no memory", at_least(0))
+    summary_tokens: int = field(8, "of one", at_least(1))
+    context: int = field(0, "tokens of a prompt, with padding; 0: as many as it may take", at_least(0))
+
+
+@dataclasses.dataclass(frozen=True)
+class Demonstrations:
+    """What is imitated first, by a scripted player."""
+
+    episodes: int = field(4000, "of the reference player", at_least(1))
+    skill: float = field(0.5, "the share of its moves that follow its plan", between(0, 1))
+
+
+@dataclasses.dataclass(frozen=True)
+class Supervised(FitSection):
+    """How the policy imitates them."""
+
+    updates: int = field(250, "of the optimizer", at_least(1))
+    part: int = field(50, "updates of one program; 0: all of them", at_least(0))
+    episodes: int = field(32, "of one update", at_least(1))
+    batch_rows: int = field_of(FitSection, "batch_rows", default=128)
+    router_aux_loss_weight: float = field_of(PPOConfig, "router_aux_loss_weight")
+
+
+@dataclasses.dataclass(frozen=True)
+class Value:
+    """The value model before PPO."""
+
+    updates: int = field(20, "each of new episodes", at_least(0))
+    max_updates: int = field(
+        0, "so many at most, until the value models of all seeds have levelled off; 0: `updates`", at_least(0)
     )
-    config.rollout = ml_collections.ConfigDict(
-        {
-            "episodes": 128,  # of a PPO update
-            "max_new_tokens": 20,
-            "show_budget": True,  # the remaining steps stand in the prompt
-            "temperature": 1.0,
-            "window": 1,  # observations in a prompt, the answers between them too
-            "summaries": 0,  # of steps that left the window, a few words each; 0: no memory
-            "summary_tokens": 8,  # of one
-            "context": 0,  # tokens of a prompt, with padding; 0: as many as it may take
-        }
+    part: int = field(5, "updates of one program; 0: all of them", at_least(0))
+    episodes: int = field(128, "of one update", at_least(1))
+    minibatch_rows: int = field_of(PPOConfig, "minibatch_rows", default=128)
+    epochs: int = field_of(PPOConfig, "epochs")
+    learning_rate: float = field_of(OptimizerConfig, "learning_rate", default=1e-3)
+    weight_decay: float = field_of(OptimizerConfig, "weight_decay", default=0.1)
+
+
+@dataclasses.dataclass(frozen=True)
+class PPO(PPOConfig):
+    """Policy optimization: its size, and every switch of the algorithm (docs/rl.md)."""
+
+    updates: int = field(40, "of the policy", at_least(0))
+    part: int = field(10, "updates of one program; 0: all of them", at_least(0))
+    learning_rate: float = field_of(OptimizerConfig, "learning_rate", default=5e-4, about="of the policy")
+    value_learning_rate: float = field_of(OptimizerConfig, "learning_rate", default=1e-3, about="of the value model")
+    group_size: int = field_of(PoolConfig, "group_size", about="episodes of one level")
+    dynamic_sampling: bool = field_of(
+        PoolConfig, "dynamic_sampling", about="groups whose members all did equally well are left out, and not replaced"
     )
-    config.demonstrations = ml_collections.ConfigDict({"episodes": 4000, "skill": 0.5})
-    config.supervised = ml_collections.ConfigDict(
-        {
-            "updates": 250,
-            "part": 50,  # updates of one program; 0: all of them
-            "episodes": 32,  # of one update
-            "batch_rows": 128,
-            "optimizer": "muon",
-            "learning_rate": 2e-3,
-            "weight_decay": 0.05,
-            "router_aux_loss_weight": 0.01,
-        }
+    lag: int = field(
+        0, "updates that the policy which plays is behind the one that learns: the staleness of a pod", at_least(0)
     )
-    config.value = ml_collections.ConfigDict(
-        {
-            "updates": 20,
-            "max_updates": 0,  # so many at most, until the value models of all seeds have levelled off; 0: `updates`
-            "part": 5,
-            "episodes": 128,
-            "minibatch_rows": 128,
-            "epochs": 1,
-            "learning_rate": 1e-3,
-            "weight_decay": 0.1,
-        }
+    minibatch_rows: int = field_of(PPOConfig, "minibatch_rows", default=128)
+
+
+@dataclasses.dataclass(frozen=True)
+class Verifier:
+    """How often the verdict is wrong."""
+
+    false_positive: float = field(0.0, "share of failures that are called a success", between(0, 1))
+    false_negative: float = field(0.0, "share of successes that are called a failure", between(0, 1))
+
+
+@dataclasses.dataclass(frozen=True)
+class Evaluation:
+    """What is played before PPO and after."""
+
+    episodes: int = field(256, "on held-out levels", at_least(1))
+
+
+def get_config() -> ConfigDict:
+    reward = rewards(length_penalty=0.0)
+    del reward.scale
+    return section(
+        OnDevice,
+        # An answer: the vocabulary head then sees one piece of each window.
+        model=section(Preset, execution=section(Execution, head_chunk=20)),
+        game=section(Game),
+        mixture=section(MixtureOfOptions),
+        rollout=section(Rollout),
+        demonstrations=section(Demonstrations),
+        supervised=section(Supervised),
+        value=section(Value),
+        ppo=section(PPO, without=("value_weight", "replay_routes", "freeze_vision")),
+        reward=reward,
+        verifier=section(Verifier),
+        evaluation=section(Evaluation),
     )
-    config.ppo = ml_collections.ConfigDict(
-        {
-            "updates": 40,
-            "part": 10,
-            "learning_rate": 5e-4,
-            "value_learning_rate": 1e-3,
-            # Every switch of the algorithm: docs/rl.md says what each does, and where it is from.
-            "advantages": "gae",  # or turn; or group: GRPO, without a value model, with a group_size of 2 or more
-            "group_size": 1,  # episodes of one level
-            "group_std": True,
-            "dynamic_sampling": False,  # groups whose members all did equally well are left out, and not replaced
-            "normalize_advantages": True,  # to mean 0 and deviation 1; not those of groups
-            "normalize_over": "batch",  # or part: each part of a mixture by itself
-            "value_models": "shared",  # or part: each part of a mixture has its own
-            "gamma": 1.0,
-            "length_adaptive": True,
-            "alpha": 1.5,
-            "lambda_policy": 0.95,  # without length_adaptive
-            "lambda_critic": 1.0,
-            "aggregation": "token",  # or sequence
-            "clip_low": 0.2,
-            "clip_high": 0.28,
-            "dual_clip": 0.0,  # 0: off
-            "value_clip": 0.0,  # 0: off
-            "lag": 0,  # updates that the policy which plays is behind the one that learns: the staleness of a pod
-            "decoupled": True,  # with a lag
-            "max_importance": 2.0,  # with decoupled
-            "kl_weight": 0.0,  # to the supervised policy
-            "epochs": 1,
-            "minibatch_rows": 128,
-            "positive_weight": 0.0,
-            "entropy_bonus": 0.0,
-            "router_aux_loss_weight": 0.01,  # of the routers' load
-        }
-    )
-    config.reward = base.reward
-    del config.reward.scale
-    config.reward.length_penalty = 0.0
-    config.verifier = ml_collections.ConfigDict({"false_positive": 0.0, "false_negative": 0.0})
-    config.evaluation = ml_collections.ConfigDict({"episodes": 256})
-    return config

@@ -5,21 +5,22 @@ Command:  ./launch/local.sh openenv --config.environment=maze_path_of_light
 Ready in seconds, when it prints the address and the token. Ctrl-C or SIGTERM ends it.
 """
 
+import dataclasses
+
 from ml_collections import ConfigDict
 
-from configs import quickstart
+from tars_jax.pipelines.command_fields import ListenerFields
+from tars_jax.pipelines.run_sections import SandboxSection
+from tars_jax.pipelines.schema import RunFields, section
+from tars_jax.rules import at_least, field
+
+
+@dataclasses.dataclass(frozen=True)
+class Openenv(ListenerFields, RunFields):
+    environment: str = field("computer", "a game, a benchmark's task, gymnasium:ID, package.module:attribute")
+    options: str = field("", "of its tasks, JSON; `reset` may name others")
+    episodes: int = field(16, "at once", at_least(1))
 
 
 def get_config() -> ConfigDict:
-    return ConfigDict(
-        {
-            "environment": "computer",  # a game, a benchmark's task, gymnasium:ID, package.module:attribute
-            "options": "",  # of its tasks, JSON; `reset` may name others
-            "episodes": 16,  # at once
-            "sandbox": quickstart.get_config().sandbox,
-            "host": "127.0.0.1",  # another address lets others in who know the token, without TLS
-            "port": 8720,  # 0: any that is free
-            "seed": 0,
-            "run": "",
-        }
-    )
+    return section(Openenv, port=8720, sandbox=section(SandboxSection))

@@ -11,19 +11,22 @@ OSWorld's setup steps that fetch files from the internet, or drive Chrome by its
 computer reaches no network.
 """
 
+import dataclasses
+
 from ml_collections import ConfigDict
+
+from tars_jax.pipelines.command_fields import ISOLATION, ListenerFields
+from tars_jax.pipelines.schema import RunFields, section
+from tars_jax.rules import at_least, field
+
+
+@dataclasses.dataclass(frozen=True)
+class Osworld(ListenerFields, RunFields):
+    width: int = field(1920, "of the screen, pixels", at_least(320))
+    height: int = field(1080, "of the screen, pixels", at_least(200))
+    browser: bool = field(True, "a Chromium among the applications")
+    isolation: str = field("auto", "auto, or what isolates it by name: sandbox/computer/isolation.py", ISOLATION)
 
 
 def get_config() -> ConfigDict:
-    return ConfigDict(
-        {
-            "host": "127.0.0.1",  # another address lets others in who know the token, without TLS
-            "port": 5000,  # where OSWorld's controllers look; 0: any that is free
-            "width": 1920,  # of the screen, pixels
-            "height": 1080,
-            "browser": True,  # a Chromium among the applications
-            "isolation": "auto",  # or a kind of sandbox/computer/isolation.py
-            "seed": 0,
-            "run": "",
-        }
-    )
+    return section(Osworld, port=5000)

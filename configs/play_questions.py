@@ -10,22 +10,31 @@ The random player follows links, scrolls, searches and answers with something th
 by the embedded judge, as in training. docs/browsing.md has what to expect.
 """
 
+import dataclasses
+
 from ml_collections import ConfigDict
 
-from configs import quickstart
+from tars_jax.envs.interfaces import INTERFACES
+from tars_jax.pipelines.run_sections import places
+from tars_jax.pipelines.schema import RunFields, section
+from tars_jax.rules import Rule, at_least, between, field, one_of
+
+
+@dataclasses.dataclass(frozen=True)
+class PlayQuestions(RunFields):
+    questions: str = field(
+        "",
+        "a file of synthesize_questions",
+        Rule(bool, "a file of questions, such as RUN/questions.jsonl of synthesize_questions"),
+    )
+    interface: str = field("gui", "pages in Chromium; sdk: calls that read them; both", one_of(*INTERFACES))
+    reference_episodes: int = field(40, "of the player who knows the proofs; 0: none", at_least(0))
+    skill: float = field(
+        1.0, "of that player: the share of episodes in which it says the answer that it has found", between(0, 1)
+    )
+    random_episodes: int = field(200, "of the player who knows nothing; 0: none", at_least(0))
+    max_steps: int = field(40, "of an episode", at_least(1))
 
 
 def get_config() -> ConfigDict:
-    return ConfigDict(
-        {
-            "questions": "",  # a file of synthesize_questions
-            "interface": "gui",  # pages in Chromium; sdk: calls that read them; both
-            "reference_episodes": 40,  # of the player who knows the proofs; 0: none
-            "skill": 1.0,  # of that player: the share of episodes in which it says the answer that it has found
-            "random_episodes": 200,  # of the player who knows nothing; 0: none
-            "max_steps": 40,  # of an episode
-            **quickstart.places(pages=4),
-            "seed": 0,
-            "run": "",
-        }
-    )
+    return section(PlayQuestions, **places(pages=4, browsers=1))

@@ -37,32 +37,68 @@ nothing that is seen, and the router's int4 weights would have cost .0011. The r
 nothing to save; the vision encoder need not be.
 """
 
-import ml_collections
+import dataclasses
+import re
+from typing import Any
 
-from configs import evaluate, quickstart
+from ml_collections import ConfigDict
+
+from configs.evaluate import ContestantEngine, contestants
+from tars_jax.model.execution import Execution
+from tars_jax.pipelines.command_fields import LevelFields
+from tars_jax.pipelines.learning_sections import MazeTaskSection
+from tars_jax.pipelines.run_sections import ComputedModelSection
+from tars_jax.pipelines.schema import RunFields, section
+from tars_jax.rules import Rule, at_least, field, field_of, one_of
+from tars_jax.tasks.library import SUITES
 
 
-def get_config() -> ml_collections.ConfigDict:
-    base, suites = quickstart.get_config(), evaluate.get_config()
-    config = ml_collections.ConfigDict()
-    config.checkpoint = ""  # the folder of exported weights
-    config.output = ""  # "" for w4a8 in the run directory
-    config.kept = ("/router$",)  # paths of parameters that stay in floating point
-    config.seed = 0
-    config.run = ""  # run directory; empty: a new one under runs/
-    config.suite = ""  # what both sides play, as `evaluate` has it: games15, miniwob or lmgame; empty: `task`
-    config.names = ()  # some of the suite's tasks; (): all
-    config.levels = (1, 2, 3)  # of games that have levels; they take turns
-    config.next_levels = suites.next_levels  # of games15: a solved level is followed by the next one
-    config.episodes = 6  # of each game or task of a suite; 0: as many as `evaluate` plays
-    config.max_steps = 100  # step budget of an episode of a suite; 0: as in `evaluate`
-    config.screen = 0  # pixels on a side of a game; 0: as the checkpoint's run says, else 320
-    config.turns = 4  # in which both sides play by turns, so that a busy machine slows both
-    for section in ("model", "mesh", "task"):
-        config[section] = base[section]
-    for section in ("agent", "browser", "sandbox", "engine"):
-        config[section] = suites[section]
-    del config.model.preset  # the checkpoint says it
-    config.task.evaluation_episodes = 1000  # paired, they bound the loss to about 3 points
-    config.rows = 256  # for the error: windows of the float policy's own episodes
-    return config
+def are_patterns(values: tuple[Any, ...]) -> bool:
+    """Whether they are regular expressions."""
+    try:
+        return all(isinstance(value, str) and re.compile(value) for value in values)
+    except re.error:
+        return False
+
+
+@dataclasses.dataclass(frozen=True)
+class Quantize(LevelFields, RunFields):
+    """What is quantized, and by what it is measured."""
+
+    checkpoint: str = field(
+        "", "the folder of exported weights", Rule(bool, "a folder of exported weights, such as RUN/policy")
+    )
+    output: str = field("", "empty for w4a8 in the run directory")
+    kept: tuple[str, ...] = field(
+        ("/router$",),
+        "paths of parameters that stay in floating point",
+        Rule(are_patterns, "regular expressions of parameters' paths"),
+    )
+    suite: str = field(
+        "",
+        "what both sides play, as `evaluate` has it: games15, miniwob or lmgame; empty: `task`",
+        one_of("", *SUITES),
+    )
+    names: tuple[str, ...] = field((), "some of the suite's tasks; (): all")
+    episodes: int = field(6, "of each game or task of a suite; 0: as many as `evaluate` plays", at_least(0))
+    max_steps: int = field(100, "step budget of an episode of a suite; 0: as in `evaluate`", at_least(0))
+    screen: int = field(0, "pixels on a side of a game; 0: as the checkpoint's run says, else 320", at_least(0))
+    turns: int = field(4, "in which both sides play by turns, so that a busy machine slows both", at_least(1))
+    rows: int = field(256, "for the error: windows of the float policy's own episodes", at_least(1))
+
+
+@dataclasses.dataclass(frozen=True)
+class FloatEngine(ContestantEngine):
+    """The engine that both sides play with; one of them has other weights."""
+
+    weights: str = field_of(ContestantEngine, "weights", rule=one_of("float"))
+
+
+def get_config() -> ConfigDict:
+    return section(
+        Quantize,
+        **{**contestants(), "engine": section(FloatEngine)},
+        levels=(1, 2, 3),
+        model=section(ComputedModelSection, execution=section(Execution)),
+        task=section(MazeTaskSection, evaluation_episodes=1000),  # paired, they bound the loss to about 3 points
+    )

@@ -8,22 +8,36 @@ mazes, -2.0 points [-16, +12]. The policy's entropy is .12 nats a token: it come
 that of the quickstart, whose PPO gains 30 points.
 """
 
-import ml_collections
+import dataclasses
 
-from configs import chain, quickstart
+from ml_collections import ConfigDict
+
+from configs import chain
+from tars_jax.pipelines.learning_sections import PPOSection
+from tars_jax.pipelines.run_sections import WEIGHTS
+from tars_jax.pipelines.schema import section
+from tars_jax.rollout.curriculum import CurriculumConfig
+from tars_jax.rules import Rule, field
 
 
-def get_config() -> ml_collections.ConfigDict:
-    base = quickstart.get_config()
-    config = chain.farther()
-    config.recipe = base.recipe
-    config.value = ml_collections.ConfigDict(
-        {"checkpoint": ""}  # RUN/value of a value_pretraining; nothing: a fresh head on the policy's trunk
+@dataclasses.dataclass(frozen=True)
+class EarlierValue:
+    """The value model that PPO begins with."""
+
+    checkpoint: str = field(
+        "",
+        "RUN/value of a value_pretraining; nothing: a fresh head on the policy's trunk",
+        Rule(
+            lambda name: not name or WEIGHTS.accepts(name),
+            "RUN/value of a value_pretraining, or nothing for a fresh one",
+        ),
     )
-    config.ppo = base.ppo
-    config.ppo.updates = 8
-    config.ppo.min_batch = 128
-    config.curriculum = base.curriculum
-    config.curriculum.stages = (5, 6)
-    config.curriculum.nearest = 3
-    return config
+
+
+def get_config() -> ConfigDict:
+    return chain.farther(
+        chain.ReinforcedStage,
+        value=section(EarlierValue),
+        ppo=section(PPOSection, updates=8, min_batch=128),
+        curriculum=section(CurriculumConfig, stages=(5, 6), nearest=3),
+    )

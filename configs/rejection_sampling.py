@@ -8,23 +8,35 @@ were solved by no attempt, 52 by some and 41 by all four; 144 attempts were kept
 solves, 8, 40 and 72; 154 kept; 88% and 89%, +1.0 [-8, +10].
 """
 
-import ml_collections
+import dataclasses
 
-from configs import chain, quickstart
+from ml_collections import ConfigDict
+
+from configs import chain
+from tars_jax.data.rejection_sampling import PREFERENCES
+from tars_jax.pipelines.learning_sections import TuningSection
+from tars_jax.pipelines.schema import section
+from tars_jax.rules import at_least, field, one_of
 
 
-def get_config() -> ml_collections.ConfigDict:
-    config = chain.farther()
-    config.sampling = ml_collections.ConfigDict(
-        {
-            "tasks": 120,
-            "samples": 4,  # attempts at each task
-            "at_most": 2,  # solutions kept of each task: verified, well-formed, with different actions
-            "prefer": "shortest",  # or first, as they were sampled
-        }
+@dataclasses.dataclass(frozen=True)
+class Sampling:
+    """What is tried, and what of it is imitated."""
+
+    tasks: int = field(120, "that are tried", at_least(1))
+    samples: int = field(4, "attempts at each task", at_least(1))
+    at_most: int = field(
+        2, "solutions imitated of each task: verified, well-formed, with different actions", at_least(1)
     )
-    config.tuning = quickstart.get_config().supervised.copy_and_resolve_references()
-    del config.tuning.updates
-    config.tuning.epochs = 3  # over what was kept
-    config.tuning.learning_rate = 5e-4
-    return config
+    prefer: str = field("shortest", "or first, as they were sampled", one_of(*PREFERENCES))
+
+
+@dataclasses.dataclass(frozen=True)
+class TuningByEpochs(TuningSection):
+    """How the policy is fitted to what was kept."""
+
+    epochs: int = field(3, "over what was kept", at_least(1))
+
+
+def get_config() -> ConfigDict:
+    return chain.farther(sampling=section(Sampling), tuning=section(TuningByEpochs, learning_rate=5e-4))

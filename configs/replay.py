@@ -7,21 +7,27 @@ Expected result: `train` says for every update that its weights are the recorded
 difference is (exit code 1); `rollout` says how many episodes are identical, token by token.
 """
 
+import dataclasses
+
 from ml_collections import ConfigDict
 
-from configs import quickstart
+from tars_jax.pipelines.run_sections import SandboxSection
+from tars_jax.pipelines.schema import RunFields, section
+from tars_jax.rules import at_least, field, one_of
+
+
+@dataclasses.dataclass(frozen=True)
+class Replay(RunFields):
+    source: str = field("", "a run directory, or an archive")
+    mode: str = field(
+        "train",
+        "the learner from recorded episodes; rollout: engine and browser from recorded weights",
+        one_of("train", "rollout"),
+    )
+    updates: int = field(0, "train: the first so many; 0 for all", at_least(0))
+    stage: str = field("after", "rollout: the evaluation before or after PPO", one_of("before", "after"))
+    episodes: int = field(0, "rollout: the first so many; 0 for all", at_least(0))
 
 
 def get_config() -> ConfigDict:
-    return ConfigDict(
-        {
-            "source": "",  # a run directory, or an archive
-            "mode": "train",  # the learner from recorded episodes; rollout: engine and browser from recorded weights
-            "updates": 0,  # train: the first so many; 0 for all
-            "stage": "after",  # rollout: the evaluation before or after PPO
-            "episodes": 0,  # rollout: the first so many; 0 for all
-            "sandbox": quickstart.get_config().sandbox,  # of here: the recorded run's are not asked
-            "seed": 0,
-            "run": "",
-        }
-    )
+    return section(Replay, sandbox=section(SandboxSection))

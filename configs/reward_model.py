@@ -17,38 +17,85 @@ the annotated ones. On those its sampled verdicts went from 88% to 91 to 94% rig
 by missing successes.
 """
 
-import ml_collections
+import dataclasses
 
-from configs import quickstart
+from ml_collections import ConfigDict
+
+from tars_jax.inference.config import EngineConfig
+from tars_jax.model.execution import Execution
+from tars_jax.pipelines.learning_sections import PPOSection, SupervisedSection
+from tars_jax.pipelines.run_sections import (
+    JobFields,
+    LearnedEngineSection,
+    PackingSection,
+    StageModelSection,
+    of_runs,
+    rewards,
+)
+from tars_jax.pipelines.schema import section
+from tars_jax.rules import Rule, at_least, between, field, field_of, one_of
 
 
-def get_config() -> ml_collections.ConfigDict:
-    base = quickstart.get_config()
-    config = ml_collections.ConfigDict()
-    config.seed = 0
-    config.run = ""  # run directory; empty: a new one under runs/
-    for section in ("loggers", "model", "mesh", "agent", "browser", "sandbox", "packing", "engine", "reward"):
-        config[section] = base[section]
-    config.reward.length_penalty = 0.0  # a verdict has one length
-    config.model.preset = ""  # RUN/policy of an earlier stage
-    config.trajectories = ()  # folders of earlier runs, such as RUN/trajectories/ppo
-    config.screenshots = 5  # the last ones, as in the report
-    config.held_out = 0.25  # share of the levels
-    config.packing.row_length = 272  # eight steps of a maze, five screenshots and a verdict
-    config.packing.images_per_row = 5
-    config.engine.max_length = 272
-    config.engine.max_new_tokens = 12
-    config.engine.top_logprobs = 20  # likeliest tokens beside each: a score is the share of "1" of both verdicts
-    config.engine.length_buckets = (144, 272)
-    config.annotated = base.supervised
-    config.annotated.verdicts = 200  # the others are rewards only
-    config.annotated.updates = 100
-    config.annotated.batch_rows = 16
-    config.annotated.learning_rate = 1e-3
-    config.ppo = base.ppo
-    config.ppo.updates = 20
-    config.ppo.max_staleness = 0
-    config.ppo.min_batch = 128  # verdicts sampled for an update
-    config.ppo.minibatch_rows = 32
-    config.ppo.positive_weight = 0.0
-    return config
+@dataclasses.dataclass(frozen=True)
+class RewardModel(JobFields):
+    """A generative outcome reward model."""
+
+    trajectories: tuple[str, ...] = field(
+        (),
+        "folders of earlier runs",
+        Rule(lambda folders: len(folders) > 0, "one or more folders, such as RUN/trajectories/ppo"),
+    )
+    screenshots: int = field(5, "the last ones, as in the report", at_least(1))
+    held_out: float = field(0.25, "share of the levels", between(0.05, 0.9))
+
+
+@dataclasses.dataclass(frozen=True)
+class QuestionRows(PackingSection):
+    """Rows of the learner: what questions take depends on the trajectories."""
+
+    row_length: int = field(272, "eight steps of a maze, five screenshots and a verdict", at_least(32))
+    images_per_row: int = field(5, "in a row", at_least(1))
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdicts(LearnedEngineSection):
+    """The engine that verdicts are sampled with."""
+
+    max_length: int = field_of(EngineConfig, "max_length", default=272, rule=at_least(32))
+    max_new_tokens: int = field_of(EngineConfig, "max_new_tokens", default=12, about="of a verdict")
+    length_buckets: tuple[int, ...] = field_of(EngineConfig, "length_buckets", default=(144, 272))
+    top_logprobs: int = field(
+        20, 'likeliest tokens beside each: a score is the share of "1" of both verdicts', at_least(2)
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Annotated(SupervisedSection):
+    """How the model is fitted to annotated verdicts first."""
+
+    verdicts: int = field(200, "the others are rewards only", at_least(1))
+
+
+@dataclasses.dataclass(frozen=True)
+class Judged(PPOSection):
+    """Policy optimization of verdicts, which are sampled and learned from in turns."""
+
+    min_batch: int = field_of(PPOSection, "min_batch", default=128, about="verdicts sampled for an update")
+    max_staleness: int = field_of(PPOSection, "max_staleness", default=0, rule=one_of(0))
+    dynamic_sampling: bool = field_of(PPOSection, "dynamic_sampling", rule=one_of(False))
+
+
+def get_config() -> ConfigDict:
+    sections = of_runs(
+        model=section(StageModelSection, execution=section(Execution)),
+        packing=section(QuestionRows),
+        engine=section(Verdicts),
+        reward=rewards(length_penalty=0.0),  # a verdict has one length
+    )
+    del sections["fleet"]
+    return section(
+        RewardModel,
+        **sections,
+        annotated=section(Annotated, updates=100, batch_rows=16, learning_rate=1e-3),
+        ppo=section(Judged, updates=20, minibatch_rows=32, positive_weight=0.0),
+    )

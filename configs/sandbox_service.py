@@ -7,40 +7,80 @@ Ready when it prints the address of the live page, its key included. Sessions su
 pages to where they were; computers and what runs in them go on meanwhile. Ctrl-C or SIGTERM ends it.
 """
 
+import dataclasses
+
 from ml_collections import ConfigDict
+
+from tars_jax.pipelines.command_fields import ISOLATION, ListenerFields
+from tars_jax.pipelines.run_sections import DrawingSection
+from tars_jax.pipelines.schema import RunFields, section
+from tars_jax.rules import at_least, each, field, more_than, one_of
+
+
+@dataclasses.dataclass(frozen=True)
+class ServiceBrowsers(DrawingSection):
+    """The browsers of the service."""
+
+    browsers: int = field(1, "that stay; each starts with its first page", at_least(1))
+    max_browsers: int = field(8, "while all are full, and memory allows; 0: none further", at_least(0))
+    pages_per_browser: int = field(8, "of each browser", at_least(1))
+    width: int = field(320, "of viewports, unless a session says otherwise", at_least(1))
+    height: int = field(320, "of viewports", at_least(1))
+    idle_browser_seconds: float = field(
+        30.0, "after which pages and further browsers end that nobody asks for", more_than(0)
+    )
+    reserve_megabytes: int = field(512, "no further browser starts with less memory free", at_least(0))
+    browser_megabytes: int = field(
+        4096, "a browser that grew beyond is replaced when its last page closes", at_least(1)
+    )
+    call_seconds: float = field(20.0, "for one call on a page", more_than(0))
+
+
+@dataclasses.dataclass(frozen=True)
+class Computers:
+    """How computers are isolated: namespaces, bubblewrap, gvisor; auto: the first two."""
+
+    isolation: str = field("auto", "by its name", ISOLATION)
+
+
+@dataclasses.dataclass(frozen=True)
+class SandboxService(ListenerFields, RunFields):
+    owners_file: str = field("", 'JSON: {"ann": {"key": "...", "sessions": 8}}; empty: the operator alone')
+    roots: tuple[str, ...] = field((), "folders below which clients may name sites, beside tars_jax/")
+    kinds: tuple[str, ...] = field(
+        ("browser", "computer"),
+        "of sessions; where this machine can isolate nothing, it says so",
+        each(one_of("browser", "computer")),
+    )
+    preview_domain: str = field("localhost", "computers are shown at ID.localhost; for others, a wildcard's name")
+
+
+@dataclasses.dataclass(frozen=True)
+class Server:
+    """The service over HTTP."""
+
+    max_body_megabytes: int = field(64, "of a request", at_least(1))
+    open_seconds: float = field(60.0, "for a session to open", more_than(0))
+    stop_seconds: float = field(10.0, "for the requests under way when the service is told to stop", more_than(0))
+
+
+@dataclasses.dataclass(frozen=True)
+class Sessions:
+    """How many sessions there are, and how long."""
+
+    max_sessions: int = field(64, "of all owners", at_least(1))
+    per_owner: int = field(64, "of one owner, whose entry says nothing else", at_least(1))
+    lease_seconds: float = field(120.0, "a session that nobody calls or renews for so long is collected", more_than(0))
+    max_lease_seconds: float = field(86400.0, "that a session may ask for", more_than(0))
+    download_megabytes: int = field(64, "that a session's page may download; 0: nothing is kept", at_least(0))
 
 
 def get_config() -> ConfigDict:
-    return ConfigDict(
-        {
-            "host": "127.0.0.1",  # another address lets others in: give them keys (owners_file)
-            "port": 8700,  # 0: any that is free
-            "owners_file": "",  # JSON: {"ann": {"key": "...", "sessions": 8}}; "": the operator alone
-            "roots": (),  # folders below which clients may name sites, beside tars_jax/
-            "kinds": ("browser", "computer"),  # of sessions; where this machine can isolate nothing, it says so
-            "preview_domain": "localhost",  # computers are shown at ID.localhost; for others, a wildcard's name
-            "computers": {"isolation": "auto"},  # namespaces, bubblewrap, gvisor; auto: the first two
-            "browser": {
-                "browsers": 1,  # that stay; each starts with its first page
-                "max_browsers": 8,  # while all are full, and memory allows
-                "pages_per_browser": 8,
-                "width": 320,  # of viewports, unless a session says otherwise
-                "height": 320,
-                "idle_browser_seconds": 30.0,
-                "reserve_megabytes": 512,  # no further browser starts with less memory free
-                "browser_megabytes": 4096,  # a browser that grew beyond is replaced when its last page closes
-                "call_seconds": 20.0,
-                "use_angle": "swiftshader",  # what draws WebGL, by software; with a GPU gl, gl-egl or vulkan
-            },
-            "sessions": {
-                "max_sessions": 64,
-                "per_owner": 64,
-                "lease_seconds": 120.0,  # a session that nobody calls or renews for so long is collected
-                "max_lease_seconds": 86400.0,
-                "download_megabytes": 64,  # that a session's page may download; 0: nothing is kept
-            },
-            "server": {"max_body_megabytes": 64, "open_seconds": 60.0, "stop_seconds": 10.0},
-            "seed": 0,
-            "run": "",
-        }
+    return section(
+        SandboxService,
+        port=8700,
+        browser=section(ServiceBrowsers),
+        computers=section(Computers),
+        server=section(Server),
+        sessions=section(Sessions),
     )

@@ -40,23 +40,76 @@ beside much other work; T20 35, and what it compares in full is in docs/annotati
 the minutes that a result states are those of the trend that came first.
 """
 
+import dataclasses
 from typing import Any
 
-import ml_collections
+from ml_collections import ConfigDict
 
 from configs import on_device
+from tars_jax.pipelines.schema import RunFields, changes, section
+from tars_jax.rules import at_least, each, field, field_of, more_than
 
 
-def get_config() -> ml_collections.ConfigDict:
-    config = ml_collections.ConfigDict()
-    config.seed = 0  # the first of the seeds that count
-    config.run = ""  # run directory; empty: a new one under runs/
-    config.trends = ("all",)  # or some of them: T1,T7
-    config.seeds = 5
-    config.tuning_seeds = 2  # others, that count for nothing
-    # Every side of a comparison is tried with all of these on the tuning seeds.
-    config.learning_rates = (2.5e-4, 5e-4, 1e-3)
-    # The agent that is trained, smaller than that of configs/on_device.py; `games` says what differs from game to game.
+@dataclasses.dataclass(frozen=True)
+class Seeds(RunFields):
+    """How often everything is run."""
+
+    seed: int = field_of(RunFields, "seed", about="the first of the seeds that count")
+    seeds: int = field(5, "that count", at_least(2))
+
+
+@dataclasses.dataclass(frozen=True)
+class Scoreboard(Seeds):
+    """Which trends are looked at, and how rates are chosen."""
+
+    trends: tuple[str, ...] = field(("all",), "or some of them: T1,T7")
+    tuning_seeds: int = field(2, "others, that count for nothing", at_least(1))
+    learning_rates: tuple[float, ...] = field(
+        (2.5e-4, 5e-4, 1e-3),
+        "every side of a comparison is tried with all of these on the tuning seeds",
+        each(more_than(0)),
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class AnnotationSizes:
+    """Of T20, a kind of annotation: what a person decides, and what is learned from it."""
+
+    rounds: int = field(4, "how many", at_least(1))
+    human_steps: int = field(48, "of a round", at_least(1))
+    episodes: int = field(64, "of a round, at most", at_least(1))
+    earlier_rows: int = field(
+        384, "of the demonstrations that the policy began with, which are learned from again", at_least(1)
+    )
+    updates: int = field(30, "of a round", at_least(1))
+    batch_rows: int = field(48, "packed rows of an update", at_least(1))
+    evaluation_episodes: int = field(256, "after each round", at_least(1))
+
+
+@dataclasses.dataclass(frozen=True)
+class Starts:
+    """Specialists begin as the hybrid agent does, with demonstrations of both kinds."""
+
+    encyclopedia_gui: str = field("encyclopedia", "the game whose demonstrations it begins with")
+    encyclopedia_sdk: str = field("encyclopedia", "the game whose demonstrations it begins with")
+
+
+# Of the agent, those that differ from game to game.
+SECTIONS: dict[str, type[Any]] = {
+    "game": on_device.Game,
+    "mixture": on_device.MixtureOfOptions,
+    "rollout": on_device.Rollout,
+    "demonstrations": on_device.Demonstrations,
+    "supervised": on_device.Supervised,
+}
+
+
+def get_config() -> ConfigDict:
+    return section(Scoreboard, **agents())
+
+
+def agents() -> dict[str, ConfigDict]:
+    """The agent that is trained, smaller than that of configs/on_device.py, and what differs from game to game."""
     agent = on_device.get_config()
     del agent.loggers, agent.recipe
     agent.seeds_by = "turns"  # a program is compiled once for the search's seeds and those that count
@@ -64,41 +117,34 @@ def get_config() -> ml_collections.ConfigDict:
     agent.supervised.update({"updates": 300, "episodes": 16, "batch_rows": 64})
     agent.value.update({"updates": 20, "part": 20})
     agent.ppo.update({"updates": 40, "part": 20, "learning_rate": 1e-3, "epochs": 1})
-    config.agent = agent
-    config.games = ml_collections.ConfigDict(
-        {
-            "checklist": {"game": {"name": "checklist", "steps": 6}},
-            "maze": {"game": {"name": "maze", "steps": 6}},
-            "game_2048": {"game": {"name": "2048", "steps": 10}},
-            "snake": {"game": {"name": "snake", "steps": 10}},
-            "checklist_several": {
-                "game": {"name": "checklist", "steps": 4, "options": ("most_calls=3",)},
-                "rollout": {"max_new_tokens": 42},
-            },
-            "encyclopedia": reading(parts=("interface=gui", "interface=sdk")),
-            "encyclopedia_gui": reading(options=("interface=gui",)),
-            "encyclopedia_sdk": reading(options=("interface=sdk",)),
-            "maze_annotated": annotated(),
-            "corridor_memory": walking(summaries=8),
-            "corridor_window": walking(window=3),
-            "corridor_none": walking(),
-        }
-    )
-    # Of T20, a kind of annotation: what a person decides, and what is learned from it.
-    config.annotation = ml_collections.ConfigDict(
-        {
-            "rounds": 4,
-            "human_steps": 48,  # of a round
-            "episodes": 64,  # of a round, at most
-            "earlier_rows": 384,  # of the demonstrations that the policy began with, which are learned from again
-            "updates": 30,  # of a round
-            "batch_rows": 48,
-            "evaluation_episodes": 256,
-        }
-    )
-    # Specialists begin as the hybrid agent does, with demonstrations of both kinds.
-    config.starts = ml_collections.ConfigDict(dict.fromkeys(("encyclopedia_gui", "encyclopedia_sdk"), "encyclopedia"))
-    return config
+    games: dict[str, dict[str, Any]] = {
+        "checklist": {"game": {"name": "checklist", "steps": 6}},
+        "maze": {"game": {"name": "maze", "steps": 6}},
+        "game_2048": {"game": {"name": "2048", "steps": 10}},
+        "snake": {"game": {"name": "snake", "steps": 10}},
+        "checklist_several": {
+            "game": {"name": "checklist", "steps": 4, "options": ("most_calls=3",)},
+            "rollout": {"max_new_tokens": 42},
+        },
+        "encyclopedia": reading(parts=("interface=gui", "interface=sdk")),
+        "encyclopedia_gui": reading(options=("interface=gui",)),
+        "encyclopedia_sdk": reading(options=("interface=sdk",)),
+        "maze_annotated": annotated(),
+        "corridor_memory": walking(summaries=8),
+        "corridor_window": walking(window=3),
+        "corridor_none": walking(),
+    }
+    return {
+        "agent": agent,
+        "games": ConfigDict({name: changed(**differs) for name, differs in games.items()}),
+        "annotation": section(AnnotationSizes),
+        "starts": section(Starts),
+    }
+
+
+def changed(**sections: dict[str, Any]) -> ConfigDict:
+    """What differs from the sections of the agent."""
+    return ConfigDict({name: changes(SECTIONS[name], **values) for name, values in sections.items()})
 
 
 def reading(options: tuple[str, ...] = (), parts: tuple[str, ...] = ()) -> dict[str, Any]:

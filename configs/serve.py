@@ -7,54 +7,91 @@ run's config says which screenshots it reads. What import_weights makes is serve
 Ready when it prints its address and an example call. Ctrl-C or SIGTERM ends it.
 """
 
+import dataclasses
+
 from ml_collections import ConfigDict
+
+from tars_jax.agent.grammar import GRAMMARS
+from tars_jax.inference.config import EngineConfig
+from tars_jax.pipelines.command_fields import ListenerFields
+from tars_jax.pipelines.run_sections import MeshSection
+from tars_jax.pipelines.schema import RunFields, section
+from tars_jax.rules import Rule, at_least, field, field_of, more_than
+
+
+@dataclasses.dataclass(frozen=True)
+class Serve(ListenerFields, RunFields):
+    checkpoint: str = field(
+        "",
+        "A folder of exported weights (RUN/policy, RUN/supervised, ...), or a preset's name: random ones "
+        "of that size, until a learner hands over its own",
+        Rule(bool, "a folder of exported weights: --config.checkpoint=RUN/policy; or a preset's name"),
+    )
+    name: str = field("tars_jax", "the model's name for clients", Rule(bool, "a name for the model"))
+    api_key_file: str = field("", "a file that holds the key alone; empty: none is asked for")
+    certificate_file: str = field("", "for https: PEM files of the certificate's chain and its key; empty: http")
+    certificate_key_file: str = field("", "of https")
+    checkpoint_root: str = field(
+        "",
+        "new weights may be loaded from below it; empty: the folder that holds the checkpoint; of a preset, from none",
+    )
+    record: str = field(
+        "", "where conversations are kept as trajectories with exact tokens, such as runs/recorded; empty: nowhere"
+    )
+    image: tuple[int, ...] = field(
+        (),
+        "(height, width) of images in chat messages; (): as the run says, else each its own",
+        Rule(
+            lambda size: len(size) in (0, 2) and all(type(side) is int and side > 0 for side in size),
+            "(height, width) in pixels, or () for those of the checkpoint's run",
+        ),
+    )
+    constraints: tuple[str, ...] = field(
+        ("text", "tool"),
+        "grammars that a request may name as its `constraint`",
+        Rule(lambda names: set(names) <= set(GRAMMARS), f"some of {', '.join(GRAMMARS)}, or ()"),
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class ServingEngine(EngineConfig):
+    """The engine behind the server."""
+
+    max_length: int = field_of(
+        EngineConfig,
+        "max_length",
+        default=2048,
+        about="tokens of messages, the tools that they list (350 and more each) and an answer",
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Server:
+    """The server over HTTP."""
+
+    max_requests: int = field(256, "under way at once; more are answered with 429", at_least(1))
+    max_body_megabytes: int = field(32, "of a request", at_least(1))
+    request_seconds: float = field(300.0, "for one request", more_than(0))
+    lease_seconds: float = field(120.0, "a session that is asked for nothing so long is closed", more_than(0))
+    idle_seconds: float = field(
+        600.0, "a conversation that nobody goes on with so long is over, and kept in `record`", more_than(0)
+    )
+    stop_seconds: float = field(20.0, "for the requests under way when the server is told to stop", more_than(0))
 
 
 def get_config() -> ConfigDict:
-    return ConfigDict(
-        {
-            # A folder of exported weights (RUN/policy, RUN/supervised, ...), or a preset's name: random ones of that
-            # size, until a learner hands over its own.
-            "checkpoint": "",
-            "name": "tars_jax",  # the model's name for clients
-            "host": "127.0.0.1",  # another address takes an API key
-            "port": 8000,  # 0: any that is free
-            "api_key_file": "",  # a file that holds the key alone; "": none is asked for
-            "certificate_file": "",  # for https: PEM files of the certificate's chain and its key; "": http
-            "certificate_key_file": "",
-            # New weights may be loaded from below it; "": the folder that holds the checkpoint; of a preset, from none.
-            "checkpoint_root": "",
-            # Where conversations are kept as trajectories with exact tokens, such as runs/recorded; "": nowhere.
-            "record": "",
-            "image": (),  # (height, width) of images in chat messages; (): as the run says, else each its own
-            "constraints": ("text", "tool"),  # grammars that a request may name as its `constraint`
-            "mesh": {"data": 1, "fsdp": 1, "expert": 1, "tensor": 1},
-            "engine": {
-                "slots": 8,
-                "max_length": 2048,  # tokens of messages, the tools that they list (350 and more each) and an answer
-                "max_new_tokens": 64,  # of an answer whose request does not say
-                "chunk": 8,
-                "row_buckets": (2, 8),
-                "length_buckets": (32, 256, 2048),
-                "image_buckets": (1, 8),
-                "max_sessions": 1024,
-                "max_queue": 1024,
-                "weights": "float",
-                "layers": "auto",
-                "record_routes": False,  # the experts of each token come back with it, for ppo.replay_routes
-                "penalties": True,  # a request may ask for `frequency_penalty` and `presence_penalty`
-                "biases": 300,  # the most tokens that a request may name in `logit_bias`
-                "top_logprobs": 20,  # the most alternatives that a request may ask to be told beside each token
-            },
-            "server": {
-                "max_requests": 256,  # under way at once; more are answered with 429
-                "max_body_megabytes": 32,
-                "request_seconds": 300.0,
-                "lease_seconds": 120.0,  # a session that is asked for nothing so long is closed
-                "idle_seconds": 600.0,  # a conversation that nobody goes on with so long is over, and kept in `record`
-                "stop_seconds": 20.0,  # for the requests under way when the server is told to stop
-            },
-            "seed": 0,
-            "run": "",
-        }
+    return section(
+        Serve,
+        port=8000,
+        engine=section(
+            ServingEngine,
+            without=("temperature", "constraint", "decode_buckets", "image_cache_tokens"),
+            max_new_tokens=64,
+            length_buckets=(32, 256, 2048),
+            penalties=True,
+            biases=300,
+            top_logprobs=20,
+        ),
+        server=section(Server),
+        mesh=section(MeshSection),
     )

@@ -7,29 +7,52 @@ Commands:
       --config.contestants=RUN/policy,reference,random
 """
 
+import dataclasses
+
 from ml_collections import ConfigDict
 
-from configs import evaluate
+from configs.evaluate import contestants
+from tars_jax.pipelines.command_fields import LevelFields, PlayerFields
+from tars_jax.pipelines.schema import section
+from tars_jax.rules import Rule, at_least, field, one_of
+from tars_jax.tasks.library import SUITES
+
+
+@dataclasses.dataclass(frozen=True)
+class StepBudgets(LevelFields, PlayerFields):
+    """What is played, by whom, and in how many steps."""
+
+    suite: str = field(
+        "games15",
+        "games15, miniwob, lmgame, or environment for config.environment",
+        one_of(*SUITES, "environment"),
+    )
+    names: tuple[str, ...] = field((), "some of the suite's tasks; (): all")
+    environment: str = field("computer", "any name that `train` takes, where the suite is environment")
+    environment_options: str = field("{}", "JSON, or a list of them, each a kind of task")
+    budgets: tuple[int, ...] = field(
+        (10, 25, 50, 100),
+        "steps of an episode",
+        Rule(
+            lambda steps: (
+                len(steps) > 0
+                and all(type(step) is int and step > 0 for step in steps)
+                and len(set(steps)) == len(steps)
+            ),
+            "different whole numbers of 1 or more, separated by commas",
+        ),
+    )
+    contestants: tuple[str, ...] = field(
+        ("reference", "person", "random"),
+        'folders of exported weights, addresses, "reference", "person" (of games alone), "random"',
+        Rule(
+            lambda given: len(given) > 0 and len(set(given)) == len(given),
+            "different ones, as config.checkpoint of evaluate takes them, separated by commas",
+        ),
+    )
+    called: tuple[str, ...] = field((), "what they are called in the figure; (): the last part of each")
+    episodes: int = field(0, "of each game or kind of task; 0: LMGame-Bench's 3 runs, else 6", at_least(0))
 
 
 def get_config() -> ConfigDict:
-    base = evaluate.get_config()
-    config = ConfigDict()
-    config.suite = "games15"  # games15, miniwob, lmgame, or environment for config.environment
-    config.names = ()  # some of the suite's tasks; (): all
-    config.environment = "computer"  # any name that `train` takes, where the suite is environment
-    config.environment_options = "{}"  # JSON, or a list of them, each a kind of task
-    config.budgets = (10, 25, 50, 100)  # steps of an episode
-    # Folders of exported weights, addresses, "reference", "person" (of games alone), "random".
-    config.contestants = ("reference", "person", "random")
-    config.called = ()  # what they are called in the figure; (): the last part of each
-    for name in ("model", "api_key_file", "answer_seconds", "patience", "guide", "tools", "safety_checks"):
-        config[name] = base[name]
-    for name in ("next_levels", "levels", "screen"):
-        config[name] = base[name]
-    config.episodes = 0  # of each game or kind of task; 0: LMGame-Bench's 3 runs, else 6
-    config.seed = 0
-    config.run = ""
-    for section in ("mesh", "browser", "sandbox", "agent", "engine"):
-        config[section] = base[section]
-    return config
+    return section(StepBudgets, **contestants())

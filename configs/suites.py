@@ -8,17 +8,26 @@ the benchmark that they are of. Where two checkpoints have played the same suite
 both have, paired.
 """
 
+import dataclasses
+
 from ml_collections import ConfigDict
+
+from tars_jax.pipelines.command_fields import runs
+from tars_jax.pipelines.schema import RunFields, section
+from tars_jax.rules import field
+
+
+@dataclasses.dataclass(frozen=True)
+class Suites(RunFields):
+    runs: tuple[str, ...] = field(
+        (),
+        "run directories of evaluate, one of each suite by each checkpoint",
+        runs("folders of finished runs of evaluate, separated by commas"),
+    )
+    names: tuple[str, ...] = field((), "of the checkpoints, in the order in which they come; (): as the runs call them")
+    output: str = field("", "empty for suites.html in the run directory; the tables in Markdown beside it")
+    title: str = field("", "of the page")
 
 
 def get_config() -> ConfigDict:
-    return ConfigDict(
-        {
-            "runs": (),  # run directories of evaluate, one of each suite by each checkpoint
-            "names": (),  # of the checkpoints, in the order in which they come; (): as the runs call them
-            "output": "",  # "" for suites.html in the run directory; the tables in Markdown beside it
-            "title": "",
-            "seed": 0,
-            "run": "",
-        }
-    )
+    return section(Suites)

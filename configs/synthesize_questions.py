@@ -12,29 +12,38 @@ world 1,000 questions in 5,294 tries, 14 minutes, with one page that leaks. With
 RUN/result.json says under `wording` how many questions it worded, and why the templates' words stayed for the others.
 """
 
+import dataclasses
+
 from ml_collections import ConfigDict
+
+from tars_jax.pipelines.command_fields import HelperFields, address_or
+from tars_jax.pipelines.schema import RunFields, section
+from tars_jax.rules import at_least, between, field
+
+
+@dataclasses.dataclass(frozen=True)
+class SynthesizeQuestions(HelperFields, RunFields):
+    questions: int = field(1000, "how many", at_least(1))
+    source: str = field("world", "or foldoc (./launch/websites.sh foldoc), a dump of MediaWiki, a ZIM file")
+    names_seed: int = field(
+        3, "entities have other names by this seed, against memorised answers; -1: their own", at_least(-1)
+    )
+    chains: float = field(0.85, "share of multi-hop chains among the tries", between(0, 1))
+    most_hops: int = field(3, "of a chain", at_least(0))
+    tries: int = field(60, "for each question, before it gives up", at_least(1))
+    helper: str = field(
+        "embedded", "or an OpenAI-compatible endpoint: closed-book solver, scorer, and writer", address_or("embedded")
+    )
+    solver_tries: int = field(8, "to answer by heart, each question: one that succeeds turns it down", at_least(1))
+
+
+@dataclasses.dataclass(frozen=True)
+class Limits:
+    """Of what conditions are made of."""
+
+    least_matches: int = field(4, "entities that one condition holds for: fewer would reveal the one", at_least(2))
+    most_share: float = field(0.7, "of all entities of the kind: more tells nothing", between(0, 1))
 
 
 def get_config() -> ConfigDict:
-    return ConfigDict(
-        {
-            "source": "world",  # or foldoc (./launch/websites.sh foldoc), a dump of MediaWiki, a ZIM file
-            "names_seed": 3,  # entities have other names by this seed, against memorised answers; -1: their own
-            "questions": 1000,
-            "chains": 0.85,  # share of multi-hop chains among the tries
-            "most_hops": 3,
-            "tries": 60,  # for each question, before it gives up
-            "limits": {
-                "least_matches": 4,  # entities that one condition holds for: fewer would reveal the one
-                "most_share": 0.7,  # of all entities of the kind: more tells nothing
-            },
-            "helper": "embedded",  # or an OpenAI-compatible endpoint: closed-book solver, scorer, and writer
-            "model": "",  # its name there
-            "api_key_file": "",  # a file that holds the key alone
-            "max_tokens": 800,  # of a model's answer
-            "answer_seconds": 60.0,  # for one answer
-            "solver_tries": 8,  # to answer by heart, each question: one that succeeds turns it down
-            "seed": 0,
-            "run": "",
-        }
-    )
+    return section(SynthesizeQuestions, max_tokens=800, limits=section(Limits))

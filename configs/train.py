@@ -72,89 +72,82 @@ three updates of 32 episodes of at most three steps, on a machine that was busy 
 episodes before, 4 after (+12.5 points [-1, 28]), in 15 minutes. That shows the way, and no learning.
 """
 
-import ml_collections
-from ml_collections.config_dict import placeholder
+import dataclasses
 
-from configs import quickstart
+from ml_collections import ConfigDict
+
+from tars_jax.pipelines.learning_sections import (
+    BroughtDemonstrationsSection,
+    MixtureSection,
+    PPOSection,
+    ReinforcedFields,
+    SupervisedSection,
+    TaskSection,
+    ValueSection,
+)
+from tars_jax.pipelines.run_sections import (
+    CallingAgentSection,
+    LearnedEngineSection,
+    PackingSection,
+    ServerSection,
+    SizedBrowserSection,
+    of_runs,
+    rewards,
+)
+from tars_jax.pipelines.schema import OPEN, section
+from tars_jax.rules import Rule, at_least, field, field_of
 
 
-def get_config() -> ml_collections.ConfigDict:
-    base = quickstart.get_config()
-    config = ml_collections.ConfigDict()
-    config.seed = 0  # of weights, tasks and sampling
-    config.run = ""  # run directory; empty: a new one under runs/
-    config.recipe = base.recipe
-    config.environment = ""  # which one is to be learned, or which ones, separated by commas
-    # Its options as JSON; a list is several kinds. Of several environments `environment` among options says whose.
-    config.environment_options = "{}"
-    for section in (*quickstart.OF_RUNS, "supervised", "value"):
-        config[section] = base[section]
-    # What an update's batch is mixed of: a weight for each environment, times each of its options, in their order;
-    # empty: kinds of tasks are picked by how uncertain their outcome is.
-    config.mixture = ml_collections.ConfigDict({"weights": ()})
-    config.ppo = base.ppo
-    config.task = ml_collections.ConfigDict(
-        {
-            "max_steps": placeholder(int),  # of an episode, where its environment does not say less
-            "instruction": "",  # where the environment has none of its own
-            "success_threshold": "",  # a return that is success; empty: as the environment says
-            # What tells reward and success: orm (a reward model), package.module:attribute, or an entry point of the
-            # group tars_jax.judges; empty: the environment, or the reference answer of its tasks.
-            "judge": "",
-            "judge_options": "{}",  # its options as JSON, such as {"checkpoint": "RUN/policy"} of orm
-            "evaluation_episodes": placeholder(int),  # before PPO and after, on the same tasks
-        }
+@dataclasses.dataclass(frozen=True)
+class Learned(ReinforcedFields):
+    """Whatever is to be learned."""
+
+    environment: str = field(
+        "",
+        "which one is to be learned, or which ones, separated by commas",
+        Rule(
+            bool,
+            "a game, a benchmark or one of its tasks, gymnasium:ID, package.module:attribute or an entry point's name, "
+            "or several, separated by commas",
+        ),
     )
-    config.demonstrations = ml_collections.ConfigDict(
-        {
-            "episodes": placeholder(int),  # 0: none are played
-            "skill": 0.8,
-            # Who shows: package.module:attribute, or an entry point of tars_jax.players; empty: the reference player.
-            "player": "",
-            # Recorded ones besides: RUN/trajectories/ppo, .jsonl, .parquet, package.module:attribute; see
-            # tars_jax/data/datasets.py.
-            "datasets": (),
-        }
+    environment_options: str = field(
+        "{}",
+        "its options as JSON; a list is several kinds. Of several environments `environment` among options says whose",
     )
-    config.server = ml_collections.ConfigDict(
-        {
-            # Of a server that samples for this run; empty: the engine here does. With form=tars_jax one or more of ours
-            # (`serve`), separated by commas.
-            "address": "",
-            "form": "sglang",  # or vllm: without screenshots; or tars_jax
-            "model": "",  # its name there; vLLM takes one
-            "api_key_file": "",  # a file that holds the key alone
-            # Where servers find new weights, under the same path; empty: RUN/served, and to ours they go over HTTP.
-            "weights_folder": "",
-            "answer_seconds": 120.0,  # that it may take for one answer, or to load weights
-            "patience": 3600.0,  # seconds that all may be away; then the run ends, to be resumed
-        }
-    )
-    config.agent.grammar = placeholder(str)
-    config.agent.show_budget = placeholder(bool)
-    config.agent.max_steps = placeholder(int)
-    config.agent.constrained = placeholder(bool)  # only calls that there are can be sampled
-    config.agent.thought = placeholder(str)  # with constrained: optional, required or never
-    config.agent.most_calls = 1  # with constrained: of one answer
-    config.agent.list_actions = placeholder(bool)  # the prompt says what can be called
-    config.agent.max_observation_tokens = placeholder(int)
-    config.packing.row_length, config.packing.images_per_row = 0, 0  # what windows take
-    config.engine.max_length, config.engine.length_buckets = 0, (64,)
-    config.engine.max_new_tokens = placeholder(int)
-    config.browser.pages = placeholder(int)
-    config.supervised.updates = placeholder(int)
-    config.value.episodes = placeholder(int)
-    config.value.max_episodes = placeholder(int)
-    config.value.evaluate_every, config.value.patience = 5, 4
-    config.value.max_updates = placeholder(int)
-    config.reward.scale = placeholder(float)
-    config.ppo.in_order = True  # where length goes with success, those that end first are no fair sample
-    config.ppo.updates = placeholder(int)
-    config.ppo.gamma = placeholder(float)
-    config.ppo.min_batch = placeholder(int)
-    config.ppo.batch_steps = placeholder(int)
-    config.ppo.epochs = placeholder(int)
-    config.ppo.minibatch_rows = placeholder(int)
-    config.ppo.learning_rate = placeholder(float)
-    config.ppo.entropy_bonus = placeholder(float)
-    return config
+
+
+@dataclasses.dataclass(frozen=True)
+class AnswersOfTasks(LearnedEngineSection):
+    """The engine that the policy samples with, whose answers are learned from."""
+
+    max_new_tokens: int = field_of(LearnedEngineSection, "max_new_tokens", about="of an answer", rule=at_least(1))
+
+
+def get_config(made_of: type[Learned] = Learned) -> ConfigDict:
+    return section(
+        made_of,
+        **of_runs(
+            packing=section(PackingSection, row_length=0, images_per_row=0),
+            browser=section(SizedBrowserSection, pages=OPEN),
+            reward=rewards(scale=OPEN),
+            agent=section(
+                CallingAgentSection, grammar=OPEN, show_budget=OPEN, max_steps=OPEN, constrained=OPEN, thought=OPEN,
+                list_actions=OPEN, max_observation_tokens=OPEN,
+            ),
+            engine=section(AnswersOfTasks, max_length=0, length_buckets=(64,), max_new_tokens=OPEN),
+        ),
+        mixture=section(MixtureSection),
+        task=section(TaskSection, max_steps=OPEN, evaluation_episodes=OPEN),
+        demonstrations=section(BroughtDemonstrationsSection, episodes=OPEN),
+        server=section(ServerSection),
+        supervised=section(SupervisedSection, updates=OPEN),
+        value=section(
+            ValueSection, episodes=OPEN, max_episodes=OPEN, max_updates=OPEN, evaluate_every=5, patience=4
+        ),
+        # In order: where length goes with success, those that end first are no fair sample.
+        ppo=section(
+            PPOSection, in_order=True, updates=OPEN, gamma=OPEN, min_batch=OPEN, batch_steps=OPEN, epochs=OPEN,
+            minibatch_rows=OPEN, learning_rate=OPEN, entropy_bonus=OPEN,
+        ),
+    )  # fmt: skip

@@ -12,46 +12,59 @@ step limit and goes with the rewards, what a window would cut of the text, what 
 their size, seconds and tokens. It exits with 1 where something is to be mended.
 """
 
-from ml_collections import ConfigDict
-from ml_collections.config_dict import placeholder
+import dataclasses
 
-from configs import train
+from ml_collections import ConfigDict
+
+from tars_jax.agent.grammar import FORMS
+from tars_jax.agent.tool_schemas import TOOLS
+from tars_jax.pipelines.run_sections import ContestantSection, OnePageSection, SandboxSection
+from tars_jax.pipelines.schema import OPEN, RunFields, section
+from tars_jax.rules import Rule, at_least, field, more_than, one_of
+
+
+@dataclasses.dataclass(frozen=True)
+class TriedAgent(ContestantSection):
+    """What the agent reads and writes."""
+
+    grammar: str = field("text", "as `train` has it: plain where what is said is the answer, else text", one_of(*FORMS))
+    list_actions: bool = field(True, "an endpoint is told what can be called")
+    max_observation_tokens: int = field(
+        0, "of a text, that a window of `train` holds; what is longer is found. 0: as many as it takes", at_least(0)
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Try(RunFields):
+    environment: str = field(
+        "",
+        "which one",
+        Rule(bool, "a game, a benchmark's task, gymnasium:ID, package.module:attribute or an entry point"),
+    )
+    environment_options: str = field("{}", "its options as JSON")
+    player: str = field(
+        "chance",
+        "who plays the episode that is shown: chance, reference (the environment's own scripted player), "
+        "package.module:attribute of a player of your own, or the address of an OpenAI-compatible endpoint",
+        Rule(bool, "chance, reference, package.module:attribute, or the address of an endpoint (http://...)"),
+    )
+    model: str = field("", "the model's name at an endpoint")
+    api_key_file: str = field("", "a file that holds the key alone")
+    tools: str = field(
+        "text",
+        "how an endpoint says what it does: text, in a grammar of ours; native, by calls of tools; "
+        "computer or computer_use_preview, by OpenAI's computer tool",
+        one_of(*TOOLS),
+    )
+    answer_seconds: float = field(120.0, "that an endpoint may take for one answer", more_than(0))
+    max_steps: int = field(0, "of an episode; 0: as the environment says", at_least(0))
+    instruction: str = field("", "where the environment has none of its own")
+    episodes: int = field(8, "with as many seeds: the one that is shown, and others by chance", at_least(1))
+    seconds: float = field(20.0, "for all behind the episode that is shown", at_least(0))
+    preset: str = field("nano", "whose tokens are counted: a preset or a folder of exported weights")
 
 
 def get_config() -> ConfigDict:
-    usual = train.get_config()
-    return ConfigDict(
-        {
-            "environment": "",  # which one
-            "environment_options": "{}",  # its options as JSON
-            # Who plays the episode that is shown: chance, reference (the environment's own scripted player),
-            # package.module:attribute of a player of your own, or the address of an OpenAI-compatible endpoint.
-            "player": "chance",
-            "model": "",  # the model's name at an endpoint
-            "api_key_file": "",  # a file that holds the key alone
-            # How an endpoint says what it does: text, in a grammar of ours; native, by calls of tools; computer or
-            # computer_use_preview, by OpenAI's computer tool.
-            "tools": "text",
-            "answer_seconds": 120.0,  # that an endpoint may take for one answer
-            "seed": 0,  # of the task
-            "max_steps": 0,  # of an episode; 0: as the environment says
-            "instruction": "",  # where the environment has none of its own
-            "episodes": 8,  # with as many seeds: the one that is shown, and others by chance
-            "seconds": 20.0,  # for all behind the episode that is shown
-            "preset": "nano",  # whose tokens are counted: a preset or a folder of exported weights
-            "browser": {"size": usual.browser.size, "use_angle": usual.browser.use_angle},
-            "sandbox": usual.sandbox,
-            "agent": {
-                "grammar": placeholder(str),  # as `train` has it: plain where what is said is the answer, else text
-                "coordinates": "grid",
-                "show_budget": True,
-                "list_actions": True,  # an endpoint is told what can be called
-                "min_steps": 1,
-                "max_steps": 4,
-                "max_summaries": 8,
-                # Of a text, that a window of `train` holds; what is longer is found. 0: as many as it takes.
-                "max_observation_tokens": usual.agent.max_observation_tokens or 0,
-            },
-            "run": "",
-        }
+    return section(
+        Try, agent=section(TriedAgent, grammar=OPEN), browser=section(OnePageSection), sandbox=section(SandboxSection)
     )

@@ -11,21 +11,30 @@ and the remaining steps explain .54; correlation of value and return .34 over al
 each episode: before a word is said it knows nothing.
 """
 
-import ml_collections
+import dataclasses
 
-from configs import chain, quickstart
+from ml_collections import ConfigDict
+
+from configs import chain
+from tars_jax.pipelines.learning_sections import ValueSection
+from tars_jax.pipelines.schema import section
+from tars_jax.rules import field_of, one_of
+from tars_jax.training.config import PPOConfig
 
 
-def get_config() -> ml_collections.ConfigDict:
-    base = quickstart.get_config()
-    config = chain.farther()
-    config.recipe = base.recipe
-    config.value = base.value
-    config.value.episodes = 500
-    config.value.max_episodes = 2000
-    config.value.max_updates = 240
-    config.value.evaluate_every = 10
-    config.value.patience = 3
-    # How RL will discount: `gamma` each token (gae) or each turn (turn).
-    config.ppo = ml_collections.ConfigDict({"advantages": "gae", "gamma": 1.0})
-    return config
+@dataclasses.dataclass(frozen=True)
+class Discount:
+    """How RL will discount."""
+
+    advantages: str = field_of(
+        PPOConfig, "advantages", about="gamma is of each token (gae) or of each turn (turn)", rule=one_of("gae", "turn")
+    )
+    gamma: float = field_of(PPOConfig, "gamma")
+
+
+def get_config() -> ConfigDict:
+    return chain.farther(
+        chain.ReinforcedStage,
+        value=section(ValueSection, episodes=500, max_episodes=2000, max_updates=240, evaluate_every=10, patience=3),
+        ppo=section(Discount),
+    )

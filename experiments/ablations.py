@@ -13,11 +13,9 @@ from tars_jax.pipelines.config import flatten, parse, require_known
 from tars_jax.pipelines.recipes import RECIPES, recipe_fields
 from tars_jax.pipelines.trends.bench import Bench, Settings
 from tars_jax.pipelines.trends.verdicts import Test, judge, late
-from tars_jax.rules import at_least
 from tars_jax.training.progress import Progress
 from tars_jax.training.run_directory import RunDirectory, write_json
 
-RULES = {"seed": at_least(0), "seeds": at_least(2)}
 END = Test("success in the last fifth of the updates, with the switch minus without")
 MEAN = Test("success over all updates, with the switch minus without")
 

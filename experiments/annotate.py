@@ -18,7 +18,7 @@ from typing import Any
 import tars_jax.evaluation
 from tars_jax import InputError
 from tars_jax.annotation.interactive.app import AnnotationApp
-from tars_jax.annotation.interactive.gate import MODES, AskingGate
+from tars_jax.annotation.interactive.gate import AskingGate
 from tars_jax.annotation.interactive.people import People
 from tars_jax.annotation.interactive.playing import Setting
 from tars_jax.annotation.interactive.service import AnnotationService, failures_in
@@ -31,29 +31,13 @@ from tars_jax.envs.registry import EnvironmentResources, load_environment
 from tars_jax.launcher import LAUNCHER, from_here
 from tars_jax.pipelines.annotating import AnnotatedPolicy, newest_weights, open_annotated
 from tars_jax.pipelines.environments import EnvironmentTasks
-from tars_jax.pipelines.rules import BROWSER_RULES, LENGTH_RULES
 from tars_jax.pipelines.sections import browsers_for, sandbox_of
 from tars_jax.rollout.episode_runner import page_resources
-from tars_jax.rules import at_least, between, more_than, one_of
 from tars_jax.sandbox.browser.service import browsers
 from tars_jax.training.run_directory import RunDirectory
 from tars_jax.web.request_limits import is_loopback
 from tars_jax.web.running import listen, serve
 
-RULES = {
-    "candidates": at_least(1),
-    "num_tasks": at_least(1),
-    "answer_seconds": more_than(0),
-    "lease_seconds": more_than(0),
-    "gate.mode": one_of(*MODES),
-    "gate.uncertainty": between(0, 1),
-    "gate.margin": between(0, 1),
-    "gate.calm_share": between(0, 1),
-    "gate.calm_steps": at_least(1),
-    "gate.minutes": at_least(0),
-    **LENGTH_RULES,
-    **BROWSER_RULES,
-}
 # People come and go, a policy gets better, and who asks when is a matter of the day.
 RENEWED = (
     "annotators", "checkpoint", "model", "api_key_file", "candidates", "answer_seconds", "failures", "lease_seconds",

@@ -17,7 +17,6 @@ from tars_jax.annotation.in_situ.recording import PersonRecording, read_recordin
 from tars_jax.annotation.in_situ.review.app import ReviewedRecording
 from tars_jax.annotation.in_situ.speech import Transcriber, transcriber
 from tars_jax.annotation.in_situ.tasks import cut_tasks
-from tars_jax.rules import at_least
 from tars_jax.training.progress import QUIET, counting
 from tars_jax.training.run_directory import RunDirectory
 from tars_jax.trajectory.files import save_trajectory
@@ -26,7 +25,6 @@ from tars_jax.web.request_limits import is_loopback
 from tars_jax.web.running import serve
 
 POSITIONAL = ("recording",)
-RULES = {"rest_minutes": at_least(0)}
 ANNOTATION, DATASET = "annotation.json", "dataset"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 from typing import Any
 
 from tars_jax import InputError
@@ -15,28 +14,10 @@ from tars_jax.envs.registry import EnvironmentResources, load_environment
 from tars_jax.launcher import from_here
 from tars_jax.pipelines.annotating import open_annotated
 from tars_jax.pipelines.environments import EnvironmentTasks
-from tars_jax.pipelines.rules import LENGTH_RULES
 from tars_jax.pipelines.sections import sandbox_of
-from tars_jax.pipelines.simulated_annotation import KINDS, annotate_until, annotator_of, setting_of, spent_on
-from tars_jax.rules import at_least, between, more_than, one_of
+from tars_jax.pipelines.simulated_annotation import annotate_until, annotator_of, setting_of, spent_on
 from tars_jax.training.run_directory import RunDirectory, write_json
 from tars_jax.trajectory.files import save_trajectory
-
-GATE = [field.name for field in dataclasses.fields(AskingGate) if field.name != "mode"]
-RULES = {
-    "kind": one_of(*KINDS),
-    "human_steps": at_least(1),
-    "skill": between(0, 1),
-    "first_task": at_least(0),
-    "num_tasks": at_least(1),
-    "candidates": at_least(1),
-    "answer_seconds": more_than(0),
-    "gate.uncertainty": between(0, 1),
-    "gate.margin": between(0, 1),
-    "gate.calm_share": between(0, 1),
-    "gate.calm_steps": at_least(1),
-    **LENGTH_RULES,
-}
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:
@@ -57,7 +38,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
         if opened.prepare is not None:
             opened.prepare([make(tasks[0]).action_space])
             opened.prepared()
-        gate = AskingGate("gated", **{name: config.gate[name] for name in GATE})
+        gate = AskingGate("gated", **{name: value for name, value in config.gate.items() if name != "value_checkpoint"})
         setting = setting_of(opened, config.kind, gate)
         annotator = annotator_of(opened, config.kind, config.skill)
         found, lost = asyncio.run(annotate_until(tasks, setting, make, annotator, config.human_steps))

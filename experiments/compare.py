@@ -9,14 +9,14 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.evaluation import DEFAULT_CURVES
 from tars_jax.evaluation.comparison import FinishedRun, draw_comparison, settings_of
-from tars_jax.evaluation.curves import GAME_SECTION, Curve, Series, game_curves, points_of
+from tars_jax.evaluation.curves import Curve, Series, game_curves, points_of
 from tars_jax.evaluation.figures import save_figure
 from tars_jax.evaluation.scores import RETURN, Score
 from tars_jax.files import write_atomic
 from tars_jax.json_fields import read_object
 from tars_jax.pipelines.config import flatten
 from tars_jax.pipelines.trends.of_runs import MEASURES, judge_runs, table
-from tars_jax.rules import Rule, each, one_of
+from tars_jax.rules import Rule
 from tars_jax.tasks.games.catalog import game_names, load_game
 from tars_jax.training.metrics import read_metrics
 from tars_jax.training.progress import QUIET, Progress, working
@@ -27,14 +27,6 @@ NEEDED = {
     "score_after": RATE,
     "episodes": Rule(lambda value: type(value) is int and 0 < value < 2**53, "a whole number of 1 or more"),
     "seed": Rule(lambda value: type(value) is int and value >= 0, "a whole number of 0 or more"),
-}
-SECTIONS = (*dict.fromkeys(curve.section for curve in DEFAULT_CURVES), GAME_SECTION)
-RULES = {
-    "sections": each(one_of(*SECTIONS)),
-    "runs": Rule(
-        lambda paths: len(paths) > 0 and all(isinstance(path, str) for path in paths),
-        "directories of finished runs, separated by commas; one whose name is a number as ./7",
-    ),
 }
 
 

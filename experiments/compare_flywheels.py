@@ -10,15 +10,7 @@ from tars_jax.evaluation.figures import save_figure
 from tars_jax.evaluation.flywheel_comparison import FlywheelRun, by_control, by_name, draw, table
 from tars_jax.files import write_atomic
 from tars_jax.json_fields import read_object
-from tars_jax.rules import Rule
 from tars_jax.training.progress import working
-
-RULES = {
-    "runs": Rule(
-        lambda paths: len(paths) > 0 and all(isinstance(path, str) for path in paths),
-        "directories of finished flywheels, separated by commas",
-    ),
-}
 
 
 def run(config: Any, run_directory: Any) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from tars_jax.rules import at_least
 from tars_jax.sandbox.compat.computer_apis import ComputerApis
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.training.run_directory import RunDirectory
@@ -16,8 +15,6 @@ from tars_jax.web.gate import Gate, ListenAddress
 from tars_jax.web.keys import read_or_make_key
 from tars_jax.web.request_limits import is_loopback
 from tars_jax.web.running import serve
-
-RULES = {"memory_mib": at_least(16), "processes": at_least(4), "disk_mib": at_least(16)}
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:

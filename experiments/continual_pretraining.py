@@ -10,11 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 from tars_jax.evaluation import supervised_curves
-from tars_jax.pipelines.single_stage import IMITATION_RULES, end_stage, imitate
+from tars_jax.pipelines.single_stage import end_stage, imitate
 from tars_jax.training.run_directory import RunDirectory
 
 PROCESSES = "many"
-RULES = IMITATION_RULES
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:

@@ -23,7 +23,6 @@ from tars_jax.judges.endpoint import EndpointModel
 from tars_jax.pipelines.sections import browser_config, sandbox_of
 from tars_jax.pipelines.serving import read_key
 from tars_jax.rollout.episode_runner import page_resources
-from tars_jax.rules import Rule, at_least, between, more_than, one_of
 from tars_jax.sandbox.browser.service import browsers
 from tars_jax.training.progress import QUIET, Progress
 from tars_jax.training.run_directory import RunDirectory, write_json
@@ -31,19 +30,6 @@ from tars_jax.trajectory import Trajectory
 from tars_jax.trajectory.files import save_trajectory
 
 POSITIONAL = ("datasets",)
-RULES = {
-    "datasets": Rule(bool, "folders of trajectories or other data sets, each with a comma"),
-    "execute": one_of("known", "none"),
-    "thoughts": one_of("rule", "model", "none"),
-    "variants": at_least(0),
-    "similar.asked": between(0.01, 1),
-    "similar.done": between(0, 1),
-    "helper": Rule(lambda name: name == "" or name.startswith(("http://", "https://")), "empty, or an address"),
-    "answer_seconds": more_than(0),
-    "max_tokens": at_least(1),
-    "browser.size": at_least(1),
-    "seed": at_least(0),
-}
 PAGE = "report.html"
 
 

@@ -17,25 +17,7 @@ from tars_jax.evaluation.tables import markdown
 from tars_jax.files import write_atomic
 from tars_jax.judges.endpoint import EndpointModel
 from tars_jax.pipelines.serving import read_key
-from tars_jax.rules import Rule, at_least, between, more_than
 from tars_jax.training.run_directory import RunDirectory, write_json
-
-HELPER = Rule(
-    lambda name: name == "embedded" or name.startswith(("http://", "https://")),
-    "'embedded' or the address of an OpenAI-compatible endpoint",
-)
-RULES = {
-    "tasks": at_least(1),
-    "across": between(0, 1),
-    "most_applications": at_least(0),
-    "weights.frequency": at_least(0),
-    "weights.benefit": at_least(0),
-    "weights.transfer": at_least(0),
-    "helper": HELPER,
-    "answer_seconds": more_than(0),
-    "max_tokens": at_least(1),
-    "seed": at_least(0),
-}
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:

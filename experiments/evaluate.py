@@ -22,7 +22,6 @@ import numpy as np
 
 from tars_jax import InputError
 from tars_jax.environment import Task
-from tars_jax.envs.interfaces import INTERFACES
 from tars_jax.evaluation.figures import draw_budgets, save_figure
 from tars_jax.evaluation.scoring import (
     SUCCESS_UNIT,
@@ -37,7 +36,6 @@ from tars_jax.evaluation.scoring import (
 )
 from tars_jax.evaluation.statistics import Estimate, deviation
 from tars_jax.evaluation.suites import (
-    LMGAME_HARNESSES,
     roms_given,
     suite_names,
     suite_tasks,
@@ -50,26 +48,13 @@ from tars_jax.files import write_atomic
 from tars_jax.pipelines.benchmark_play import evaluate_benchmark
 from tars_jax.pipelines.contestants import SCRIPTED, open_contestant, scripted
 from tars_jax.pipelines.game_scales import SCALES
-from tars_jax.pipelines.suite_play import SUITE_RULES, Episodes, Tasks, in_common, play_suite, with_scale
-from tars_jax.rules import Rule, at_least, one_of
-from tars_jax.tasks.benchmarks.catalog import BENCHMARKS, is_benchmark
+from tars_jax.pipelines.suite_play import Episodes, Tasks, in_common, play_suite, with_scale
 from tars_jax.tasks.games.catalog import Game
 from tars_jax.tasks.library import SUITES, load_playable
 from tars_jax.tasks.lmgame.catalog import ACE_ATTORNEY, sokoban_levels
 from tars_jax.training.run_directory import RunDirectory, write_json
 from tars_jax.trajectory import Trajectory
 
-RULES = SUITE_RULES | {
-    "suite": Rule(
-        lambda name: name in SUITES or is_benchmark(name) or ":" in str(name),
-        f"one of {', '.join([*SUITES, *BENCHMARKS])}, or package.module:attribute",
-    ),
-    "lmgame_harness": one_of(*LMGAME_HARNESSES),
-    "max_steps": at_least(0),
-    "attempts": at_least(0),
-    "time_limit": at_least(0),
-    "interface": one_of("", *INTERFACES),
-}
 OF_BENCHMARKS = ("tasks", "attempts", "time_limit", "interface", "environment_options", "judge", "judge_options")
 OF_OURS = ("episodes", "sokoban_levels", "super_mario_bros_rom", "ace_attorney_rom", "gaming_agent")
 NOTE = {

@@ -8,14 +8,11 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.data.agentnet_folder import RECORDS, write_agentnet
 from tars_jax.data.atif_writing import write_atif
-from tars_jax.data.exporters import FORMATS, STYLES, recorded, trajectory_files, write_jsonl, write_parquet
-from tars_jax.data.recorded import VERDICTS
-from tars_jax.rules import one_of
+from tars_jax.data.exporters import recorded, trajectory_files, write_jsonl, write_parquet
 from tars_jax.training.progress import QUIET, Progress
 from tars_jax.training.run_directory import RunDirectory
 
 POSITIONAL = ("source",)
-RULES = {"format": one_of(*FORMATS), "style": one_of(*STYLES), "verdict": one_of(*VERDICTS)}
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:

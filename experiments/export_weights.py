@@ -5,16 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tars_jax.model.config import DTYPES
-from tars_jax.rules import Rule, at_least, one_of
 from tars_jax.training.open_weights import export_weights
 from tars_jax.training.progress import counting
-
-RULES = {
-    "checkpoint": Rule(bool, "a folder of exported weights: --config.checkpoint=RUN/policy"),
-    "dtype": one_of("", *DTYPES),
-    "shard_megabytes": at_least(1),
-}
 
 
 def run(config: Any, run_directory: Any) -> None:

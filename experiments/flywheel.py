@@ -6,46 +6,18 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from tars_jax.data.rejection_sampling import PREFERENCES
 from tars_jax.data.store.routing import RL, VALUE
 from tars_jax.evaluation import Curve, Score, Series, wilson_interval
 from tars_jax.evaluation.report import ReportData, ReportTable
 from tars_jax.evaluation.result import before_and_after, write_result
 from tars_jax.pipelines.config import command_of
-from tars_jax.pipelines.flywheel import CONTROLS, KEEP, Cycle, FlywheelResult, cycle_folder, run_flywheel
-from tars_jax.pipelines.rules import JOB_RULES, MIXTURE_RULES, check, imitation_rules
-from tars_jax.pipelines.training_sets import READERS
-from tars_jax.rules import Rule, at_least, between, more_than, one_of
+from tars_jax.pipelines.flywheel import Cycle, FlywheelResult, cycle_folder, run_flywheel
+from tars_jax.pipelines.job_checks import check
 from tars_jax.training.extension import Extension
 from tars_jax.training.metrics import MetricsWriter
 from tars_jax.training.run_directory import RunDirectory
 
 EXTENSIONS = {"cycles": Extension("report")}
-RULES = JOB_RULES | MIXTURE_RULES | {
-    "environment": Rule(bool, "an environment, or several, separated by commas"),
-    "cycles": at_least(0),
-    "control": one_of(*CONTROLS),
-    "demonstrations.episodes": at_least(0),
-    "reader": one_of(*READERS),
-    "solution_steps": at_least(0),
-    "sampling.tasks": at_least(1),
-    "sampling.samples": at_least(1),
-    "sampling.at_most": at_least(1),
-    "sampling.prefer": one_of(*PREFERENCES),
-    "text.ct_weight": Rule(lambda share: 0 <= share < 1, "a share from 0 to below 1"),
-    "text.sft_weight": Rule(lambda share: 0 <= share < 1, "a share from 0 to below 1"),
-    "ct.every": at_least(0),
-    "recycle.episodes": at_least(0),
-    "keep.by": one_of(*KEEP),
-    "keep.episodes": at_least(1),
-    "keep.weight": between(0, 1),
-    **{f"{stage}.{name}": rule for stage in ("ct", "sft") for name, rule in {
-        "episodes": at_least(0), "updates": at_least(1)}.items()},
-    **imitation_rules("ct"),
-    **imitation_rules("sft"),
-    "value.learning_rate": more_than(0),
-}  # fmt: skip
-RULES = {field: rule for field, rule in RULES.items() if not field.startswith("supervised.")}
 STAGES = ("ct", "sft", "rl", "kept")
 SECTION = "The flywheel"
 SHARE = {"share": "share", "low": "95% from", "high": "95% to"}

@@ -13,26 +13,15 @@ from tars_jax.evaluation import DEFAULT_CURVES
 from tars_jax.evaluation.curves import game_curves
 from tars_jax.pipelines.agent import Evaluated, finish, train_agent
 from tars_jax.pipelines.game_scales import played_scales
-from tars_jax.pipelines.games import TRAINED_ON, Games, can_be_trained_on
+from tars_jax.pipelines.games import Games
+from tars_jax.pipelines.job_checks import PPO_EXTENSIONS, check
 from tars_jax.pipelines.mixture import Mixture
-from tars_jax.pipelines.rules import JOB_RULES, MIXTURE_RULES, PPO_EXTENSIONS, check
 from tars_jax.pipelines.run_context import RunContext
-from tars_jax.rules import Rule, at_least, each
 from tars_jax.tasks.library import load_playable
 from tars_jax.training.run_directory import RunDirectory
 
 PROCESSES = "many"
 EXTENSIONS = PPO_EXTENSIONS
-RULES = (
-    JOB_RULES
-    | MIXTURE_RULES
-    | {
-        "games": Rule(lambda names: names and can_be_trained_on(names), TRAINED_ON),
-        "levels": each(at_least(1)),
-        "task.max_steps": at_least(1),
-        "task.scale_episodes": at_least(0),
-    }
-)
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:

@@ -11,44 +11,14 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from experiments.gpu.entries import KINDS, Entry, entries
-from experiments.gpu.sizes import MODELS, shapes
+from experiments.gpu.entries import Entry, entries
+from experiments.gpu.sizes import shapes
 from experiments.gpu.table import as_markdown, derive, verdict
 from tars_jax.files import write_atomic
-from tars_jax.model.execution import ATTENTION, EXPERTS, REMAT
 from tars_jax.pipelines.checkout import ROOT
-from tars_jax.rules import Rule, at_least, each, more_than, one_of
 from tars_jax.training.progress import Progress
 from tars_jax.training.run_directory import RunDirectory, write_json
 
-RULES: dict[str, Rule] = {
-    "size": one_of(*MODELS),
-    "models": each(one_of("dense", "moe")),
-    "parts": each(one_of(*KINDS)),
-    "minutes": more_than(0),
-    "entry_minutes": more_than(0),
-    "warmups": at_least(1),
-    "repeats": at_least(1),
-    "seconds": more_than(0),
-    "update.attention": each(one_of(*ATTENTION)),
-    "update.experts": each(one_of(*EXPERTS)),
-    "update.remat": each(one_of(*REMAT)),
-    "update.head_chunk": at_least(1),
-    "layer.attention": each(one_of(*ATTENTION)),
-    "layer.experts": each(one_of(*EXPERTS)),
-    "decode.weights": each(one_of("bfloat16", "w4a8")),
-    "decode.layers": each(one_of("unstacked", "stacked")),
-    **{
-        f"{group}.{name}": at_least(0)
-        for group, names in (
-            ("batch", ("rows", "row_length", "windows", "images_per_row", "image_height", "image_width")),
-            ("decode", ("slots", "context", "chunk", "cache_length")),
-            ("peak", ("matmul", "copy_bytes")),
-        )
-        for name in names
-    },
-    "batch.sampled": Rule(lambda value: 0 <= value <= 1, "a share from 0 to 1"),
-}
 WORKER = (sys.executable, "-P", "-m", "experiments.gpu.worker")
 POLL_SECONDS = 0.2
 

@@ -15,24 +15,14 @@ from tars_jax.data.recorded import labelled_episodes, labelled_traces
 from tars_jax.evaluation.judge_agreement import JudgedLabel, ask_judge, judge_agreement
 from tars_jax.files import write_atomic
 from tars_jax.judges.labels import agreement, read_agent_reward_bench, read_answers, settled, shipped_answers
-from tars_jax.judges.labels.agent_reward_bench import UNSURE
 from tars_jax.judges.labels.judgments import Judgment, read_judgments
-from tars_jax.judges.labels.labelled import CONTRADICTIONS, SETS, Labelled
+from tars_jax.judges.labels.labelled import SETS, Labelled
 from tars_jax.judges.labels.online_mind2web_runs import read_evaluations, read_labelled_runs
 from tars_jax.pipelines.judges import named_judge
-from tars_jax.rules import Rule, at_least, one_of
 from tars_jax.training.progress import Progress, working
 from tars_jax.training.run_directory import RunDirectory, write_json
 
 WITH_JUDGMENTS = ("agent_reward_bench", "online_mind2web")
-RULES = {
-    "labels": one_of(*SETS),
-    "judge": Rule(bool, "the name of a judge"),
-    "unsure": one_of(*UNSURE),
-    "contradiction": one_of(*CONTRADICTIONS),
-    "most": at_least(0),
-    "parallel": at_least(1),
-}
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:

@@ -16,16 +16,13 @@ from tars_jax.data.recorded import TRACES, hidden_truth
 from tars_jax.environment import Task
 from tars_jax.envs.registry import load_environment
 from tars_jax.model.tokenizer import load_tokenizer
-from tars_jax.pipelines.rules import BROWSER_RULES
 from tars_jax.pipelines.sections import browsers_for, sandbox_of
 from tars_jax.rollout.episode_runner import Rollouts
 from tars_jax.rollout.players import reference_player
-from tars_jax.rules import at_least
 from tars_jax.training.progress import Progress
 from tars_jax.training.run_directory import RunDirectory, write_json
 from tars_jax.trajectory import Trajectory
 
-RULES = BROWSER_RULES | {"seed": at_least(0)}
 TEXT_TOKENS = 1024  # of a page or an output, at most; what is cut is marked in its middle
 
 

@@ -23,33 +23,15 @@ from tars_jax.evaluation.specialists import (
     sentences,
     table_lines,
 )
-from tars_jax.pipelines.rules import FLEET_RULES, LOGGER_RULE
 from tars_jax.pipelines.run_context import RunContext
 from tars_jax.pipelines.stages import supervise
 from tars_jax.rollout.players import reference_player
-from tars_jax.rules import Rule, at_least, between, each, more_than
 from tars_jax.tasks.sampling import sample_task
 from tars_jax.training.checkpoint import load_parameters
 from tars_jax.training.merge_checkpoints import merge_checkpoints
 from tars_jax.training.run_directory import RunDirectory, write_json
 from tars_jax.trajectory import Trajectory
 
-RULES = {
-    "loggers": LOGGER_RULE,
-    **FLEET_RULES,
-    "seed": at_least(0),
-    "merges": each(Rule(lambda weight: 0 < weight < 1, "a weight of the first game's specialist between 0 and 1")),
-    "evaluation_episodes": at_least(1),
-    "demonstrations.start": at_least(1),
-    "demonstrations.specialist": at_least(1),
-    "demonstrations.skill": between(0, 1),
-    "start.updates": at_least(1),
-    "start.learning_rate": more_than(0),
-    "specialist.updates": at_least(1),
-    "specialist.learning_rate": more_than(0),
-    "browser.browsers": at_least(1),
-    "browser.pages": at_least(1),
-}
 STREAMS = {"start": 0, "evaluation": 1, "specialist": 2}  # no two share a level
 
 

@@ -15,27 +15,8 @@ from __future__ import annotations
 from typing import Any
 
 from tars_jax.pipelines.interpolation import compare_with_hybrid
-from tars_jax.pipelines.rules import JOB_RULES, MIXTURE_RULES, check
-from tars_jax.rules import Rule, at_least, between, one_of
+from tars_jax.pipelines.job_checks import check
 from tars_jax.training.run_directory import RunDirectory
-
-RULES = (
-    JOB_RULES
-    | MIXTURE_RULES
-    | {
-        "environment": Rule(bool, "an environment, or several, separated by commas"),
-        "mixture.weights": Rule(
-            lambda values: len(values) > 1 and MIXTURE_RULES["mixture.weights"].accepts(values),
-            "a number from 0.001 to 1000 for each of two parts or more",
-        ),
-        "tolerance": between(0, 1),
-        "task.max_steps": at_least(1),
-        "demonstrations.episodes": at_least(0),
-        "agent.thought": one_of("optional", "required", "never"),
-        "agent.max_observation_tokens": at_least(0),
-        "engine.max_new_tokens": at_least(1),
-    }
-)
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:

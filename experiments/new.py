@@ -7,10 +7,8 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.pipelines.templates import NAMES, check_name, template
-from tars_jax.rules import one_of
 
 POSITIONAL = ("kind", "name")
-RULES = {"kind": one_of(*NAMES)}
 
 
 def run(config: Any) -> None:

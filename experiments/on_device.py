@@ -17,59 +17,18 @@ from typing import Any
 
 import numpy as np
 
-from tars_jax.envs.on_device import GAMES
 from tars_jax.evaluation import ReportData, Score
 from tars_jax.evaluation.report import VALUE_DOUBT
 from tars_jax.evaluation.result import write_result
 from tars_jax.evaluation.running import RunningPage
-from tars_jax.model.presets import PRESETS
 from tars_jax.pipelines.config import command_of
-from tars_jax.pipelines.on_device import SIDE_BY_SIDE, Curves, OnDevice
-from tars_jax.pipelines.rules import LOGGER_RULE, MIXTURE_RULES, UPDATE_RULES, rules_in, section_rules
+from tars_jax.pipelines.on_device import Curves, OnDevice
 from tars_jax.pipelines.value_stage import doubt_of_levels, doubt_of_value
-from tars_jax.rules import at_least, between, one_of
 from tars_jax.training.checkpoint import Checkpoints, load_parameters, save_parameters
-from tars_jax.training.config import OptimizerConfig
 from tars_jax.training.metrics import MetricsWriter
 from tars_jax.training.progress import Progress
 from tars_jax.training.run_directory import RunDirectory
 
-RULES = UPDATE_RULES | {
-    "loggers": LOGGER_RULE,
-    "seed": at_least(0),
-    "seeds": at_least(1),
-    "seeds_by": one_of(*SIDE_BY_SIDE),
-    "model.preset": one_of(*PRESETS),
-    "game.name": one_of(*sorted(GAMES)),
-    "game.steps": at_least(1),
-    **MIXTURE_RULES,
-    "rollout.episodes": at_least(1),
-    "rollout.max_new_tokens": at_least(2),
-    "rollout.temperature": at_least(0),
-    **dict.fromkeys(("rollout.window", "rollout.summary_tokens"), at_least(1)),
-    **dict.fromkeys(("rollout.summaries", "rollout.context"), at_least(0)),
-    "demonstrations.episodes": at_least(1),
-    "demonstrations.skill": between(0, 1),
-    "supervised.updates": at_least(1),
-    "supervised.part": at_least(0),
-    "supervised.episodes": at_least(1),
-    "supervised.batch_rows": at_least(1),
-    "supervised.optimizer": rules_in(OptimizerConfig)["algorithm"],
-    **section_rules("supervised", ("learning_rate",), rules_in(OptimizerConfig)),
-    "value.updates": at_least(0),
-    "value.max_updates": at_least(0),
-    "value.part": at_least(0),
-    "value.episodes": at_least(1),
-    "value.minibatch_rows": at_least(1),
-    "value.epochs": at_least(1),
-    **section_rules("value", ("learning_rate",), rules_in(OptimizerConfig)),
-    "ppo.updates": at_least(0),
-    "ppo.part": at_least(0),
-    "ppo.lag": at_least(0),
-    "verifier.false_positive": between(0, 1),
-    "verifier.false_negative": between(0, 1),
-    "evaluation.episodes": at_least(1),
-}
 SHOWN = (
     "success",
     "reward",

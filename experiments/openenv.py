@@ -11,7 +11,6 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.envs.openenv import RegisteredEpisode, describe
-from tars_jax.rules import at_least
 from tars_jax.sandbox.address import read_address
 from tars_jax.sandbox.compat.openenv import OpenEnvEpisode, openenv_app
 from tars_jax.training.run_directory import RunDirectory
@@ -19,8 +18,6 @@ from tars_jax.web.gate import Gate, ListenAddress
 from tars_jax.web.keys import read_or_make_key
 from tars_jax.web.request_limits import is_loopback
 from tars_jax.web.running import serve
-
-RULES = {"episodes": at_least(1)}
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:

@@ -13,7 +13,6 @@ from typing import Any
 
 from tars_jax.envs.benchmarks.osworld import programs
 from tars_jax.envs.benchmarks.osworld.session import computer_spec, prepare
-from tars_jax.rules import at_least
 from tars_jax.sandbox.compat.osworld import served_desktop
 from tars_jax.sandbox.computer.pyautogui import pyautogui_folder
 from tars_jax.training.run_directory import RunDirectory
@@ -21,8 +20,6 @@ from tars_jax.web.gate import Gate, ListenAddress
 from tars_jax.web.keys import read_or_make_key
 from tars_jax.web.request_limits import is_loopback
 from tars_jax.web.running import serve
-
-RULES = {"width": at_least(320), "height": at_least(200)}
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:

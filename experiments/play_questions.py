@@ -16,31 +16,20 @@ from tars_jax.agent.loop import AgentConfig, PolicySession
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.environment import Observation, Task
 from tars_jax.envs.browsing_players import random_move
-from tars_jax.envs.interfaces import INTERFACES, SDK
+from tars_jax.envs.interfaces import SDK
 from tars_jax.envs.registry import load_environment
 from tars_jax.evaluation.statistics import wilson_interval
 from tars_jax.model.tokenizer import load_tokenizer
-from tars_jax.pipelines.rules import BROWSER_RULES
 from tars_jax.pipelines.sections import browsers_for, sandbox_of
 from tars_jax.rollout.episode_runner import Rollouts
 from tars_jax.rollout.players import DemonstratorSession, Player, PrivilegedEnvironment, reference_player
 from tars_jax.rollout.unjudged import CANNOT_SAY
-from tars_jax.rules import Rule, at_least, between
 from tars_jax.tasks.browsing.question import read_questions
 from tars_jax.tasks.games.moves import Move
 from tars_jax.training.progress import Progress
 from tars_jax.training.run_directory import RunDirectory, write_json
 from tars_jax.trajectory import Trajectory
 
-RULES = BROWSER_RULES | {
-    "questions": Rule(bool, "a file of questions, such as RUN/questions.jsonl of synthesize_questions"),
-    "interface": Rule(INTERFACES.__contains__, f"one of {', '.join(INTERFACES)}"),
-    "reference_episodes": at_least(0),
-    "skill": between(0, 1),
-    "random_episodes": at_least(0),
-    "max_steps": at_least(1),
-    "seed": at_least(0),
-}
 ENVIRONMENT = "browsing"
 SIZE = 640, 480  # of pages, width and height in pixels
 TEXT_TOKENS = 1024  # of what calls say, in the trajectories
@@ -48,15 +37,17 @@ TEXT_TOKENS = 1024  # of what calls say, in the trajectories
 
 def run(config: Any, run_directory: RunDirectory) -> None:
     writer = PromptWriter(load_tokenizer(), image_tokens=1, max_observation_tokens=TEXT_TOKENS)
-    players = {"reference": reference_player(writer, "text", config.skill), "random": random_player(writer)}
+    players = {
+        "reference": (reference_player(writer, "text", config.skill), config.reference_episodes),
+        "random": (random_player(writer), config.random_episodes),
+    }
     asked = list(read_questions(config.questions))
     random.Random(f"played {config.seed}").shuffle(asked)
     result: dict[str, Any] = {"questions": len(asked), "seed": config.seed, "interface": config.interface}
     browser = None if config.interface == SDK else browsers_for(config, config.browser.pages, *SIZE)
     # By the embedded judge of answers, with the questions' references.
     with Rollouts(browser, writer, AgentConfig(), workers=config.browser.pages, sandbox=sandbox_of(config)) as rollouts:
-        for name, player in players.items():
-            wanted = config[f"{name}_episodes"]
+        for name, (player, wanted) in players.items():
             tasks = [task_of(config, number, asked[number % len(asked)].id) for number in range(wanted)]
             if not tasks:
                 continue

@@ -22,11 +22,10 @@ from tars_jax.launcher import LAUNCHER
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.execution import Execution
 from tars_jax.model.policy import count_parameters, parameter_shapes
-from tars_jax.model.presets import PRESETS, preset
+from tars_jax.model.presets import preset
 from tars_jax.model.sharding import MESH_AXES, make_mesh
 from tars_jax.pipelines.config import flatten
-from tars_jax.rules import Rule, at_least, between, one_of
-from tars_jax.training.config import ALGORITHMS, OptimizerConfig, PPOConfig
+from tars_jax.training.config import OptimizerConfig, PPOConfig
 from tars_jax.training.optimizers import make_optimizer
 from tars_jax.training.planning.chips import Slice, load_slice
 from tars_jax.training.planning.compiled import compile_program
@@ -50,21 +49,6 @@ PROGRAMS = ("policy update", "value update", "decode step", "prefill")
 LARGE_SLICE, MESH_SIDE = 64, 8  # chips from which on the axes that are not given have this size
 KERNEL_HEADS = 128  # the kernels of attention and experts take heads, and widths, that are multiples of it
 ALWAYS = ("preset", "topology")  # fields that a plan's command names even if they are the default's
-
-RULES = {
-    "preset": one_of(*sorted(PRESETS)),
-    "depth": at_least(0),
-    "batch.rows": at_least(0),
-    "batch.row_length": Rule(lambda length: length == 0 or length > 1, "a value of at least 2, or 0"),
-    "batch.images_per_row": at_least(0),
-    "decode.slots": at_least(0),
-    "decode.cache_length": at_least(0),
-    "decode.new_tokens": at_least(1),
-    "optimizer": one_of(*ALGORITHMS),
-    "dtype": one_of("float32", "bfloat16"),
-    "matmul_efficiency": between(0.01, 1),
-    "programs": Rule(lambda names: bool(names) and set(names) <= set(PROGRAMS), f"some of {', '.join(PROGRAMS)}"),
-}
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:

@@ -8,16 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from tars_jax import InputError
-from tars_jax.evaluation.publishing import CHECKPOINTS, TRAJECTORIES, members_of_run
+from tars_jax.evaluation.publishing import members_of_run
 from tars_jax.evaluation.publishing_readme import readme
 from tars_jax.pipelines.checkout import ROOT
-from tars_jax.rules import one_of
 from tars_jax.training.archive import write_archive
 from tars_jax.training.progress import QUIET, counting
 from tars_jax.training.run_directory import RunDirectory
 
 POSITIONAL = ("source",)
-RULES = {"checkpoint": one_of(*CHECKPOINTS), "trajectories": one_of(*TRAJECTORIES)}
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -34,13 +33,10 @@ from tars_jax.model.sharding import leaf_name, make_mesh
 from tars_jax.model.tokenizer import Tokenizer
 from tars_jax.pipelines.contestants import Contestant, Driven
 from tars_jax.pipelines.mazes import tasks
-from tars_jax.pipelines.rules import BROWSER_RULES, LENGTH_RULES
 from tars_jax.pipelines.sections import run_as
 from tars_jax.pipelines.starts import starting_point
 from tars_jax.pipelines.suite_play import play_suite
 from tars_jax.pipelines.turn_times import TurnTimes, timed_player
-from tars_jax.rules import Rule, at_least, each, one_of, span
-from tars_jax.tasks.library import SUITES
 from tars_jax.training.checkpoint import load_parameters, require_replaceable
 from tars_jax.training.packing import Packer, PackingConfig
 from tars_jax.training.placement import take_rows
@@ -53,33 +49,6 @@ from tars_jax.trajectory import Trajectory
 PARTS = {"attention": "/attention/", "experts": "/experts/", "head": "^vocabulary_head/", "vision": "^vision/"}
 SIDES = ("float", "w4a8")
 Suite = Mapping[str, Sequence[Task]]
-
-
-def _patterns(values: tuple[Any, ...]) -> bool:
-    try:
-        return all(isinstance(value, str) and re.compile(value) for value in values)
-    except re.error:
-        return False
-
-
-RULES = {
-    "seed": at_least(0),
-    "checkpoint": Rule(bool, "a folder of exported weights, such as RUN/policy"),
-    "kept": Rule(_patterns, "regular expressions of parameters' paths"),
-    "suite": one_of("", *SUITES),
-    "levels": each(at_least(1)),
-    "episodes": at_least(0),
-    "max_steps": at_least(0),
-    "turns": at_least(1),
-    "screen": at_least(0),
-    **BROWSER_RULES,
-    **LENGTH_RULES,
-    "engine.weights": one_of("float"),
-    "task.max_steps": at_least(1),
-    "task.evaluation_distances": span(1),
-    "task.evaluation_episodes": at_least(1),
-    "rows": at_least(1),
-}
 
 
 @dataclasses.dataclass(frozen=True)

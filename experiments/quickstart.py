@@ -5,23 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from tars_jax.pipelines.agent import finish, train_agent
-from tars_jax.pipelines.mazes import CURRICULUM_RULES, MazeTasks, curriculum_config
-from tars_jax.pipelines.rules import JOB_RULES, PPO_EXTENSIONS, check
+from tars_jax.pipelines.job_checks import PPO_EXTENSIONS, check
+from tars_jax.pipelines.mazes import MazeTasks, curriculum_config
 from tars_jax.pipelines.run_context import RunContext
-from tars_jax.rules import at_least, span
 from tars_jax.training.run_directory import RunDirectory
 
 PROCESSES = "many"
 EXTENSIONS = PPO_EXTENSIONS
-RULES = (
-    JOB_RULES
-    | CURRICULUM_RULES
-    | {
-        "task.max_steps": at_least(1),
-        "task.evaluation_distances": span(1),
-        "demonstrations.distances": span(1),
-    }
-)
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import re
 from pathlib import Path
 from typing import Any
 
@@ -15,28 +14,8 @@ from tars_jax.annotation.in_situ.person import HELP, TypedLines, agree, choose
 from tars_jax.annotation.in_situ.sources import RecordingClock
 from tars_jax.annotation.in_situ.windows import AllowedWindows
 from tars_jax.annotation.record import new_folder, new_head, record, sources
-from tars_jax.rules import Rule, more_than, one_of
 
 POSITIONAL = ("action", "recording")
-SYSTEMS = ("x11", "pynput")
-
-
-def _is_pattern(text: str) -> bool:
-    try:
-        re.compile(text)
-    except re.error:
-        return False
-    return True
-
-
-RULES = {
-    **{f"secret_{of}": Rule(_is_pattern, "a regular expression") for of in ("titles", "applications")},
-    "action": one_of("record", "list", "delete"),
-    "system": one_of(*SYSTEMS),
-    "limit_megabytes": more_than(1),
-    "discard_minutes": more_than(0),
-    "track": one_of("", "expert", "novice"),
-}
 
 
 def run(config: Any) -> None:

@@ -11,28 +11,16 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.evaluation import DEFAULT_CURVES
-from tars_jax.pipelines.mazes import CURRICULUM_RULES, curriculum_config
+from tars_jax.pipelines.job_checks import PPO_EXTENSIONS, check
+from tars_jax.pipelines.mazes import curriculum_config
 from tars_jax.pipelines.ppo_stage import improve
-from tars_jax.pipelines.rules import PPO_EXTENSIONS, check
 from tars_jax.pipelines.run_context import RunContext
-from tars_jax.pipelines.single_stage import WEIGHTS, end_stage, rules_of, run_stage
+from tars_jax.pipelines.single_stage import end_stage, run_stage
 from tars_jax.pipelines.task_provider import TaskProvider
-from tars_jax.rules import Rule
 from tars_jax.training.run_directory import RunDirectory
 
 PROCESSES = "many"
 EXTENSIONS = PPO_EXTENSIONS
-RULES = (
-    rules_of("recipe", "ppo")
-    | CURRICULUM_RULES
-    | {
-        "model.preset": WEIGHTS,
-        "value.checkpoint": Rule(
-            lambda name: not name or WEIGHTS.accepts(name),
-            "RUN/value of a value_pretraining, or nothing for a fresh one",
-        ),
-    }
-)
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:
@@ -44,7 +32,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
         )
 
     def stage(context: RunContext, provider: TaskProvider) -> dict[str, Any]:
-        assert context.parent is not None  # RULES
+        assert context.parent is not None  # the rule of model.preset
         improve(context, provider, context.parent, Path(config.value.checkpoint) if config.value.checkpoint else None)
         done = run_directory.finished("ppo") or {}
         curriculum = {"curriculum": done["curriculum"]} if "curriculum" in done else {}

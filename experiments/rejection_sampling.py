@@ -6,27 +6,16 @@ import dataclasses
 from typing import Any
 
 from tars_jax import InputError
-from tars_jax.data.rejection_sampling import PREFERENCES, KeepRule, by_task, count_attempts, keep
+from tars_jax.data.rejection_sampling import KeepRule, by_task, count_attempts, keep
 from tars_jax.evaluation import supervised_curves
-from tars_jax.pipelines.rules import imitation_rules
 from tars_jax.pipelines.run_context import RunContext
-from tars_jax.pipelines.single_stage import WEIGHTS, end_stage, rules_of, run_stage
+from tars_jax.pipelines.single_stage import end_stage, run_stage
 from tars_jax.pipelines.stages import supervise
 from tars_jax.pipelines.starts import start_from
 from tars_jax.pipelines.task_provider import TaskProvider
-from tars_jax.rules import at_least, one_of
 from tars_jax.training.run_directory import RunDirectory
 
 PROCESSES = "many"
-RULES = rules_of() | {
-    "model.preset": WEIGHTS,
-    "sampling.tasks": at_least(1),
-    "sampling.samples": at_least(1),
-    "sampling.at_most": at_least(1),
-    "sampling.prefer": one_of(*PREFERENCES),
-    "tuning.epochs": at_least(1),
-    **imitation_rules("tuning"),
-}
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:
@@ -39,7 +28,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
 
 def sample_and_tune(context: RunContext, provider: TaskProvider) -> dict[str, Any]:
     config = context.config.sampling
-    assert context.parent is not None  # RULES
+    assert context.parent is not None  # the rule of model.preset
     context.sync_weights(start_from(context.parent, context.parameters), 0)
     player = context.policy_player()
     attempts = by_task(context.play("attempts", provider.practice(config.tasks), player, config.samples))

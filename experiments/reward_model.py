@@ -45,14 +45,12 @@ from tars_jax.judges.calibration import FILE as CALIBRATION
 from tars_jax.judges.calibration import Calibration, fit_calibration
 from tars_jax.judges.reward_model import ScoreReading
 from tars_jax.pipelines.config import command_of
+from tars_jax.pipelines.job_checks import PPO_EXTENSIONS, check
 from tars_jax.pipelines.ppo_stage import learner_at_start, restored
-from tars_jax.pipelines.rules import PPO_EXTENSIONS, check, imitation_rules
 from tars_jax.pipelines.run_context import RunContext
-from tars_jax.pipelines.single_stage import WEIGHTS, rules_of
 from tars_jax.pipelines.stages import supervise
 from tars_jax.pipelines.starts import start_from
 from tars_jax.rollout.policy_judge import judge
-from tars_jax.rules import Rule, at_least, between, one_of
 from tars_jax.training.checkpoint import Checkpoints, save_parameters
 from tars_jax.training.learner import EpisodeBatch, LearnerState, iterate
 from tars_jax.training.packing import rows_of_update
@@ -62,22 +60,6 @@ from tars_jax.trajectory import Trajectory
 Scored = Sequence[tuple[float | None, bool]]  # the score of a verdict, None where unreadable; the verifier's verdict
 
 EXTENSIONS = PPO_EXTENSIONS
-RULES = rules_of("ppo", tasks=False) | {
-    "model.preset": WEIGHTS,
-    "trajectories": Rule(lambda folders: len(folders) > 0, "one or more folders, such as RUN/trajectories/ppo"),
-    "packing.row_length": at_least(32),  # what its questions take depends on the trajectories
-    "packing.images_per_row": at_least(1),
-    "engine.max_length": at_least(32),
-    "engine.max_new_tokens": at_least(1),
-    "engine.top_logprobs": at_least(2),
-    "held_out": between(0.05, 0.9),
-    "screenshots": at_least(1),
-    "ppo.max_staleness": one_of(0),  # verdicts are sampled and learned from in turns
-    "ppo.dynamic_sampling": one_of(False),
-    "annotated.verdicts": at_least(1),
-    "annotated.updates": at_least(1),
-    **imitation_rules("annotated"),
-}
 
 
 # Of single turns, whose reward is 1 for the verifier's verdict: what PPO calls success.

@@ -12,7 +12,6 @@ from typing import Any
 
 from tars_jax.launcher import LAUNCHER
 from tars_jax.pipelines.checkout import ROOT
-from tars_jax.rules import at_least, each, more_than, one_of
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager
 from tars_jax.sandbox.browser.service import PagesKind
 from tars_jax.sandbox.browser.sessions import PageSessions, SessionsConfig
@@ -30,13 +29,6 @@ from tars_jax.web.keys import read_or_make_key
 from tars_jax.web.running import serve
 
 ASSETS = ROOT / ".cache" / "previews" / "node_modules"
-RULES = {
-    "kinds": each(one_of("browser", "computer")),
-    "sessions.download_megabytes": at_least(0),
-    "server.max_body_megabytes": at_least(1),
-    "server.open_seconds": more_than(0),
-    "server.stop_seconds": more_than(0),
-}
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:

@@ -6,7 +6,6 @@ that was killed goes on with the next.
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -22,17 +21,9 @@ from tars_jax.pipelines.on_device_annotation import AnnotationPlan
 from tars_jax.pipelines.trends import TRENDS
 from tars_jax.pipelines.trends.bench import Bench, Measured, Trend
 from tars_jax.pipelines.trends.verdicts import overall
-from tars_jax.rules import at_least, each, more_than
 from tars_jax.training.progress import Progress
 from tars_jax.training.run_directory import RunDirectory, write_json
 
-RULES = {
-    "seed": at_least(0),
-    "seeds": at_least(2),
-    "tuning_seeds": at_least(1),
-    "learning_rates": each(more_than(0)),
-    **{f"annotation.{field.name}": at_least(1) for field in dataclasses.fields(AnnotationPlan)},
-}
 TUNING = 1000  # the first seed of the search
 
 

@@ -18,7 +18,6 @@ import jax
 
 from tars_jax import InputError
 from tars_jax.agent.computer_form import ComputerForm
-from tars_jax.agent.grammar import GRAMMARS
 from tars_jax.inference.config import EngineConfig
 from tars_jax.inference.engine import Engine
 from tars_jax.inference.server import Served, ServerConfig, make_app, serve
@@ -28,25 +27,11 @@ from tars_jax.pipelines.sections import well_formed
 from tars_jax.pipelines.serving import fit_to, read_certificate, read_key, screenshot_size, template
 from tars_jax.pipelines.starts import run_config, starting_point
 from tars_jax.rollout.recorded_episode import KeptConversations
-from tars_jax.rules import Rule, at_least, more_than
 from tars_jax.training.progress import counting, working
 from tars_jax.training.quantized import load_for_engine
 from tars_jax.training.run_directory import RunDirectory
 from tars_jax.training.state import abstract_parameters, fresh_parameters
 from tars_jax.web.running import listen
-
-RULES = {
-    "checkpoint": Rule(bool, "a folder of exported weights: --config.checkpoint=RUN/policy; or a preset's name"),
-    "name": Rule(bool, "a name for the model"),
-    "image": Rule(
-        lambda size: len(size) in (0, 2) and all(type(side) is int and side > 0 for side in size),
-        "(height, width) in pixels, or () for those of the checkpoint's run",
-    ),
-    "constraints": Rule(lambda names: set(names) <= set(GRAMMARS), f"some of {', '.join(GRAMMARS)}, or ()"),
-    "server.max_body_megabytes": at_least(1),
-    "server.idle_seconds": more_than(0),
-    "server.stop_seconds": more_than(0),
-}
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:

@@ -25,24 +25,10 @@ from tars_jax.evaluation.tables import budget_table
 from tars_jax.files import write_atomic
 from tars_jax.pipelines.contestants import check_contestant, open_contestant, scripted
 from tars_jax.pipelines.environments import evaluation_tasks, written_kinds
-from tars_jax.pipelines.suite_play import SUITE_RULES, Episodes, Tasks, in_common, play_suite
-from tars_jax.rules import Rule, one_of
-from tars_jax.tasks.library import SUITES
+from tars_jax.pipelines.suite_play import Episodes, Tasks, in_common, play_suite
 from tars_jax.training.run_directory import RunDirectory, write_json
 
 ENVIRONMENT = "environment"  # a suite of tasks of `config.environment`
-RULES = SUITE_RULES | {
-    "suite": one_of(*SUITES, ENVIRONMENT),
-    "contestants": Rule(
-        lambda given: len(given) > 0 and len(set(given)) == len(given),
-        "different ones, as config.checkpoint of evaluate takes them, separated by commas",
-    ),
-    "budgets": Rule(
-        lambda steps: len(steps) > 0 and all(type(step) is int and step > 0 for step in steps)
-        and len(set(steps)) == len(steps),
-        "different whole numbers of 1 or more, separated by commas",
-    ),
-}  # fmt: skip
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:

@@ -11,14 +11,13 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.data.datasets import read_dataset
-from tars_jax.data.exporters import STYLES, write_jsonl, write_parquet
+from tars_jax.data.exporters import write_jsonl, write_parquet
 from tars_jax.data.held_out import is_held_out, purpose_of
 from tars_jax.data.store import Origin, Store, Verdict
 from tars_jax.data.store.checking import DAMAGED, check, repair, summary
 from tars_jax.data.store.feeding import write_array_record
 from tars_jax.data.store.query import for_training
 from tars_jax.data.store.records import PURPOSES
-from tars_jax.rules import at_least, one_of
 from tars_jax.training.progress import QUIET, Progress, counting, working
 from tars_jax.training.run_directory import RunDirectory
 from tars_jax.trajectory import Trajectory
@@ -26,16 +25,6 @@ from tars_jax.trajectory.files import save_trajectory
 from tars_jax.trajectory.folders import mark_evaluation
 
 POSITIONAL = ("store",)
-ACTIONS = ("summary", "count", "list", "sample", "export", "import", "judge", "check", "repair")
-FORMATS = ("jsonl", "parquet", "array_record", "trajectories")
-RULES = {
-    "action": one_of(*ACTIONS),
-    "format": one_of(*FORMATS),
-    "style": one_of(*STYLES),
-    "limit": at_least(1),
-    "verdict": one_of(-1, 0, 1),
-    "seed": at_least(0),
-}
 AT_A_TIME = 64  # episodes of an import that are in memory together
 
 

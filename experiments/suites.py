@@ -17,14 +17,6 @@ from tars_jax.evaluation.benchmarks.side_by_side import (
 from tars_jax.evaluation.report import ReportTable, page_html
 from tars_jax.evaluation.tables import markdown
 from tars_jax.files import write_atomic
-from tars_jax.rules import Rule
-
-RULES = {
-    "runs": Rule(
-        lambda paths: len(paths) > 0 and all(isinstance(path, str) for path in paths),
-        "folders of finished runs of evaluate, separated by commas",
-    ),
-}
 
 
 def run(config: Any, run_directory: Any) -> None:

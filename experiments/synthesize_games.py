@@ -24,31 +24,13 @@ from tars_jax.environment import Task
 from tars_jax.inference.policy_client import Declined, PolicyUnavailable
 from tars_jax.json_fields import read_json
 from tars_jax.model.tokenizer import load_tokenizer
-from tars_jax.pipelines.rules import BROWSER_RULES
 from tars_jax.pipelines.sections import browsers_for, sandbox_of
 from tars_jax.pipelines.serving import read_key
 from tars_jax.rollout.episode_runner import Rollouts
 from tars_jax.rollout.players import random_player, reference_player
-from tars_jax.rules import Rule, at_least, between
 from tars_jax.training.progress import QUIET, Progress
 from tars_jax.training.run_directory import RunDirectory, write_json
 from tars_jax.trajectory import Trajectory
-
-RULES = BROWSER_RULES | {
-    "author": Rule(
-        lambda name: name == "templates" or name.startswith(("http://", "https://")),
-        "'templates' or the address of an OpenAI-compatible endpoint",
-    ),
-    "games": at_least(1),
-    "attempts": at_least(1),
-    "seed": at_least(0),
-    "inspection.levels": at_least(1),
-    "inspection.seeds": at_least(1),
-    "inspection.most_random": between(0, 1),
-    "inspection.most_chance": between(0, 1),
-    "inspection.most_lost": between(0, 1),
-    "screen": at_least(96),
-}
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:

@@ -17,28 +17,10 @@ from tars_jax.data.question_synthesis.synthesis import QuestionSynthesisConfig, 
 from tars_jax.files import write_atomic
 from tars_jax.judges.endpoint import EndpointModel
 from tars_jax.pipelines.serving import read_key
-from tars_jax.rules import Rule, at_least, between, more_than
 from tars_jax.tasks.browsing.catalog import load_encyclopedia
 from tars_jax.tasks.browsing.leaks import leaks
 from tars_jax.training.progress import QUIET, Progress
 from tars_jax.training.run_directory import RunDirectory, write_json
-
-RULES = {
-    "helper": Rule(
-        lambda name: name == "embedded" or name.startswith(("http://", "https://")),
-        "'embedded' or the address of an OpenAI-compatible endpoint",
-    ),
-    "answer_seconds": more_than(0),
-    "solver_tries": at_least(1),
-    "names_seed": at_least(-1),
-    "questions": at_least(1),
-    "chains": between(0, 1),
-    "most_hops": at_least(0),
-    "tries": at_least(1),
-    "limits.least_matches": at_least(2),
-    "limits.most_share": between(0, 1),
-    "seed": at_least(0),
-}
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:

@@ -39,7 +39,6 @@ from tars_jax.data.website_synthesis.url_lists import AddressCheck, curate, read
 from tars_jax.files import write_atomic
 from tars_jax.json_fields import read_json
 from tars_jax.pipelines.serving import read_key
-from tars_jax.rules import Rule, at_least
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager, PageError, SandboxFailure
 from tars_jax.tasks.splits import SPLITS
 from tars_jax.tasks.websites.catalog import installed_websites, load_website, website_names
@@ -48,29 +47,6 @@ from tars_jax.tasks.websites.websites import Websites
 from tars_jax.training.progress import Progress
 from tars_jax.training.run_directory import RunDirectory, write_json
 
-RULES = {
-    "helper": Rule(
-        lambda name: name == "embedded" or name.startswith(("http://", "https://")),
-        "'embedded' or the address of an OpenAI-compatible endpoint",
-    ),
-    "content_seed": at_least(0),
-    "seed": at_least(0),
-    "tasks": at_least(1),
-    "each": at_least(1),
-    "at_once": at_least(1),
-    "merged": at_least(0),
-    "rows": at_least(0),
-    "questions": at_least(0),
-    "random.episodes": at_least(0),
-    "random.actions": at_least(1),
-    "exploration.pages": at_least(1),
-    "exploration.alike": at_least(1),
-    "exploration.depth": at_least(1),
-    "exploration.presses": at_least(0),
-    "page_s": at_least(1),
-    "answer_s": at_least(1),
-    "site_s": at_least(0),
-}
 FAILED_MARK = "failed"
 
 

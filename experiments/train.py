@@ -8,35 +8,14 @@ from tars_jax.pipelines.agent import finish, train_agent
 from tars_jax.pipelines.datasets import recorded_for
 from tars_jax.pipelines.defaults import choose
 from tars_jax.pipelines.environments import EnvironmentTasks
-from tars_jax.pipelines.rollout_server import SERVER_RULES
-from tars_jax.pipelines.rules import JOB_RULES, MIXTURE_RULES, PPO_EXTENSIONS, check, is_number
+from tars_jax.pipelines.job_checks import PPO_EXTENSIONS, check
 from tars_jax.pipelines.run_context import RunContext
 from tars_jax.pipelines.run_spec import RunSpec
 from tars_jax.pipelines.windows import holding
-from tars_jax.rules import Rule, at_least, one_of
 from tars_jax.training.run_directory import RunDirectory
 
 PROCESSES = "many"
 EXTENSIONS = PPO_EXTENSIONS
-RULES = (
-    JOB_RULES
-    | MIXTURE_RULES
-    | SERVER_RULES
-    | {
-        "environment": Rule(
-            bool,
-            "a game, a benchmark or one of its tasks, gymnasium:ID, package.module:attribute or an entry point's name, "
-            "or several, separated by commas",
-        ),
-        "task.max_steps": at_least(1),
-        "task.success_threshold": Rule(lambda text: not text or is_number(text), "a number, or nothing"),
-        "demonstrations.episodes": at_least(0),
-        "agent.thought": one_of("optional", "required", "never"),
-        "agent.most_calls": at_least(1),
-        "agent.max_observation_tokens": at_least(0),
-        "engine.max_new_tokens": at_least(1),
-    }
-)
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:

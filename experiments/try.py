@@ -16,7 +16,7 @@ import ml_collections
 from tars_jax import InputError
 from tars_jax.agent.grammar_plain import PLAIN
 from tars_jax.agent.prompts import PromptWriter
-from tars_jax.agent.tool_schemas import TEXT, TOOLS
+from tars_jax.agent.tool_schemas import TEXT
 from tars_jax.environment import EnvironmentFailure, Task
 from tars_jax.envs.registry import EnvironmentResources, EnvironmentSpec, environments_in, load_environment
 from tars_jax.evaluation.trial import (
@@ -39,7 +39,6 @@ from tars_jax.pipelines.sections import agent_config, browser_config, chat_forma
 from tars_jax.pipelines.starts import starting_point
 from tars_jax.rollout.episode_runner import page_resources
 from tars_jax.rollout.players import Player, own_player, random_player, reference_player
-from tars_jax.rules import Rule, at_least, more_than, one_of
 from tars_jax.sandbox.browser.service import browsers
 from tars_jax.training.progress import Progress
 from tars_jax.training.run_directory import RunDirectory, write_json
@@ -47,20 +46,6 @@ from tars_jax.training.run_directory import RunDirectory, write_json
 CHANCE, REFERENCE = "chance", "reference"
 POSITIONAL = ("environment",)
 RESUMES = False  # it begins anew
-RULES = {
-    "environment": Rule(bool, "a game, a benchmark's task, gymnasium:ID, package.module:attribute or an entry point"),
-    "player": Rule(bool, "chance, reference, package.module:attribute, or the address of an endpoint (http://...)"),
-    "answer_seconds": more_than(0),
-    "tools": one_of(*TOOLS),
-    "seed": at_least(0),
-    "max_steps": at_least(0),
-    "episodes": at_least(1),
-    "seconds": at_least(0),
-    "browser.size": at_least(1),
-    "agent.grammar": one_of("text", "tool", PLAIN),
-    "agent.coordinates": one_of("grid", "pixels"),
-    "agent.max_observation_tokens": at_least(0),
-}  # fmt: skip
 PAGES = 2  # of a browser: the environment that plays, and another beside it
 UNCUT = 2**31  # tokens of a text
 

@@ -9,24 +9,17 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tars_jax.pipelines.rules import JOB_RULES
 from tars_jax.pipelines.run_context import RunContext
-from tars_jax.pipelines.single_stage import WEIGHTS, rules_of, work_of
+from tars_jax.pipelines.single_stage import work_of
 from tars_jax.pipelines.value_stage import pretrain
-from tars_jax.rules import one_of
 from tars_jax.training.run_directory import RunDirectory, write_json
 
 PROCESSES = "many"
-RULES = rules_of("recipe", "value") | {
-    "model.preset": WEIGHTS,
-    "ppo.advantages": one_of("gae", "turn"),
-    "ppo.gamma": JOB_RULES["ppo.gamma"],
-}
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:
     with RunContext(config, run_directory) as context:
-        assert context.parent is not None  # RULES
+        assert context.parent is not None  # the rule of model.preset
         pretrain(context, work_of(config), context.parent)
         result = {**(run_directory.finished("value") or {}), "seed": config.seed}
         if run_directory.is_main_process:

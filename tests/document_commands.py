@@ -11,7 +11,8 @@ from pathlib import Path
 from tars_jax import InputError
 from tars_jax.pipelines.checkout import ROOT
 from tars_jax.pipelines.command import HELP, experiment_names
-from tars_jax.pipelines.config import flatten, load_config
+from tars_jax.pipelines.config import check, flatten, load_config, read_python
+from tars_jax.pipelines.schema import Described, described
 
 PLACEHOLDER = re.compile(r"\b[A-Z]{2,}\b|\bX\b|[<>…]|\.\.\.")
 OF_EXPERIMENTS = ("local.sh", "gpu.sh", "processes.sh", "tpu.sh", "slurm.sh", "gke.sh", "pod.sh")
@@ -94,9 +95,11 @@ def refused(name: str, flags: Sequence[str]) -> str:
     if unknown := [field for field in fields if field not in known and not field.startswith("--config")]:
         return f"no field {', '.join(unknown)}"
     given = [flag for flag, (_, _, value) in zip(flags, split, strict=True) if not STANDS_FOR.search(value)]
-    rules = {field: rule for field, rule in getattr(module, "RULES", {}).items() if field not in fields}
+    open_ended = more or "--config" in fields
+    rules = {} if open_ended else {field: said for field, said in rules_of(name).items() if field not in fields}
     try:
-        config = load_config(name, given, root=ROOT, rules={} if more or "--config" in fields else rules)
+        config = load_config(name, given, root=ROOT, checked=False)
+        check(flatten(config), rules)
         if not fields and hasattr(module, "check"):
             module.check(config)
     except InputError as error:
@@ -106,7 +109,12 @@ def refused(name: str, flags: Sequence[str]) -> str:
 
 @functools.cache
 def fields_of(name: str) -> frozenset[str]:
-    return frozenset(flatten(load_config(name, [], root=ROOT, rules={})))
+    return frozenset(flatten(load_config(name, [], root=ROOT, checked=False)))
+
+
+@functools.cache
+def rules_of(name: str) -> dict[str, Described]:
+    return dict(described(read_python(ROOT / "configs" / f"{name}.py")))
 
 
 @functools.cache
@@ -140,9 +148,9 @@ def refused_alone(name: str, flag: str) -> str:
     field, _, value = flag.removeprefix("--config.").partition("=")
     if STANDS_FOR.search(value):
         return ""
-    rules = getattr(importlib.import_module(f"experiments.{name}"), "RULES", {})
     try:
-        load_config(name, [flag], root=ROOT, rules={field: rules[field]} if field in rules else {})
+        config = load_config(name, [flag], root=ROOT, checked=False)
+        check(flatten(config), {field: rules_of(name)[field]})
     except InputError as error:
         return str(error)
     return ""

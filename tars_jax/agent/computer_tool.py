@@ -35,6 +35,8 @@ from tars_jax.environment import ActionSpace
 
 COMPUTER, PREVIEW = "computer", "computer_use_preview"
 COMPUTER_TOOLS = (COMPUTER, PREVIEW)
+END, ACKNOWLEDGE = "end", "acknowledge"
+SAFETY_CHECKS = (END, ACKNOWLEDGE)  # what becomes of an episode when the endpoint wants a person to look
 # What the tool has a form for. `finished` is an answer in words alone; the others can only be functions beside it.
 FORMS = frozenset(
     {"click", "left_double", "right_single", "drag", "hotkey", "type", "scroll", "wait", "move_to", "finished"}

@@ -32,6 +32,7 @@ from tars_jax.agent.schema_pattern import QUOTED_TEXT, TAGGED_TEXT, Parameter, l
 from tars_jax.agent.value_patterns import any_of
 from tars_jax.environment import ActionSpace
 
+THOUGHTS = ("optional", "required", "never")  # before calls, under a constraint
 _COORDINATE = rf"(?:[0-9]{{1,{len(str(GRID)) - 1}}}|{GRID})"
 _POINT = rf"<point>{_COORDINATE} {_COORDINATE}</point>"
 _SECONDS = "(?:" + "|".join(str(second) for second in range(1, int(MAX_WAIT_SECONDS) + 1)) + ")"
@@ -62,7 +63,7 @@ def response_pattern(
     """
     if grammar not in FORMS:
         raise InputError(f"grammar must be one of {', '.join(FORMS)}; got {grammar!r}")
-    if thought not in ("optional", "required", "never"):
+    if thought not in THOUGHTS:
         raise InputError(f"thought must be optional, required or never; got {thought!r}")
     if most_calls < 1:
         raise InputError(f"most_calls must be at least 1; got {most_calls}")

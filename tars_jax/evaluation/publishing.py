@@ -25,8 +25,6 @@ from tars_jax.training.recorded_updates import UPDATES_FILE, RecordedUpdates, re
 from tars_jax.trajectory.files import encode_trajectory, load_trajectory
 from tars_jax.trajectory.folders import MARK
 
-CHECKPOINTS = ("none", "policy", "all")
-TRAJECTORIES = ("none", "updates", "all")
 PATCH, LOCK = "changes.patch", "requirements.lock"
 _RECORDS = ("stages.json", "result.json", UPDATES_FILE)
 _TEXTS = (METRICS_FILE, "report.html", "report.md", "budget.svg")

@@ -8,6 +8,7 @@ from tars_jax import InputError
 from tars_jax.model.config import ModelConfig
 from tars_jax.rules import Rule, at_least, check_fields, field, one_of
 
+SERVER_FORMS = ("vllm", "sglang")  # of servers that are not ours
 WEIGHTS = ("float", "w4a8")
 LAYERS = ("auto", "unstacked", "stacked")
 FEW_LAYERS = 16  # that "auto" holds apart

@@ -27,12 +27,12 @@ from typing import Any
 import numpy as np
 
 from tars_jax import InputError
+from tars_jax.inference.config import SERVER_FORMS
 from tars_jax.inference.http_client import encoded_images
 from tars_jax.inference.http_connection import Connection, bearer, check_address, open_connection
 from tars_jax.inference.policy_client import Declined, PolicyUnavailable
 from tars_jax.inference.sampling import Refused, Sampled, Sampling, seed_of
 
-FORMS = ("vllm", "sglang")
 ENDS = ("stop", "length")  # others, such as abort, are failures of the server
 FORBIDDING = -100.0  # as a bias of logits: the least that either server takes
 UNKNOWN = ("frequency_penalty", "presence_penalty", "logit_bias", "constraint", "until", "top_logprobs")
@@ -77,8 +77,8 @@ async def open_token_server(
 
     Raises InputError for another form, an address that is none, or a model that is missing.
     """
-    if form not in FORMS:
-        raise InputError(f"client.form must be {' or '.join(FORMS)}; got {form!r}")
+    if form not in SERVER_FORMS:
+        raise InputError(f"client.form must be {' or '.join(SERVER_FORMS)}; got {form!r}")
     if form == "vllm" and not model:
         raise InputError("client.model must be the name of a model of the vLLM server; got none")
     base = target.rstrip("/").removesuffix("/v1")

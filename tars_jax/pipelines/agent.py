@@ -20,9 +20,9 @@ from tars_jax.evaluation import DEFAULT_CURVES, Curve, ReportData, Score, ScoreW
 from tars_jax.evaluation.judge_metrics import hidden_verdicts
 from tars_jax.evaluation.result import before_and_after, reward_means, reward_scores, write_result
 from tars_jax.pipelines.config import command_of
+from tars_jax.pipelines.job_checks import ppo_config
 from tars_jax.pipelines.mixture import Mixture
 from tars_jax.pipelines.ppo_stage import improve
-from tars_jax.pipelines.rules import ppo_config
 from tars_jax.pipelines.run_context import RunContext
 from tars_jax.pipelines.sandbox_counts import summed
 from tars_jax.pipelines.stages import collect, evaluate, initial_policy, supervise

@@ -2,13 +2,13 @@
 
 The command comes with the wheel; in a checkout `./launch/local.sh` sets up first and then does the same.
 
-NAME is a module experiments/NAME.py with `run(config, run_directory)` and, optionally, `RULES`, dotted field -> Rule,
-`POSITIONAL`, the fields that VALUEs without a flag are for, in their order, `EXTENSIONS`, the fields that may grow when
-a run is resumed (`tars_jax.training.extension`), `RENEWED`, those that may be others then, and `PROCESSES = "many"`
-where several processes can share a run (`tars_jax.training.processes`); its default config is configs/NAME.py. Two
-fields belong to this file: `seed`, and `run`, the run directory ("" for runs/NAME-TIME-seedSEED, in the checkout, or
-else where the user stands; one that exists is resumed). A config without `run` is of a command that leaves no run: it
-has `run(config)`.
+NAME is a module experiments/NAME.py with `run(config, run_directory)` and, optionally, `POSITIONAL`, the fields that
+VALUEs without a flag are for, in their order, `EXTENSIONS`, the fields that may grow when a run is resumed
+(`tars_jax.training.extension`), `RENEWED`, those that may be others then, and `PROCESSES = "many"` where several
+processes can share a run (`tars_jax.training.processes`). Its default config is configs/NAME.py, made from dataclasses
+that say what each field is and must be (`schema.py`). Two fields belong to this file: `seed`, and `run`, the run
+directory ("" for runs/NAME-TIME-seedSEED, in the checkout, or else where the user stands; one that exists is resumed).
+A config without `run` is of a command that leaves no run: it has `run(config)`.
 
 Exit codes: 0 done, 1 done, and what was to be shown is not so (`run` returns it), 2 something given cannot be used, or
 what was waited for did not come (one sentence says what; a run that was refused leaves no directory), 130 interrupted
@@ -74,11 +74,11 @@ def main(arguments: list[str], root: pathlib.Path = ROOT) -> int:
             return 0 if arguments else 2
         if any(flag in HELP for flag in flags):
             flags = [flag for flag in flags if flag.startswith("--config")]
-            print(list_fields(name, flags, root, getattr(_load(name, root), "RULES", {})))
+            print(list_fields(name, flags, root))
             return 0
         module = _load(name, root)
         flags = _with_positional(flags, getattr(module, "POSITIONAL", ()))
-        config = load_config(name, flags, root=root, rules=getattr(module, "RULES", {}))
+        config = load_config(name, flags, root=root)
         if "run" not in config:
             return module.run(config) or 0
         with contextlib.ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""Configs: a file gives the values, flags override them, rules say what is possible.
+"""Configs: a file gives the values, flags override them, the fields' rules say what is possible (`schema.py`).
 
     --config=FILE            a .py file with get_config(), a bare name for configs/NAME.py, or the config.json of a run
     --config.a.b=value       one field, read by the type that it has in the config
@@ -30,7 +30,7 @@ from tars_jax.json_fields import read_json
 from tars_jax.launcher import LAUNCHER
 from tars_jax.pipelines.checkout import ROOT
 from tars_jax.pipelines.recipes import recipe_fields
-from tars_jax.rules import Rule
+from tars_jax.pipelines.schema import Described, described
 
 AUTO = "auto"  # on the command line: chosen by the experiment
 EXAMPLES: Mapping[type, Any] = {bool: True, int: 1, float: 1.0, str: ""}
@@ -51,10 +51,11 @@ def load_config(
     arguments: Sequence[str],
     *,
     root: pathlib.Path,
-    rules: Mapping[str, Rule],
+    checked: bool = True,
 ) -> ml_collections.ConfigDict:
-    """The locked config of `experiment` under the flags in `arguments`; raises InputError."""
-    schema = _read_python(root / "configs" / f"{experiment}.py")
+    """The locked config of `experiment` under the flags in `arguments`; raises InputError. Not `checked`: without what
+    the fields' rules say, as for somebody who only looks at it."""
+    schema = read_python(root / "configs" / f"{experiment}.py")
     files = [argument.removeprefix("--config=") for argument in arguments if argument.startswith("--config=")]
     if len(files) > 1:
         raise InputError(f"--config must be given once; got {', '.join(files)}")
@@ -62,7 +63,7 @@ def load_config(
     resolved = ""  # the recipe whose values are there already
     if files:
         path = _find(files[0], root)
-        given = _read_run(path, experiment) if path.suffix == ".json" else flatten(_read_python(path))
+        given = _read_run(path, experiment) if path.suffix == ".json" else flatten(read_python(path))
         resolved = given.get("recipe", "") if path.suffix == ".json" else ""
         for field in given:
             require_known(field, values, where=f" in {path}")
@@ -82,10 +83,17 @@ def load_config(
     if resolved and recipe != resolved:
         raise InputError(f"config.recipe must be {resolved!r}, whose values {path} has already; got {recipe!r}")
     values = {**values, **({} if resolved else _of_recipe(recipe, experiment, usual)), **flags}
-    for field, rule in rules.items():
-        if not isinstance(values[field], Unset) and not rule.accepts(values[field]):
-            raise InputError(f"{_flag(field)} must be {rule.allowed}; got {values[field]!r}")
+    if checked:
+        check({**flags, **values}, dict(described(schema)))  # of several, the sentence is of a flag
     return unflatten(values)
+
+
+def check(values: Mapping[str, Any], fields: Mapping[str, Described]) -> None:
+    """Raises InputError for the first value that its field's rule does not accept; what is open has none."""
+    for name, value in values.items():
+        rule = fields[name].rule if name in fields else None
+        if rule is not None and not isinstance(value, Unset) and not rule.accepts(value):
+            raise InputError(f"{_flag(name)} must be {rule.allowed}; got {value!r}")
 
 
 def _of_recipe(recipe: str, experiment: str, usual: Mapping[str, Any]) -> dict[str, Any]:
@@ -98,7 +106,7 @@ def _of_recipe(recipe: str, experiment: str, usual: Mapping[str, Any]) -> dict[s
 def command_of(experiment: str, config: Mapping[str, Any], root: pathlib.Path = ROOT) -> str:
     """The command that repeats a run of `config` in another clone: what differs from the defaults, or from those of its
     recipe, and the seed."""
-    usual = flatten(_read_python(root / "configs" / f"{experiment}.py"))
+    usual = flatten(read_python(root / "configs" / f"{experiment}.py"))
     usual |= _of_recipe(config.get("recipe", ""), experiment, usual)
     given = {field: value for field, value in flatten(config).items() if field != "run"}
     flags = [f"--config.{field}={value}" for field, value in given.items() if field == "seed" or value != usual[field]]
@@ -150,7 +158,8 @@ def _find(name: str, root: pathlib.Path) -> pathlib.Path:
     return path
 
 
-def _read_python(path: pathlib.Path) -> ml_collections.ConfigDict:
+def read_python(path: pathlib.Path) -> ml_collections.ConfigDict:
+    """The config that a file makes; raises InputError for one that makes none."""
     try:
         return runpy.run_path(str(path))["get_config"]()
     except Exception as error:

@@ -14,6 +14,7 @@ from ml_collections import ConfigDict
 from PIL import Image
 
 from tars_jax import InputError
+from tars_jax.agent.computer_tool import END
 from tars_jax.agent.coordinates import pixel_size
 from tars_jax.agent.grammar_plain import PLAIN
 from tars_jax.agent.loop import AgentConfig, PolicySession
@@ -38,7 +39,7 @@ from tars_jax.pipelines.sections import agent_config, chat_format, num_pages
 from tars_jax.pipelines.serving import fit_to, read_key
 from tars_jax.pipelines.starts import run_config, starting_point
 from tars_jax.pipelines.windows import longest_windows
-from tars_jax.rollout.computer_session import END, ComputerSession
+from tars_jax.rollout.computer_session import ComputerSession
 from tars_jax.rollout.native_session import NativeSession
 from tars_jax.rollout.players import (
     Player,

@@ -35,8 +35,8 @@ from tars_jax.data.store.verdicts import Verdict
 from tars_jax.data.tutorials import SITE
 from tars_jax.pipelines.cycle_tasks import CycleTasks
 from tars_jax.pipelines.datasets import recorded_for
+from tars_jax.pipelines.job_checks import ppo_config
 from tars_jax.pipelines.ppo_stage import improve
-from tars_jax.pipelines.rules import ppo_config
 from tars_jax.pipelines.run_context import RunContext
 from tars_jax.pipelines.run_spec import RunSpec
 from tars_jax.pipelines.stages import collect, evaluate, supervise
@@ -51,8 +51,6 @@ from tars_jax.training.run_directory import RunDirectory
 from tars_jax.trajectory import Trajectory
 from tars_jax.trajectory.files import load_trajectory
 
-CONTROLS = ("none", "first_cycle", "no_routing")
-KEEP = ("latest", "better", "merged")
 STORE, MODEL = "store", "model"
 CYCLE = "{cycle}"  # in the name of a dataset: the number of the cycle that it belongs to
 LOSS_ON = {CT: "text", SFT: "agent"}  # of each set

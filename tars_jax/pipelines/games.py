@@ -7,48 +7,21 @@ PPO trains (`FrontierCurriculum`).
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tars_jax.environment import Task
 from tars_jax.envs.registry import load_environment
+from tars_jax.pipelines.game_names import game_members, is_game
 from tars_jax.pipelines.mixture import MixedTasks, mixture_of, part_names, states_of_parts
 from tars_jax.pipelines.task_provider import TRAINING, VALUE, EvenSets, TaskStream
 from tars_jax.rollout.curriculum import UNCERTAIN, FrontierCurriculum
 from tars_jax.rollout.pool_config import WHOLE, Share
-from tars_jax.tasks.games.catalog import game_names
 from tars_jax.tasks.games.succession import LEVEL_REWARDS, NEXT_LEVELS, OPTIONS
-from tars_jax.tasks.library import COLLECTIONS, SUITES, has_levels, load_playable, members, playable_names
+from tars_jax.tasks.library import has_levels, load_playable, members
 from tars_jax.tasks.sampling import sample_task
 from tars_jax.trajectory import Step, Trajectory
-
-
-def is_game(name: str) -> bool:
-    """Whether it is one of ours, or the folder of one: with levels, a reference player and an instruction for all."""
-    return name in game_names() or Path(name, "game.json").is_file()
-
-
-def game_members(names: Sequence[str]) -> tuple[str, ...]:
-    """Games and tasks of benchmarks that names stand for, of which some may be collections."""
-    return tuple(each for name in names for each in members(name))
-
-
-def can_be_trained_on(names: Sequence[str]) -> bool:
-    """Whether they are known, and told apart by the names under which a run keeps what it measures: two folders may
-    hold games of one name."""
-    found = game_members(names)
-    known = {name for collection in COLLECTIONS for name in playable_names(collection)}
-    if not all(name in known or is_game(name) for name in found):
-        return False
-    return len({load_playable(name).name for name in found}) == len(found)
-
-
-TRAINED_ON = (
-    f"different ones of {', '.join(game_names())}, folders of synthesized games, tasks of benchmarks such as "
-    f"miniwob/click-button and lmgame/sokoban, and whole ones, {', '.join(SUITES)}, no two of one name"
-)
 
 
 class Games(EvenSets):

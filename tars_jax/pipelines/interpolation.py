@@ -14,9 +14,9 @@ from tars_jax.envs.composite import NAME as COMPOSITE
 from tars_jax.evaluation.specialists import against_specialists, comparable, mean_success, sentences, table_lines
 from tars_jax.pipelines.defaults import choose
 from tars_jax.pipelines.environments import ADDRESSEE, EnvironmentTasks, written_parts
+from tars_jax.pipelines.job_checks import ppo_config
 from tars_jax.pipelines.ppo_stage import improve
 from tars_jax.pipelines.probing import TaskShape
-from tars_jax.pipelines.rules import ppo_config
 from tars_jax.pipelines.run_context import RunContext
 from tars_jax.pipelines.run_spec import RunSpec
 from tars_jax.pipelines.stages import collect, initial_policy, supervise

@@ -10,16 +10,8 @@ import numpy as np
 from tars_jax.environment import Task
 from tars_jax.pipelines.task_provider import DEMONSTRATIONS, HELD_OUT, PRACTICE, TRAINING, VALUE
 from tars_jax.rollout.curriculum import CurriculumConfig, StagedCurriculum
-from tars_jax.rules import at_least, between, each
 from tars_jax.tasks.sampling import sample_task
 from tars_jax.trajectory import Step, Trajectory
-
-CURRICULUM_RULES = {
-    "curriculum.stages": each(at_least(1)),
-    "curriculum.nearest": at_least(1),
-    "curriculum.promote_at": between(0, 1),
-    "curriculum.recent": at_least(1),
-}
 
 
 def curriculum_config(config: Any) -> CurriculumConfig:

@@ -27,14 +27,14 @@ import numpy as np
 
 from tars_jax import InputError
 from tars_jax.agent.prompts import PromptWriter
-from tars_jax.envs.on_device import make_game
+from tars_jax.envs.on_device.catalog import make_game
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters
 from tars_jax.model.presets import preset
 from tars_jax.model.tokenizer import load_tokenizer
 from tars_jax.pipelines import on_device_programs as programs
+from tars_jax.pipelines.job_checks import check_update, ppo_config
 from tars_jax.pipelines.on_device_programs import Actors, Design, Floats, MixturePart, without
-from tars_jax.pipelines.rules import check_update, ppo_config
 from tars_jax.pipelines.sections import decaying, rewards_of, run_as
 from tars_jax.rollout.device_action_parser import compile_action_parser
 from tars_jax.rollout.device_context import ContextConfig, Contexts, make_contexts
@@ -46,7 +46,6 @@ from tars_jax.training.value_pretraining import levelled
 
 Curves = dict[str, np.ndarray]  # name -> [seeds, updates]
 OnPart = Callable[[int, Any, Curves], None]  # updates done, the stage's state, the curves since the last call
-SIDE_BY_SIDE = ("map", "vmap", "turns")
 LAST = 5  # updates whose mean stands for the end of a curve
 
 

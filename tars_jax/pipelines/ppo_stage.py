@@ -23,8 +23,8 @@ from tars_jax.evaluation.interface_shares import interface_metrics
 from tars_jax.evaluation.judge_metrics import hidden_metrics
 from tars_jax.evaluation.report import VALUE_DOUBT
 from tars_jax.evaluation.result import reward_metrics
+from tars_jax.pipelines.job_checks import ppo_config
 from tars_jax.pipelines.mixture import Mixture, mixture_in
-from tars_jax.pipelines.rules import ppo_config
 from tars_jax.pipelines.run_context import RunContext
 from tars_jax.pipelines.run_spec import RunSpec
 from tars_jax.pipelines.sections import num_pages

@@ -13,22 +13,15 @@ from tars_jax.inference.policy_servers import Demands, PolicyServers
 from tars_jax.inference.sampling import Sampling
 from tars_jax.inference.server_policy import ServerPolicy
 from tars_jax.inference.serving_weights import WeightFolders
-from tars_jax.inference.token_server import FORMS
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.tokenizer import COMMITTED, Tokenizer
+from tars_jax.pipelines.run_sections import OURS
 from tars_jax.pipelines.serving import read_key
 from tars_jax.rollout.players import Player
 from tars_jax.rollout.remote_policy import declining_player, waiting_player
-from tars_jax.rules import Rule, more_than, one_of
 from tars_jax.training.checkpoint import extra_files_of, save_parameters
 
 AWAY_SECONDS = 5.0  # until a server that was away is asked again
-OURS = "tars_jax"
-SERVER_RULES: dict[str, Rule] = {
-    "server.form": one_of(OURS, *FORMS),
-    "server.answer_seconds": more_than(0),
-    "server.patience": more_than(0),
-}
 # What the room below calls its arguments, by the fields that they come from.
 FIELDS = {"client.target": "server.address", "client.api_key": "server.api_key_file"}
 

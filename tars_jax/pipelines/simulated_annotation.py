@@ -15,7 +15,7 @@ from tars_jax.envs.checked import CheckedEnvironment
 from tars_jax.pipelines.annotating import AnnotatedPolicy as UnderAnnotation
 from tars_jax.rollout.players import reference_player
 
-CORRECTIONS, GATED, DEMONSTRATIONS = KINDS = ("corrections", "gated", "demonstrations")
+CORRECTIONS, GATED, DEMONSTRATIONS = ("corrections", "gated", "demonstrations")
 
 
 class Spent(NamedTuple):

@@ -14,59 +14,23 @@ from typing import Any
 import numpy as np
 
 from tars_jax import InputError
-from tars_jax.data.recorded import VERDICTS, with_verdict
+from tars_jax.data.recorded import with_verdict
 from tars_jax.data.retokenized import MARK
 from tars_jax.evaluation import Curve, ReportData
 from tars_jax.evaluation.result import before_and_after, write_result
 from tars_jax.pipelines.datasets import recorded_for
-from tars_jax.pipelines.games import TRAINED_ON, Games, can_be_trained_on
+from tars_jax.pipelines.games import Games
 from tars_jax.pipelines.mazes import MazeTasks
 from tars_jax.pipelines.probing import TaskShape
-from tars_jax.pipelines.rules import FLEET_RULES, JOB_RULES
 from tars_jax.pipelines.run_context import RunContext
 from tars_jax.pipelines.run_spec import RunSpec
 from tars_jax.pipelines.stages import evaluate, supervise
 from tars_jax.pipelines.task_provider import TaskProvider
 from tars_jax.pipelines.windows import holding
 from tars_jax.rollout.players import reference_player
-from tars_jax.rules import Rule, at_least, between, each, one_of, span
 from tars_jax.training.run_directory import RunDirectory
-from tars_jax.training.supervised import LOSS_ON
 from tars_jax.trajectory import Trajectory
 from tars_jax.trajectory.files import save_trajectory
-
-WEIGHTS = Rule(
-    lambda name: (Path(name) / "checkpoint.json").is_file(),
-    "a folder of exported weights to start from, such as RUN/policy of an earlier stage",
-)
-
-
-def rules_of(*sections: str, tasks: bool = True) -> dict[str, Rule]:
-    """The rules of a stage's fields: of the sections that all stages have, of `sections`, and of tasks."""
-    taken = ("seed", "loggers", "model", "agent", "browser", "packing", "engine", "reward", *sections)
-    rules = {field: rule for field, rule in JOB_RULES.items() if field.split(".")[0] in taken}
-    return (
-        rules
-        if not tasks
-        else {
-            **rules,
-            **FLEET_RULES,
-            "task.evaluation_episodes": JOB_RULES["task.evaluation_episodes"],
-            "games": Rule(can_be_trained_on, f"nothing, or {TRAINED_ON}"),
-            "levels": each(at_least(1)),
-            "task.max_steps": at_least(1),
-            "task.evaluation_distances": span(1),
-        }
-    )
-
-
-IMITATION_RULES = rules_of("supervised") | {
-    "demonstrations.episodes": at_least(0),
-    "demonstrations.distances": span(1),
-    "demonstrations.skills": each(between(0, 1)),
-    "demonstrations.verdict": one_of(*VERDICTS),
-    "supervised.loss_on": one_of(*LOSS_ON),
-}
 
 
 def work_of(config: Any) -> TaskProvider:

@@ -12,15 +12,9 @@ from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters
 from tars_jax.model.presets import PRESETS, preset
 from tars_jax.model.tokenizer import COMMITTED, Tokenizer, load_tokenizer
-from tars_jax.rules import Rule
 from tars_jax.training import processes
 from tars_jax.training.atomic_directory import read_manifest
 from tars_jax.training.checkpoint import copy_export, extra_files_of, load_parameters, recorded_model
-
-FROM_NANO = Rule(
-    lambda name: name == "nano" or (Path(name) / "checkpoint.json").is_file(),
-    "'nano', or a folder of exported weights to start from, such as import_weights makes",
-)
 
 
 def starting_point(name: str) -> tuple[ModelConfig, Tokenizer, Path | None]:

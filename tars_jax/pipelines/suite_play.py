@@ -7,17 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tars_jax.agent.grammar import FORMS
-from tars_jax.agent.tool_schemas import TOOLS
 from tars_jax.environment import Task
 from tars_jax.envs.registry import is_playable
 from tars_jax.evaluation.scoring import score_within
 from tars_jax.pipelines.contestants import Contestant
-from tars_jax.pipelines.rules import BROWSER_RULES, LENGTH_RULES
 from tars_jax.pipelines.sections import browsers_for, sandbox_of
-from tars_jax.rollout.computer_session import SAFETY_CHECKS
 from tars_jax.rollout.episode_runner import Rollouts
-from tars_jax.rules import Rule, at_least, each, more_than, one_of
 from tars_jax.tasks.library import load_playable
 from tars_jax.training.progress import Progress
 from tars_jax.trajectory import Trajectory
@@ -25,23 +20,6 @@ from tars_jax.trajectory.folders import mark_evaluation
 
 Tasks = Mapping[str, Sequence[Task]]  # name -> its tasks
 Episodes = Mapping[str, Sequence[Trajectory]]  # name -> its episodes, in the order of its tasks
-
-
-# Of every experiment that plays suites by contestants.
-SUITE_RULES: dict[str, Rule] = {
-    "levels": each(at_least(1)),
-    "episodes": at_least(0),
-    "answer_seconds": more_than(0),
-    "patience": more_than(0),
-    "tools": one_of(*TOOLS),
-    "safety_checks": one_of(*SAFETY_CHECKS),
-    "seed": at_least(0),
-    "screen": at_least(0),
-    "agent.grammar": one_of(*FORMS),
-    "agent.coordinates": one_of("grid", "pixels"),
-    **LENGTH_RULES,
-    **BROWSER_RULES,
-}
 
 
 def play_suite(

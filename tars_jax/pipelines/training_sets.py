@@ -16,7 +16,6 @@ import numpy as np
 from tars_jax.data.store.feeding import ArrayRecordEpisodes, Feed, FeedSource, grain_feed, write_array_record
 from tars_jax.trajectory import ContextWindow, Trajectory
 
-READERS = ("store", "array_record")
 AGENT = "agent"  # whose episodes are of a set and no text
 MEASURED = 512  # episodes by whose mean size a source is weighted
 

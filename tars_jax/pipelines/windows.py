@@ -18,7 +18,8 @@ from tars_jax.agent.loop import AgentConfig
 from tars_jax.agent.observations import ShownObservation
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.envs.gui import PAGE_ACTIONS
-from tars_jax.pipelines.games import Games, game_members, is_game, several_levels
+from tars_jax.pipelines.game_names import game_members, is_game
+from tars_jax.pipelines.games import Games, several_levels
 from tars_jax.pipelines.harness import Asked
 from tars_jax.pipelines.probing import FEWEST_PROBES, TaskShape, longest_answer, probe, probes
 from tars_jax.tasks.library import load_playable

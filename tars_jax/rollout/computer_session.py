@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tars_jax.agent.actions import FUNCTIONS, ActionError, Finished
-from tars_jax.agent.computer_tool import COMPUTER, FORMS, PREVIEW, Size, read_computer_action
+from tars_jax.agent.computer_tool import ACKNOWLEDGE, COMPUTER, END, FORMS, PREVIEW, Size, read_computer_action
 from tars_jax.agent.grammar import format_response, parse_response
 from tars_jax.agent.native_answers import ELSEWHERE, ComputerCall, NativeCall, native_answer
 from tars_jax.agent.platform_prompt import introduction
@@ -41,8 +41,6 @@ from tars_jax.rollout.native_session import (
 )
 
 MOST_LOOKS = 4  # screenshots in a row that a policy is shown within one turn
-END, ACKNOWLEDGE = "end", "acknowledge"
-SAFETY_CHECKS = (END, ACKNOWLEDGE)  # what becomes of an episode when the endpoint wants a person to look
 OUTPUTS = ("computer_call_output", "function_call_output")
 LOOK = {"type": "screenshot"}  # in place of an action that the endpoint could not read again
 _FINISHES = {"max_output_tokens": "length"}

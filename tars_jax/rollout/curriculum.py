@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from tars_jax import InputError
+from tars_jax.rules import at_least, between, each, field
 from tars_jax.trajectory import Trajectory
 
 UNCERTAIN = "more often the kinds of tasks whose outcome is uncertain"  # what `FrontierCurriculum` picks
@@ -27,10 +28,10 @@ UNCERTAIN = "more often the kinds of tasks whose outcome is uncertain"  # what `
 class CurriculumConfig:
     """Raises InputError, naming the field, for stages that do not grow from `nearest` on."""
 
-    stages: tuple[int, ...] = (3, 4, 5)  # the largest distance at each stage
-    nearest: int = 2  # the smallest distance, at all stages
-    promote_at: float = 0.7  # success rate of the recent episodes that ends a stage
-    recent: int = 128  # episodes
+    stages: tuple[int, ...] = field((3, 4, 5), "the farthest exit of each stage, in moves", each(at_least(1)))
+    nearest: int = field(2, "the nearest one, at all stages", at_least(1))
+    promote_at: float = field(0.75, "success of the farthest, at which the next stage begins", between(0, 1))
+    recent: int = field(256, "episodes that this success is taken over", at_least(1))
 
     def __post_init__(self) -> None:
         stages, nearest = tuple(self.stages), self.nearest

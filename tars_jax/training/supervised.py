@@ -18,8 +18,6 @@ from tars_jax.training.log_probs import headless, token_statistics
 from tars_jax.training.packing import Rows
 from tars_jax.training.state import Metrics, TrainState, Update, gradient_step
 
-LOSS_ON = ("agent", "text")
-
 
 def text_mask(rows: Rows) -> jax.Array:
     """[B, T] bool: text that can be predicted, whoever wrote it; no image tokens, no window's first token, no padding.

@@ -28,7 +28,8 @@ import numpy as np
 
 from configs.quickstart import get_config
 from tars_jax.agent.pattern import response_pattern
-from tars_jax.envs.on_device import DeviceCall, make_game
+from tars_jax.envs.on_device.catalog import make_game
+from tars_jax.envs.on_device.game import DeviceCall
 from tars_jax.episodes import Episodes
 from tars_jax.inference.constraint import Constraints, compile_constraints
 from tars_jax.pipelines.mazes import tasks

@@ -38,7 +38,7 @@ from tars_jax.agent.loop import PolicySession
 from tars_jax.agent.window import SampledResponse
 from tars_jax.environment import Task
 from tars_jax.model.sharding import make_mesh
-from tars_jax.pipelines.rules import ppo_config
+from tars_jax.pipelines.job_checks import ppo_config
 from tars_jax.pipelines.run_context import RunContext
 from tars_jax.rollout.players import Player, PrivilegedEnvironment, engine_player
 from tars_jax.rollout.pool import RolloutPool

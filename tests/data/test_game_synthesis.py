@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from experiments.synthesize_games import RULES, attempt, run
+from experiments.synthesize_games import attempt, run
 from tars_jax import GaveUp, InputError
 from tars_jax.agent.loop import AgentConfig
 from tars_jax.agent.prompts import PromptWriter
@@ -252,7 +252,7 @@ def test_what_an_author_offers_again_is_not_played_again(
 
     monkeypatch.setattr("experiments.synthesize_games.inspect", inspected)
     root = pathlib.Path(__file__).resolve().parents[2]
-    config = load_config("synthesize_games", ["--config.attempts=3"], root=root, rules=RULES)
+    config = load_config("synthesize_games", ["--config.attempts=3"], root=root)
     result = attempt(config, tmp_path, TemplateAuthor(5), 0, lambda *_: [])
     assert (result["admitted"], result["complaints"], len(played)) == (False, ["it is trivial"], 1)
 
@@ -278,7 +278,7 @@ def test_an_endpoint_that_never_gives_a_game_costs_that_game_alone(tmp_path: pat
         flags = ["author=" + address, "model=theirs", "games=2", "attempts=4", "inspection.levels=1"]
         flags += ["inspection.seeds=2", "inspection.most_random=1", "inspection.most_chance=1", "browser.pages=2"]
         root = pathlib.Path(__file__).resolve().parents[2]
-        config = load_config("synthesize_games", [f"--config.{flag}" for flag in flags], root=root, rules=RULES)
+        config = load_config("synthesize_games", [f"--config.{flag}" for flag in flags], root=root)
         with RunDirectory.create(tmp_path / "run", config.to_dict(), "synthesize_games") as run_directory:
             run(config, run_directory)
     games = json.loads((tmp_path / "run/result.json").read_text())["games"]
@@ -314,7 +314,7 @@ def test_what_is_the_endpoint_s_fault_is_no_game_s_result(
     paths = ["/v1/chat/completions", *(["/v1/rl/policy"] if status == 401 else [])]
     app = Starlette(routes=[Route(path, refuse, methods=["GET", "POST"]) for path in paths])
     root = pathlib.Path(__file__).resolve().parents[2]
-    config = load_config("synthesize_games", ["--config.attempts=2"], root=root, rules=RULES)
+    config = load_config("synthesize_games", ["--config.attempts=2"], root=root)
     with serving(app, ServerConfig(port=0)) as address:
         author = ModelAuthor(address, "theirs")
         if words:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.evaluate import RULES, run
+from experiments.evaluate import run
 from tars_jax import InputError
 from tars_jax.agent import parse_response
 from tars_jax.agent.response import ParseError
@@ -186,7 +186,7 @@ def test_what_cannot_be_played_is_a_sentence(given: dict[str, str], spoil: Spoil
 
 
 def evaluate(folder: Path, *flags: str) -> dict[str, Any]:
-    config = load_config("evaluate", ["--config.checkpoint=random", *flags], root=ROOT, rules=RULES)
+    config = load_config("evaluate", ["--config.checkpoint=random", *flags], root=ROOT)
     with RunDirectory.create(folder, config.to_dict(), "evaluate") as run_directory:
         run(config, run_directory)
     result: dict[str, Any] = json.loads((folder / "result.json").read_text())

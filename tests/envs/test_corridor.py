@@ -23,8 +23,9 @@ from tars_jax.agent.prompts import PromptWriter
 from tars_jax.agent.response import Response
 from tars_jax.environment import Task
 from tars_jax.envs.corridor import AHEAD, WAYS
-from tars_jax.envs.on_device import DeviceCall, make_game
+from tars_jax.envs.on_device.catalog import make_game
 from tars_jax.envs.on_device.corridor import Walk
+from tars_jax.envs.on_device.game import DeviceCall
 from tars_jax.envs.registry import EnvironmentResources, load_environment
 from tars_jax.inference.sampling import Sampled
 from tars_jax.model.tokenizer import load_tokenizer

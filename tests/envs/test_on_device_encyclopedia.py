@@ -10,8 +10,9 @@ import pytest
 from tars_jax import InputError
 from tars_jax.agent.actions import Click
 from tars_jax.agent.calls import call_of
-from tars_jax.envs.on_device import DeviceCall, make_game
+from tars_jax.envs.on_device.catalog import make_game
 from tars_jax.envs.on_device.encyclopedia import BUTTON, EncyclopediaGame, EncyclopediaState
+from tars_jax.envs.on_device.game import DeviceCall
 
 LEVEL = jax.random.key(3)
 STEPS = 6

@@ -11,8 +11,9 @@ import pytest
 from jumanji.environments.routing.sokoban.types import State as Level
 
 from tars_jax import InputError
-from tars_jax.envs.on_device import GAMES, DeviceCall, make_game
+from tars_jax.envs.on_device.catalog import GAMES, make_game
 from tars_jax.envs.on_device.checklist import EMPTY, OPEN, SPRITES, SUBMIT, TICKED, Checklist, ChecklistPage
+from tars_jax.envs.on_device.game import DeviceCall
 from tars_jax.envs.on_device.game_2048 import Game2048
 from tars_jax.envs.on_device.grids import FAR, cell_at, cell_clicks, distances
 from tars_jax.envs.on_device.maze import FLOOR, PLAYER, WALL, Maze
@@ -200,7 +201,7 @@ def test_jumanji_leaves_notebooks_alone() -> None:
     lines = (
         "import builtins, sys",
         "from tars_jax import InputError",
-        "from tars_jax.envs.on_device import make_game",
+        "from tars_jax.envs.on_device.catalog import make_game",
         "builtins.__IPYTHON__, sys.modules['jumanji'] = True, None",
         "make_game('checklist', {})",
         "try:",

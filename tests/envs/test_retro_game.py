@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from experiments.evaluate import RULES, run
+from experiments.evaluate import run
 from tars_jax import InputError
 from tars_jax.agent import Wait, action_from_call
 from tars_jax.environment import EnvironmentFailure, Task
@@ -46,7 +46,7 @@ def test_what_it_needs_is_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=said):
         SuperMarioBros(str(other))
     flags = ["--config.suite=lmgame", "--config.checkpoint=random", f"--config.super_mario_bros_rom={other}"]
-    config = load_config("evaluate", flags, root=ROOT, rules=RULES)
+    config = load_config("evaluate", flags, root=ROOT)
     with (
         RunDirectory.create(tmp_path / "run", config.to_dict(), "evaluate") as run_directory,
         pytest.raises(InputError, match=said),

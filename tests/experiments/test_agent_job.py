@@ -8,12 +8,9 @@ from typing import Any
 
 import pytest
 
-from experiments import rejection_sampling, reward_model, value_pretraining
-from experiments.quickstart import RULES
 from tars_jax import InputError
 from tars_jax.pipelines.config import load_config
-from tars_jax.pipelines.rules import check, ppo_config
-from tars_jax.rules import Rule
+from tars_jax.pipelines.job_checks import check, ppo_config
 from tars_jax.training.config import PPOConfig
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -31,7 +28,7 @@ OTHER: dict[str, Any] = {
 
 def config(**fields: Any) -> Any:
     flags = [f"--config.ppo.{name}={value}" for name, value in fields.items()]
-    return load_config("quickstart", flags, root=ROOT, rules=RULES)
+    return load_config("quickstart", flags, root=ROOT)
 
 
 def test_every_switch_has_a_flag() -> None:
@@ -58,22 +55,3 @@ def test_what_does_not_go_together(fields: dict[str, Any], words: str) -> None:
         check(config(**fields))
     assert words in str(error.value)
     check(config(advantages="group", group_size=8, dynamic_sampling=True))
-
-
-@pytest.mark.parametrize(
-    ("name", "rules", "flag"),
-    [
-        ("quickstart", RULES, "value.evaluate_every=0"),
-        ("quickstart", RULES, "value.patience=0"),
-        ("quickstart", RULES, "value.batch_rows=0"),
-        ("quickstart", RULES, "supervised.weight_decay=-1"),
-        ("rejection_sampling", rejection_sampling.RULES, "tuning.optimizer=sgd"),
-        ("rejection_sampling", rejection_sampling.RULES, "tuning.save_every=0"),
-        ("reward_model", reward_model.RULES, "annotated.router_aux_loss_weight=-1"),
-        ("value_pretraining", value_pretraining.RULES, "ppo.advantages=group"),
-    ],
-)
-def test_what_would_fail_after_hours_is_refused_at_once(name: str, rules: dict[str, Rule], flag: str) -> None:
-    field = flag.partition("=")[0]
-    with pytest.raises(InputError, match=f"config.{field} must be "):
-        load_config(name, [f"--config.{flag}"], root=ROOT, rules={field: rules[field]})

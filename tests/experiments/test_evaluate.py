@@ -28,7 +28,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from experiments.__main__ import main
-from experiments.evaluate import RULES, run
+from experiments.evaluate import run
 from tars_jax import GaveUp, InputError
 from tars_jax.data.game_synthesis.source import write_game
 from tars_jax.data.game_synthesis.templates import TemplateAuthor
@@ -69,7 +69,7 @@ def flags(**more: Any) -> list[str]:
 
 
 def evaluate(path: pathlib.Path, **more: Any) -> dict[str, Any]:
-    config = load_config("evaluate", flags(**more), root=ROOT, rules=RULES)
+    config = load_config("evaluate", flags(**more), root=ROOT)
     with RunDirectory.create(path, config.to_dict(), "evaluate") as run_directory:
         run(config, run_directory)
     found: dict[str, Any] = json.loads((path / "result.json").read_text())
@@ -150,7 +150,7 @@ def test_what_the_infrastructure_lost_is_said_and_never_a_number(
     episode = Trajectory("0", {"id": "m", "max_steps": 6}, (), (), Outcome.FINISHED, 1.0, {"final": verdict})
     kept: dict[str, list[Trajectory]] = {"infinity_loop": [], "maze_path_of_light": []}
     monkeypatch.setattr("experiments.evaluate.play_suite", lambda *_: dict(kept))
-    config = load_config("evaluate", flags(checkpoint="random"), root=ROOT, rules=RULES)
+    config = load_config("evaluate", flags(checkpoint="random"), root=ROOT)
     for name, code in (("all", 1), ("some", 0)):
         with RunDirectory.create(tmp_path / name, config.to_dict(), "evaluate") as run_directory:
             assert run(config, run_directory) == code
@@ -529,7 +529,7 @@ def test_what_an_address_lacks_is_named_by_its_field(status: int, port: str, fie
         return JSONResponse({}, status)
 
     with serving(Starlette(routes=[Route("/v1/rl/policy", policy)]), ServerConfig(port=0)) as address:
-        config = load_config("evaluate", flags(checkpoint=address + port), root=ROOT, rules=RULES)
+        config = load_config("evaluate", flags(checkpoint=address + port), root=ROOT)
         with pytest.raises(InputError, match=f"^{field} must ") as refused, open_contestant(config, 1):
             pass
     assert "client." not in str(refused.value)
@@ -553,7 +553,7 @@ def test_an_endpoint_may_take_its_time_for_an_answer_and_no_more() -> None:
     app = Starlette(routes=[Route("/v1/chat/completions", complete, methods=["POST"])])
     with serving(app, ServerConfig(port=0)) as address:
         more = {"checkpoint": f"{address}/v1", "model": "theirs", "answer_seconds": 0.2, "patience": 0.1}
-        config = load_config("evaluate", flags(**more), root=ROOT, rules=RULES)
+        config = load_config("evaluate", flags(**more), root=ROOT)
         with open_contestant(config, 1) as contestant:
             with pytest.raises(EpisodeRunnerLost, match="no answer within 0.2 seconds"):
                 asyncio.run(ask(contestant))
@@ -563,6 +563,6 @@ def test_an_endpoint_may_take_its_time_for_an_answer_and_no_more() -> None:
 
 @pytest.mark.parametrize("given", ["", "nowhere", "ftp://x"])
 def test_a_contestant_is_one_of_four_kinds(given: str) -> None:
-    config = load_config("evaluate", flags(checkpoint=given), root=ROOT, rules=RULES)
+    config = load_config("evaluate", flags(checkpoint=given), root=ROOT)
     with pytest.raises(InputError, match=r"config.checkpoint must be a folder"), open_contestant(config, 1):
         pass

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from experiments.evaluate import RULES, run
+from experiments.evaluate import run
 from tars_jax import InputError
 from tars_jax.environment import CannotSay, Task
 from tars_jax.judges.judge import Judgement
@@ -26,7 +26,7 @@ from tests.envs.benchmarks.counting import COUNTING, write_tasks
 def evaluate(path: Path, tasks: Path | str, **more: Any) -> tuple[int, dict[str, Any]]:
     fields = {"suite": COUNTING.name, "tasks": tasks, "checkpoint": "reference", **more}
     flags = [f"--config.{name.replace('__', '.')}={value}" for name, value in fields.items()]
-    config = load_config("evaluate", flags, root=ROOT, rules=RULES)
+    config = load_config("evaluate", flags, root=ROOT)
     with RunDirectory.create(path, config.to_dict(), "evaluate") as directory:
         status = run(config, directory)
     return status or 0, json.loads((path / "result.json").read_text())

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from experiments.games import RULES, finish_games
+from experiments.games import finish_games
 from tars_jax import InputError
 from tars_jax.data.game_synthesis.source import write_game
 from tars_jax.data.game_synthesis.templates import TemplateAuthor
@@ -25,7 +25,7 @@ GAMES = ("infinity_loop", "game_2048", "maze_path_of_light")
 
 
 def config(*flags: str) -> Any:
-    return load_config("games", [f"--config.games={','.join(GAMES)}", *flags], root=ROOT, rules=RULES)
+    return load_config("games", [f"--config.games={','.join(GAMES)}", *flags], root=ROOT)
 
 
 def test_games_take_turns_and_no_level_is_in_two_sets() -> None:
@@ -86,7 +86,7 @@ def test_what_a_stream_hands_out_it_takes_back(flags: tuple[str, ...]) -> None:
 def test_benchmarks_are_trained_on_like_games() -> None:
     """Whole ones by name; what has no levels has one kind of task."""
     flags = ["--config.games=lmgame,maze_path_of_light,miniwob/click-test", "--config.levels=1,2"]
-    games = Games(load_config("games", flags, root=ROOT, rules=RULES))
+    games = Games(load_config("games", flags, root=ROOT))
     assert games.names == (*playable_names("lmgame"), "maze_path_of_light", "miniwob/click-test")
     assert not games.has_reference
     stream = games.training(None)
@@ -99,13 +99,13 @@ def test_benchmarks_are_trained_on_like_games() -> None:
     metrics = stream.update([episode("miniwob/click-test", None, 1.0), episode("lmgame/sokoban", None, 3.0)])
     assert metrics["miniwob/click-test_success"] == 1 and "miniwob/click-test_level" not in metrics
     with pytest.raises(InputError, match="games must be .*no two of one name.*; got"):
-        load_config("games", ["--config.games=lmgame,lmgame/sokoban"], root=ROOT, rules=RULES)
+        load_config("games", ["--config.games=lmgame,lmgame/sokoban"], root=ROOT)
 
 
 @pytest.mark.parametrize("games", ["chess", "infinity_loop,infinity_loop", "()"])
 def test_games_are_known_and_different(games: str) -> None:
     with pytest.raises(InputError, match=r"config.games must be different ones of .*maze_path_of_light.*; got"):
-        load_config("games", [f"--config.games={games}"], root=ROOT, rules=RULES)
+        load_config("games", [f"--config.games={games}"], root=ROOT)
 
 
 def test_folders_that_hold_games_of_one_name_are_refused(tmp_path: pathlib.Path) -> None:
@@ -114,8 +114,8 @@ def test_folders_that_hold_games_of_one_name_are_refused(tmp_path: pathlib.Path)
     assert len({folder.name for folder in folders}) == 1
     given = ",".join(map(str, folders))
     with pytest.raises(InputError, match=r"config.games must be .*no two of one name.*; got"):
-        load_config("games", [f"--config.games={given}"], root=ROOT, rules=RULES)
-    load_config("games", [f"--config.games={folders[0]},maze_path_of_light"], root=ROOT, rules=RULES)
+        load_config("games", [f"--config.games={given}"], root=ROOT)
+    load_config("games", [f"--config.games={folders[0]},maze_path_of_light"], root=ROOT)
 
 
 def test_the_result_scores_every_game(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:

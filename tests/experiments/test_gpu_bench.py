@@ -21,7 +21,7 @@ H200 = {"kind": "NVIDIA H200", "memory_bytes": 139 << 30, "packages": {"jax": "0
 
 
 def config(*flags: str) -> Any:
-    return load_config("gpu_bench", [f"--config.{flag}" for flag in flags], root=ROOT, rules=gpu_bench.RULES)
+    return load_config("gpu_bench", [f"--config.{flag}" for flag in flags], root=ROOT)
 
 
 def row(entry: Entry, seconds: float, **more: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from experiments.merge_games import RULES, finish, tasks
+from experiments.merge_games import finish, tasks
 from tars_jax import InputError
 from tars_jax.pipelines.config import load_config
 
@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def lab(*flags: str, **more: Any) -> Any:
-    return types.SimpleNamespace(config=load_config("merge_games", flags, root=ROOT, rules=RULES), **more)
+    return types.SimpleNamespace(config=load_config("merge_games", flags, root=ROOT), **more)
 
 
 @pytest.mark.slow

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from experiments.__main__ import main
-from experiments.merge_hybrid import RULES
 from tars_jax import InputError
 from tars_jax.pipelines.config import load_config
 from tars_jax.pipelines.environments import EnvironmentTasks
@@ -24,7 +23,7 @@ FLAGS = (
 
 
 def config_of(*flags: str) -> Any:
-    return load_config("merge_hybrid", [f"--config.{flag}" for flag in (*FLAGS, *flags)], root=ROOT, rules=RULES)
+    return load_config("merge_hybrid", [f"--config.{flag}" for flag in (*FLAGS, *flags)], root=ROOT)
 
 
 def test_a_specialist_learns_its_part_alone() -> None:

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from experiments.step_budgets import RULES, run
+from experiments.step_budgets import run
 from tars_jax import InputError
 from tars_jax.inference.server import ServerConfig, serving
 from tars_jax.model.policy import init_parameters
@@ -33,7 +33,7 @@ SMALL = {"episodes": 2, "screen": 96, "browser.browsers": 1, "browser.pages": 2}
 def budgets(path: pathlib.Path, **more: Any) -> dict[str, Any]:
     fields = SMALL | {name.replace("__", "."): value for name, value in more.items()}
     flags = [f"--config.{name}={value}" for name, value in fields.items()]
-    config = load_config("step_budgets", flags, root=ROOT, rules=RULES)
+    config = load_config("step_budgets", flags, root=ROOT)
     with RunDirectory.create(path, config.to_dict(), "step_budgets") as run_directory:
         run(config, run_directory)
     found: dict[str, Any] = json.loads((path / "result.json").read_text())

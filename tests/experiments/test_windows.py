@@ -20,7 +20,7 @@ from tars_jax.trajectory import ContextWindow, Outcome, Trajectory
 
 def bench(experiment: str, *flags: str) -> RunSpec:
     arguments = [f"--config.{flag}" for flag in flags]
-    return RunSpec(load_config(experiment, arguments, root=ROOT, rules={}))
+    return RunSpec(load_config(experiment, arguments, root=ROOT, checked=False))
 
 
 @pytest.mark.parametrize(
@@ -81,10 +81,10 @@ def recorded(tokens: int, answer: int) -> Trajectory:
 
 
 def test_recorded_episodes_get_room_or_are_refused() -> None:
-    config = load_config("supervised", [], root=ROOT, rules={})
+    config = load_config("supervised", [], root=ROOT, checked=False)
     spec = bench("supervised")
     held = holding(config, spec.writer, spec.shapes, [recorded(70, 10), recorded(50, 40)])
     assert (held.packing.row_length, held.engine.max_new_tokens) == (80, 40)
-    given = load_config("supervised", ["--config.packing.row_length=64"], root=ROOT, rules={})
+    given = load_config("supervised", ["--config.packing.row_length=64"], root=ROOT, checked=False)
     with pytest.raises(InputError, match=r"packing.row_length must be at least 80 .* got 64"):
         holding(given, spec.writer, spec.shapes, [recorded(70, 10)])

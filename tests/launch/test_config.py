@@ -7,41 +7,47 @@ from typing import Any
 import pytest
 
 from tars_jax import InputError
-from tars_jax.pipelines.checkout import ROOT
-from tars_jax.pipelines.command_help import descriptions, list_fields
+from tars_jax.pipelines.command_help import list_fields
 from tars_jax.pipelines.config import command_of, flatten, load_config
-from tars_jax.pipelines.rules import JOB_RULES
-from tars_jax.rules import at_least, between, each, one_of, span
 
 CONFIG = """
-from ml_collections import ConfigDict
+import dataclasses
+from tars_jax.pipelines.schema import RunFields, section
+from tars_jax.rules import at_least, between, each, field, one_of, span
+
+@dataclasses.dataclass(frozen=True)
+class Dummy(RunFields):
+    grammar: str = field("text", "of answers", one_of("text", "tool"))
+    resume: bool = field(True, "or not")
+
+@dataclasses.dataclass(frozen=True)
+class PPO:
+    \'\'\'What is clipped.\'\'\'
+
+    clip_high: float = field(0.28, "how far", between(0, 1))
+    epochs: int = field(2, "passes", at_least(1))
+    distance: tuple[int, ...] = field((1, 3), "of exits", span(1))
+    names: tuple[str, ...] = field(("left", "right"), "of ways", each(one_of("left", "right", "up", "down")))
+
+@dataclasses.dataclass(frozen=True)
+class Value:
+    width: int = field(64, "of layers")
 
 def get_config():
-    return ConfigDict({
-        "seed": 0, "run": "", "grammar": "text", "resume": True,
-        "ppo": {"clip_high": 0.28, "epochs": 2, "distance": (1, 3), "names": ("left", "right")},
-        "value": {"width": 64},
-    })
+    return section(Dummy, ppo=section(PPO, epochs=2), value=section(Value))
 """
-RULES = {
-    "ppo.clip_high": between(0, 1),
-    "ppo.epochs": at_least(1),
-    "grammar": one_of("text", "tool"),
-    "ppo.distance": span(1),
-    "ppo.names": each(one_of("left", "right", "up", "down")),
-}
 
 
 @pytest.fixture
 def root(tmp_path: pathlib.Path) -> pathlib.Path:
     (tmp_path / "configs").mkdir()
     (tmp_path / "configs" / "dummy.py").write_text(CONFIG)
-    (tmp_path / "configs" / "dummy_long.py").write_text(CONFIG.replace('"epochs": 2', '"epochs": 9'))
+    (tmp_path / "configs" / "dummy_long.py").write_text(CONFIG.replace("epochs=2", "epochs=9"))
     return tmp_path
 
 
 def load(root: pathlib.Path, *flags: str) -> dict:
-    return flatten(load_config("dummy", flags, root=root, rules=RULES))
+    return flatten(load_config("dummy", flags, root=root))
 
 
 def test_overrides_are_read_by_the_type_of_the_field(root: pathlib.Path) -> None:
@@ -109,24 +115,24 @@ def test_a_config_file_by_path_and_by_name(root: pathlib.Path) -> None:
 
 
 def test_the_config_of_a_run_gives_the_same_config(root: pathlib.Path) -> None:
-    config = load_config("dummy", ["--config.ppo.distance=2,2"], root=root, rules=RULES)
+    config = load_config("dummy", ["--config.ppo.distance=2,2"], root=root)
     stored = root / "config.json"
     stored.write_text(json.dumps({"experiment": "dummy", "config": config.to_dict()}))
-    again = load_config("dummy", [f"--config={stored}"], root=root, rules=RULES)
+    again = load_config("dummy", [f"--config={stored}"], root=root)
     assert again == config
     assert isinstance(again.ppo.distance, tuple)
 
 
 def test_the_command_that_repeats_a_run_gives_its_config_in_another_clone(root: pathlib.Path) -> None:
     flags = ["--config.ppo.names=down,up", "--config.ppo.clip_high=0.3", "--config.resume=false"]
-    config = load_config("dummy", [*flags, "--config.run=here"], root=root, rules=RULES)
+    config = load_config("dummy", [*flags, "--config.run=here"], root=root)
     command = shlex.split(command_of("dummy", config, root))
     assert command[:2] == ["./launch/local.sh", "dummy"] and "--config.seed=0" in command and len(command) == 6
     assert load(root, *command[2:]) == {**flatten(config), "run": ""}
 
 
 def test_the_config_is_locked(root: pathlib.Path) -> None:
-    config = load_config("dummy", [], root=root, rules=RULES)
+    config = load_config("dummy", [], root=root)
     with pytest.raises(AttributeError):
         config.new = 1
     with pytest.raises(TypeError):
@@ -158,17 +164,11 @@ def test_a_python_file_without_get_config_is_named(root: pathlib.Path) -> None:
         load(root, f"--config={path}")
 
 
-def test_help_takes_words_from_where_a_field_comes_from() -> None:
-    """The config's own, those of the config that it begins with, and those of a section under another name."""
-    about = descriptions(ROOT / "configs" / "reward_model.py")
-    assert about["annotated.verdicts"] == "the others are rewards only"
-    assert about["annotated.save_every"] == "updates between two checkpoints"
-    assert about["ppo.min_batch"] == "verdicts sampled for an update"
-    assert about["model.preset"] == "RUN/policy of an earlier stage"
-    said = list_fields("quickstart", [], ROOT, JOB_RULES)
-    for field in ("ppo.updates=12", "agent.max_steps=0", "browser.size=96", "supervised.optimizer=muon"):
-        assert said.partition(f"  --config.{field}\n")[2].startswith("      "), field
-    assert "--config.agent.grammar=text\n      of the answers; must be one of 'text', 'tool', 'plain'\n" in said
+def test_help_says_what_the_dataclass_says(root: pathlib.Path) -> None:
+    said = list_fields("dummy", ["--config.ppo.epochs=0"], root)
+    assert "\n  What is clipped.\n  --config.ppo.clip_high=0.28\n      how far; must be a value from 0 to 1\n" in said
+    assert "  --config.ppo.epochs=0\n      passes; must be a value of at least 1\n" in said
+    assert "  --config.resume=True\n      or not; must be true or false\n" in said
 
 
 @pytest.mark.parametrize("name", ["flywheel", "flywheel_text", "flywheel_websites"])

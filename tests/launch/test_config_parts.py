@@ -26,7 +26,7 @@ from tars_jax.pipelines.config import flatten, load_config
 
 EXPERIMENTS = experiment_names(ROOT)
 READERS = ("experiments", "tars_jax.pipelines")  # what is handed a whole config
-BY_COMMAND = {"seed", "run"}  # fields of tars_jax/pipelines/command.py
+BY_COMMAND = {"seed", "run", "recipe"}  # fields of tars_jax/pipelines/command.py
 # What opens pages, computers or phones where it is told that they are; and parts of a run that nobody opens alone.
 OPENERS = {
     "Rollouts", "RunContext", "play_suite", "EnvironmentResources", "RegisteredEpisode", "BrowserManager", "Websites",
@@ -200,7 +200,7 @@ def has(config: Any, path: list[str]) -> bool:
 
 
 def default_of(name: str) -> ml_collections.ConfigDict:
-    return load_config(name, [], root=ROOT, rules={})
+    return load_config(name, [], root=ROOT, checked=False)
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)

@@ -156,7 +156,7 @@ def says(value: object, said: str) -> bool:
 
 def test_switches_have_the_values_that_their_page_says() -> None:
     switches, _, rest = (ROOT / "docs" / "rl.md").read_text("utf-8").partition("## Recipes")
-    defaults = flatten(load_config("quickstart", [], root=ROOT, rules={}))
+    defaults = flatten(load_config("quickstart", [], root=ROOT, checked=False))
     told = [pair for pair in re.findall(r"`([\w.]+)` \(([^)]*)\)", switches) if "/" not in pair[1]]
     named = {full_name(name, defaults): said.removesuffix(": off") for name, said in told}
     assert {field for field, said in named.items() if not says(defaults[field], said)} == set()

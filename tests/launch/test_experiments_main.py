@@ -14,25 +14,23 @@ from experiments.__main__ import ROOT, main
 from tests.waiting import PATIENCE_S
 
 CONFIG = """
-from ml_collections import ConfigDict
+import dataclasses
+from tars_jax.pipelines.schema import RunFields, section
+from tars_jax.rules import at_least, field
+
+@dataclasses.dataclass(frozen=True)
+class Dummy(RunFields):
+    steps: int = field(2, "that are counted", at_least(1))
+    error: str = field("", "how it ends, if not well")
 
 def get_config():
-    return ConfigDict({
-        "seed": 3,
-        "run": "",
-        "steps": 2,  # that are counted
-        # How it ends,
-        # if not well.
-        "error": "",
-    })
+    return section(Dummy, seed=3)
 """
 EXPERIMENT = """
 import asyncio, atexit, ctypes, errno, os, time
-from tars_jax.rules import at_least
 from tars_jax import GaveUp, InputError
 from tars_jax.training.extension import Extension
 
-RULES = {"steps": at_least(1)}
 EXTENSIONS = {"steps": Extension("count", again=("after",))}
 POSITIONAL = ("error",)
 
@@ -221,7 +219,7 @@ def test_help_names_the_fields(root: pathlib.Path, capsys: pytest.CaptureFixture
     assert main(["dummy", "--config.steps=7", "-h"], root) == 0
     said = capsys.readouterr().out
     assert "--config.steps=7\n      that are counted; must be a value of at least 1\n" in said
-    assert "--config.error=\n      How it ends, if not well\n" in said
+    assert "--config.error=\n      how it ends, if not well\n" in said
     assert main([], root) == 2
     assert "experiments: dummy" in capsys.readouterr().out
     assert main(["-h"], root) == main(["--help"], root) == 0

@@ -11,7 +11,7 @@ import jax
 import pytest
 
 from experiments.__main__ import ROOT
-from experiments.pod_plan import RULES, command, filled, fitted, mesh_on, run
+from experiments.pod_plan import command, filled, fitted, mesh_on, run
 from tars_jax import InputError
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.sharding import MESH_AXES, make_mesh
@@ -37,7 +37,7 @@ PLACES = ("run", "compiled", "page")
 
 def test_the_missing_compiler_is_named(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chips, "compiler_installed", lambda: False)
-    config = load_config("pod_plan", [f"--config.run={tmp_path / 'run'}"], root=ROOT, rules=RULES)
+    config = load_config("pod_plan", [f"--config.run={tmp_path / 'run'}"], root=ROOT)
     with (
         RunDirectory.create(config.run, config.to_dict(), "pod_plan") as run_directory,
         pytest.raises(InputError, match=r"the TPU compiler \(libtpu\).*not installed.*tars_jax\[pod\]"),
@@ -57,7 +57,7 @@ def test_an_axis_takes_what_the_others_leave() -> None:
 
 def test_what_is_not_given_follows_the_slice_and_the_model() -> None:
     def planned(chips: int, *flags: str) -> dict[str, object]:
-        found = flatten(fitted(load_config("pod_plan", list(flags), root=ROOT, rules=RULES), chips))
+        found = flatten(fitted(load_config("pod_plan", list(flags), root=ROOT), chips))
         meshes = ({axis: found[f"{mesh}.{axis}"] for axis in MESH_AXES} for mesh in ("mesh", "decode.mesh"))
         shapes = (tuple(filled(mesh, chips, "mesh").values()) for mesh in meshes)
         return {**found, "training": next(shapes), "decoding": next(shapes)}
@@ -94,7 +94,7 @@ def test_axes_that_do_not_fit(sizes: tuple[int, int, int, int]) -> None:
 )
 def test_impossible_fields(flag: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        load_config("pod_plan", [flag], root=ROOT, rules=RULES)
+        load_config("pod_plan", [flag], root=ROOT)
 
 
 @pytest.mark.full
@@ -163,10 +163,10 @@ def test_a_page_holds_the_last_plan_of_each_slice() -> None:
 
 def test_the_command_that_a_plan_names_gives_its_config() -> None:
     flags = ["--config.preset=nano", "--config.mesh.fsdp=4", "--config.programs=value update,decode step"]
-    config = load_config("pod_plan", [*flags, "--config.run=somewhere"], root=ROOT, rules=RULES)
+    config = load_config("pod_plan", [*flags, "--config.run=somewhere"], root=ROOT)
     _, _, *again = shlex.split(command(config))
     assert again == ["--config.preset=nano", "--config.topology=v5p:8x8x8", *flags[1:]]
-    assert load_config("pod_plan", again, root=ROOT, rules=RULES).to_dict() == {**config.to_dict(), "run": ""}
+    assert load_config("pod_plan", again, root=ROOT).to_dict() == {**config.to_dict(), "run": ""}
 
 
 def test_a_mesh_that_the_grid_does_not_hold(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -110,11 +110,11 @@ class Fragile(Long):
 
 def values_of(environment: str, *flags: str) -> dict[str, Choice]:
     arguments = [f"--config.environment={__name__}:{environment}", *(f"--config.{flag}" for flag in flags)]
-    return {choice.field: choice for choice in chosen(load_config("train", arguments, root=ROOT, rules={}))[0]}
+    return {choice.field: choice for choice in chosen(load_config("train", arguments, root=ROOT, checked=False))[0]}
 
 
 def test_every_open_field_gets_a_value_and_a_reason() -> None:
-    config = load_config("train", [f"--config.environment={__name__}:Long"], root=ROOT, rules={})
+    config = load_config("train", [f"--config.environment={__name__}:Long"], root=ROOT, checked=False)
     found, shapes = chosen(config)
     open_fields = [field for field, value in flatten(config.to_dict()).items() if value is None]
     assert sorted(choice.field for choice in found) == sorted(open_fields) and len(open_fields) > 10
@@ -146,7 +146,7 @@ def test_a_window_holds_a_short_episode_whole() -> None:
 
 def test_the_reason_of_a_limit_is_true() -> None:
     def limit(name: str) -> Choice:
-        config = load_config("train", [f"--config.environment=gymnasium:{name}"], root=ROOT, rules={})
+        config = load_config("train", [f"--config.environment=gymnasium:{name}"], root=ROOT, checked=False)
         return next(choice for choice in chosen(config)[0] if choice.field == "task.max_steps")
 
     assert (limit("FrozenLake-v1").value, limit("FrozenLake-v1").reason) == (100, "the environment's own limit")
@@ -225,11 +225,11 @@ def test_a_run_keeps_what_was_chosen(tmp_path: pathlib.Path) -> None:
 
 def test_auto_is_a_word_of_the_command_line(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "config.json"
-    config = load_config("train", ["--config.ppo.updates=7"], root=ROOT, rules={})
+    config = load_config("train", ["--config.ppo.updates=7"], root=ROOT, checked=False)
     file.write_text(json.dumps({"experiment": "train", "config": config.to_dict()}))
-    again = load_config("train", [f"--config={file}", "--config.ppo.updates=auto"], root=ROOT, rules={})
+    again = load_config("train", [f"--config={file}", "--config.ppo.updates=auto"], root=ROOT, checked=False)
     assert config.ppo.updates == 7 and again.ppo.updates is None and again.ppo.min_batch is None
     with pytest.raises(InputError, match=r"config.ppo.updates must be a whole number, for example 1; got 'many'"):
-        load_config("train", ["--config.ppo.updates=many"], root=ROOT, rules={})
+        load_config("train", ["--config.ppo.updates=many"], root=ROOT, checked=False)
     assert main(["train", "--help"]) == 0
     assert "--config.ppo.updates=auto" in capsys.readouterr().out

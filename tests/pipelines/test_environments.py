@@ -33,7 +33,7 @@ TINY = (
 
 def config_of(*flags: str, environment: str = ECHO) -> Any:
     arguments = [f"--config.environment={environment}", *(f"--config.{flag}" for flag in flags)]
-    config = load_config("train", arguments, root=ROOT, rules={})
+    config = load_config("train", arguments, root=ROOT, checked=False)
     return filled(config, {choice.field: choice.value for choice in chosen(config)[0]})
 
 

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from experiments.__main__ import main
-from experiments.train import RULES
 from tars_jax import InputError
 from tars_jax.agent.loop import AgentConfig
 from tars_jax.agent.prompts import PromptWriter
@@ -22,8 +21,8 @@ from tars_jax.pipelines.config import load_config
 from tars_jax.pipelines.cycle_tasks import CycleTasks
 from tars_jax.pipelines.environments import EnvironmentTasks
 from tars_jax.pipelines.games import Games
+from tars_jax.pipelines.job_checks import check
 from tars_jax.pipelines.mixture import part_names
-from tars_jax.pipelines.rules import check
 from tars_jax.pipelines.task_sources import load_task_source
 from tars_jax.rollout.episode_runner import Rollouts
 from tars_jax.rollout.mixed_pool import MixedPool
@@ -40,9 +39,9 @@ GAME = "maze_path_of_light"
 ROUNDS = 'environment_options=[{"rounds": 1}, {"rounds": 3}]'
 
 
-def config_of(*flags: str, environment: str = ECHO, experiment: str = "train", rules: Any = RULES) -> Any:
+def config_of(*flags: str, environment: str = ECHO, experiment: str = "train") -> Any:
     arguments = [f"--config.environment={environment}", *(f"--config.{flag}" for flag in flags)]
-    return load_config(experiment, arguments, root=ROOT, rules=rules)
+    return load_config(experiment, arguments, root=ROOT)
 
 
 def names_of(provider: Any) -> tuple[str, ...]:
@@ -106,7 +105,7 @@ def ended(task: Task, success: bool) -> Trajectory:
 
 def test_games_are_parts_too() -> None:
     flags = ["--config.games=lmgame,infinity_loop", "--config.levels=1,2", "--config.mixture.weights=1,3"]
-    games = Games(load_config("games", flags, root=ROOT, rules={}))
+    games = Games(load_config("games", flags, root=ROOT, checked=False))
     assert names_of(games) == ("lmgame", "infinity_loop")
     stream = games.training(None)
     drawn = [stream.task(index) for index in range(60)]
@@ -129,7 +128,7 @@ def test_a_flywheels_file_has_its_places_as_parts(tmp_path: pathlib.Path) -> Non
         "".join(json.dumps(line) + "\n" for line in [{**line, "split": "train"} for line in lines] + held_out)
     )
     flags = (f"tasks={file}", "environment_options={}")
-    config = config_of("mixture.weights=1,2", *flags, environment=f"{ECHO},{VAULT}", experiment="flywheel", rules={})
+    config = config_of("mixture.weights=1,2", *flags, environment=f"{ECHO},{VAULT}", experiment="flywheel")
     source = load_task_source(str(file), config)
     assert names_of(source) == (VAULT, ECHO)
     for provider in (source, CycleTasks(source, 1, [], 0), CycleTasks(source, 2, [], 0)):
@@ -140,7 +139,7 @@ def test_a_flywheels_file_has_its_places_as_parts(tmp_path: pathlib.Path) -> Non
     with pytest.raises(
         InputError, match=r"mixture\.weights must be 2 numbers, one for each of .*Vault, .*Echo; got \(1,"
     ):
-        load_task_source(str(file), config_of("mixture.weights=1,1,1", *flags, experiment="flywheel", rules={}))
+        load_task_source(str(file), config_of("mixture.weights=1,1,1", *flags, experiment="flywheel"))
 
 
 @pytest.mark.parametrize(

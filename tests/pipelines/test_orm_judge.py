@@ -49,7 +49,7 @@ def trained(tiny_model: ModelConfig, tmp_path_factory: pytest.TempPathFactory) -
         tiny_model, depth=1, vocabulary=TOKENIZER.vocabulary, image_token=TOKENIZER.image, vision=vision
     )
     run = tmp_path_factory.mktemp("orm run")
-    config = load_config("reward_model", [f"--config.{each}" for each in SIZES], root=ROOT, rules={})
+    config = load_config("reward_model", [f"--config.{each}" for each in SIZES], root=ROOT, checked=False)
     (run / "config.json").write_text(json.dumps({"experiment": "reward_model", "config": config.to_dict()}))
     save_parameters(run / "policy", jax.jit(lambda: init_parameters(model, jax.random.key(0)))(), model=model)
     return run / "policy"

@@ -37,7 +37,7 @@ def config_of(*flags: str, **options: Any) -> Any:
     arguments = ["--config=prompts", *(f"--config.{flag}" for flag in flags)]
     if options:
         arguments.append(f"--config.environment_options={json.dumps(options)}")
-    return load_config("train", arguments, root=ROOT, rules={})
+    return load_config("train", arguments, root=ROOT, checked=False)
 
 
 def spec_of(config: Any) -> RunSpec:
@@ -80,7 +80,7 @@ def test_what_follows_from_a_data_set() -> None:
 
     def follows(**options: Any) -> dict[str, Any]:
         arguments = ["--config.environment=prompts", f"--config.environment_options={json.dumps(options)}"]
-        found, _ = chosen(load_config("train", arguments, root=ROOT, rules={}))
+        found, _ = chosen(load_config("train", arguments, root=ROOT, checked=False))
         return {choice.field: choice.value for choice in found}
 
     once, dialog = follows(data=f"{PLACE}:records"), follows(data=f"{__name__}:dialogs", max_turns=2)

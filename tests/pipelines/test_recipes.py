@@ -10,32 +10,33 @@ from tars_jax import InputError
 from tars_jax.pipelines.checkout import ROOT
 from tars_jax.pipelines.command import experiment_names
 from tars_jax.pipelines.config import command_of, flatten, load_config
-from tars_jax.pipelines.recipes import ABSENT, RECIPE_RULE, REPORT, recipe_fields, recipe_lines
+from tars_jax.pipelines.recipes import ABSENT, REPORT, recipe_fields, recipe_lines
 
 # They make updates of PPO, but train no agent: what a card or a pod takes, and a judge, whose recipe no paper tells.
 WITHOUT = {"gpu_bench", "pod_plan", "reward_model"}
-RULES = {"recipe": RECIPE_RULE}
 
 
 def load(experiment: str, *flags: str) -> dict:
-    return flatten(load_config(experiment, flags, root=ROOT, rules=RULES))
+    return flatten(load_config(experiment, flags, root=ROOT, checked=False))
 
 
 def with_recipe() -> list[str]:
-    return [name for name in experiment_names(ROOT) if "recipe" in flatten(load_config(name, [], root=ROOT, rules={}))]
+    return [
+        name for name in experiment_names(ROOT) if "recipe" in flatten(load_config(name, [], root=ROOT, checked=False))
+    ]
 
 
 @pytest.fixture
 def run(tmp_path: pathlib.Path) -> pathlib.Path:
     """The config.json of a run of `train` by the recipe, with an alpha and a clip of the user's own."""
     flags = ["--config.environment=none", "--config.ppo.alpha=1.5", "--config.ppo.clip_high=0.5"]
-    config = load_config("train", ["--config.recipe=report", *flags], root=ROOT, rules=RULES)
+    config = load_config("train", ["--config.recipe=report", *flags], root=ROOT)
     (tmp_path / "config.json").write_text(json.dumps({"experiment": "train", "config": config.to_dict()}))
     return tmp_path / "config.json"
 
 
 def test_every_experiment_that_trains_an_agent_by_rl_takes_one() -> None:
-    every = {name: flatten(load_config(name, [], root=ROOT, rules={})) for name in experiment_names(ROOT)}
+    every = {name: flatten(load_config(name, [], root=ROOT, checked=False)) for name in experiment_names(ROOT)}
     trains = {name for name, values in every.items() if any(field.startswith("ppo.") for field in values)}
     assert trains - WITHOUT == set(with_recipe())
 
@@ -59,7 +60,7 @@ def test_flags_win_wherever_they_stand() -> None:
         found = load("quickstart", *flags)
         assert found["ppo.alpha"] == 1.5 and found["ppo.positive_weight"] == 0 and not found["ppo.decoupled"]
     with pytest.raises(InputError, match=r"config.recipe must be one of '', 'report'; got 'raport'"):
-        load("quickstart", "--config.recipe=raport")
+        load_config("quickstart", ["--config.recipe=raport"], root=ROOT)
 
 
 def test_a_run_that_is_repeated_or_resumed_keeps_its_values(run: pathlib.Path) -> None:
@@ -83,10 +84,10 @@ def test_a_run_without_one_can_be_repeated_by_it(run: pathlib.Path) -> None:
 
 def test_the_command_that_repeats_a_run_names_what_flags_changed() -> None:
     """Also where that is what the default config has."""
-    config = load_config("quickstart", ["--config.recipe=report", "--config.ppo.alpha=1.5"], root=ROOT, rules=RULES)
+    config = load_config("quickstart", ["--config.recipe=report", "--config.ppo.alpha=1.5"], root=ROOT)
     command = shlex.split(command_of("quickstart", config))[2:]
     assert sorted(command) == ["--config.ppo.alpha=1.5", "--config.recipe=report", "--config.seed=0"]
-    assert flatten(load_config("quickstart", command, root=ROOT, rules=RULES)) == flatten(config)
+    assert flatten(load_config("quickstart", command, root=ROOT)) == flatten(config)
 
 
 def test_what_is_said_of_it() -> None:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tars_jax.agent.prompts import PromptWriter
-from tars_jax.envs.on_device import make_game
+from tars_jax.envs.on_device.catalog import make_game
 from tars_jax.envs.on_device.checklist import EMPTY as NO_BOX
 from tars_jax.envs.on_device.checklist import OPEN, SUBMIT, TICKED, ChecklistPage
 from tars_jax.envs.on_device.game import DeviceCall

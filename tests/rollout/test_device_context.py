@@ -18,7 +18,7 @@ from tars_jax.agent.memory import Memory, MemoryConfig, RememberedStep, summariz
 from tars_jax.agent.observations import ShownObservation
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.agent.response import ParseError
-from tars_jax.envs.on_device import make_game
+from tars_jax.envs.on_device.catalog import make_game
 from tars_jax.envs.on_device.corridor import Corridor
 from tars_jax.envs.on_device.game import ExpertPlan
 from tars_jax.episodes import Episodes

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from experiments.quickstart import RULES
 from tars_jax import InputError
 from tars_jax.agent.loop import AgentConfig
 from tars_jax.agent.prompts import PromptWriter
@@ -27,9 +26,7 @@ GAMES = ("maze_path_of_light", "infinity_loop")
 
 
 def browsers(*flags: str) -> BrowserConfig:
-    return run_browsers(
-        load_config("quickstart", [f"--config.browser.{flag}" for flag in flags], root=ROOT, rules=RULES)
-    )
+    return run_browsers(load_config("quickstart", [f"--config.browser.{flag}" for flag in flags], root=ROOT))
 
 
 def fewer_than(most: int, count: Callable[[], int]) -> bool:

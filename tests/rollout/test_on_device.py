@@ -13,7 +13,7 @@ from tars_jax.agent.grammar import format_response
 from tars_jax.agent.observations import ShownObservation
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.agent.response import Response
-from tars_jax.envs.on_device import make_game
+from tars_jax.envs.on_device.catalog import make_game
 from tars_jax.envs.on_device.game import ExpertPlan
 from tars_jax.episodes import Episodes
 from tars_jax.model.config import ModelConfig, VisionConfig

@@ -11,8 +11,8 @@ import dataclasses
 import math
 from collections.abc import Sequence
 
-from tars_jax import InputError
 from tars_jax.annotation.interactive.core import Asking, Candidate
+from tars_jax.rules import at_least, between, check_fields, field, one_of
 
 EVERY_STEP, GATED, ON_CALL = "every_step", "gated", "on_call"
 MODES = (EVERY_STEP, GATED, ON_CALL)
@@ -22,21 +22,22 @@ MODES = (EVERY_STEP, GATED, ON_CALL)
 class AskingGate:
     """Raises InputError for thresholds that mean nothing."""
 
-    mode: str = EVERY_STEP  # a person decides each step; or where the gate asks; or only where the policy calls one
-    uncertainty: float = 0.5  # asks above it: entropy over distinct actions, 0 (one action) to 1 (all alike)
-    margin: float = 0.0  # asks where the two likeliest are nearer than this; 0: the margin asks nobody
-    value: float | None = None  # asks where a value model expects less than this return; None: it asks nobody
-    calm_share: float = 0.6  # of `uncertainty`: below it a step is calm
-    calm_steps: int = 1  # in a row, after which the policy goes on
+    mode: str = field(
+        EVERY_STEP,
+        "when a person decides: every_step; gated: where the policy is uncertain, else it goes on by itself; on_call: "
+        "where it calls the user",
+        one_of(*MODES),
+    )
+    uncertainty: float = field(
+        0.5, "gated asks above it: entropy over distinct actions, 0 (one action) to 1 (all alike)", between(0, 1)
+    )
+    margin: float = field(0.0, "and where the two likeliest are nearer than this; 0: never", between(0, 1))
+    value: float | None = field(None, "and where a value model expects less than this return; auto: never")
+    calm_share: float = field(0.6, "of `uncertainty`: below it a step is calm", between(0, 1))
+    calm_steps: int = field(1, "in a row, after which the policy goes on by itself", at_least(1))
 
     def __post_init__(self) -> None:
-        if self.mode not in MODES:
-            raise InputError(f"gate.mode must be one of {', '.join(MODES)}; got {self.mode!r}")
-        for name in ("uncertainty", "margin", "calm_share"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise InputError(f"gate.{name} must be 0 to 1; got {getattr(self, name)}")
-        if self.calm_steps < 1:
-            raise InputError(f"gate.calm_steps must be 1 or more; got {self.calm_steps}")
+        check_fields(self, "gate")
 
 
 def action_shares(candidates: Sequence[Candidate]) -> list[float]:

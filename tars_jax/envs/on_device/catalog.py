@@ -7,10 +7,12 @@ import contextlib
 import dataclasses
 import importlib
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tars_jax import InputError
-from tars_jax.envs.on_device.game import DeviceGame
+
+if TYPE_CHECKING:
+    from tars_jax.envs.on_device.game import DeviceGame  # needs jax, for which whoever asks for names need not wait
 
 GAMES = {  # module and class
     "2048": ("game_2048", "Game2048"),

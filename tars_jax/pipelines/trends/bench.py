@@ -24,12 +24,13 @@ from tars_jax.model.policy import Parameters
 from tars_jax.pipelines.config import flatten, unflatten
 from tars_jax.pipelines.on_device import Curves, OnDevice, Pretrained
 from tars_jax.pipelines.on_device_annotation import AnnotationPlan, AnnotationRounds, Arm
-from tars_jax.pipelines.rules import SHAPING
 from tars_jax.pipelines.trends.verdicts import Test, TestResult, judge, late
+from tars_jax.training.config import RewardConfig
 from tars_jax.training.progress import working
 
 # Which returns a value model learns, those of tokens or of turns, of which rewards; and how many there are.
-OF_VALUES = ("ppo.gamma", "ppo.advantages", "ppo.value_models", *(f"reward.{name}" for name in SHAPING))
+SHAPING = {field.name for field in dataclasses.fields(RewardConfig)} - {"scale", "max_length", "length_cache"}
+OF_VALUES = ("ppo.gamma", "ppo.advantages", "ppo.value_models", *(f"reward.{name}" for name in sorted(SHAPING)))
 Settings = Mapping[str, Any]  # dotted field of configs/on_device.py -> value
 
 

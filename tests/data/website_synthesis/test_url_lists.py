@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.synthesize_websites import RULES, run
+from experiments.synthesize_websites import run
 from tars_jax import InputError
 from tars_jax.data.website_synthesis.url_lists import read_url_list
 from tars_jax.pipelines.config import load_config
@@ -58,7 +58,7 @@ def run_with(folder: Path, addresses: str, *flags: str) -> RunDirectory:
     (folder / "addresses.txt").write_text(addresses)
     flags = ("sites=", f"addresses={folder / 'addresses.txt'}", *flags)
     root = Path(__file__).parents[3]
-    config = load_config("synthesize_websites", [f"--config.{each}" for each in flags], root=root, rules=RULES)
+    config = load_config("synthesize_websites", [f"--config.{each}" for each in flags], root=root)
     with RunDirectory.create(folder / "run", config.to_dict(), "synthesize_websites") as run_directory:
         assert run(config, run_directory) == 0
     return run_directory

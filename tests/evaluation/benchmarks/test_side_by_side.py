@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from experiments.suites import RULES, run
+from experiments.suites import run
 from tars_jax import InputError
 from tars_jax.pipelines.checkout import ROOT
 from tars_jax.pipelines.config import load_config
@@ -30,7 +30,7 @@ def page(folder: Path, results: list[dict[str, Any]], **fields: Any) -> str:
         (folder / f"run {number}" / "result.json").write_text(json.dumps(each))
         paths.append(str(folder / f"run {number}"))
     flags = [f"--config.runs={','.join(paths)},", *(f"--config.{name}={value}" for name, value in fields.items())]
-    config = load_config("suites", flags, root=ROOT, rules=RULES)
+    config = load_config("suites", flags, root=ROOT)
     with RunDirectory.create(folder / "out", config.to_dict(), "suites") as directory:
         run(config, directory)
     assert (folder / "out/suites.html").read_text().startswith("<!doctype html>")

@@ -1,0 +1,94 @@
+"""Every field of every experiment is described, and an impossible value of it is refused before anything begins."""
+
+from __future__ import annotations
+
+import functools
+import pathlib
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from tars_jax import InputError
+from tars_jax.pipelines.checkout import ROOT
+from tars_jax.pipelines.command import experiment_names, main
+from tars_jax.pipelines.command_help import list_fields, shown
+from tars_jax.pipelines.config import EXAMPLES, Unset, flatten, load_config, read_python
+from tars_jax.pipelines.schema import Described, Section, described
+from tars_jax.rules import Rule
+
+EXPERIMENTS = experiment_names(ROOT)
+WORDS = ("no such thing", "", "*x")
+NUMBERS = (-1, -2, 0, 10**12, 7)
+# Any number is one: the value model may expect anything of a step.
+ANY_NUMBER = {"gate.value"}
+
+
+@functools.cache
+def config_of(name: str) -> tuple[dict[str, Any], dict[str, Described]]:
+    config = read_python(ROOT / "configs" / f"{name}.py")
+    assert isinstance(config, Section), f"configs/{name}.py must be made from dataclasses, by section()"
+    return flatten(config), dict(described(config))
+
+
+def impossible(value: Any, rule: Rule) -> Any:
+    """A value of the same type that the rule does not accept."""
+    value = EXAMPLES[value.kind] if isinstance(value, Unset) else value
+    if isinstance(value, tuple):
+        kind = type(value[0]) if value else str
+        one = WORDS if kind is str else [kind(number) for number in NUMBERS]
+        tries: list[Any] = [(), *((each,) for each in one), *((each, each) for each in one)]
+    elif isinstance(value, bool):
+        tries = [True, False]
+    else:
+        tries = list(WORDS) if isinstance(value, str) else [type(value)(number) for number in NUMBERS]
+    return next(each for each in tries if not rule.accepts(each))
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_an_impossible_value_is_refused(name: str, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+    values, fields = config_of(name)
+    flags = {
+        field: f"--config.{field}={shown(impossible(values[field], said.rule))}"
+        for field, said in fields.items()
+        if said.rule is not None
+    }
+    for field, flag in flags.items():
+        rule = fields[field].rule
+        assert rule is not None
+        with pytest.raises(InputError) as error:
+            load_config(name, [flag], root=ROOT)
+        assert str(error.value).startswith(f"config.{field} must be {rule.allowed}; got "), flag
+    run = [f"--config.run={tmp_path / 'run'}"] if "run" in values else []
+    for flag in list(flags.values())[:1]:
+        assert main([name, *run, flag]) == 2
+        assert flag.partition("=")[0][2:] + " must be " in capsys.readouterr().err
+    assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_field_is_described(name: str) -> None:
+    values, fields = config_of(name)
+    said = list_fields(name, [], ROOT)
+    for field, value in values.items():
+        assert field in fields and fields[field].about, f"config.{field} has no sentence"
+        assert f"  --config.{field}={shown(value)}\n      " in said
+        kind = value.kind if isinstance(value, Unset) else type(value)
+        assert kind not in (int, float) or fields[field].rule or field in ANY_NUMBER, f"config.{field} has no rule"
+    for section in {field.rpartition(".")[0] for field in values} - {""}:
+        assert not fields[section].about.startswith(type(section).__name__)
+
+
+def test_configs_and_help_need_no_jax() -> None:
+    program = (
+        "import pathlib, sys\n"
+        "from tars_jax.pipelines.command import experiment_names\n"
+        "from tars_jax.pipelines.config import read_python\n"
+        f"root = pathlib.Path({str(ROOT)!r})\n"
+        "sys.path.insert(0, str(root))\n"
+        "for name in experiment_names(root):\n"
+        "    read_python(root / 'configs' / f'{name}.py')\n"
+        "    assert 'jax' not in sys.modules, name\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=ROOT)
