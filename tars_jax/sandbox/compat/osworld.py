@@ -35,7 +35,7 @@ def served_desktop(
         async with Computers(isolation) as computers:
             computer = await EquippedComputer.open(computers, spec)
             assert computer.desktop is not None
-            guest = osworld_app(computer.desktop)
+            guest = osworld_app(computer.desktop, computer.computer.machine)
             app.mount("/", Guarded(guest, gate))
             try:
                 if prepare is not None:

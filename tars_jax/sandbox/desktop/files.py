@@ -41,13 +41,6 @@ class Inside:
         except OSError:
             return ""
 
-    def create(self, path: str, data: bytes) -> None:
-        """Writes a new file, which every program of the inside may read. Raises OSError, also where there is one."""
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-        with open(open_inside(self._root, path, flags), "wb") as file:
-            os.fchmod(file.fileno(), 0o644)
-            file.write(data)
-
     def connect(self, path: str) -> socket.socket:
         """A connection to a unix socket; its path may be of any length. Raises OSError."""
         descriptor = open_inside(self._root, path, os.O_PATH)

@@ -15,7 +15,7 @@ import httpx
 import pytest
 from PIL import Image
 
-from tars_jax.sandbox.computer.machine import ThisMachine
+from tars_jax.sandbox.computer.local_guest import LocalGuest
 from tars_jax.web.running import serving
 from tests.sandbox.desktop.conftest import require_desktop
 from tests.waiting import PATIENCE_S
@@ -43,14 +43,13 @@ def guest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]
     async def app(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "lifespan":
             await receive()
-            found["machine"] = ThisMachine(home)
-            found["desktop"] = await Desktop.start(found["machine"])
-            found["app"] = osworld_app(found["desktop"])
-            made.set()
-            await send({"type": "lifespan.startup.complete"})
-            await receive()
-            await found["desktop"].close()
-            await found["machine"].close()
+            async with LocalGuest(home, home.parent / "osworld-socket") as local:
+                found["desktop"] = await Desktop.start(local.machine)
+                found["app"] = osworld_app(found["desktop"], local.machine)
+                made.set()
+                await send({"type": "lifespan.startup.complete"})
+                await receive()
+                await found["desktop"].close()
             await send({"type": "lifespan.shutdown.complete"})
         else:
             await found["app"](scope, receive, send)

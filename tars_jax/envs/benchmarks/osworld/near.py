@@ -46,7 +46,7 @@ class NearDesktop(ScreenMachine):
             raise
         desktop = computer.desktop
         assert desktop is not None
-        app = osworld_app(desktop)
+        app = osworld_app(desktop, computer.computer.machine)
         return cls(computer, GuestProtocol.of(app), DesktopScreen(desktop), app)
 
     @property

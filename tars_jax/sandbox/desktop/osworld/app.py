@@ -19,10 +19,11 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from tars_jax import InputError
+from tars_jax.sandbox.computer.guest_client import GuestMachine, Ran
 from tars_jax.sandbox.desktop.applications import opener
 from tars_jax.sandbox.desktop.desktop import Desktop
 from tars_jax.sandbox.desktop.osworld.bodies import form_of, object_of, refusal, text_of
-from tars_jax.sandbox.desktop.osworld.commands import CommandFailed, Commands, Ran
+from tars_jax.sandbox.desktop.osworld.commands import CommandFailed, Commands
 from tars_jax.sandbox.desktop.osworld.recording import ScreenRecording
 from tars_jax.sandbox.desktop.windows import Window
 from tars_jax.sandbox.failures import SandboxFailure
@@ -36,8 +37,8 @@ POLL_S = 0.2
 class Guest:
     """The routes. Answers have OSWorld's shapes; an error is {"status": "error", "message": ...}."""
 
-    def __init__(self, desktop: Desktop) -> None:
-        self._desktop, self._commands = desktop, Commands(desktop)
+    def __init__(self, desktop: Desktop, machine: GuestMachine) -> None:
+        self._desktop, self._commands = desktop, Commands(desktop, machine)
         self._recording: ScreenRecording | None = None
         self._wallpaper = b""
 
@@ -211,7 +212,7 @@ class Guest:
 
     async def desktop_path(self, request: Request) -> Response:
         path = f"{self._desktop.machine.home}/Desktop"
-        await self._commands.run(["mkdir", "-p", path], timeout_s=30)
+        await self._commands.files.make_folder(path)
         return JSONResponse({"desktop_path": path})
 
     # ---- windows
@@ -262,9 +263,9 @@ class Guest:
         return True
 
 
-def osworld_app(desktop: Desktop) -> Starlette:
-    """The application; the desktop stays its owner's to close."""
-    guest = Guest(desktop)
+def osworld_app(desktop: Desktop, machine: GuestMachine) -> Starlette:
+    """The application; the desktop and the machine that it is on stay their owner's to close."""
+    guest = Guest(desktop, machine)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:

@@ -3,41 +3,32 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import posixpath
 import secrets
 import shlex
 from typing import Any
 
 from tars_jax import InputError
+from tars_jax.sandbox.computer.guest_client import GuestError, GuestMachine, Ran
 from tars_jax.sandbox.desktop.desktop import Desktop
+from tars_jax.sandbox.tools.files import Files
 
 MOST_OUTPUT = 16 << 20  # bytes of stdout, and of stderr
 MOST_FILE = 256 << 20
+DEEPEST, MOST_ENTRIES = 64, 20_000  # of a folder that is listed
 # Of what a script's own programs say nothing is known here: a program that is missing is told before it is started.
 RUN = 'out=$1; shift; command -v "$1" >/dev/null || { : >"$out.missing"; exit; }; "$@" >"$out.stdout" 2>"$out.stderr"'
-# $1 the file, $2 a copy of at most $3 bytes
-COPY = 'test -f "$1" && head -c "$3" -- "$1" >"$2"'
-PUT = 'mkdir -p -- "$(dirname -- "$1")" && cat -- "$2" >"$1"'
-LIST = 'cd -- "$1" && find . -mindepth 1 -printf "%y\\t%P\\0" | head -c 4000000'
 
 
 class CommandFailed(Exception):
     """A command could not be run at all, or not to its end. A client of OSWorld's may ask again."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Ran:
-    status: int
-    stdout: bytes
-    stderr: bytes
-
-
 class Commands:
     """Programs on a desktop, with its display in their environment."""
 
-    def __init__(self, desktop: Desktop) -> None:
-        self._desktop, self._machine = desktop, desktop.machine
+    def __init__(self, desktop: Desktop, machine: GuestMachine) -> None:
+        self._desktop, self._machine, self.files = desktop, machine, Files(machine)
 
     def argv(self, command: Any, shell: bool) -> list[str]:
         """A request's command as a list. Raises InputError for what is none."""
@@ -55,7 +46,7 @@ class Commands:
 
     async def run(self, argv: list[str], *, timeout_s: float, cwd: str | None = None) -> Ran:
         """Raises CommandFailed for a program that is not there, or that is still running after `timeout_s`."""
-        out = self._scratch()
+        out = f"{self._desktop.folder}/scratch-{secrets.token_hex(8)}"
         try:
             process = await self._machine.start(
                 ["sh", "-c", RUN, "sh", out, *argv], env=self._desktop.env, cwd=cwd
@@ -68,7 +59,9 @@ class Commands:
                 raise CommandFailed(f"there is no program {argv[0]!r}")
             return Ran(status, self._read(f"{out}.stdout") or b"", self._read(f"{out}.stderr") or b"")
         finally:
-            await self._remove(f"{out}.stdout", f"{out}.stderr", f"{out}.missing")
+            for ending in ("stdout", "stderr", "missing"):
+                with contextlib.suppress(GuestError):
+                    await self.files.remove(f"{out}.{ending}")
 
     async def start(self, argv: list[str]) -> None:
         """Raises InputError for a program that cannot be started."""
@@ -76,45 +69,37 @@ class Commands:
 
     async def read_file(self, path: str) -> bytes | None:
         """None: there is no such file, or it cannot be read."""
-        copy = self._scratch()
         try:
-            ran = await self.run(["sh", "-c", COPY, "sh", self.expanded(path), copy, str(MOST_FILE + 1)], timeout_s=120)
-            if ran.status:
-                return None
-            data = self._desktop.inside.read(copy, MOST_FILE + 1)
-        finally:
-            await self._remove(copy)
-        if len(data) > MOST_FILE:
-            raise CommandFailed(f"the file is larger than {MOST_FILE} bytes, which is the most that is sent")
-        return data
+            found = await self.files.stat(self.expanded(path))
+            if found.size > MOST_FILE:
+                raise CommandFailed(f"the file is larger than {MOST_FILE} bytes, which is the most that is sent")
+            return await self.files.read(self.expanded(path), 0, MOST_FILE) if found.kind == "file" else None
+        except GuestError:
+            return None
 
     async def write_file(self, path: str, data: bytes) -> None:
         """Writes a file and the folders that it lies in. Raises CommandFailed where that cannot be."""
-        staged = self._scratch()
         try:
-            self._desktop.inside.create(staged, data)
-            ran = await self.run(["sh", "-c", PUT, "sh", self.expanded(path), staged], timeout_s=120)
-        finally:
-            await self._remove(staged)
-        if ran.status:
-            raise CommandFailed(f"{path} cannot be written: {ran.stderr.decode('utf-8', 'replace').strip()[:200]}")
+            await self.files.write(self.expanded(path), data, folders=True)
+        except GuestError as error:
+            raise CommandFailed(f"{path} cannot be written: {error}") from error
 
     async def tree(self, path: str) -> dict[str, Any] | None:
         """A folder and what lies below it as OSWorld nests it; None where there is no such folder."""
         path = self.expanded(path)
-        ran = await self.run(["sh", "-c", LIST, "sh", path], timeout_s=60)
-        if ran.status:
+        try:
+            entries, _ = await self.files.list(path, DEEPEST, MOST_ENTRIES)
+        except GuestError:
             return None
         top: dict[str, Any] = {"type": "directory", "name": posixpath.basename(path.rstrip("/")) or "/", "children": []}
         folders = {"": top}
-        for entry in ran.stdout.decode("utf-8", "surrogateescape").split("\0")[:-1]:
-            kind, _, name = entry.partition("\t")
-            parent, _, last = name.rpartition("/")
-            node: dict[str, Any] = {"type": "directory" if kind == "d" else "file"}
-            node["name"] = last.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-            if kind == "d":
+        for entry in entries:
+            parent, _, name = entry.path.rpartition("/")
+            node: dict[str, Any] = {"type": "directory" if entry.kind == "folder" else "file"}
+            node["name"] = name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+            if entry.kind == "folder":
                 node["children"] = []
-                folders[name] = node
+                folders[entry.path] = node
             folders[parent]["children"].append(node)
         return top
 
@@ -122,15 +107,8 @@ class Commands:
         """A path that may begin with ~, the home of the inside."""
         return self._machine.home + word[1:] if word == "~" or word.startswith("~/") else word
 
-    def _scratch(self) -> str:
-        return f"{self._desktop.folder}/scratch-{secrets.token_hex(8)}"
-
     def _read(self, path: str) -> bytes | None:
         try:
             return self._desktop.inside.read(path, MOST_OUTPUT)
         except OSError:
             return None
-
-    async def _remove(self, *paths: str) -> None:
-        with contextlib.suppress(InputError):
-            await self._machine.wait(await self._machine.start(["rm", "-f", *paths]), 10)

@@ -70,7 +70,7 @@ class OsworldMount:
             raise HTTPException(404, NO_DESKTOP)
         from tars_jax.sandbox.desktop.osworld.app import Guest  # over X, whose library is an extra
 
-        self._session, guest = session, Guest(session.desktop.desktop)
+        self._session, guest = session, Guest(session.desktop.desktop, session.computer.machine)
         self._app = Guarded(Starlette(routes=guest.routes()), None)
         session.tell_end(guest.stop)
 
