@@ -88,17 +88,6 @@ def test_bootstrap_value_follows_the_last_action_token() -> None:
     np.testing.assert_allclose(targets, [0.8, 0.8, 0], atol=1e-6)
 
 
-def test_empty_mask_gives_zeros() -> None:
-    advantages, targets = rl.decoupled_gae(np.ones(4), np.ones(4), np.zeros(4), lambda_policy=0.9)
-    np.testing.assert_array_equal(advantages, np.zeros(4))
-    np.testing.assert_array_equal(targets, np.zeros(4))
-
-
-def test_integer_rewards_are_not_truncated_values() -> None:
-    advantages, _ = rl.decoupled_gae(np.array([0, 0, 1]), VALUES, np.ones(3, bool), lambda_policy=1.0)
-    np.testing.assert_allclose(advantages, [0.8, 0.5, 0.4], atol=1e-6)
-
-
 def trajectories() -> st.SearchStrategy[Columns]:
     # One length, so that jit compiles once; the mask makes shorter ones.
     unit = st.floats(-2, 2, width=32)
@@ -155,26 +144,6 @@ def test_inserted_observation_tokens_change_nothing(trajectory: Columns, data: s
     for got, expected in zip(wide, narrow, strict=True):
         np.testing.assert_array_equal(np.asarray(got)[wide_mask], np.asarray(expected)[mask])
         assert not np.asarray(got)[~wide_mask].any()
-
-
-class GaeVariants(chex.TestCase):
-    @chex.variants(with_jit=True, without_jit=True)
-    def test_vmap_equals_loop(self) -> None:
-        rng = np.random.default_rng(0)
-        rewards, values = rng.normal(size=(2, 5, 17)).astype(np.float32)
-        mask = rng.random((5, 17)) < 0.6
-        lambdas = rl.length_adaptive_lambda(mask.sum(-1), alpha=0.5)
-
-        def one(
-            rewards: jax.Array, values: jax.Array, mask: jax.Array, lambda_policy: jax.Array
-        ) -> tuple[jax.Array, jax.Array]:
-            return rl.decoupled_gae(rewards, values, mask, lambda_policy=lambda_policy)
-
-        batched = self.variant(jax.vmap(one))(rewards, values, mask, lambdas)
-        for b in range(5):
-            alone = one(rewards[b], values[b], mask[b], lambdas[b])
-            np.testing.assert_allclose(batched[0][b], alone[0], atol=1e-6)
-            np.testing.assert_allclose(batched[1][b], alone[1], atol=1e-6)
 
 
 def test_another_lambda_does_not_recompile() -> None:

@@ -75,11 +75,6 @@ def test_explained_variance() -> None:
     assert float(rl.explained_variance(returns, 1 - values)) == pytest.approx(-1.57, abs=1e-6)
 
 
-def test_explained_variance_reads_the_mask() -> None:
-    returns, values = np.array([1.0, 0, 1, 0, np.nan]), np.array([0.9, 0.2, 0.8, 0.3, np.nan])
-    assert float(rl.explained_variance(returns, values, np.array([1, 1, 1, 1, 0]))) == pytest.approx(0.83, abs=1e-6)
-
-
 @pytest.mark.parametrize("mask", [None, np.zeros(5)])
 def test_explained_variance_of_constant_returns_is_zero(mask: np.ndarray | None) -> None:
     assert rl.explained_variance(np.full(5, 0.1), np.arange(5.0), mask) == 0
