@@ -34,7 +34,7 @@ class LeasedSession:
         self.events = EventLog()
         self.created = time.time()
         self.under_way = 0  # calls, those that wait included
-        self.hands = 0  # how often a person has taken it over
+        self.takeovers = 0  # how often a person has taken it over
         self._lease_ends = self._person_ends = 0.0  # on the monotonic clock, which nobody sets
         self._given_back = asyncio.Event()
         self._given_back.set()
@@ -87,7 +87,7 @@ class LeasedSession:
         self._person_ends = time.monotonic() + PERSON_S
         if self._given_back.is_set():
             self._given_back.clear()
-            self.hands += 1
+            self.takeovers += 1
             self.events.append("person", {"holds": True})
 
     async def given_back(self) -> None:

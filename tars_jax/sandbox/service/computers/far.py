@@ -121,7 +121,7 @@ class FarComputer:
         told = await self.remote.call(
             "outside", leaving_out=list(leaving_out), seeking=[dataclasses.asdict(each) for each in seeking]
         )
-        if told["hands"]:
+        if told["takeovers"]:
             raise SandboxFailure("person", "a person has taken the computer over")
         if "unreadable" in told:
             raise Unreadable(told["unreadable"])

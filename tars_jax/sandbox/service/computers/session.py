@@ -84,10 +84,10 @@ class ComputerSession(ComputerLifecycle):
 
     def _outside(self, fields: Fields) -> Callable[[], Awaitable[Any]]:
         """{leaving_out?, seeking?} -> what is there as nobody inside tells it:
-        {files, folders, processes, ports, windows, elsewhere, hands}
+        {files, folders, processes, ports, windows, elsewhere, takeovers}
 
-        `seeking`: [{name, size, sha256}] of files that may be anywhere; `elsewhere` is where they are. `hands`: how
-        often a person has taken the session over. A home that cannot be read is {unreadable: WHY, hands}.
+        `seeking`: [{name, size, sha256}] of files that may be anywhere; `elsewhere` is where they are. `takeovers`: how
+        often a person has taken the session over. A home that cannot be read is {unreadable: WHY, takeovers}.
         """
         leaving_out = fields.array("leaving_out")
         if not all(isinstance(name, str) for name in leaving_out):
@@ -99,7 +99,7 @@ class ComputerSession(ComputerLifecycle):
             try:
                 files, folders, elsewhere = await computer.kept(leaving_out, seeking)
             except Unreadable as error:
-                return {"unreadable": str(error), "hands": self.hands}
+                return {"unreadable": str(error), "takeovers": self.takeovers}
             windows = [] if self.desktop is None else await self.desktop.desktop.windows()
             return {
                 "files": {path: {**as_json("data", file.data), "executable": file.executable}
@@ -107,7 +107,7 @@ class ComputerSession(ComputerLifecycle):
                 "folders": sorted(folders), "ports": sorted(await computer.ports()),
                 "processes": [dataclasses.asdict(process) for process in await computer.processes()],
                 "windows": [{"title": window.title, "process": window.process} for window in windows],
-                "elsewhere": elsewhere, "hands": self.hands,
+                "elsewhere": elsewhere, "takeovers": self.takeovers,
             }  # fmt: skip
 
         return work
