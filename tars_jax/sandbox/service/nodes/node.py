@@ -29,6 +29,7 @@ from tars_jax.sandbox.service.nodes.sandboxes import Spec
 from tars_jax.sandbox.service.nodes.sessions import ServiceOpener, ServiceSession
 from tars_jax.sandbox.sessions.leased_session import LeasedSession
 from tars_jax.sandbox.sessions.registry import NODE_ID, AllSessions
+from tars_jax.web.client import read_refusal
 from tars_jax.web.connections import Connections
 
 log = logging.getLogger(__name__)
@@ -171,6 +172,5 @@ class Node:
 def _hear(joined: asyncio.Future[None], status: int, body: bytes) -> None:
     if status == 200:
         joined.set_result(None)
-    elif status in (400, 401, 403):
-        with contextlib.suppress(ValueError, LookupError, TypeError):
-            joined.set_exception(InputError(str(json.loads(body)["error"]["message"])))
+    elif status in (400, 401, 403) and (refusal := read_refusal(body)) is not None:
+        joined.set_exception(InputError(refusal.message))

@@ -11,6 +11,7 @@ from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.service.nodes.delegation import to_header
 from tars_jax.sandbox.service.nodes.live_nodes import LiveNodes
 from tars_jax.sandbox.service.nodes.placement import NodeStatus
+from tars_jax.web.client import what_failed
 from tars_jax.web.connections import Connections, Received
 
 ASK_S = 60.0
@@ -41,9 +42,8 @@ class NodeClient:
         try:
             async with asyncio.timeout(within_s):
                 return await connections.request(method, path, body)
-        except (OSError, TimeoutError) as error:
-            words = f"{node} at {address} does not answer: {error or type(error).__name__}"
-            raise SandboxFailure("node", words) from error
+        except OSError as error:  # a timeout among them
+            raise SandboxFailure("node", f"{node} at {address} does not answer: {what_failed(error)}") from error
 
     async def ask_all(
         self, method: str, path: str, owner: str, within_s: float = ASK_S

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import collections
-import json
 import logging
 import time
 
@@ -12,6 +11,7 @@ from tars_jax.sandbox.failures import QuotaExceeded, SandboxFailure
 from tars_jax.sandbox.service.errors import BUSY, FAILURE
 from tars_jax.sandbox.service.nodes.node_client import NodeClient
 from tars_jax.sandbox.service.nodes.placement import NoNode, Wanted, choose, require_quota
+from tars_jax.web.client import read_refusal
 from tars_jax.web.connections import Received
 
 log = logging.getLogger(__name__)
@@ -77,15 +77,13 @@ class SessionScheduler:
             self._asked[node] -= 1
         if received.status < 400:
             return received
-        try:
-            error = json.loads(received.body)["error"]
-            message, code, kind = str(error["message"]), error["code"], str(error["param"])
-        except (ValueError, LookupError, TypeError):
-            raise SandboxFailure("node", f"{node} answered {received.status}") from None
-        if code == BUSY:
-            raise QuotaExceeded(message, own=False)
-        if code == FAILURE:
-            raise SandboxFailure(kind, f"{node}: {message.partition(': ')[2] or message}")
+        refusal = read_refusal(received.body)
+        if refusal is None:
+            raise SandboxFailure("node", f"{node} answered {received.status}")
+        if refusal.code == BUSY:
+            raise QuotaExceeded(refusal.message, own=False)
+        if refusal.code == FAILURE:
+            raise SandboxFailure(refusal.param, f"{node}: {refusal.message.partition(': ')[2] or refusal.message}")
         return received
 
     async def require_quota(self, owner: str, quota: int | None, more: int) -> None:
