@@ -8,7 +8,7 @@ from tars_jax.judges.judge import (
     JudgeUnavailable,
     UnreadableVerdict,
     as_played,
-    unjudged,
+    mark_unjudged,
 )
 from tars_jax.judges.reference import reference_answer
 from tars_jax.judges.registry import judge_of, load_judge
@@ -23,6 +23,6 @@ __all__ = [
     "as_played",
     "judge_of",
     "load_judge",
+    "mark_unjudged",
     "reference_answer",
-    "unjudged",
 ]

@@ -8,9 +8,9 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.environment import CannotSay, Task
-from tars_jax.judges.admission import require_reference, untold_answer
 from tars_jax.judges.answers import says_the_same
 from tars_jax.judges.judge import Judgement
+from tars_jax.judges.judge_coverage import require_reference, why_answer_undecidable
 from tars_jax.judges.judge_model import open_judge_model
 from tars_jax.judges.reference import answer_of
 from tars_jax.trajectory import Trajectory
@@ -48,10 +48,10 @@ class AnswerJudge:
                 return _judgement(says_the_same(said, reference, question))
         return _judgement(await self._model.answer(question, reference, said))
 
-    def untold(self, task: Task, others: Sequence[Task]) -> str:
+    def why_undecidable(self, task: Task, others: Sequence[Task]) -> str:
         """As `admission.py` has it: a model may say what the rules cannot."""
         require_reference(task)
-        return "" if self._has_model else untold_answer(task, others)
+        return "" if self._has_model else why_answer_undecidable(task, others)
 
 
 def _judgement(right: bool) -> Judgement:

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 from tars_jax import InputError
 from tars_jax.agent.observations import bounded
 from tars_jax.environment import CannotSay, Task
-from tars_jax.judges.admission import require_reference, untold_answer
 from tars_jax.judges.answers import alternatives, says_the_same
 from tars_jax.judges.judge import Judgement, UnreadableVerdict, add_details
+from tars_jax.judges.judge_coverage import require_reference, why_answer_undecidable
 from tars_jax.judges.marks import between
 from tars_jax.judges.reference import answer_of
 from tars_jax.tasks.benchmarks.browsecomp_response import question_in, read_confidence, read_response
@@ -119,10 +119,10 @@ class BrowseCompJudge:
         }  # fmt: skip
         return read_grade(await self._model.ask(_filled(_ASKED, marked), system=_SYSTEM))
 
-    def untold(self, task: Task, others: Sequence[Task]) -> str:
+    def why_undecidable(self, task: Task, others: Sequence[Task]) -> str:
         """As `admission.py` has it: a model may say what the rules cannot. Wrong answers are wrong to both."""
         require_reference(task)
-        return "" if self._model is not None else untold_answer(_closed(task), ())
+        return "" if self._model is not None else why_answer_undecidable(_closed(task), ())
 
 
 def _by_rules(question: str, reference: str, response: str) -> Grade:

@@ -118,7 +118,7 @@ class Judge:
             try:
                 reward, success = await self.judgement(trajectory, task)
             except CannotSay as verdict:
-                return untold(trajectory, verdict, about | inquiry.to_json())
+                return mark_undecided(trajectory, verdict, about | inquiry.to_json())
         return with_judged_reward(trajectory, reward, success, task.verification.threshold, about | inquiry.to_json())
 
     def about(self, trajectory: Trajectory) -> dict[str, Any]:
@@ -183,12 +183,12 @@ def with_judged_reward(
     )
 
 
-def untold(trajectory: Trajectory, verdict: CannotSay, about: Mapping[str, Any]) -> Trajectory:
+def mark_undecided(trajectory: Trajectory, verdict: CannotSay, about: Mapping[str, Any]) -> Trajectory:
     """The episode of which nobody can say: whole, but FAILED, without a reward."""
     return _failed(trajectory, {**about, "cannot_say": str(verdict)[:500] or "it gave no reason"})
 
 
-def unjudged(trajectory: Trajectory) -> Trajectory:
+def mark_unjudged(trajectory: Trajectory) -> Trajectory:
     """The episode whose judge was away: whole, but FAILED, without a reward, until it is judged `as_played`."""
     told = {"outcome": trajectory.outcome.value, "rewards": [step.reward for step in trajectory.steps]}
     before = {**told, "reward": trajectory.reward, "success": trajectory.success}
@@ -196,15 +196,15 @@ def unjudged(trajectory: Trajectory) -> Trajectory:
 
 
 def as_played(trajectory: Trajectory) -> Trajectory | None:
-    """What `unjudged` was given; None for another episode."""
+    """What `mark_unjudged` was given; None for another episode."""
     before = trajectory.metadata.get(AS_PLAYED)
     if before is None:
         return None
-    with_judged_reward = zip(trajectory.steps, before["rewards"], strict=True)
+    paid = zip(trajectory.steps, before["rewards"], strict=True)
     kept = {name: value for name, value in trajectory.metadata.items() if name != AS_PLAYED}
     return dataclasses.replace(
         trajectory,
-        steps=tuple(dataclasses.replace(step, reward=reward) for step, reward in with_judged_reward),
+        steps=tuple(dataclasses.replace(step, reward=reward) for step, reward in paid),
         outcome=Outcome(before["outcome"]),
         reward=before["reward"],
         success=before["success"],

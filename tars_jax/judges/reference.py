@@ -12,9 +12,9 @@ from tars_jax.agent.functions import RECORDED
 from tars_jax.agent.grammar import parse_response
 from tars_jax.agent.response import ParseError
 from tars_jax.environment import Task
-from tars_jax.judges.admission import require_reference, untold_answer
 from tars_jax.judges.answers import says_the_same
 from tars_jax.judges.judge import Judgement
+from tars_jax.judges.judge_coverage import require_reference, why_answer_undecidable
 from tars_jax.trajectory import Trajectory
 
 ANSWER = "answer"
@@ -31,9 +31,9 @@ class ReferenceAnswer:
         right = answer is not None and says_the_same(answer, task.verification.reference, asked)
         return Judgement(float(right), right)
 
-    def untold(self, task: Task, others: Sequence[Task]) -> str:
+    def why_undecidable(self, task: Task, others: Sequence[Task]) -> str:
         """As `admission.py` has it."""
-        return untold_answer(task, others)
+        return why_answer_undecidable(task, others)
 
 
 reference_answer = ReferenceAnswer()

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from tars_jax import InputError
 from tars_jax.environment import CannotSay, Task
 from tars_jax.json_fields import is_number
-from tars_jax.judges.judge import Judge, Judgement, inquiring, untold, with_judged_reward
+from tars_jax.judges.judge import Judge, Judgement, inquiring, mark_undecided, with_judged_reward
 from tars_jax.judges.reward_functions import (
     PLUGINS,
     RewardFunction,
@@ -64,11 +64,11 @@ class EpisodeRewards:
         return found
 
     async def __call__(self, trajectory: Trajectory, task: Task) -> Judgement:
-        return _sum(await self.values(trajectory, task))
+        return _weighted_sum(await self.values(trajectory, task))
 
-    def untold(self, task: Task, others: Sequence[Task]) -> str:
+    def why_undecidable(self, task: Task, others: Sequence[Task]) -> str:
         """As `admission.py` has it: of the judges among the functions."""
-        previews = (getattr(judge.function, "untold", None) for _, _, judge in self.judges)
+        previews = (getattr(judge.function, "why_undecidable", None) for _, _, judge in self.judges)
         return next(filter(None, (preview(task, others) for preview in previews if preview)), "")
 
     def close(self) -> None:
@@ -89,12 +89,12 @@ class RewardsJudge(Judge):
             try:
                 values = await self.rewards.values(trajectory, task)
             except CannotSay as verdict:
-                return untold(trajectory, verdict, about | inquiry.to_json())
+                return mark_undecided(trajectory, verdict, about | inquiry.to_json())
         about |= inquiry.to_json()
         about[VALUES] = {said.name: said.value for said in values}
         if self.rewards.pending:
             about[PENDING] = self.rewards.pending
-        reward, success = _sum(values)
+        reward, success = _weighted_sum(values)
         return with_judged_reward(trajectory, reward, success, task.verification.threshold, about)
 
 
@@ -103,7 +103,7 @@ def rewards_judge(load_judge: LoadJudge, functions: Any = None, columns: Collect
 
     Raises InputError for a function that is not there, or asks for what nobody knows.
     """
-    given = _weighted(functions)
+    given = _parse_weights(functions)
     found, judges, pending = [], [], dict[str, Any]()
     names = _short_names(given)
     for name, (weight, options) in given.items():
@@ -147,9 +147,9 @@ def _with(member: Trajectory, functions: Sequence[RewardFunction], values: Seque
     found: list[FunctionReward] = []
     for function, value in zip(functions, values, strict=True):
         if value is None:
-            return untold(member, CannotSay(f"reward function {function.name} returned None"), {})
+            return mark_undecided(member, CannotSay(f"reward function {function.name} returned None"), {})
         found.append(_said(function, value))
-    added, verdict = _sum(found)
+    added, verdict = _weighted_sum(found)
     known = [each for each in (member.success, verdict) if each is not None]
     kept = {**metadata.get(VALUES, {}), **{said.name: said.value for said in found}}
     threshold = Task.from_json(member.task).verification.threshold
@@ -170,12 +170,12 @@ def _said(function: RewardFunction, value: Value) -> FunctionReward:
     return FunctionReward(function.name, function.weight, float(value), value if isinstance(value, bool) else None)
 
 
-def _sum(found: Sequence[FunctionReward]) -> Judgement:
+def _weighted_sum(found: Sequence[FunctionReward]) -> Judgement:
     verdicts = [said.verdict for said in found if said.weight > 0 and said.verdict is not None]
     return Judgement(sum(said.weight * said.value for said in found), all(verdicts) if verdicts else None)
 
 
-def _weighted(functions: Any) -> dict[str, tuple[float, dict[str, Any]]]:
+def _parse_weights(functions: Any) -> dict[str, tuple[float, dict[str, Any]]]:
     """Weight and options of each, by its name."""
     if isinstance(functions, Mapping) and functions:
         found = {}

@@ -12,7 +12,7 @@ from tars_jax.judges.evidence import evidence_of
 from tars_jax.judges.judge import Judgement
 from tars_jax.judges.judge_model import open_judge_model
 from tars_jax.judges.requirements import stated
-from tars_jax.judges.rule_model import untold
+from tars_jax.judges.rule_model import why_undecided
 from tars_jax.judges.webjudge import TIME_LIMIT_S
 from tars_jax.trajectory import Trajectory
 
@@ -68,10 +68,10 @@ class RubricJudge:
         success = all(verdict is True for verdict in held)
         return Judgement(held.count(True) / len(held) if self._partial else float(success), success)
 
-    def untold(self, task: Task, others: Sequence[Task]) -> str:
+    def why_undecidable(self, task: Task, others: Sequence[Task]) -> str:
         """As `admission.py` has it."""
         facts = [] if self._has_model else self._facts_of(task)
-        return untold([stated(fact) for fact in facts], facts)
+        return why_undecided([stated(fact) for fact in facts], facts)
 
     def _facts_of(self, task: Task) -> list[str]:
         own = [line.strip() for line in task.verification.reference.splitlines() if line.strip()]

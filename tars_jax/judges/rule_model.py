@@ -45,7 +45,7 @@ class RuleModel:
         return says_the_same(said, reference, question)
 
 
-def untold(demands: Sequence[Demand], said: Sequence[str]) -> str:
+def why_undecided(demands: Sequence[Demand], said: Sequence[str]) -> str:
     """Why no page can show all demands, which were `said` so; empty: the rules have forms for each."""
     for demand, words in zip(demands, said, strict=True):
         if demand.asks:

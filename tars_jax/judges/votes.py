@@ -47,9 +47,9 @@ class Votes:
         first = next(vote for vote in absent if isinstance(vote, kind))
         raise kind(f"{len(absent)} of {len(votes)} votes gave no verdict, which decide: {first}")
 
-    def untold(self, task: Task, others: Sequence[Task]) -> str:
+    def why_undecidable(self, task: Task, others: Sequence[Task]) -> str:
         """As `admission.py` has it: where too few judges are left for a success."""
-        previews = [getattr(judge.function, "untold", None) for judge in self._judges]
+        previews = [getattr(judge.function, "why_undecidable", None) for judge in self._judges]
         reasons = [why for preview in previews if preview and (why := preview(task, others))]
         needed = len(previews) if self._rule == "unanimous" else len(previews) // 2 + 1
         return str(reasons[0]) if len(previews) - len(reasons) < needed else ""

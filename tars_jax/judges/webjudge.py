@@ -16,7 +16,7 @@ from tars_jax.judges.evidence import KeptObservation, Scored, evidence_of
 from tars_jax.judges.judge import Judgement, add_details
 from tars_jax.judges.judge_model import open_judge_model
 from tars_jax.judges.requirements import clauses_of, demanded
-from tars_jax.judges.rule_model import untold
+from tars_jax.judges.rule_model import why_undecided
 from tars_jax.trajectory import Trajectory
 
 TIME_LIMIT_S = 600.0
@@ -80,9 +80,9 @@ class WebJudge:
         )
         return Judgement(float(success), success)
 
-    def untold(self, task: Task, others: Sequence[Task]) -> str:
+    def why_undecidable(self, task: Task, others: Sequence[Task]) -> str:
         """As `admission.py` has it."""
         if self._has_model or not task.instruction:
             return ""
         points = clauses_of(task.instruction)
-        return untold([demanded(point) for point in points], points)
+        return why_undecided([demanded(point) for point in points], points)

@@ -91,7 +91,7 @@ def improve(context: RunContext, provider: TaskProvider, start_at: Path, value_a
     record |= multihost_pool.counts(pool, processes.gather)
     record |= {"curriculum": tasks.picks} if tasks.picks else {}
     record |= {VALUE_DOUBT: doubt} if doubt else {}
-    context.record("ppo", {**record, **judged_of(unjudged(context))})
+    context.record("ppo", {**record, **judged_of(unjudged_tally(context))})
 
 
 def learner_at_start(
@@ -154,7 +154,7 @@ def open_pool(context: RunContext, mixture: Mixture | None, kept: dict[str, Any]
     return pool
 
 
-def unjudged(context: RunContext) -> Tally:
+def unjudged_tally(context: RunContext) -> Tally:
     """What judges could not say, in all processes."""
     return merged_tallies(processes.gather(context.rollouts.unjudged.tally))
 
@@ -218,7 +218,7 @@ class RolloutStream:
             **hidden_metrics(played),
             **reward_metrics(played),
             **interface_metrics(played),
-            **metrics_of(unjudged(self._context)),
+            **metrics_of(unjudged_tally(self._context)),
             "update_seconds": time.monotonic() - self._taken_at,
         }
 

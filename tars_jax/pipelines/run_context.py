@@ -16,7 +16,7 @@ from tars_jax.environment import Task
 from tars_jax.envs.registry import load_environment
 from tars_jax.evaluation.running import RunningPage
 from tars_jax.inference.engine import Engine
-from tars_jax.judges.admission import require_told
+from tars_jax.judges.judge_coverage import require_decidable
 from tars_jax.judges.registry import judge_of
 from tars_jax.model.policy import Parameters
 from tars_jax.pipelines.fleet import open_fleet, open_policy
@@ -115,7 +115,7 @@ class RunContext(RunSpec):
         self._judge = judge = open_judge(config)
         known = listed_tasks(config) or [task for shape in self.shapes for task in shape.begun]
         own = {task.id: load_environment(task.environment, task.options).judge for task in known}
-        require_told((task, judge_of(task, judge, own[task.id])) for task in known)
+        require_decidable((task, judge_of(task, judge, own[task.id])) for task in known)
         self.rollouts: Rollouts | Fleet
         self.policy: SamplingPolicy
         if has_server(config):

@@ -25,7 +25,7 @@ from tars_jax.envs.checked import CheckedEnvironment
 from tars_jax.envs.harness import Harness
 from tars_jax.envs.kept_pages import KeptPages
 from tars_jax.envs.registry import EnvironmentResources, EnvironmentSpec, load_environment
-from tars_jax.judges import Judge, JudgeFailure, judge_of, unjudged
+from tars_jax.judges import Judge, JudgeFailure, judge_of, mark_unjudged
 from tars_jax.rollout.activity import Activity, now
 from tars_jax.rollout.harness_episode import OVER_TIME, play_harness
 from tars_jax.rollout.players import Player, PrivilegedEnvironment
@@ -124,7 +124,7 @@ class EnvironmentRunner:
                         trajectory = await judge.judged(trajectory, task)
                     except JudgeFailure as failure:  # it was asked again; the episode is kept for when it is there
                         failures.append(f"judge: {failure}")
-                        trajectory = unjudged(trajectory)
+                        trajectory = mark_unjudged(trajectory)
                     finally:
                         record("judge", start, now())
                 about = {"infrastructure_failures": failures, "seconds": round(now() - began, 3)}

@@ -13,8 +13,8 @@ from tars_jax.agent.actions import Finished
 from tars_jax.agent.grammar_text import format_call
 from tars_jax.environment import Task
 from tars_jax.judges import UnreadableVerdict, load_judge
-from tars_jax.judges.admission import require_told
 from tars_jax.judges.browsecomp import Grade, read_grade
+from tars_jax.judges.judge_coverage import require_decidable
 from tars_jax.tasks.benchmarks.browsecomp_response import asked, response_of
 from tars_jax.trajectory import Trajectory
 from tests.judges.episodes import episode, task
@@ -81,7 +81,7 @@ def test_rules_say_why_an_answer_is_not_right() -> None:
 def test_a_set_is_for_the_rules_where_they_take_right_answers() -> None:
     judge = load_judge("browsecomp", {})
     years = [task(asked("When was it?", "en"), each) for each in ("1945", "Albert Einstein", "12 March 1999")]
-    require_told([(each, judge) for each in years])
+    require_decidable([(each, judge) for each in years])
 
 
 def test_who_does_not_answer_is_wrong() -> None:

@@ -28,7 +28,7 @@ from tars_jax.sandbox.browser import (
     Site,
     Wheel,
 )
-from tars_jax.sandbox.browser.events import InputDevices, volleys
+from tars_jax.sandbox.browser.events import InputDevices, event_batches
 from tars_jax.sandbox.browser.sessions.specs import spec_from_json, spec_to_json
 from tars_jax.sandbox.browser.site import PageSpec
 
@@ -126,8 +126,8 @@ def test_a_click_has_had_its_effect_before_the_step_is_read(laboratory: Any) -> 
     async def click(page: Page) -> list[int]:
         counts, devices, session = [], InputDevices(), await page.connection.attach(page.target)
         for _ in range(250):
-            for volley in volleys(devices.commands([MouseMove(30, 30), MouseDown(30, 30), MouseUp(30, 30)])):
-                await asyncio.gather(*(session.send(*command) for command in volley))
+            for batch in event_batches(devices.commands([MouseMove(30, 30), MouseDown(30, 30), MouseUp(30, 30)])):
+                await asyncio.gather(*(session.send(*command) for command in batch))
             counts.append(await page.evaluate("count"))
         return counts
 

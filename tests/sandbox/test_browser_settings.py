@@ -27,7 +27,7 @@ from tars_jax.sandbox.browser import (
     is_key,
 )
 from tars_jax.sandbox.browser.chromium_sandbox import sandbox_environment, sandbox_flags
-from tars_jax.sandbox.browser.events import InputDevices, InputEvent, volleys
+from tars_jax.sandbox.browser.events import InputDevices, InputEvent, event_batches
 from tars_jax.sandbox.browser.launch_diagnostics import launch_failure
 from tars_jax.sandbox.browser.relay import Addressee, Messages
 
@@ -148,7 +148,7 @@ def test_a_drag_tells_which_button_is_held() -> None:
 
 def test_a_click_is_sent_at_once_and_nothing_else_is() -> None:
     def kinds(*events: InputEvent) -> list[list[str]]:
-        groups = volleys(InputDevices().commands(events))
+        groups = event_batches(InputDevices().commands(events))
         return [[params["type"].removeprefix("mouse") for _, params in group] for group in groups]
 
     click: list[InputEvent] = [MouseDown(1, 1), MouseUp(1, 1)]

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 
 from tars_jax.environment import CannotSay
-from tars_jax.judges.admission import FORMS as ANY_ANSWER
 from tars_jax.judges.answers import says_the_same
 from tars_jax.judges.judge import MOST_UNJUDGED
+from tars_jax.judges.judge_coverage import FORMS as ANY_ANSWER
 from tars_jax.tasks.browsing.article import plain
 from tars_jax.tasks.browsing.encyclopedia import Encyclopedia
 from tars_jax.tasks.browsing.question import BrowsingQuestion

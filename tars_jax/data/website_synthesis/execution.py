@@ -11,11 +11,11 @@ from collections.abc import Sequence
 
 from tars_jax.agent.actions import Action, Wait
 from tars_jax.agent.chance import random_action
+from tars_jax.data.website_synthesis.alternative_solution import WayBlocked, go_another_way
 from tars_jax.data.website_synthesis.driver import Acted, MoveFailed, PageDriver, open_driver
 from tars_jax.data.website_synthesis.effects import StateChange
 from tars_jax.data.website_synthesis.moves import PageMove
 from tars_jax.data.website_synthesis.reused_page import ReusedPage
-from tars_jax.data.website_synthesis.second_way import WayBlocked, go_another_way
 from tars_jax.data.website_synthesis.site import LiveSite
 from tars_jax.data.website_synthesis.view import View
 from tars_jax.envs.gui import PAGE_ACTIONS

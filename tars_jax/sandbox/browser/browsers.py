@@ -19,7 +19,7 @@ from tars_jax.sandbox.browser.autoscaling import Load, browser_memory_mb
 from tars_jax.sandbox.browser.config import BrowserConfig, find_executable
 from tars_jax.sandbox.browser.driver import Driver, start_driver
 from tars_jax.sandbox.browser.health import answers, why_no_page
-from tars_jax.sandbox.browser.launch import BrowserKind, FramesRefused, Launched, Making, kind_for, launch
+from tars_jax.sandbox.browser.launch import BrowserKind, FrameMode, FramesRefused, Launched, kind_for, launch
 from tars_jax.sandbox.browser.launch_diagnostics import launch_failure
 from tars_jax.sandbox.browser.page import Page
 from tars_jax.sandbox.browser.processes import SandboxRun
@@ -82,7 +82,7 @@ class Browsers:
         gives_frames = self._gives_frames
         return kind_for(self._config.screenshot, single_canvas=single_canvas, smil=smil, gives_frames=gives_frames)
 
-    async def living(self, place: BrowserPlace, kind: BrowserKind) -> Launched:
+    async def get_or_launch(self, place: BrowserPlace, kind: BrowserKind) -> Launched:
         """The browser of a place; one of another kind is replaced if no page has asked for it or had it alone."""
         async with place.lock:
             old = place.launched
@@ -96,7 +96,7 @@ class Browsers:
                     async with self.driver_watched():
                         return await self._launch(place, driver, kind)
                 except FramesRefused:
-                    self._gives_frames, kind = False, BrowserKind(Making.STEADY, kind.smil)
+                    self._gives_frames, kind = False, BrowserKind(FrameMode.STEADY, kind.smil)
                 except SandboxFailure as failure:
                     problem = failure
                 except (PlaywrightError, ConnectionError, TimeoutError) as error:
@@ -143,7 +143,7 @@ class Browsers:
         launched = await asyncio.wait_for(launching, self._config.call_timeout_s)
         place.launched = launched
         place.alone = kind.alone
-        self._gives_frames = kind.frames is Making.REQUESTED or self._gives_frames
+        self._gives_frames = kind.frames is FrameMode.REQUESTED or self._gives_frames
         self._stats.browsers += 1
         launched.browser.on("disconnected", lambda _: self._browser_lost(place, launched))
         return launched

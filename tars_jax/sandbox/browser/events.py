@@ -88,7 +88,7 @@ SHIFTED = {plain: shifted for _, _, plain, shifted in PRINTED_KEYS}
 LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz")  # what CapsLock shifts
 
 
-def volleys(commands: Iterable[Command]) -> list[list[Command]]:
+def event_batches(commands: Iterable[Command]) -> list[list[Command]]:
     """The commands in order, in groups that are sent at once; each group waits until the one before is acknowledged.
 
     A click is one group: a page holds a move back until its next frame, unless a press follows. Two moves never share
@@ -103,9 +103,9 @@ def volleys(commands: Iterable[Command]) -> list[list[Command]]:
     return groups
 
 
-def ends_in_motion(volley: Sequence[Command]) -> bool:
-    """Whether a page acknowledges a volley with one of its next frames only."""
-    return volley[-1][1].get("type") in ("mouseMoved", "mouseWheel")
+def ends_in_motion(batch: Sequence[Command]) -> bool:
+    """Whether a page acknowledges a batch with one of its next frames only."""
+    return batch[-1][1].get("type") in ("mouseMoved", "mouseWheel")
 
 
 def _follows_at_once(before: dict[str, Any], command: dict[str, Any]) -> bool:

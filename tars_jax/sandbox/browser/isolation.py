@@ -28,7 +28,7 @@ from tars_jax.sandbox.browser.connection import DevToolsConnection, DevToolsSess
 from tars_jax.sandbox.browser.downloads import Downloader
 from tars_jax.sandbox.browser.drawings import still
 from tars_jax.sandbox.browser.frames import PageFrames
-from tars_jax.sandbox.browser.launch import Launched, Making
+from tars_jax.sandbox.browser.launch import FrameMode, Launched
 from tars_jax.sandbox.browser.page_events import LONGEST_TEXT, Report, VirtualMoment, watch
 from tars_jax.sandbox.browser.site import PageSpec, Site, part_of
 from tars_jax.sandbox.failures import SandboxFailure
@@ -105,7 +105,7 @@ async def new_tab(
         await downloader.begin(launched.connection, info["browserContextId"])
     page.on("dialog", _accept if accepts_dialogs else _dismiss)
     context.on("page", _close_popup)
-    frames = PageFrames(session) if launched.kind.frames is Making.REQUESTED else None
+    frames = PageFrames(session) if launched.kind.frames is FrameMode.REQUESTED else None
     return BrowserTab(context, page, session, target, launched.connection, frames)
 
 

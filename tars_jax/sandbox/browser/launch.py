@@ -56,7 +56,7 @@ STILL = ",imageAnimationPolicy=2"
 STILL_BY_STYLE = "--enable-blink-features=CSSImageAnimation"
 
 
-class Making(enum.Enum):
+class FrameMode(enum.Enum):
     """When a browser makes frames."""
 
     CHANGES = "changes"  # when something changes, for pages that are read back
@@ -65,9 +65,9 @@ class Making(enum.Enum):
 
 
 FRAME_FLAGS = {
-    Making.CHANGES: [],
-    Making.STEADY: [WHOLE_FRAMES],
-    Making.REQUESTED: [WHOLE_FRAMES, FRAMES_ON_REQUEST],
+    FrameMode.CHANGES: [],
+    FrameMode.STEADY: [WHOLE_FRAMES],
+    FrameMode.REQUESTED: [WHOLE_FRAMES, FRAMES_ON_REQUEST],
 }
 
 
@@ -75,13 +75,13 @@ FRAME_FLAGS = {
 class BrowserKind:
     """What a browser is started for."""
 
-    frames: Making
+    frames: FrameMode
     smil: bool = False  # for SVG's own animations, which others do without
 
     @property
     def alone(self) -> bool:
         """Whether a page has such a browser to itself."""
-        return self.smil or self.frames is Making.REQUESTED
+        return self.smil or self.frames is FrameMode.REQUESTED
 
     @property
     def flags(self) -> list[str]:
@@ -92,9 +92,9 @@ class BrowserKind:
 def kind_for(screenshot: str, *, single_canvas: bool, smil: bool, gives_frames: bool | None) -> BrowserKind:
     """The browser for pages whose screenshots are taken so (BrowserConfig.screenshot); None: nobody has tried yet."""
     if single_canvas and screenshot in ("auto", "canvas"):
-        return BrowserKind(Making.CHANGES, smil)
+        return BrowserKind(FrameMode.CHANGES, smil)
     asked = gives_frames is not False and screenshot in ("auto", "frame")
-    return BrowserKind(Making.REQUESTED if asked else Making.STEADY, smil)
+    return BrowserKind(FrameMode.REQUESTED if asked else FrameMode.STEADY, smil)
 
 
 class FramesRefused(Exception):
@@ -150,7 +150,7 @@ async def launch(
             env={**os.environ, **sandbox_environment(), VARIABLE: token, "TMPDIR": str(run.folder)},
         )  # fmt: skip
         await connection.ready
-        if kind.frames is Making.REQUESTED and untried and not await are_given_by(connection):
+        if kind.frames is FrameMode.REQUESTED and untried and not await are_given_by(connection):
             raise FramesRefused
         await check_renderer(browser, use_angle)
     except BaseException:

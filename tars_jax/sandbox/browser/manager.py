@@ -75,7 +75,9 @@ class BrowserManager:
         """Starts the driver and a first browser, of the kind that games want; the others start when pages need them."""
         self.browsers.run = SandboxRun()
         try:
-            await self.browsers.living(self.browsers.places[0], self.browsers.kind(single_canvas=True, smil=False))
+            await self.browsers.get_or_launch(
+                self.browsers.places[0], self.browsers.kind(single_canvas=True, smil=False)
+            )
         except SandboxFailure as failure:
             await self.close()
             if failure.kind == "driver":
@@ -173,7 +175,7 @@ class BrowserManager:
     ) -> Page:  # fmt: skip
         problem = ""
         for _ in range(ATTEMPTS):
-            launched = await self.browsers.living(place, self.browsers.kind(spec.single_canvas, smil))
+            launched = await self.browsers.get_or_launch(place, self.browsers.kind(spec.single_canvas, smil))
             launched.asked_for = True
             try:
                 opening = self._new_page(launched, place, spec, report, downloads, loopback)

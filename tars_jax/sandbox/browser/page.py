@@ -18,7 +18,14 @@ from tars_jax import InputError
 from tars_jax.sandbox.browser.clock import begin_expression, observe_expression, wishing_expression
 from tars_jax.sandbox.browser.config import BrowserConfig
 from tars_jax.sandbox.browser.connection import ProtocolError
-from tars_jax.sandbox.browser.events import Command, InputDevices, InputEvent, ends_in_motion, real_seconds, volleys
+from tars_jax.sandbox.browser.events import (
+    Command,
+    InputDevices,
+    InputEvent,
+    ends_in_motion,
+    event_batches,
+    real_seconds,
+)
 from tars_jax.sandbox.browser.frames import PATIENCE_S
 from tars_jax.sandbox.browser.isolation import BrowserTab
 from tars_jax.sandbox.browser.screenshots import PageObservation, Screenshotter, is_navigation, is_refusal
@@ -121,7 +128,7 @@ class Page:
     async def act(
         self, events: Sequence[InputEvent], *, advance_ms: float, read: str | None = None, rate: float = math.inf
     ) -> PageObservation:
-        """Delivers `events`, each acknowledged (`events.volleys`), moves the clock by `advance_ms`, then observes.
+        """Delivers `events`, each acknowledged (`event_batches`), moves the clock by `advance_ms`, then observes.
 
         Time moves as fast as the page can, or by `rate` seconds a second; what the page shows after it is the same.
 
@@ -226,11 +233,11 @@ class Page:
     async def _step(
         self, commands: list[Command], expression_fn: Callable[[bool], str], read: str | None, asked_s: float = 0.0
     ) -> PageObservation:
-        for volley in volleys(commands):
-            sent = asyncio.gather(*(self._session.send(method, params) for method, params in volley))
+        for batch in event_batches(commands):
+            sent = asyncio.gather(*(self._session.send(method, params) for method, params in batch))
             with self._frames.running(PATIENCE_S) if self._frames else contextlib.nullcontext():
-                await (self._with_frames(sent) if ends_in_motion(volley) else sent)
-            if volley[-1][1].get("type") == "mouseWheel":
+                await (self._with_frames(sent) if ends_in_motion(batch) else sent)
+            if batch[-1][1].get("type") == "mouseWheel":
                 await self._over_documents("__clock.settleScroll().then(() => 0)", "0")
         canvas = self._camera.path == "canvas"
         observed = self._over_documents(expression_fn(canvas), observe_expression(0, canvas=canvas, read=read))

@@ -15,6 +15,7 @@ from tars_jax import InputError
 from tars_jax.sandbox.computer.contained_guest import ContainedGuest
 from tars_jax.sandbox.computer.container import Checkpoint, Container, Isolation, Snapshot
 from tars_jax.sandbox.computer.filling import put
+from tars_jax.sandbox.computer.followed_program import FollowedProgram
 from tars_jax.sandbox.computer.forks import FORKS, SavedComputer, open_all, save
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.computer.home import File, Given, read_home
@@ -23,7 +24,6 @@ from tars_jax.sandbox.computer.processes import Process
 from tars_jax.sandbox.computer.reattachment import can_keep, leave
 from tars_jax.sandbox.computer.recording import CallRecording
 from tars_jax.sandbox.computer.spec import ContainerSpec
-from tars_jax.sandbox.computer.told import ToldProgram
 from tars_jax.sandbox.computer.walking import Sought, Unreadable
 from tars_jax.sandbox.computer.whole import done_or_undone
 from tars_jax.sandbox.failures import SandboxFailure
@@ -57,9 +57,9 @@ class Computer:
         """A program in the background, which nobody hears. Raises InputError, SandboxFailure."""
         await self.machine.start(argv)
 
-    async def tell(self, program: str, *arguments: str, stdin: bytes = b"") -> ToldProgram:
+    async def follow(self, program: str, *arguments: str, stdin: bytes = b"") -> FollowedProgram:
         """Runs the text of a Python program, whose lines are kept out here. Raises InputError, SandboxFailure."""
-        return await ToldProgram.start(self.machine, program, *arguments, stdin=stdin)
+        return await FollowedProgram.start(self.machine, program, *arguments, stdin=stdin)
 
     async def home(self, leaving_out: Collection[str] = ()) -> tuple[dict[str, File], frozenset[str]]:
         """The files and the folders below the home folder, as `read_home` finds them. Raises Unreadable."""

@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl
 
 from PIL import Image, ImageDraw, ImageFont
 
-from tars_jax.sandbox.computer.equipped.interface import HearsProgram
+from tars_jax.sandbox.computer.equipped.interface import ProgramLines
 from tars_jax.sandbox.failures import SandboxFailure
 
 PORT = 8000
@@ -66,7 +66,7 @@ def picture(words: str) -> SitePage:
 
 
 class TellsPrograms(Protocol):
-    async def tell(self, program: str, *arguments: str, stdin: bytes = b"") -> HearsProgram:
+    async def follow(self, program: str, *arguments: str, stdin: bytes = b"") -> ProgramLines:
         """As of `ActsOnComputer`."""
         ...
 
@@ -74,7 +74,7 @@ class TellsPrograms(Protocol):
 class RunningSite:
     """The site's program in a computer."""
 
-    def __init__(self, told: HearsProgram) -> None:
+    def __init__(self, told: ProgramLines) -> None:
         self._told = told
 
     @classmethod
@@ -82,7 +82,7 @@ class RunningSite:
         """Ready to be asked. Raises SandboxFailure for one that does not come up."""
         pages = {path: [page.kind, page.saved_as, base64.b64encode(page.data).decode()] for path, page in site.items()}
         program = PROGRAM.read_text("utf-8")
-        told = await computer.tell(program, str(PORT), stdin=json.dumps(pages).encode() + b"\n")
+        told = await computer.follow(program, str(PORT), stdin=json.dumps(pages).encode() + b"\n")
         try:
             said = await told.lines(timeout_s=_STARTS_IN_S)
             if said[:1] != [b"ready\n"]:

@@ -11,13 +11,13 @@ import pytest
 from tars_jax.agent.actions import Action, Click, Hotkey, Point, Scroll, Type
 from tars_jax.agent.grammar_text import format_call
 from tars_jax.data.website_synthesis.admission import UNNAMED, Grounds
+from tars_jax.data.website_synthesis.alternative_solution import WayPart, parts_of, reordered
 from tars_jax.data.website_synthesis.effects import NoCheck
 from tars_jax.data.website_synthesis.execution import execute
 from tars_jax.data.website_synthesis.journal import OutcomeJournal
 from tars_jax.data.website_synthesis.moves import PageMove
 from tars_jax.data.website_synthesis.readmission import WatchedReplay, naming, readmit_all, reworded
 from tars_jax.data.website_synthesis.reused_page import ReusedPage
-from tars_jax.data.website_synthesis.second_way import WayPart, parts_of, reordered
 from tars_jax.data.website_synthesis.synthesis import SiteReport
 from tars_jax.data.website_synthesis.view import View
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager

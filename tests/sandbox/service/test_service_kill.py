@@ -313,7 +313,7 @@ def test_what_an_episode_had_that_ended_with_the_service_is_a_failure(tmp_path: 
             used, fresh = [await open_far(client, ComputerSpec()) for _ in range(2)]
             await used.put({"a.txt": "plum\n"})
             assert (await used.call("execute_bash", {"command": "cat a.txt; X=7"})).text == "plum"
-            told = await fresh.tell("print('said', flush=True); import time; time.sleep(600)")
+            told = await fresh.follow("print('said', flush=True); import time; time.sleep(600)")
             assert await told.lines(timeout_s=PATIENCE_S) == [b"said\n"]
             await killed.again()
             assert set((await used.outside()).files) == {"a.txt"}

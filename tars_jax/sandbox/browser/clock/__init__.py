@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 EVERYWHERE = (
-    "timeline", "timers", "letters", "readers", "moment", "loads", "reports", "ports", "children", "scripts",
+    "timeline", "timers_and_frames", "letters", "readers", "moment", "loads", "reports", "ports", "children", "scripts",
     "following", "workers", "shared_workers", "windows", "messages", "broadcasts",
 )  # fmt: skip
 CONTROLS = (  # in ../controls

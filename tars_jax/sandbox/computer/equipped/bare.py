@@ -20,10 +20,10 @@ from tars_jax.sandbox.computer.equipped.interface import Outside
 from tars_jax.sandbox.computer.equipped.parts import ComputerSpec
 from tars_jax.sandbox.computer.equipped.remote_guest import RemoteGuest
 from tars_jax.sandbox.computer.filling import put
+from tars_jax.sandbox.computer.followed_program import FollowedProgram
 from tars_jax.sandbox.computer.guest_client import GuestError
 from tars_jax.sandbox.computer.home import MOST_BYTES, MOST_FILES, File, Given
 from tars_jax.sandbox.computer.processes import Process
-from tars_jax.sandbox.computer.told import ToldProgram
 from tars_jax.sandbox.computer.walking import DEEPEST, Sought, Unreadable
 from tars_jax.sandbox.desktop import Screenshot, Settle, Window
 from tars_jax.sandbox.failures import SandboxFailure
@@ -135,8 +135,8 @@ class BareComputer:
     async def call(self, name: str, arguments: Mapping[str, Any]) -> Answer:
         return await self.toolbox.call(name, arguments)
 
-    async def tell(self, program: str, *arguments: str, stdin: bytes = b"") -> ToldProgram:
-        return await ToldProgram.start(self._machine, program, *arguments, stdin=stdin)
+    async def follow(self, program: str, *arguments: str, stdin: bytes = b"") -> FollowedProgram:
+        return await FollowedProgram.start(self._machine, program, *arguments, stdin=stdin)
 
     async def outside(self, leaving_out: Collection[str] = (), seeking: Collection[Sought] = ()) -> Outside:
         """Its home alone: nothing is sought elsewhere, as a guest's own machine has no bounds."""

@@ -31,7 +31,7 @@ class Outside:
     elsewhere: tuple[str, ...] = ()  # files that hold what was sought: absolute paths, or below the home
 
 
-class HearsProgram(Protocol):
+class ProgramLines(Protocol):
     """A program inside. What it says is kept out here, a line each."""
 
     async def lines(self, after: int = 0, timeout_s: float = 0.0) -> list[bytes]:
@@ -150,7 +150,7 @@ class ActsOnComputer(TakesScene, Protocol):
         """One of the spec's tools, or of `functions`. Raises SandboxFailure and nothing else."""
         ...
 
-    async def tell(self, program: str, *arguments: str, stdin: bytes = b"") -> HearsProgram:
+    async def follow(self, program: str, *arguments: str, stdin: bytes = b"") -> ProgramLines:
         """Runs the text of a Python program, which finds `stdin` at its input and hears no end of it."""
         ...
 

@@ -22,9 +22,9 @@ from tars_jax.sandbox.computer.computer import Computer, Computers
 from tars_jax.sandbox.computer.equipped.interface import Outside
 from tars_jax.sandbox.computer.equipped.page import ComputerPage
 from tars_jax.sandbox.computer.equipped.phone import ComputerPhone
+from tars_jax.sandbox.computer.followed_program import FollowedProgram
 from tars_jax.sandbox.computer.home import Given
 from tars_jax.sandbox.computer.spec import ContainerSpec
-from tars_jax.sandbox.computer.told import ToldProgram
 from tars_jax.sandbox.computer.walking import Sought
 from tars_jax.sandbox.desktop import DesktopConfig
 from tars_jax.sandbox.desktop.applications import INSTALL
@@ -172,8 +172,8 @@ class EquippedComputer:
         called = self.foreign if self.foreign is not None and name in self.foreign else self.toolbox
         return await called.call(name, arguments)
 
-    async def tell(self, program: str, *arguments: str, stdin: bytes = b"") -> ToldProgram:
-        return await self.computer.tell(program, *arguments, stdin=stdin)
+    async def follow(self, program: str, *arguments: str, stdin: bytes = b"") -> FollowedProgram:
+        return await self.computer.follow(program, *arguments, stdin=stdin)
 
     async def outside(self, leaving_out: Collection[str] = (), seeking: Collection[Sought] = ()) -> Outside:
         files, folders, elsewhere = await self.computer.kept(leaving_out, seeking)

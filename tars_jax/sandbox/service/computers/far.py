@@ -110,11 +110,11 @@ class FarComputer:
             return Answer(str(error), failed=True)
         return Answer(told["text"], tuple(base64.b64decode(image) for image in told["images"]), told["failed"])
 
-    async def tell(self, program: str, *arguments: str, stdin: bytes = b"") -> FarTold:
+    async def follow(self, program: str, *arguments: str, stdin: bytes = b"") -> FarFollowedProgram:
         told = await self.remote.call(
             "tell_program", program=program, arguments=list(arguments), stdin_base64=base64.b64encode(stdin).decode()
         )
-        return FarTold(self.remote, told["process"])
+        return FarFollowedProgram(self.remote, told["process"])
 
     async def outside(self, leaving_out: Collection[str] = (), seeking: Collection[Sought] = ()) -> Outside:
         """Raises SandboxFailure("person") where a person has had a hand in it: what is there is not the agent's."""
@@ -137,7 +137,7 @@ class FarComputer:
 
 
 @dataclasses.dataclass(frozen=True)
-class FarTold:
+class FarFollowedProgram:
     """A `Told`."""
 
     remote: RemoteComputer

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from tars_jax import InputError
+from tars_jax.sandbox.computer.followed_program import FollowedProgram
 from tars_jax.sandbox.computer.guest_client import GuestMachine
-from tars_jax.sandbox.computer.told import ToldProgram
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.service.computers.part import SessionPart, as_json, data_of, seconds
 from tars_jax.web.protocol import Fields
@@ -28,7 +28,7 @@ class ProgramCalls(SessionPart):
         """`snapshot`: of the part that this one follows. Raises KeyError, TypeError, ValueError for what is none."""
         self._machine = machine
         self._lost = frozenset() if snapshot is None else frozenset(int(number) for number in snapshot["told"])
-        self._told: dict[int, ToldProgram] = {}
+        self._told: dict[int, FollowedProgram] = {}
         self._seen = ""
         self.calls = {
             "run_program": self._run, "start_program": self._start, "tell_program": self._tell, "told": self._lines,
@@ -88,7 +88,7 @@ class ProgramCalls(SessionPart):
         async def work() -> Any:
             if len(self._told) >= MOST_TOLD:
                 raise InputError(f"programs that are heard must be at most {MOST_TOLD} at once")
-            told = await ToldProgram.start(self._machine, program, *arguments, stdin=stdin)
+            told = await FollowedProgram.start(self._machine, program, *arguments, stdin=stdin)
             self._told[told.process] = told
             self.kept()
             return {"process": told.process}

@@ -1,9 +1,9 @@
 """Whether a judge can tell the tasks of a set at all, asked before any of them is played.
 
-A judge that knows it has a method `untold(task, others)`: why it could not tell ends of the task, which is one of a set
-with `others`; empty: nothing speaks against it. The rules know which demands and facts they have forms for; of answers
-they are asked about right ones, as people say them, and about wrong ones, which are right for others. What a model, or
-a judge of one's own, cannot say shows when episodes are played.
+A judge may have a method `why_undecidable(task, others)`: why it could not tell ends of the task, which is one of a
+set with `others`; empty: nothing speaks against it. The rules know which demands and facts they have forms for; of
+answers they are asked about right ones, as people say them, and about wrong ones, which are right for others. What a
+model, or a judge of one's own, cannot say shows when episodes are played.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ FORMS = (
 )  # fmt: skip
 
 
-def require_told(tasks: Iterable[tuple[Task, Judge | None]]) -> None:
+def require_decidable(tasks: Iterable[tuple[Task, Judge | None]]) -> None:
     """Of tasks with who judges them. Raises InputError where a fifth or more of them cannot be told, however few."""
     known = [(task, judge) for task, judge in tasks if judge is not None]
     others = [task for task, _ in known]
-    asked = [(task, _untold(judge, task, others)) for task, judge in known]
+    asked = [(task, _why_undecidable(judge, task, others)) for task, judge in known]
     untold = [(task, why) for task, why in asked if why]
     if untold and len(untold) >= MOST_UNJUDGED * len(asked):
         task, why = untold[0]
@@ -44,7 +44,7 @@ def require_reference(task: Task) -> None:
         )
 
 
-def untold_answer(task: Task, others: Sequence[Task]) -> str:
+def why_answer_undecidable(task: Task, others: Sequence[Task]) -> str:
     """Why the rules do not take a fifth or more of right answers, or cannot say of as many wrong ones; empty: they do.
 
     Raises InputError for a reference that holds no answer.
@@ -71,6 +71,6 @@ def _why_not(said: str, reference: str, question: str, *, is_right: bool) -> str
     return f"{said!r:.60} is refused for {reference!r:.60}" if is_right and not told else ""
 
 
-def _untold(judge: Judge, task: Task, others: Sequence[Task]) -> str:
-    preview = getattr(judge.function, "untold", None)
+def _why_undecidable(judge: Judge, task: Task, others: Sequence[Task]) -> str:
+    preview = getattr(judge.function, "why_undecidable", None)
     return str(preview(task, others)) if preview else ""

@@ -13,7 +13,7 @@ LONGEST_LINE = 8 << 20  # bytes
 MOST_LINES, MOST_BYTES = 2000, 64 << 20  # of one program; what it says then is lost
 
 
-class ToldProgram:
+class FollowedProgram:
     """Until `close`."""
 
     def __init__(self, process: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

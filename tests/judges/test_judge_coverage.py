@@ -13,7 +13,7 @@ import pytest
 from tars_jax import InputError
 from tars_jax.environment import Task, Verification
 from tars_jax.judges import load_judge
-from tars_jax.judges.admission import require_told
+from tars_jax.judges.judge_coverage import require_decidable
 from tars_jax.judges.labels.answers import answered
 
 KNOWN, UNKNOWN = "Add 2 pens to the cart.", "Beautify the report."
@@ -32,7 +32,7 @@ def tasks(instructions: Sequence[str], references: Sequence[str] = ()) -> list[T
 def admitted(found: Sequence[Task], name: str, options: dict[str, Any] | None = None) -> bool:
     judge = load_judge(name, options)
     try:
-        require_told((task, judge) for task in found)
+        require_decidable((task, judge) for task in found)
     except InputError as error:
         assert "task.judge must be able to tell these tasks; it could not say of" in str(error)
         return False
@@ -63,7 +63,7 @@ def test_a_reference_holds_an_answer(name: str, reference: str) -> None:
     judge = load_judge(name)
     wanted = re.escape(f"verification.reference of task t0 must be the right answer; got {reference!r}")
     with pytest.raises(InputError, match=wanted):
-        require_told([(found, judge)])
+        require_decidable([(found, judge)])
     with pytest.raises(InputError, match=wanted):
         asyncio.run(judge.judgement(answered(found, "Paris"), found))
 
@@ -81,4 +81,4 @@ def test_answers_are_told_where_wrong_ones_are() -> None:
 
 
 def test_nobody_judges() -> None:
-    require_told((task, None) for task in tasks([UNKNOWN] * 9))
+    require_decidable((task, None) for task in tasks([UNKNOWN] * 9))
