@@ -177,69 +177,21 @@ def finish(
         "declined": dict(declined),
         "by_task": by_task(config.suite, played, most),
     }
-    note = NOTE[config.suite]
     match config.suite:
         case "games15":
-            whole = {side: {name: scores(its[name], most) for name in played} for side, its in scales.items()}
-            normal = {side: normalized(played, its, most) for side, its in whole.items()}
-            by_reference, mean = normal["reference"]
-            if mean is None:
-                write_json(run_directory.path / "result.json", result)
-                raise InputError(
-                    f"config.max_steps is {most}, in which no reference player scored: there is no scale; raw scores "
-                    f"are in {run_directory.path / 'result.json'}."
-                )
-            for side, (by_game, _) in normal.items():
-                if without := [name for name in played if name not in by_game]:
-                    note += f" Without a scale, as {side} scored nothing, and in no mean: {', '.join(without)}."
-            if eased := [name for name, some in tasks.items() if is_eased(some, config.levels)]:
-                note += (
-                    f" On easier levels, as a scripted player scored nothing on those asked for: {', '.join(eased)}."
-                )
-            means = {budget: normalized(played, whole["reference"], budget)[1] for budget in step_budgets(most)}
-            curve = {budget: each for budget, each in means.items() if each is not None}
-            table = games_table(
-                {name: (counts(name, config.next_levels), each) for name, each in raw.items()},
-                {side: {name: estimate_mean(each) for name, each in its.items()} for side, its in whole.items()},
-                normal,
-            )
-            unit = UNITS["games15"]
-            by_person, to_person = normal["person"]
-            result |= {"mean_normalized_score": mean._asdict()}
-            result |= {"normalized": {name: each._asdict() for name, each in by_reference.items()}}
-            result |= {"mean_normalized_to_person": to_person and to_person._asdict()}
-            result |= {"normalized_to_person": {name: each._asdict() for name, each in by_person.items()}}
-            result |= {
-                "scales": {
-                    side: {name: float(np.mean(each)) for name, each in its.items()} for side, its in whole.items()
-                }
-            }
+            summary = _games15(config, tasks, played, scales, raw, most)
         case "lmgame":
-            curve = {budget: score_at_budget(config.suite, played, {}, budget) for budget in step_budgets(most)}
-            unplayed = () if config.names else [name for name in unplayed_names(config.suite) if name not in tasks]
-            reported = {
-                name: estimate_mean([reported_score(episode, most) for episode in episodes])
-                for name, episodes in played.items()
-            }
-            if SOKOBAN in played:
-                note += f" The levels of Sokoban are {Path(config.sokoban_levels).name or 'ours'}."
-            spread = {
-                name: deviation([reported_score(episode, most) for episode in episodes])
-                for name, episodes in played.items()
-            }
-            table, unit = lmgame_table(reported, spread, raw, unplayed), UNITS["lmgame"]
-            result["deviations"] = spread
-            result |= {"reported": {name: each._asdict() for name, each in reported.items()}}
-            note += HARNESS_NOTES[config.lmgame_harness]
-            if ACE_ATTORNEY in played:
-                note += ACE_NOTE
-            if unplayed:
-                note += f" Not played, as each needs a ROM that you own: {', '.join(unplayed)}."
+            summary = _lmgame(config, tasks, played, raw, most)
         case _:
-            rewards = {name: estimate_mean([each.reward for each in episodes]) for name, episodes in played.items()}
-            table = success_table(rewards, {name: (solved[name], len(played[name])) for name in played})
-            curve = {budget: score_at_budget(config.suite, played, {}, budget) for budget in step_budgets(most)}
-            unit = SUCCESS_UNIT
+            summary = _by_success(config, played, solved, most)
+    result |= summary.result
+    table, curve, unit, note = summary.table, summary.curve, summary.unit, NOTE[config.suite] + summary.note
+    if not table:
+        write_json(run_directory.path / "result.json", result)
+        raise InputError(
+            f"config.max_steps is {most}, in which no reference player scored: there is no scale; raw scores are in "
+            f"{run_directory.path / 'result.json'}."
+        )
     result |= {"step_budgets": {str(budget): each._asdict() for budget, each in curve.items()}}
     write_json(run_directory.path / "result.json", result)
     title = f"{config.suite}, {config.checkpoint}"
@@ -261,6 +213,72 @@ def finish(
     print(json.dumps({name: result[name] for name in ("suite", "checkpoint", "seed", "lost_to_infrastructure")}))
     print(f"report: {run_directory.path / 'report.md'}")
     return 0
+
+
+@dataclasses.dataclass(frozen=True)
+class _Summary:
+    """What a suite's page shows; without a table there is no scale."""
+
+    table: str
+    curve: Mapping[int, Estimate]  # step budget -> score
+    unit: str
+    note: str = ""
+    result: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # of result.json
+
+
+def _games15(
+    config: Any, tasks: Tasks, played: Episodes, scales: Mapping[str, Episodes], raw: Mapping[str, Estimate], most: int
+) -> _Summary:
+    whole = {side: {name: scores(its[name], most) for name in played} for side, its in scales.items()}
+    normal = {side: normalized(played, its, most) for side, its in whole.items()}
+    by_reference, mean = normal["reference"]
+    if mean is None:
+        return _Summary("", {}, UNITS["games15"])
+    note = ""
+    for side, (by_game, _) in normal.items():
+        if without := [name for name in played if name not in by_game]:
+            note += f" Without a scale, as {side} scored nothing, and in no mean: {', '.join(without)}."
+    if eased := [name for name, some in tasks.items() if is_eased(some, config.levels)]:
+        note += f" On easier levels, as a scripted player scored nothing on those asked for: {', '.join(eased)}."
+    means = {budget: normalized(played, whole["reference"], budget)[1] for budget in step_budgets(most)}
+    table = games_table(
+        {name: (counts(name, config.next_levels), each) for name, each in raw.items()},
+        {side: {name: estimate_mean(each) for name, each in its.items()} for side, its in whole.items()},
+        normal,
+    )
+    by_person, to_person = normal["person"]
+    result = {
+        "mean_normalized_score": mean._asdict(),
+        "normalized": {name: each._asdict() for name, each in by_reference.items()},
+        "mean_normalized_to_person": to_person and to_person._asdict(),
+        "normalized_to_person": {name: each._asdict() for name, each in by_person.items()},
+        "scales": {side: {name: float(np.mean(each)) for name, each in its.items()} for side, its in whole.items()},
+    }
+    curve = {budget: each for budget, each in means.items() if each is not None}
+    return _Summary(table, curve, UNITS["games15"], note, result)
+
+
+def _lmgame(config: Any, tasks: Tasks, played: Episodes, raw: Mapping[str, Estimate], most: int) -> _Summary:
+    unplayed = () if config.names else [name for name in unplayed_names(config.suite) if name not in tasks]
+    reached = {name: [reported_score(episode, most) for episode in episodes] for name, episodes in played.items()}
+    reported = {name: estimate_mean(each) for name, each in reached.items()}
+    spread = {name: deviation(each) for name, each in reached.items()}
+    note = f" The levels of Sokoban are {Path(config.sokoban_levels).name or 'ours'}." if SOKOBAN in played else ""
+    note += HARNESS_NOTES[config.lmgame_harness]
+    if ACE_ATTORNEY in played:
+        note += ACE_NOTE
+    if unplayed:
+        note += f" Not played, as each needs a ROM that you own: {', '.join(unplayed)}."
+    result = {"deviations": spread, "reported": {name: each._asdict() for name, each in reported.items()}}
+    curve = {budget: score_at_budget(config.suite, played, {}, budget) for budget in step_budgets(most)}
+    return _Summary(lmgame_table(reported, spread, raw, unplayed), curve, UNITS["lmgame"], note, result)
+
+
+def _by_success(config: Any, played: Episodes, solved: Mapping[str, int], most: int) -> _Summary:
+    rewards = {name: estimate_mean([each.reward for each in episodes]) for name, episodes in played.items()}
+    table = success_table(rewards, {name: (solved[name], len(played[name])) for name in played})
+    curve = {budget: score_at_budget(config.suite, played, {}, budget) for budget in step_budgets(most)}
+    return _Summary(table, curve, SUCCESS_UNIT)
 
 
 def episodes_and_steps(tasks: Tasks) -> str:

@@ -7,15 +7,15 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from tars_jax.annotation.interactive.core import Candidate
-from tars_jax.annotation.interactive.gate import EVERY_STEP, AskingGate
+from tars_jax.annotation.interactive.gate import EVERY_STEP, GATED, AskingGate
 from tars_jax.annotation.interactive.playing import Setting
 from tars_jax.annotation.interactive.simulated import SimulatedAnnotator, SimulatedEpisode, annotate, same_action
 from tars_jax.environment import EnvironmentFailure, Task
 from tars_jax.envs.checked import CheckedEnvironment
-from tars_jax.pipelines.annotating import AnnotatedPolicy as UnderAnnotation
+from tars_jax.pipelines.annotating import AnnotatedPolicy
 from tars_jax.rollout.players import reference_player
 
-CORRECTIONS, GATED, DEMONSTRATIONS = ("corrections", "gated", "demonstrations")
+CORRECTIONS, DEMONSTRATIONS = "corrections", "demonstrations"
 
 
 class Spent(NamedTuple):
@@ -29,13 +29,13 @@ class Spent(NamedTuple):
     lost: int  # episodes that their environment failed
 
 
-def setting_of(opened: UnderAnnotation, kind: str, gate: AskingGate) -> Setting:
+def setting_of(opened: AnnotatedPolicy, kind: str, gate: AskingGate) -> Setting:
     """Who is asked when: of corrections and demonstrations at every step, else as the gate says."""
     asks = gate if kind == GATED else AskingGate(EVERY_STEP)
     return Setting(opened.writer, opened.agent, opened.policy, asks, opened.value)
 
 
-def annotator_of(opened: UnderAnnotation, kind: str, skill: float) -> SimulatedAnnotator:
+def annotator_of(opened: AnnotatedPolicy, kind: str, skill: float) -> SimulatedAnnotator:
     """A reference player that errs at a share 1 - `skill` of its steps; of demonstrations it heeds no proposal."""
     player = reference_player(opened.writer, opened.agent.grammar, skill)
     return SimulatedAnnotator(player, same=_nothing_is_alike if kind == DEMONSTRATIONS else same_action)

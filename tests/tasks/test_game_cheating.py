@@ -18,6 +18,11 @@ OPTIONS = {"seed": 5, "level": 2}
 MOVES = 4
 WON = "({score: 1e9, level: 2, lives: 1, done: true, success: true})"
 ATTACKS = {
+    "what the page gave away": """const spoil = (part) => Object.entries(part).forEach(([key, held]) => {
+            if (held !== null && typeof held === "object") spoil(held);
+            part[key] = typeof held === "number" ? 99 : typeof held === "boolean" ? true : held;
+        });
+        spoil(game.state()); spoil(window.verify())""",
     "the verifier": f"window.verify = () => {WON}",
     "the verifier, defined anew": f"Object.defineProperty(window, 'verify', {{ value: () => {WON} }})",
     "the verifier, removed": f"delete window.verify; window.__proto__.verify = () => {WON}",

@@ -16,8 +16,7 @@ from tars_jax import InputError
 from tars_jax.agent.actions import FUNCTIONS as GUI_ACTIONS
 from tars_jax.agent.actions import Action, CallUser, Finished, ToolCall
 from tars_jax.environment import ActionSpace, EnvironmentFailure, Function, Observation, Task
-from tars_jax.envs import shared_computers
-from tars_jax.envs.benchmarks.episode import BenchmarkEnvironment, BenchmarkVerdict
+from tars_jax.envs.benchmarks.episode import BenchmarkVerdict
 from tars_jax.envs.benchmarks.harbor_computer import (
     OpenedComputer,
     Premises,
@@ -29,14 +28,14 @@ from tars_jax.envs.benchmarks.harbor_computer import (
 )
 from tars_jax.envs.benchmarks.harbor_oracle import ENDED, solve
 from tars_jax.envs.benchmarks.harbor_verifier import APART, WAYS, StageRewards, graded_or_broken
+from tars_jax.envs.benchmarks.terminal_environment import TerminalEnvironment
 from tars_jax.envs.benchmarks.terminal_screen import TerminalScreen, action_space
-from tars_jax.envs.interfaces import SDK, check_interface
+from tars_jax.envs.interfaces import SDK
 from tars_jax.envs.spec import EnvironmentResources
 from tars_jax.sandbox.computer.outbound import Outbound
-from tars_jax.sandbox.desktop import DesktopConfig
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.shell import Shell
-from tars_jax.sandbox.tools.forms import FUNCTIONS, NEEDS_PAGES, Toolbox
+from tars_jax.sandbox.tools.forms import FUNCTIONS, Toolbox
 from tars_jax.sandbox.tools.mcp.spec import ServerSpec, check_library
 from tars_jax.tasks.benchmarks.benchmark import BenchmarkTask, BenchmarkTasks
 from tars_jax.tasks.benchmarks.harbor.config import FINAL
@@ -58,7 +57,7 @@ class _Done:
     why: str = ""  # there are no rewards
 
 
-class TerminalBenchEnvironment(BenchmarkEnvironment):
+class TerminalBenchEnvironment(TerminalEnvironment):
     """The agent works by functions in a computer that the task's Dockerfile has made. In a task of several steps,
     `next_step` ends one and shows the next one's instruction; of steps that it leaves out by `finished`, the tests run
     on what is there. What they say is asked when a step is done.
@@ -81,26 +80,15 @@ class TerminalBenchEnvironment(BenchmarkEnvironment):
         interface: str = SDK, size: Sequence[int] = (1280, 720), time_limit: float = 0.0,
         resources: EnvironmentResources | None = None,
     ) -> None:  # fmt: skip
-        super().__init__(tasks, time_limit=time_limit, resources=resources)
-        usable = [name for name in FUNCTIONS if name not in NEEDS_PAGES]
-        if not tools or (unknown := [name for name in tools if name not in usable]):
-            raise InputError(f"tools must be of {', '.join(usable)}; got {unknown[0] if tools else 'none'!r}")
+        super().__init__(tasks, "tasks of Harbor", tools, interface, size, time_limit=time_limit, resources=resources)
         if isolation not in ("auto", "namespaces"):
             raise InputError(f"isolation must be auto or namespaces, where programs are root; got {isolation!r}")
-        self._interface = check_interface(interface)
-        self._screen_size = DesktopConfig(size[0], size[1])
-        self._screen: TerminalScreen | None = None
         if verifier not in WAYS:
             raise InputError(f"verifier must be one of {', '.join(WAYS)}; got {verifier!r}")
-        address = self.resources.sandbox
-        if address is not None and (address.service or address.guests):
-            raise InputError("sandbox must be this machine for tasks of Harbor; got a service or guests")
-        self._tools, self._way = tuple(tools), verifier
-        self._near: shared_computers.NearComputers | None = None
+        self._way = verifier
         self._task: HarborTask | None = None
         self._opened: OpenedComputer | None = None
         self._outbound: Outbound | None = None
-        self._toolbox: Toolbox | None = None
         self._foreign: Any = None
         self._at, self._turn, self._over = 0, 0, False
         self._done: list[_Done] = []
@@ -126,17 +114,13 @@ class TerminalBenchEnvironment(BenchmarkEnvironment):
         assert entry.folder is not None
         self._task = read_task(entry.folder)
         self._at, self._turn, self._over, self._done = 0, 0, False, []
-        if self._near is None:
-            self._near = shared_computers.acquire("namespaces", "files")
         asked = self._task.config.surroundings
         try:
             self._opened = await open_computer(await self._premises(), self._task.environment, asked)
         except InputError as error:  # of the task's own Dockerfile: no policy's failure
             raise EnvironmentFailure("environment", str(error)) from error
         except SandboxFailure:
-            near, self._near = self._near, None
-            shared_computers.discard(near)  # whoever asks again gets others
-            await shared_computers.release(near)
+            await self.discard()
             raise
         computer = self._opened.computer
         if self.online:
@@ -150,8 +134,8 @@ class TerminalBenchEnvironment(BenchmarkEnvironment):
         return await self._observed(self._welcome())
 
     async def _premises(self) -> Premises:
-        assert self._near is not None
-        return Premises(await self._near.entered(), self._near.made, self.online)
+        near = self.acquired()
+        return Premises(await near.entered(), near.made, self.online)
 
     def _hosts(self) -> Hosts:
         """That a stage's agent may reach."""
@@ -299,12 +283,6 @@ class TerminalBenchEnvironment(BenchmarkEnvironment):
                     stack.push_async_callback(foreign.__aexit__)
                 if toolbox is not None:
                     await toolbox.__aexit__()
-
-    async def close(self) -> None:
-        await self.end()
-        near, self._near = self._near, None
-        if near is not None:
-            await shared_computers.release(near)
 
     async def _observed(self, text: str) -> Observation:
         assert self._task is not None and self._opened is not None

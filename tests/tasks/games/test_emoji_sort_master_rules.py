@@ -4,35 +4,18 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page
 
-from tars_jax.tasks.games.catalog import load_game
 from tars_jax.tasks.games.emoji_sort_master import reference
-from tars_jax.tasks.games.pictures import chromium, open_game
+from tests.tasks.games.states import SEEDED, read, start
 
-SEEDED = "([seeds, level]) => seeds.map(seed => { game.start({seed, level}); return game.state() })"
+GAME = "emoji_sort_master"
+
 OUTCOMES = """boards => boards.map(([tubes, capacity]) => [
     groups(tubes), isSorted(tubes, capacity), pours(tubes, capacity), isSolvable(tubes, capacity)])"""
-
-
-@pytest.fixture(scope="module")
-def page() -> Iterator[Page]:
-    with chromium() as browser:
-        yield open_game(browser, load_game("emoji_sort_master"), 96, 96)
-
-
-def start(page: Page, **options: Any) -> dict[str, Any]:
-    state: dict[str, Any] = page.evaluate("options => { game.start(options); return game.state() }", options)
-    return state
-
-
-def read(page: Page) -> dict[str, Any]:
-    state: dict[str, Any] = page.evaluate("game.state()")
-    return state
 
 
 def point(state: dict[str, Any], tube: int) -> tuple[float, float]:

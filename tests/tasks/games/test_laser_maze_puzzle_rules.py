@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,25 +11,9 @@ from playwright.sync_api import Page
 
 from tars_jax.tasks.games.catalog import load_game
 from tars_jax.tasks.games.laser_maze_puzzle import reference
-from tars_jax.tasks.games.pictures import chromium, open_game
+from tests.tasks.games.states import SEEDED, read, start
 
-SEEDED = "([seeds, level]) => seeds.map(seed => { game.start({seed, level}); return game.state() })"
-
-
-@pytest.fixture(scope="module")
-def page() -> Iterator[Page]:
-    with chromium() as browser:
-        yield open_game(browser, load_game("laser_maze_puzzle"), 96, 96)
-
-
-def start(page: Page, **options: Any) -> dict[str, Any]:
-    state: dict[str, Any] = page.evaluate("options => { game.start(options); return game.state() }", options)
-    return state
-
-
-def read(page: Page) -> dict[str, Any]:
-    state: dict[str, Any] = page.evaluate("game.state()")
-    return state
+GAME = "laser_maze_puzzle"
 
 
 def click(page: Page, at: list[int]) -> None:

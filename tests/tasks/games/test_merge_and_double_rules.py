@@ -3,34 +3,16 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page
 
-from tars_jax.tasks.games.catalog import load_game
 from tars_jax.tasks.games.merge_and_double import reference
-from tars_jax.tasks.games.pictures import chromium, open_game
+from tests.tasks.games.states import SEEDED, read, start
 
-SEEDED = "([seeds, level]) => seeds.map(seed => { game.start({seed, level}); return game.state() })"
-
-
-@pytest.fixture(scope="module")
-def page() -> Iterator[Page]:
-    with chromium() as browser:
-        yield open_game(browser, load_game("merge_and_double"), 96, 96)
-
-
-def start(page: Page, **options: Any) -> dict[str, Any]:
-    state: dict[str, Any] = page.evaluate("options => { game.start(options); return game.state() }", options)
-    return state
-
-
-def read(page: Page) -> dict[str, Any]:
-    state: dict[str, Any] = page.evaluate("game.state()")
-    return state
+GAME = "merge_and_double"
 
 
 def as_columns(state: dict[str, Any]) -> reference.Columns:

@@ -4,34 +4,17 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page
 
-from tars_jax.tasks.games.catalog import load_game
-from tars_jax.tasks.games.pictures import chromium, open_game
 from tars_jax.tasks.games.shapes import reference
+from tests.tasks.games.states import SEEDED, read, start
 
-SEEDED = "([seeds, level]) => seeds.map(seed => { game.start({seed, level}); return game.state() })"
+GAME = "shapes"
+
 CELL = 16  # pixels, on the six columns of the first levels at 96 x 96
-
-
-@pytest.fixture(scope="module")
-def page() -> Iterator[Page]:
-    with chromium() as browser:
-        yield open_game(browser, load_game("shapes"), 96, 96)
-
-
-def start(page: Page, **options: Any) -> dict[str, Any]:
-    state: dict[str, Any] = page.evaluate("options => { game.start(options); return game.state() }", options)
-    return state
-
-
-def read(page: Page) -> dict[str, Any]:
-    state: dict[str, Any] = page.evaluate("game.state()")
-    return state
 
 
 def click(page: Page, cell: tuple[int, int]) -> None:

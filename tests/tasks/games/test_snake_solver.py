@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page
 
-from tars_jax.tasks.games.catalog import load_game
-from tars_jax.tasks.games.pictures import chromium, open_game
 from tars_jax.tasks.games.snake_solver.reference import DIRECTIONS, Garden, play
 
+GAME = "snake_solver"
+
 START = "options => { game.start(options); return game.state() }"
-
-
-@pytest.fixture(scope="module")
-def page() -> Iterator[Page]:
-    with chromium() as browser:
-        yield open_game(browser, load_game("snake_solver"), 96, 96)
 
 
 def garden(rows: str, body: list[list[int]]) -> dict[str, Any]:

@@ -4,23 +4,16 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page
 
-from tars_jax.tasks.games.catalog import load_game
-from tars_jax.tasks.games.pictures import chromium, open_game
 from tars_jax.tasks.games.tiles_master.reference import TileTable, blockers_of, play
 
+GAME = "tiles_master"
+
 START = "options => { game.start(options); return game.state() }"
-
-
-@pytest.fixture(scope="module")
-def page() -> Iterator[Page]:
-    with chromium() as browser:
-        yield open_game(browser, load_game("tiles_master"), 96, 96)
 
 
 def tile(kind: str, column: int, row: int, layer: int = 0) -> dict[str, Any]:

@@ -4,26 +4,20 @@ from __future__ import annotations
 
 import io
 import random
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from PIL import Image
 from playwright.sync_api import Page
 
-from tars_jax.tasks.games.catalog import load_game
-from tars_jax.tasks.games.pictures import chromium, open_game, perform
+from tars_jax.tasks.games.pictures import perform
 from tars_jax.tasks.games.wood_blocks_3d.reference import BitBoard, PlacementPlan, deepest_plan, play
+
+GAME = "wood_blocks_3d"
 
 START = "options => { game.start(options); return game.state() }"
 CROWDED = "x.xx x.x. xxx. .x.x"  # a column of three fits only after a single block has cleared a line
 ONE, ACROSS, DOWN = [[0, 0]], [[0, 0], [1, 0], [2, 0]], [[0, 0], [0, 1], [0, 2]]
-
-
-@pytest.fixture(scope="module")
-def page() -> Iterator[Page]:
-    with chromium() as browser:
-        yield open_game(browser, load_game("wood_blocks_3d"), 96, 96)
 
 
 def grid(rows: str) -> list[list[int]]:

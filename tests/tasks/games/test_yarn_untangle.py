@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 from playwright.sync_api import Page
 
-from tars_jax.tasks.games.catalog import load_game
-from tars_jax.tasks.games.pictures import chromium, open_game
 from tars_jax.tasks.games.yarn_untangle.reference import crossings_with, gains, play
+
+GAME = "yarn_untangle"
 
 START = "options => { game.start(options); return game.state() }"
 
@@ -28,12 +27,6 @@ CASES: list[tuple[list[list[int]], list[list[int]], bool]] = [
     ([[1, 1], [0, 0], [3, 3]], [[0, 1], [0, 2]], False),  # they share a ball and go apart in one line
     ([[0, 0], [1, 3], [3, 0], [1, 4]], [[0, 1], [2, 3]], False),
 ]
-
-
-@pytest.fixture(scope="module")
-def page() -> Iterator[Page]:
-    with chromium() as browser:
-        yield open_game(browser, load_game("yarn_untangle"), 96, 96)
 
 
 def drag(page: Page, state: dict[str, Any], start: tuple[float, float], end: tuple[float, float]) -> dict[str, Any]:

@@ -15,20 +15,19 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.agent.actions import Action, CallUser, Finished, ToolCall
 from tars_jax.environment import ActionSpace, EnvironmentFailure, Observation, Task
-from tars_jax.envs import shared_computers
-from tars_jax.envs.benchmarks.episode import BenchmarkEnvironment, BenchmarkVerdict
+from tars_jax.envs.benchmarks.episode import BenchmarkVerdict
 from tars_jax.envs.benchmarks.swe_bench import grading
 from tars_jax.envs.benchmarks.swe_bench.prepared import Prepared, Preparing, preparing, room
 from tars_jax.envs.benchmarks.swe_bench.script import END, ERRORED, START, TESTBED
 from tars_jax.envs.benchmarks.swe_bench.testing import Tried, tried
+from tars_jax.envs.benchmarks.terminal_environment import TerminalEnvironment
 from tars_jax.envs.benchmarks.terminal_screen import TerminalScreen, action_space
-from tars_jax.envs.interfaces import SDK, check_interface
+from tars_jax.envs.interfaces import SDK
 from tars_jax.envs.spec import EnvironmentResources
 from tars_jax.sandbox.computer.computer import Computer
-from tars_jax.sandbox.desktop import DesktopConfig
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.shell import Shell
-from tars_jax.sandbox.tools.forms import FUNCTIONS, NEEDS_PAGES, Toolbox
+from tars_jax.sandbox.tools.forms import FUNCTIONS, Toolbox
 from tars_jax.tasks.benchmarks.benchmark import BenchmarkTask, BenchmarkTasks
 from tars_jax.tasks.games.moves import Move
 
@@ -38,7 +37,7 @@ _PIECE, _TYPED = 24_000, 1500  # characters of one command, called or typed
 ENVIRONMENT_TIER = "environment"  # swebench's word for logs of a machine that failed
 
 
-class SweBenchEnvironment(BenchmarkEnvironment):
+class SweBenchEnvironment(TerminalEnvironment):
     """The agent works in /testbed, where the repository stands at the issue's commit and knows nothing later.
 
     Its patch is tried in a fresh computer, with the tests of the instance in place of its own, and graded by the
@@ -59,25 +58,15 @@ class SweBenchEnvironment(BenchmarkEnvironment):
         size: Sequence[int] = (1280, 720), test_timeout: float = TEST_S, memory_mb: int = MEMORY_MB,
         time_limit: float = 0.0, resources: EnvironmentResources | None = None,
     ) -> None:  # fmt: skip
-        super().__init__(tasks, time_limit=time_limit, resources=resources)
-        usable = [name for name in FUNCTIONS if name not in NEEDS_PAGES]
-        if not tools or (unknown := [name for name in tools if name not in usable]):
-            raise InputError(f"tools must be of {', '.join(usable)}; got {unknown[0] if tools else 'none'!r}")
+        super().__init__(tasks, "SWE-bench", tools, interface, size, time_limit=time_limit, resources=resources)
         if isinstance(test_timeout, bool) or not isinstance(test_timeout, int | float) or test_timeout <= 0:
             raise InputError(f"test_timeout must be seconds above 0; got {test_timeout!r}")
-        address = self.resources.sandbox
-        if address is not None and (address.service or address.guests):
-            raise InputError("sandbox must be this machine for SWE-bench; got a service or guests")
-        self._interface, self._screen_size = check_interface(interface), DesktopConfig(size[0], size[1])
-        self._screen: TerminalScreen | None = None
         self._room = room(memory_mb)
         grading.python()
-        self._tools, self._test_s = tuple(tools), float(test_timeout)
-        self._near: shared_computers.NearComputers | None = None
+        self._test_s = float(test_timeout)
         self._preparing: Preparing | None = None
         self._prepared: Prepared | None = None
         self._computer: Computer | None = None
-        self._toolbox: Toolbox | None = None
         self._turn = 0
 
     @staticmethod
@@ -108,16 +97,12 @@ class SweBenchEnvironment(BenchmarkEnvironment):
 
     async def begin(self, entry: BenchmarkTask, task: Task) -> Observation:
         assert entry.folder is not None
-        if self._near is None:
-            self._near = shared_computers.acquire("namespaces", "files")
-        self._preparing = await preparing(self._near)
+        self._preparing = await preparing(self.acquired())
         try:
             self._prepared = await self._preparing.made(entry.folder, entry.record, self._room)
             self._computer = await self._preparing.open(self._prepared, self._room)
         except SandboxFailure:
-            near, self._near = self._near, None
-            shared_computers.discard(near)  # whoever asks again gets others
-            await shared_computers.release(near)
+            await self.discard()
             raise
         machine = self._computer.machine
         self._toolbox = Toolbox(machine, self._tools, shell=lambda machine: Shell(machine, folder=TESTBED))
@@ -190,12 +175,6 @@ class SweBenchEnvironment(BenchmarkEnvironment):
                     await screen.close()
             finally:
                 await computer.close()
-
-    async def close(self) -> None:
-        await self.end()
-        near, self._near = self._near, None
-        if near is not None:
-            await shared_computers.release(near)
 
 
 def _why_nothing(log: str) -> str:
