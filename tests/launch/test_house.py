@@ -24,10 +24,10 @@ FLOORS = (
 )
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 # Public classes whose name still stands for two things: only names that go are changed here.
-DOUBLE = (
-    "Admission", "Answer", "ComputerForm", "ComputerSession", "Episodes", "Fields", "Kept", "Memory",
-    "MouseDown", "MouseUp", "Move", "Part", "Prompt", "Ran", "Refused", "Said", "Sessions", "Stream",
-    "Turn", "Weights", "Window",
+DOUBLE: tuple[str, ...] = (
+    "Admission", "Answer", "ComputerForm", "ComputerSession", "Episodes", "Fields", "Kept", "Memory", "MouseDown",
+    "MouseUp", "Move", "Part", "Prompt", "Ran", "Refused", "Said", "Sessions", "Stream", "Turn", "Weights",
+    "Window",
 )  # fmt: skip
 NEIGHBORS = {  # who may take from whom
     ("rollout", "data"),
