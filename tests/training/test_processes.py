@@ -134,9 +134,10 @@ def updated(mesh: jax.sharding.Mesh) -> tuple[TrainState, dict[str, float], np.n
     optimizer = make_optimizer(OptimizerConfig(1e-2, warmup=0))
     step = make_policy_update(MODEL, optimizer, PPOConfig(entropy_bonus=0.1, clip_high=5.0, clip_low=0.9))
     state = init_train_state(fresh_parameters(MODEL, jax.random.key(0), mesh), optimizer)
-    for _ in range(2):
-        state, metrics = step(state, batch())
-    scores = map_rows(make_score_fn(MODEL), state.parameters, batch().rows, 4)
+    with jax.transfer_guard_host_to_device("disallow"):  # as in the update loop
+        for _ in range(2):
+            state, metrics = step(state, batch())
+        scores = map_rows(make_score_fn(MODEL), state.parameters, batch().rows, 4)
     return state, {name: float(value) for name, value in metrics.items()}, scores
 
 
