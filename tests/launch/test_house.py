@@ -25,8 +25,8 @@ FLOORS = (
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 # Public classes whose name still stands for two things: only names that go are changed here.
 DOUBLE: tuple[str, ...] = (
-    "Admission", "Answer", "ComputerForm", "ComputerSession", "Episodes", "Fields", "Kept", "Memory", "MouseDown",
-    "MouseUp", "Move", "Part", "Prompt", "Ran", "Refused", "Said", "Sessions", "Stream", "Turn", "Weights",
+    "Answer", "ComputerForm", "ComputerSession", "Episodes", "Fields", "Memory", "MouseDown",
+    "MouseUp", "Move", "Part", "Prompt", "Refused", "Said", "Sessions", "Stream", "Turn", "Weights",
     "Window",
 )  # fmt: skip
 NEIGHBORS = {  # who may take from whom

@@ -13,7 +13,7 @@ from tars_jax.sandbox.computer.container import Isolation
 from tars_jax.sandbox.computer.gvisor import open_gvisor
 from tars_jax.sandbox.computer.launching import LauncherProcess
 from tars_jax.sandbox.computer.namespaces import NamespaceIsolation, open_namespaces
-from tars_jax.sandbox.computer.reattachment import Kept
+from tars_jax.sandbox.computer.reattachment import KeptIsolation
 from tars_jax.sandbox.computer.runs import RunFolder
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.computer.unisolated import open_unisolated
@@ -63,7 +63,7 @@ async def taken_over(file: Path) -> Isolation | None:
     """The isolation that the owner before has left; None where there is nothing of it."""
     try:
         value = json.loads(file.read_bytes())
-        kept = Kept(str(value["isolation"]), str(value["run"]), str(value["secret"]))
+        kept = KeptIsolation(str(value["isolation"]), str(value["run"]), str(value["secret"]))
         return await take_over(kept)
     except FileNotFoundError:
         return None
@@ -72,7 +72,7 @@ async def taken_over(file: Path) -> Isolation | None:
         return None
 
 
-async def take_over(kept: Kept) -> Isolation:
+async def take_over(kept: KeptIsolation) -> Isolation:
     """The isolation whose owner has gone, with its containers. Raises OSError where nothing of it is left."""
     launcher = LauncherProcess()
     adopted, lock = await launcher.adopt(Path(kept.run), kept.secret)

@@ -24,7 +24,7 @@ from tars_jax.sandbox.failures import SandboxFailure
 
 
 @dataclasses.dataclass(frozen=True)
-class Kept:
+class KeptIsolation:
     """What the next owner needs to know. The secret is for nobody else."""
 
     isolation: str  # its name
@@ -39,11 +39,11 @@ class Reattachment:
         self._name, self._run, self._launcher = name, run, launcher
         self._adopted: dict[str, Adopted] = {}
 
-    async def stay(self) -> Kept:
+    async def stay(self) -> KeptIsolation:
         """From now on containers can be kept: begin with it, as those from before have no disk that can be seen."""
         secret = secrets.token_hex(32)
         await self._launcher.stay(secret)
-        return Kept(self._name, str(self._run.path), secret)
+        return KeptIsolation(self._name, str(self._run.path), secret)
 
     async def keep(self, id: str, seconds: float) -> None:
         """How long a container lives without an owner, and its files with it; 0: it ends with this one.

@@ -32,7 +32,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from tars_jax import InputError
 from tars_jax.sandbox.failures import SandboxFailure, SessionEnded
 from tars_jax.sandbox.service.access import bearer
-from tars_jax.sandbox.service.api.app import Admission, live_page
+from tars_jax.sandbox.service.api.app import ServiceAdmission, live_page
 from tars_jax.sandbox.service.computers.sessions import MOST_FORKS
 from tars_jax.sandbox.service.config import OPERATOR, Owner, ServiceConfig
 from tars_jax.sandbox.service.errors import LONGEST_KEY, typed_errors
@@ -85,7 +85,7 @@ def make_front(config: ServiceConfig, key: str) -> ASGIApp:
         lifespan=lifespan,
     )
     app.router.redirect_slashes = False
-    return Admission(_Sessions(app, front), config, _Previews(front))
+    return ServiceAdmission(_Sessions(app, front), config, _Previews(front))
 
 
 async def _request_error(request: Request, error: Exception) -> Response:
