@@ -68,8 +68,8 @@ ready() {
 
 # Its path file names one checkout: another one's commands would run this one's code from then on.
 check_not_of_another_checkout() {
-    local other
-    read -r _ _ other <"$stamp" 2>/dev/null || return 0
+    local other=
+    [ ! -e "$stamp" ] || read -r _ _ other <"$stamp"
     [ "$other" = "$root" ] || [ ! -e "$other/launch/setup.sh" ] ||
         fail "TARS_JAX_VENV must be a folder of this checkout's own; got '$venv', the environment of $other"
 }
