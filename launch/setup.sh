@@ -69,7 +69,7 @@ ready() {
 # Its path file names one checkout: another one's commands would run this one's code from then on.
 check_not_of_another_checkout() {
     local other=
-    [ ! -e "$stamp" ] || read -r _ _ other <"$stamp"
+    [ ! -e "$stamp" ] || read -r _ _ other <"$stamp" || true # of a set-up that was killed
     [ "$other" = "$root" ] || [ ! -e "$other/launch/setup.sh" ] ||
         fail "TARS_JAX_VENV must be a folder of this checkout's own; got '$venv', the environment of $other"
 }
