@@ -20,7 +20,7 @@ from tars_jax.inference.batching import extension, rows_for
 from tars_jax.inference.config import EngineConfig
 from tars_jax.inference.constraint import Constraints
 from tars_jax.inference.image_features import ImageFeatureCache
-from tars_jax.inference.scheduler import Move, Request
+from tars_jax.inference.scheduler import CacheMove, Request
 from tars_jax.inference.serving_weights import check_finite, make_copy_fn
 from tars_jax.inference.slot_moves import copy, put, take
 from tars_jax.inference.slot_state import SlotState
@@ -125,7 +125,7 @@ class Device:
         self._state, record = self.functions.decode(parameters, self._state, slots, self._constraints)
         return record
 
-    def move(self, move: Move) -> None:
+    def move(self, move: CacheMove) -> None:
         if move.save is not None:
             move.save.blocks = take(self._state, move.slot, move.length)
         elif move.copy is not None:

@@ -27,7 +27,7 @@ from tars_jax.inference.config import EngineConfig, EngineStatistics
 from tars_jax.inference.constraint import Constraints, with_room
 from tars_jax.inference.device import Device
 from tars_jax.inference.sampling import Busy, NotFinite, OnToken, Sampled, Sampling, Written
-from tars_jax.inference.scheduler import Move, Request, Scheduler, Window
+from tars_jax.inference.scheduler import CacheMove, Request, Scheduler, Window
 from tars_jax.inference.session import Session
 from tars_jax.inference.slots import Drawn
 from tars_jax.model.config import ModelConfig
@@ -247,7 +247,7 @@ class Engine:
             for request in self._scheduler.clear():
                 request.deliver(reason)
 
-    def _next(self) -> tuple[list[Request], list[Move]] | None:
+    def _next(self) -> tuple[list[Request], list[CacheMove]] | None:
         """What to read next, empty while answers are under way; None when the engine closes."""
         with self._wake:
             while not self._closing:
@@ -261,7 +261,7 @@ class Engine:
     def _fit(self, requests: Sequence[Request]) -> bool:
         return self._device.bank.fits(image for request in requests for image in request.images)
 
-    def _round(self, batch: list[Request], moves: list[Move]) -> None:
+    def _round(self, batch: list[Request], moves: list[CacheMove]) -> None:
         weights = self._weights
         with self._wake:
             somebody_waits = bool(batch or self._scheduler.queue)

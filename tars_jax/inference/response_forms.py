@@ -37,7 +37,7 @@ class Heard(NamedTuple):
     calls: tuple[dict[str, Any], ...] = ()
 
 
-class ComputerForm(Protocol):
+class ComputerToolForm(Protocol):
     """How the policy acts by the computer tool (`tars_jax.agent.computer_form`). Tools are as chat completions have
     them."""
 

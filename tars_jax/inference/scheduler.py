@@ -139,7 +139,7 @@ class Request:
 
 
 @dataclasses.dataclass(frozen=True)
-class Move:
+class CacheMove:
     """One thing to do to a slot's cache, before it can be read into; exactly one of the three."""
 
     slot: int
@@ -198,10 +198,10 @@ class Scheduler:
             window.request, window.open = None, False
             self._tidy(window)
 
-    def take(self, rows: int, fits: Callable[[list[Request]], bool]) -> tuple[list[Request], list[Move]]:
+    def take(self, rows: int, fits: Callable[[list[Request]], bool]) -> tuple[list[Request], list[CacheMove]]:
         """The next requests in the order in which they came, `rows` at most, as far as there are slots and they fit."""
         batch: list[Request] = []
-        moves: list[Move] = []
+        moves: list[CacheMove] = []
         while self.queue and len(batch) < rows and fits([*batch, self.queue[0]]):
             window = self.queue[0].window
             if window.slot is None and not self._place(window, moves):
@@ -235,7 +235,7 @@ class Scheduler:
             self._tidy(request.window)
         return asked
 
-    def _place(self, window: Window, moves: list[Move]) -> bool:
+    def _place(self, window: Window, moves: list[CacheMove]) -> bool:
         """A slot for a window without one, and what it takes to have its cache there; False when all are busy."""
         source = window.source
         if source is not None and source.slot is not None and self._is_left_to(source):
@@ -250,14 +250,14 @@ class Scheduler:
             leaving = min(resting, key=lambda each: (each.request is not None, each is source, each.asked))
             assert leaving.slot is not None
             slot, leaving.slot, leaving.saved = leaving.slot, None, Saved()
-            moves.append(Move(slot, save=leaving.saved, length=leaving.length))
+            moves.append(CacheMove(slot, save=leaving.saved, length=leaving.length))
             if leaving is source:
                 source = None  # its cache is in the slot already
         origin = source or window
         if origin.slot is not None:
-            moves.append(Move(slot, copy=origin.slot))
+            moves.append(CacheMove(slot, copy=origin.slot))
         elif origin.saved is not None:
-            moves.append(Move(slot, restore=origin.saved, length=window.length))
+            moves.append(CacheMove(slot, restore=origin.saved, length=window.length))
         window.saved = None
         self._slots[slot], window.slot = window, slot
         if window.source is not None:

@@ -23,7 +23,7 @@ import jax
 import jax.numpy as jnp
 from jax.ad_checkpoint import checkpoint_name
 
-from tars_jax.model.expert_groups import ExpertGroups, Weights
+from tars_jax.model.expert_groups import ExpertGroups, ExpertWeights
 from tars_jax.model.remat import EXPERTS_OUT
 
 BUCKETS = (16, 512)  # rows: smallest and largest
@@ -31,7 +31,7 @@ BUCKETS = (16, 512)  # rows: smallest and largest
 Carry = TypeVar("Carry")
 Buckets = tuple[int, ...]  # rows of each kind, the largest first
 Hidden = tuple[jax.Array, jax.Array]  # a, b of all groups, [R + C, F] each; C of the smallest
-Residuals = tuple[jax.Array, jax.Array, ExpertGroups, Weights, Hidden]
+Residuals = tuple[jax.Array, jax.Array, ExpertGroups, ExpertWeights, Hidden]
 
 
 def bucket_sizes(mean_load: int) -> tuple[int, ...]:
@@ -44,7 +44,9 @@ def bucket_sizes(mean_load: int) -> tuple[int, ...]:
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(4,))
-def bucketed(x: jax.Array, gates: jax.Array, groups: ExpertGroups, weights: Weights, buckets: Buckets) -> jax.Array:
+def bucketed(
+    x: jax.Array, gates: jax.Array, groups: ExpertGroups, weights: ExpertWeights, buckets: Buckets
+) -> jax.Array:
     """x [G, D], gates [G, K] -> [G, D], the sum over a token's experts."""
     return _forward(x, gates, groups, weights, buckets, None)[0]
 
@@ -54,13 +56,18 @@ def swiglu(a: jax.Array, b: jax.Array) -> jax.Array:
 
 
 def _forward(
-    x: jax.Array, gates: jax.Array, groups: ExpertGroups, weights: Weights, buckets: Buckets, hidden: Hidden | None
+    x: jax.Array,
+    gates: jax.Array,
+    groups: ExpertGroups,
+    weights: ExpertWeights,
+    buckets: Buckets,
+    hidden: Hidden | None,
 ) -> tuple[jax.Array, Hidden | None]:
     """The sum, and `hidden` filled in where it is given."""
     top_k = gates.shape[1]
 
     def step(
-        carry: tuple[jax.Array, Hidden | None], kernels: Weights, start: jax.Array, rows: jax.Array
+        carry: tuple[jax.Array, Hidden | None], kernels: ExpertWeights, start: jax.Array, rows: jax.Array
     ) -> tuple[jax.Array, Hidden | None]:
         y, hidden = carry
         inputs = _take(x, rows // top_k)
@@ -72,7 +79,7 @@ def _forward(
         return y.at[rows // top_k].add(outputs, mode="drop"), hidden
 
     def run(
-        carry: tuple[jax.Array, Hidden | None], of: tuple[Weights, jax.Array, jax.Array]
+        carry: tuple[jax.Array, Hidden | None], of: tuple[ExpertWeights, jax.Array, jax.Array]
     ) -> tuple[tuple[jax.Array, Hidden | None], None]:
         return _over_buckets(step, carry, groups.order, buckets, *of), None
 
@@ -81,7 +88,7 @@ def _forward(
 
 
 def _forward_for_gradient(
-    x: jax.Array, gates: jax.Array, groups: ExpertGroups, weights: Weights, buckets: Buckets
+    x: jax.Array, gates: jax.Array, groups: ExpertGroups, weights: ExpertWeights, buckets: Buckets
 ) -> tuple[jax.Array, Residuals]:
     empty = jnp.zeros((gates.size + buckets[-1], weights.gate.shape[-1]), x.dtype)
     y, hidden = _forward(x, gates, groups, weights, buckets, (empty, empty))
@@ -90,12 +97,14 @@ def _forward_for_gradient(
     return y, (x, gates, groups, weights, (a, b))
 
 
-def _backward(buckets: Buckets, residuals: Residuals, dy: jax.Array) -> tuple[jax.Array, jax.Array, None, Weights]:
+def _backward(
+    buckets: Buckets, residuals: Residuals, dy: jax.Array
+) -> tuple[jax.Array, jax.Array, None, ExpertWeights]:
     x, gates, groups, weights, (all_a, all_b) = residuals
     top_k = gates.shape[1]
-    Sums = tuple[jax.Array, jax.Array, Weights]
+    Sums = tuple[jax.Array, jax.Array, ExpertWeights]
 
-    def step(sums: Sums, kernels: Weights, start: jax.Array, rows: jax.Array) -> Sums:
+    def step(sums: Sums, kernels: ExpertWeights, start: jax.Array, rows: jax.Array) -> Sums:
         dx, dgates, dkernels = sums
         inputs, dout = _take(x, rows // top_k), _take(dy, rows // top_k)
         gate = _take(gates.ravel(), rows)[:, None]
@@ -104,7 +113,7 @@ def _backward(buckets: Buckets, residuals: Residuals, dy: jax.Array) -> tuple[ja
         dh = jnp.einsum("CD,FD->CF", dout, kernels.down)
         da, db = pull(gate * dh)
         product = functools.partial(jnp.einsum, preferred_element_type=jnp.float32)
-        dkernels = Weights(
+        dkernels = ExpertWeights(
             dkernels.gate + product("CD,CF->DF", inputs, da),
             dkernels.up + product("CD,CF->DF", inputs, db),
             dkernels.down + product("CF,CD->FD", gate * h, dout),
@@ -114,11 +123,11 @@ def _backward(buckets: Buckets, residuals: Residuals, dy: jax.Array) -> tuple[ja
         return dx.at[rows // top_k].add(dinputs, mode="drop"), dgates, dkernels
 
     def run(
-        sums: tuple[jax.Array, jax.Array], of: tuple[Weights, jax.Array, jax.Array]
-    ) -> tuple[tuple[jax.Array, jax.Array], Weights]:
-        zeros = Weights(*(jnp.zeros(kernel.shape, jnp.float32) for kernel in of[0]))
+        sums: tuple[jax.Array, jax.Array], of: tuple[ExpertWeights, jax.Array, jax.Array]
+    ) -> tuple[tuple[jax.Array, jax.Array], ExpertWeights]:
+        zeros = ExpertWeights(*(jnp.zeros(kernel.shape, jnp.float32) for kernel in of[0]))
         dx, dgates, dkernels = _over_buckets(step, (*sums, zeros), groups.order, buckets, *of)
-        return (dx, dgates), Weights(*(sum_.astype(x.dtype) for sum_ in dkernels))
+        return (dx, dgates), ExpertWeights(*(sum_.astype(x.dtype) for sum_ in dkernels))
 
     zeros = jnp.zeros_like(x), jnp.zeros_like(gates).ravel()
     (dx, dgates), dweights = jax.lax.scan(run, zeros, (weights, *_borders(groups)))
@@ -135,11 +144,11 @@ def _borders(groups: ExpertGroups) -> tuple[jax.Array, jax.Array]:
 
 
 def _over_buckets(
-    step: Callable[[Carry, Weights, jax.Array, jax.Array], Carry],
+    step: Callable[[Carry, ExpertWeights, jax.Array, jax.Array], Carry],
     carry: Carry,
     order: jax.Array,
     buckets: Buckets,
-    kernels: Weights,
+    kernels: ExpertWeights,
     begin: jax.Array,
     end: jax.Array,
 ) -> Carry:

@@ -23,7 +23,7 @@ import jax.numpy as jnp
 from jax.ad_checkpoint import checkpoint_name
 from jax.sharding import PartitionSpec
 
-from tars_jax.model.expert_groups import Weights
+from tars_jax.model.expert_groups import ExpertWeights
 from tars_jax.model.grouped import grouped
 from tars_jax.model.remat import EXPERTS_OUT
 from tars_jax.model.sharding import AXIS_RULES
@@ -31,7 +31,7 @@ from tars_jax.model.sharding import AXIS_RULES
 BATCH, EXPERT, TENSOR = AXIS_RULES["batch"], "expert", "tensor"
 
 
-def can_dispatch(num_tokens: int, weights: Weights) -> bool:
+def can_dispatch(num_tokens: int, weights: ExpertWeights) -> bool:
     """Whether there is a mesh with an expert axis, and it divides what lies on it."""
     mesh = jax.sharding.get_abstract_mesh()
     if mesh.empty or mesh.shape[EXPERT] == 1:
@@ -42,7 +42,7 @@ def can_dispatch(num_tokens: int, weights: Weights) -> bool:
 
 
 def dispatched(
-    x: jax.Array, gates: jax.Array, chosen: jax.Array, weights: Weights, backend: str, capacity: float | None
+    x: jax.Array, gates: jax.Array, chosen: jax.Array, weights: ExpertWeights, backend: str, capacity: float | None
 ) -> tuple[jax.Array, jax.Array]:
     """x [G, D], gates [G, K], chosen [G, K] of all devices -> [G, D] and the number of dropped assignments.
 
@@ -50,7 +50,7 @@ def dispatched(
     """
     tokens = PartitionSpec(BATCH, None)
     wide, narrow = (EXPERT, None, TENSOR), (EXPERT, TENSOR, None)
-    kernels: Any = Weights(*(_laid_out(*each) for each in zip(weights, (wide, wide, narrow), strict=True)))
+    kernels: Any = ExpertWeights(*(_laid_out(*each) for each in zip(weights, (wide, wide, narrow), strict=True)))
     return jax.shard_map(
         functools.partial(_on_one_device, backend=backend, capacity=capacity),
         in_specs=(tokens, tokens, tokens, kernels),
@@ -69,7 +69,7 @@ def _laid_out(kernel: Any, axes: tuple[str | None, ...]) -> Any:
 
 
 def _on_one_device(
-    x: jax.Array, gates: jax.Array, chosen: jax.Array, weights: Weights, backend: str, capacity: float | None
+    x: jax.Array, gates: jax.Array, chosen: jax.Array, weights: ExpertWeights, backend: str, capacity: float | None
 ) -> tuple[jax.Array, jax.Array]:
     devices, mine = jax.lax.axis_size(EXPERT), weights.gate.shape[0]
     (num_tokens, top_k), assignments = chosen.shape, chosen.size

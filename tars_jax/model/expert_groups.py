@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 
 
-class Weights(NamedTuple):
+class ExpertWeights(NamedTuple):
     """Parameters of all experts."""
 
     gate: jax.Array  # [E, D, F]

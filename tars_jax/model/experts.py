@@ -18,7 +18,7 @@ import jax.numpy as jnp
 
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.dispatch import can_dispatch, dispatched
-from tars_jax.model.expert_groups import Weights
+from tars_jax.model.expert_groups import ExpertWeights
 from tars_jax.model.gathered import can_gather, gathered
 from tars_jax.model.grouped import grouped
 from tars_jax.model.products import dot_general
@@ -35,7 +35,7 @@ class RouterStatistics(NamedTuple):
     routes: jax.Array  # [B, T, K] int16: the experts that each token goes to, padding as if it went; K is 0 if dense
 
 
-def all_experts(x: jax.Array, gates: jax.Array, chosen: jax.Array, weights: Weights) -> jax.Array:
+def all_experts(x: jax.Array, gates: jax.Array, chosen: jax.Array, weights: ExpertWeights) -> jax.Array:
     """Every expert on every token, then the weighted choice: E / K times the work, nothing to move.
 
     x [G, D], gates [G, K], chosen [G, K] -> [G, D].
@@ -64,12 +64,12 @@ class Experts(nn.Module):
         num_experts, top_k = config.experts, config.experts_per_token
         kernel = nn.initializers.lecun_normal(batch_axis=0)
         router = self.param("router", nn.initializers.lecun_normal(), (config.width, num_experts))
-        weights = Weights(
+        weights = ExpertWeights(
             self.param("gate", kernel, (num_experts, config.width, config.expert_width)),
             self.param("up", kernel, (num_experts, config.width, config.expert_width)),
             self.param("down", kernel, (num_experts, config.expert_width, config.width)),
         )
-        weights = Weights(*(kernel.astype(x.dtype) for kernel in weights))
+        weights = ExpertWeights(*(kernel.astype(x.dtype) for kernel in weights))
         shape, valid = x.shape, valid.ravel()
         x = x.reshape(-1, config.width)
 

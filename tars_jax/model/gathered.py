@@ -16,14 +16,14 @@ from typing import Any
 import jax
 from jax.sharding import PartitionSpec
 
-from tars_jax.model.expert_groups import Weights
+from tars_jax.model.expert_groups import ExpertWeights
 from tars_jax.model.grouped import grouped
 from tars_jax.model.sharding import AXIS_RULES
 
 BATCH, EXPERT, FSDP, TENSOR = AXIS_RULES["batch"], "expert", "fsdp", "tensor"
 
 
-def can_gather(num_tokens: int, weights: Weights) -> bool:
+def can_gather(num_tokens: int, weights: ExpertWeights) -> bool:
     """Whether there is a mesh of several devices, and its axes divide what lies on them. Not for quantized kernels,
     whose scales are not gathered as they are."""
     mesh = jax.sharding.get_abstract_mesh()
@@ -39,21 +39,23 @@ def can_gather(num_tokens: int, weights: Weights) -> bool:
     )
 
 
-def gathered(x: jax.Array, gates: jax.Array, chosen: jax.Array, weights: Weights, backend: str) -> jax.Array:
+def gathered(x: jax.Array, gates: jax.Array, chosen: jax.Array, weights: ExpertWeights, backend: str) -> jax.Array:
     """x [G, D], gates [G, K], chosen [G, K] of all devices -> [G, D]; an expert beyond the last stands for none."""
     tokens = PartitionSpec(BATCH, None)
     wide: Any = PartitionSpec(EXPERT, FSDP, TENSOR)
     narrow: Any = PartitionSpec(EXPERT, TENSOR, FSDP)
     return jax.shard_map(
         functools.partial(_on_one_device, backend=backend),
-        in_specs=(tokens, tokens, tokens, Weights(wide, wide, narrow)),
+        in_specs=(tokens, tokens, tokens, ExpertWeights(wide, wide, narrow)),
         out_specs=tokens,
         check_vma=False,
     )(x, gates, chosen, weights)
 
 
-def _on_one_device(x: jax.Array, gates: jax.Array, chosen: jax.Array, weights: Weights, backend: str) -> jax.Array:
-    whole = Weights(*(_whole(kernel, axis) for kernel, axis in zip(weights, (1, 1, 2), strict=True)))
+def _on_one_device(
+    x: jax.Array, gates: jax.Array, chosen: jax.Array, weights: ExpertWeights, backend: str
+) -> jax.Array:
+    whole = ExpertWeights(*(_whole(kernel, axis) for kernel, axis in zip(weights, (1, 1, 2), strict=True)))
     y = grouped(x, gates, chosen, whole, backend)
     return jax.lax.psum(y, TENSOR) if jax.lax.axis_size(TENSOR) > 1 else y
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 import jax
 
 from tars_jax.model.bucketed import bucket_sizes, bucketed
-from tars_jax.model.expert_groups import Weights, group_by_expert
+from tars_jax.model.expert_groups import ExpertWeights, group_by_expert
 from tars_jax.model.hopper import hopper_dot
 from tars_jax.model.ragged import RaggedDot, megablox_dot, ragged, tokamax_dot
 
 
 def grouped(
-    x: jax.Array, gates: jax.Array, chosen: jax.Array, weights: Weights, backend: str, *, sparse: bool = False
+    x: jax.Array, gates: jax.Array, chosen: jax.Array, weights: ExpertWeights, backend: str, *, sparse: bool = False
 ) -> jax.Array:
     """x [G, D], gates [G, K], chosen [G, K] -> [G, D], the weighted sum over a token's experts.
 

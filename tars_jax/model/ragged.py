@@ -20,7 +20,7 @@ from jax.ad_checkpoint import checkpoint_name
 from jax.experimental.pallas.ops.tpu import megablox
 
 from tars_jax import InputError
-from tars_jax.model.expert_groups import ExpertGroups, Weights
+from tars_jax.model.expert_groups import ExpertGroups, ExpertWeights
 from tars_jax.model.remat import EXPERTS_OUT
 
 RaggedDot = Callable[[jax.Array, jax.Array, jax.Array], jax.Array]
@@ -30,7 +30,13 @@ MEGABLOX_UNIT = 128  # what a block is a multiple of: the lanes of a TPU
 
 
 def ragged(
-    x: jax.Array, gates: jax.Array, groups: ExpertGroups, weights: Weights, dot: RaggedDot, *, sparse: bool = False
+    x: jax.Array,
+    gates: jax.Array,
+    groups: ExpertGroups,
+    weights: ExpertWeights,
+    dot: RaggedDot,
+    *,
+    sparse: bool = False,
 ) -> jax.Array:
     """x [G, D], gates [G, K] -> [G, D], the sum over a token's experts.
 

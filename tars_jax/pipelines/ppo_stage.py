@@ -36,7 +36,7 @@ from tars_jax.rollout.mixed_pool import MixedPool
 from tars_jax.rollout.pool import RolloutPool
 from tars_jax.rollout.pool_config import PoolConfig
 from tars_jax.rollout.stream_metrics import StreamMetrics
-from tars_jax.rollout.timeline import Part
+from tars_jax.rollout.timeline import TrackOwner
 from tars_jax.rollout.unjudged import Tally, judged_of, merged_tallies, metrics_of
 from tars_jax.training import processes
 from tars_jax.training.checkpoint import Checkpoints, load_parameters, save_parameters
@@ -242,4 +242,4 @@ class RolloutStream:
         self._progress.update(state.version, **{name: metrics[name] for name in shown if name in metrics})
 
     def span(self, name: str, **details: int) -> AbstractContextManager[object]:
-        return self._context.activity.span(Part.LEARNER, 0, name, **details)
+        return self._context.activity.span(TrackOwner.LEARNER, 0, name, **details)

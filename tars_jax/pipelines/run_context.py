@@ -42,7 +42,7 @@ from tars_jax.rollout.harness_episode import ChatPolicy, HarnessPlayer
 from tars_jax.rollout.players import Player, Sessions, engine_player
 from tars_jax.rollout.pool_config import WHOLE, Share
 from tars_jax.rollout.stream_metrics import EngineCounts
-from tars_jax.rollout.timeline import Part, Timeline
+from tars_jax.rollout.timeline import Timeline, TrackOwner
 from tars_jax.rollout.unjudged import Unjudged, judged_of
 from tars_jax.training import processes
 from tars_jax.training.metrics import MetricsWriter
@@ -139,7 +139,7 @@ class RunContext(RunSpec):
                 image=tokenizer.image,
                 stop=tokenizer.end,
                 seed=config.seed,
-                span=functools.partial(self.activity.span, Part.ENGINE, 0),
+                span=functools.partial(self.activity.span, TrackOwner.ENGINE, 0),
             )
             self.rollouts = Rollouts(browser, self.writer, loop, config.browser.pages, self.activity, judge, sandbox)
         self.metrics = MetricsWriter(run.own, config.loggers if run.is_main_process else ())

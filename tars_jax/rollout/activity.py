@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from tars_jax.rollout.timeline import Part, Timeline
+from tars_jax.rollout.timeline import Timeline, TrackOwner
 
 _SINCE_1970 = time.time() - time.perf_counter()
 
@@ -25,11 +25,11 @@ class Activity:
     def __init__(self, timeline: Timeline | None = None) -> None:
         self._timeline = timeline
         self._lock = threading.Lock()
-        self._seconds: dict[tuple[Part, str], float] = collections.defaultdict(float)
-        self._times: collections.Counter[tuple[Part, str]] = collections.Counter()
+        self._seconds: dict[tuple[TrackOwner, str], float] = collections.defaultdict(float)
+        self._times: collections.Counter[tuple[TrackOwner, str]] = collections.Counter()
 
     @contextlib.contextmanager
-    def span(self, part: Part, lane: int, name: str, **details: Any) -> Iterator[None]:
+    def span(self, part: TrackOwner, lane: int, name: str, **details: Any) -> Iterator[None]:
         """Lasts as long as the block, however that ends."""
         start = now()
         try:
@@ -37,7 +37,7 @@ class Activity:
         finally:
             self.add(part, lane, name, start, now(), **details)
 
-    def add(self, part: Part, lane: int, name: str, start: float, end: float, **details: Any) -> None:
+    def add(self, part: TrackOwner, lane: int, name: str, start: float, end: float, **details: Any) -> None:
         """Something that has come to its end; `start` and `end` as of `now()`."""
         with self._lock:
             self._seconds[part, name] += end - start
@@ -45,17 +45,17 @@ class Activity:
         if self._timeline is not None:
             self._timeline.span(part, lane, name, start, end, **details)
 
-    def show(self, part: Part, name: str, **values: float) -> None:
+    def show(self, part: TrackOwner, name: str, **values: float) -> None:
         """Numbers of this moment, for the timeline only."""
         if self._timeline is not None:
             self._timeline.counter(part, name, now(), **values)
 
-    def seconds(self, part: Part, *names: str) -> float:
+    def seconds(self, part: TrackOwner, *names: str) -> float:
         """How long all lanes of `part` together have spent with `names` so far."""
         with self._lock:
             return sum(self._seconds[part, name] for name in names)
 
-    def times(self, part: Part, name: str) -> int:
+    def times(self, part: TrackOwner, name: str) -> int:
         """How often it has come to its end."""
         with self._lock:
             return self._times[part, name]

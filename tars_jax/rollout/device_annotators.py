@@ -22,7 +22,7 @@ from tars_jax.episodes import Episodes
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters
 from tars_jax.rollout.device_prompts import EMPTY
-from tars_jax.rollout.on_device import Memory, Scene, Turn, act_in_turn, play, policy_answers
+from tars_jax.rollout.on_device import DeviceTurn, Memory, Scene, act_in_turn, play, policy_answers
 
 
 @flax.struct.dataclass
@@ -78,7 +78,7 @@ def annotated_rollout(
         **{name: jnp.zeros(shape, bool) for name in ("asked", "right", "accepted")},
     }
 
-    def respond(memory: Memory, turn: Turn) -> tuple[Memory, jax.Array, jax.Array]:
+    def respond(memory: Memory, turn: DeviceTurn) -> tuple[Memory, jax.Array, jax.Array]:
         slots, here, record = memory
         slots, proposed, log_probs = propose(slots, turn)
         written = proposed != EMPTY

@@ -25,7 +25,7 @@ from tars_jax.agent.memory import summarize
 from tars_jax.agent.observations import ShownObservation
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.rollout.device_action_parser import DeviceActionParser
-from tars_jax.rollout.device_prompts import EMPTY, Prompt, table
+from tars_jax.rollout.device_prompts import EMPTY, DevicePrompt, table
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Contexts:
             jnp.full((count, config.summaries + behind if config.summaries else 0, config.summary_tokens), EMPTY),
         )
 
-    def prompt(self, past: Any, images: jax.Array, number: jax.Array) -> Prompt:
+    def prompt(self, past: Any, images: jax.Array, number: jax.Array) -> DevicePrompt:
         """What the policy reads at step `number`, whose screenshots are [E, H, W, 3]; `past` is a `Past`."""
         count, config = images.shape[0], self.config
         behind = config.window - 1
@@ -130,7 +130,7 @@ class Contexts:
         shown = jnp.concatenate([past.images, images[:, None]], 1)
         return jax.vmap(self._laid_out)(tokens, slot, shown)
 
-    def _laid_out(self, tokens: jax.Array, slot: jax.Array, images: jax.Array) -> Prompt:
+    def _laid_out(self, tokens: jax.Array, slot: jax.Array, images: jax.Array) -> DevicePrompt:
         """Of one episode: what is there of `tokens`, at the end of P; `slot` is the screenshot of an image token."""
         rows, columns = self.grid
         per_image = rows * columns
@@ -149,7 +149,7 @@ class Contexts:
         advance = jnp.where(there, jnp.where(is_image, after_image, 1), 0)
         begins = jnp.cumsum(advance) - advance
         within = jnp.where(is_image, jnp.stack([jnp.zeros_like(of_image), of_image // columns, of_image % columns]), 0)
-        return Prompt(
+        return DevicePrompt(
             tokens=put(0, tokens),
             positions=jax.vmap(lambda axis: put(0, begins + axis))(within),
             segments=put(0, jnp.ones_like(tokens)),

@@ -30,7 +30,7 @@ from tars_jax.model.positions import rope_positions
 EMPTY = -1
 
 
-class Prompt(NamedTuple):
+class DevicePrompt(NamedTuple):
     """What the policy reads at a step, padded in front; every field [E, ...]."""
 
     tokens: jax.Array  # [E, P] int32
@@ -66,14 +66,14 @@ class Prompts:
     def begin(self, images: jax.Array) -> None:
         return None
 
-    def prompt(self, past: Any, images: jax.Array, number: jax.Array) -> Prompt:
+    def prompt(self, past: Any, images: jax.Array, number: jax.Array) -> DevicePrompt:
         """What is read at step `number`, whose screenshots are [E, H, W, 3]."""
         at = self.steps - 1 - number
 
         def row(table: Any) -> jax.Array:
             return jnp.broadcast_to(jnp.asarray(table)[at], (images.shape[0], *table.shape[1:]))
 
-        return Prompt(
+        return DevicePrompt(
             tokens=row(self.tokens),
             positions=row(self.positions),
             segments=row(self.segments),

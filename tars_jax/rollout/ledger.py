@@ -16,7 +16,7 @@ Batches = list[list[int]]  # numbers of episodes, one list for each batch
 
 
 @dataclasses.dataclass(frozen=True)
-class Kept:
+class KeptEpisodes:
     """What became of a process's episodes."""
 
     arrived: list[int]  # all that have a file, in the order of arrival
@@ -39,7 +39,7 @@ def read_kept(
     arrivals: pathlib.Path,
     ledger: Mapping[str, Any] | None,
     is_ours: Callable[[int], bool],
-) -> Kept:
+) -> KeptEpisodes:
     """The numbers that are this process's, as of the checkpoint that kept `ledger` (None: there was none).
 
     Raises InputError that says what is wrong with the ledger, or names a file that it counts on.
@@ -54,7 +54,7 @@ def read_kept(
     stored = set(filter(is_ours, stored))
     arrived = [index for index in read_arrivals(arrivals) if index in stored]
     late = sorted(stored - set(arrived))  # killed between the file and its line
-    return Kept([*arrived, *late], consumed, filtered)
+    return KeptEpisodes([*arrived, *late], consumed, filtered)
 
 
 def stored_numbers(folder: pathlib.Path) -> set[int]:

@@ -53,7 +53,7 @@ class Scene:
     parser: DeviceActionParser
 
 
-class Turn(NamedTuple):
+class DeviceTurn(NamedTuple):
     """What an answer is made from; every field [E, ...]."""
 
     inputs: Inputs  # [E, P]
@@ -66,7 +66,7 @@ class Turn(NamedTuple):
 
 Memory = Any  # of who answers, from step to step
 Answer = tuple[Memory, jax.Array, jax.Array]  # memory, tokens [E, N] with EMPTY behind the end, log-probabilities
-Respond = Callable[[Memory, Turn], Answer]
+Respond = Callable[[Memory, DeviceTurn], Answer]
 
 
 def play(scene: Scene, level_keys: jax.Array, memory: Memory, respond: Respond) -> tuple[Episodes, Memory]:
@@ -101,7 +101,7 @@ def play(scene: Scene, level_keys: jax.Array, memory: Memory, respond: Respond) 
             images=(prompt.images,),
             image_tokens=prompt.image_tokens,
         )
-        turn = Turn(inputs, prompt.length, prompt.next_position, carry.states, carry.alive, number)
+        turn = DeviceTurn(inputs, prompt.length, prompt.next_position, carry.states, carry.alive, number)
         memory, tokens, log_probs = respond(carry.memory, turn)
         tokens = jnp.where(carry.alive[:, None], tokens, EMPTY)
         read = jax.vmap(scene.parser)(jnp.where(tokens == scene.stop, EMPTY, tokens))
@@ -204,7 +204,7 @@ def policy_answers(
     slots = jnp.arange(num_episodes)
     first_state = FREE if constraints is None else next(iter(constraints.start.values()))
 
-    def respond(state: SlotState, turn: Turn) -> tuple[SlotState, jax.Array, jax.Array]:
+    def respond(state: SlotState, turn: DeviceTurn) -> tuple[SlotState, jax.Array, jax.Array]:
         start = size - turn.length[:, None]
         place = jnp.arange(size) - start
         nobody = jax.tree.map(jnp.asarray, SamplingState.fresh(num_episodes))
@@ -239,7 +239,7 @@ def demonstrate(scene: Scene, level_keys: jax.Array, skill: jax.Array | float) -
     The same level key and skill give the same episode.
     """
 
-    def respond(memory: None, turn: Turn) -> tuple[None, jax.Array, jax.Array]:
+    def respond(memory: None, turn: DeviceTurn) -> tuple[None, jax.Array, jax.Array]:
         keys = jax.vmap(jax.random.fold_in, (0, None))(level_keys, 1 + turn.number)
         plans = jax.vmap(scene.game.expert, (0, 0, None))(turn.states, keys, jnp.float32(skill))
         tokens = jax.vmap(scene.sayings, (0, None))(plans, scene.config.max_new_tokens)

@@ -25,7 +25,7 @@ from tars_jax.rollout.players import EpisodeRunnerLost, Player
 from tars_jax.rollout.pool import RolloutPool
 from tars_jax.rollout.pool_config import WHOLE, Share
 from tars_jax.rollout.sources import MOST_LOST, Assignment, ListSource, PoolSource, Source
-from tars_jax.rollout.timeline import Part
+from tars_jax.rollout.timeline import TrackOwner
 from tars_jax.rollout.unjudged import Unjudged
 from tars_jax.trajectory import Trajectory
 
@@ -160,7 +160,7 @@ class RolloutWorkers(abc.ABC):
             raise EpisodeRunnerLost(f"all {len(self._runners)} runners are lost")
 
     async def _worker(self, number: int, runner: EpisodeRunner, source: Source, player: Player, groups: Groups) -> None:
-        record = functools.partial(self.activity.add, Part.WORKERS, number)
+        record = functools.partial(self.activity.add, TrackOwner.WORKERS, number)
         while not source.exhausted():
             try:
                 await runner.ready()

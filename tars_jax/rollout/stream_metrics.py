@@ -10,7 +10,7 @@ import numpy as np
 from tars_jax.rollout.activity import Activity, now
 from tars_jax.rollout.mixed_pool import MixedPool
 from tars_jax.rollout.pool import RolloutPool, staleness
-from tars_jax.rollout.timeline import Part
+from tars_jax.rollout.timeline import TrackOwner
 from tars_jax.trajectory import Trajectory
 
 ENVIRONMENT = ("reset", "act")
@@ -50,14 +50,14 @@ class StreamMetrics:
         wall = max(done["wall"], 1e-9)
         counts = self._pool.counts()
         queues = {name: float(counts[name]) for name in ("requeued", "in_flight", "ready", "filtered", "failed")}
-        self._activity.show(Part.WORKERS, "pool", in_flight=queues["in_flight"], ready=queues["ready"])
+        self._activity.show(TrackOwner.WORKERS, "pool", in_flight=queues["in_flight"], ready=queues["ready"])
         utilizations = {
             "engine_utilization": done["engine"] / wall,
             "environment_utilization": done["environment"] / (wall * self._workers),
             "workers_thinking": done["policy"] / (wall * self._workers),
             "learner_utilization": done["learner"] / wall,
         }
-        self._activity.show(Part.ENGINE, "utilization", engine=utilizations["engine_utilization"])
+        self._activity.show(TrackOwner.ENGINE, "utilization", engine=utilizations["engine_utilization"])
         return {
             **utilizations,
             **{f"queue_{name}": value for name, value in queues.items()},
@@ -73,11 +73,11 @@ class StreamMetrics:
             "wall": now(),
             "engine": engine.busy_seconds,
             "tokens": engine.tokens_sampled,
-            "environment": self._activity.seconds(Part.WORKERS, *ENVIRONMENT),
-            "policy": self._activity.seconds(Part.WORKERS, *POLICY),
-            "learner": self._activity.seconds(Part.LEARNER, *LEARNER),
-            "steps": self._activity.times(Part.WORKERS, "think"),
-            "episodes": self._activity.times(Part.WORKERS, "store"),
+            "environment": self._activity.seconds(TrackOwner.WORKERS, *ENVIRONMENT),
+            "policy": self._activity.seconds(TrackOwner.WORKERS, *POLICY),
+            "learner": self._activity.seconds(TrackOwner.LEARNER, *LEARNER),
+            "steps": self._activity.times(TrackOwner.WORKERS, "think"),
+            "episodes": self._activity.times(TrackOwner.WORKERS, "store"),
         }
 
 

@@ -24,7 +24,7 @@ _TAIL_BYTES = 1 << 16
 _CLOSING = b"\n]\n"
 
 
-class Part(enum.IntEnum):
+class TrackOwner(enum.IntEnum):
     """Who has tracks of its own; shown as a process. A lane of it is shown as a thread."""
 
     LEARNER = 1
@@ -44,13 +44,13 @@ class Timeline:
         self._newest = self._flushed = 0.0
         self._open()
 
-    def span(self, part: Part, lane: int, name: str, start: float, end: float, **details: Any) -> None:
+    def span(self, part: TrackOwner, lane: int, name: str, start: float, end: float, **details: Any) -> None:
         """Something that lasted from `start` to `end`, in seconds since 1970."""
         track = {"pid": int(part), "tid": lane}
         event = {"name": name, "ph": "X", "ts": _micro(start), "dur": _micro(end) - _micro(start), **track}
         self._add(lane, part, event | ({"args": details} if details else {}), end)
 
-    def counter(self, part: Part, name: str, moment: float, **values: float) -> None:
+    def counter(self, part: TrackOwner, name: str, moment: float, **values: float) -> None:
         """Numbers that hold from `moment` on; each of them is a curve."""
         self._add(0, part, {"name": name, "ph": "C", "ts": _micro(moment), "pid": int(part), "args": values}, moment)
 
@@ -73,7 +73,7 @@ class Timeline:
     ) -> None:
         self.close()
 
-    def _add(self, lane: int, part: Part, event: dict[str, Any], moment: float) -> None:
+    def _add(self, lane: int, part: TrackOwner, event: dict[str, Any], moment: float) -> None:
         with self._lock:
             if (part, lane) not in self._named:
                 self._named.add((part, lane))
@@ -84,7 +84,7 @@ class Timeline:
             if self._newest - self._flushed >= FLUSH_SECONDS or len(self._waiting) >= FLUSH_EVENTS:
                 self._flush()
 
-    def _name(self, kind: str, part: Part, lane: int, name: str) -> None:
+    def _name(self, kind: str, part: TrackOwner, lane: int, name: str) -> None:
         self._waiting.append(_line({"name": kind, "ph": "M", "pid": int(part), "tid": lane, "args": {"name": name}}))
 
     def _flush(self) -> None:
@@ -101,7 +101,7 @@ class Timeline:
 
     def _open(self) -> None:
         """Goes on after the last whole event of the file; a fresh file has none."""
-        self._named: set[tuple[Part, int]] = set()
+        self._named: set[tuple[TrackOwner, int]] = set()
         self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
         self._size = self._end_of_events()
         if not self._size:

@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from experiments.__main__ import main
-from tars_jax.rollout.timeline import Part, read_timeline
+from tars_jax.rollout.timeline import TrackOwner, read_timeline
 from tars_jax.training.metrics import read_metrics
 from tests.experiments.test_main_job import TINY
 
@@ -66,4 +66,4 @@ def test_a_job_on_a_fleet_goes_on_after_a_kill(tmp_path: pathlib.Path) -> None:
     assert [row.step for row in rows] == [1, 2, 3]
     assert max(row.values["engine_utilization"] for row in rows) > 0  # the last update may need no new episode
     spans = (event for event in read_timeline(run / "timeline.json") if event["ph"] == "X")
-    assert {event["tid"] for event in spans if event["pid"] == Part.WORKERS} >= {0, 1, 2, 3}
+    assert {event["tid"] for event in spans if event["pid"] == TrackOwner.WORKERS} >= {0, 1, 2, 3}

@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tars_jax.rollout.timeline import Part, read_timeline
+from tars_jax.rollout.timeline import TrackOwner, read_timeline
 from tars_jax.training.metrics import read_metrics
 from tars_jax.trajectory import Outcome
 from tars_jax.trajectory.files import load_trajectory
@@ -119,10 +119,10 @@ def test_a_killed_run_resumes_and_uses_every_trajectory_once(moments: tuple[str,
         assert row.values["calls_share"] == 0 <= row.values["gui_share"] <= 1  # of a game, which has no functions
         assert sum(row.values[f"stale_{age}"] for age in range(3)) == pytest.approx(1)
     spans = {(event["pid"], event["name"]) for event in read_timeline(run / "timeline.json") if event["ph"] == "X"}
-    assert {(Part.LEARNER, name) for name in ("update", "log_probs", "values", "minibatches", "weights")} <= spans
-    assert {(Part.ENGINE, "read"), (Part.ENGINE, "decode")} <= spans
+    assert {(TrackOwner.LEARNER, name) for name in ("update", "log_probs", "values", "minibatches", "weights")} <= spans
+    assert {(TrackOwner.ENGINE, "read"), (TrackOwner.ENGINE, "decode")} <= spans
     # Nothing is said of "act": a policy of twenty updates may write nothing that can be read.
-    assert {(Part.WORKERS, name) for name in ("reset", "think", "store")} <= spans
+    assert {(TrackOwner.WORKERS, name) for name in ("reset", "think", "store")} <= spans
     result = json.loads((run / "result.json").read_text())
     assert {"score_before", "score_after", "episodes", "minutes", "seed"} <= set(result)
     assert "http://" not in (run / "report.html").read_text().replace("http://www.w3.org", "")

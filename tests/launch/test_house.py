@@ -25,9 +25,8 @@ FLOORS = (
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 # Public classes whose name still stands for two things: only names that go are changed here.
 DOUBLE: tuple[str, ...] = (
-    "Answer", "ComputerForm", "ComputerSession", "Episodes", "Fields", "Memory", "MouseDown",
-    "MouseUp", "Move", "Part", "Prompt", "Refused", "Said", "Sessions", "Stream", "Turn", "Weights",
-    "Window",
+    "Answer", "ComputerSession", "Episodes", "Fields", "MouseDown", "MouseUp", "Refused", "Said", "Sessions",
+    "Stream", "Window",
 )  # fmt: skip
 NEIGHBORS = {  # who may take from whom
     ("rollout", "data"),

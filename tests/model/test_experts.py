@@ -15,16 +15,16 @@ from tars_jax import InputError
 from tars_jax.model.bucketed import bucket_sizes, bucketed
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.execution import Execution
-from tars_jax.model.expert_groups import Weights, group_by_expert
+from tars_jax.model.expert_groups import ExpertWeights, group_by_expert
 from tars_jax.model.experts import FEW_TOKENS, Experts, all_experts
 from tars_jax.model.ragged import RaggedDot, megablox_dot, ragged, tokamax_dot
 
 G, D, F, E, K = 40, 6, 5, 4, 2
 
 
-def random_weights(key: jax.Array) -> Weights:
+def random_weights(key: jax.Array) -> ExpertWeights:
     gate, up, down = jax.random.split(key, 3)
-    return Weights(
+    return ExpertWeights(
         jax.random.normal(gate, (E, D, F)), jax.random.normal(up, (E, D, F)), jax.random.normal(down, (E, F, D))
     )
 
@@ -54,8 +54,8 @@ WAYS: dict[str, Callable[..., jax.Array]] = {
 def values_and_gradients(way: str) -> Any:
     """Compiled: x, gates, chosen, weights and y's gradient to y and the gradients for x, gates and all kernels."""
 
-    def run(x: jax.Array, gates: jax.Array, chosen: jax.Array, weights: Weights, probe: jax.Array) -> Any:
-        def layer(x: jax.Array, gates: jax.Array, weights: Weights) -> jax.Array:
+    def run(x: jax.Array, gates: jax.Array, chosen: jax.Array, weights: ExpertWeights, probe: jax.Array) -> Any:
+        def layer(x: jax.Array, gates: jax.Array, weights: ExpertWeights) -> jax.Array:
             if way == "all experts":
                 return all_experts(x, gates, chosen, weights)
             return WAYS[way](x, gates, group_by_expert(chosen, E), weights)
@@ -134,7 +134,9 @@ def test_work_follows_the_routing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_all_experts_by_hand() -> None:
     """One token, two experts: y = sum of gate_k * down(silu(gate x) * up x)."""
-    weights = Weights(jnp.asarray([[[1.0]], [[2.0]]]), jnp.asarray([[[3.0]], [[1.0]]]), jnp.asarray([[[1.0]], [[0.5]]]))
+    weights = ExpertWeights(
+        jnp.asarray([[[1.0]], [[2.0]]]), jnp.asarray([[[3.0]], [[1.0]]]), jnp.asarray([[[1.0]], [[0.5]]])
+    )
     y = all_experts(jnp.asarray([[1.0]]), jnp.asarray([[0.75, 0.25]]), jnp.asarray([[1, 0]]), weights)
     # Expert 0: silu(1) * 3 = 2.193176; expert 1: silu(2) * 1 * 0.5 = 0.880797; 0.75 * 0.880797 + 0.25 * 2.193176.
     np.testing.assert_allclose(y, [[1.2088918]], rtol=1e-6)
@@ -224,7 +226,7 @@ def test_routes_are_followed(layer: Any, tiny_model: ModelConfig) -> None:
     rows, chosen = x.reshape(10, -1), np.asarray(others, np.int32).reshape(10, -1)
     gates = np.take_along_axis(np.asarray(jax.nn.softmax(rows @ params["router"])), chosen, axis=-1)
     gates /= gates.sum(-1, keepdims=True)
-    weights = Weights(params["gate"], params["up"], params["down"])
+    weights = ExpertWeights(params["gate"], params["up"], params["down"])
     np.testing.assert_allclose(
         y.reshape(10, -1), all_experts(rows, jnp.asarray(gates), jnp.asarray(chosen), weights), atol=1e-5
     )

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tars_jax.model.expert_groups import Weights
+from tars_jax.model.expert_groups import ExpertWeights
 from tars_jax.model.gathered import can_gather, gathered
 from tars_jax.model.grouped import grouped
 from tars_jax.model.sharding import make_mesh
@@ -15,7 +15,7 @@ from tars_jax.model.sharding import make_mesh
 TOKENS, WIDTH, EXPERTS, EXPERT_WIDTH, TOP_K = 64, 8, 8, 16, 2
 
 
-def layer() -> tuple[jax.Array, jax.Array, jax.Array, Weights]:
+def layer() -> tuple[jax.Array, jax.Array, jax.Array, ExpertWeights]:
     """Tokens, gates, choices and kernels; the last tokens are padding, which chooses nobody."""
     keys = jax.random.split(jax.random.key(0), 6)
     x = jax.random.normal(keys[0], (TOKENS, WIDTH))
@@ -24,7 +24,7 @@ def layer() -> tuple[jax.Array, jax.Array, jax.Array, Weights]:
     chosen = jnp.where(jnp.arange(TOKENS)[:, None] < 56, chosen, EXPERTS)
     wide = (EXPERTS, WIDTH, EXPERT_WIDTH)
     narrow = (EXPERTS, EXPERT_WIDTH, WIDTH)
-    weights = Weights(
+    weights = ExpertWeights(
         jax.random.normal(keys[3], wide), jax.random.normal(keys[4], wide), jax.random.normal(keys[5], narrow)
     )
     return x, gates, chosen, weights
@@ -46,7 +46,7 @@ def main() -> None:
     x, gates, chosen, weights = layer()
     target = jax.random.normal(jax.random.key(9), x.shape)
 
-    def loss(x: jax.Array, gates: jax.Array, weights: Weights, on_mesh: bool) -> jax.Array:
+    def loss(x: jax.Array, gates: jax.Array, weights: ExpertWeights, on_mesh: bool) -> jax.Array:
         y = (gathered if on_mesh else grouped)(x, gates, chosen, weights, "buckets")
         return (y * target).sum()
 

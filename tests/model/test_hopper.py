@@ -12,7 +12,7 @@ from jax.experimental.pallas.ops.gpu import ragged_dot_mgpu, transposed_ragged_d
 
 from tars_jax import InputError
 from tars_jax.model.execution import Execution
-from tars_jax.model.expert_groups import Weights
+from tars_jax.model.expert_groups import ExpertWeights
 from tars_jax.model.experts import all_experts
 from tars_jax.model.grouped import grouped
 from tars_jax.model.hopper import hopper_dot, tile_sizes
@@ -88,12 +88,12 @@ def test_what_kernels_leave_behind_the_last_run_gets_nowhere(monkeypatch: pytest
     keys = iter(jax.random.split(jax.random.key(0), 7))
     x, probe = (jax.random.normal(next(keys), (R // 2, D), jnp.bfloat16) for _ in range(2))
     shapes = ((E, D, F), (E, D, F), (E, F, D))
-    weights = Weights(*(jax.random.normal(next(keys), shape, jnp.bfloat16) / 16 for shape in shapes))
+    weights = ExpertWeights(*(jax.random.normal(next(keys), shape, jnp.bfloat16) / 16 for shape in shapes))
     gates = jax.nn.softmax(jax.random.normal(next(keys), (R // 2, 2))).astype(jnp.bfloat16)
     chosen = jax.random.randint(next(keys), (R // 2, 2), 0, E + 1)
 
     def with_gradients(experts: Any) -> Any:
-        def total(x: jax.Array, gates: jax.Array, weights: Weights) -> tuple[jax.Array, jax.Array]:
+        def total(x: jax.Array, gates: jax.Array, weights: ExpertWeights) -> tuple[jax.Array, jax.Array]:
             y = experts(x, gates, chosen, weights)
             return (y.astype(jnp.float32) * probe).sum(), y
 

@@ -13,7 +13,7 @@ from tars_jax.rollout.activity import Activity
 from tars_jax.rollout.pool import RolloutPool
 from tars_jax.rollout.pool_config import PoolConfig
 from tars_jax.rollout.stream_metrics import StreamMetrics, staleness_shares
-from tars_jax.rollout.timeline import Part
+from tars_jax.rollout.timeline import TrackOwner
 from tars_jax.trajectory import ContextWindow, Outcome, Trajectory
 
 
@@ -54,19 +54,19 @@ def test_a_reading_covers_the_time_since_the_last_one(tmp_path: pathlib.Path, mo
     monkeypatch.setattr(stream_metrics, "now", lambda: clock)
     engine = Counts(3.0, 50)
     activity = Activity()
-    activity.add(Part.WORKERS, 0, "act", 90.0, 99.0)  # before the stream began
+    activity.add(TrackOwner.WORKERS, 0, "act", 90.0, 99.0)  # before the stream began
     pool = RolloutPool(tmp_path, PoolConfig(min_batch=2, max_staleness=1))
     metrics = StreamMetrics(activity, pool, lambda: engine, workers=2)
     for index in range(4):
         pool.claim(0)
         if index < 2:
             pool.finish(index, sampled_at(0))
-    activity.add(Part.WORKERS, 0, "reset", 100.0, 101.0)
-    activity.add(Part.WORKERS, 0, "think", 101.0, 105.0)
-    activity.add(Part.WORKERS, 1, "act", 101.0, 103.0)
-    activity.add(Part.WORKERS, 1, "store", 103.0, 103.5)
-    activity.add(Part.LEARNER, 0, "update", 104.0, 106.0)
-    activity.add(Part.LEARNER, 0, "values", 104.5, 105.0)  # a part of the update
+    activity.add(TrackOwner.WORKERS, 0, "reset", 100.0, 101.0)
+    activity.add(TrackOwner.WORKERS, 0, "think", 101.0, 105.0)
+    activity.add(TrackOwner.WORKERS, 1, "act", 101.0, 103.0)
+    activity.add(TrackOwner.WORKERS, 1, "store", 103.0, 103.5)
+    activity.add(TrackOwner.LEARNER, 0, "update", 104.0, 106.0)
+    activity.add(TrackOwner.LEARNER, 0, "values", 104.5, 105.0)  # a part of the update
     clock, engine = 110.0, Counts(8.0, 250)
     batch = pool.take() or []
     read = metrics.read(batch, version=1)

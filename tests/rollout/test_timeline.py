@@ -10,7 +10,7 @@ import threading
 import pytest
 
 from tars_jax.rollout.activity import Activity
-from tars_jax.rollout.timeline import PREVIOUS_FILE, TIMELINE_FILE, Part, Timeline, read_timeline
+from tars_jax.rollout.timeline import PREVIOUS_FILE, TIMELINE_FILE, Timeline, TrackOwner, read_timeline
 
 
 def spans(path: pathlib.Path) -> list[str]:
@@ -19,9 +19,9 @@ def spans(path: pathlib.Path) -> list[str]:
 
 def test_a_closed_timeline_is_a_trace(tmp_path: pathlib.Path) -> None:
     with Timeline(tmp_path) as timeline:
-        timeline.span(Part.WORKERS, 2, "think", 1000.0, 1000.25, version=3)
-        timeline.counter(Part.WORKERS, "pool", 1001.0, ready=4)
-        timeline.span(Part.LEARNER, 0, "update", 1001.0, 1003.5)
+        timeline.span(TrackOwner.WORKERS, 2, "think", 1000.0, 1000.25, version=3)
+        timeline.counter(TrackOwner.WORKERS, "pool", 1001.0, ready=4)
+        timeline.span(TrackOwner.LEARNER, 0, "update", 1001.0, 1003.5)
     events = json.loads((tmp_path / TIMELINE_FILE).read_text())
     names = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["name"] == "thread_name"}
     assert names == {(3, 2): "worker 2", (3, 0): "worker 0", (1, 0): "learner 0"}
@@ -37,7 +37,7 @@ def killed(folder: pathlib.Path, *names: str) -> None:
     """What a run leaves that wrote these and was killed."""
     timeline = Timeline(folder)
     for second, name in enumerate(names):
-        timeline.span(Part.LEARNER, 0, name, second, second + 0.5)
+        timeline.span(TrackOwner.LEARNER, 0, name, second, second + 0.5)
     timeline.flush()
 
 
@@ -61,7 +61,7 @@ def test_a_power_loss_costs_no_event_before_it(tmp_path: pathlib.Path, left: byt
     for life in range(2):
         with Timeline(tmp_path) as timeline:
             for moment in range(2000):
-                timeline.span(Part.LEARNER, 0, f"{life}-{moment}", moment, moment + 1)
+                timeline.span(TrackOwner.LEARNER, 0, f"{life}-{moment}", moment, moment + 1)
         if not life:
             with (tmp_path / TIMELINE_FILE).open("ab") as file:
                 file.write(left)
@@ -73,9 +73,9 @@ def test_a_power_loss_costs_no_event_before_it(tmp_path: pathlib.Path, left: byt
 def test_what_waits_is_bounded_in_number_and_time(tmp_path: pathlib.Path) -> None:
     timeline = Timeline(tmp_path)
     for number in range(1000):
-        timeline.span(Part.WORKERS, 0, str(number), 5.0, 5.0)
+        timeline.span(TrackOwner.WORKERS, 0, str(number), 5.0, 5.0)
     assert 1000 - len(spans(tmp_path / TIMELINE_FILE)) <= 256
-    timeline.span(Part.WORKERS, 0, "later", 6.5, 7.0)
+    timeline.span(TrackOwner.WORKERS, 0, "later", 6.5, 7.0)
     assert spans(tmp_path / TIMELINE_FILE)[-1] == "later"
     timeline.close()
 
@@ -83,7 +83,7 @@ def test_what_waits_is_bounded_in_number_and_time(tmp_path: pathlib.Path) -> Non
 def test_a_full_file_moves_aside(tmp_path: pathlib.Path) -> None:
     with Timeline(tmp_path, limit_bytes=4000) as timeline:
         for number in range(200):
-            timeline.span(Part.WORKERS, 0, str(number), number * 2, number * 2 + 1)
+            timeline.span(TrackOwner.WORKERS, 0, str(number), number * 2, number * 2 + 1)
     files = [tmp_path / PREVIOUS_FILE, tmp_path / TIMELINE_FILE]
     for file in files:
         assert json.loads(file.read_text())[0]["ph"] == "M"  # each names its threads
@@ -98,7 +98,7 @@ def test_threads_write_whole_lines(tmp_path: pathlib.Path) -> None:
 
         def work(lane: int) -> None:
             for _ in range(300):
-                with activity.span(Part.WORKERS, lane, "act"):
+                with activity.span(TrackOwner.WORKERS, lane, "act"):
                     pass
 
         threads = [threading.Thread(target=work, args=(lane,)) for lane in range(4)]
@@ -107,7 +107,7 @@ def test_threads_write_whole_lines(tmp_path: pathlib.Path) -> None:
         for thread in threads:
             thread.join()
     events = [event for event in json.loads((tmp_path / TIMELINE_FILE).read_text()) if event["ph"] == "X"]
-    assert len(events) == activity.times(Part.WORKERS, "act") == 1200
+    assert len(events) == activity.times(TrackOwner.WORKERS, "act") == 1200
     for lane in range(4):
         mine = [event for event in events if event["tid"] == lane]
         assert len(mine) == 300
@@ -116,13 +116,13 @@ def test_threads_write_whole_lines(tmp_path: pathlib.Path) -> None:
 
 def test_activity_adds_up_by_part_and_name() -> None:
     activity = Activity()
-    activity.add(Part.WORKERS, 0, "act", 10.0, 10.5)
-    activity.add(Part.WORKERS, 1, "act", 10.0, 12.0)
-    activity.add(Part.WORKERS, 1, "reset", 12.0, 13.0)
-    activity.add(Part.ENGINE, 0, "act", 0.0, 100.0)
-    assert activity.seconds(Part.WORKERS, "act") == 2.5
-    assert activity.seconds(Part.WORKERS, "act", "reset") == 3.5
-    assert activity.times(Part.WORKERS, "act") == 2
-    with pytest.raises(KeyError), activity.span(Part.LEARNER, 0, "update"):
+    activity.add(TrackOwner.WORKERS, 0, "act", 10.0, 10.5)
+    activity.add(TrackOwner.WORKERS, 1, "act", 10.0, 12.0)
+    activity.add(TrackOwner.WORKERS, 1, "reset", 12.0, 13.0)
+    activity.add(TrackOwner.ENGINE, 0, "act", 0.0, 100.0)
+    assert activity.seconds(TrackOwner.WORKERS, "act") == 2.5
+    assert activity.seconds(TrackOwner.WORKERS, "act", "reset") == 3.5
+    assert activity.times(TrackOwner.WORKERS, "act") == 2
+    with pytest.raises(KeyError), activity.span(TrackOwner.LEARNER, 0, "update"):
         raise KeyError
-    assert activity.times(Part.LEARNER, "update") == 1  # a failed one has lasted, too
+    assert activity.times(TrackOwner.LEARNER, "update") == 1  # a failed one has lasted, too

@@ -11,7 +11,7 @@ from tars_jax import InputError
 from tars_jax.inference.chat_template import Codec, Template
 from tars_jax.inference.data_urls import Fit
 from tars_jax.inference.engine import Engine
-from tars_jax.inference.response_forms import ComputerForm
+from tars_jax.inference.response_forms import ComputerToolForm
 from tars_jax.model.policy import Parameters
 from tars_jax.web.certificate import Certificate
 from tars_jax.web.request_limits import is_loopback
@@ -72,7 +72,7 @@ class Served:
     # config, and the (height, width) of its screenshots. None where no run says it.
     agent: Mapping[str, Any] | None = None
     screenshot: tuple[int, int] | None = None
-    computer: ComputerForm | None = None  # how it acts by OpenAI's computer tool; None: it does not
+    computer: ComputerToolForm | None = None  # how it acts by OpenAI's computer tool; None: it does not
     # Takes the windows of conversations that clients without a key have had; None: they are not recorded.
     keep: Callable[[Sequence[Sequence[Mapping[str, Any]]]], None] | None = None
     # What each token stands for, by its id, special ones left out: for answers that must be calls of tools.

@@ -18,7 +18,7 @@ from tars_jax.files import write_atomic
 
 
 @dataclasses.dataclass(frozen=True)
-class Memory:
+class ChipMemory:
     """Bytes on one chip, as the compiler lays the program out."""
 
     arguments: float  # parameters, optimizer, batch
@@ -39,7 +39,7 @@ class Compiled:
 
     seconds: float  # that it took, when it was compiled
     text: str = ""
-    memory: Memory | None = None
+    memory: ChipMemory | None = None
     refused: str = ""  # its sentence when the program does not fit; nothing else is known then
 
 
@@ -48,7 +48,7 @@ def compile_program(lowered: jax.stages.Lowered, topology: str, store: pathlib.P
     path = None if store is None else store / f"{_fingerprint(lowered, topology)}.json.gz"
     if path is not None and path.exists():
         kept = json.loads(gzip.decompress(path.read_bytes()))
-        memory = kept["memory"] and Memory(**kept["memory"])
+        memory = kept["memory"] and ChipMemory(**kept["memory"])
         return Compiled(kept["seconds"], kept["text"], memory, kept["refused"])
     start = time.monotonic()
     try:
@@ -77,9 +77,9 @@ def _fingerprint(lowered: jax.stages.Lowered, topology: str) -> str:
     return hashlib.sha256(whole.encode()).hexdigest()[:32]
 
 
-def _memory(analysis: object) -> Memory:
+def _memory(analysis: object) -> ChipMemory:
     def size(name: str) -> float:
         return float(getattr(analysis, f"{name}_size_in_bytes"))
 
     outputs = size("output") - size("alias")
-    return Memory(size("argument"), outputs, size("temp"), size("generated_code"), size("host_temp"))
+    return ChipMemory(size("argument"), outputs, size("temp"), size("generated_code"), size("host_temp"))

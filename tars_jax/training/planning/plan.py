@@ -9,7 +9,7 @@ from jax.sharding import Mesh
 
 from tars_jax.training.planning.chips import Slice
 from tars_jax.training.planning.collectives import find_collectives
-from tars_jax.training.planning.compiled import Compiled, Memory
+from tars_jax.training.planning.compiled import ChipMemory, Compiled
 from tars_jax.training.planning.hlo import parse
 from tars_jax.training.planning.operations import count_flops, count_seconds, count_traffic, silent_kernels
 from tars_jax.training.planning.roofline import Assumptions, CollectiveSum, Roofline, roofline, sum_collectives
@@ -24,7 +24,7 @@ class ProgramPlan:
     useful_flops: float  # of all chips
     tokens: int  # of all chips
     refused: str = ""  # what the compiler says when the program does not fit; nothing below is known then
-    memory: Memory | None = None
+    memory: ChipMemory | None = None
     flops: float = 0.0
     traffic: float = 0.0
     collectives: tuple[CollectiveSum, ...] = ()
