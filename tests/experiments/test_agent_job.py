@@ -42,9 +42,7 @@ def test_every_switch_has_a_flag() -> None:
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"advantages": "grpo"}, "config.ppo.advantages must be one of 'gae', 'turn', 'group'; got 'grpo'"),
         ({"dual_clip": 0.5}, "config.ppo.dual_clip must be 0 for off, or a value above 1; got 0.5"),
-        ({"kl_weight": -1}, "config.ppo.kl_weight must be a value of at least 0; got -1.0"),
         ({"group_size": 7}, "ppo.group_size must be a divisor of ppo.min_batch, 160; got 7"),
         ({"advantages": "group"}, "ppo.group_size must be at least 2 with ppo.advantages=group"),
         ({"dynamic_sampling": True}, "ppo.group_size must be at least 2 with ppo.dynamic_sampling"),

@@ -98,12 +98,9 @@ def test_killed_in_the_middle_it_goes_on_at_its_step(tmp_path: Path) -> None:
     [
         ("checkpoint=nowhere", "config.checkpoint must be a folder"),
         ("environment=nothing", "environment"),
-        ("gate.mode=never", "gate.mode must be one of"),
-        ("gate.uncertainty=3.0", "gate.uncertainty must be"),
         ("annotators=ada:king,", "an annotator must be NAME or NAME:ROLE"),
         ("annotators=ada,ada", "names of their own"),
         ("host=0.0.0.0", "config.host must be an address of this machine alone"),
-        ("candidates=0", "candidates must be"),
         ("failures=nowhere,", "trajectories must be folders"),
     ],
 )

@@ -602,9 +602,6 @@ class _Config:
 @pytest.mark.parametrize(
     ("flag", "words"),
     [
-        ("cycles=-1", "cycles must be a value of at least 0; got -1"),
-        ("control=half", "control must be one of 'none', 'first_cycle', 'no_routing'"),
-        ("keep.by=best", "keep.by must be one of 'latest', 'better', 'merged'"),
         ("text.ct_weight=1.0", "a share from 0 to below 1"),
         ("environment=chess", "environment must be one of"),
     ],

@@ -136,7 +136,6 @@ def test_our_server_is_asked_under_the_constraint_that_its_policy_was_trained_un
         ({"budgets": "3,3"}, "config.budgets must be different whole numbers of 1 or more"),
         ({"budgets": "0,3"}, "config.budgets must be different whole numbers of 1 or more"),
         ({"contestants": "()"}, "config.contestants must be different ones"),
-        ({"suite": "chess"}, "config.suite must be one of 'games15'"),
         ({"contestants": "nobody,"}, "config.contestants must be a folder of exported weights"),
         ({"suite": "environment", "contestants": "person,"}, "config.contestants must be without person"),
         ({"called": "a,"}, "config.called must be different names, one for each of 3 contestants; got a"),

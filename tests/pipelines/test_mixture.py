@@ -158,7 +158,6 @@ def test_a_flywheels_file_has_its_places_as_parts(tmp_path: pathlib.Path) -> Non
         (("mixture.weights=1,1", "ppo.min_batch=16", "ppo.group_size=16"), "of 1 group, which leaves less than one"),
         (("ppo.value_models=part",), "ppo.value_models must be shared without mixture.weights; got part"),
         (("ppo.normalize_over=part",), "ppo.normalize_over must be batch without mixture.weights; got part"),
-        (("ppo.normalize_over=each",), "ppo.normalize_over must be one of 'batch', 'part'"),
         (("mixture.weights=1,1", "ppo.value_models=part", "model.shared_value=True"), "with model.shared_value, which"),
         (
             ("mixture.weights=1,1", "ppo.value_models=part", "ppo.advantages=group", "ppo.group_size=2"),
