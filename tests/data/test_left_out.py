@@ -62,14 +62,6 @@ def test_exports_of_a_store(form: tuple[str, str], where: str, kept: Path, tmp_p
     assert sorted(each.id for each in read_dataset(f"{kept}?{where}" if where else str(kept))) == names(ASKED[where])
 
 
-def test_what_is_imported_stays_an_evaluation(kept: Path, tmp_path: Path) -> None:
-    other = tmp_path / "other"
-    flags = ["action=import", f"datasets={kept}?purpose=*,", f"run={tmp_path / 'run'}"]
-    assert main(["store", str(other), *(f"--config.{flag}" for flag in flags)]) == 0
-    with Store(other) as made:
-        assert [row["purpose"] for row in made.rows(order="seed")] == ["training", "evaluation", "training"]
-
-
 @pytest.mark.parametrize("form", [(form, style) for form in FORMATS for style in STYLES[: 1 + (form == "jsonl")]])
 def test_exports_of_a_run(form: tuple[str, str], tmp_path: Path) -> None:
     for number, stage in enumerate(("ppo", "shown")):

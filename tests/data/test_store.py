@@ -446,17 +446,6 @@ def test_what_was_dropped_and_is_put_back_is_taken_in_again(store: Store) -> Non
     assert len(journals) == 2 and all(b'"add"' in each for each in journals)  # the first repair's is kept, too
 
 
-def test_an_index_is_made_from_the_journal(store: Store) -> None:
-    ids = store.add([played(number, number > 0) for number in range(4)], Origin(cycle=3))
-    store.judge({ids[0]: Verdict(True, "annotator", "ada")})
-    route(store, 3)
-    before = store.rows(), store.members(SFT)
-    store.close()
-    lose_index(store.path)
-    with Store(store.path) as again:
-        assert (again.rows(), again.members(SFT)) == before
-
-
 def test_damaged_files_stop_a_reader_with_their_name(store: Store) -> None:
     (id,) = store.add([played(0, True)])
     image = next((store.path / "images").glob("*/*.png"))

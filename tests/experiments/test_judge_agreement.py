@@ -99,10 +99,6 @@ def test_the_embedded_judge_of_answers_by_labels(tmp_path: Path, capsys: pytest.
     ("flags", "words"),
     [
         (
-            ("--config.labels=mine",),
-            "config.labels must be one of 'agent_reward_bench', 'online_mind2web', 'recorded', 'answers'",
-        ),
-        (
             ("--config.judge=nobody",),
             "judge must be one of environment, reference, webjudge, rubric, answer, browsecomp, votes, rewards, orm",
         ),

@@ -185,22 +185,6 @@ def _consumed(run: pathlib.Path) -> list[int]:
     return [index for batch in ledger for index in batch]
 
 
-@pytest.mark.parametrize(
-    ("argument", "words"),
-    [
-        ("--config.ppo.clip_hihg=0.3", "clip_high"),
-        pytest.param("--config.ppo.epochs=0", "ppo.epochs", marks=pytest.mark.full),
-        pytest.param("--config.seed=one", "seed", marks=pytest.mark.full),
-    ],
-)
-def test_bad_flags_stop_with_one_sentence(argument: str, words: str, tmp_path: pathlib.Path) -> None:
-    process = _start(argument, f"--config.run={tmp_path / 'run'}")
-    output, _ = process.communicate(timeout=PATIENCE_S)
-    assert process.returncode == 2
-    assert words in output and len(output.strip().splitlines()) == 1
-    assert not (tmp_path / "run").exists()
-
-
 @pytest.mark.full
 def test_a_truncated_trajectory_stops_with_its_name(tmp_path: pathlib.Path) -> None:
     run = tmp_path / "run"

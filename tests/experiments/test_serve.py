@@ -50,7 +50,6 @@ def test_a_run_says_what_screenshots_its_checkpoints_read(run: Path) -> None:
             ["--config.checkpoint=RUN/policy", "--config.certificate_file=RUN/c"],
             "config.certificate_key_file must be given",
         ),
-        (["--config.checkpoint=RUN/policy", "--config.image=96"], "config.image must be (height, width)"),
     ],
 )
 def test_what_cannot_be_served_is_one_sentence(

@@ -270,7 +270,6 @@ def test_a_config_says_how_the_model_runs(weights: pathlib.Path) -> None:
     [
         (["reinforcement"], "config.model.preset must be a folder of exported weights"),
         (["reward_model", "--config.model.preset=WEIGHTS"], "config.trajectories must be one or more folders"),
-        (["supervised", "--config.demonstrations.verdict=good"], "one of 'any', 'solved', 'failed'"),
         (["continual_pretraining", "--config.games=chess"], "config.games must be"),
         (
             ["supervised", "--config.games=miniwob/click-button"],

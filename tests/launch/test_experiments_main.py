@@ -112,13 +112,10 @@ def test_a_run_gets_a_directory_and_its_config_repeats_it(root: pathlib.Path) ->
     ("arguments", "sentence"),
     [
         (["dumy"], "the first argument must be an experiment, one of dummy; got 'dumy' (did you mean 'dummy'?)"),
-        (["nothing"], "the first argument must be an experiment, one of dummy; got 'nothing'"),
         (
             ["dummy", "--config.step=1"],
             "a field must be one of this config; got config.step (did you mean config.steps?)",
         ),
-        (["dummy", "--config.steps=0"], "config.steps must be a value of at least 1; got 0"),
-        (["dummy", "--config.steps=many"], "config.steps must be a whole number, for example 2; got 'many'"),
     ],
 )
 def test_bad_input_is_one_sentence_and_writes_nothing(

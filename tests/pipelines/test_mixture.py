@@ -145,11 +145,7 @@ def test_a_flywheels_file_has_its_places_as_parts(tmp_path: pathlib.Path) -> Non
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        (
-            ("mixture.weights=1,0",),
-            "mixture.weights must be nothing, or a number from 0.001 to 1000 for each part of a batch; got",
-        ),
-        (("mixture.weights=a,b",), "mixture.weights must be nothing, or a number from 0.001"),
+        (("mixture.weights=1,0",), "mixture.weights must be nothing, or a number from 0.001 to 1000 for each part"),
         (
             ("mixture.weights=1",),
             "mixture.weights must be 2 numbers, one for each of TextEcho.rounds1, TextEcho.rounds3;",

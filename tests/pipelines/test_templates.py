@@ -62,7 +62,6 @@ def test_a_name_of_ones_own_stands_in_the_file(here: Path) -> None:
             "config.name must be a name that Python can import, such as mine; got 'no-name'\n",
         ),
         (["judge", "json"], "config.name must be that of no module which is installed; got 'json', "),
-        (["robot"], "config.kind must be one of 'environment', 'judge', 'player'; got 'robot'\n"),
         (["environment", "a", "b"], "config.kind and config.name must each be one value; got environment a b\n"),
     ],
 )

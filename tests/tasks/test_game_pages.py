@@ -132,11 +132,11 @@ OVERWRITE = """value => {
         else part[key] = value;
     });
     fill(game.state());
+    fill(window.verify());
 }"""
 
 
 @pytest.mark.parametrize("name", game_names())
-@pytest.mark.first(6)
 def test_what_the_state_hands_out_is_a_copy(browser: Browser, watched: list[Page], name: str) -> None:
     page = opened(browser, watched, load_game(name))
     start(page, seed=5, level=2)

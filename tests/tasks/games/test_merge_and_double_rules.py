@@ -96,16 +96,6 @@ def test_numbers_stay_on_their_blocks_at_the_policys_size(page: Page) -> None:
 
 
 @pytest.mark.browser
-def test_the_state_is_a_copy(page: Page) -> None:
-    before = start(page, seed=4, level=3)
-    verdict = page.evaluate(
-        "() => { const state = game.state(); state.columns[0].push(65536); state.target = 2; return window.verify() }"
-    )
-    assert verdict == {"score": 0, "level": 3, "lives": 1, "done": False, "success": False}
-    assert read(page) == before
-
-
-@pytest.mark.browser
 def test_levels_begin_without_neighbours_that_are_alike(page: Page) -> None:
     for level in range(1, 9):
         for state in page.evaluate(SEEDED, [list(range(50)), level]):

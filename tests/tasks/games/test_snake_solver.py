@@ -102,17 +102,6 @@ def test_a_stuck_snake_has_lost(page: Page) -> None:
 
 
 @pytest.mark.browser
-def test_what_the_page_hands_out_cannot_change_the_game(page: Page) -> None:
-    before = page.evaluate(START, {"seed": 4, "level": 3})
-    page.evaluate(
-        "() => { const state = game.state(); state.fruits.length = 0; state.body[0][0] = state.exit[0];"
-        " state.body[0][1] = state.exit[1]; state.walls.length = 0; state.exit[0] = 0; window.verify().score = 9 }"
-    )
-    assert page.evaluate("game.state()") == before
-    assert page.evaluate("window.verify()") == {"score": 0, "level": 3, "lives": 1, "done": False, "success": False}
-
-
-@pytest.mark.browser
 def test_levels_can_be_won_within_their_range(page: Page) -> None:
     script = "([level, seeds]) => seeds.map(seed => { game.start({level, seed}); return game.state() })"
     walk = (
