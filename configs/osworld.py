@@ -17,13 +17,14 @@ from ml_collections import ConfigDict
 
 from tars_jax.pipelines.command_fields import ISOLATION, ListenerFields
 from tars_jax.pipelines.schema import RunFields, section
-from tars_jax.rules import at_least, field
+from tars_jax.rules import between, field
+from tars_jax.sandbox.browser.site import MAX_SIDE
 
 
 @dataclasses.dataclass(frozen=True)
 class Osworld(ListenerFields, RunFields):
-    width: int = field(1920, "of the screen, pixels", at_least(320))
-    height: int = field(1080, "of the screen, pixels", at_least(200))
+    width: int = field(1920, "of the screen, pixels", between(320, MAX_SIDE))
+    height: int = field(1080, "of the screen, pixels", between(200, MAX_SIDE))
     browser: bool = field(True, "a Chromium among the applications")
     isolation: str = field("auto", "auto, or what isolates it by name: sandbox/computer/isolation.py", ISOLATION)
 

@@ -8,13 +8,16 @@ pages to where they were; computers and what runs in them go on meanwhile. Ctrl-
 """
 
 import dataclasses
+import os
 
 from ml_collections import ConfigDict
 
 from tars_jax.pipelines.command_fields import ISOLATION, ListenerFields
 from tars_jax.pipelines.run_sections import DrawingSection
 from tars_jax.pipelines.schema import RunFields, section
-from tars_jax.rules import at_least, each, field, more_than, one_of
+from tars_jax.rules import Rule, at_least, between, each, field, more_than, one_of
+from tars_jax.sandbox.browser.site import MAX_SIDE
+from tars_jax.sandbox.service.config import DOMAIN, is_domain
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,8 +27,8 @@ class ServiceBrowsers(DrawingSection):
     browsers: int = field(1, "that stay; each starts with its first page", at_least(1))
     max_browsers: int = field(8, "while all are full, and memory allows; 0: none further", at_least(0))
     pages_per_browser: int = field(8, "of each browser", at_least(1))
-    width: int = field(320, "of viewports, unless a session says otherwise", at_least(1))
-    height: int = field(320, "of viewports", at_least(1))
+    width: int = field(320, "of viewports, unless a session says otherwise", between(1, MAX_SIDE))
+    height: int = field(320, "of viewports", between(1, MAX_SIDE))
     idle_browser_seconds: float = field(
         30.0, "after which pages and further browsers end that nobody asks for", more_than(0)
     )
@@ -46,13 +49,19 @@ class Computers:
 @dataclasses.dataclass(frozen=True)
 class SandboxService(ListenerFields, RunFields):
     owners_file: str = field("", 'JSON: {"ann": {"key": "...", "sessions": 8}}; empty: the operator alone')
-    roots: tuple[str, ...] = field((), "folders below which clients may name sites, beside tars_jax/")
+    roots: tuple[str, ...] = field(
+        (),
+        "folders below which clients may name sites, beside tars_jax/",
+        Rule(lambda roots: all(map(os.path.isdir, roots)), "folders that are there"),
+    )
     kinds: tuple[str, ...] = field(
         ("browser", "computer"),
         "of sessions; where this machine can isolate nothing, it says so",
         each(one_of("browser", "computer")),
     )
-    preview_domain: str = field("localhost", "computers are shown at ID.localhost; for others, a wildcard's name")
+    preview_domain: str = field(
+        "localhost", "computers are shown at ID.localhost; for others, a wildcard's name", Rule(is_domain, DOMAIN)
+    )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tars_jax import InputError
 from tars_jax.launcher import LAUNCHER
 from tars_jax.pipelines.checkout import ROOT
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager
@@ -33,6 +34,12 @@ ASSETS = ROOT / ".cache" / "previews" / "node_modules"
 
 def run(config: Any, run_directory: RunDirectory) -> None:
     logging.basicConfig(format="sandbox_service: %(message)s")
+    sessions = config.sessions
+    if sessions.lease_seconds > sessions.max_lease_seconds:
+        raise InputError(
+            f"config.sessions.lease_seconds must be at most config.sessions.max_lease_seconds, "
+            f"{sessions.max_lease_seconds:g}; got {sessions.lease_seconds:g}"
+        )
     key = read_or_make_key(run_directory.path / "operator.key")
     owners = read_owners(Path(config.owners_file)) if config.owners_file else ()
     service = ServiceConfig(

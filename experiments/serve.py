@@ -31,6 +31,7 @@ from tars_jax.training.progress import counting, working
 from tars_jax.training.quantized import load_for_engine
 from tars_jax.training.run_directory import RunDirectory
 from tars_jax.training.state import abstract_parameters, fresh_parameters
+from tars_jax.web.request_limits import is_loopback
 from tars_jax.web.running import listen
 
 
@@ -41,6 +42,8 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     root = Path(config.checkpoint_root) if config.checkpoint_root else None
     if root is None and checkpoint is not None:
         root = checkpoint.absolute().parent
+    if not config.api_key_file and not is_loopback(config.host):
+        raise InputError(f"config.api_key_file must be given where others can reach {config.host}; got ''")
     server = ServerConfig(
         host=config.host,
         port=config.port,

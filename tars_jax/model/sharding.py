@@ -70,7 +70,10 @@ def make_mesh(shape: Mapping[str, int], devices: list[jax.Device] | None = None)
         raise InputError(f"each axis of mesh must be 1 device or more; got {dict(zip(MESH_AXES, sizes, strict=True))}")
     available = jax.device_count() if devices is None else len(devices)
     if math.prod(sizes) != available:
-        raise InputError(f"mesh must be of {available} devices; got {dict(zip(MESH_AXES, sizes, strict=True))}")
+        raise InputError(
+            f"{' * '.join(f'mesh.{axis}' for axis in MESH_AXES)} must be {available}, the number of devices; got "
+            f"{' * '.join(map(str, sizes))}"
+        )
     # A mesh axis may take a part of a side of the grid, so that e.g. two neighbors share a row of a batch.
     placed = mesh_utils.create_device_mesh(sizes, devices, allow_split_physical_axes=True)
     return Mesh(placed, MESH_AXES, axis_types=(AxisType.Auto,) * len(MESH_AXES))

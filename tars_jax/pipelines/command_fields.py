@@ -9,6 +9,7 @@ from tars_jax.agent.tool_schemas import TOOLS
 from tars_jax.pipelines.schema import RunFields
 from tars_jax.rules import Rule, at_least, between, each, field, more_than, one_of
 from tars_jax.sandbox.computer.isolation import KINDS
+from tars_jax.web.running import HOST, is_host
 
 ISOLATION = one_of("auto", *KINDS)  # of computers
 
@@ -30,7 +31,11 @@ def address_or(name: str) -> Rule:
 class ListenerFields:
     """Where something is served."""
 
-    host: str = field("127.0.0.1", "an address of this machine alone; another one lets others in")
+    host: str = field(
+        "127.0.0.1",
+        "an address of this machine alone; another one lets others in",
+        Rule(is_host, HOST),
+    )
     port: int = field(0, "0: any that is free", between(0, 65535))
 
 

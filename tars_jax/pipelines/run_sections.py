@@ -13,8 +13,9 @@ from tars_jax.inference.config import SERVER_FORMS, EngineConfig
 from tars_jax.model.config import DTYPES
 from tars_jax.model.execution import Execution
 from tars_jax.pipelines.schema import RunFields, Section, section
-from tars_jax.rules import Rule, at_least, field, field_of, more_than, one_of
+from tars_jax.rules import Rule, at_least, between, field, field_of, more_than, one_of
 from tars_jax.sandbox.browser.angle import ANGLE, SOFTWARE
+from tars_jax.sandbox.browser.site import MAX_SIDE
 from tars_jax.training.config import RewardConfig
 from tars_jax.training.loggers import LOGGERS
 
@@ -154,14 +155,14 @@ class SizedBrowserSection(BrowserSection):
     """The browsers of this process, or of each host of the fleet, and the size of their pages."""
 
     browsers: int = field_of(BrowserSection, "browsers", default=2)
-    size: int = field(96, "pixels on a side of the screenshots", at_least(32))
+    size: int = field(96, "pixels on a side of the screenshots", between(32, MAX_SIDE))
 
 
 @dataclasses.dataclass(frozen=True)
 class OnePageSection(DrawingSection):
     """The page that an episode is played on."""
 
-    size: int = field(96, "pixels on a side of the screenshots", at_least(1))
+    size: int = field(96, "pixels on a side of the screenshots", between(1, MAX_SIDE))
 
 
 @dataclasses.dataclass(frozen=True)

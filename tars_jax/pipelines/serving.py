@@ -63,6 +63,8 @@ def read_key(file: str, field: str = "api_key_file") -> str:
         raise InputError(f"config.{field} must be a file that can be read; got {file!r}: {error}") from error
     if not key:
         raise InputError(f"config.{field} must be a file that holds the key; got {file!r}, which is empty")
+    if not key.isascii() or not key.isprintable() or " " in key:
+        raise InputError(f"config.{field} must hold a key of printable ASCII without spaces; got {file!r}")
     return key
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import re
 import signal
 import socket
 import threading
@@ -19,6 +20,8 @@ from starlette.types import ASGIApp
 from tars_jax import InputError
 from tars_jax.web.certificate import Certificate
 from tars_jax.web.http1 import Http1
+
+HOST = "a name or an address"  # what a host to listen on must be
 
 
 class Address(Protocol):
@@ -101,7 +104,12 @@ def _run(server: _Server, listening: socket.socket) -> None:
 
 
 def listen(config: Address) -> socket.socket:
-    """A listening socket, so that the address is known, and its port ours, before anything is said of it."""
+    """A listening socket, so that the address is known, and its port ours, before anything is said of it.
+
+    Raises InputError where it cannot be had.
+    """
+    if not is_host(config.host):  # an empty one would be every address
+        raise InputError(f"host must be {HOST}; got {config.host!r}")
     family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
     # asyncio sends at once (TCP_NODELAY) where the protocol is named; else a body waits 40 ms for its headers' receipt.
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -116,6 +124,10 @@ def listen(config: Address) -> socket.socket:
             f"got {config.host}:{config.port}: {error.strerror or error}"
         ) from error
     return listening
+
+
+def is_host(text: str) -> bool:
+    return re.fullmatch(r"[\w.:%-]+", text) is not None
 
 
 def address(listening: socket.socket, certificate: Certificate | None) -> str:

@@ -67,6 +67,32 @@ def test_an_impossible_value_is_refused(name: str, tmp_path: pathlib.Path, capsy
     assert not any(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("sandbox_service --config.host=", "config.host must be a name or an address; got ''"),
+        ("sandbox_service --config.roots=/nope,", "config.roots must be folders that are there; got ('/nope',)"),
+        (
+            "sandbox_service --config.browser.width=8193",
+            "config.browser.width must be a value from 1 to 8192; got 8193",
+        ),
+        ("sandbox_service --config.preview_domain=", "config.preview_domain must be a host name in lower case; got ''"),
+        (
+            "sandbox_service --config.sessions.lease_seconds=99999",
+            "config.sessions.lease_seconds must be at most config.sessions.max_lease_seconds, 86400; got 99999",
+        ),
+        ("serve --config.checkpoint=nano --config.host=0.0.0.0", "config.api_key_file must be given where others can"),
+        ("serve --config.checkpoint=nano --config.mesh.data=7", "mesh.data * mesh.fsdp * mesh.expert * mesh.tensor"),
+    ],
+)
+def test_what_is_refused_is_named_as_the_config_names_it(
+    command: str, words: str, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name, *flags = command.split()
+    assert main([name, *flags, f"--config.run={tmp_path / 'run'}"]) == 2
+    assert words in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_every_field_is_described(name: str) -> None:
     values, fields = config_of(name)

@@ -87,7 +87,7 @@ def test_what_heads_and_experts_do_not_divide_the_width_does(model: ModelConfig,
 @pytest.mark.parametrize(
     ("shape", "message"),
     [
-        ({"data": 3}, r"mesh must be of 1 devices; got .*'data': 3"),
+        ({"data": 3}, r"mesh.data \* .* must be 1, the number of devices; got 3 \* 1"),
         ({"data": -1, "fsdp": -1}, r"each axis of mesh must be 1 device or more; got .*'data': -1, 'fsdp': -1"),
         ({"model": 1}, "an axis of mesh must be one of data, fsdp, expert, tensor; got 'model'"),
     ],

@@ -34,7 +34,14 @@ from tars_jax.sandbox.browser.relay import Addressee, Messages
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("browsers", 0), ("pages_per_browser", -1), ("width", 0), ("call_timeout_s", 0.0), ("screenshot", "jpeg")],
+    [
+        ("browsers", 0),
+        ("pages_per_browser", -1),
+        ("width", 0),
+        ("width", 8193),
+        ("call_timeout_s", 0.0),
+        ("screenshot", "jpeg"),
+    ],
 )
 def test_impossible_settings_name_the_field(field: str, value: Any) -> None:
     with pytest.raises(InputError, match=rf"browser\.{field} must be .*; got {value!r}"):

@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tars_jax import InputError
 from tars_jax.web.running import address, listen, serving, serving_here
 
 
@@ -56,6 +57,11 @@ def test_what_ends_late_is_dropped_without_a_word(caplog: pytest.LogCaptureFixtu
 
     asyncio.run(asked())
     assert not caplog.records
+
+
+def test_an_empty_host_is_not_every_address() -> None:
+    with pytest.raises(InputError, match="host must be a name or an address; got ''"):
+        listen(dataclasses.replace(Address(), host=""))
 
 
 def test_a_stream_is_dropped_when_its_time_is_over(caplog: pytest.LogCaptureFixture) -> None:

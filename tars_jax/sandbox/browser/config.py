@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tars_jax import InputError
 from tars_jax.sandbox.browser.angle import ANGLE, SOFTWARE
+from tars_jax.sandbox.browser.site import MAX_SIDE
 
 EXECUTABLE_VARIABLE = "TARS_JAX_CHROMIUM"
 SCREENSHOT_PATHS = ("auto", "canvas", "frame", "cdp", "plain")
@@ -36,9 +37,12 @@ class BrowserConfig:
     use_angle: str = SOFTWARE  # what draws WebGL: swiftshader, by software; gl, gl-egl or vulkan, by a GPU (angle.py)
 
     def __post_init__(self) -> None:
-        for name in ("browsers", "pages_per_browser", "width", "height", "browser_memory_mb"):
+        for name in ("browsers", "pages_per_browser", "browser_memory_mb"):
             if (value := getattr(self, name)) < 1:
                 raise InputError(f"browser.{name} must be a whole number of at least 1; got {value!r}")
+        for name in ("width", "height"):
+            if not 1 <= (value := getattr(self, name)) <= MAX_SIDE:
+                raise InputError(f"browser.{name} must be pixels, 1 to {MAX_SIDE}; got {value!r}")
         for name in ("call_timeout_s", "idle_browser_s", "health_s"):
             if (seconds := getattr(self, name)) <= 0:
                 raise InputError(f"browser.{name} must be seconds above 0; got {seconds!r}")

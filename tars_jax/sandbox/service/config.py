@@ -19,6 +19,7 @@ from tars_jax.web.request_limits import is_loopback
 
 PACKAGE = Path(__file__).resolve().parents[2]  # tars_jax/
 COUNTED = ("memory_mib", "disk_mib", "processes")  # of an owner's computers, besides their number
+DOMAIN = "a host name in lower case"  # what a preview domain must be
 OPERATOR = "operator"  # sees and ends the sessions of everybody
 
 
@@ -60,9 +61,9 @@ class ServiceConfig:
             if getattr(self, field) <= 0:
                 raise InputError(f"service.{field} must be a value above 0; got {getattr(self, field)}")
         if not 0 <= self.port < 65536:
-            raise InputError(f"service.port must be 0 to 65535; got {self.port}")
-        if not re.fullmatch(r"[a-z0-9-]+(\.[a-z0-9-]+)*", self.preview_domain):
-            raise InputError(f"service.preview_domain must be a host name in lower case; got {self.preview_domain!r}")
+            raise InputError(f"port must be 0 to 65535; got {self.port}")
+        if not is_domain(self.preview_domain):
+            raise InputError(f"preview_domain must be {DOMAIN}; got {self.preview_domain!r}")
         keys = [owner.key for owner in self.owners]
         if len(set(keys)) < len(keys) or any(len(key) < 8 or not key.isascii() or " " in key for key in keys):
             raise InputError("the keys of service.owners must differ and be ASCII of 8 characters or more; got others")
@@ -82,6 +83,10 @@ class ServiceConfig:
         path = path.resolve()
         allowed = (PACKAGE, *(root.resolve() for root in self.roots))
         return path if any(path.is_relative_to(root) for root in allowed) and os.path.isdir(path) else None
+
+
+def is_domain(name: str) -> bool:
+    return re.fullmatch(r"[a-z0-9-]+(\.[a-z0-9-]+)*", name) is not None
 
 
 def folder_name(path: Path) -> str:

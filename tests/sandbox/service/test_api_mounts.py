@@ -147,6 +147,15 @@ def test_a_chromium_on_the_desktop_has_tabs(desktop: tuple[Any, str]) -> None:
         tabs.activate(1)
 
 
+def test_a_computer_without_a_desktop_has_no_osworld(service: Service, computer: dict[str, Any]) -> None:
+    headers = {"Authorization": f"Bearer {computer['token']}"}
+    for answer in (
+        httpx.post(f"{mount(service, computer, 'osworld')}/execute", headers=headers, json={"command": 5}),
+        httpx.get(f"{mount(service, computer, 'osworld')}/screenshot", headers=headers),
+    ):
+        assert answer.status_code == 404 and answer.json()["error"]["message"] == "this session has no desktop"
+
+
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
 def test_a_session_is_an_mcp_server_until_it_ends(service: Service, mode: str) -> None:
     mcp, httpx2 = pytest.importorskip("mcp", reason="the extra mcp"), pytest.importorskip("httpx2")

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tars_jax.sandbox.browser.events import InputEvent
@@ -25,6 +24,7 @@ from tars_jax.sandbox.service.gateway.activity import ActivityReporter
 from tars_jax.sandbox.service.gateway.desktop_browser import DesktopBrowser
 from tars_jax.sandbox.service.gateway.mounts import NO_DESKTOP, SessionMount
 from tars_jax.web.gate import Guarded
+from tars_jax.web.protocol import RequestError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,7 +67,7 @@ class OsworldMount:
 
     def __init__(self, session: ComputerSession) -> None:
         if session.desktop is None:
-            raise HTTPException(404, NO_DESKTOP)
+            raise RequestError(NO_DESKTOP, status=404)
         from tars_jax.sandbox.desktop.osworld.app import Guest  # over X, whose library is an extra
 
         self._session, guest = session, Guest(session.desktop.desktop, session.computer.machine)

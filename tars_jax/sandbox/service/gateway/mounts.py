@@ -32,7 +32,8 @@ POLICY = (
     "connect-src 'self'; font-src data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 )
 
-# An application for one session; its paths are those behind /s/ID/NAME. It is dropped when the session ends.
+# An application for one session; its paths are those behind /s/ID/NAME. It is dropped when the session ends. Raises
+# RequestError where the session lacks what it shows.
 SessionMount: TypeAlias = Callable[[ComputerSession], ASGIApp]
 
 
