@@ -32,16 +32,16 @@ class RememberedStep:
 
 @dataclasses.dataclass(frozen=True)
 class MemoryConfig:
-    """What of an episode stands in a window beside the step under way."""
+    """The history of an episode that stands in a context window beside the current step."""
 
-    min_steps: int = field(1, "recent steps that stand in full in a new window", at_least(0))
-    max_steps: int = field(4, "completed steps that a window holds in full beside the one under way", at_least(0))
-    max_summaries: int = field(
-        12, "older steps that stand there in a few words; those before are forgotten", at_least(0)
+    min_steps: int = field(1, "recent steps kept in full when a new context window begins", at_least(0))
+    max_steps: int = field(
+        4, "recent steps kept in full in a context window (a window's size, not an episode's limit)", at_least(0)
     )
+    max_summaries: int = field(12, "older steps kept as one-line summaries; still older ones are dropped", at_least(0))
     line_tokens: int = field(
         0,
-        "the policy writes instead what a new window begins with, in as many tokens at most; 0: a rule does",
+        "token limit of the line that the policy writes to sum up a finished window; 0: a rule sums up each step",
         at_least(0),
     )
 

@@ -20,39 +20,56 @@ ASCENDING = Rule(
 
 @dataclasses.dataclass(frozen=True)
 class EngineConfig:
-    """Raises InputError, naming the field, for values that mean nothing."""
+    """The inference engine: its slots, buckets, context length and sampling options.
 
-    slots: int = field(8, "live windows on the device", at_least(1))
+    Raises InputError, naming the field, for values that mean nothing.
+
+    Raises InputError, naming the field, for values that mean nothing.
+    """
+
+    slots: int = field(8, "sequences whose KV cache is on the device at the same time", at_least(1))
     max_length: int = field(256, "tokens of a context window", at_least(1))
-    max_new_tokens: int = field(24, "of an answer, unless its request says less or more", at_least(1))
-    temperature: float = field(1.0, "of answers whose request says nothing of sampling")
-    constraint: str | None = field(None, "of the same answers: a name that the engine has a constraint for")
-    chunk: int = field(8, "decode steps between two looks at the queue", at_least(1))
-    row_buckets: tuple[int, ...] = field((2, 8), "windows that are read in one batch", ASCENDING)
-    length_buckets: tuple[int, ...] = field((24, 48, 128, 256), "sizes to which what is read is padded", ASCENDING)
-    decode_buckets: tuple[int, ...] = field((), "answers that are decoded together where there are no more; else all")
-    image_buckets: tuple[int, ...] = field((1, 8), "screenshots of one size that are encoded in one batch", ASCENDING)
-    image_cache_tokens: int = field(
-        2048, "room for the features of screenshots, in image tokens; max_length at least", at_least(1)
+    max_new_tokens: int = field(24, "most tokens of an answer, unless its request sets another limit", at_least(1))
+    temperature: float = field(1.0, "sampling temperature of requests that set none")
+    constraint: str | None = field(None, "name of the decoding constraint of requests that set none")
+    chunk: int = field(8, "decode steps between two looks at the request queue", at_least(1))
+    row_buckets: tuple[int, ...] = field(
+        (2, 8), "batch sizes of prefill, for each of which one program is compiled", ASCENDING
     )
-    max_sessions: int = field(1024, "open at once; those without a slot wait in host memory", at_least(1))
-    max_queue: int = field(1024, "requests that wait for their turn", at_least(1))
+    length_buckets: tuple[int, ...] = field(
+        (24, 48, 128, 256), "lengths in tokens to which a prefill is padded", ASCENDING
+    )
+    decode_buckets: tuple[int, ...] = field(
+        (), "batch sizes of decoding below `slots`; (): all slots are always decoded"
+    )
+    image_buckets: tuple[int, ...] = field(
+        (1, 8), "batch sizes in which screenshots of one size are encoded", ASCENDING
+    )
+    image_cache_tokens: int = field(
+        2048, "size of the image-feature cache, in image tokens; at least max_length", at_least(1)
+    )
+    max_sessions: int = field(
+        1024, "most open sessions; the KV cache of those without a slot waits in host memory", at_least(1)
+    )
+    max_queue: int = field(1024, "most requests that wait in the queue", at_least(1))
     weights: str = field(
         "float",
-        "of the policy that samples; w4a8: int4, activations int8, with log-probabilities of its own",
+        "weights of the policy that samples: float; or w4a8: int4 weights with int8 activations, whose "
+        "log-probabilities differ",
         one_of(*WEIGHTS),
     )
-    top_logprobs: int = field(
-        0, "the most alternatives that a request may ask to be told beside each token", at_least(0)
-    )
-    penalties: bool = field(False, "a request may ask for `frequency_penalty` and `presence_penalty`")
-    biases: int = field(0, "the most tokens that a request may name in `logit_bias`", at_least(0))
+    top_logprobs: int = field(0, "most `top_logprobs` per token that a request may ask for", at_least(0))
+    penalties: bool = field(False, "whether a request may set `frequency_penalty` and `presence_penalty`")
+    biases: int = field(0, "most tokens that a request may name in `logit_bias`", at_least(0))
     layers: str = field(
         "auto",
-        "weights and cache held apart: faster, each layer is compiled; stacked: one is; auto: by depth",
+        "how weights and KV cache of the layers are held: unstacked compiles each layer and is faster; "
+        "stacked compiles one for all; auto decides by depth",
         one_of(*LAYERS),
     )
-    record_routes: bool = field(False, "the experts of each token are kept with it, for ppo.replay_routes")
+    record_routes: bool = field(
+        False, "whether the experts of each sampled token are recorded, as ppo.replay_routes needs"
+    )
 
     def __post_init__(self) -> None:
         check_fields(self, "engine")

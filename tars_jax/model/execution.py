@@ -19,29 +19,42 @@ HOPPER, HOPPER_UNIT = "9.0", 128  # the one compute capability that has its inst
 
 @dataclasses.dataclass(frozen=True)
 class Execution:
-    """Part of a `ModelConfig`. Every choice gives the same numbers but for rounding, unless `capacity` is set."""
+    """How a model is computed: rematerialization, kernels, cache order and expert communication.
+
+    Part of a `ModelConfig`. Every choice gives the same numbers but for rounding, unless `capacity` is set.
+
+    Part of a `ModelConfig`. Every choice gives the same numbers but for rounding, unless `capacity` is set.
+    """
 
     remat: str = field(
-        "none", "what the backward pass computes again: nothing; or full, and what lies in between", one_of(*REMAT)
+        "none",
+        "activations that the backward pass computes again: none, full (all), or one of the policies in between",
+        one_of(*REMAT),
     )
     attention: str = field(
-        "auto", "its backend for the learner's rows; the engine reads its cache densely", one_of(*ATTENTION)
+        "auto",
+        "attention backend of the learner's rows; the engine always reads its cache with dense attention",
+        one_of(*ATTENTION),
     )
-    experts: str = field("auto", "their backend", one_of(*EXPERTS))
+    experts: str = field("auto", "backend of the expert layers' grouped matrix products", one_of(*EXPERTS))
     products: str = field(
-        "auto", "of activations with kernels: how the gradients of kernels are written", one_of(*PRODUCTS)
+        "auto", "how the gradients of weight matrices are written: plain, or transposed", one_of(*PRODUCTS)
     )
-    cache: str = field("auto", "how the engine's keys and values lie", one_of(*CACHE))
+    cache: str = field("auto", "memory order of the engine's KV cache", one_of(*CACHE))
     expert_communication: str = field(
-        "all_to_all", "tokens go to experts; weight_gather: experts to tokens", one_of(*EXPERT_COMMUNICATION)
+        "all_to_all",
+        "all_to_all sends tokens to their experts; weight_gather sends experts to the tokens",
+        one_of(*EXPERT_COMMUNICATION),
     )
     capacity: float = field(
-        0.0, "room for tokens between two expert shards, over an even share; 0: no token is dropped", CAPACITY
+        0.0,
+        "capacity factor of the all_to_all between expert shards, over an even share; 0: no token is dropped",
+        CAPACITY,
     )
     unroll: int = field(
-        1, "layers in one turn of the loop over them: more take longer to compile and less to run", at_least(1)
+        1, "layers in one iteration of the scan over layers: more compile longer and run faster", at_least(1)
     )
-    head_chunk: int = field(64, "tokens of a row whose logits the learner holds at a time", at_least(1))
+    head_chunk: int = field(64, "tokens of a row whose logits the learner holds at the same time", at_least(1))
 
     def __post_init__(self) -> None:
         check_fields(self, "execution")

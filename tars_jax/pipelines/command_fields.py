@@ -29,60 +29,63 @@ def address_or(name: str) -> Rule:
 
 @dataclasses.dataclass(frozen=True)
 class ListenerFields:
-    """Where something is served."""
+    """Address and port on which something is served."""
 
     host: str = field(
         "127.0.0.1",
-        "an address of this machine alone; another one lets others in",
+        "address to listen on; 127.0.0.1: only this machine can connect",
         Rule(is_host, HOST),
     )
-    port: int = field(0, "0: any that is free", between(0, 65535))
+    port: int = field(0, "port to listen on; 0: any free one", between(0, 65535))
 
 
 @dataclasses.dataclass(frozen=True)
 class EndpointFields:
     """An OpenAI-compatible endpoint."""
 
-    model: str = field("", "the model's name at an endpoint")
-    api_key_file: str = field("", "a file that holds the key alone")
-    answer_seconds: float = field(60.0, "that an endpoint may take for one answer", more_than(0))
+    model: str = field("", "the model's name at the endpoint")
+    api_key_file: str = field("", "file that holds only the API key")
+    answer_seconds: float = field(60.0, "time limit of one answer of the endpoint, in seconds", more_than(0))
 
 
 @dataclasses.dataclass(frozen=True)
 class HelperFields(EndpointFields):
-    """A model that helps by what it writes."""
+    """A model that helps by writing texts."""
 
-    max_tokens: int = field(400, "of a model's answer", at_least(1))
+    max_tokens: int = field(400, "most tokens of one answer of the model", at_least(1))
 
 
 @dataclasses.dataclass(frozen=True)
 class PlayerFields(EndpointFields, RunFields):
-    """Whoever plays: weights, a server of ours, an endpoint, or a scripted player."""
+    """Who plays: exported weights, our server, an OpenAI-compatible endpoint, or a scripted player."""
 
-    answer_seconds: float = field(120.0, "that a policy behind an address may take for one answer", more_than(0))
+    answer_seconds: float = field(120.0, "time limit of one answer of a remote policy, in seconds", more_than(0))
     patience: float = field(
-        3600.0, "seconds that a policy behind an address may be away; then the run ends, to be resumed", more_than(0)
+        3600.0, "seconds that a remote policy may be unreachable before the run ends; it can be resumed", more_than(0)
     )
-    guide: bool = field(True, "a policy behind an address is told how to act; one of our server may know already")
+    guide: bool = field(
+        True, "whether a remote policy's prompt explains the actions; our server's policies may know them from training"
+    )
     tools: str = field(
         "text",
-        "it writes in the grammar of `agent` (text), calls tools as chat completions have them (native), or acts by "
-        "OpenAI's computer tool as responses have it (computer, or computer_use_preview)",
+        "how a remote policy acts: text, in the grammar of `agent`; native, by tool calls of chat "
+        "completions; computer or computer_use_preview, by OpenAI's computer tool in responses",
         one_of(*TOOLS),
     )
     safety_checks: str = field(
         "end",
-        "where such an endpoint wants a person to look at a call: end the episode, or acknowledge it unseen",
+        "what follows when the endpoint asks for a person's safety check: end the episode, or acknowledge "
+        "the check unseen",
         one_of(*SAFETY_CHECKS),
     )
-    screen: int = field(0, "pixels on a side of a game; 0: as the checkpoint's run says, else 320", at_least(0))
+    screen: int = field(0, "side of a game's screen in pixels; 0: as in the checkpoint's run, else 320", at_least(0))
 
 
 @dataclasses.dataclass(frozen=True)
 class LevelFields:
-    """Which levels of games are played."""
+    """The levels of games that are played."""
 
     levels: tuple[int, ...] = field(
-        (1,), "of games that have levels, where an episode begins; they take turns", each(at_least(1))
+        (1,), "levels at which episodes begin, in turn, for games that have levels", each(at_least(1))
     )
     next_levels: bool = field(True, "in games15 the next level follows a solved one; False: an episode is one level")

@@ -37,60 +37,71 @@ def fitting(low: int) -> Rule:
 
 @dataclasses.dataclass(frozen=True)
 class JobFields(RunFields):
-    """What every run has that trains."""
+    """Fields of every run that trains."""
 
     loggers: tuple[str, ...] = field(
         (),
-        "wandb, mlflow: metrics go there, too, offline in the run directory; extras of these names",
+        "experiment trackers that also get the metrics, offline in the run directory: wandb, mlflow (extras "
+        "of these names)",
         Rule(lambda names: set(names) <= set(LOGGERS), f"nothing, or some of {', '.join(LOGGERS)}"),
     )
 
 
 @dataclasses.dataclass(frozen=True)
 class ComputedModelSection:
-    """The model, as it is computed."""
+    """The model's dtype, and whether the value model shares its trunk."""
 
     dtype: str = field(
-        "", "of activations and the cache: float32, bfloat16, or empty for the preset's", one_of("", *DTYPES)
+        "", "dtype of activations and KV cache: float32 or bfloat16; empty: the preset's", one_of("", *DTYPES)
     )
-    shared_value: bool = field(False, "the value model is a head on the policy's trunk, not a model of its own")
+    shared_value: bool = field(
+        False, "whether the value model is a head on the policy's trunk, rather than a model of its own"
+    )
 
 
 @dataclasses.dataclass(frozen=True)
 class ModelSection(ComputedModelSection):
-    """The model that a run begins with."""
+    """The model that a run starts from."""
 
     preset: str = field(
         "nano",
-        "nano: the preset from scratch; or a folder of exported weights (RUN/policy, or of import_weights)",
+        "nano: random weights of that preset; or a folder of exported weights (RUN/policy, or of import_weights)",
         FROM_NANO,
     )
 
 
 @dataclasses.dataclass(frozen=True)
 class StageModelSection(ModelSection):
-    """The model that an earlier stage left."""
+    """The model that an earlier stage exported."""
 
-    preset: str = field_of(ModelSection, "preset", default="", about="RUN/policy of an earlier stage", rule=WEIGHTS)
+    preset: str = field_of(
+        ModelSection,
+        "preset",
+        default="",
+        about="folder of exported weights: RUN/policy of an earlier stage",
+        rule=WEIGHTS,
+    )
 
 
 @dataclasses.dataclass(frozen=True)
 class MeshSection:
-    """How devices share a model."""
+    """The device mesh: how devices share a model."""
 
-    data: int = field(1, "devices that each hold the weights and a part of the rows", at_least(1))
-    fsdp: int = field(1, "devices that share the weights and the rows", at_least(1))
-    expert: int = field(1, "that share the experts", at_least(1))
-    tensor: int = field(1, "that share each layer", at_least(1))
+    data: int = field(1, "data parallelism: devices that each hold all weights and a part of the rows", at_least(1))
+    fsdp: int = field(1, "fully sharded data parallelism: devices that share both weights and rows", at_least(1))
+    expert: int = field(1, "expert parallelism: devices that share the experts", at_least(1))
+    tensor: int = field(1, "tensor parallelism: devices that share each layer", at_least(1))
 
 
 @dataclasses.dataclass(frozen=True)
 class AgentSection:
-    """What the agent reads and writes."""
+    """The agent's answers, observations and memory."""
 
-    grammar: str = field("text", "of the answers", one_of(*FORMS))
-    max_observation_tokens: int = field(0, "of an observation's text; 0: it is not shown", at_least(0))
-    show_budget: bool = field(True, "the remaining steps stand in the prompt; off is the ablation")
+    grammar: str = field("text", "form of the policy's answers", one_of(*FORMS))
+    max_observation_tokens: int = field(
+        0, "most tokens of an observation's text; 0: the text is not shown", at_least(0)
+    )
+    show_budget: bool = field(True, "whether the prompt says how many steps remain (False: an ablation)")
     # A window a step: at nano size attention over long rows costs more than reading the instruction again, and a window
     # with several steps teaches copying of earlier thoughts before seeing.
     min_steps: int = field_of(MemoryConfig, "min_steps", default=0)
@@ -100,29 +111,34 @@ class AgentSection:
 
 @dataclasses.dataclass(frozen=True)
 class TrainedAgentSection(AgentSection):
-    """What the agent reads and writes, where it is trained."""
+    """The agent's answers, observations and memory, while it is trained."""
 
-    constrained: bool = field(False, "sample well-formed responses only; log-probabilities are then those among these")
+    constrained: bool = field(
+        False, "whether only well-formed answers can be sampled; log-probabilities are then among these"
+    )
     line_tokens: int = field_of(MemoryConfig, "line_tokens")
 
 
 @dataclasses.dataclass(frozen=True)
 class CallingAgentSection(TrainedAgentSection):
-    """What the agent reads and writes, where an environment says what can be called."""
+    """The agent's answers, observations and memory, where the environment lists its calls."""
 
-    constrained: bool = field(True, "only calls that there are can be sampled")
-    thought: str = field("optional", "with constrained: optional, required or never", one_of(*THOUGHTS))
-    most_calls: int = field(1, "with constrained: of one answer", at_least(1))
-    list_actions: bool = field(False, "the prompt says what can be called")
+    constrained: bool = field(True, "whether only calls of the environment can be sampled")
+    thought: str = field(
+        "optional", "whether an answer has a thought, with constrained: optional, required or never", one_of(*THOUGHTS)
+    )
+    most_calls: int = field(1, "most calls of one answer, with constrained", at_least(1))
+    list_actions: bool = field(False, "whether the prompt lists the environment's calls")
 
 
 @dataclasses.dataclass(frozen=True)
 class ContestantSection(AgentSection):
-    """What the agent reads and writes, where no run of its checkpoint and no server of ours says it."""
+    """The agent's answers and memory, for checkpoints without a run and servers other than ours."""
 
     coordinates: str = field(
         "grid",
-        "0 to 1000; or pixels of the image as Qwen2.5-VL resizes it: UI-TARS-1.5, for one",
+        "coordinates of the policy's clicks: grid, 0 to 1000; or pixels of the image as Qwen2.5-VL resizes "
+        "it (UI-TARS-1.5, for one)",
         one_of("grid", "pixels"),
     )
     max_observation_tokens: int = field_of(AgentSection, "max_observation_tokens", default=2048)
@@ -133,21 +149,27 @@ class ContestantSection(AgentSection):
 
 @dataclasses.dataclass(frozen=True)
 class DrawingSection:
-    """What pages are drawn with."""
+    """How Chromium renders WebGL."""
 
-    use_angle: str = field(SOFTWARE, "what draws WebGL, by software; with a GPU gl, gl-egl or vulkan", one_of(*ANGLE))
+    use_angle: str = field(
+        SOFTWARE,
+        "Chromium's --use-angle, which renders WebGL: by software; or with a GPU gl, gl-egl or vulkan",
+        one_of(*ANGLE),
+    )
 
 
 @dataclasses.dataclass(frozen=True)
 class BrowserSection(DrawingSection):
     """The browsers of this process, or of each host of the fleet."""
 
-    browsers: int = field(1, "of this process, or of each host of the fleet", at_least(1))
-    max_browsers: int = field(0, "further ones start while all are full and end when idle; 0: none", at_least(0))
-    idle_browser_seconds: float = field(
-        30.0, "after which pages and further browsers end that nobody asks for", more_than(0)
+    browsers: int = field(1, "browsers of this process, or of each host of the fleet", at_least(1))
+    max_browsers: int = field(
+        0, "most browsers: further ones start while all are full, and end when idle; 0: no further ones", at_least(0)
     )
-    pages: int = field(8, "that play at the same time, in all browsers", at_least(1))
+    idle_browser_seconds: float = field(
+        30.0, "seconds after which unused pages and further browsers are closed", more_than(0)
+    )
+    pages: int = field(8, "pages that play at the same time, in all browsers together", at_least(1))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -155,59 +177,64 @@ class SizedBrowserSection(BrowserSection):
     """The browsers of this process, or of each host of the fleet, and the size of their pages."""
 
     browsers: int = field_of(BrowserSection, "browsers", default=2)
-    size: int = field(96, "pixels on a side of the screenshots", between(32, MAX_SIDE))
+    size: int = field(96, "side of the square screenshots, in pixels", between(32, MAX_SIDE))
 
 
 @dataclasses.dataclass(frozen=True)
 class OnePageSection(DrawingSection):
     """The page that an episode is played on."""
 
-    size: int = field(96, "pixels on a side of the screenshots", between(1, MAX_SIDE))
+    size: int = field(96, "side of the square screenshots, in pixels", between(1, MAX_SIDE))
 
 
 @dataclasses.dataclass(frozen=True)
 class SandboxSection:
-    """Where environments have their sandboxes, when it is not this machine."""
+    """Remote sandboxes: where pages, computers and phones of environments are, if not on this machine."""
 
-    address: str = field("", "of a sandbox service, http://HOST:PORT: pages and computers are its")
-    guests: tuple[str, ...] = field(
-        (), "HOST:PORT of bare guests (launch/windows_guest.md): computers are these, one episode each"
+    address: str = field(
+        "", "address of a sandbox service, http://HOST:PORT, which provides pages and computers; empty: none"
     )
-    phones: tuple[str, ...] = field((), "serials of devices and emulators that adb knows; none: stand-ins")
-    key_file: str = field("", "a file that holds the key alone: an owner's with the service, or the guests' token")
+    guests: tuple[str, ...] = field(
+        (), "HOST:PORT of bare guests (launch/windows_guest.md), each the computer of one episode"
+    )
+    phones: tuple[str, ...] = field((), "adb serials of devices and emulators; (): stand-ins")
+    key_file: str = field("", "file that holds only the key: an owner's of the service, or the guests' token")
 
 
 @dataclasses.dataclass(frozen=True)
 class FleetSection:
-    """Episodes on hosts of a Ray cluster (the extra "ray"), each with the browsers above; an actor has the engine."""
+    """Rollout workers on hosts of a Ray cluster (the extra "ray"); the engine is a Ray actor."""
 
-    hosts: int = field(0, "that play; 0: all in this process", at_least(0))
-    cpus: float = field(0.5, "that Ray reserves for each host and for the engine", at_least(0))
-    policy_gpus: float = field(0.0, "that Ray reserves for the engine", at_least(0))
-    address: str = field("", "of the cluster; empty: one of this machine")
+    hosts: int = field(0, "hosts that play episodes; 0: all are played in this process", at_least(0))
+    cpus: float = field(0.5, "CPUs that Ray reserves for each host and for the engine", at_least(0))
+    policy_gpus: float = field(0.0, "GPUs that Ray reserves for the engine", at_least(0))
+    address: str = field("", "address of the Ray cluster; empty: a cluster on this machine")
 
 
 @dataclasses.dataclass(frozen=True)
 class PackingSection:
-    """Rows of the learner."""
+    """Packed rows of the learner."""
 
-    row_length: int = field(48, "tokens that a row of the learner holds; 0: what windows take", fitting(32))
-    images_per_row: int = field(1, "0: what windows take", at_least(0))
+    row_length: int = field(48, "tokens of a packed row; 0: as long as context windows need", fitting(32))
+    images_per_row: int = field(1, "screenshots of a packed row; 0: as many as context windows need", at_least(0))
 
 
 @dataclasses.dataclass(frozen=True)
 class EngineSection:
-    """The engine that the policy samples with."""
+    """The inference engine that the policy samples with."""
 
     max_length: int = field_of(
         EngineConfig,
         "max_length",
         default=64,
-        about="tokens of a context window; 0: what windows take",
+        about="tokens of a context window; 0: as long as the task needs",
         rule=fitting(32),
     )
     max_new_tokens: int = field_of(
-        EngineConfig, "max_new_tokens", about="of an answer; 0: of the longest of a demonstration", rule=at_least(0)
+        EngineConfig,
+        "max_new_tokens",
+        about="most tokens of an answer; 0: as many as the longest demonstrated answer",
+        rule=at_least(0),
     )
     chunk: int = field_of(EngineConfig, "chunk")
     length_buckets: tuple[int, ...] = field_of(EngineConfig, "length_buckets", default=(32, 64))
@@ -216,28 +243,34 @@ class EngineSection:
 
 @dataclasses.dataclass(frozen=True)
 class LearnedEngineSection(EngineSection):
-    """The engine that the policy samples with, whose answers are learned from."""
+    """The inference engine that the policy samples with, for training."""
 
     record_routes: bool = field_of(EngineConfig, "record_routes")
 
 
 @dataclasses.dataclass(frozen=True)
 class ServerSection:
-    """A server that samples for this run, in the place of the engine here."""
+    """A remote inference server that samples for this run, instead of the engine here."""
 
     address: str = field(
         "",
-        "empty: the engine here samples. With form=tars_jax one or more of ours (`serve`), separated by commas",
+        "addresses of inference servers; empty: the engine here samples. Form tars_jax takes several of "
+        "ours (`serve`), separated by commas",
     )
-    form: str = field("sglang", "or vllm: without screenshots; or tars_jax", one_of(OURS, *SERVER_FORMS))
-    model: str = field("", "its name there; vLLM takes one")
-    api_key_file: str = field("", "a file that holds the key alone")
+    form: str = field(
+        "sglang", "kind of server: sglang; vllm, without screenshots; or tars_jax", one_of(OURS, *SERVER_FORMS)
+    )
+    model: str = field("", "the model's name at the server; vLLM needs one")
+    api_key_file: str = field("", "file that holds only the API key")
     weights_folder: str = field(
         "",
-        "where servers find new weights, under the same path; empty: RUN/served, and to ours they go over HTTP",
+        "folder that servers load new weights from, under the same path there; empty: RUN/served, and our "
+        "servers get them over HTTP",
     )
-    answer_seconds: float = field(120.0, "that it may take for one answer, or to load weights", more_than(0))
-    patience: float = field(3600.0, "seconds that all may be away; then the run ends, to be resumed", more_than(0))
+    answer_seconds: float = field(120.0, "time limit of one answer, or of loading weights, in seconds", more_than(0))
+    patience: float = field(
+        3600.0, "seconds that all servers may be unreachable before the run ends; it can be resumed", more_than(0)
+    )
 
 
 def places(pages: int, browsers: int = 1) -> dict[str, Section]:

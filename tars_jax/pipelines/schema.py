@@ -23,9 +23,9 @@ OPEN = object()  # the value of a field that the experiment chooses by what is t
 
 @dataclasses.dataclass(frozen=True)
 class RunFields:
-    """What every experiment that leaves a run directory has."""
+    """Fields of every experiment that leaves a run directory."""
 
-    seed: int = field(0, "of all that is drawn", at_least(0))
+    seed: int = field(0, "random seed", at_least(0))
     run: str = field("", "run directory; empty: a new one under runs/")
 
 

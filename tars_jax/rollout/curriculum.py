@@ -26,12 +26,19 @@ UNCERTAIN = "more often the kinds of tasks whose outcome is uncertain"  # what `
 
 @dataclasses.dataclass(frozen=True)
 class CurriculumConfig:
-    """Raises InputError, naming the field, for stages that do not grow from `nearest` on."""
+    """A curriculum over the distance of the maze's exit, which grows in stages.
 
-    stages: tuple[int, ...] = field((3, 4, 5), "the farthest exit of each stage, in moves", each(at_least(1)))
-    nearest: int = field(2, "the nearest one, at all stages", at_least(1))
-    promote_at: float = field(0.75, "success of the farthest, at which the next stage begins", between(0, 1))
-    recent: int = field(256, "episodes that this success is taken over", at_least(1))
+    Raises InputError, naming the field, for stages that do not grow from `nearest` on.
+
+    Raises InputError, naming the field, for stages that do not grow from `nearest` on.
+    """
+
+    stages: tuple[int, ...] = field((3, 4, 5), "farthest exit of each stage, in moves", each(at_least(1)))
+    nearest: int = field(2, "nearest exit of every stage, in moves", at_least(1))
+    promote_at: float = field(
+        0.75, "success rate at a stage's farthest exit from which on the next stage begins", between(0, 1)
+    )
+    recent: int = field(256, "most recent episodes that this success rate is taken over", at_least(1))
 
     def __post_init__(self) -> None:
         stages, nearest = tuple(self.stages), self.nearest

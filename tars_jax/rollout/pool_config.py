@@ -37,22 +37,38 @@ def check_groups(group_size: int, episodes: int, of: str, compared_by: str = "",
 
 @dataclasses.dataclass(frozen=True)
 class PoolConfig:
-    """Raises InputError for numbers that do not go together."""
+    """The rollout pool: which episodes make up a batch, and how old they may be.
 
-    min_batch: int = field(REQUIRED, "episodes of an update; with several processes, this one's alone", at_least(1))
+    Raises InputError for numbers that do not go together.
+
+    Raises InputError for numbers that do not go together.
+    """
+
+    min_batch: int = field(REQUIRED, "episodes of a batch; with several processes, of this process alone", at_least(1))
     # When an episode is learned from it is as old at most, if `in_order` and no `batch_steps`.
-    max_staleness: int = field(REQUIRED, "updates that an episode may be behind when it starts", at_least(0))
-    group_size: int = field(1, "episodes of one task", at_least(1))
-    dynamic_sampling: bool = field(False, "groups whose members all did equally well are kept out of batches")
+    max_staleness: int = field(
+        REQUIRED,
+        "most updates by which the policy of an episode may lag when the episode starts (staleness)",
+        at_least(0),
+    )
+    group_size: int = field(1, "episodes of one task (the group size of GRPO)", at_least(1))
+    dynamic_sampling: bool = field(
+        False, "whether groups whose episodes all have the same reward are left out of batches (DAPO)"
+    )
     updates: int | None = None  # how many batches will be taken in all; None: no end is known
     share: Share = WHOLE  # which groups are this process's, where several fill one folder
-    in_order: bool = field(False, "a batch takes the episodes that began first; else those that end first")
+    in_order: bool = field(
+        False, "whether a batch takes the episodes that began first, rather than those that ended first"
+    )
     batch_steps: int = field(
-        0, "of a batch at most: of longer episodes fewer are taken; 0: always min_batch", at_least(0)
+        0,
+        "most steps of a batch: it takes fewer episodes where they are longer; 0: always min_batch episodes",
+        at_least(0),
     )
     group_start: str = field(
         "reset",
-        "each episode by itself; fork: a group begins from copies of one session, where its environment can",
+        "how the episodes of a group begin: reset, each by itself; or fork, from copies of one session, "
+        "where the environment can",
         one_of("reset", "fork"),
     )
 

@@ -20,21 +20,37 @@ MODES = (EVERY_STEP, GATED, ON_CALL)
 
 @dataclasses.dataclass(frozen=True)
 class AskingGate:
-    """Raises InputError for thresholds that mean nothing."""
+    """When a person decides instead of the policy.
+
+    Raises InputError for thresholds that mean nothing.
+
+    Raises InputError for thresholds that mean nothing.
+    """
 
     mode: str = field(
         EVERY_STEP,
-        "when a person decides: every_step; gated: where the policy is uncertain, else it goes on by itself; on_call: "
-        "where it calls the user",
+        "when a person decides: every_step; gated: where the policy is uncertain; on_call: where the policy "
+        "calls the user",
         one_of(*MODES),
     )
     uncertainty: float = field(
-        0.5, "gated asks above it: entropy over distinct actions, 0 (one action) to 1 (all alike)", between(0, 1)
+        0.5,
+        "uncertainty above which a gated policy asks: entropy over distinct actions, 0 (one action) to 1 "
+        "(all equally likely)",
+        between(0, 1),
     )
-    margin: float = field(0.0, "and where the two likeliest are nearer than this; 0: never", between(0, 1))
-    value: float | None = field(None, "and where a value model expects less than this return; auto: never")
-    calm_share: float = field(0.6, "of `uncertainty`: below it a step is calm", between(0, 1))
-    calm_steps: int = field(1, "in a row, after which the policy goes on by itself", at_least(1))
+    margin: float = field(
+        0.0,
+        "a gated policy also asks where its two likeliest actions are closer than this in probability; 0: never",
+        between(0, 1),
+    )
+    value: float | None = field(
+        None, "a gated policy also asks where the value model expects a return below this; auto: never"
+    )
+    calm_share: float = field(
+        0.6, "a step is calm where the uncertainty is below this share of `uncertainty`", between(0, 1)
+    )
+    calm_steps: int = field(1, "calm steps in a row after which the policy goes on by itself", at_least(1))
 
     def __post_init__(self) -> None:
         check_fields(self, "gate")
