@@ -13,6 +13,8 @@ from typing import Any
 
 from tars_jax import InputError
 
+TOO_DEEP = "lists or objects that nest too deep"
+
 
 class Fields:
     """A JSON object. A field that is null counts as absent; `prefix` stands before each name in an error.
@@ -138,7 +140,9 @@ def read_json(path: str | os.PathLike[str], *, each_once: bool = False) -> Any:
         raise InputError(f"{path} does not exist") from error
     except OSError as error:
         raise InputError(f"{path} must be a JSON file; got {error.strerror}") from error
-    except (ValueError, RecursionError) as error:  # json.JSONDecodeError, or bytes that are no UTF-8; and depth
+    except RecursionError as error:
+        raise InputError(f"{path} must be a whole JSON file; got {TOO_DEEP}") from error
+    except ValueError as error:  # json.JSONDecodeError, or bytes that are no UTF-8
         raise InputError(f"{path} must be a whole JSON file; got {error}") from error
 
 
@@ -150,7 +154,9 @@ def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise InputError(f"{path} does not exist") from error
     except OSError as error:
         raise InputError(f"{path} must be a TOML file; got {error.strerror}") from error
-    except (ValueError, RecursionError) as error:  # of TOML, or of UTF-8
+    except RecursionError as error:
+        raise InputError(f"{path} must be a whole TOML file; got {TOO_DEEP}") from error
+    except ValueError as error:  # of TOML, or of UTF-8
         raise InputError(f"{path} must be a whole TOML file; got {error}") from error
 
 
@@ -185,7 +191,9 @@ def read_json_lines(
                     if not text.strip():
                         continue
                     value = json.loads(text, object_pairs_hook=_each_once)
-                except (ValueError, RecursionError) as error:  # of UTF-8, too
+                except RecursionError as error:
+                    raise InputError(f"{where} must be {what}; got {TOO_DEEP}") from error
+                except ValueError as error:  # of UTF-8, too
                     raise InputError(f"{where} must be {what}; {error}") from error
                 if not isinstance(value, dict):
                     raise InputError(f"{where} must be {what}; got {shown(value)}")

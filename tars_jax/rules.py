@@ -16,6 +16,9 @@ from typing import Any
 
 from tars_jax import InputError
 
+MOST = 2**31 - 1  # of any number: as far as the arrays and programs count that it goes to
+MOST_SEED = 2**32 - 1  # as numpy has it
+
 
 @dataclasses.dataclass(frozen=True)
 class Rule:
@@ -23,10 +26,11 @@ class Rule:
 
     accepts: Callable[[Any], bool]
     allowed: str  # completes the sentence "FIELD must be ..."
+    most: float = MOST  # that any number may be
 
 
 def between(low: float, high: float) -> Rule:
-    return Rule(lambda value: low <= value <= high, f"a value from {low} to {high}")
+    return Rule(lambda value: low <= value <= high, f"a value from {low} to {high}", most=high)
 
 
 def at_least(low: float) -> Rule:
@@ -54,6 +58,13 @@ def each(rule: Rule) -> Rule:
 def span(low: float) -> Rule:
     """Two values, the least and the most."""
     return Rule(lambda ends: len(ends) == 2 and low <= ends[0] <= ends[1], f"(least, most), each at least {low}")
+
+
+def within(value: Any, most: float) -> bool:
+    """Whether a value is no number above `most`, nor holds one."""
+    if isinstance(value, tuple):
+        return all(within(each, most) for each in value)
+    return not isinstance(value, int | float) or value <= most
 
 
 REQUIRED = dataclasses.MISSING  # the default of a field that whoever makes the dataclass must give

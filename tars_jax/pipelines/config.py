@@ -26,14 +26,15 @@ import ml_collections
 from ml_collections.config_dict import placeholder
 
 from tars_jax import InputError
-from tars_jax.json_fields import read_json
+from tars_jax.json_fields import is_text, read_json
 from tars_jax.launcher import LAUNCHER
 from tars_jax.pipelines.checkout import ROOT
 from tars_jax.pipelines.recipes import recipe_fields
 from tars_jax.pipelines.schema import Described, described
+from tars_jax.rules import MOST, within
 
 AUTO = "auto"  # on the command line: chosen by the experiment
-EXAMPLES: Mapping[type, Any] = {bool: True, int: 1, float: 1.0, str: ""}
+EXAMPLES: Mapping[type, Any] = {bool: True, int: 1, float: 1.0, str: "name"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,7 +60,8 @@ def load_config(
     files = [argument.removeprefix("--config=") for argument in arguments if argument.startswith("--config=")]
     if len(files) > 1:
         raise InputError(f"--config must be given once; got {', '.join(files)}")
-    values = usual = flatten(schema)
+    values, fields = flatten(schema), dict(described(schema))
+    usual = {field: _example(value, fields.get(field)) for field, value in values.items()}
     resolved = ""  # the recipe whose values are there already
     if files:
         path = _find(files[0], root)
@@ -67,12 +69,12 @@ def load_config(
         resolved = given.get("recipe", "") if path.suffix == ".json" else ""
         for field in given:
             require_known(field, values, where=f" in {path}")
-        for field, value in values.items():
+        for field, value in usual.items():
             if field not in given:
                 raise InputError(
                     f"{path}: field {field} must be {_type_name(value)}, for example {value!r}; got nothing"
                 )
-        values = {field: _coerce(given[field], value, f"{field} in {path}") for field, value in values.items()}
+        values = {field: _coerce(given[field], value, f"{field} in {path}") for field, value in usual.items()}
     flags: dict[str, Any] = {}
     for argument in arguments:
         if not argument.startswith("--config="):
@@ -84,7 +86,7 @@ def load_config(
         raise InputError(f"config.recipe must be {resolved!r}, whose values {path} has already; got {recipe!r}")
     values = {**values, **({} if resolved else _of_recipe(recipe, experiment, usual)), **flags}
     if checked:
-        check({**flags, **values}, dict(described(schema)))  # of several, the sentence is of a flag
+        check({**flags, **values}, fields)  # of several, the sentence is of a flag
     return unflatten(values)
 
 
@@ -94,6 +96,13 @@ def check(values: Mapping[str, Any], fields: Mapping[str, Described]) -> None:
         rule = fields[name].rule if name in fields else None
         if rule is not None and not isinstance(value, Unset) and not rule.accepts(value):
             raise InputError(f"{_flag(name)} must be {rule.allowed}; got {value!r}")
+        if not within(value, most := rule.most if rule else MOST):
+            raise InputError(f"{_flag(name)} must be at most {most}; got {value!r}")
+
+
+def _example(value: Any, said: Described | None) -> Any:
+    """A value of the field's type: of an empty tuple its dataclass says what it may hold."""
+    return (EXAMPLES[said.element],) if value == () and said is not None and said.element else value
 
 
 def _of_recipe(recipe: str, experiment: str, usual: Mapping[str, Any]) -> dict[str, Any]:
@@ -170,9 +179,11 @@ def read_python(path: pathlib.Path) -> ml_collections.ConfigDict:
 
 
 def _read_run(path: pathlib.Path, experiment: str) -> dict[str, Any]:
-    stored = read_json(path)
+    stored = read_json(path, each_once=True)
     if not isinstance(stored, dict) or not isinstance(stored.get("config"), dict):
         raise InputError(f"{path} must be a run's config, an object with the fields experiment and config; got another")
+    if others := sorted(stored.keys() - {"experiment", "config"}):
+        raise InputError(f"{path} must have the fields experiment and config alone; got {others[0]!r:.80}")
     if stored.get("experiment") != experiment:
         raise InputError(
             f"{path} must be a config of the experiment {experiment!r}; got one of {stored.get('experiment')!r}"
@@ -211,7 +222,7 @@ def parse(text: str, current: Any, field: str) -> Any:
     if isinstance(current, Unset):
         return current if text == AUTO else parse(text, EXAMPLES[current.kind], field)
     if isinstance(current, str):
-        return text
+        return _coerce(text, current, field)
     if isinstance(current, bool):
         return _coerce({"true": True, "false": False}.get(text.lower(), text), current, field)
     if isinstance(current, tuple):
@@ -229,7 +240,7 @@ def _parse_tuple(text: str) -> Any:
     """(1, 2), [1, 2] or 1,2 as Python reads them; words need no quotes: left,right."""
     try:
         value = ast.literal_eval(text)
-    except (ValueError, SyntaxError):
+    except (ValueError, SyntaxError, RecursionError, MemoryError):  # the last two: of what nests too deep
         value = tuple(word.strip() for word in text.strip("()[] ").split(",") if word.strip())
     return value if isinstance(value, list | tuple) else (value,)
 
@@ -239,15 +250,15 @@ def _coerce(value: Any, like: Any, field: str) -> Any:
     if isinstance(like, Unset):
         return like if value is None or value == like else _coerce(value, EXAMPLES[like.kind], field)
     if isinstance(like, tuple) and isinstance(value, list | tuple):
-        if not like:
-            return _as_tuple(value)
         try:
             return tuple(_coerce(element, like[0], field) for element in value)
         except InputError:
             pass
     elif isinstance(like, float) and type(value) in (int, float) and math.isfinite(value):
         return float(value)
-    elif type(value) is type(like) and not isinstance(like, float | tuple):
+    elif (
+        type(value) is type(like) and not isinstance(like, float | tuple) and (type(value) is not str or is_text(value))
+    ):
         return value
     raise InputError(f"{_flag(field)} must be {_type_name(like)}, for example {like!r}; got {value!r}")
 
@@ -256,7 +267,7 @@ def _type_name(value: Any) -> str:
     if isinstance(value, Unset):
         return f"{_type_name(EXAMPLES[value.kind])}, or {AUTO}"
     if isinstance(value, tuple):
-        return "a tuple" if not value else f"a tuple, each element {_type_name(value[0])}"
+        return f"a tuple, each element {_type_name(value[0])}"
     return {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}[type(value)]
 
 

@@ -16,16 +16,17 @@ from typing import Any
 import ml_collections
 from ml_collections.config_dict import placeholder
 
-from tars_jax.rules import Rule, at_least, field
+from tars_jax.rules import MOST_SEED, Rule, between, field
 
 OPEN = object()  # the value of a field that the experiment chooses by what is to be learned: `auto`
+_ELEMENTS = {f"tuple[{kind.__name__}, ...]": kind for kind in (str, int, float)}
 
 
 @dataclasses.dataclass(frozen=True)
 class RunFields:
     """Fields of every experiment that leaves a run directory."""
 
-    seed: int = field(0, "random seed", at_least(0))
+    seed: int = field(0, "random seed", between(0, MOST_SEED))
     run: str = field("", "run directory; empty: a new one under runs/")
 
 
@@ -35,6 +36,7 @@ class Described:
 
     about: str
     rule: Rule | None
+    element: type | None = None  # of a tuple, which may be empty
 
 
 class Section(ml_collections.ConfigDict):
@@ -76,7 +78,12 @@ def described(config: ml_collections.ConfigDict, prefix: str = "") -> Iterator[t
             yield f"{prefix}{name}", Described(words, None)
             yield from described(value, f"{prefix}{name}.")
         elif name in fields:
-            yield f"{prefix}{name}", Described(**fields[name].metadata)
+            yield f"{prefix}{name}", Described(**fields[name].metadata, element=_ELEMENTS.get(_written(fields[name])))
+
+
+def _written(field: dataclasses.Field[Any]) -> str:
+    """Its annotation, which is a text under `from __future__ import annotations`."""
+    return field.type if isinstance(field.type, str) else str(field.type)
 
 
 def _described(made_of: type[Any]) -> list[dataclasses.Field[Any]]:

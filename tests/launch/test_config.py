@@ -144,6 +144,12 @@ def test_the_config_is_locked(root: pathlib.Path) -> None:
     [
         ("{", "must be a whole JSON file"),
         ("[]", "must be a run's config"),
+        (
+            '{"experiment": "dummy", "config": {"seed": 5, "seed": 6}}',
+            "must be a whole JSON file; got 'seed' stands in",
+        ),
+        ('{"experiment": "dummy", "version": 99, "config": {}}', "must have the fields experiment and config alone"),
+        ('{"a": ' + "[" * 100_000, "must be a whole JSON file; got lists or objects that nest too deep"),
         ('{"experiment": "other", "config": {}}', "must be a config of the experiment 'dummy'; got one of 'other'"),
         ('{"experiment": "dummy", "config": {"sed": 1}}', "did you mean config.seed?"),
         ('{"experiment": "dummy", "config": {"seed": 1}}', "field grammar must be a text"),

@@ -16,11 +16,15 @@ from tars_jax.pipelines.command import experiment_names, main
 from tars_jax.pipelines.command_help import list_fields, shown
 from tars_jax.pipelines.config import EXAMPLES, Unset, flatten, load_config, read_python
 from tars_jax.pipelines.schema import Described, Section, described
-from tars_jax.rules import Rule
 
 EXPERIMENTS = experiment_names(ROOT)
 WORDS = ("no such thing", "", "*x")
 NUMBERS = (-1, -2, 0, 10**12, 7)
+LONE = "\ud800"  # half of a surrogate pair
+TOO_MUCH = str(10**20)
+WRONG: dict[type | None, tuple[str, ...]] = {
+    bool: ("5",), int: (TOO_MUCH, str(2**63), "1.5", "x"), float: (TOO_MUCH, "1e300", "x"), str: ("5", LONE),
+}  # fmt: skip
 # Any number is one: the value model may expect anything of a step.
 ANY_NUMBER = {"gate.value"}
 
@@ -32,11 +36,14 @@ def config_of(name: str) -> tuple[dict[str, Any], dict[str, Described]]:
     return flatten(config), dict(described(config))
 
 
-def impossible(value: Any, rule: Rule) -> Any:
-    """A value of the same type that the rule does not accept."""
+def impossible(value: Any, said: Described) -> Any:
+    """A value of the same type that the field's rule does not accept."""
+    rule = said.rule
+    assert rule is not None
     value = EXAMPLES[value.kind] if isinstance(value, Unset) else value
     if isinstance(value, tuple):
-        kind = type(value[0]) if value else str
+        kind = said.element
+        assert kind is not None
         one = WORDS if kind is str else [kind(number) for number in NUMBERS]
         tries: list[Any] = [(), *((each,) for each in one), *((each, each) for each in one)]
     elif isinstance(value, bool):
@@ -50,7 +57,7 @@ def impossible(value: Any, rule: Rule) -> Any:
 def test_an_impossible_value_is_refused(name: str, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
     values, fields = config_of(name)
     flags = {
-        field: f"--config.{field}={shown(impossible(values[field], said.rule))}"
+        field: f"--config.{field}={shown(impossible(values[field], said))}"
         for field, said in fields.items()
         if said.rule is not None
     }
@@ -91,6 +98,22 @@ def test_what_is_refused_is_named_as_the_config_names_it(
     name, *flags = command.split()
     assert main([name, *flags, f"--config.run={tmp_path / 'run'}"]) == 2
     assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_a_value_of_another_type_or_size_is_refused(name: str) -> None:
+    values, fields = config_of(name)
+    for field, value in values.items():
+        held = value.kind if isinstance(value, Unset) else type(value)
+        kind = fields[field].element if held is tuple else held
+        assert kind in EXAMPLES, f"config.{field} does not say what it holds"
+        comma = "," if isinstance(value, tuple) else ""
+        for text in WRONG[kind]:
+            if kind is str and not comma and text != LONE:
+                continue  # what is no text on a command line?
+            with pytest.raises(InputError) as error:
+                load_config(name, [f"--config.{field}={text}{comma}"], root=ROOT)
+            assert str(error.value).startswith(f"config.{field} must be "), text
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
