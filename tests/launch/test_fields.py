@@ -23,7 +23,7 @@ NUMBERS = (-1, -2, 0, 10**12, 7)
 LONE = "\ud800"  # half of a surrogate pair
 TOO_MUCH = str(10**20)
 WRONG: dict[type | None, tuple[str, ...]] = {
-    bool: ("5",), int: (TOO_MUCH, str(2**63), "1.5", "x"), float: (TOO_MUCH, "1e300", "x"), str: ("5", LONE),
+    bool: ("5",), int: (TOO_MUCH, "x"), float: (TOO_MUCH, "x"), str: ("5", LONE),
 }  # fmt: skip
 # Any number is one: the value model may expect anything of a step.
 ANY_NUMBER = {"gate.value"}
