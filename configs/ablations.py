@@ -50,12 +50,13 @@ SWITCHES = (
 
 @dataclasses.dataclass(frozen=True)
 class Ablations(scoreboard.Seeds):
-    """What is changed."""
+    """The game of the ablations, and the switches that are changed one at a time."""
 
-    game: str = field("checklist", "one of `games`")
+    game: str = field("checklist", "game that is learned, one of `games`")
     switches: tuple[str, ...] = field(
         SWITCHES,
-        "what is changed, each by itself: field=value, several joined by a space; recipe=NAME: all that it sets",
+        "ablations, each against the default: field=value, several joined by a space; or recipe=NAME for "
+        "all fields of a recipe",
     )
 
 

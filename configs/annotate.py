@@ -25,36 +25,37 @@ from tars_jax.rules import at_least, field, field_of, more_than, one_of
 
 @dataclasses.dataclass(frozen=True)
 class Proposals(PlayerFields):
-    """What is annotated, and who proposes."""
+    """The tasks to annotate, and the policy that proposes answers."""
 
     checkpoint: str = field(
         "",
-        "who proposes: a folder of exported weights or a run that has some, whose newer ones are taken "
-        "while people work; "
-        "the address of our server or of an OpenAI-compatible endpoint; reference, person or random; "
-        "none: nobody; empty: "
-        "an untrained nano model",
+        "policy that proposes: a folder of exported weights, or a run, whose newest weights are reloaded "
+        "during the session; the address of our server or of an OpenAI-compatible endpoint; reference, "
+        "person or random; none: nobody; empty: an untrained nano model",
     )
-    candidates: int = field(
-        3, "answers that it proposes at each step; those that are alike are shown once", at_least(1)
+    candidates: int = field(3, "answers that the policy proposes at each step; duplicates are shown once", at_least(1))
+    answer_seconds: float = field_of(
+        PlayerFields, "answer_seconds", default=60.0, about="time limit of all proposals of a step together, in seconds"
     )
-    answer_seconds: float = field_of(PlayerFields, "answer_seconds", default=60.0, about="for all of a step")
-    environment: str = field("maze_path_of_light", "as `train` takes it; mazes of 2 to 4 moves are there to see it")
-    environment_options: str = field('{"distance": [2, 4]}', "its options as JSON")
-    num_tasks: int = field(24, "how many there are to annotate", at_least(1))
+    environment: str = field(
+        "maze_path_of_light",
+        "environment of the tasks, as `train` takes it; the default, mazes of 2 to 4 moves, is a demonstration",
+    )
+    environment_options: str = field('{"distance": [2, 4]}', "options of the environment, as JSON")
+    num_tasks: int = field(24, "number of tasks to annotate", at_least(1))
 
 
 @dataclasses.dataclass(frozen=True)
 class Annotate(ListenerFields, Proposals):
-    """What is annotated, who proposes, and who decides."""
+    """The tasks to annotate, the policy that proposes, and the people who decide."""
 
     failures: tuple[str, ...] = field(
-        (), "folders of the policy's episodes (RUN/trajectories/STAGE): tasks that failed come first"
+        (), "folders of the policy's episodes (RUN/trajectories/STAGE), whose failed tasks are annotated first"
     )
     annotators: tuple[str, ...] = field(
-        (), "besides the owner: NAME or NAME:ROLE, of annotator, reviewer, owner; each has a key"
+        (), "people besides the owner, each with a key: NAME or NAME:ROLE, the role annotator, reviewer or owner"
     )
-    lease_seconds: float = field(900.0, "of a task of which nothing is heard", more_than(0))
+    lease_seconds: float = field(900.0, "seconds without a request after which the lease of a task ends", more_than(0))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,27 +63,33 @@ class Gate(AskingGate):
     """When a person decides."""
 
     value: float = field_of(AskingGate, "value", default=0.0)
-    value_checkpoint: str = field("", "the value model's weights; empty: RUN/value beside the policy's")
-    minutes: float = field(0.0, "of each person's time; after that the gate asks nobody; 0: no end", at_least(0))
+    value_checkpoint: str = field("", "weights of the value model; empty: RUN/value beside the policy's weights")
+    minutes: float = field(
+        0.0, "minutes of each person's time after which the gate asks nobody any more; 0: no limit", at_least(0)
+    )
 
 
 @dataclasses.dataclass(frozen=True)
 class ProposingAgent(ContestantSection):
-    """What the agent reads and writes, where no run of a checkpoint and no server of ours says it."""
+    """The proposing agent's answers and memory, for checkpoints without a run and servers other than ours."""
 
     max_observation_tokens: int = field_of(ContestantSection, "max_observation_tokens", default=256)
-    constrained: bool = field(True, "an own model samples calls of the environment and nothing else")
-    thought: str = field("optional", "with constrained: optional, required or never", one_of(*THOUGHTS))
-    list_actions: bool = field(False, "the prompt says what can be called")
+    constrained: bool = field(True, "whether a policy that runs here can only sample calls of the environment")
+    thought: str = field(
+        "optional", "whether an answer has a thought, with constrained: optional, required or never", one_of(*THOUGHTS)
+    )
+    list_actions: bool = field(False, "whether the prompt lists the environment's calls")
 
 
 @dataclasses.dataclass(frozen=True)
 class SessionBrowsers(BrowserSection):
-    """The browsers of all sessions."""
+    """The browsers of all annotation sessions."""
 
     browsers: int = field_of(BrowserSection, "browsers", default=2)
     pages: int = field_of(
-        BrowserSection, "pages", about="of all sessions; undoing a step takes a second one for a moment"
+        BrowserSection,
+        "pages",
+        about="pages of all sessions at the same time; undoing a step briefly needs a second page",
     )
 
 

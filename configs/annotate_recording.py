@@ -19,22 +19,26 @@ from tars_jax.rules import at_least, field
 
 @dataclasses.dataclass(frozen=True)
 class AnnotateRecording(ListenerFields, RunFields):
-    recording: str = field("", "its folder, as `record` leaves it")
-    task: str = field("", "what was to be done, where the recording does not say it or says it wrongly")
+    """The recording that becomes a data set, and how speech is transcribed."""
+
+    recording: str = field("", "folder of the recording, as `record` writes it")
+    task: str = field("", "instruction of the recorded task, where the recording lacks it or has it wrong")
     rest_minutes: float = field(
         10.0,
-        "hands that rest for so long, or a suspended computer, end a task, and the next one is a "
-        'trajectory of its own, as it is after "the next task is to ..."; 0: what is said alone',
+        "minutes without input, or of a suspended computer, after which a new task and trajectory begins, "
+        'as after saying "the next task is to ..."; 0: only after saying it',
         at_least(0),
     )
-    review: bool = field(True, "False: the data set is written as it is, and says that nobody has looked")
+    review: bool = field(
+        True, "whether a person reviews the data set; False: it is written at once and marked as not reviewed"
+    )
     speech: str = field(
         "embedded",
-        "embedded: a small model of English, which runs here; none: nobody listens; or the address of an "
-        "endpoint of OpenAI's API, http://HOST:PORT/v1, which gets the voice",
+        "speech recognition: embedded, a small model of English that runs here; none; or the address of an "
+        "OpenAI-compatible endpoint, http://HOST:PORT/v1, to which the voice is sent",
     )
-    speech_model: str = field("whisper-1", "of an endpoint")
-    key_variable: str = field("OPENAI_API_KEY", "the environment's variable that holds the key of an endpoint")
+    speech_model: str = field("whisper-1", "name of the endpoint's speech model")
+    key_variable: str = field("OPENAI_API_KEY", "environment variable that holds the endpoint's API key")
 
 
 def get_config() -> ConfigDict:

@@ -20,23 +20,27 @@ from tars_jax.rules import at_least, between, field, field_of, one_of
 
 @dataclasses.dataclass(frozen=True)
 class Simulated(Proposals):
-    """What is annotated, who proposes, and which player decides."""
+    """The tasks to annotate, the policy that proposes, and the reference player that decides."""
 
-    environment: str = field_of(Proposals, "environment", default="corridor", about="as `train` takes it")
+    environment: str = field_of(
+        Proposals, "environment", default="corridor", about="environment of the tasks, as `train` takes it"
+    )
     environment_options: str = field_of(Proposals, "environment_options", default="{}")
     candidates: int = field_of(Proposals, "candidates", default=1)
-    num_tasks: int = field_of(Proposals, "num_tasks", default=256, about="at most")
+    num_tasks: int = field_of(Proposals, "num_tasks", default=256, about="most tasks that are annotated")
     first_task: int = field(
-        0, "of those to train on: annotations of different cycles have different tasks", at_least(0)
+        0, "number of the first training task: different cycles annotate different tasks", at_least(0)
     )
     kind: str = field(
         "corrections",
-        "corrections: decides every step, and accepts what it would do itself; gated: only where the gate asks; "
-        "demonstrations: the same player writes every step itself, whatever is proposed",
+        "what the player decides: corrections, every step, where it accepts what it would do itself; gated, "
+        "steps at which the gate asks; demonstrations, every step, whatever is proposed",
         one_of("corrections", "gated", "demonstrations"),
     )
-    skill: float = field(0.95, "else any legal move", between(0, 1))
-    human_steps: int = field(64, "until which it decides", at_least(1))
+    skill: float = field(
+        0.95, "share of the player's moves that follow its plan; the others are any legal moves", between(0, 1)
+    )
+    human_steps: int = field(64, "steps decided by the player after which annotation ends", at_least(1))
 
 
 def get_config() -> ConfigDict:

@@ -23,40 +23,52 @@ from tars_jax.rules import Rule, at_least, between, each, field, field_of, one_o
 
 @dataclasses.dataclass(frozen=True)
 class Stage(JobFields):
-    """A stage of a chain."""
+    """A stage of a chain of experiments."""
 
     games: tuple[str, ...] = field(
-        (), "none: mazes of task.evaluation_distances", Rule(can_be_trained_on, f"nothing, or {TRAINED_ON}")
+        (),
+        "games that the stage trains on; (): mazes of task.evaluation_distances",
+        Rule(can_be_trained_on, f"nothing, or {TRAINED_ON}"),
     )
-    levels: tuple[int, ...] = field((1,), "of `games`", each(at_least(1)))
+    levels: tuple[int, ...] = field((1,), "levels of `games`", each(at_least(1)))
 
 
 @dataclasses.dataclass(frozen=True)
 class ReinforcedStage(Stage, ReinforcedFields):
-    """A stage of a chain that is about PPO."""
+    """A stage of a chain of experiments that ends with PPO."""
 
 
 @dataclasses.dataclass(frozen=True)
 class SeveralDemonstrations:
-    """What is imitated."""
+    """Demonstrations that the policy imitates."""
 
-    episodes: int = field(600, "of reference players, played here", at_least(0))
-    distances: tuple[int, ...] = field_of(MazeDemonstrationsSection, "distances", default=(1, 4), about="of mazes")
-    skills: tuple[float, ...] = field(
-        (0.5,), "of the reference players, each for its share of the episodes", each(between(0, 1))
+    episodes: int = field(600, "episodes that reference players demonstrate", at_least(0))
+    distances: tuple[int, ...] = field_of(
+        MazeDemonstrationsSection, "distances", default=(1, 4), about="moves from start to exit in demonstrated mazes"
     )
-    verdict: str = field("any", "which episodes are imitated: any, solved (V = 1), failed (V = 0)", one_of(*VERDICTS))
+    skills: tuple[float, ...] = field(
+        (0.5,),
+        "skills of the reference players, each of which plays an equal share of the episodes",
+        each(between(0, 1)),
+    )
+    verdict: str = field(
+        "any", "verdict of the episodes that are imitated: any, solved (V = 1) or failed (V = 0)", one_of(*VERDICTS)
+    )
     datasets: tuple[str, ...] = field(
-        (), "more: RUN/trajectories/ppo, .jsonl, .parquet, package.module:attribute; see tars_jax/data/datasets.py"
+        (),
+        "recorded demonstrations, besides: RUN/trajectories/ppo, .jsonl, .parquet, "
+        "package.module:attribute; see tars_jax/data/datasets.py",
     )
 
 
 @dataclasses.dataclass(frozen=True)
 class Imitation(SupervisedSection):
-    """How the policy is fitted to them."""
+    """Fitting the policy to the demonstrations."""
 
     loss_on: str = field(
-        "agent", "the agent's own tokens; or text, all that was read or written", one_of("agent", "text")
+        "agent",
+        "tokens of the loss: agent, those that the agent wrote; or text, all that it read or wrote",
+        one_of("agent", "text"),
     )
 
 

@@ -31,19 +31,22 @@ SECTIONS = (*dict.fromkeys(curve.section for curve in DEFAULT_CURVES), GAME_SECT
 
 @dataclasses.dataclass(frozen=True)
 class Compare(RunFields):
+    """The runs to compare, and the figure."""
+
     runs: tuple[str, ...] = field(
         (),
-        "run directories",
+        "run directories to compare",
         runs("directories of finished runs, separated by commas; one whose name is a number as ./7"),
     )
     names: tuple[str, ...] = field(
-        (), "of the settings, in the order in which they come; empty: the fields that set them apart"
+        (), "names of the settings, in the order in which these come; empty: the fields in which they differ"
     )
-    output: str = field("", "empty for comparison.svg in the run directory")
-    title: str = field("", "of the figure")
+    output: str = field("", "file of the figure; empty: comparison.svg in the run directory")
+    title: str = field("", "title of the figure")
     sections: tuple[str, ...] = field(
         ("Improvement by PPO",),
-        "of the report's curves; \"Each game while PPO trains\" has two of each game, with scripted players' lines",
+        'figures of the report that are drawn; "Each game while PPO trains" has two for each game, with '
+        "scripted players' lines",
         each(one_of(*SECTIONS)),
     )
 

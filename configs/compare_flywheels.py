@@ -17,14 +17,16 @@ from tars_jax.rules import field
 
 @dataclasses.dataclass(frozen=True)
 class CompareFlywheels(RunFields):
+    """The flywheels to compare, and the figure."""
+
     runs: tuple[str, ...] = field(
         (), "run directories of finished flywheels", runs("directories of finished flywheels, separated by commas")
     )
     names: tuple[str, ...] = field(
-        (), "A setting's name for each run, the first of which is compared with the others; empty: their controls"
+        (), "name of each run's setting, the first of which is compared with the others; empty: their controls"
     )
-    output: str = field("", "empty for flywheels.svg in the run directory")
-    title: str = field("", "of the figure")
+    output: str = field("", "file of the figure; empty: flywheels.svg in the run directory")
+    title: str = field("", "title of the figure")
 
 
 def get_config() -> ConfigDict:

@@ -17,10 +17,18 @@ from tars_jax.rules import at_least, field
 
 @dataclasses.dataclass(frozen=True)
 class ComputerApis(ListenerFields, RunFields):
-    isolation: str = field("auto", "auto, or what isolates it by name: sandbox/computer/isolation.py", ISOLATION)
-    memory_mib: int = field(1024, "of the computer, and of each of /openenv", at_least(16))
-    processes: int = field(256, "of the computer, at most", at_least(4))
-    disk_mib: int = field(1024, "of the computer's files, at most", at_least(16))
+    """The computer that is served, and its limits."""
+
+    isolation: str = field(
+        "auto",
+        "isolation of the computer: auto, or the name of a mechanism in sandbox/computer/isolation.py",
+        ISOLATION,
+    )
+    memory_mib: int = field(
+        1024, "memory limit of the computer, and of each computer of /openenv, in MiB", at_least(16)
+    )
+    processes: int = field(256, "most processes of the computer", at_least(4))
+    disk_mib: int = field(1024, "size limit of the computer's files, in MiB", at_least(16))
 
 
 def get_config() -> ConfigDict:

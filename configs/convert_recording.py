@@ -18,8 +18,10 @@ from tars_jax.rules import field
 
 @dataclasses.dataclass(frozen=True)
 class ConvertRecording(RunFields):
-    source: str = field("", "the folder of a recording")
-    output: str = field("", "a new folder; empty for recording in the run directory")
+    """The recording to convert."""
+
+    source: str = field("", "folder of the recording")
+    output: str = field("", "new folder of the converted recording; empty: recording in the run directory")
 
 
 def get_config() -> ConfigDict:

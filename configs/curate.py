@@ -22,39 +22,41 @@ from tars_jax.rules import Rule, at_least, between, field, one_of
 
 @dataclasses.dataclass(frozen=True)
 class Curate(HelperFields, RunFields):
+    """The trajectories to curate, and the filters that are applied."""
+
     datasets: tuple[str, ...] = field(
         (),
-        "folders of trajectories, and whatever else `demonstrations.datasets` takes",
+        "folders of trajectories, or other data sets that `demonstrations.datasets` takes",
         Rule(bool, "folders of trajectories or other data sets, each with a comma"),
     )
-    output: str = field("", "a new folder; empty for curated in the run directory")
+    output: str = field("", "new folder of the curated data set; empty: curated in the run directory")
     execute: str = field(
-        "known", "again, what is of a sandbox that is known here; none: nothing", one_of("known", "none")
+        "known",
+        "trajectories that are executed again: known, those of sandboxes known here; or none",
+        one_of("known", "none"),
     )
-    environments: tuple[str, ...] = field((), "only what is of these is executed again; () for all")
-    reviews: str = field("", "a file of reviews, JSONL")
-    reviews_needed: bool = field(False, "True: what two people have not reviewed is left out")
+    environments: tuple[str, ...] = field((), "environments whose trajectories are executed again; (): all")
+    reviews: str = field("", "file of reviews, JSONL")
+    reviews_needed: bool = field(False, "whether trajectories that two people have not reviewed are left out")
     thoughts: str = field(
         "rule",
-        "fillers and repetitions go; model: the helper refines them; none: as they were said",
+        "how thoughts are cleaned: rule, fillers and repetitions are removed; model, the helper refines them; none",
         one_of("rule", "model", "none"),
     )
-    variants: int = field(0, "of each instruction in other words, at most", at_least(0))
+    variants: int = field(0, "most rephrasings of each instruction", at_least(0))
     helper: str = field(
         "",
-        "an OpenAI-compatible endpoint, which also says instructions in other words",
+        "address of an OpenAI-compatible endpoint that rephrases instructions and refines thoughts",
         Rule(lambda name: name == "" or name.startswith(("http://", "https://")), "empty, or an address"),
     )
 
 
 @dataclasses.dataclass(frozen=True)
 class Similar:
-    """From which similarity on two are near-duplicates."""
+    """Similarities from which on two trajectories are near-duplicates."""
 
-    asked: float = field(
-        0.8, "Jaccard similarity of instructions from which on they ask for the same", between(0.01, 1)
-    )
-    done: float = field(0.9, "share of calls in common from which on the same was done", between(0, 1))
+    asked: float = field(0.8, "Jaccard similarity from which on two instructions ask for the same", between(0.01, 1))
+    done: float = field(0.9, "share of common calls from which on two episodes did the same", between(0, 1))
 
 
 def get_config() -> ConfigDict:

@@ -21,21 +21,27 @@ from tars_jax.rules import at_least, between, field
 
 @dataclasses.dataclass(frozen=True)
 class DesignTasks(HelperFields, RunFields):
-    graphs: str = field("", "a folder of task graphs in TOML or JSON, or files between commas; empty for the example")
-    applications: str = field("", "a table of applications in CSV: coverage and penetration; empty for the example's")
-    most_applications: int = field(0, "those with the best scores; 0: all that have a graph", at_least(0))
-    tasks: int = field(60, "how many", at_least(1))
-    across: float = field(0.25, "share of tasks that go across two applications", between(0, 1))
-    helper: str = field("embedded", "or an OpenAI-compatible endpoint that words the tasks", address_or("embedded"))
+    """The tasks to design, from task graphs of applications."""
+
+    graphs: str = field("", "folder of task graphs in TOML or JSON, or files between commas; empty: the example")
+    applications: str = field("", "table of applications in CSV, with coverage and penetration; empty: the example's")
+    most_applications: int = field(
+        0, "number of applications with the best scores that tasks are made for; 0: all that have a graph", at_least(0)
+    )
+    tasks: int = field(60, "number of tasks to design", at_least(1))
+    across: float = field(0.25, "share of tasks that span two applications", between(0, 1))
+    helper: str = field(
+        "embedded", "model that words the tasks: embedded, or an OpenAI-compatible endpoint", address_or("embedded")
+    )
 
 
 @dataclasses.dataclass(frozen=True)
 class Weights:
-    """Of a function's importance."""
+    """Weights of a function's importance."""
 
-    frequency: float = field(1.0, "how often it is used", at_least(0))
-    benefit: float = field(1.0, "what it is worth to its users", at_least(0))
-    transfer: float = field(1.0, "how much of it serves elsewhere", at_least(0))
+    frequency: float = field(1.0, "weight of how often the function is used", at_least(0))
+    benefit: float = field(1.0, "weight of the function's benefit to its users", at_least(0))
+    transfer: float = field(1.0, "weight of how much of the function serves elsewhere", at_least(0))
 
 
 def get_config() -> ConfigDict:

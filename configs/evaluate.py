@@ -38,69 +38,78 @@ from tars_jax.tasks.library import SUITES
 
 @dataclasses.dataclass(frozen=True)
 class Evaluation(LevelFields, PlayerFields):
-    """What is played, and by whom."""
+    """The benchmark suite, and the policy that plays it."""
 
     suite: str = field(
         "games15",
-        "games15, miniwob or lmgame; or a benchmark of others, whose files `tasks` names (docs/benchmarks.md)",
+        "suite to play: games15, miniwob or lmgame; or another benchmark, whose files `tasks` names "
+        "(docs/benchmarks.md)",
         Rule(
             lambda name: name in SUITES or is_benchmark(name) or ":" in str(name),
             f"one of {', '.join([*SUITES, *BENCHMARKS])}, or package.module:attribute",
         ),
     )
-    tasks: str = field("", "where a benchmark's own files are: a checkout, a folder or a file, as it publishes them")
+    tasks: str = field("", "files of a benchmark: a checkout, a folder or a file, as the benchmark publishes them")
     names: tuple[str, ...] = field(
         (),
-        "some of the suite's tasks, as `python -m tars_jax.envs` lists them, and folders of games; of a "
-        "benchmark the ids "
-        "of some; (): all",
+        "tasks of the suite to play, as `python -m tars_jax.envs` lists them, and folders of games; task "
+        "ids of a benchmark; (): all",
     )
     checkpoint: str = field(
         "reference",
-        "what plays: a folder of exported weights, the address of our server or of an OpenAI-compatible endpoint, "
-        '"reference" (scripted players of our games), "person" (the same at a person\'s pace, with '
-        'errors), or "random"',
+        "policy that plays: a folder of exported weights, the address of our server or of an "
+        'OpenAI-compatible endpoint, "reference" (scripted players of our games), "person" (the same at a '
+        'person\'s pace, with errors), or "random"',
     )
-    attempts: int = field(0, "at each task of a benchmark; 0: as many as its leaderboard counts", at_least(0))
-    time_limit: float = field(0.0, "seconds of an episode of a benchmark; 0: as it says", at_least(0))
+    attempts: int = field(0, "attempts at each task of a benchmark; 0: as many as its leaderboard counts", at_least(0))
+    time_limit: float = field(
+        0.0, "time limit of a benchmark's episode, in seconds; 0: the benchmark's own", at_least(0)
+    )
     interface: str = field(
-        "", "to a benchmark's tasks: gui, sdk or both; empty: as its environment has it", one_of("", *INTERFACES)
+        "",
+        "interface of a benchmark's tasks: gui, sdk or both; empty: the environment's default",
+        one_of("", *INTERFACES),
     )
     environment_options: str = field("{}", "further options of a benchmark's environment, as JSON")
-    judge: str = field("", "of a benchmark's episodes; empty: its own")
-    judge_options: str = field("{}", "its options as JSON")
+    judge: str = field("", "judge of a benchmark's episodes; empty: its own")
+    judge_options: str = field("{}", "options of the judge, as JSON")
     lmgame_harness: str = field(
         "none",
-        "of LMGame-Bench, text beside the screenshots: none; text, the board and the last ten moves as we write them "
-        "down; gamingagent, the benchmark's own modules, which need its package",
+        "text that LMGame-Bench adds to the screenshots: none; text, the board and the last ten moves, "
+        "written by us; or gamingagent, the benchmark's own modules, which need its package",
         one_of(*LMGAME_HARNESSES),
     )
-    sokoban_levels: str = field("", "LMGame-Bench's levels.txt, to play its levels of Sokoban instead of ours")
+    sokoban_levels: str = field("", "LMGame-Bench's levels.txt, for its Sokoban levels instead of ours")
     super_mario_bros_rom: str = field(
-        "", "a file of Super Mario Bros. that you own (.nes), to play it, too; takes the extra `retro`"
+        "", "file of Super Mario Bros. that you own (.nes), which is then played, too; needs the extra `retro`"
     )
-    ace_attorney_rom: str = field("", "the same of Ace Attorney (.gba); takes gaming_agent")
+    ace_attorney_rom: str = field(
+        "", "file of Ace Attorney that you own (.gba), which is then played, too; needs gaming_agent"
+    )
     gaming_agent: str = field(
-        "", "a checkout of lmgame-org/GamingAgent, whose saved states and lines Ace Attorney takes"
+        "", "checkout of lmgame-org/GamingAgent, whose saved states and dialogues Ace Attorney needs"
     )
-    episodes: int = field(0, "of each game or task; 0: LMGame-Bench's 3 runs, else 6", at_least(0))
+    episodes: int = field(0, "episodes of each game or task; 0: LMGame-Bench's 3 runs, else 6", at_least(0))
     max_steps: int = field(
-        0, "step budget of an episode; 0: a hundred in games15, else each game's or task's own", at_least(0)
+        0, "step budget of an episode; 0: 100 in games15, else the game's or task's own", at_least(0)
     )
 
 
 @dataclasses.dataclass(frozen=True)
 class ContestantEngine(EngineSection):
-    """The engine of a checkpoint that plays."""
+    """The inference engine of a checkpoint that plays."""
 
     max_length: int = field_of(
         EngineSection,
         "max_length",
         default=0,
-        about="tokens of a context window; 0: what windows take, with length_buckets",
+        about="tokens of a context window; 0: as long as needed, and length_buckets with it",
     )
     max_new_tokens: int = field_of(
-        EngineSection, "max_new_tokens", default=0, about="of an answer; 0: as the checkpoint's run says, else 48"
+        EngineSection,
+        "max_new_tokens",
+        default=0,
+        about="most tokens of an answer; 0: as in the checkpoint's run, else 48",
     )
     length_buckets: tuple[int, ...] = field_of(EngineSection, "length_buckets", default=(64, 256))
 

@@ -18,15 +18,19 @@ from tars_jax.rules import field
 
 @dataclasses.dataclass(frozen=True)
 class ExportRecording:
-    recording: str = field("", "its folder")
-    output: str = field("", "a folder that is not there yet")
+    """The recording to export, and what is redacted."""
+
+    recording: str = field("", "folder of the recording")
+    output: str = field("", "new folder of the redacted copy")
     rectangles: tuple[str, ...] = field(
-        (), "x/y/width/height each, in pixels; x/y/width/height/since/until: between two seconds"
+        (), "rectangles to cover: x/y/width/height in pixels, or x/y/width/height/since/until between two seconds"
     )
-    pattern: str = field("", "A regular expression of further texts, such as names: (?i)mara|Kd-\\\\d{4,6}")
-    cover_typed: bool = field(True, "False: windows that a text which matched was typed into are shown")
-    voice: bool = field(False, "True: goes along")
-    accessibility: bool = field(False, "True: windows' trees go along, with what matches replaced")
+    pattern: str = field("", "regular expression of further texts to redact, such as names: (?i)mara|Kd-\\d{4,6}")
+    cover_typed: bool = field(True, "whether windows are covered into which a matching text was typed")
+    voice: bool = field(False, "whether the copy includes the voice")
+    accessibility: bool = field(
+        False, "whether the copy includes the windows' accessibility trees, with matching texts replaced"
+    )
 
 
 def get_config() -> ConfigDict:

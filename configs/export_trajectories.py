@@ -19,17 +19,22 @@ from tars_jax.rules import field, one_of
 
 @dataclasses.dataclass(frozen=True)
 class ExportTrajectories(RunFields):
-    source: str = field("", "a run directory, or a folder of trajectories such as RUN/trajectories/ppo")
+    """The episodes to export, and the format."""
+
+    source: str = field("", "run directory, or a folder of trajectories such as RUN/trajectories/ppo")
     format: str = field(
         "jsonl",
-        "parquet: one file, pictures in it (the extra parquet); agentnet: AgentNet's records and images; "
-        "atif: ATIF 1.8, a document an episode with what was sampled token by token, and images",
+        "format of the export: jsonl; parquet, one file with the images (the extra parquet); agentnet, "
+        "AgentNet's records and images; atif, one ATIF 1.8 document per episode with the sampled tokens, "
+        "and images",
         one_of(*FORMATS),
     )
-    style: str = field("qwen", "of jsonl: pictures as files; openai: as data URLs in the lines", one_of(*STYLES))
-    verdict: str = field("any", "solved or failed: only such episodes", one_of(*VERDICTS))
-    evaluations: bool = field(False, "True: those of evaluations, too, which nothing should learn from")
-    output: str = field("", "a folder; empty for the run directory")
+    style: str = field(
+        "qwen", "style of jsonl: qwen, images as files; openai, images as data URLs in the lines", one_of(*STYLES)
+    )
+    verdict: str = field("any", "verdict of the episodes that are exported: any, solved or failed", one_of(*VERDICTS))
+    evaluations: bool = field(False, "whether evaluation episodes are exported, too, from which nothing should learn")
+    output: str = field("", "folder of the export; empty: the run directory")
 
 
 def get_config() -> ConfigDict:

@@ -17,14 +17,18 @@ from tars_jax.rules import Rule, at_least, field, one_of
 
 @dataclasses.dataclass(frozen=True)
 class ExportWeights(RunFields):
+    """The checkpoint to export for `transformers`."""
+
     checkpoint: str = field(
         "",
-        "a folder of exported weights that records its model",
+        "folder of exported weights that records its model",
         Rule(bool, "a folder of exported weights: --config.checkpoint=RUN/policy"),
     )
-    output: str = field("", "a new directory; empty for exported in the run directory")
-    dtype: str = field("", "float32, bfloat16, or empty for that of the checkpoint", one_of("", *DTYPES))
-    shard_megabytes: int = field(4096, "of one file, at most", at_least(1))
+    output: str = field("", "new folder of the export; empty: exported in the run directory")
+    dtype: str = field(
+        "", "dtype of the exported weights: float32 or bfloat16; empty: the checkpoint's", one_of("", *DTYPES)
+    )
+    shard_megabytes: int = field(4096, "greatest size of one file, in megabytes", at_least(1))
 
 
 def get_config() -> ConfigDict:

@@ -46,113 +46,117 @@ TEXT_SHARE = Rule(lambda share: 0 <= share < 1, "a share from 0 to below 1")
 
 @dataclasses.dataclass(frozen=True)
 class Flywheel(train.Learned):
-    """Each model makes the data of the next one."""
+    """The data flywheel: its cycles, its tasks and its controls."""
 
     environment: str = field_of(train.Learned, "environment", default="maze_path_of_light")
     environment_options: str = field_of(
         train.Learned,
         "environment_options",
         default='[{"distance": [1, 1]}, {"distance": [2, 2]}, {"distance": [3, 3]}, {"distance": [4, 4]}]',
-        about="its options as JSON; a list is several kinds of tasks",
+        about="options of the environment as JSON; a list holds several kinds of tasks",
     )
     cycles: int = field(
-        3, "after the cold start; 0: that alone; a finished run goes on when it is resumed with more", at_least(0)
+        3, "cycles after the cold start; 0: only the cold start; a finished run can be resumed with more", at_least(0)
     )
     control: str = field(
         "none",
-        "first_cycle: data of the cold start and cycle 1 alone; no_routing: all into both sets",
+        "ablation of the flywheel: none; first_cycle, data of the cold start and cycle 1 only; no_routing, "
+        "all data into both sets",
         one_of("none", "first_cycle", "no_routing"),
     )
     tasks: str = field(
         "",
-        "where tasks come from: empty, of `environment`; or a .jsonl file of synthesized ones, of "
-        "questions (environment "
-        "browsing) or of websites (website_app); or package.module:attribute",
+        "source of tasks: empty, the environment; a .jsonl file of synthesized questions (environment "
+        "browsing) or website tasks (website_app); or package.module:attribute",
     )
     solution_steps: int = field(
-        0, "tasks of websites whose recorded solution takes more are left out; 0: none", at_least(0)
+        0,
+        "longest recorded solution of a website task, in steps: tasks with longer ones are left out; 0: none are",
+        at_least(0),
     )
     reader: str = field(
         "store",
-        "how training reads its sets: as they lie in the store; or array_record, from a file of each, by "
-        "grain (the extra)",
+        "how training reads its sets: store, from the trajectory store; or array_record, from ArrayRecord "
+        "files by grain (the extra)",
         one_of("store", "array_record"),
     )
-    evaluate_ct: bool = field(True, "play the held-out tasks after CT, too")
+    evaluate_ct: bool = field(True, "whether the held-out tasks are also played after CT")
 
 
 @dataclasses.dataclass(frozen=True)
 class MixtureOfPPO(MixtureSection):
-    """What a batch of PPO is mixed of: a weight for each environment, or of a file of tasks for each website."""
+    """The mixture of a PPO batch: a weight for each environment, or for each website of a file of tasks."""
 
     weights: tuple[float, ...] = field_of(
         MixtureSection,
         "weights",
-        about="for each environment, times each of its options; of a file of tasks for each website or "
-        "environment that "
-        "it trains on, by their names in order; empty: as they come",
+        about="weights of the environments, times those of their options, or of the websites of a file of tasks, "
+        "in order of their names; empty: tasks come in their own proportions",
     )
 
 
 @dataclasses.dataclass(frozen=True)
 class Annotation:
-    """Episodes that people have corrected or judged."""
+    """Annotated data: episodes that people corrected or judged."""
 
     datasets: tuple[str, ...] = field(
         (),
-        "by name as `demonstrations.datasets`. A name with {cycle} in it is taken in by the cycle of that "
-        "number, once it "
-        "is there; others by the cold start",
+        "annotated data sets, as in `demonstrations.datasets`. A name with {cycle} is read by the cycle of "
+        "that number once it exists; others by the cold start",
     )
 
 
 @dataclasses.dataclass(frozen=True)
 class Text:
-    """Text-only data of any domain: CT's base, to which the agent's V = 0 comes."""
+    """Text-only data of any domain: the base of CT, to which the agent's failed episodes (V = 0) are added."""
 
     datasets: tuple[str, ...] = field(
-        ("tars_jax.data.tutorials:tutorials", "tars_jax.data.texts:sums"), "by name as `demonstrations.datasets`"
+        ("tars_jax.data.tutorials:tutorials", "tars_jax.data.texts:sums"),
+        "text-only data sets, as in `demonstrations.datasets`",
     )
-    ct_weight: float = field(
-        0.75, "its share of the tokens that CT learns from, where there is any: most of them", TEXT_SHARE
-    )
-    sft_weight: float = field(0.1, "of those that SFT learns from", TEXT_SHARE)
+    ct_weight: float = field(0.75, "share of text in the tokens of CT, if there is any text; most of them", TEXT_SHARE)
+    sft_weight: float = field(0.1, "share of text in the tokens of SFT", TEXT_SHARE)
 
 
 @dataclasses.dataclass(frozen=True)
 class Recycle:
-    """Episodes of PPO and of value pretraining that the next cycle routes as what was generated."""
+    """Episodes of PPO and value pretraining that the next cycle routes like generated ones."""
 
-    episodes: int = field(256, "that enter the store, of each; what is left out is counted", at_least(0))
+    episodes: int = field(
+        256,
+        "most episodes of PPO, and of value pretraining, that enter the store; those left out are counted",
+        at_least(0),
+    )
 
 
 @dataclasses.dataclass(frozen=True)
 class SFT(SupervisedSection):
-    """How the policy is fitted to its set."""
+    """Supervised fine-tuning: fitting the policy to the SFT set."""
 
-    episodes: int = field(0, "drawn for one training; 0: as many as the set holds, and text beside them", at_least(0))
+    episodes: int = field(
+        0, "episodes sampled for one training; 0: as many as the set holds, with text besides", at_least(0)
+    )
 
 
 @dataclasses.dataclass(frozen=True)
 class CT(SFT):
-    """How the policy is fitted to its set, now and then."""
+    """Continual pre-training: fitting the policy to the CT set every few cycles."""
 
-    every: int = field(2, "cycles; 0: never", at_least(0))
+    every: int = field(2, "cycles between two continual pre-trainings; 0: never", at_least(0))
 
 
 @dataclasses.dataclass(frozen=True)
 class Keep:
-    """Which model goes on."""
+    """The model with which the next cycle begins."""
 
     by: str = field(
         "latest",
-        "latest; better, the new one or the one before, by tasks that are held out besides; or merged, "
-        "their merge being "
-        "the third",
+        "model that is kept: latest; better, the better of new and previous model on held-out tasks of its "
+        "own; or merged, the best of these two and their merge",
         one_of("latest", "better", "merged"),
     )
-    episodes: int = field(40, "of these tasks", at_least(1))
-    weight: float = field(0.5, "of the new one in the merge", between(0, 1))
+    episodes: int = field(40, "episodes of those held-out tasks", at_least(1))
+    weight: float = field(0.5, "weight of the new model in the merge", between(0, 1))
 
 
 def get_config() -> ConfigDict:

@@ -42,30 +42,34 @@ from tars_jax.rules import Rule, at_least, each, field
 
 @dataclasses.dataclass(frozen=True)
 class Games(ReinforcedFields):
-    """One agent for several games."""
+    """The games that one agent learns."""
 
     games: tuple[str, ...] = field(
         ("maze_path_of_light", "infinity_loop", "game_2048", "tiles_master"),
-        "what it learns",
+        "games that are learned",
         Rule(lambda names: bool(names) and can_be_trained_on(names), TRAINED_ON),
     )
-    levels: tuple[int, ...] = field((1,), "of games that have levels", each(at_least(1)))
+    levels: tuple[int, ...] = field((1,), "levels of games that have levels", each(at_least(1)))
 
 
 @dataclasses.dataclass(frozen=True)
 class GameTask:
-    """An episode of a game."""
+    """An episode of a game, and how games are evaluated."""
 
-    max_steps: int = field(12, "of an episode, where its level does not say less", at_least(1))
+    max_steps: int = field(12, "step budget of an episode, where its level sets no lower one", at_least(1))
     next_levels: bool = field(
         False,
-        "in our games a solved level is followed by the next one, until max_steps; False: an episode is one level",
+        "whether the next level of our games follows a solved one, until max_steps; False: an episode is one level",
     )
-    level_rewards: bool = field(False, "then each solved level is worth 1; False: the first alone")
+    level_rewards: bool = field(
+        False, "whether each solved level has reward 1, with next_levels; False: only the first"
+    )
     scale_episodes: int = field(
-        0, "of each game, by scripted players, for the lines in its curve (figure 13); 0: none", at_least(0)
+        0, "episodes of each game by scripted players, for the lines in its curve (figure 13); 0: none", at_least(0)
     )
-    evaluation_episodes: int = field(800, "of all games together, on levels that training never sees", at_least(1))
+    evaluation_episodes: int = field(
+        800, "evaluation episodes of all games together, on levels that training never sees", at_least(1)
+    )
 
 
 def get_config() -> ConfigDict:

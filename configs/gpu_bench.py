@@ -31,77 +31,90 @@ PARTS = ("matmul", "copy", "attention", "experts", "update", "decode")
 class Batch:
     """A minibatch: rows of packed windows that are 1, 2, 3 ... times as long as the first, a quarter of it sampled."""
 
-    rows: int = field(0, "of the batch; 0: what the size says", at_least(0))
-    row_length: int = field(0, "tokens", at_least(0))
-    windows: int = field(0, "in a row", at_least(0))
-    sampled: float = field(0.0, "share of a window's tokens", between(0, 1))
-    images_per_row: int = field(0, "at the beginning of the longest windows, one in each", at_least(0))
-    image_height: int = field(0, "pixels", at_least(0))
-    image_width: int = field(0, "pixels", at_least(0))
+    rows: int = field(0, "packed rows of the batch", at_least(0))
+    row_length: int = field(0, "tokens of a row", at_least(0))
+    windows: int = field(0, "context windows in a row", at_least(0))
+    sampled: float = field(0.0, "share of a window's tokens that were sampled", between(0, 1))
+    images_per_row: int = field(
+        0, "screenshots of a row, one at the beginning of each of its longest windows", at_least(0)
+    )
+    image_height: int = field(0, "height of a screenshot, in pixels", at_least(0))
+    image_width: int = field(0, "width of a screenshot, in pixels", at_least(0))
 
 
 @dataclasses.dataclass(frozen=True)
 class Decode:
-    """One decode step."""
+    """One decode step of the engine."""
 
-    weights: tuple[str, ...] = field(("bfloat16", "w4a8"), "of the policy", each(one_of("bfloat16", "w4a8")))
+    weights: tuple[str, ...] = field(
+        ("bfloat16", "w4a8"),
+        "weights of the policy that are measured: bfloat16, w4a8",
+        each(one_of("bfloat16", "w4a8")),
+    )
     layers: tuple[str, ...] = field(
         ("stacked", "unstacked"),
-        "how the engine holds weights and cache: tars_jax/inference/config.py",
+        "how the engine holds weights and KV cache of the layers: tars_jax/inference/config.py",
         each(one_of("unstacked", "stacked")),
     )
-    slots: int = field(0, "of the engine", at_least(0))
-    context: int = field(0, "tokens in each slot's cache before the first step", at_least(0))
-    chunk: int = field(0, "steps in one call", at_least(0))
-    cache_length: int = field(0, "tokens that a slot has room for: the engine reads all of them", at_least(0))
+    slots: int = field(0, "slots of the engine", at_least(0))
+    context: int = field(0, "tokens in each slot's KV cache before the first step", at_least(0))
+    chunk: int = field(0, "decode steps in one call", at_least(0))
+    cache_length: int = field(0, "tokens that a slot has room for, all of which the engine reads", at_least(0))
 
 
 @dataclasses.dataclass(frozen=True)
 class GpuBench(RunFields):
+    """The benchmark's size, its parts and its time limits."""
+
     size: str = field(
         "full",
-        "full fills a device of 141 GB; tiny runs anywhere. 0 in a field below: what the size says",
+        "size of the benchmark: full, for a device of 141 GB; or tiny, for any device. It decides fields "
+        "below that are 0",
         one_of("full", "tiny"),
     )
-    models: tuple[str, ...] = field(("dense", "moe"), "which policies", each(one_of("dense", "moe")))
-    parts: tuple[str, ...] = field(PARTS, "what is measured", each(one_of(*PARTS)))
-    minutes: float = field(30.0, "of the whole run; what has not begun by then is a line that says so", more_than(0))
-    entry_minutes: float = field(4.0, "of one entry, its compilation included", more_than(0))
-    warmups: int = field(2, "runs before the clock", at_least(1))
-    repeats: int = field(10, "of which median and quartiles are taken", at_least(1))
+    models: tuple[str, ...] = field(("dense", "moe"), "policies that are measured", each(one_of("dense", "moe")))
+    parts: tuple[str, ...] = field(PARTS, "parts that are measured", each(one_of(*PARTS)))
+    minutes: float = field(
+        30.0, "time limit of the whole run, in minutes; what has not begun by then is reported as skipped", more_than(0)
+    )
+    entry_minutes: float = field(4.0, "time limit of one entry with its compilation, in minutes", more_than(0))
+    warmups: int = field(2, "runs of an entry before it is timed", at_least(1))
+    repeats: int = field(10, "timed runs of an entry, for median and quartiles", at_least(1))
     seconds: float = field(
-        15.0, "of an entry's repetitions: slow ones are repeated less often, but three times at least", more_than(0)
+        15.0, "seconds for an entry's timed runs: slow entries have fewer runs, but three at least", more_than(0)
     )
 
 
 @dataclasses.dataclass(frozen=True)
 class Layer:
-    """One layer alone, of the dense policy (attention) and the mixture of experts."""
+    """One layer alone: attention of the dense policy, experts of the mixture of experts."""
 
-    attention: tuple[str, ...] = field(("cudnn", "dense"), "its backends", each(one_of(*ATTENTION)))
-    experts: tuple[str, ...] = field(("hopper", "buckets"), "their backends", each(one_of(*EXPERTS)))
+    attention: tuple[str, ...] = field(
+        ("cudnn", "dense"), "attention backends that are measured", each(one_of(*ATTENTION))
+    )
+    experts: tuple[str, ...] = field(("hopper", "buckets"), "expert backends that are measured", each(one_of(*EXPERTS)))
 
 
 @dataclasses.dataclass(frozen=True)
 class Peak:
-    """What the device reaches at best."""
+    """The device's peak: matrix product and memory bandwidth."""
 
-    matmul: int = field(0, "side of the product", at_least(0))
-    copy_bytes: int = field(0, "of the array", at_least(0))
+    matmul: int = field(0, "side of the square matrices that are multiplied", at_least(0))
+    copy_bytes: int = field(0, "bytes of the array that is copied", at_least(0))
 
 
 @dataclasses.dataclass(frozen=True)
 class Update:
-    """Backends and remat policies of tars_jax.model.execution."""
+    """The learner's update, by backends and remat policies of tars_jax.model.execution."""
 
-    attention: tuple[str, ...] = field(("cudnn",), "its backends", each(one_of(*ATTENTION)))
-    experts: tuple[str, ...] = field(("hopper",), "their backends", each(one_of(*EXPERTS)))
+    attention: tuple[str, ...] = field(("cudnn",), "attention backends that are measured", each(one_of(*ATTENTION)))
+    experts: tuple[str, ...] = field(("hopper",), "expert backends that are measured", each(one_of(*EXPERTS)))
     remat: tuple[str, ...] = field(
         ("products", "outputs", "full"),
-        "the first goes with every pair of backends, the others with the first pair",
+        "remat policies that are measured: the first with every pair of backends, the others with the first pair",
         each(one_of(*REMAT)),
     )
-    head_chunk: int = field(512, "tokens of a row whose logits are held at a time", at_least(1))
+    head_chunk: int = field(512, "tokens of a row whose logits are held at the same time", at_least(1))
 
 
 def get_config() -> ConfigDict:

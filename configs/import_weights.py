@@ -20,17 +20,19 @@ from tars_jax.rules import Rule, field, one_of
 
 @dataclasses.dataclass(frozen=True)
 class ImportWeights(RunFields):
+    """The open weights to import."""
+
     source: str = field(
         "",
-        "the directory",
+        "folder of the open weights",
         Rule(
             lambda source: bool(source) and Path(source).is_dir(),
             "a folder of this machine with config.json and safetensors, such as "
             "`hf download Qwen/Qwen3-VL-2B-Instruct --local-dir FOLDER` leaves",
         ),
     )
-    output: str = field("", "empty for imported in the run directory")
-    dtype: str = field("float32", "of the checkpoint; the learner takes float32", one_of(*DTYPES))
+    output: str = field("", "folder of the imported checkpoint; empty: imported in the run directory")
+    dtype: str = field("float32", "dtype of the checkpoint; the learner needs float32", one_of(*DTYPES))
 
 
 def get_config() -> ConfigDict:

@@ -38,21 +38,28 @@ from tars_jax.rules import Rule, at_least, field, one_of
 
 @dataclasses.dataclass(frozen=True)
 class JudgeAgreement(RunFields):
+    """The judge to measure, and the labels that it is compared with."""
+
     labels: str = field(
         "agent_reward_bench",
-        "or online_mind2web; or recorded: episodes of our runs; or traces: a run of judge_traces; or answers",
+        "labels: agent_reward_bench, online_mind2web, recorded (episodes of our runs), traces (a run of "
+        "judge_traces) or answers",
         one_of(*SETS),
     )
-    source: str = field("", "the folder of the labels; answers have their own")
-    judge: str = field("webjudge", "as config.task.judge of train", Rule(bool, "the name of a judge"))
-    judge_options: str = field("{}", "its options as JSON")
-    judgments: str = field("", "a folder of what `judge` said; of `source`, annotations.csv is enough then")
-    unsure: str = field("leave_out", 'what "Unsure" is, of AgentRewardBench: leave_out or failure', one_of(*UNSURE))
-    contradiction: str = field(
-        "leave_out", "labels that contradict each other: leave_out, failure or first", one_of(*CONTRADICTIONS)
+    source: str = field("", "folder of the labels; answers come with the package")
+    judge: str = field("webjudge", "judge to measure, as config.task.judge of train", Rule(bool, "the name of a judge"))
+    judge_options: str = field("{}", "options of the judge, as JSON")
+    judgments: str = field(
+        "", "folder of the judge's recorded verdicts; of `source` only annotations.csv is needed then"
     )
-    most: int = field(0, "labels (trajectories, or answers), drawn by the seed; 0: all", at_least(0))
-    parallel: int = field(8, "of them that are judged at the same time", at_least(1))
+    unsure: str = field(
+        "leave_out", 'what the label "Unsure" of AgentRewardBench counts as: leave_out or failure', one_of(*UNSURE)
+    )
+    contradiction: str = field(
+        "leave_out", "what contradicting labels count as: leave_out, failure or first", one_of(*CONTRADICTIONS)
+    )
+    most: int = field(0, "most labels (trajectories or answers), sampled by the seed; 0: all", at_least(0))
+    parallel: int = field(8, "trajectories or answers that are judged at the same time", at_least(1))
 
 
 def get_config() -> ConfigDict:

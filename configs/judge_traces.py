@@ -27,18 +27,18 @@ EXAMPLES = "tars_jax.envs.examples"
 
 @dataclasses.dataclass(frozen=True)
 class Part:
-    """Traces of one environment."""
+    """The traces of one environment."""
 
-    environment: str = field("", "which one", Rule(bool, "an environment with a reference player"))
-    episodes: int = field(0, "of it", at_least(0))
-    skill: float = field(0.5, "share of moves that are good ones", between(0, 1))
-    max_steps: int = field(8, "of an episode", at_least(1))
+    environment: str = field("", "environment of the traces", Rule(bool, "an environment with a reference player"))
+    episodes: int = field(0, "episodes of this environment", at_least(0))
+    skill: float = field(0.5, "share of good moves", between(0, 1))
+    max_steps: int = field(8, "step budget of an episode", at_least(1))
     size: tuple[int, ...] = field(
         (0, 0),
-        "of a page, width and height in pixels; (0, 0): there is none",
+        "width and height of a page in pixels; (0, 0): no page",
         Rule(lambda size: len(size) == 2 and min(size) >= 0, "a width and a height of 0 or more"),
     )
-    options: str = field("{}", "of the environment, as JSON")
+    options: str = field("{}", "options of the environment, as JSON")
 
 
 def part(

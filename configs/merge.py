@@ -26,25 +26,27 @@ WEIGHTS = Rule(are_weights, "a number of 0 or more for each checkpoint, which su
 
 @dataclasses.dataclass(frozen=True)
 class Merge(RunFields):
+    """The checkpoints to merge, and their weights."""
+
     checkpoints: tuple[str, ...] = field(
         (),
-        "folders of exported weights (supervised, policy, ...)",
+        "folders of exported weights to merge (supervised, policy, ...)",
         Rule(
             lambda paths: len(paths) >= 2 and all(isinstance(path, str) for path in paths),
             "two or more folders of exported weights: --config.checkpoints=RUN_A/policy,RUN_B/policy",
         ),
     )
-    weights: tuple[float, ...] = field((), "one for each checkpoint, in their order; () for uniform", WEIGHTS)
-    unrelated: bool = field(False, "merge also checkpoints that record no common ancestor")
-    output: str = field("", "empty for merged in the run directory")
+    weights: tuple[float, ...] = field((), "weight of each checkpoint, in their order; (): all equal", WEIGHTS)
+    unrelated: bool = field(False, "whether checkpoints may be merged that record no common ancestor")
+    output: str = field("", "folder of the merged checkpoint; empty: merged in the run directory")
 
 
 @dataclasses.dataclass(frozen=True)
 class Groups:
-    """Weights of their own; () for those above."""
+    """Weights of parameter groups; () for the merge's own weights."""
 
-    vision: tuple[float, ...] = field((), "of the vision encoder", WEIGHTS)
-    experts: tuple[float, ...] = field((), "of the experts", WEIGHTS)
+    vision: tuple[float, ...] = field((), "weight of each checkpoint's vision encoder", WEIGHTS)
+    experts: tuple[float, ...] = field((), "weight of each checkpoint's experts", WEIGHTS)
 
 
 def get_config() -> ConfigDict:

@@ -36,41 +36,41 @@ class MergeGames(JobFields):
 
     merges: tuple[float, ...] = field(
         (0.25, 0.5, 0.75),
-        "weights of the first game's specialist; 0.5 is uniform",
+        "merges, each given by the weight of the first game's specialist; 0.5 is uniform",
         each(Rule(lambda weight: 0 < weight < 1, "a weight of the first game's specialist between 0 and 1")),
     )
-    evaluation_episodes: int = field(150, "of each agent on each game", at_least(1))
+    evaluation_episodes: int = field(150, "evaluation episodes of each agent on each game", at_least(1))
 
 
 @dataclasses.dataclass(frozen=True)
 class Budget:
-    """A game, in alphabetical order, with options as its game.json describes them."""
+    """A game's step budget; games come in alphabetical order."""
 
-    max_steps: int = field(5, "of an episode", at_least(1))
+    max_steps: int = field(5, "step budget of an episode", at_least(1))
 
 
 @dataclasses.dataclass(frozen=True)
 class MazeOptions(Budget):
-    """A game, in alphabetical order, with options as its game.json describes them."""
+    """Options of the maze game, as its game.json describes them."""
 
     distance: tuple[int, ...] = field((1, 4), "moves from start to exit")
 
 
 @dataclasses.dataclass(frozen=True)
 class LoopOptions(Budget):
-    """A game, in alphabetical order, with options as its game.json describes them."""
+    """Options of Infinity-Loop, as its game.json describes them."""
 
-    size: int = field(3, "tiles on a side", at_least(1))
-    scrambled: int = field(1, "tiles that are turned", at_least(1))
+    size: int = field(3, "tiles on a side of the board", at_least(1))
+    scrambled: int = field(1, "tiles that are turned at the start", at_least(1))
 
 
 @dataclasses.dataclass(frozen=True)
 class Demonstrations:
-    """What is imitated."""
+    """Demonstrations of the reference players, which the agents imitate."""
 
-    start: int = field(700, "episodes of each game", at_least(1))
-    specialist: int = field(700, "of its game", at_least(1))
-    skill: float = field(0.8, "of the reference players", between(0, 1))
+    start: int = field(700, "demonstrated episodes of each game for the common start", at_least(1))
+    specialist: int = field(700, "demonstrated episodes of its game for each specialist", at_least(1))
+    skill: float = field(0.8, "share of the reference players' moves that follow their plan", between(0, 1))
 
 
 def get_config() -> ConfigDict:

@@ -23,29 +23,30 @@ from tars_jax.rules import Rule, between, field, field_of
 
 @dataclasses.dataclass(frozen=True)
 class MergeHybrid(train.Learned):
-    """Specialists of the parts of a mixture, their merges, and an agent of all parts."""
+    """Specialists of the mixture's parts, their merges, and a hybrid agent of all parts."""
 
     merges: tuple[str, ...] = field(
         (),
-        "weights of the specialists, in the parts' order, such as 2:1:1; each is a merge. Empty: one, of equal weights",
+        "merges, each given by the specialists' weights in the parts' order, such as 2:1:1; empty: one "
+        "merge of equal weights",
     )
-    hybrid: bool = field(True, "beside the merges an agent that trains on all parts")
+    hybrid: bool = field(True, "whether a hybrid agent is trained on all parts, for comparison with the merges")
     composites: tuple[str, ...] = field(
-        (), "tasks that need several parts in one episode, by their numbers, such as 1+2"
+        (), "composite tasks, which need several parts in one episode, by the parts' numbers, such as 1+2"
     )
     tolerance: float = field(
-        0.1, "what is at most so far below a specialist's success is almost comparable to it", between(0, 1)
+        0.1, "largest difference to a specialist's success rate that counts as almost comparable", between(0, 1)
     )
 
 
 @dataclasses.dataclass(frozen=True)
 class Parts(MixtureSection):
-    """What specialists are of, and an update's batch is mixed of."""
+    """The parts of the mixture, each of which has a specialist."""
 
     weights: tuple[float, ...] = field_of(
         MixtureSection,
         "weights",
-        about="of the parts",
+        about="weights of the parts",
         rule=Rule(
             lambda values: len(values) > 1 and are_weights(values),
             f"a number from {LEAST_WEIGHT} to {MOST_WEIGHT} for each of two parts or more",

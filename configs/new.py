@@ -18,8 +18,10 @@ from tars_jax.rules import field, one_of
 
 @dataclasses.dataclass(frozen=True)
 class New:
-    kind: str = field("", "what is to be brought", one_of(*NAMES))
-    name: str = field("", "of the module; empty: by its kind")
+    """The kind of the new module, and its name."""
+
+    kind: str = field("", "kind of module to write", one_of(*NAMES))
+    name: str = field("", "name of the module; empty: named after its kind")
 
 
 def get_config() -> ConfigDict:

@@ -69,15 +69,14 @@ from tars_jax.training.config import OptimizerConfig, PPOConfig
 
 @dataclasses.dataclass(frozen=True)
 class OnDevice(ReinforcedFields):
-    """Agents that learn a game inside a compiled program."""
+    """Agents that learn a game inside one compiled program."""
 
-    seed: int = field_of(ReinforcedFields, "seed", about="the first seed")
-    seeds: int = field(5, "this many, side by side", at_least(1))
+    seed: int = field_of(ReinforcedFields, "seed", about="first random seed")
+    seeds: int = field(5, "number of seeds, trained side by side", at_least(1))
     seeds_by: str = field(
         "map",
-        "map: one after another in one program; vmap: all at once in one; turns: in one program for each, "
-        "compiled once "
-        "for any number of seeds",
+        "how seeds are run: map, one after another in one program; vmap, all at once in one program; turns, "
+        "each in a run of one program that is compiled once",
         one_of("map", "vmap", "turns"),
     )
 
@@ -86,7 +85,7 @@ class OnDevice(ReinforcedFields):
 class Preset:
     """The model that learns."""
 
-    preset: str = field("pico", "from scratch", one_of(*PRESETS))
+    preset: str = field("pico", "preset of the model, which starts from random weights", one_of(*PRESETS))
     dtype: str = field_of(ModelSection, "dtype")
 
 
@@ -94,62 +93,64 @@ class Preset:
 class Game:
     """The game that is learned."""
 
-    name: str = field("checklist", "its name", one_of(*sorted(GAMES)))
-    steps: int = field(6, "the step budget of an episode", at_least(1))
-    options: tuple[str, ...] = field((), "of the game, as name=number")
+    name: str = field("checklist", "game that is learned", one_of(*sorted(GAMES)))
+    steps: int = field(6, "step budget of an episode", at_least(1))
+    options: tuple[str, ...] = field((), "options of the game, as name=number")
 
 
 @dataclasses.dataclass(frozen=True)
 class MixtureOfOptions(MixtureSection):
-    """What every batch is mixed of."""
+    """The mixture of which every batch is composed."""
 
-    parts: tuple[str, ...] = field((), "each has further options of the game, such as interface=gui, and its share")
-    weights: tuple[float, ...] = field_of(MixtureSection, "weights", about="of the parts; empty: equal ones")
+    parts: tuple[str, ...] = field(
+        (), "parts of the mixture: further options of the game, such as interface=gui, for each"
+    )
+    weights: tuple[float, ...] = field_of(MixtureSection, "weights", about="weights of the parts; empty: all equal")
 
 
 @dataclasses.dataclass(frozen=True)
 class Rollout:
-    """How episodes are played."""
+    """Rollouts: episodes per update, sampling and memory."""
 
-    episodes: int = field(128, "of a PPO update", at_least(1))
-    max_new_tokens: int = field(20, "of an answer", at_least(2))
-    show_budget: bool = field(True, "the remaining steps stand in the prompt")
-    temperature: float = field(1.0, "of sampling", at_least(0))
-    window: int = field(1, "observations in a prompt, the answers between them too", at_least(1))
-    summaries: int = field(0, "of steps that left the window, a few words each; 0: no memory", at_least(0))
-    summary_tokens: int = field(8, "of one", at_least(1))
-    context: int = field(0, "tokens of a prompt, with padding; 0: as many as it may take", at_least(0))
+    episodes: int = field(128, "episodes of a PPO update", at_least(1))
+    max_new_tokens: int = field(20, "most tokens of an answer", at_least(2))
+    show_budget: bool = field(True, "whether the prompt says how many steps remain")
+    temperature: float = field(1.0, "sampling temperature", at_least(0))
+    window: int = field(1, "observations in a prompt, with the answers between them", at_least(1))
+    summaries: int = field(0, "summaries, in a prompt, of steps that left the window; 0: no memory", at_least(0))
+    summary_tokens: int = field(8, "most tokens of a summary", at_least(1))
+    context: int = field(0, "tokens of a padded prompt; 0: as many as the longest prompt has", at_least(0))
 
 
 @dataclasses.dataclass(frozen=True)
 class Demonstrations:
-    """What is imitated first, by a scripted player."""
+    """Demonstrations of a scripted player, which the policy imitates before PPO."""
 
-    episodes: int = field(4000, "of the reference player", at_least(1))
-    skill: float = field(0.5, "the share of its moves that follow its plan", between(0, 1))
+    episodes: int = field(4000, "episodes that the reference player demonstrates", at_least(1))
+    skill: float = field(0.5, "share of the reference player's moves that follow its plan", between(0, 1))
 
 
 @dataclasses.dataclass(frozen=True)
 class Supervised(FitSection):
-    """How the policy imitates them."""
+    """Supervised fine-tuning on the demonstrations."""
 
-    updates: int = field(250, "of the optimizer", at_least(1))
-    part: int = field(50, "updates of one program; 0: all of them", at_least(0))
-    episodes: int = field(32, "of one update", at_least(1))
+    updates: int = field(250, "optimizer steps", at_least(1))
+    part: int = field(50, "updates in one call of the compiled program; 0: all of them", at_least(0))
+    episodes: int = field(32, "demonstrated episodes of one update", at_least(1))
     batch_rows: int = field_of(FitSection, "batch_rows", default=128)
     router_aux_loss_weight: float = field_of(PPOConfig, "router_aux_loss_weight")
 
 
 @dataclasses.dataclass(frozen=True)
 class Value:
-    """The value model before PPO."""
+    """Pretraining of the value model before PPO."""
 
-    updates: int = field(20, "each of new episodes", at_least(0))
+    updates: int = field(20, "updates of the value model, each on new episodes", at_least(0))
     max_updates: int = field(
-        0, "so many at most, until the value models of all seeds have levelled off; 0: `updates`", at_least(0)
+        0, "most updates until the value models of all seeds have levelled off; 0: exactly `updates`", at_least(0)
     )
-    part: int = field(5, "updates of one program; 0: all of them", at_least(0))
-    episodes: int = field(128, "of one update", at_least(1))
+    part: int = field(5, "updates in one call of the compiled program; 0: all of them", at_least(0))
+    episodes: int = field(128, "episodes of one update", at_least(1))
     minibatch_rows: int = field_of(PPOConfig, "minibatch_rows", default=128)
     epochs: int = field_of(PPOConfig, "epochs")
     learning_rate: float = field_of(OptimizerConfig, "learning_rate", default=1e-3)
@@ -158,35 +159,44 @@ class Value:
 
 @dataclasses.dataclass(frozen=True)
 class PPO(PPOConfig):
-    """Policy optimization: its size, and every switch of the algorithm (docs/rl.md)."""
+    """PPO: its number of updates, and the switches of the algorithm (docs/rl.md)."""
 
-    updates: int = field(40, "of the policy", at_least(0))
-    part: int = field(10, "updates of one program; 0: all of them", at_least(0))
-    learning_rate: float = field_of(OptimizerConfig, "learning_rate", default=5e-4, about="of the policy")
-    value_learning_rate: float = field_of(OptimizerConfig, "learning_rate", default=1e-3, about="of the value model")
-    group_size: int = field_of(PoolConfig, "group_size", about="episodes of one level")
+    updates: int = field(40, "updates of the policy", at_least(0))
+    part: int = field(10, "updates in one call of the compiled program; 0: all of them", at_least(0))
+    learning_rate: float = field_of(
+        OptimizerConfig, "learning_rate", default=5e-4, about="peak learning rate of the policy"
+    )
+    value_learning_rate: float = field_of(
+        OptimizerConfig, "learning_rate", default=1e-3, about="peak learning rate of the value model"
+    )
+    group_size: int = field_of(PoolConfig, "group_size", about="episodes of one level (the group size of GRPO)")
     dynamic_sampling: bool = field_of(
-        PoolConfig, "dynamic_sampling", about="groups whose members all did equally well are left out, and not replaced"
+        PoolConfig,
+        "dynamic_sampling",
+        about="whether groups whose episodes all have the same reward are left out of the update, without a "
+        "replacement",
     )
     lag: int = field(
-        0, "updates that the policy which plays is behind the one that learns: the staleness of a pod", at_least(0)
+        0,
+        "updates by which the policy that plays lags behind the one that learns, as the staleness of a pod",
+        at_least(0),
     )
     minibatch_rows: int = field_of(PPOConfig, "minibatch_rows", default=128)
 
 
 @dataclasses.dataclass(frozen=True)
 class Verifier:
-    """How often the verdict is wrong."""
+    """Errors of the verifier, which are simulated."""
 
-    false_positive: float = field(0.0, "share of failures that are called a success", between(0, 1))
-    false_negative: float = field(0.0, "share of successes that are called a failure", between(0, 1))
+    false_positive: float = field(0.0, "share of failures that the verifier calls a success", between(0, 1))
+    false_negative: float = field(0.0, "share of successes that the verifier calls a failure", between(0, 1))
 
 
 @dataclasses.dataclass(frozen=True)
 class Evaluation:
-    """What is played before PPO and after."""
+    """Evaluation before and after PPO."""
 
-    episodes: int = field(256, "on held-out levels", at_least(1))
+    episodes: int = field(256, "evaluation episodes, on held-out levels", at_least(1))
 
 
 def get_config() -> ConfigDict:

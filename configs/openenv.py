@@ -17,9 +17,13 @@ from tars_jax.rules import at_least, field
 
 @dataclasses.dataclass(frozen=True)
 class Openenv(ListenerFields, RunFields):
-    environment: str = field("computer", "a game, a benchmark's task, gymnasium:ID, package.module:attribute")
-    options: str = field("", "of its tasks, JSON; `reset` may name others")
-    episodes: int = field(16, "at once", at_least(1))
+    """The environment that is served."""
+
+    environment: str = field(
+        "computer", "environment to serve: a game, a benchmark's task, gymnasium:ID, package.module:attribute"
+    )
+    options: str = field("", "options of the environment's tasks, as JSON; `reset` may set others")
+    episodes: int = field(16, "most episodes at the same time", at_least(1))
 
 
 def get_config() -> ConfigDict:

@@ -23,10 +23,14 @@ from tars_jax.sandbox.browser.site import MAX_SIDE
 
 @dataclasses.dataclass(frozen=True)
 class Osworld(ListenerFields, RunFields):
-    width: int = field(1920, "of the screen, pixels", between(320, MAX_SIDE))
-    height: int = field(1080, "of the screen, pixels", between(200, MAX_SIDE))
-    browser: bool = field(True, "a Chromium among the applications")
-    isolation: str = field("auto", "auto, or what isolates it by name: sandbox/computer/isolation.py", ISOLATION)
+    """The desktop that is served."""
+
+    width: int = field(1920, "width of the screen, in pixels", between(320, MAX_SIDE))
+    height: int = field(1080, "height of the screen, in pixels", between(200, MAX_SIDE))
+    browser: bool = field(True, "whether Chromium is among the applications")
+    isolation: str = field(
+        "auto", "isolation of the desktop: auto, or the name of a mechanism in sandbox/computer/isolation.py", ISOLATION
+    )
 
 
 def get_config() -> ConfigDict:

@@ -22,18 +22,26 @@ from tars_jax.rules import Rule, at_least, between, field, one_of
 
 @dataclasses.dataclass(frozen=True)
 class PlayQuestions(RunFields):
+    """The questions, the interface to the encyclopedia, and the scripted players."""
+
     questions: str = field(
         "",
-        "a file of synthesize_questions",
+        "file of questions from synthesize_questions",
         Rule(bool, "a file of questions, such as RUN/questions.jsonl of synthesize_questions"),
     )
-    interface: str = field("gui", "pages in Chromium; sdk: calls that read them; both", one_of(*INTERFACES))
-    reference_episodes: int = field(40, "of the player who knows the proofs; 0: none", at_least(0))
-    skill: float = field(
-        1.0, "of that player: the share of episodes in which it says the answer that it has found", between(0, 1)
+    interface: str = field(
+        "gui",
+        "interface to the encyclopedia: gui, pages in Chromium; sdk, calls that read them; or both",
+        one_of(*INTERFACES),
     )
-    random_episodes: int = field(200, "of the player who knows nothing; 0: none", at_least(0))
-    max_steps: int = field(40, "of an episode", at_least(1))
+    reference_episodes: int = field(
+        40, "episodes of the reference player, which knows the proofs; 0: none", at_least(0)
+    )
+    skill: float = field(
+        1.0, "share of episodes in which the reference player gives the answer that it has found", between(0, 1)
+    )
+    random_episodes: int = field(200, "episodes of the random player, which knows nothing; 0: none", at_least(0))
+    max_steps: int = field(40, "step budget of an episode", at_least(1))
 
 
 def get_config() -> ConfigDict:

@@ -43,86 +43,90 @@ PROGRAMS = ("policy update", "value update", "decode step", "prefill")
 
 @dataclasses.dataclass(frozen=True)
 class Plan(RunFields):
-    """What is planned, and for which slice."""
+    """The model to plan, and the TPU slice."""
 
-    preset: str = field("ui-tars-2", "the model", one_of(*sorted(PRESETS)))
+    preset: str = field("ui-tars-2", "preset of the model", one_of(*sorted(PRESETS)))
     depth: int = field(
         0,
-        "decoder layers; 0: the preset's. Fewer do not compile faster, but show what one layer costs",
+        "decoder layers; 0: the preset's. Fewer layers do not compile faster, but show the cost of one",
         at_least(0),
     )
-    topology: str = field("v5p:8x8x8", "CHIP:AxB or CHIP:AxBxC")
+    topology: str = field("v5p:8x8x8", "TPU slice: CHIP:AxB or CHIP:AxBxC")
     optimizer: str = field_of(OptimizerConfig, "algorithm")
-    dtype: str = field("bfloat16", "of activations, the cache and the engine's parameters", one_of(*DTYPES))
+    dtype: str = field("bfloat16", "dtype of activations, KV cache and the engine's parameters", one_of(*DTYPES))
     matmul_efficiency: float = field(
-        0.8, "share of the peak that matrix products are assumed to reach", between(0.01, 1)
+        0.8, "share of the peak FLOP/s that matrix products are assumed to reach", between(0.01, 1)
     )
     programs: tuple[str, ...] = field(
         PROGRAMS,
-        "that are compiled",
+        "programs that are compiled",
         Rule(lambda names: bool(names) and set(names) <= set(PROGRAMS), f"some of {', '.join(PROGRAMS)}"),
     )
-    compiled: str = field(
-        ".cache/pod_plan", "folder of compiled programs, read again where nothing changed; empty: none"
-    )
-    page: str = field(
-        "", "a markdown file that also gets this plan, in the place of an earlier one of this preset and slice"
-    )
+    compiled: str = field(".cache/pod_plan", "cache folder of compiled programs; empty: no cache")
+    page: str = field("", "markdown file in which this plan replaces an earlier one of the same preset and slice")
 
 
 @dataclasses.dataclass(frozen=True)
 class PlannedMesh:
-    """0: what the others leave; -1: 8 on a slice of 64 chips and more, else all of them."""
+    """The device mesh. 0: what the other axes leave; -1: 8 on slices of 64 chips and more, else all chips."""
 
-    data: int = field(1, "chips that each hold the weights and a part of the rows", at_least(-1))
+    data: int = field(1, "data parallelism: chips that each hold all weights and a part of the rows", at_least(-1))
     fsdp: int = field(
         -1,
-        "chips that share the weights and the rows; the share of the model's width on one should be a multiple of 128",
+        "fully sharded data parallelism: chips that share weights and rows; the model's width on each "
+        "should be a multiple of 128",
         at_least(-1),
     )
-    expert: int = field(0, "that share the experts", at_least(-1))
-    tensor: int = field(1, "that share each layer", at_least(-1))
+    expert: int = field(0, "expert parallelism: chips that share the experts", at_least(-1))
+    tensor: int = field(1, "tensor parallelism: chips that share each layer", at_least(-1))
 
 
 @dataclasses.dataclass(frozen=True)
 class PlannedBatch:
-    """A minibatch of the learner."""
+    """A minibatch of the learner. Heads that the kernels do not take are called small here."""
 
-    rows: int = field(0, "0: one for each chip that holds rows", at_least(0))
+    rows: int = field(0, "packed rows of the minibatch; 0: one for each chip that holds rows", at_least(0))
     row_length: int = field(
         0,
-        "0: 32,768, or 1,024 of a model whose heads the kernels do not take",
+        "tokens of a row; 0: 32,768, or 1,024 for small heads",
         Rule(lambda length: length == 0 or length > 1, "a value of at least 2, or 0"),
     )
-    images_per_row: int = field(5, "at most", at_least(0))
-    image_height: int = field(0, "0: 704, or 96 of such a model", at_least(0))
-    image_width: int = field(0, "0: 1280, or 96", at_least(0))
+    images_per_row: int = field(5, "most screenshots of a row", at_least(0))
+    image_height: int = field(0, "height of a screenshot in pixels; 0: 704, or 96 for small heads", at_least(0))
+    image_width: int = field(0, "width of a screenshot in pixels; 0: 1280, or 96 for small heads", at_least(0))
 
 
 @dataclasses.dataclass(frozen=True)
 class DecodeStep:
-    """A step of the engine."""
+    """A prefill and a decode step of the inference engine."""
 
-    slots: int = field(0, "0: 8 for each chip that holds slots", at_least(0))
-    cache_length: int = field(0, "0: as row_length", at_least(0))
+    slots: int = field(0, "slots of the engine; 0: 8 for each chip that holds slots", at_least(0))
+    cache_length: int = field(0, "tokens of each slot's KV cache; 0: as row_length", at_least(0))
     new_tokens: int = field(
-        1024, "that each slot reads, as many as it holds at most: a screenshot of 1280x704 is 880", at_least(1)
+        1024,
+        "tokens of each slot's prefill, at most as many as its KV cache holds: a screenshot of 1280x704 is 880",
+        at_least(1),
     )
 
 
 @dataclasses.dataclass(frozen=True)
 class PlannedExecution(Execution):
-    """How the model is computed, as `tars_jax.model.execution` has it."""
+    """How the model is computed, as in `tars_jax.model.execution`."""
 
     attention: str = field_of(
         Execution,
         "attention",
         default="",
-        about="empty: splash, or dense where the model's heads are no multiple of 128",
+        about="attention backend of the learner's rows; empty: splash, or dense where the model's heads are no "
+        "multiple of 128",
         rule=one_of("", *ATTENTION),
     )
     experts: str = field_of(
-        Execution, "experts", default="", about="empty: megablox, or ragged there", rule=one_of("", *EXPERTS)
+        Execution,
+        "experts",
+        default="",
+        about="backend of the expert layers; empty: megablox, or ragged where attention is dense",
+        rule=one_of("", *EXPERTS),
     )
 
 

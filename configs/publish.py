@@ -15,18 +15,20 @@ from tars_jax.rules import field, one_of
 
 @dataclasses.dataclass(frozen=True)
 class Publish(RunFields):
-    source: str = field("", "the run directory")
+    """The run to publish, and what the archive holds."""
+
+    source: str = field("", "run directory to publish")
     checkpoint: str = field(
         "none",
-        "policy: the final weights; all: whatever weights and states the run has kept",
+        "weights in the archive: none; policy, the final weights; all, every weight and state that the run kept",
         one_of("none", "policy", "all"),
     )
     trajectories: str = field(
         "none",
-        "updates: what `replay` takes to make the updates again; all: evaluation as well",
+        "trajectories in the archive: none; updates, those that `replay` needs; all, with evaluation",
         one_of("none", "updates", "all"),
     )
-    output: str = field("", "empty for RUN.zip beside the run")
+    output: str = field("", "file of the archive; empty: RUN.zip beside the run")
 
 
 def get_config() -> ConfigDict:

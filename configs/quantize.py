@@ -63,33 +63,35 @@ def are_patterns(values: tuple[Any, ...]) -> bool:
 
 @dataclasses.dataclass(frozen=True)
 class Quantize(LevelFields, RunFields):
-    """What is quantized, and by what it is measured."""
+    """The policy to quantize, and the games that measure the loss."""
 
     checkpoint: str = field(
-        "", "the folder of exported weights", Rule(bool, "a folder of exported weights, such as RUN/policy")
+        "", "folder of exported weights to quantize", Rule(bool, "a folder of exported weights, such as RUN/policy")
     )
-    output: str = field("", "empty for w4a8 in the run directory")
+    output: str = field("", "folder of the quantized weights; empty: w4a8 in the run directory")
     kept: tuple[str, ...] = field(
         ("/router$",),
-        "paths of parameters that stay in floating point",
+        "regular expressions of parameters that stay in floating point",
         Rule(are_patterns, "regular expressions of parameters' paths"),
     )
     suite: str = field(
         "",
-        "what both sides play, as `evaluate` has it: games15, miniwob or lmgame; empty: `task`",
+        "suite that both policies play, as in `evaluate`: games15, miniwob or lmgame; empty: `task`",
         one_of("", *SUITES),
     )
-    names: tuple[str, ...] = field((), "some of the suite's tasks; (): all")
-    episodes: int = field(6, "of each game or task of a suite; 0: as many as `evaluate` plays", at_least(0))
+    names: tuple[str, ...] = field((), "tasks of the suite to play; (): all")
+    episodes: int = field(6, "episodes of each game or task of a suite; 0: as in `evaluate`", at_least(0))
     max_steps: int = field(100, "step budget of an episode of a suite; 0: as in `evaluate`", at_least(0))
-    screen: int = field(0, "pixels on a side of a game; 0: as the checkpoint's run says, else 320", at_least(0))
-    turns: int = field(4, "in which both sides play by turns, so that a busy machine slows both", at_least(1))
-    rows: int = field(256, "for the error: windows of the float policy's own episodes", at_least(1))
+    screen: int = field(0, "side of a game's screen in pixels; 0: as in the checkpoint's run, else 320", at_least(0))
+    turns: int = field(4, "rounds in which the two policies alternate, so that a busy machine slows both", at_least(1))
+    rows: int = field(
+        256, "context windows of the float policy's episodes on which the quantization error is measured", at_least(1)
+    )
 
 
 @dataclasses.dataclass(frozen=True)
 class FloatEngine(ContestantEngine):
-    """The engine that both sides play with; one of them has other weights."""
+    """The inference engine that both policies play with."""
 
     weights: str = field_of(ContestantEngine, "weights", rule=one_of("float"))
 

@@ -33,38 +33,48 @@ PATTERN = Rule(is_pattern, "a regular expression")
 
 @dataclasses.dataclass(frozen=True)
 class Record:
+    """The recording: what is recorded, and which applications are allowed."""
+
     action: str = field(
         "record",
-        "list: the recordings that lie here; delete: `recording`, all of it",
+        "what to do: record; list, show the recordings on this machine; delete, remove `recording`",
         one_of("record", "list", "delete"),
     )
-    recording: str = field("", "of delete: its folder")
-    folder: str = field("", "where recordings lie; empty: ~/.local/share/tars_jax/recordings")
+    recording: str = field("", "folder of the recording to delete")
+    folder: str = field("", "folder of all recordings; empty: ~/.local/share/tars_jax/recordings")
     allow: tuple[str, ...] = field(
-        (), "applications, by their windows' class; (): those that are open are asked for one by one"
+        (), "applications to record, by the class of their windows; (): you are asked about each open one"
     )
-    task: str = field("", "what you set out to do")
-    annotator: str = field("", "who you are; a name of your choice")
-    track: str = field("", "or expert, or novice", one_of("", "expert", "novice"))
-    microphone: bool = field(True, "False: no voice")
-    accessibility: bool = field(True, "fields for passwords and the focused window's tree, where AT-SPI is there")
+    task: str = field("", "task that you set out to do")
+    annotator: str = field("", "your name, or any other of your choice")
+    track: str = field("", "track of the annotator: expert, novice or empty", one_of("", "expert", "novice"))
+    microphone: bool = field(True, "whether the voice is recorded")
+    accessibility: bool = field(
+        True, "whether AT-SPI, where it is there, tells password fields and the focused window's tree"
+    )
     secret_titles: str = field(
-        "", "windows that are never recorded, beyond those of windows.py, by their titles", PATTERN
+        "", "regular expression of titles of windows that are never recorded, besides those in windows.py", PATTERN
     )
-    secret_applications: str = field("", "the same by their applications' classes", PATTERN)
-    discard_minutes: float = field(5.0, "that hotkeys.discard takes back", more_than(0))
-    limit_megabytes: float = field(4000.0, "of this recording; it ends there", more_than(1))
-    system: str = field("x11", "pynput: where there is no X, as on macOS; nobody has tried it", one_of("x11", "pynput"))
-    display: str = field("", "of x11; empty: DISPLAY")
+    secret_applications: str = field(
+        "", "regular expression of classes of applications that are never recorded", PATTERN
+    )
+    discard_minutes: float = field(5.0, "last minutes of the recording that hotkeys.discard deletes", more_than(0))
+    limit_megabytes: float = field(4000.0, "size in megabytes at which the recording ends", more_than(1))
+    system: str = field(
+        "x11",
+        "input system: x11; or pynput, where there is no X, as on macOS, which is untested",
+        one_of("x11", "pynput"),
+    )
+    display: str = field("", "display of x11; empty: $DISPLAY")
 
 
 @dataclasses.dataclass(frozen=True)
 class Hotkeys:
-    """Combinations that serve everywhere; empty: none."""
+    """Hotkeys that work in all applications; empty: none."""
 
-    pause: str = field("Control+Alt+Shift+p", "and resume")
-    secret: str = field("Control+Alt+Shift+s", "begins, ends")
-    discard: str = field("Control+Alt+Shift+d", "what the last minutes have recorded")
+    pause: str = field("Control+Alt+Shift+p", "hotkey that pauses and resumes recording")
+    secret: str = field("Control+Alt+Shift+s", "hotkey that begins and ends a secret passage")
+    discard: str = field("Control+Alt+Shift+d", "hotkey that deletes the last minutes of the recording")
 
 
 def get_config() -> ConfigDict:

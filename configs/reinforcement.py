@@ -22,11 +22,11 @@ from tars_jax.rules import Rule, field
 
 @dataclasses.dataclass(frozen=True)
 class EarlierValue:
-    """The value model that PPO begins with."""
+    """The value model that PPO starts with."""
 
     checkpoint: str = field(
         "",
-        "RUN/value of a value_pretraining; nothing: a fresh head on the policy's trunk",
+        "folder of the value model: RUN/value of a value_pretraining; empty: a new head on the policy's trunk",
         Rule(
             lambda name: not name or WEIGHTS.accepts(name),
             "RUN/value of a value_pretraining, or nothing for a fresh one",

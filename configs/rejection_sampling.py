@@ -21,21 +21,23 @@ from tars_jax.rules import at_least, field, one_of
 
 @dataclasses.dataclass(frozen=True)
 class Sampling:
-    """What is tried, and what of it is imitated."""
+    """Rejection sampling: attempts at each task, and the solutions that are kept."""
 
-    tasks: int = field(120, "that are tried", at_least(1))
+    tasks: int = field(120, "number of tasks that are tried", at_least(1))
     samples: int = field(4, "attempts at each task", at_least(1))
     at_most: int = field(
-        2, "solutions imitated of each task: verified, well-formed, with different actions", at_least(1)
+        2, "most solutions kept of each task: verified, well-formed, with different actions", at_least(1)
     )
-    prefer: str = field("shortest", "or first, as they were sampled", one_of(*PREFERENCES))
+    prefer: str = field(
+        "shortest", "solutions that are kept first: shortest, or first (as sampled)", one_of(*PREFERENCES)
+    )
 
 
 @dataclasses.dataclass(frozen=True)
 class TuningByEpochs(TuningSection):
-    """How the policy is fitted to what was kept."""
+    """Fine-tuning the policy on the solutions that were kept."""
 
-    epochs: int = field(3, "over what was kept", at_least(1))
+    epochs: int = field(3, "passes over the solutions that were kept", at_least(1))
 
 
 def get_config() -> ConfigDict:

@@ -18,15 +18,20 @@ from tars_jax.rules import at_least, field, one_of
 
 @dataclasses.dataclass(frozen=True)
 class Replay(RunFields):
-    source: str = field("", "a run directory, or an archive")
+    """The recorded run, and which half of it is run again."""
+
+    source: str = field("", "run directory or published archive")
     mode: str = field(
         "train",
-        "the learner from recorded episodes; rollout: engine and browser from recorded weights",
+        "half that is run again: train, the learner from recorded episodes; rollout, engine and browser "
+        "from recorded weights",
         one_of("train", "rollout"),
     )
-    updates: int = field(0, "train: the first so many; 0 for all", at_least(0))
-    stage: str = field("after", "rollout: the evaluation before or after PPO", one_of("before", "after"))
-    episodes: int = field(0, "rollout: the first so many; 0 for all", at_least(0))
+    updates: int = field(0, "first updates that mode train runs again; 0: all", at_least(0))
+    stage: str = field(
+        "after", "evaluation that mode rollout runs again: before or after PPO", one_of("before", "after")
+    )
+    episodes: int = field(0, "first episodes that mode rollout runs again; 0: all", at_least(0))
 
 
 def get_config() -> ConfigDict:

@@ -38,49 +38,55 @@ from tars_jax.rules import Rule, at_least, between, field, field_of, one_of
 
 @dataclasses.dataclass(frozen=True)
 class RewardModel(JobFields):
-    """A generative outcome reward model."""
+    """A generative outcome reward model: its data."""
 
     trajectories: tuple[str, ...] = field(
         (),
-        "folders of earlier runs",
+        "folders of trajectories of earlier runs",
         Rule(lambda folders: len(folders) > 0, "one or more folders, such as RUN/trajectories/ppo"),
     )
-    screenshots: int = field(5, "the last ones, as in the report", at_least(1))
-    held_out: float = field(0.25, "share of the levels", between(0.05, 0.9))
+    screenshots: int = field(
+        5, "last screenshots of an episode that the reward model sees, as in the report", at_least(1)
+    )
+    held_out: float = field(0.25, "share of levels held out for evaluation", between(0.05, 0.9))
 
 
 @dataclasses.dataclass(frozen=True)
 class QuestionRows(PackingSection):
-    """Rows of the learner: what questions take depends on the trajectories."""
+    """Packed rows of the learner, whose size depends on the trajectories."""
 
-    row_length: int = field(272, "eight steps of a maze, five screenshots and a verdict", at_least(32))
-    images_per_row: int = field(5, "in a row", at_least(1))
+    row_length: int = field(
+        272, "tokens of a packed row: 272 hold eight steps of a maze, five screenshots and a verdict", at_least(32)
+    )
+    images_per_row: int = field(5, "screenshots of a packed row", at_least(1))
 
 
 @dataclasses.dataclass(frozen=True)
 class Verdicts(LearnedEngineSection):
-    """The engine that verdicts are sampled with."""
+    """The inference engine that verdicts are sampled with."""
 
     max_length: int = field_of(EngineConfig, "max_length", default=272, rule=at_least(32))
-    max_new_tokens: int = field_of(EngineConfig, "max_new_tokens", default=12, about="of a verdict")
+    max_new_tokens: int = field_of(EngineConfig, "max_new_tokens", default=12, about="most tokens of a verdict")
     length_buckets: tuple[int, ...] = field_of(EngineConfig, "length_buckets", default=(144, 272))
     top_logprobs: int = field(
-        20, 'likeliest tokens beside each: a score is the share of "1" of both verdicts', at_least(2)
+        20,
+        '`top_logprobs` of each token of a verdict, from which the score is computed as the share of "1"',
+        at_least(2),
     )
 
 
 @dataclasses.dataclass(frozen=True)
 class Annotated(SupervisedSection):
-    """How the model is fitted to annotated verdicts first."""
+    """Supervised fine-tuning of the reward model on annotated verdicts."""
 
-    verdicts: int = field(200, "the others are rewards only", at_least(1))
+    verdicts: int = field(200, "annotated verdicts to fit; the others are only rewards", at_least(1))
 
 
 @dataclasses.dataclass(frozen=True)
 class Judged(PPOSection):
-    """Policy optimization of verdicts, which are sampled and learned from in turns."""
+    """PPO of the verdicts, with sampling and learning in turns."""
 
-    min_batch: int = field_of(PPOSection, "min_batch", default=128, about="verdicts sampled for an update")
+    min_batch: int = field_of(PPOSection, "min_batch", default=128, about="sampled verdicts of an update")
     max_staleness: int = field_of(PPOSection, "max_staleness", default=0, rule=one_of(0))
     dynamic_sampling: bool = field_of(PPOSection, "dynamic_sampling", rule=one_of(False))
 

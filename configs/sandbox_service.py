@@ -22,66 +22,78 @@ from tars_jax.sandbox.service.config import DOMAIN, is_domain
 
 @dataclasses.dataclass(frozen=True)
 class ServiceBrowsers(DrawingSection):
-    """The browsers of the service."""
+    """The browsers of the sandbox service."""
 
-    browsers: int = field(1, "that stay; each starts with its first page", at_least(1))
-    max_browsers: int = field(8, "while all are full, and memory allows; 0: none further", at_least(0))
-    pages_per_browser: int = field(8, "of each browser", at_least(1))
-    width: int = field(320, "of viewports, unless a session says otherwise", between(1, MAX_SIDE))
-    height: int = field(320, "of viewports", between(1, MAX_SIDE))
+    browsers: int = field(1, "browsers that are never closed; each starts with its first page", at_least(1))
+    max_browsers: int = field(8, "most browsers, while all are full and memory allows; 0: no further ones", at_least(0))
+    pages_per_browser: int = field(8, "pages of each browser", at_least(1))
+    width: int = field(320, "width of viewports in pixels, unless a session sets another", between(1, MAX_SIDE))
+    height: int = field(320, "height of viewports in pixels, unless a session sets another", between(1, MAX_SIDE))
     idle_browser_seconds: float = field(
-        30.0, "after which pages and further browsers end that nobody asks for", more_than(0)
+        30.0, "seconds after which unused pages and further browsers are closed", more_than(0)
     )
-    reserve_megabytes: int = field(512, "no further browser starts with less memory free", at_least(0))
+    reserve_megabytes: int = field(512, "free memory in megabytes below which no further browser starts", at_least(0))
     browser_megabytes: int = field(
-        4096, "a browser that grew beyond is replaced when its last page closes", at_least(1)
+        4096, "memory in megabytes beyond which a browser is restarted when its last page closes", at_least(1)
     )
-    call_seconds: float = field(20.0, "for one call on a page", more_than(0))
+    call_seconds: float = field(20.0, "time limit of one call on a page, in seconds", more_than(0))
 
 
 @dataclasses.dataclass(frozen=True)
 class Computers:
-    """How computers are isolated: namespaces, bubblewrap, gvisor; auto: the first two."""
+    """How computers are isolated: namespaces, bubblewrap, gvisor; auto: the first of the first two that works."""
 
-    isolation: str = field("auto", "by its name", ISOLATION)
+    isolation: str = field("auto", "isolation of computers: auto, or the name of a mechanism", ISOLATION)
 
 
 @dataclasses.dataclass(frozen=True)
 class SandboxService(ListenerFields, RunFields):
-    owners_file: str = field("", 'JSON: {"ann": {"key": "...", "sessions": 8}}; empty: the operator alone')
+    """The sandbox service: owners, kinds of sessions and previews."""
+
+    owners_file: str = field(
+        "", 'JSON file of owners: {"ann": {"key": "...", "sessions": 8}}; empty: only the operator'
+    )
     roots: tuple[str, ...] = field(
         (),
-        "folders below which clients may name sites, beside tars_jax/",
+        "folders in which clients may name sites, besides tars_jax/",
         Rule(lambda roots: all(map(os.path.isdir, roots)), "folders that are there"),
     )
     kinds: tuple[str, ...] = field(
         ("browser", "computer"),
-        "of sessions; where this machine can isolate nothing, it says so",
+        "kinds of sessions; a machine that cannot isolate computers says so",
         each(one_of("browser", "computer")),
     )
     preview_domain: str = field(
-        "localhost", "computers are shown at ID.localhost; for others, a wildcard's name", Rule(is_domain, DOMAIN)
+        "localhost",
+        "domain of previews: computers are shown at ID.localhost; others can connect at a wildcard domain",
+        Rule(is_domain, DOMAIN),
     )
 
 
 @dataclasses.dataclass(frozen=True)
 class Server:
-    """The service over HTTP."""
+    """The sandbox service's HTTP server: limits of requests."""
 
-    max_body_megabytes: int = field(64, "of a request", at_least(1))
-    open_seconds: float = field(60.0, "for a session to open", more_than(0))
-    stop_seconds: float = field(10.0, "for the requests under way when the service is told to stop", more_than(0))
+    max_body_megabytes: int = field(64, "size limit of a request's body, in megabytes", at_least(1))
+    open_seconds: float = field(60.0, "time limit of opening a session, in seconds", more_than(0))
+    stop_seconds: float = field(
+        10.0, "seconds that requests under way may take when the service is told to stop", more_than(0)
+    )
 
 
 @dataclasses.dataclass(frozen=True)
 class Sessions:
-    """How many sessions there are, and how long."""
+    """Limits of sessions: number, lease and downloads."""
 
-    max_sessions: int = field(64, "of all owners", at_least(1))
-    per_owner: int = field(64, "of one owner, whose entry says nothing else", at_least(1))
-    lease_seconds: float = field(120.0, "a session that nobody calls or renews for so long is collected", more_than(0))
-    max_lease_seconds: float = field(86400.0, "that a session may ask for", more_than(0))
-    download_megabytes: int = field(64, "that a session's page may download; 0: nothing is kept", at_least(0))
+    max_sessions: int = field(64, "most sessions of all owners together", at_least(1))
+    per_owner: int = field(64, "most sessions of one owner, unless owners_file sets another number", at_least(1))
+    lease_seconds: float = field(
+        120.0, "seconds without a call or renewal after which a session is closed", more_than(0)
+    )
+    max_lease_seconds: float = field(86400.0, "longest lease that a session may ask for, in seconds", more_than(0))
+    download_megabytes: int = field(
+        64, "downloads of a session's page that are kept, in megabytes; 0: none", at_least(0)
+    )
 
 
 def get_config() -> ConfigDict:

@@ -52,46 +52,46 @@ from tars_jax.rules import at_least, each, field, field_of, more_than
 
 @dataclasses.dataclass(frozen=True)
 class Seeds(RunFields):
-    """How often everything is run."""
+    """Seeds with which everything is run."""
 
-    seed: int = field_of(RunFields, "seed", about="the first of the seeds that count")
-    seeds: int = field(5, "that count", at_least(2))
+    seed: int = field_of(RunFields, "seed", about="first random seed")
+    seeds: int = field(5, "number of seeds", at_least(2))
 
 
 @dataclasses.dataclass(frozen=True)
 class Scoreboard(Seeds):
-    """Which trends are looked at, and how rates are chosen."""
+    """The trends to measure, and the search for learning rates."""
 
-    trends: tuple[str, ...] = field(("all",), "or some of them: T1,T7")
-    tuning_seeds: int = field(2, "others, that count for nothing", at_least(1))
+    trends: tuple[str, ...] = field(("all",), "trends to measure, such as T1,T7; or all")
+    tuning_seeds: int = field(2, "further seeds, with which only learning rates are chosen", at_least(1))
     learning_rates: tuple[float, ...] = field(
         (2.5e-4, 5e-4, 1e-3),
-        "every side of a comparison is tried with all of these on the tuning seeds",
+        "learning rates that every side of a comparison is tried with, on the tuning seeds",
         each(more_than(0)),
     )
 
 
 @dataclasses.dataclass(frozen=True)
 class AnnotationSizes:
-    """Of T20, a kind of annotation: what a person decides, and what is learned from it."""
+    """Trend T20: sizes of the annotation rounds and of learning from them."""
 
-    rounds: int = field(4, "how many", at_least(1))
-    human_steps: int = field(48, "of a round", at_least(1))
-    episodes: int = field(64, "of a round, at most", at_least(1))
+    rounds: int = field(4, "rounds of annotation", at_least(1))
+    human_steps: int = field(48, "steps that the player decides in a round", at_least(1))
+    episodes: int = field(64, "most episodes of a round", at_least(1))
     earlier_rows: int = field(
-        384, "of the demonstrations that the policy began with, which are learned from again", at_least(1)
+        384, "rows of the first demonstrations that are learned from again in each round", at_least(1)
     )
-    updates: int = field(30, "of a round", at_least(1))
+    updates: int = field(30, "updates of a round", at_least(1))
     batch_rows: int = field(48, "packed rows of an update", at_least(1))
-    evaluation_episodes: int = field(256, "after each round", at_least(1))
+    evaluation_episodes: int = field(256, "evaluation episodes after each round", at_least(1))
 
 
 @dataclasses.dataclass(frozen=True)
 class Starts:
-    """Specialists begin as the hybrid agent does, with demonstrations of both kinds."""
+    """Games whose demonstrations specialists start with: both kinds, as for the hybrid agent."""
 
-    encyclopedia_gui: str = field("encyclopedia", "the game whose demonstrations it begins with")
-    encyclopedia_sdk: str = field("encyclopedia", "the game whose demonstrations it begins with")
+    encyclopedia_gui: str = field("encyclopedia", "game whose demonstrations the specialist of clicks starts with")
+    encyclopedia_sdk: str = field("encyclopedia", "game whose demonstrations the specialist of calls starts with")
 
 
 # Of the agent, those that differ from game to game.

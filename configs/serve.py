@@ -21,26 +21,30 @@ from tars_jax.rules import Rule, at_least, field, field_of, more_than
 
 @dataclasses.dataclass(frozen=True)
 class Serve(ListenerFields, RunFields):
+    """The policy that is served, and its clients."""
+
     checkpoint: str = field(
         "",
-        "A folder of exported weights (RUN/policy, RUN/supervised, ...), or a preset's name: random ones "
-        "of that size, until a learner hands over its own",
+        "folder of exported weights (RUN/policy, RUN/supervised, ...); or a preset's name, for random "
+        "weights until a learner sends its own",
         Rule(bool, "a folder of exported weights: --config.checkpoint=RUN/policy; or a preset's name"),
     )
-    name: str = field("tars_jax", "the model's name for clients", Rule(bool, "a name for the model"))
-    api_key_file: str = field("", "a file that holds the key alone; empty: none is asked for")
-    certificate_file: str = field("", "for https: PEM files of the certificate's chain and its key; empty: http")
-    certificate_key_file: str = field("", "of https")
+    name: str = field("tars_jax", "name of the model for clients", Rule(bool, "a name for the model"))
+    api_key_file: str = field("", "file that holds only the API key; empty: clients need none")
+    certificate_file: str = field("", "PEM file of the TLS certificate's chain, for https; empty: http")
+    certificate_key_file: str = field("", "PEM file of the TLS certificate's private key, for https")
     checkpoint_root: str = field(
         "",
-        "new weights may be loaded from below it; empty: the folder that holds the checkpoint; of a preset, from none",
+        "folder below which new weights may be loaded; empty: the checkpoint's parent folder, none for a preset",
     )
     record: str = field(
-        "", "where conversations are kept as trajectories with exact tokens, such as runs/recorded; empty: nowhere"
+        "",
+        "folder in which conversations are kept as trajectories with exact tokens, such as runs/recorded; "
+        "empty: they are not kept",
     )
     image: tuple[int, ...] = field(
         (),
-        "(height, width) of images in chat messages; (): as the run says, else each its own",
+        "size of images in chat messages, (height, width); (): as in the checkpoint's run, else each its own",
         Rule(
             lambda size: len(size) in (0, 2) and all(type(side) is int and side > 0 for side in size),
             "(height, width) in pixels, or () for those of the checkpoint's run",
@@ -55,28 +59,30 @@ class Serve(ListenerFields, RunFields):
 
 @dataclasses.dataclass(frozen=True)
 class ServingEngine(EngineConfig):
-    """The engine behind the server."""
+    """The inference engine behind the server."""
 
     max_length: int = field_of(
         EngineConfig,
         "max_length",
         default=2048,
-        about="tokens of messages, the tools that they list (350 and more each) and an answer",
+        about="tokens of a context window: messages, the tools that they list (350 and more each) and an answer",
     )
 
 
 @dataclasses.dataclass(frozen=True)
 class Server:
-    """The server over HTTP."""
+    """The HTTP server: limits of requests and conversations."""
 
-    max_requests: int = field(256, "under way at once; more are answered with 429", at_least(1))
-    max_body_megabytes: int = field(32, "of a request", at_least(1))
-    request_seconds: float = field(300.0, "for one request", more_than(0))
-    lease_seconds: float = field(120.0, "a session that is asked for nothing so long is closed", more_than(0))
+    max_requests: int = field(256, "most requests under way at once; further ones are answered with 429", at_least(1))
+    max_body_megabytes: int = field(32, "size limit of a request's body, in megabytes", at_least(1))
+    request_seconds: float = field(300.0, "time limit of one request, in seconds", more_than(0))
+    lease_seconds: float = field(120.0, "seconds without a request after which a session is closed", more_than(0))
     idle_seconds: float = field(
-        600.0, "a conversation that nobody goes on with so long is over, and kept in `record`", more_than(0)
+        600.0, "seconds without a request after which a conversation is over, and kept in `record`", more_than(0)
     )
-    stop_seconds: float = field(20.0, "for the requests under way when the server is told to stop", more_than(0))
+    stop_seconds: float = field(
+        20.0, "seconds that requests under way may take when the server is told to stop", more_than(0)
+    )
 
 
 def get_config() -> ConfigDict:

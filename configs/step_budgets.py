@@ -20,19 +20,19 @@ from tars_jax.tasks.library import SUITES
 
 @dataclasses.dataclass(frozen=True)
 class StepBudgets(LevelFields, PlayerFields):
-    """What is played, by whom, and in how many steps."""
+    """The suite, the step budgets, and the contestants."""
 
     suite: str = field(
         "games15",
-        "games15, miniwob, lmgame, or environment for config.environment",
+        "suite to play: games15, miniwob or lmgame; or environment, for config.environment",
         one_of(*SUITES, "environment"),
     )
-    names: tuple[str, ...] = field((), "some of the suite's tasks; (): all")
-    environment: str = field("computer", "any name that `train` takes, where the suite is environment")
-    environment_options: str = field("{}", "JSON, or a list of them, each a kind of task")
+    names: tuple[str, ...] = field((), "tasks of the suite to play; (): all")
+    environment: str = field("computer", "environment to play, as `train` takes it, with suite environment")
+    environment_options: str = field("{}", "options of the environment as JSON; a list holds several kinds of tasks")
     budgets: tuple[int, ...] = field(
         (10, 25, 50, 100),
-        "steps of an episode",
+        "step budgets of an episode",
         Rule(
             lambda steps: (
                 len(steps) > 0
@@ -44,14 +44,14 @@ class StepBudgets(LevelFields, PlayerFields):
     )
     contestants: tuple[str, ...] = field(
         ("reference", "person", "random"),
-        'folders of exported weights, addresses, "reference", "person" (of games alone), "random"',
+        'policies that play: folders of exported weights, addresses, "reference", "person" (only games), "random"',
         Rule(
             lambda given: len(given) > 0 and len(set(given)) == len(given),
             "different ones, as config.checkpoint of evaluate takes them, separated by commas",
         ),
     )
-    called: tuple[str, ...] = field((), "what they are called in the figure; (): the last part of each")
-    episodes: int = field(0, "of each game or kind of task; 0: LMGame-Bench's 3 runs, else 6", at_least(0))
+    called: tuple[str, ...] = field((), "names of the contestants in the figure; (): the last part of each")
+    episodes: int = field(0, "episodes of each game or kind of task; 0: LMGame-Bench's 3 runs, else 6", at_least(0))
 
 
 def get_config() -> ConfigDict:

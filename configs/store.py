@@ -21,27 +21,33 @@ from tars_jax.rules import at_least, field, one_of
 
 @dataclasses.dataclass(frozen=True)
 class Store(RunFields):
-    store: str = field("", "its folder; import makes one that is not there")
+    """The trajectory store, and what to do with it."""
+
+    store: str = field("", "folder of the store; import creates a missing one")
     action: str = field(
         "summary",
-        "or count, list, sample, export, import, judge, check, repair",
+        "what to do with the store",
         one_of("summary", "count", "list", "sample", "export", "import", "judge", "check", "repair"),
     )
-    where: str = field("", "which episodes; empty: all")
-    limit: int = field(20, "of list and sample", at_least(1))
+    where: str = field("", "condition that selects episodes; empty: all")
+    limit: int = field(20, "most episodes that list and sample show", at_least(1))
     format: str = field(
         "jsonl",
-        "of export; parquet, array_record (the extra grain), or trajectories, as runs have them",
+        "format of export: jsonl, parquet, array_record (the extra grain), or trajectories, as runs have them",
         one_of("jsonl", "parquet", "array_record", "trajectories"),
     )
-    style: str = field("qwen", "of jsonl: pictures as files; openai: as data URLs in the lines", one_of(*STYLES))
-    output: str = field("", "of export: a folder; empty for the run directory")
-    datasets: tuple[str, ...] = field(
-        (), "of import: RUN/trajectories/ppo, .jsonl, .parquet, package.module:attribute; see tars_jax/data/datasets.py"
+    style: str = field(
+        "qwen", "style of jsonl: qwen, images as files; openai, images as data URLs in the lines", one_of(*STYLES)
     )
-    verdict: int = field(-1, "of judge: 0 or 1", one_of(-1, 0, 1))
-    annotator: str = field("", "of judge: who says it")
-    note: str = field("", "of judge")
+    output: str = field("", "folder of export; empty: the run directory")
+    datasets: tuple[str, ...] = field(
+        (),
+        "data sets to import: RUN/trajectories/ppo, .jsonl, .parquet, package.module:attribute; see "
+        "tars_jax/data/datasets.py",
+    )
+    verdict: int = field(-1, "verdict that judge records, 0 or 1; -1: none", one_of(-1, 0, 1))
+    annotator: str = field("", "annotator that judge records")
+    note: str = field("", "note that judge records")
 
 
 def get_config() -> ConfigDict:

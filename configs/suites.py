@@ -19,14 +19,20 @@ from tars_jax.rules import field
 
 @dataclasses.dataclass(frozen=True)
 class Suites(RunFields):
+    """The evaluation runs to show on one page."""
+
     runs: tuple[str, ...] = field(
         (),
-        "run directories of evaluate, one of each suite by each checkpoint",
+        "run directories of evaluate: one of each suite for each checkpoint",
         runs("folders of finished runs of evaluate, separated by commas"),
     )
-    names: tuple[str, ...] = field((), "of the checkpoints, in the order in which they come; (): as the runs call them")
-    output: str = field("", "empty for suites.html in the run directory; the tables in Markdown beside it")
-    title: str = field("", "of the page")
+    names: tuple[str, ...] = field(
+        (), "names of the checkpoints, in the order in which these come; (): as the runs call them"
+    )
+    output: str = field(
+        "", "file of the page; empty: suites.html in the run directory. The tables in Markdown are written beside it"
+    )
+    title: str = field("", "title of the page")
 
 
 def get_config() -> ConfigDict:

@@ -18,24 +18,38 @@ from tars_jax.rules import at_least, between, field
 
 @dataclasses.dataclass(frozen=True)
 class SynthesizeGames(RunFields):
-    author: str = field("templates", "or the address of an OpenAI-compatible endpoint", address_or("templates"))
-    model: str = field("", "its name there")
-    api_key_file: str = field("", "a file that holds the key alone")
-    max_tokens: int = field(12_000, "of a model's answer", at_least(1))
-    games: int = field(8, "how many", at_least(1))
-    attempts: int = field(3, "at each game; a model hears what was wrong with the last one", at_least(1))
-    screen: int = field(96, "pixels on a side", at_least(96))
+    """The games to synthesize, and their author."""
+
+    author: str = field(
+        "templates",
+        "author of the games: templates, or the address of an OpenAI-compatible endpoint",
+        address_or("templates"),
+    )
+    model: str = field("", "the model's name at the endpoint")
+    api_key_file: str = field("", "file that holds only the API key")
+    max_tokens: int = field(12_000, "most tokens of one answer of the model", at_least(1))
+    games: int = field(8, "number of games to synthesize", at_least(1))
+    attempts: int = field(3, "attempts at each game; the model is told what was wrong with the last one", at_least(1))
+    screen: int = field(96, "side of a game's screen in pixels", at_least(96))
 
 
 @dataclasses.dataclass(frozen=True)
 class Inspection:
-    """How a game is played before it is admitted."""
+    """Inspection: how a game is played before it is admitted."""
 
-    levels: int = field(3, "the first so many are played by all, the others by the reference player alone", at_least(1))
-    seeds: int = field(4, "of each of the first", at_least(1))
-    most_random: float = field(0.5, "share of the hardest of them that legal moves at random may win", between(0, 1))
-    most_chance: float = field(0.5, "share of all that clicks, drags and keys anywhere may win", between(0, 1))
-    most_lost: float = field(0.5, "share that legal moves at random may lose within three steps", between(0, 1))
+    levels: int = field(
+        3, "first levels, which all players play; only the reference player plays the others", at_least(1)
+    )
+    seeds: int = field(4, "seeds of each of the first levels", at_least(1))
+    most_random: float = field(
+        0.5, "greatest success rate of random legal moves on the hardest of the first levels", between(0, 1)
+    )
+    most_chance: float = field(
+        0.5, "greatest success rate of random clicks, drags and keys on all of the first levels", between(0, 1)
+    )
+    most_lost: float = field(
+        0.5, "greatest share of episodes that random legal moves lose within three steps", between(0, 1)
+    )
 
 
 def get_config() -> ConfigDict:

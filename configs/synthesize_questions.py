@@ -23,26 +23,38 @@ from tars_jax.rules import at_least, between, field
 
 @dataclasses.dataclass(frozen=True)
 class SynthesizeQuestions(HelperFields, RunFields):
-    questions: int = field(1000, "how many", at_least(1))
-    source: str = field("world", "or foldoc (./launch/websites.sh foldoc), a dump of MediaWiki, a ZIM file")
+    """The questions to synthesize, and the encyclopedia that they are about."""
+
+    questions: int = field(1000, "number of questions to synthesize", at_least(1))
+    source: str = field(
+        "world", "encyclopedia: world, foldoc (./launch/websites.sh foldoc), a dump of MediaWiki or a ZIM file"
+    )
     names_seed: int = field(
-        3, "entities have other names by this seed, against memorised answers; -1: their own", at_least(-1)
+        3, "random seed of entities' new names, which keep answers from being memorized; -1: real names", at_least(-1)
     )
     chains: float = field(0.85, "share of multi-hop chains among the tries", between(0, 1))
-    most_hops: int = field(3, "of a chain", at_least(0))
-    tries: int = field(60, "for each question, before it gives up", at_least(1))
+    most_hops: int = field(3, "most hops of a chain", at_least(0))
+    tries: int = field(60, "tries for each question before it is given up", at_least(1))
     helper: str = field(
-        "embedded", "or an OpenAI-compatible endpoint: closed-book solver, scorer, and writer", address_or("embedded")
+        "embedded",
+        "model that solves closed-book, scores and rewrites: embedded, or an OpenAI-compatible endpoint",
+        address_or("embedded"),
     )
-    solver_tries: int = field(8, "to answer by heart, each question: one that succeeds turns it down", at_least(1))
+    solver_tries: int = field(
+        8, "closed-book tries to answer each question, any success of which rejects the question", at_least(1)
+    )
 
 
 @dataclasses.dataclass(frozen=True)
 class Limits:
-    """Of what conditions are made of."""
+    """Limits of the conditions that questions are made of."""
 
-    least_matches: int = field(4, "entities that one condition holds for: fewer would reveal the one", at_least(2))
-    most_share: float = field(0.7, "of all entities of the kind: more tells nothing", between(0, 1))
+    least_matches: int = field(
+        4, "least entities that one condition matches: fewer would reveal the answer", at_least(2)
+    )
+    most_share: float = field(
+        0.7, "greatest share of a kind's entities that a condition matches: more says nothing", between(0, 1)
+    )
 
 
 def get_config() -> ConfigDict:

@@ -23,51 +23,56 @@ from tars_jax.rules import at_least, field
 
 @dataclasses.dataclass(frozen=True)
 class SynthesizeWebsites(RunFields):
-    sites: str = field("installed", "names of websites, or all that are installed")
-    readmit: str = field("", "a file of tasks with solutions: they are checked anew, and nothing is explored")
-    reword: str = field("", "a file of tasks that are only said in the words that they would be composed in now")
-    play: bool = field(True, "accepted tasks are played in the environment website_app, and stay if that rewards them")
-    held_out: str = field("fossil,wagtail", "sites whose tasks are for evaluation alone")
-    at_once: int = field(1, "sites that are worked on side by side", at_least(1))
-    content_seed: int = field(0, "of what the sites are filled with", at_least(0))
-    addresses: str = field("", "a file of addresses, one a line, that are sorted into what can be used and what not")
-    may_change: bool = field(False, "tasks are made on kept addresses, too: forms are sent there")
+    """The websites, and the tasks that are synthesized on them."""
+
+    sites: str = field("installed", "names of the websites; or installed: all that are installed")
+    readmit: str = field("", "file of tasks with solutions that are checked anew, without exploration")
+    reword: str = field("", "file of tasks that are only reworded as they would be composed now")
+    play: bool = field(
+        True,
+        "whether accepted tasks are played in the environment website_app, and kept only if it rewards their solution",
+    )
+    held_out: str = field("fossil,wagtail", "websites whose tasks are only for evaluation")
+    at_once: int = field(1, "websites that are worked on at the same time", at_least(1))
+    content_seed: int = field(0, "random seed of the websites' content", at_least(0))
+    addresses: str = field("", "file of addresses, one a line, that are sorted into usable ones and others")
+    may_change: bool = field(False, "whether tasks are also made on the usable addresses, where forms are then sent")
     helper: str = field(
         "embedded",
-        "or the address of an OpenAI-compatible endpoint that sees pages and rewords",
+        "model that sees pages and rewords tasks: embedded, or the address of an OpenAI-compatible endpoint",
         address_or("embedded"),
     )
-    model: str = field("", "its name there")
-    api_key_file: str = field("", "a file that holds the key alone")
-    max_tokens: int = field(600, "of a model's answer", at_least(1))
-    answer_s: float = field(60.0, "that a model has for it, seconds", at_least(1))
-    tasks: int = field(40, "of a site, at most", at_least(1))
-    each: int = field(6, "candidates of a function", at_least(1))
-    merged: int = field(10, "of the tasks, those with something to be made first, at most", at_least(0))
-    rows: int = field(10, "those that are two in a row, at most", at_least(0))
-    questions: int = field(6, "those that end with an answer, at most", at_least(0))
+    model: str = field("", "the model's name at the endpoint")
+    api_key_file: str = field("", "file that holds only the API key")
+    max_tokens: int = field(600, "most tokens of one answer of the model", at_least(1))
+    answer_s: float = field(60.0, "time limit of one answer of the model, in seconds", at_least(1))
+    tasks: int = field(40, "most tasks of a website", at_least(1))
+    each: int = field(6, "candidate tasks of each function of a website", at_least(1))
+    merged: int = field(10, "most tasks of a website that need something to be made first", at_least(0))
+    rows: int = field(10, "most tasks of a website that are two tasks in a row", at_least(0))
+    questions: int = field(6, "most tasks of a website that end with an answer", at_least(0))
     site_s: float = field(
-        0.0, "seconds after which no further candidate of a site is tried; 0: as long as it takes", at_least(0)
+        0.0, "seconds after which no further candidate of a website is tried; 0: no limit", at_least(0)
     )
-    page_s: float = field(10.0, "for one call on a page, seconds", at_least(1))
+    page_s: float = field(10.0, "time limit of one call on a page, in seconds", at_least(1))
 
 
 @dataclasses.dataclass(frozen=True)
 class Exploration:
-    """How a site is looked at."""
+    """Exploration of a website: limits of pages, depth and clicks."""
 
-    pages: int = field(30, "that are opened by links", at_least(1))
-    alike: int = field(3, "whose addresses differ in numbers alone", at_least(1))
-    depth: int = field(4, "links from the first page", at_least(1))
-    presses: int = field(12, "of buttons that belong to no form", at_least(0))
+    pages: int = field(30, "most pages that are opened by links", at_least(1))
+    alike: int = field(3, "most pages whose addresses differ only in numbers", at_least(1))
+    depth: int = field(4, "most links between the first page and another", at_least(1))
+    presses: int = field(12, "most clicks on buttons outside of forms", at_least(0))
 
 
 @dataclasses.dataclass(frozen=True)
 class Random:
     """Random play, whose end no check may pass."""
 
-    episodes: int = field(2, "of random play, whose end no check may pass", at_least(0))
-    actions: int = field(15, "in each", at_least(1))
+    episodes: int = field(2, "episodes of random play, whose final state no check may accept", at_least(0))
+    actions: int = field(15, "actions of each episode", at_least(1))
 
 
 def get_config() -> ConfigDict:

@@ -100,11 +100,11 @@ from tars_jax.rules import Rule, at_least, field, field_of
 
 @dataclasses.dataclass(frozen=True)
 class Learned(ReinforcedFields):
-    """Whatever is to be learned."""
+    """The environment that is learned."""
 
     environment: str = field(
         "",
-        "which one is to be learned, or which ones, separated by commas",
+        "environment to learn, or several, separated by commas",
         Rule(
             bool,
             "a game, a benchmark or one of its tasks, gymnasium:ID, package.module:attribute or an entry point's name, "
@@ -113,15 +113,18 @@ class Learned(ReinforcedFields):
     )
     environment_options: str = field(
         "{}",
-        "its options as JSON; a list is several kinds. Of several environments `environment` among options says whose",
+        "options of the environment as JSON; a list holds several kinds of tasks. With several "
+        "environments, `environment` among the options says whose they are",
     )
 
 
 @dataclasses.dataclass(frozen=True)
 class AnswersOfTasks(LearnedEngineSection):
-    """The engine that the policy samples with, whose answers are learned from."""
+    """The inference engine that the policy samples with, for training."""
 
-    max_new_tokens: int = field_of(LearnedEngineSection, "max_new_tokens", about="of an answer", rule=at_least(1))
+    max_new_tokens: int = field_of(
+        LearnedEngineSection, "max_new_tokens", about="most tokens of an answer", rule=at_least(1)
+    )
 
 
 def get_config(made_of: type[Learned] = Learned) -> ConfigDict:

@@ -16,9 +16,11 @@ from tars_jax.rules import at_least, field
 
 @dataclasses.dataclass(frozen=True)
 class TrainTokenizer(RunFields):
-    samples: int = field(5000, "six texts each", at_least(1))
-    vocabulary: int = field(768, "tokens of all kinds, at most", at_least(1))
-    output: str = field("", "empty for tokenizer.json in the run directory")
+    """The sample texts, and the size of the vocabulary."""
+
+    samples: int = field(5000, "samples of six texts each", at_least(1))
+    vocabulary: int = field(768, "most tokens of the vocabulary", at_least(1))
+    output: str = field("", "file of the tokenizer; empty: tokenizer.json in the run directory")
 
 
 def get_config() -> ConfigDict:

@@ -25,43 +25,49 @@ from tars_jax.rules import Rule, at_least, field, more_than, one_of
 
 @dataclasses.dataclass(frozen=True)
 class TriedAgent(ContestantSection):
-    """What the agent reads and writes."""
+    """The agent's answers and observations."""
 
-    grammar: str = field("text", "as `train` has it: plain where what is said is the answer, else text", one_of(*FORMS))
-    list_actions: bool = field(True, "an endpoint is told what can be called")
+    grammar: str = field(
+        "text", "form of the answers, as in `train`: plain where the text is the answer, else text", one_of(*FORMS)
+    )
+    list_actions: bool = field(True, "whether an endpoint's prompt lists the environment's calls")
     max_observation_tokens: int = field(
-        0, "of a text, that a window of `train` holds; what is longer is found. 0: as many as it takes", at_least(0)
+        0,
+        "most tokens of an observation's text in a window of `train`; longer texts are reported; 0: no limit",
+        at_least(0),
     )
 
 
 @dataclasses.dataclass(frozen=True)
 class Try(RunFields):
+    """The environment to try, and the player that shows it."""
+
     environment: str = field(
         "",
-        "which one",
+        "environment to try",
         Rule(bool, "a game, a benchmark's task, gymnasium:ID, package.module:attribute or an entry point"),
     )
-    environment_options: str = field("{}", "its options as JSON")
+    environment_options: str = field("{}", "options of the environment, as JSON")
     player: str = field(
         "chance",
-        "who plays the episode that is shown: chance, reference (the environment's own scripted player), "
-        "package.module:attribute of a player of your own, or the address of an OpenAI-compatible endpoint",
+        "player of the episode that is shown: chance, reference (the environment's own scripted player), "
+        "package.module:attribute of your own player, or the address of an OpenAI-compatible endpoint",
         Rule(bool, "chance, reference, package.module:attribute, or the address of an endpoint (http://...)"),
     )
-    model: str = field("", "the model's name at an endpoint")
-    api_key_file: str = field("", "a file that holds the key alone")
+    model: str = field("", "the model's name at the endpoint")
+    api_key_file: str = field("", "file that holds only the API key")
     tools: str = field(
         "text",
-        "how an endpoint says what it does: text, in a grammar of ours; native, by calls of tools; "
-        "computer or computer_use_preview, by OpenAI's computer tool",
+        "how an endpoint acts: text, in our grammar; native, by tool calls; computer or "
+        "computer_use_preview, by OpenAI's computer tool",
         one_of(*TOOLS),
     )
-    answer_seconds: float = field(120.0, "that an endpoint may take for one answer", more_than(0))
-    max_steps: int = field(0, "of an episode; 0: as the environment says", at_least(0))
-    instruction: str = field("", "where the environment has none of its own")
-    episodes: int = field(8, "with as many seeds: the one that is shown, and others by chance", at_least(1))
-    seconds: float = field(20.0, "for all behind the episode that is shown", at_least(0))
-    preset: str = field("nano", "whose tokens are counted: a preset or a folder of exported weights")
+    answer_seconds: float = field(120.0, "time limit of one answer of the endpoint, in seconds", more_than(0))
+    max_steps: int = field(0, "step budget of an episode; 0: the environment's own", at_least(0))
+    instruction: str = field("", "instruction of an episode, where the environment has none of its own")
+    episodes: int = field(8, "episodes with different seeds: the one that is shown, and others by chance", at_least(1))
+    seconds: float = field(20.0, "time limit of everything after the episode that is shown, in seconds", at_least(0))
+    preset: str = field("nano", "model whose tokens are counted: a preset, or a folder of exported weights")
 
 
 def get_config() -> ConfigDict:

@@ -24,10 +24,13 @@ from tars_jax.training.config import PPOConfig
 
 @dataclasses.dataclass(frozen=True)
 class Discount:
-    """How RL will discount."""
+    """The discount of RL, for which the value model is trained."""
 
     advantages: str = field_of(
-        PPOConfig, "advantages", about="gamma is of each token (gae) or of each turn (turn)", rule=one_of("gae", "turn")
+        PPOConfig,
+        "advantages",
+        about="what gamma discounts: each token (gae) or each turn (turn)",
+        rule=one_of("gae", "turn"),
     )
     gamma: float = field_of(PPOConfig, "gamma")
 
