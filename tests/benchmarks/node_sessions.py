@@ -40,8 +40,8 @@ from tars_jax.sandbox.service.config import Owner
 from tars_jax.sandbox.service.kinds import Kind, Opening
 from tars_jax.sandbox.service.nodes.node import NodeConfig
 from tars_jax.sandbox.service.nodes.serving import serving_node
-from tars_jax.sandbox.sessions.leased_session import Lease, LeasedSession
-from tars_jax.sandbox.sessions.registry import new_id, new_token
+from tars_jax.sandbox.sessions.leased_session import KeyedRequest, LeasedSession
+from tars_jax.sandbox.sessions.registry import new_id, new_lease
 from tars_jax.web.protocol import Fields
 from tests.sandbox.service.nodes.cluster import KEY, ROOT, Manager
 
@@ -85,8 +85,8 @@ class NothingKind:
         self._sessions.pop(id, None)
 
     def hand_over(self, id: str, owner: str, seconds: float) -> str:
-        token, digest = new_token()
-        self.get(id).hand_over(Lease(owner, seconds, digest))
+        lease, token = new_lease(owner, seconds)
+        self.get(id).hand_over(lease)
         return token
 
     @contextlib.asynccontextmanager
@@ -94,9 +94,9 @@ class NothingKind:
         yield
 
     def opening(self, fields: Fields, owner: Owner, seconds: float) -> Opening:
-        async def open() -> tuple[LeasedSession, str]:
-            token, digest = new_token()
-            session = Nothing(new_id(self._node), Lease(owner.name, seconds, digest))
+        async def open(request: KeyedRequest | None) -> tuple[LeasedSession, str]:
+            lease, token = new_lease(owner.name, seconds, request)
+            session = Nothing(new_id(self._node), lease)
             self._sessions[session.id] = session
             return session, token
 

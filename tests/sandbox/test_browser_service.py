@@ -141,6 +141,28 @@ def test_a_lease_that_is_asked_for_twice_is_one_session(http: httpx.Client, addr
     assert len(http.get("/v1/sessions").json()["sessions"]) == 3
 
 
+def test_a_lease_that_is_asked_for_again_after_a_restart_is_the_same_session(tmp_path: Path) -> None:
+    (tmp_path / "index.html").write_text(PAGE)
+    config = ServiceConfig(OWNERS, port=0, roots=(tmp_path,))
+    body = {"site": {"root": str(tmp_path)}, "single_canvas": True, "idempotency_key": "w"}
+    found = []
+    for _ in range(2):
+        sessions = PageSessions(BrowserManager(BrowserConfig(browsers=1)), folder=tmp_path / "sessions")
+        with (
+            serving(make_app(config, PagesKind(sessions, config)), config, plain=True) as address,
+            httpx.Client(base_url=address, headers={"Authorization": f"Bearer {ANN}"}, timeout=100) as http,
+        ):
+            session = leased_in_time(http, body)
+            found.append((session["id"], session["token"]))
+            assert len(http.get("/v1/sessions").json()["sessions"]) == 1
+            refused(http.post("/v1/sessions", json={**body, "single_canvas": False}), 400)
+            bearer = {"Authorization": f"Bearer {session['token']}"}
+            assert httpx.get(f"{address}/v1/sessions/{session['id']}", headers=bearer).status_code == 200
+    assert found[0] == found[1]
+    (file,) = tmp_path.glob("sessions/*/session.json")
+    assert file.stat().st_mode & 0o777 == 0o600  # a token is in it
+
+
 def test_a_lease_that_nobody_waits_for_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A client that died while all places were taken keeps none from those that come after it."""
     monkeypatch.setattr(openings, "COMES_BACK_S", 0.3)

@@ -62,7 +62,7 @@ def introduce(folder: Path, secret: str) -> tuple[socket.socket, list[Adopted], 
         for descriptor in descriptors:
             os.close(descriptor)
         if isinstance(error, ValueError | KeyError | TypeError):
-            raise OSError(f"the launcher's answer makes no sense: {error}") from error
+            raise OSError(f"the launcher answers in another form: {error!r}") from error
         raise
     finally:
         os.close(place)

@@ -10,11 +10,12 @@ from starlette.routing import BaseRoute
 
 from tars_jax.sandbox.service.access import Access
 from tars_jax.sandbox.service.config import Owner
-from tars_jax.sandbox.sessions.leased_session import LeasedSession
+from tars_jax.sandbox.sessions.leased_session import KeyedRequest, LeasedSession
 from tars_jax.sandbox.sessions.registry import Registry
 from tars_jax.web.protocol import Fields
 
-Opening: TypeAlias = Callable[[], Awaitable[tuple[LeasedSession, str]]]  # a session, and its token
+# Of a session, and its token. What is kept of a session keeps the keyed request that opened it, too.
+Opening: TypeAlias = Callable[[KeyedRequest | None], Awaitable[tuple[LeasedSession, str]]]
 
 
 class Recorded(Protocol):

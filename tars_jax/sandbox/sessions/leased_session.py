@@ -16,12 +16,30 @@ PERSON_S = 60.0  # a person who does nothing for so long gives the session back
 
 
 @dataclasses.dataclass(frozen=True)
+class KeyedRequest:
+    """A request for a lease under an idempotency key: whoever sends it again gets the same session."""
+
+    idempotency_key: str
+    sha256: str  # of its body
+
+
+@dataclasses.dataclass(frozen=True)
 class Lease:
     """Who holds a session, and until when unless a call or a renewal comes."""
 
     owner: str
     seconds: float
     token_sha256: str
+    request: KeyedRequest | None = None  # that it was opened by
+    token: str = dataclasses.field(default="", repr=False)  # kept where the request may come again, to answer that
+
+    @classmethod
+    def from_json(cls, value: Any) -> Lease:
+        """The inverse of dataclasses.asdict. Raises KeyError, TypeError, ValueError for what is none."""
+        asked = value.get("request")
+        request = None if asked is None else KeyedRequest(str(asked["idempotency_key"]), str(asked["sha256"]))
+        seconds, token = float(value["seconds"]), str(value.get("token", ""))
+        return cls(str(value["owner"]), seconds, str(value["token_sha256"]), request, token)
 
 
 class LeasedSession:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from tars_jax.sandbox.failures import QuotaExceeded, SessionEnded
-from tars_jax.sandbox.sessions.leased_session import Lease, LeasedSession
+from tars_jax.sandbox.sessions.leased_session import KeyedRequest, Lease, LeasedSession
 
 # One DNS label, as browsers see a session under a host name of its own: NODE-INCARNATION-RANDOM, or RANDOM alone.
 NODE_ID = r"[a-z0-9][a-z0-9-]{0,36}-[0-9a-f]{8}"
@@ -111,10 +111,10 @@ def node_of(id: str) -> str:
     return id[: -len("-0123456789abcdef")]
 
 
-def new_token() -> tuple[str, str]:
-    """A session's token, and the digest that is kept of it."""
+def new_lease(owner: str, seconds: float, request: KeyedRequest | None = None) -> tuple[Lease, str]:
+    """A lease and its token, of which a digest is kept; with a `request` the token, too, as that may come again."""
     token = secrets.token_urlsafe(24)
-    return token, digest(token)
+    return Lease(owner, seconds, digest(token), request, token if request is not None else ""), token
 
 
 def digest(token: str) -> str:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -23,6 +24,7 @@ from tars_jax.sandbox.computer.equipped.parts import ComputerSpec
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.service.computers.client import ComputerClient, RemoteComputer
 from tars_jax.sandbox.service.computers.far import open_far
+from tars_jax.sandbox.service.computers.store import FORMAT
 from tests.ports import free_port
 from tests.sandbox.service.conftest import require_containers
 from tests.waiting import PATIENCE_S, until
@@ -178,6 +180,70 @@ def test_what_ended_meanwhile_is_told_and_nobody_is_given_another(tmp_path: Path
             assert (await fresh.run("echo fresh"))["output"] == "fresh\n"
 
     killed.use(work)
+
+
+def test_a_request_for_a_lease_comes_again_after_a_kill(tmp_path: Path) -> None:
+    """It gets the same session and token; a computer that another version has kept says so in a sentence."""
+    killed = Killed(tmp_path / "run")
+    body = {"kind": "computer", "parts": ["shell", "files"], "idempotency_key": "km", "lease_seconds": 600}
+
+    async def work() -> None:
+        async with killed.client() as client:
+            headers = {"Authorization": f"Bearer {(killed.run / 'operator.key').read_text()}"}
+            with httpx.Client(base_url=client.address, headers=headers, timeout=PATIENCE_S) as http:
+                first = http.post("/v1/sessions", json=body).json()
+                await killed.again()
+                again = http.post("/v1/sessions", json=body).json()
+                assert (again["id"], again["token"]) == (first["id"], first["token"]) and again["live"]
+                assert len(http.get("/v1/sessions").json()["sessions"]) == 1
+                other = http.post("/v1/sessions", json={**body, "lease_seconds": 60})
+                assert other.status_code == 400 and other.json()["error"]["param"] == "idempotency_key"
+                await asyncio.to_thread(killed.kill)
+                file = killed.run / "computers" / first["id"] / "session.json"
+                kept = json.loads(file.read_bytes())
+                file.write_text(json.dumps({"lease": kept["lease"], "had_other_fields": True}))
+                await asyncio.to_thread(killed.start)
+                path = f"/v1/sessions/{first['id']}"
+                refused = http.post(f"{path}/call", json={"call": {"call": "run", "command": "echo"}})
+                assert refused.status_code == 502
+                assert "kept by another version, in format None; this one reads 1" in refused.json()["error"]["message"]
+                assert http.delete(path).status_code == 204
+                assert http.post("/v1/sessions", json=body).json()["id"] != first["id"]
+
+    killed.use(work)
+
+
+KEPT = """
+format lease(owner request(idempotency_key sha256) seconds token token_sha256) place(container origin paused token)
+spec(cpus disk_mib environment() grace_seconds hostname job_seconds mcp memory_mib parts phone_height phone_width
+processes shared_memory_mib taken width height)
+jupyter(main(cells env() folder kind limit process python)) programs(told) shell(seen shells(main(clean due env() file
+first_folder first_process folder had_one held known limit number offset process running secret terminal traps)))
+"""
+
+
+def test_whoever_keeps_other_fields_counts_the_format_up(tmp_path: Path) -> None:
+    """Where this fails, FORMAT is the next number, here too, and KEPT what is kept now."""
+    killed = Killed(tmp_path / "run")
+
+    async def work() -> None:
+        async with killed.client() as client:
+            computer = await client.open()
+            await computer.run("echo")
+            await computer.run_cell("1")
+            folder = killed.run / "computers" / computer.id
+            kept = [json.loads((folder / f"{name}.json").read_bytes()) for name in ("session", "parts")]
+            assert kept[0]["format"] == FORMAT == 1
+            assert sorted(re.findall(r"\w+|[()]", fields(kept[0] | kept[1]))) == sorted(re.findall(r"\w+|[()]", KEPT))
+
+    killed.use(work)
+
+
+def fields(value: Any) -> str:
+    if not isinstance(value, dict):
+        return ""
+    inside = {name: f"({fields(each)})" if isinstance(each, dict) else "" for name, each in value.items()}
+    return " ".join(name + more for name, more in inside.items())
 
 
 def launcher_of(run: str) -> int:

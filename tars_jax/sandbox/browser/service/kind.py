@@ -24,6 +24,7 @@ from tars_jax.sandbox.service.access import Access
 from tars_jax.sandbox.service.config import Owner, ServiceConfig
 from tars_jax.sandbox.service.errors import typed_errors
 from tars_jax.sandbox.service.kinds import Opening
+from tars_jax.sandbox.sessions.leased_session import KeyedRequest
 from tars_jax.web.protocol import Fields, RequestError
 from tars_jax.web.responses import JsonResponse
 
@@ -46,8 +47,10 @@ class PagesKind:
         """{site, width?, height?, single_canvas?, network?, record?} or {checkpoint, record?}"""
         begin, record = self._begin(fields), fields.flag("record")
 
-        async def open() -> tuple[PageSession, str]:
-            session, token = await self.sessions.lease(begin, owner.name, seconds=seconds, quota=owner.sessions)
+        async def open(request: KeyedRequest | None) -> tuple[PageSession, str]:
+            session, token = await self.sessions.lease(
+                begin, owner.name, seconds=seconds, quota=owner.sessions, request=request
+            )
             if record:
                 try:
                     self.sessions.record(session)

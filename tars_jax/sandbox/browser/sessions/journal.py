@@ -245,10 +245,14 @@ async def replay(
 
 
 def replace(file: Path, data: bytes) -> None:
-    """Writes a file whole or not at all. A power cut ends the browsers too, so nothing waits for the disk."""
+    """Writes a file whole or not at all, for its owner alone: it may hold a token.
+
+    A power cut ends the browsers too, so nothing waits for the disk.
+    """
     partial = file.with_name(f".{file.name}.partial")
     with gone_after_failure(partial):
-        partial.write_bytes(data)
+        with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as opened:
+            opened.write(data)
         os.replace(partial, file)
 
 

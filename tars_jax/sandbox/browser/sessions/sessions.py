@@ -23,8 +23,8 @@ from tars_jax.sandbox.browser.sessions.store import PageStore
 from tars_jax.sandbox.browser.site import PageSpec, Site
 from tars_jax.sandbox.failures import SandboxFailure, SessionEnded
 from tars_jax.sandbox.sessions.lease_expiry import end_expired
-from tars_jax.sandbox.sessions.leased_session import Lease, LeasedSession
-from tars_jax.sandbox.sessions.registry import SessionQuota, new_id, new_token
+from tars_jax.sandbox.sessions.leased_session import KeyedRequest, Lease, LeasedSession
+from tars_jax.sandbox.sessions.registry import SessionQuota, new_id, new_lease
 
 log = logging.getLogger(__name__)
 LOCAL = "local"  # the owner of what this process leases for itself
@@ -127,9 +127,15 @@ class PageSessions:
         return session
 
     async def lease(
-        self, begin: PageSpec | Journal, owner: str, *, seconds: float | None = None, quota: int | None = None
+        self,
+        begin: PageSpec | Journal,
+        owner: str,
+        *,
+        seconds: float | None = None,
+        quota: int | None = None,
+        request: KeyedRequest | None = None,
     ) -> tuple[PageSession, str]:
-        """A new session, its page open, and its token, which is nowhere else.
+        """A new session, its page open, and its token, which is kept with a `request` alone.
 
         It begins as `begin` says, or at the place that a journal leads to: that of another session, whose way parts
         from this one's there.
@@ -141,8 +147,7 @@ class PageSessions:
         self._session_quota.require(owner, quota)
         journal = begin.copy() if isinstance(begin, Journal) else Journal(begin)
         spec_from_json(spec_to_json(journal.spec))  # or nobody could adopt the session
-        token, digest = new_token()
-        lease = Lease(owner, self._seconds(seconds), digest)
+        lease, token = new_lease(owner, self._seconds(seconds), request)
         session = self._session(new_id(self._node), lease, journal)
         try:
             with stored("no session has been opened"):
@@ -190,8 +195,7 @@ class PageSessions:
     def hand_over(self, id: str, owner: str, seconds: float) -> str:
         """As of any registry: another owner, another token."""
         session = self.get(id)
-        token, digest = new_token()
-        lease = Lease(owner, self._seconds(seconds), digest)
+        lease, token = new_lease(owner, self._seconds(seconds))
         with stored("the session has its owner as before"):
             if self._store is not None:
                 self._store.save_lease(id, lease, session.journal)

@@ -1,7 +1,7 @@
 """The files of a sessions folder: which run holds the browsers, and for each session its lease and its journal.
 
     manager.json                    mark and folder of the run whose browsers may still be there after a kill
-    ID/session.json                 owner, lease, hash of the token, name of the journal
+    ID/session.json                 the lease, name of the journal
     ID/journal-12.jsonl             how the page was opened, and every call since call 12 (journal.py)
     ID/recording/                   where a recording was asked for (recording.py)
     ID/downloads/                   what the page has downloaded (downloads.py)
@@ -142,7 +142,7 @@ class PageStore:
 def _found(folder: Path) -> StoredPage:
     """A session from its files. Raises ValueError, KeyError, TypeError for damaged ones, OSError as reading does."""
     value: dict[str, Any] = json.loads((folder / SESSION).read_bytes())
-    lease = Lease(**{**value["lease"], "seconds": float(value["lease"]["seconds"])})
+    lease = Lease.from_json(value["lease"])
     journal, lost = recover_journal(folder / value["journal"])
     recording = None
     if PageRecording.is_in(folder / RECORDING):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import json
 from typing import Any
 
 from tars_jax.sandbox.service.kinds import Opening
-from tars_jax.sandbox.sessions.leased_session import LeasedSession
-from tars_jax.sandbox.sessions.registry import AllSessions
+from tars_jax.sandbox.sessions.leased_session import KeyedRequest, LeasedSession
+from tars_jax.sandbox.sessions.registry import AllSessions, digest
 from tars_jax.web.protocol import RequestError
 
 FEW = 64  # openings that are over and not yet forgotten
@@ -20,7 +21,7 @@ class _Pending:
     """An opening that several requests may wait for, one after another; without any for a while it is given up."""
 
     task: asyncio.Future[tuple[LeasedSession, str]]
-    asked: Any  # the request's body
+    asked: KeyedRequest
     waiting: int = 0
 
     async def wait(self) -> tuple[LeasedSession, str]:
@@ -43,7 +44,7 @@ class _Pending:
 
 
 class Openings:
-    """Those of all owners, each for as long as its session lives."""
+    """Those of all owners, each for as long as its session lives. Sessions of the process before bring theirs."""
 
     def __init__(self, sessions: AllSessions) -> None:
         self._sessions = sessions
@@ -58,10 +59,10 @@ class Openings:
         if len(self._pending) >= self._forget_at:
             self._pending = {each: found for each, found in self._pending.items() if not found.is_over(self._sessions)}
             self._forget_at = FEW + 2 * len(self._pending)
-        if not self.has(owner, key):
-            self._pending[owner, key] = _Pending(asyncio.ensure_future(opening()), asked)
-        found = self._pending[owner, key]
-        if found.asked != asked:
+        request = KeyedRequest(key, digest(json.dumps(asked, sort_keys=True)))
+        if (found := self._find(owner, key)) is None:
+            found = self._pending[owner, key] = _Pending(asyncio.ensure_future(opening(request)), request)
+        if found.asked != request:
             raise RequestError(
                 "idempotency_key must be one of this request alone; got that of another", "idempotency_key"
             )
@@ -69,8 +70,18 @@ class Openings:
 
     def has(self, owner: str, key: str) -> bool:
         """Whether there is a session of this key, or it is being opened."""
+        return self._find(owner, key) is not None
+
+    def _find(self, owner: str, key: str) -> _Pending | None:
         found = self._pending.get((owner, key))
-        return found is not None and not found.is_over(self._sessions)
+        if found is not None and not found.is_over(self._sessions):
+            return found
+        for session in self._sessions.all_of(owner):
+            if (request := session.lease.request) is not None and request.idempotency_key == key:
+                opened = asyncio.get_running_loop().create_future()
+                opened.set_result((session, session.lease.token))
+                return _Pending(opened, request)
+        return None
 
     def keys(self, owner: str) -> dict[str, str]:
         """The owner's keys, and the id of each one's session; "": it is being opened."""

@@ -48,7 +48,7 @@ class SessionRoutes:
             try:
                 async with asyncio.timeout(self._config.open_seconds):
                     work = (
-                        opening()
+                        opening(None)
                         if idempotency_key is None
                         else self._openings.open(owner.name, idempotency_key, asked, opening)
                     )

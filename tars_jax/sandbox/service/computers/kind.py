@@ -19,6 +19,7 @@ from tars_jax.sandbox.service.computers.spec import read_spec
 from tars_jax.sandbox.service.config import Owner
 from tars_jax.sandbox.service.errors import typed_errors
 from tars_jax.sandbox.service.kinds import Opening
+from tars_jax.sandbox.sessions.leased_session import KeyedRequest
 from tars_jax.web.protocol import Fields
 
 
@@ -46,10 +47,11 @@ class ComputersKind:
             else:
                 spec = read_spec(fields)
 
-        async def open() -> tuple[ComputerSession, str]:
+        async def open(request: KeyedRequest | None) -> tuple[ComputerSession, str]:
             return await self.sessions.lease(
                 spec, owner.name, seconds=seconds, quota=owner.sessions,
                 snapshot=None if named is None else named.snapshot, quotas=owner.quotas,
+                request=request,
             )  # fmt: skip
 
         return open

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from typing import Any
 
@@ -19,13 +20,15 @@ from tars_jax.sandbox.service.computers.parts import bring_up
 from tars_jax.sandbox.service.computers.phone_calls import PhoneCalls
 from tars_jax.sandbox.service.computers.recording import SessionRecording
 from tars_jax.sandbox.service.computers.spec import ComputerRequest
-from tars_jax.sandbox.service.computers.store import ANSWERS, RECORDING, SessionFolder, StoredComputer
+from tars_jax.sandbox.service.computers.store import ANSWERS, FORMAT, RECORDING, SessionFolder, StoredComputer
 from tars_jax.sandbox.service.computers.suspended import SuspendedComputer, checkpoint_to_json
 from tars_jax.sandbox.service.computers.tool_calls import ToolCalls
 from tars_jax.sandbox.sessions.leased_session import Lease, LeasedSession
 
+log = logging.getLogger(__name__)
 LONGEST_END_S = 20.0
 OUTSIDE = ("browser", "phone")  # parts that do not run in the container, a desktop's browser aside
+DAMAGED = "what was kept of it is damaged; the log of the service says more"
 SUSPENDED = "the computer is suspended: a call resumes it, or POST .../resume"
 
 
@@ -94,6 +97,10 @@ class ComputerLifecycle(LeasedSession):
     async def go_on(self, stored: StoredComputer, computers: Computers) -> None:
         """Goes on where the process before was killed. Raises SandboxFailure where that cannot be."""
         assert self.folder is not None
+        if stored.format != FORMAT:
+            raise SandboxFailure(
+                "container", f"it was kept by another version, in format {stored.format}; this one reads {FORMAT}"
+            )
         self._answers.load()
         self.recording = SessionRecording.restore(self.folder.path / RECORDING)
         place = stored.place
@@ -110,7 +117,8 @@ class ComputerLifecycle(LeasedSession):
             if place.get("paused"):
                 self.suspended = await computer.suspend()
         except (KeyError, TypeError, ValueError, InputError) as error:
-            raise SandboxFailure("container", f"what was kept of it makes no sense: {error!r}") from error
+            log.warning("what was kept of computer %s is damaged: %r", self.id, error)
+            raise SandboxFailure("container", DAMAGED) from error
         if self.suspended != "disk":
             self._watching = asyncio.create_task(self._watch(computer))
 
@@ -187,7 +195,8 @@ class ComputerLifecycle(LeasedSession):
                 else:
                     await attach_all(self.parts.values())
             except (SandboxFailure, InputError, KeyError, TypeError, ValueError) as error:
-                lost = SandboxFailure("container", f"it could not be resumed: {error}")
+                why = error if isinstance(error, SandboxFailure | InputError) else DAMAGED
+                lost = SandboxFailure("container", f"it could not be resumed: {why}")
                 self.lose(lost)
                 raise lost from error
             finally:

@@ -27,8 +27,8 @@ from tars_jax.sandbox.service.computers.snapshots import NamedSnapshots
 from tars_jax.sandbox.service.computers.spec import ComputerRequest
 from tars_jax.sandbox.service.computers.store import SessionFolders, StoredComputer
 from tars_jax.sandbox.sessions.lease_expiry import end_expired
-from tars_jax.sandbox.sessions.leased_session import Lease, LeasedSession
-from tars_jax.sandbox.sessions.registry import SessionQuota, new_id, new_token
+from tars_jax.sandbox.sessions.leased_session import KeyedRequest, LeasedSession
+from tars_jax.sandbox.sessions.registry import SessionQuota, new_id, new_lease
 
 log = logging.getLogger(__name__)
 DEFAULT_LEASE_S, MOST_LEASE_S = 120.0, 86_400.0
@@ -154,9 +154,9 @@ class ComputerSessions:
     async def lease(
         self, spec: ComputerRequest, owner: str, *, seconds: float | None = None, quota: int | None = None,
         snapshot: Snapshot | None = None, opened: Callable[[], Awaitable[Computer]] | None = None,
-        snapshots: Mapping[str, Any] | None = None, quotas: Quotas = NONE,
+        snapshots: Mapping[str, Any] | None = None, quotas: Quotas = NONE, request: KeyedRequest | None = None,
     ) -> tuple[ComputerSession, str]:  # fmt: skip
-        """A new session, its parts ready, and its token, which is nowhere else.
+        """A new session, its parts ready, and its token, which is kept with a `request` alone.
 
         Args:
             quotas: of all computers of the owner together.
@@ -169,8 +169,7 @@ class ComputerSessions:
         check_fits(spec.container, self._has)
         self._session_quota.require(owner, quota)
         require(owner, quotas, self._leased(owner), spec.container)
-        token, digest = new_token()
-        lease = Lease(owner, self._seconds(seconds), digest)
+        lease, token = new_lease(owner, self._seconds(seconds), request)
         id = new_id(self._node)
         session = ComputerSession(id, lease, spec, None if self._files is None else self._files.of(id))
         session.moved = partial(self._moved, session)
@@ -264,8 +263,8 @@ class ComputerSessions:
 
     def hand_over(self, id: str, owner: str, seconds: float) -> str:
         """As of any registry: another owner, another token."""
-        session, (token, digest) = self.get(id), new_token()
-        session.hand_over(Lease(owner, self._seconds(seconds), digest))
+        session, (lease, token) = self.get(id), new_lease(owner, self._seconds(seconds))
+        session.hand_over(lease)
         if self._files is not None:
             self._save(session)
             self._later = asyncio.ensure_future(self._keep(session))

@@ -2,8 +2,8 @@
 
 FOLDER/.lock               held by the process that uses the folder
 FOLDER/owner.json          what the next process needs to take the containers over (computer/reattachment.py)
-FOLDER/ID/session.json     lease, spec, container and the token of its guest; the last file that is written and the
-                           first that goes
+FOLDER/ID/session.json     format of these files, lease, spec, container and the token of its guest; the last file
+                           that is written and the first that goes
 FOLDER/ID/parts.json       shells, kernels, desktop
 FOLDER/ID/answers/         of calls with an idempotency key (answers.py)
 FOLDER/ID/recording/       where one was asked for (recording.py)
@@ -34,6 +34,9 @@ log = logging.getLogger(__name__)
 ID = re.compile(r"[0-9a-f]{16}")
 SESSION, PARTS, ANSWERS, RECORDING = "session.json", "parts.json", "answers", "recording"
 OWNER = "owner.json"
+# Of session.json and parts.json. Whoever gives them other fields counts it up: computers of another version are then
+# told to have been kept in another format, and are not misread.
+FORMAT = 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,6 +48,7 @@ class StoredComputer:
     spec: ComputerRequest
     place: Mapping[str, Any]  # where its computer is, as `ComputerSession.place` told it
     parts: Mapping[str, Any]
+    format: Any = FORMAT  # of another one the lease alone is read
 
 
 class SessionFolder:
@@ -56,7 +60,8 @@ class SessionFolder:
     def save(self, lease: Lease, spec: ComputerRequest, place: Mapping[str, Any]) -> None:
         """Raises OSError; the file is then as it was."""
         self.path.mkdir(mode=0o700, exist_ok=True)
-        replace(self.path / SESSION, {"lease": dataclasses.asdict(lease), "spec": spec.to_json(), "place": place})
+        kept = {"lease": dataclasses.asdict(lease), "spec": spec.to_json(), "place": place}
+        replace(self.path / SESSION, {"format": FORMAT, **kept})
 
     def save_parts(self, parts: Mapping[str, Any]) -> None:
         """Raises OSError; the file is then as it was."""
@@ -85,8 +90,10 @@ class SessionFolders:
                 continue
             try:
                 value = json.loads((path / SESSION).read_bytes())
-                given = value["lease"]
-                lease = Lease(str(given["owner"]), float(given["seconds"]), str(given["token_sha256"]))
+                lease, format = Lease.from_json(value["lease"]), value.get("format")
+                if format != FORMAT:
+                    yield StoredComputer(path.name, lease, ComputerRequest(), {}, {}, format)
+                    continue
                 spec, place = read_spec(Fields(value["spec"])), dict(value["place"])
                 parts = json.loads((path / PARTS).read_bytes()) if (path / PARTS).exists() else {}
                 found = StoredComputer(path.name, lease, spec, place, dict(parts))

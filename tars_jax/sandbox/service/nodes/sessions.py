@@ -89,7 +89,7 @@ class ServiceOpener:
         try:
             opening = kind.opening(fields, Owner(value["owner"] or READY, ""), kind.most_lease_s)
             fields.done()
-            session, _ = await opening()
+            session, _ = await opening(None)
         except RequestError as error:
             raise InputError(error.message) from error
         return ServiceSession(kind, session)
@@ -115,4 +115,4 @@ class PooledKind:
         self._kind.opening(fields, owner, seconds)  # raises RequestError for what cannot be
         body = {name: value for name, value in fields.values.items() if name not in LEASE}
         spec = spec_of({**body, "kind": self._kind.name}, owner.name)
-        return lambda: self._take(spec, owner.name, seconds)
+        return lambda _: self._take(spec, owner.name, seconds)
