@@ -275,7 +275,7 @@ FUNCTIONS: dict[str, type[Any]] = {kind.name: kind for kind in get_args(GuiActio
 
 
 def action_point(action: Action) -> Point | None:
-    """Where an action points: its point, or where a drag ends."""
+    """Point of an action, or the end of a drag."""
     point = getattr(action, "end_point", None) or getattr(action, "point", None)
     return point if isinstance(point, Point) else None
 

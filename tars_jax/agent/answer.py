@@ -38,7 +38,7 @@ class FinalAnswer:
         return call is not None and (function_named(call[1], space) or function_of(call[1])) is not None
 
     def finished(self, space: ActionSpace | None) -> tuple[Action, ...] | ParseError:
-        """What it says, as the action that says it to the user."""
+        """The answer's text as the action that says it to the user."""
         try:
             return (action_from_call(Finished.name, {"content": self.content}, space=space),)
         except ActionError as error:

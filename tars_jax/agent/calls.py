@@ -92,7 +92,7 @@ def actions_from_call(
     space: ActionSpace | None = None,
     pixel_size: tuple[float, float] | None = None,
 ) -> tuple[Action, ...]:
-    """What a policy means by a call: one action, or for `type` with a point a click there and then the typing.
+    """Actions of a policy's call: one action, or for `type` with a point a click there and then the typing.
 
     Args:
       positional: values that were written without a name, which stand before all others.

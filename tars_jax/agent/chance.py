@@ -1,4 +1,4 @@
-"""What no skill at all does: an action of a space, drawn at random."""
+"""Random player without any skill: an action of a space, drawn at random."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _first_that_can_be(schemas: Sequence[Any], root: Mapping[str, Any], rng: ran
 
 
 def _any_number(schema: Mapping[str, Any], kind: str, rng: random.Random) -> int | float:
-    """Of six decimal places at most, as the patterns of sampled calls."""
+    """Random number with at most six decimal places, as the patterns of sampled calls."""
     low, high = (schema.get(name, schema.get(f"exclusive{name.title()}")) for name in ("minimum", "maximum"))
     low = -_FAR if low is None and high is None else high - _FAR if low is None else low
     high = low + (_FAR if low else 2 * _FAR) if high is None else high

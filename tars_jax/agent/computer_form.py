@@ -1,4 +1,4 @@
-"""How a policy of ours answers OpenAI's computer tool: what it is told, and its text as calls and calls as text.
+"""OpenAI's computer tool for our policies: their prompt, and their text as calls and calls as text.
 
 A policy of a run of ours writes the grammar that it was trained on, and is told nothing else. One that no run of ours
 has made is told what can be called as tools, and writes calls as Qwen's weights do, which the tool grammar reads.
@@ -33,7 +33,7 @@ CALL_USER = "I cannot go on without you."
 
 
 class ToolPreamble(NamedTuple):
-    """What a policy is told of what it can call."""
+    """Preamble that tells a policy what it can call."""
 
     system: str = ""  # in the system message
     before: str = ""  # before the first words of the user
@@ -58,13 +58,13 @@ class ComputerForm:
 
     @classmethod
     def of(cls, agent: Mapping[str, Any] | None) -> ComputerForm:
-        """Of the section `agent` of a run's config."""
+        """Makes the form from the section `agent` of a run's config."""
         if not agent:
             return cls()
         return cls(agent["grammar"], agent.get("list_actions", False), agent.get("coordinates") == "pixels")
 
     def told(self, environment: str, tools: Sequence[Mapping[str, Any]], *, screen: bool) -> ToolPreamble:
-        """What the policy is told of function `tools`, as chat completions have them, and of its screen if it has one.
+        """Tells the policy its function `tools`, as chat completions have them, and its screen if it has one.
 
         `environment`: that of the display, such as browser or linux; empty: the client has not said it.
         """
@@ -153,7 +153,7 @@ def _space(actions: Any, tools: Sequence[Mapping[str, Any]], platform: str = "br
 
 
 def _arguments(action: Action) -> dict[str, Any]:
-    """Of a function call, as JSON."""
+    """Arguments of a function call, as JSON."""
     if isinstance(action, ToolCall):
         return dict(action.parameters)
     found = {}

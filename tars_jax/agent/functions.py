@@ -202,7 +202,7 @@ def _choice(text: str, schema: Mapping[str, Any]) -> str:
 
 
 def validator_of(schema: Any, root: Mapping[str, Any]) -> Any:
-    """Of a part of `root`, whose references lead into the whole of it."""
+    """Validator of a part of the schema `root`, whose references lead into the whole of it."""
     return jsonschema.validators.validator_for(root, default=jsonschema.Draft202012Validator)(root).evolve(
         schema=schema
     )

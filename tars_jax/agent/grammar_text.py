@@ -128,7 +128,7 @@ def parse_text(
 
 
 def _behind_thought(text: str) -> int:
-    """Where a thought in tags ends that a text begins with; 0 if there is none."""
+    """Position behind a thought in tags that begins the text; 0 if there is none."""
     opening = _THOUGHT_TAG.match(text)
     return 0 if opening is None else text.find(f"</{opening[1]}>", opening.end()) + 1
 
@@ -163,7 +163,7 @@ def _names(space: ActionSpace | None) -> tuple[str, ...]:
 
 
 def _calls_start(text: str, space: ActionSpace | None) -> tuple[int, int]:
-    """Where the thought ends and where the calls begin; (-1, -1) if there are none.
+    """Positions at which the thought ends and the calls begin; (-1, -1) if there are none.
 
     At the first line that begins with `Action:` and a call; else at the first `Action:` and call anywhere, or the first
     line that is a call, whichever comes first. A marker without a call says at least where one is missing.

@@ -218,7 +218,7 @@ def escape(text: str, tag: str) -> str:
 
 
 def unescape(text: str, tag: str) -> str:
-    """Inverse of `escape`."""
+    """The inverse of `escape`."""
     return re.sub(rf"<\\(\\*)/{re.escape(tag)}>", rf"<\1/{tag}>", text)
 
 

@@ -31,17 +31,18 @@ ALTERNATIVES = 20  # likeliest tokens to record beside each one of an answer, so
 
 
 class JudgeAnswer(SampledResponse, Protocol):
-    """What a judge wrote, with what could have come in the place of each token where that was recorded."""
+    """A judge's answer, with the top_logprobs of each token where they were recorded."""
 
     @property
     def likeliest(self) -> Sequence[Sequence[tuple[int, float]]]:
-        """Of each token: tokens with their log-probabilities, the likeliest first; or of none."""
+        """Most likely tokens at each position with their log-probabilities, in descending order; empty where none were
+        recorded."""
         ...
 
 
 @dataclasses.dataclass(frozen=True)
 class JudgeQuestion:
-    """What the judge reads."""
+    """Prompt of the judge."""
 
     id: str  # of the judged trajectory
     task: dict[str, Any]
@@ -67,7 +68,7 @@ def question_about(
 
 
 def verdict_of(text: str, grammar: str) -> bool | None:
-    """What an answer says; None for one that says neither 1 nor 0, and for one that says both, or anything beside."""
+    """Verdict of an answer; None for one that says neither 1 nor 0, both, or anything else."""
     parsed = parse_response(text, grammar=grammar)
     if isinstance(parsed, ParseError):
         return None
@@ -76,8 +77,8 @@ def verdict_of(text: str, grammar: str) -> bool | None:
 
 
 def score_of(answer: JudgeAnswer, writer: PromptWriter, grammar: str) -> float | None:
-    """How probable success is by an answer: of the probabilities of "1" and "0" where its verdict stands, the share of
-    "1", given what was written before. None for one without a verdict.
+    """Probability of success by an answer: of the probabilities of "1" and "0" at the verdict, the share of "1", given
+    what was written before. None for one without a verdict.
 
     Beside a verdict whose opposite is not among the recorded alternatives, the opposite has the probability of the last
     of these, which is the most that it can have; where nothing was recorded, the verdict is sure.
@@ -96,7 +97,7 @@ def score_of(answer: JudgeAnswer, writer: PromptWriter, grammar: str) -> float |
 
 
 def _verdict_place(tokens: Sequence[int], writer: PromptWriter, grammar: str, verdict: bool) -> tuple[int, int] | None:
-    """Where the verdict is written, and the token that would turn it there; None where it is no token of its own."""
+    """Position of the verdict, and the token that would turn it there; None where it is no token of its own."""
     said, other = (writer.codec.encode(str(int(each))) for each in (verdict, not verdict))
     for place in range(len(tokens) - 1, -1, -1):
         if [tokens[place]] == said and len(other) == 1:

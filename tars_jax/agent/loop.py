@@ -38,7 +38,7 @@ class Concludes(BegunEpisode, Protocol):
     """One that gives its verdict at the end, whoever ends the episode."""
 
     async def conclude(self) -> Transition | None:
-        """Of an episode that it has not ended itself; None where its steps have said all."""
+        """Concludes an episode that did not end itself; None where its steps have said all."""
         ...
 
 
@@ -102,7 +102,7 @@ class AgentConfig:
         return observation.resized(*self.screenshot_size(*observation.pixels.shape[:2]))
 
     def pixel_size(self, observation: Observation) -> tuple[int, int] | None:
-        """What `parse_response` takes for an answer to `observation`."""
+        """The `pixel_size` of `parse_response` for an answer to `observation`."""
         if self.image_size is None or observation.pixels is None:
             return None
         height, width = self.image_size(*observation.pixels.shape[:2])
@@ -315,7 +315,7 @@ class _Episode:
 
 @dataclasses.dataclass(frozen=True)
 class _Line:
-    """What the policy wrote at the end of a window, to be remembered in the next."""
+    """Line that the policy wrote at the end of a window, to be remembered in the next."""
 
     before: WindowBuilder
     question: Sequence[int]
@@ -331,7 +331,7 @@ class _Line:
 
 
 def _refused(observation: Observation, message: str) -> Observation:
-    """What follows a response that could not be read: the same screenshot, and why it could not."""
+    """Observation after a response that could not be parsed: the same screenshot, and the error."""
     if observation.pixels is None:
         return Observation(text=message, info=observation.info)
     return Observation.decoded(observation.screenshot, observation.pixels, message, observation.info)
@@ -352,7 +352,7 @@ def episode_success(verification: Verification, reward: float, verdicts: Sequenc
 def whole_context(
     memory: Memory, writer: PromptWriter, instruction: str, index: int, steps_left: int, shown: ShownObservation
 ) -> list[tuple[int, list[int]]]:
-    """What a new window begins with, each part with its step: the preamble (-1), what is remembered, what is shown."""
+    """Beginning of a new window, each part with its step: the preamble (-1), what is remembered, what is shown."""
     parts = [(-1, writer.preamble(instruction, memory.text()))]
     for number, turn in enumerate(memory.working):
         begun = writer.observation(turn.steps_left, first=number == 0, shown=turn.shown)

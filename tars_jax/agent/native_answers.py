@@ -42,7 +42,7 @@ class NativeCall:
         return read if isinstance(read, dict) else None
 
     def actions(self, space: ActionSpace, pixel_size: tuple[float, float] | None) -> tuple[Action, ...]:
-        """What it asks for. Raises ActionError for what the space has not, or not so."""
+        """Actions of this call. Raises ActionError for calls or arguments that the action space does not have."""
         if (arguments := self.arguments) is None:
             shown = repr(self.written)[:_SHOWN]
             raise BadArgument(f"{self.name[:_SHOWN]}: the arguments must be a JSON object; got {shown}")
@@ -79,7 +79,8 @@ def native_answer(
     space: ActionSpace,
     pixel_size: tuple[float, float] | None = None,
 ) -> NativeAnswer:
-    """What an endpoint said, `words` beside its `calls`, as `parse_response` reads it; words alone stay as they are.
+    """An endpoint's answer, `words` beside its `calls`, in the form that `parse_response` reads; words alone stay as
+    they are.
 
     All calls are actions, or none is carried out.
     """

@@ -1,4 +1,4 @@
-"""What a policy reads of an observation: its text within a bound of tokens, and how many tokens its screenshot has."""
+"""A policy's view of an observation: its text within a bound of tokens, and the token count of its screenshot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a policy that was not trained on our grammars is told: what it can do, and how to write it."""
+"""System prompt of a policy that was not trained on our grammars: what it can do, and how to write it."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def platform_prompt(grammar: str, space: ActionSpace | None = None, *, pixels: b
 
 
 def introduction(space: ActionSpace, actions: Sequence[str], pixels: bool) -> str:
-    """Where a policy acts, and how it points if it can call an action with a point."""
+    """Tells a policy where it acts, and how it points if it can call an action with a point."""
     if space.platform == "tools":
         words = "You act by calling functions, and read what they return."
     else:

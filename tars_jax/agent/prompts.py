@@ -1,4 +1,4 @@
-"""What the policy reads: the turns of a conversation as tokens.
+"""Prompts: the turns of a conversation as tokens.
 
 A window begins with the instruction and the episodic memory; every observation is a user turn with the remaining step
 budget, the observation's text and its screenshot, as far as it has them; every response is an agent turn. Text is
@@ -47,7 +47,7 @@ class PromptWriter:
         return self.codec.encode(f"{self.chat.user}{_SPECIAL.sub(_as_text, instruction + earlier)}\n")
 
     def shown(self, observation: Observation) -> ShownObservation:
-        """What of an observation stands in a window. Its text is bounded by `max_observation_tokens`."""
+        """The part of an observation that stands in a window. Its text is bounded by `max_observation_tokens`."""
         text = bounded(observation.text, self.max_observation_tokens, self.length)
         pixels = observation.pixels
         return ShownObservation(text, 0 if pixels is None else self.image_size(*pixels.shape[:2]))
@@ -72,7 +72,7 @@ class PromptWriter:
         return self.codec.encode(f"{self.chat.user}What to remember?{self.chat.agent}")
 
     def memory(self, tokens: Sequence[int], most: int) -> str:
-        """What was answered to that, as text of at most so many tokens, in which nothing is a special token."""
+        """Decodes the policy's summary, as text of at most `most` tokens, in which nothing is a special token."""
         return self.cut(_SPECIAL.sub(_as_text, self.read(tokens)), most)
 
     def cut(self, text: str, most: int) -> str:

@@ -1,4 +1,4 @@
-"""What a policy said in one turn: a thought and one or more actions, or why its text could not be read."""
+"""A policy's response in one turn: a thought and one or more actions, or why its text could not be parsed."""
 
 from __future__ import annotations
 

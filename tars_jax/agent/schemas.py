@@ -1,4 +1,4 @@
-"""What a JSON schema says of a value: which kinds of JSON it may be, and how a sentence names it."""
+"""JSON types that a JSON schema allows, and their names in sentences."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def kinds_of(schema: Any, root: Mapping[str, Any], depth: int = 0) -> frozenset[
 
 
 def described(schema: Any, root: Mapping[str, Any], depth: int = 0) -> str:
-    """What a value must be, in words: "an integer of 1 to 5", "a list of texts"; bounded."""
+    """Describes in words what a value must be: "an integer of 1 to 5", "a list of texts"; bounded."""
     words = _words(resolved(schema, root), root, depth)
     return words if len(words) <= _LONGEST else words[: _LONGEST - 4] + " ..."
 

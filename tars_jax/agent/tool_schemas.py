@@ -1,4 +1,4 @@
-"""What can be called in an action space, as the tools of an endpoint that calls by JSON: names, words, JSON schemas.
+"""Tool schemas of an action space, for endpoints that call by JSON: names, words, JSON schemas.
 
 GUI actions take a point as [x, y], on the grid of 0..1000 or in pixels of the screenshot; everything else is text or a
 number, as the grammars have it. Functions keep their own schemas.
@@ -66,7 +66,7 @@ def chat_tools(functions: Mapping[str, Function]) -> list[dict[str, Any]]:
 
 
 def tools_prompt(space: ActionSpace, *, pixels: bool = False) -> str:
-    """What a policy is told that calls tools: where it acts, how it points, and to say what it thinks."""
+    """System prompt of a policy that calls tools: where it acts, how it points, and to say what it thinks."""
     ends = f" Call {Finished.name} when the task is done." if Finished.name in space.actions else ""
     return (
         f"{introduction(space, space.actions, pixels)} Act by calling the tools, in every answer; in its words say "

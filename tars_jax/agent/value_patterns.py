@@ -24,8 +24,8 @@ def character_class(characters: Iterable[str]) -> str:
 
 
 def characters_of(pattern: str) -> list[str] | None:
-    """What a text of `^[...]*$` or `^[...]+$` may be made of: of all characters those that are common (ASCII) or that
-    the class itself names. None for other patterns."""
+    """Characters that a text of `^[...]*$` or `^[...]+$` may be made of, out of ASCII and those that the class itself
+    names. None for other patterns."""
     found = _OF_ONE_CLASS.fullmatch(pattern)
     if found is None:
         return None
@@ -50,7 +50,7 @@ def any_of(patterns: Iterable[str]) -> str:
 
 
 def integers_between(low: int, high: int) -> str:
-    """Of the integers low..high in decimal, low <= high."""
+    """Pattern of the integers low..high in decimal, low <= high."""
     parts = []
     if low < 0:
         parts.append("-" + any_of(_naturals(max(1, -high), -low)))
@@ -60,8 +60,8 @@ def integers_between(low: int, high: int) -> str:
 
 
 def numbers_between(low: float, high: float, open_low: bool = False, open_high: bool = False) -> str | None:
-    """Of the numbers low..high that have at most six decimal places. An open bound is no such number. None if there are
-    none."""
+    """Pattern of the numbers low..high that have at most six decimal places. An open bound is no such number. None if
+    there are none."""
     lowest, highest = (decimal.Decimal(repr(bound)) * 10**PLACES for bound in (low, high))
     first, last = math.ceil(lowest), math.floor(highest)
     first += open_low and first == lowest
@@ -75,7 +75,7 @@ def numbers_between(low: float, high: float, open_low: bool = False, open_high: 
 
 
 def _positive(first: int, last: int) -> list[str]:
-    """Of the numbers first..last in millionths, at least one."""
+    """Patterns of the numbers first..last in millionths, at least one."""
     one = 10**PLACES
     whole, least, most = (-(-first // one), last // one), -(-(first - 1) // one), (last + 1) // one - 1
     parts = [integers_between(*whole)] if whole[0] <= whole[1] else []
@@ -108,7 +108,7 @@ def _decimals(first: int, last: int, places: int) -> str:
 
 
 def _naturals(low: int, high: int) -> list[str]:
-    """Of 0 <= low..high, one pattern or more for each number of digits."""
+    """Patterns of 0 <= low..high, one or more for each number of digits."""
     parts = []
     for digits in range(len(str(low)), len(str(high)) + 1):
         least = max(low, 10 ** (digits - 1) if digits > 1 else 0)

@@ -1,4 +1,5 @@
-"""What nothing is to learn from unless it is asked for: episodes of evaluations and of held-out tasks, outside a store.
+"""Held-out episodes, from which nothing learns unless it is asked for: of evaluations and of held-out tasks, outside a
+store.
 
 An export says of each episode what its store knew: `purpose` and `held_out`, beside the messages or in the trajectory's
 metadata. Behind the name of a file or a folder, conditions ask for them as of a store: `FILE?held_out=1`. Files of

@@ -1,4 +1,4 @@
-"""What is asked of the engine, checked before it waits for its turn: a bad request is an error of its caller alone."""
+"""Checks of requests before they wait in the queue: a bad request is an error of its caller alone."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def check_idle(window: Window) -> None:
 
 @contextlib.contextmanager
 def _at_fault(field: str) -> Iterator[None]:
-    """What is wrong inside is wrong with this field."""
+    """Re-raises errors inside as errors of this field."""
     try:
         yield
     except InputError as error:

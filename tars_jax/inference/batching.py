@@ -108,7 +108,7 @@ def rows_for(slots: Sequence[int], buckets: Sequence[int], every: int) -> np.nda
 
 
 def written(drawn: Drawn, answers: Sequence[Request | None], version: int) -> list[Written]:
-    """What was drawn for each row, up to where its slot was idle, with the top_logprobs that its answer asked for."""
+    """Tokens drawn for each row, up to where its slot was idle, with the top_logprobs that its answer asked for."""
     tokens, log_probs = (np.reshape(each, (len(each), -1)) for each in (drawn.tokens, drawn.log_probs))
     asked = [0 if request is None else request.sampling.top_logprobs for request in answers]
     rows = zip(tokens.tolist(), log_probs.tolist(), (tokens >= 0).sum(1).tolist(), asked, strict=True)

@@ -44,7 +44,7 @@ RoleAndParts = tuple[str, tuple[str | ImageUrl, ...]]
 
 @dataclasses.dataclass(frozen=True)
 class ChatLimits:
-    """What a request may have at most."""
+    """Upper limits of a request's fields."""
 
     choices: int = 16
     images: int = 64
@@ -90,7 +90,7 @@ class ChatRequest:
 
     @property
     def schema(self) -> dict[str, Any] | None:
-        """Of the JSON that an answer has to be, or may be beside a call of a tool."""
+        """JSON schema that the answer must match, or may match instead of calling a tool."""
         return None if self.forced else self.form
 
     @property

@@ -20,7 +20,7 @@ from tars_jax.model.chat_tokens import OUR_CHAT, ChatTokens, without
 
 
 class Codec(Protocol):
-    """A tokenizer."""
+    """A tokenizer's methods that templates need."""
 
     def encode(self, text: str) -> list[int]: ...
 
@@ -41,14 +41,14 @@ class Message:
 
 
 class Prompt(NamedTuple):
-    """What a session reads."""
+    """Tokens and images that a session reads."""
 
     tokens: list[int]
     images: list[np.ndarray]
 
 
 class Template(Protocol):
-    """How messages stand in tokens."""
+    """Chat template: messages as tokens."""
 
     def __call__(self, messages: Sequence[Message]) -> Prompt:
         """The prompt that asks for the next answer.
@@ -58,7 +58,7 @@ class Template(Protocol):
         ...
 
     def after(self, messages: Sequence[Message], *, ended: bool) -> Prompt:
-        """What comes after an answer's tokens to ask for the next one, given the messages since.
+        """Tokens between an answer and the next one, given the messages since.
 
         `ended`: the token that ends an answer was sampled; else it is read now.
         """
@@ -99,7 +99,7 @@ class TurnFormat:
         return Prompt(tokens + self.codec.encode(self.chat.agent), images)
 
     def after(self, messages: Sequence[Message], *, ended: bool) -> Prompt:
-        """As `Template.after`."""
+        """Like `Template.after`."""
         tokens, images = self(messages)
         return Prompt([*([] if ended else self.codec.encode(self.chat.end)), *tokens], images)
 
@@ -174,7 +174,7 @@ class RoleFormat:
         return self._prompt("", messages)
 
     def after(self, messages: Sequence[Message], *, ended: bool) -> Prompt:
-        """As `Template.after`."""
+        """Like `Template.after`."""
         return self._prompt("\n" if ended else f"{self.end}\n", messages)
 
     def _prompt(self, text: str, messages: Sequence[Message]) -> Prompt:

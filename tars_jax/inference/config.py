@@ -1,4 +1,4 @@
-"""What an engine is built with, and what it says of itself."""
+"""Config of an inference engine, and its statistics."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class EngineConfig:
             raise InputError(f"engine.decode_buckets must be sizes of 1 to slots - 1; got {self.decode_buckets!r}")
 
     def groups(self, model: ModelConfig) -> tuple[int, ...]:
-        """How many layers of a model are held together in each array (`tars_jax.model.decoder`)."""
+        """Number of layers that each array of a model holds together (`tars_jax.model.decoder`)."""
         apart = self.layers == "unstacked" or (self.layers == "auto" and model.depth <= FEW_LAYERS)
         return (1,) * model.depth if apart else model.layer_runs
 

@@ -1,4 +1,4 @@
-"""What chat clients that know nothing of us play, as windows of exact tokens, whoever keeps the history.
+"""Conversations of chat clients that know nothing of us, as windows of exact tokens, whoever keeps the history.
 
 A client sends its history with every request. Where that begins with all that a window has read and written, the window
 goes on: only what is new is read. Where the client has changed it (compacted it, stripped thoughts, begun another
@@ -61,7 +61,7 @@ class Window:
 
 @dataclasses.dataclass(frozen=True)
 class Place:
-    """Where a request goes on, and what is to be read there."""
+    """The window in which a request goes on, and the tokens to be read there."""
 
     window: Window
     unread: Prompt  # the new tokens and images
@@ -87,7 +87,7 @@ class Conversation:
 
     @property
     def windows(self) -> tuple[Window, ...]:
-        """Those with an answer, in the order in which they began."""
+        """Windows with an answer, in the order in which they began."""
         return tuple(window for window in self._windows if window.turns)
 
     @property
@@ -95,12 +95,13 @@ class Conversation:
         return any(window.busy for window in self._windows)
 
     def sessions(self) -> Iterator[tuple[Window, Session]]:
-        """Those that are held, of the window that was answered longest ago first."""
+        """Open sessions, that of the least recently answered window first."""
         held = [(window, window.session) for window in self._windows if window.session is not None]
         yield from sorted(held, key=lambda each: each[0].turns[-1].number if each[0].turns else self._answers)
 
     def place(self, messages: Sequence[Message]) -> Place:
-        """Where the request goes on; the window is busy until `answered` or `given_up`. May be called in any thread.
+        """Finds the window in which the request goes on; the window is busy until `answered` or `given_up`. May be
+        called in any thread.
 
         Raises InputError where there is nothing to answer.
         """

@@ -107,7 +107,7 @@ def _opened(image_url: ImageUrl, max_pixels: int) -> Image.Image:
 
 
 def _kind_of(content: bytes) -> str:
-    """What the bytes are instead, where that is known."""
+    """Names the format that the bytes are in instead, where that is known."""
     kinds = (kind for kind, heads in OTHERS.items() if content.startswith(heads) or content[4:16].startswith(heads))
     return next(kinds, "another")
 

@@ -99,7 +99,7 @@ class Engine:
 
     @property
     def sessions(self) -> Engine:
-        """Where they come from: here."""
+        """The engine itself, as the source of sessions."""
         return self
 
     def set_weights(self, parameters: Parameters, version: int) -> None:
@@ -248,7 +248,7 @@ class Engine:
                 request.deliver(reason)
 
     def _next(self) -> tuple[list[Request], list[CacheMove]] | None:
-        """What to read next, empty while answers are under way; None when the engine closes."""
+        """The next requests to prefill, empty while answers are under way; None when the engine closes."""
         with self._wake:
             while not self._closing:
                 self._scheduler.drop_cancelled()

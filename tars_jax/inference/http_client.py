@@ -99,11 +99,11 @@ class ServerClient:
         return await _chat(self._connection, "/v1/chat/completions", self._model, messages, options)
 
     async def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        """As `MessageEndpoint.post`."""
+        """Like `MessageEndpoint.post`."""
         return await self._connection.send("POST", f"/v1/{path}", {"model": self._model, **body})
 
     async def version(self) -> int:
-        """Of the weights that the server samples from now."""
+        """Version of the weights that the server samples from now."""
         return (await self._connection.send("GET", "/v1/rl/policy"))["version"]
 
     async def weights(self) -> str:
@@ -181,7 +181,7 @@ class EndpointClient:
         yield ChatSession(self, require_turns(self._turns, "a session of a plain endpoint"), seed)
 
     async def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        """As `MessageEndpoint.post`."""
+        """Like `MessageEndpoint.post`."""
         return await self._connection.send("POST", f"{self._place}/{path}", {"model": self._model, **body})
 
     async def chat(self, messages: Sequence[Message], sampling: Sampling | None = None) -> Reply:
@@ -251,8 +251,8 @@ async def encoded_images(images: Sequence[np.ndarray]) -> list[str]:
 
 
 def _sampling_fields(sampling: Sampling | None, budget: str) -> dict[str, Any]:
-    """What differs from the defaults. Raises InputError for `until`, which is a function of this process, and for
-    `top_logprobs`, which the answers of clients have no place for."""
+    """Sampling fields that differ from the defaults. Raises InputError for `until`, which is a function of this
+    process, and for `top_logprobs`, which the answers of clients have no place for."""
     if sampling is None:
         return {}
     if sampling.until is not None:

@@ -65,7 +65,7 @@ def bearer(api_key: str) -> dict[str, str]:
 
 
 class Connection:
-    """Requests in JSON."""
+    """HTTP connection for requests in JSON."""
 
     def __init__(
         self, request: Callable[[str, str, bytes | None], Awaitable[Received]], base: str, patience: float
@@ -73,7 +73,7 @@ class Connection:
         self._request, self._base, self._patience = request, base, patience
 
     async def policy(self, ours: bool) -> dict[str, Any] | None:
-        """What our server says of its policy; None at another server.
+        """Our server's description of its policy; None at another server.
 
         Raises PolicyUnavailable where it has to be `ours`, and something in between says that it is away.
         """

@@ -1,4 +1,4 @@
-"""Where a pattern leaves one text only, one way to write it in tokens: the tokenizer's own.
+"""Canonical spelling: where a pattern leaves only one text, its tokens are the tokenizer's own.
 
 An automaton over tokens admits every way to cut a text: "act(" as `a`, `c`, `t`, `(`, or as `act`, `(`. A policy with
 random weights would draw each of these in turn, and learn from chance which cut went with which reward.

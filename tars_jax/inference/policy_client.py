@@ -1,4 +1,4 @@
-"""What a client of a policy is, wherever the policy runs: its sessions, its answers, and the ways in which it fails."""
+"""Clients of a policy, wherever it runs: sessions, answers, and the ways in which they fail."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class PolicyClient(Protocol):
 
     @property
     def policy_info(self) -> Mapping[str, Any]:
-        """What our server says of its policy (GET /v1/rl/policy); empty at any other."""
+        """Our server's description of its policy (GET /v1/rl/policy); empty at any other."""
         ...
 
     def session(self, seed: int) -> AbstractAsyncContextManager[ClientSession]:
@@ -78,12 +78,12 @@ class MessageEndpoint(Protocol):
 
     @property
     def policy_info(self) -> Mapping[str, Any]:
-        """As `PolicyClient.policy_info`."""
+        """Like `PolicyClient.policy_info`."""
         ...
 
     async def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        """What the API answers to a body, in which the model's name is added, at a path such as chat/completions.
-        Raises as `ClientSession.respond` does."""
+        """Posts a body, to which the model's name is added, to a path such as chat/completions, and returns the API's
+        answer. Raises as `ClientSession.respond` does."""
         ...
 
 
@@ -101,7 +101,7 @@ def require_turns(turns: TurnFormat | None, what: str) -> TurnFormat:
 
 @dataclasses.dataclass(frozen=True)
 class ServedCounts:
-    """What the servers have done for this run so far."""
+    """Counts of the servers' work for this run so far."""
 
     busy_seconds: float  # in which one had a request of ours
     tokens_sampled: int
@@ -114,7 +114,7 @@ class RequestCounts:
         self._waiting, self._busy, self._since, self._tokens = 0, 0.0, 0.0, 0
 
     async def count(self, answer: Awaitable[Sampled]) -> Sampled:
-        """Awaits it."""
+        """Awaits the answer and counts it."""
         if not self._waiting:
             self._since = time.monotonic()
         self._waiting += 1

@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 
 @dataclasses.dataclass(frozen=True)
 class Demands:
-    """What a server must say of its policy (GET /v1/rl/policy) so that its answers are as this process's would be."""
+    """What a server must say of its policy (GET /v1/rl/policy), so that its answers are like this process's."""
 
     vocabulary: int
     stop: int
@@ -69,7 +69,7 @@ class Demands:
 
 @dataclasses.dataclass(frozen=True)
 class _Weights:
-    """What every server is to sample with."""
+    """Weights that every server is to sample with."""
 
     word: str
     version: int
@@ -117,7 +117,7 @@ class _Server:
 
 
 class PolicyServers:
-    """Where sessions of a policy come from, as the rollouts take them, and where new weights go."""
+    """Inference servers: the source of the rollouts' sessions, and the destination of new weights."""
 
     def __init__(
         self,
@@ -158,7 +158,7 @@ class PolicyServers:
 
     @property
     def sessions(self) -> Self:
-        """For `engine_player`."""
+        """These servers, as the source of sessions for `engine_player`."""
         return self
 
     @contextlib.asynccontextmanager

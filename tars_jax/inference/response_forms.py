@@ -1,4 +1,5 @@
-"""How a policy acts by the tools of OpenAI's responses: what it is told, and its text as words and calls, and back."""
+"""Forms in which a policy uses the tools of OpenAI's responses: its prompt, and its text as words and calls, and
+back."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ Size = tuple[int, int]  # width and height of the display, in pixels
 
 
 class Told(Protocol):
-    """What a policy is told of what it can call."""
+    """Preamble that tells a policy what it can call."""
 
     @property
     def system(self) -> str: ...
@@ -38,7 +39,7 @@ class Heard(NamedTuple):
 
 
 class ComputerToolForm(Protocol):
-    """How the policy acts by the computer tool (`tars_jax.agent.computer_form`). Tools are as chat completions have
+    """A policy's form of the computer tool (`tars_jax.agent.computer_form`). Tools are as chat completions have
     them."""
 
     def told(self, environment: str, tools: Sequence[Mapping[str, Any]], *, screen: bool) -> Told: ...
@@ -49,7 +50,7 @@ class ComputerToolForm(Protocol):
 
 
 class WordsAlone:
-    """Of a policy without a screen: its calls are those of chat completions."""
+    """The form of a policy without a screen: its calls are those of chat completions."""
 
     def told(self, environment: str, tools: Sequence[Mapping[str, Any]], *, screen: bool) -> Told:
         if screen:

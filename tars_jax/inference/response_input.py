@@ -44,7 +44,7 @@ def _words_first(parts: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 class Input(NamedTuple):
-    """What an input adds to a conversation."""
+    """Messages that an input adds to a conversation."""
 
     messages: list[ChatMessage]
     calls: frozenset[str]  # ids of calls that it holds

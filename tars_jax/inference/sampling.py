@@ -1,4 +1,4 @@
-"""What a caller may ask of one answer: how it is sampled, and when it ends. Host side; no jax."""
+"""Sampling options of one answer, and its stop conditions. Host side; no jax."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Busy(InputError):
 
 
 class NotFinite(RuntimeError):
-    """What the policy computed for one answer is no distribution. Its window cannot go on; other answers do."""
+    """The policy's output for one answer is no distribution. Its window cannot go on; other answers do."""
 
 
 class Refused(InputError):
@@ -78,7 +78,7 @@ class Sampled:
 
 @dataclasses.dataclass(frozen=True)
 class Sampling:
-    """How one answer is sampled. Raises InputError, naming the field, for values that mean nothing."""
+    """Sampling options of one answer. Raises InputError, naming the field, for values that mean nothing."""
 
     temperature: float = 1.0  # 0 takes the likeliest token
     top_p: float = 1.0  # the likeliest tokens that together have this probability; 1 keeps all
@@ -143,6 +143,6 @@ def until_text(stops: Sequence[str], decode: Decode) -> Until:
 
 
 def _first(text: str, stops: Sequence[str]) -> int | None:
-    """Where the first of the stops begins. What stands for broken bytes at the end may become a character yet."""
+    """Position of the first stop in the text. A broken character at its end may still become whole."""
     text = text.removesuffix(REPLACEMENT)
     return min((place for stop in stops if (place := text.find(stop)) >= 0), default=None)

@@ -30,7 +30,7 @@ GREEDY = 1e-5  # temperatures below it are 0: logits over them would soon be inf
 
 
 class Biases(NamedTuple):
-    """What is added to the logits of some tokens. [S, B] both."""
+    """Biases that are added to the logits of some tokens. [S, B] both."""
 
     tokens: Array  # int32; NO_TOKEN for none
     added: Array  # float32
@@ -38,7 +38,7 @@ class Biases(NamedTuple):
 
 @flax.struct.dataclass
 class SamplingState:
-    """How each slot draws its next token; all [S]."""
+    """State from which each slot draws its next token; all [S]."""
 
     seed: Array  # uint32: of a random stream
     drawn: Array  # int32: tokens drawn from it
@@ -82,7 +82,7 @@ class TopLogprobs(NamedTuple):
 
 
 class Draw(NamedTuple):
-    """What was drawn; all [S]."""
+    """Tokens that were drawn; all [S]."""
 
     tokens: jax.Array  # int32
     log_probs: jax.Array  # float32

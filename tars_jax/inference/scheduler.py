@@ -1,4 +1,5 @@
-"""Who gets a slot, and when. Plain bookkeeping: it knows of no device, and its caller holds a lock around every call.
+"""Scheduler: which window gets a slot, and when. Plain bookkeeping: it knows of no device, and its caller holds a lock
+around every call.
 
 First come, first served: requests begin in the order in which they came. A request whose window lives in a slot needs
 none; for any other, a free slot is taken, else that of the window that nobody has asked for longest. Only an answer
@@ -77,7 +78,7 @@ class Request:
 
     @property
     def slot(self) -> int:
-        """Of its window, once that has one."""
+        """Slot of the request's window, once it has one."""
         assert self.window.slot is not None
         return self.window.slot
 
@@ -124,7 +125,7 @@ class Request:
                 self.answer.set_result(outcome)
 
     def sampled(self, kept: int, reason: str) -> Sampled:
-        """The answer."""
+        """Builds the answer."""
         routes = None
         if self.routes:  # the last token that is kept has not been gone through, as far as the window knows
             routes = np.concatenate(self.routes)[: self.tokens.size + max(kept - 1, 0)]

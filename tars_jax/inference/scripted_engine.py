@@ -24,7 +24,8 @@ Reads = Callable[[Sequence[int], Sequence[np.ndarray]], Sequence[Message]]  # a 
 
 
 class ScriptedEngine:
-    """What the server asks of an `Engine`. Use as a context manager, as one."""
+    """An engine that answers from a script, with the interface of `Engine` that the server needs. Use as a context
+    manager."""
 
     temperature, version, stopped, constraints = 1.0, -1, False, None
 
@@ -72,10 +73,10 @@ class ScriptedSession:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Nothing is held."""
+        """Does nothing: a scripted session holds no resources."""
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Does nothing: a scripted session holds no resources."""
 
     async def respond(
         self,
@@ -86,7 +87,7 @@ class ScriptedSession:
         sampling: Sampling | None = None,
         on_token: OnToken | None = None,
     ) -> Sampled:
-        """As `Session.respond`."""
+        """Like `Session.respond`."""
         before = ([], []) if restart else (self._tokens, self._images)
         tokens, images = [*before[0], *tokens], [*before[1], *images]
         sampled = await asyncio.to_thread(self._engine.written, tokens, images, self._rng, sampling or Sampling())

@@ -33,7 +33,7 @@ from tars_jax.model.huggingface.writing import export_checkpoint
 
 
 class ServerPolicy:
-    """Where sessions of a policy come from, as the rollouts take them, and where new weights go."""
+    """An inference server: the source of the rollouts' sessions, and the destination of new weights."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class ServerPolicy:
 
     @property
     def sessions(self) -> Self:
-        """For `engine_player`."""
+        """This policy, as the source of sessions for `engine_player`."""
         return self
 
     @contextlib.asynccontextmanager

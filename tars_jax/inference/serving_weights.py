@@ -43,7 +43,7 @@ def make_copy_fn(groups: tuple[int, ...], mesh: Mesh | None) -> Callable[[Parame
 
 @jax.jit
 def _count_not_finite(leaves: Sequence[jax.Array]) -> jax.Array:
-    """[P] int32."""
+    """Number of values that are not finite, in each leaf: [P] int32."""
     return jnp.stack([jnp.sum(~jnp.isfinite(leaf), dtype=jnp.int32) for leaf in leaves])
 
 
@@ -72,7 +72,7 @@ class WeightFolders:
         self._written: list[Path] = []
 
     def written(self, parameters: Parameters) -> Path:
-        """Where the weights of a policy lie now; a value head does not go with it."""
+        """Writes the weights of a policy and returns their folder; a value head is left out."""
         number = 0 if not self._written else int(self._written[-1].name.rpartition("-")[2]) + 1
         target = self._folder / f"weights-{number}"
         shutil.rmtree(target, ignore_errors=True)
@@ -81,7 +81,7 @@ class WeightFolders:
         return target
 
     def forget(self) -> None:
-        """Those that no server reads any more."""
+        """Deletes the folders that no server reads any more."""
         while len(self._written) > KEPT:
             shutil.rmtree(self._written.pop(0), ignore_errors=True)
 

@@ -14,7 +14,7 @@ from tars_jax.inference.scheduler import Stream, Window
 
 
 class SessionOwner(Protocol):
-    """What a session asks of the engine that it is a session of."""
+    """The part of the engine that a session needs."""
 
     @property
     def temperature(self) -> float:

@@ -1,4 +1,4 @@
-"""What the decode engine's device side remembers of every slot: the live cache, and how each answer goes on.
+"""State of the decode engine's slots on the device: the KV cache, and how each answer goes on.
 
 Axes: S slots, V vocabulary.
 
@@ -24,7 +24,7 @@ from tars_jax.model.sharding import array_sharding, constrain
 
 @flax.struct.dataclass
 class SlotState:
-    """What the device remembers of every slot. Positions are not the cache length: an image advances them less."""
+    """State of every slot on the device. Positions are not the cache length: an image advances them less."""
 
     cache: Caches
     length: jax.Array  # [S] int32: tokens in the cache
@@ -72,7 +72,7 @@ class SlotState:
 
 
 def state_shardings(mesh: Mesh, state: SlotState) -> SlotState:
-    """Where each leaf of a state, or of its shapes, lies on a mesh."""
+    """Sharding on a mesh of each leaf of a state, or of its shapes."""
 
     def of_cache(axes: str, leaf: jax.ShapeDtypeStruct) -> NamedSharding:
         return array_sharding(mesh, leaf.shape, *map(LOGICAL.get, axes))

@@ -92,7 +92,7 @@ def make_slot_functions(
 
 @dataclasses.dataclass(frozen=True)
 class SlotProgram:
-    """What `make_slot_functions` jits; its arguments."""
+    """Arguments of `make_slot_functions`, which jits the program."""
 
     config: ModelConfig
     stop: int

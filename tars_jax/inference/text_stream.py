@@ -42,7 +42,7 @@ class TextStream:
         return self._say(text)
 
     def finish(self) -> str:
-        """What was held back; nothing comes after it."""
+        """Returns the text that was held back; nothing comes after it."""
         text = self._say(self._decode(self._pending))
         self._pending.clear()
         if not self.ended:

@@ -40,7 +40,7 @@ UNKNOWN = ("frequency_penalty", "presence_penalty", "logit_bias", "constraint", 
 
 @dataclasses.dataclass(frozen=True)
 class Answer:
-    """What either server says of an answer."""
+    """A server's answer, in either form."""
 
     tokens: Sequence[int]
     log_probs: Sequence[float]
@@ -246,7 +246,7 @@ class TokenSession:
     async def respond(
         self, tokens: Sequence[int], images: Sequence[np.ndarray], *, restart: bool, sampling: Sampling | None = None
     ) -> Sampled:
-        """As `ClientSession.respond`. Raises InputError, too, where the server's answer is not exact."""
+        """Like `ClientSession.respond`. Raises InputError, too, where the server's answer is not exact."""
         read = [*([] if restart else self._tokens), *map(int, tokens)]
         shown = [*([] if restart else self._images), *images]
         sampling = sampling or Sampling()
@@ -260,7 +260,7 @@ class TokenSession:
 
 @contextlib.contextmanager
 def _as_answer(found: Mapping[str, Any]) -> Any:
-    """What lacks a field or has another type there is no answer in this form."""
+    """Parses an answer. One that lacks a field or has another type there is no answer in this form."""
     try:
         yield
     except InputError:

@@ -102,7 +102,7 @@ def _as_called(arguments: str) -> str:
 
 
 def list_tools(tools: Sequence[dict[str, Any]]) -> str:
-    """What a system message says of tools, behind its own words."""
+    """Text of a system message that lists the tools, after its own words."""
     signatures = "\n".join(map(_json, tools))
     return (
         "# Tools\n\nYou may call one or more functions to assist with the user query.\n\n"
@@ -151,7 +151,7 @@ class CallStream:
         return found
 
     def _closed(self) -> tuple[int, int] | None:
-        """Where the first call that is closed begins and ends; of two openings, the later counts."""
+        """Begin and end of the first closed call; of two openings, the later counts."""
         opened = [(begin, tag) for tag in _TAGS if (begin := self._held.find(tag)) >= 0]
         if not opened:
             return None
@@ -163,13 +163,13 @@ class CallStream:
         return self._held.rfind(opening, 0, end), end + len(closing)
 
     def finish(self) -> list[str | dict[str, Any]]:
-        """What was held back; nothing comes after it."""
+        """Returns the words and calls that were held back; nothing comes after them."""
         rest, self._held = self._held, ""
         return self._words(rest.rstrip() if self.called else rest)
 
     def _certain(self) -> int:
-        """How much of what is held is words, whatever comes: not a call that has begun, nor what may begin one, nor
-        white space before it."""
+        """Number of held characters that are surely words: no call that has begun, nor what may begin one, nor white
+        space before it."""
         begin = min((at for tag in _TAGS if (at := self._held.find(tag)) >= 0), default=-1)
         if begin < 0:
             begin = len(self._held) - max(_begun(self._held, tag) for tag in _TAGS)
@@ -183,7 +183,7 @@ class CallStream:
 
 
 def _begun(text: str, tag: str) -> int:
-    """How many characters at the end of a text may begin a tag."""
+    """Number of characters at the end of a text that may begin a tag."""
     return next((size for size in range(min(len(tag) - 1, len(text)), 0, -1) if text.endswith(tag[:size])), 0)
 
 

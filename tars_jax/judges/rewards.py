@@ -83,7 +83,7 @@ class RewardsJudge(Judge):
     rewards: EpisodeRewards = dataclasses.field(default_factory=lambda: EpisodeRewards(()))
 
     async def judged(self, trajectory: Trajectory, task: Task) -> Trajectory:
-        """As `Judge.judged`, with the value of each function in `metadata["rewards"]`."""
+        """Like `Judge.judged`, with the value of each function in `metadata["rewards"]`."""
         about = self.about(trajectory)
         with inquiring() as inquiry:
             try:

@@ -52,7 +52,7 @@ class Choice:
 def choose(
     config: Any, run: RunDirectory, played: Callable[[Any], Any] = lambda config: config
 ) -> tuple[Any, list[TaskShape] | None]:
-    """As `chosen`, said on stdout; a run that is resumed has the values with which it began.
+    """Like `chosen`, said on stdout; a run that is resumed has the values with which it began.
 
     `played`: of a config, that of all tasks that will be played, where others are than those that are trained on.
     """

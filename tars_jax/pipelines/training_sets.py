@@ -32,8 +32,8 @@ def draw(
     records: Path | None = None,
     texts_alone: bool = False,
 ) -> list[Trajectory]:
-    """So many episodes of the set `name` and texts, which have a share `text_weight` of the sum of all sizes; as many
-    as the set holds, and text beside them, where `count` is 0. None of an empty set; with `texts_alone` the texts.
+    """Samples `count` items of the set `name` and texts, text making up `text_weight` of the tokens; `count` 0: one
+    pass over the set, and text beside it. An empty set gives no items, or with `texts_alone` the texts.
 
     `records`: the set is written there as one ArrayRecord file, and read by grain, which takes the extra `grain`
     (InputError without); None: it is read as it lies.

@@ -1,4 +1,4 @@
-"""How much better an action did than a critic expected: GAE whose unit is a token, or a whole turn.
+"""Advantages by a critic: GAE, whose unit is a token or a whole turn.
 
 Axes: T tokens of one trajectory.
 """

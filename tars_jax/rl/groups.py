@@ -1,4 +1,4 @@
-"""How much better a trajectory did than others of its task: GRPO's comparison, which needs no critic.
+"""Advantages by comparison within a group: GRPO, which needs no critic.
 
 Axes: G trajectories of one task.
 """

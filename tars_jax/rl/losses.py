@@ -79,7 +79,7 @@ def ppo_policy_loss(
     dual_clip: ArrayLike | None = None,
     weights: ArrayLike | None = None,
 ) -> PolicyLoss:
-    """PPO with clip-higher.
+    """PPO's clipped policy loss, with clip-higher.
 
         rho_t  = pi(token_t) / pi_prox(token_t)
         loss_t = -w_t min(rho_t A_t, clip(rho_t, 1 - clip_low, 1 + clip_high) A_t)
@@ -130,7 +130,7 @@ def ppo_policy_loss(
 
 
 def reference_kl(log_probs: ArrayLike, reference_log_probs: ArrayLike, mask: ArrayLike) -> jax.Array:
-    """How far the policy has gone from a fixed one, per token: the "k3" estimator of KL(pi || pi_ref).
+    """KL to a fixed reference policy, per token: the "k3" estimator of KL(pi || pi_ref).
 
         x_t  = log pi_ref(token_t) - log pi(token_t)
         kl_t = exp(x_t) - x_t - 1

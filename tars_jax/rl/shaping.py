@@ -1,4 +1,4 @@
-"""What is added to the verifier's reward."""
+"""Reward shaping: what is added to the verifier's reward."""
 
 from __future__ import annotations
 

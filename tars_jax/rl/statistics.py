@@ -87,7 +87,7 @@ def sequence_mean(values: ArrayLike, mask: ArrayLike) -> jax.Array:
 
 
 def explained_variance(returns: ArrayLike, values: ArrayLike, mask: ArrayLike | None = None) -> jax.Array:
-    """How much of the returns' variance the critic accounts for.
+    """Share of the returns' variance that the critic explains.
 
         1 - Var(R - V) / Var(R)
 

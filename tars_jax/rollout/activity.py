@@ -1,4 +1,4 @@
-"""Who is busy with what: one record, from which come the metrics of the stream and its timeline."""
+"""Record of who is busy with what, from which the stream's metrics and its timeline come."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ class Activity:
             self._timeline.counter(part, name, now(), **values)
 
     def seconds(self, part: TrackOwner, *names: str) -> float:
-        """How long all lanes of `part` together have spent with `names` so far."""
+        """Seconds that all lanes of `part` together have spent with `names` so far."""
         with self._lock:
             return sum(self._seconds[part, name] for name in names)
 
     def times(self, part: TrackOwner, name: str) -> int:
-        """How often it has come to its end."""
+        """Number of spans of this name that have ended."""
         with self._lock:
             return self._times[part, name]

@@ -76,7 +76,7 @@ class ComputerSession:
     async def respond(
         self, tokens: Sequence[int], images: Sequence[np.ndarray], *, restart: bool, sampling: Sampling | None = None
     ) -> Sampled:
-        """As `PolicySession.respond`. Raises Declined where a safety check ends the episode, InputError where the
+        """Like `PolicySession.respond`. Raises Declined where a safety check ends the episode, InputError where the
         endpoint has no such tool."""
         if images:
             self._screen = images[-1]
@@ -164,7 +164,7 @@ class ComputerSession:
         return width, height
 
     def _otherwise(self, text: str, place: int) -> Said:
-        """Of an answer that came from elsewhere, a person's for instance: its words."""
+        """Reads an answer that came from elsewhere, for instance a person's words."""
         return Said(text, ({"type": "message", "role": "assistant", "content": text or NOTHING},))
 
     async def _items(self, messages: Sequence[Message]) -> list[Mapping[str, Any]]:
@@ -285,7 +285,7 @@ def _reason_of(found: Mapping[str, Any]) -> str:
 
 
 def _actions_of(call: Mapping[str, Any]) -> list[Any]:
-    """Of a call of either computer tool; one at least, that none can read."""
+    """Actions of a call of either computer tool; at least one, which may be unreadable."""
     actions = call.get("actions")
     if isinstance(actions, list) and actions:
         return actions
@@ -309,7 +309,7 @@ def _checks_of(call: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _last_answer(items: Sequence[Mapping[str, Any]]) -> int:
-    """Where the last answer of a turn begins, behind the screenshots that it was shown within it."""
+    """Position at which the last answer of a turn begins, behind the screenshots that it was shown within it."""
     return max((place + 1 for place, item in enumerate(items) if item["type"] in OUTPUTS), default=0)
 
 

@@ -41,7 +41,7 @@ END = 256  # stands for the end of the text among bytes
 
 @flax.struct.dataclass
 class ParsedAnswer:
-    """One answer."""
+    """One parsed answer."""
 
     acts: DeviceCall  # [M, ...]; nothing behind the last call
     valid: jax.Array  # [] bool: well-formed

@@ -27,7 +27,7 @@ from tars_jax.rollout.on_device import DeviceTurn, Memory, Scene, act_in_turn, p
 
 @flax.struct.dataclass
 class Annotator:
-    """Who is asked when, and what comes of it; numbers, so that one program serves every kind of annotation."""
+    """Annotation settings: who is asked when, and what is learned; numbers, so that one program serves every kind."""
 
     skill: jax.Array | float  # with this probability a step is judged and answered rightly, else by any legal call
     ask_above: jax.Array | float  # uncertainty of an answer, nats a token, at which the annotator is called

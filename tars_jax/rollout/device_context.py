@@ -30,7 +30,7 @@ from tars_jax.rollout.device_prompts import EMPTY, DevicePrompt, table
 
 @dataclasses.dataclass(frozen=True)
 class ContextConfig:
-    """What of an episode stands in a prompt. Raises InputError for sizes that there are not."""
+    """Config of a prompt's context: the steps that stand in it. Raises InputError for sizes that cannot be."""
 
     window: int = 1  # W, observations; between them the answers
     summaries: int = 0  # M, of steps that left the window; 0: no memory
@@ -45,7 +45,7 @@ class ContextConfig:
 
 @flax.struct.dataclass
 class Past:
-    """What is known of the steps before, the latest last."""
+    """Earlier steps, the latest last."""
 
     answers: jax.Array  # [E, W - 1, N] int32, EMPTY behind their ends
     images: jax.Array  # [E, W - 1, H, W, 3] uint8
@@ -91,7 +91,7 @@ class Contexts:
         )
 
     def prompt(self, past: Any, images: jax.Array, number: jax.Array) -> DevicePrompt:
-        """What the policy reads at step `number`, whose screenshots are [E, H, W, 3]; `past` is a `Past`."""
+        """Builds the prompt of step `number`, whose screenshots are [E, H, W, 3]; `past` is a `Past`."""
         count, config = images.shape[0], self.config
         behind = config.window - 1
 
@@ -131,7 +131,8 @@ class Contexts:
         return jax.vmap(self._laid_out)(tokens, slot, shown)
 
     def _laid_out(self, tokens: jax.Array, slot: jax.Array, images: jax.Array) -> DevicePrompt:
-        """Of one episode: what is there of `tokens`, at the end of P; `slot` is the screenshot of an image token."""
+        """Prompt of one episode: `tokens` without padding, at the end of P; `slot` is the screenshot of an image
+        token."""
         rows, columns = self.grid
         per_image = rows * columns
         there = tokens != EMPTY
@@ -204,7 +205,8 @@ def make_contexts(
     token_bytes: Mapping[int, bytes],
     at_least: int = 0,
 ) -> Contexts:
-    """Of an episode of so many steps with answers of `answer` tokens at most; see `make_prompts`.
+    """Makes the contexts of an episode of `steps` steps, whose answers have at most `answer` tokens; see
+    `make_prompts`.
 
     Raises InputError where the tokenizer joins what stands between summaries to what is beside it, and for a context of
     fewer tokens than a prompt may take.

@@ -31,7 +31,7 @@ EMPTY = -1
 
 
 class DevicePrompt(NamedTuple):
-    """What the policy reads at a step, padded in front; every field [E, ...]."""
+    """Prompt of one step, left-padded; every field [E, ...]."""
 
     tokens: jax.Array  # [E, P] int32
     positions: jax.Array  # [E, 3, P] int32
@@ -67,7 +67,7 @@ class Prompts:
         return None
 
     def prompt(self, past: Any, images: jax.Array, number: jax.Array) -> DevicePrompt:
-        """What is read at step `number`, whose screenshots are [E, H, W, 3]."""
+        """Builds the prompt of step `number`, whose screenshots are [E, H, W, 3]."""
         at = self.steps - 1 - number
 
         def row(table: Any) -> jax.Array:
@@ -158,6 +158,6 @@ def table(rows: Sequence[Sequence[int]], width: int = 0) -> np.ndarray:
 
 
 def _last_call(writer: PromptWriter, word: str, calls: tuple[Action, ...]) -> list[int]:
-    """Of an answer with this thought: the tokens of its last call, with what stands before that."""
+    """Tokens of the last call of an answer with this thought, with what stands before that."""
     before = format_response(Response(word, calls[:-1])) if calls[1:] else f"Thought:{word}"
     return writer.codec.encode(format_response(Response(word, calls)))[len(writer.codec.encode(before)) :]

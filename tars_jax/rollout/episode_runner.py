@@ -255,8 +255,8 @@ class Rollouts(RolloutWorkers):
 
 @dataclasses.dataclass
 class AttemptLog:
-    """What is kept of an attempt at an episode that is lost: enough to find out why, and nothing to learn from. Counted
-    while it goes on."""
+    """Log of an attempt at an episode that was lost: enough to find out why, and nothing to learn from. Counted while
+    it goes on."""
 
     first: str = ""
     steps: int = 0

@@ -20,7 +20,7 @@ FOLDER = "ungraded"
 
 
 class Groups:
-    """Of the episodes in one folder; `size` numbers in a row are a group."""
+    """Groups of the episodes in one folder; `size` consecutive numbers are a group."""
 
     def __init__(self, folder: Path, size: int) -> None:
         self._folder, self._waiting, self._size = folder, folder / FOLDER, size

@@ -66,7 +66,7 @@ class _Recording:
     found: dict[str, Any] | None = None
 
     async def finish(self) -> dict[str, Any]:
-        """What was played. Twice is once."""
+        """Ends the recording and returns what was played; a second call changes nothing."""
         if self.found is None:
             self.found = await self.connection.send("POST", f"/v1/rl/episodes/{self.id}/finish", {})
         return self.found

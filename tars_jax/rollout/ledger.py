@@ -1,4 +1,4 @@
-"""What a pool reads back when its process has died: the ledger of a checkpoint, and the episodes' files."""
+"""Recovery of a pool whose process has died: the ledger of a checkpoint, and the episodes' files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Batches = list[list[int]]  # numbers of episodes, one list for each batch
 
 @dataclasses.dataclass(frozen=True)
 class KeptEpisodes:
-    """What became of a process's episodes."""
+    """State of a process's episodes, as read back."""
 
     arrived: list[int]  # all that have a file, in the order of arrival
     consumed: Batches
@@ -25,7 +25,7 @@ class KeptEpisodes:
 
     @property
     def settled(self) -> set[int]:
-        """Those that no batch will take any more."""
+        """Episodes that no batch will take any more."""
         return {index for batch in self.consumed + self.filtered for index in batch}
 
     @property
@@ -63,12 +63,12 @@ def stored_numbers(folder: pathlib.Path) -> set[int]:
 
 
 def trajectory_path(folder: pathlib.Path, index: int) -> pathlib.Path:
-    """Where the pool in `folder` keeps the episode of task `index`."""
+    """Path at which the pool in `folder` keeps the episode of task `index`."""
     return folder / f"{index:08d}.trajectory"
 
 
 def read_ledger(ledger: Mapping[str, Any] | None) -> tuple[Batches, Batches]:
-    """What each batch consumed, and what was filtered while it filled up. None: nothing yet.
+    """Reads which episodes each batch consumed, and which were filtered while it filled up. None: nothing yet.
 
     Raises InputError that says which field is wrong.
     """

@@ -43,7 +43,7 @@ def shares(groups: int, weights: Sequence[float]) -> list[int]:
 
 
 class MixedPool:
-    """As `RolloutPool`, for the parts of a mixture."""
+    """Like `RolloutPool`, for the parts of a mixture."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class MixedPool:
     # The workers' side
 
     def claim(self, version: int) -> int | None:
-        """As `RolloutPool.claim`: of a part whose group is begun, else of the one that lacks most of its share."""
+        """Like `RolloutPool.claim`: of a part whose group is begun, else of the one that lacks most of its share."""
         with self.changed:
             self._version = version
             for part, (due, pause) in self._away.items():
@@ -109,7 +109,7 @@ class MixedPool:
             return self.changed.wait_for(lambda: all(pool.has_batch() for pool in self._pools), timeout)
 
     def take(self) -> list[Trajectory] | None:
-        """As `RolloutPool.take`: of each part its share, one part after the other."""
+        """Like `RolloutPool.take`: of each part its share, one part after the other."""
         with self.changed:
             if not all(pool.has_batch() for pool in self._pools):
                 return None

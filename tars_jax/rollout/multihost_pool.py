@@ -20,7 +20,7 @@ Gather = Callable[[Any], list[Any]]
 
 
 class Batch(NamedTuple):
-    """Of all processes, in their order."""
+    """Batch of all processes, in their order."""
 
     trajectories: list[Trajectory]
     left_out: list[Trajectory]  # filtered while the batch filled up: nobody learns from them, a curriculum may
@@ -47,7 +47,7 @@ def take(pool: RolloutPool | MixedPool, gather: Gather) -> Batch | None:
 
 
 def ledger(pool: RolloutPool | MixedPool, gather: Gather) -> dict[str, Any]:
-    """What has been taken, by all processes, as `RolloutPool.ledger` has it for one."""
+    """Ledger of all processes, in the form of `RolloutPool.ledger`."""
     every = gather(pool.ledger())
     batches = {
         name: [_joined(batch) for batch in zip(*(each[name] for each in every), strict=True)]
@@ -57,7 +57,7 @@ def ledger(pool: RolloutPool | MixedPool, gather: Gather) -> dict[str, Any]:
 
 
 def counts(pool: RolloutPool | MixedPool, gather: Gather) -> dict[str, int]:
-    """How many numbers are in which place, of all processes."""
+    """Number of episodes in each state, over all processes."""
     total: collections.Counter[str] = collections.Counter()
     for each in gather(pool.counts()):
         total.update(each)

@@ -69,8 +69,8 @@ class History:
         return Sampled(tuple(tokens), (0.0,) * len(tokens), (-1,) * len(tokens), finish=finish)
 
     def said(self, messages: Sequence[Message], otherwise: Callable[[str, int], Said]) -> list[Said]:
-        """Of each answer among messages what was said; of text that was nobody's here what `otherwise` makes of it and
-        of its place."""
+        """What was said in each assistant message; for text that is not in this history, what `otherwise` makes of it
+        and of its place."""
         texts = ["".join(map(str, each.parts)) for each in messages if each.role == "assistant"]
         before = len(self._said) - len(texts)  # a window shows the last of them
         return [
@@ -106,7 +106,7 @@ class NativeSession:
     async def respond(
         self, tokens: Sequence[int], images: Sequence[np.ndarray], *, restart: bool, sampling: Sampling | None = None
     ) -> Sampled:
-        """As `PolicySession.respond`. Raises InputError where the endpoint takes no tools."""
+        """Like `PolicySession.respond`. Raises InputError where the endpoint takes no tools."""
         if images and self._image_size is not None:
             height, width = self._image_size(*images[-1].shape[:2])
             self._size = width, height
@@ -143,7 +143,7 @@ class NativeSession:
         return native_answer(words, calls, self._grammar, self._space, self._size)
 
     def _otherwise(self, text: str, place: int) -> Said:
-        """Of an answer that came from elsewhere, a person's for instance."""
+        """Reads an answer that came from elsewhere, for instance from a person."""
         parsed = parse_response(text, self._grammar, space=self._space, pixel_size=self._size)
         if isinstance(parsed, ParseError):
             return Said(text, ({"role": "assistant", "content": text or NOTHING},))
@@ -192,7 +192,7 @@ async def content_of(message: Message) -> tuple[str, list[str]]:
 
 
 def results(calls: Sequence[tuple[str, str]], text: str) -> list[tuple[str, str]]:
-    """What each call is answered: what is wrong with it; the last one also what the environment says after all."""
+    """Tool messages: each call's error or DONE; the last also carries the observation's text."""
     told = [(id, encodable(error)) for id, error in calls]
     id, error = told[-1]
     told[-1] = id, "\n".join(each for each in (error if error not in text else "", text.strip()) if each)
@@ -213,14 +213,13 @@ def readable_name(function: Mapping[str, Any]) -> str:
 
 
 def readable_arguments(call: NativeCall) -> str:
-    """As an endpoint can read them again; of what is no JSON object nothing."""
+    """The call's arguments as JSON that an endpoint can read again; {} where they are no JSON object."""
     return call.written if call.arguments is not None and call.written.strip() else "{}"
 
 
 @contextlib.contextmanager
 def naming_tools(tools: str) -> Iterator[None]:
-    """A refusal of the block that is about tools, or about the path of responses, as one of the field that asks for
-    them; another one as it is."""
+    """Re-raises endpoint errors about tools or /responses as errors of the config field that asks for them."""
     try:
         yield
     except Declined:

@@ -54,7 +54,7 @@ class Scene:
 
 
 class DeviceTurn(NamedTuple):
-    """What an answer is made from; every field [E, ...]."""
+    """Inputs of one answer; every field [E, ...]."""
 
     inputs: Inputs  # [E, P]
     length: jax.Array  # [E] tokens of the prompt
@@ -193,7 +193,7 @@ def policy_answers(
     temperature: jax.Array | float = 1.0,
     constraints: Constraints | None = None,
 ) -> tuple[SlotState, Respond]:
-    """What `play` begins with and asks where the policy answers, as in `rollout`."""
+    """Initial slot state and answer function of the policy, for `play`, as in `rollout`."""
     answer_length = scene.config.max_new_tokens
     size = scene.prompts.size
     room = size + answer_length

@@ -1,4 +1,4 @@
-"""Who plays: a policy, a scripted reference player, or chance. To the agent loop all of them are policy sessions."""
+"""Players: a policy, a scripted reference player, or chance. To the agent loop all of them are policy sessions."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ class PrivilegedEnvironment:
 
 
 class EpisodeRunnerLost(Exception):
-    """What played an episode is gone, and the episode with it: a host, or the policy. It is played again."""
+    """An episode was lost with the host or the policy that played it. It is played again."""
 
 
 Player = Callable[[PrivilegedEnvironment, Task], AbstractAsyncContextManager[PolicySession]]
 
 
 class Sessions(Protocol):
-    """Where sessions of a policy come from: the engine in this process, or one that is reached."""
+    """Source of a policy's sessions: the engine in this process, or a remote one."""
 
     def session(self, seed: int) -> AbstractAsyncContextManager[PolicySession]: ...
 
@@ -98,7 +98,7 @@ class Demonstrator(Protocol):
 
 
 class DemonstratorSession:
-    """What a demonstrator does, written as a policy would have written it."""
+    """A demonstrator's actions, written as a policy would have written them."""
 
     def __init__(
         self,
@@ -164,7 +164,7 @@ class _RandomSession:
 
 
 def random_player(writer: PromptWriter, grammar: str) -> Player:
-    """What no skill at all earns."""
+    """Player of random actions, the baseline without skill."""
 
     @contextlib.asynccontextmanager
     async def session(privileged: PrivilegedEnvironment, task: Task) -> AsyncIterator[PolicySession]:
@@ -179,7 +179,7 @@ def _draws(task: Task) -> random.Random:
 
 
 def _written(writer: PromptWriter, text: str) -> Sampled:
-    """What nobody sampled, as a policy would have written it."""
+    """Encodes a text that nobody sampled, as a policy would have written it."""
     tokens = writer.response(text)
     return Sampled(tuple(tokens), (0.0,) * len(tokens), (-1,) * len(tokens))
 

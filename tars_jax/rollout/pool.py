@@ -179,7 +179,7 @@ class RolloutPool:
     # The learner's side
 
     def ready(self) -> int:
-        """How many trajectories wait to be taken, or for the rest of their group."""
+        """Number of trajectories that wait to be taken, or for the rest of their group."""
         with self.changed:
             return len(self._ready)
 
@@ -193,15 +193,15 @@ class RolloutPool:
             return self._next_batch() is not None
 
     def complete(self) -> int:
-        """How many groups a batch could take, whatever the size of one."""
+        """Number of groups that a batch could take, whatever the size of a batch."""
         with self.changed:
             if not self.config.in_order:
                 return len(self._complete)
             return sum(1 for _ in itertools.takewhile(self._complete.__contains__, self._in_order()))
 
     def ahead(self) -> tuple[bool, float]:
-        """Whether no group lacks members that nobody plays yet; and how many have started that no batch has taken, for
-        each of a batch. Who has less of it is in greater need of episodes."""
+        """Returns (every started group is fully claimed, started-but-untaken groups per batch). The pool with the lower
+        ratio needs episodes more."""
         with self.changed:
             begun = any(self.config.group(index) in self._started for index in (*self._requeued, self._next))
             return not begun, (len(self._started) - self._groups_taken) / max(self.groups, 1)
@@ -241,7 +241,8 @@ class RolloutPool:
             self.changed.notify_all()
 
     def left_out(self) -> list[Trajectory]:
-        """What was filtered while the batch that was taken last filled up: nobody learns from it, a curriculum may."""
+        """Trajectories that were filtered while the last taken batch filled up: nobody learns from them, a curriculum
+        may."""
         with self.changed:
             return self._left_out
 
@@ -258,7 +259,7 @@ class RolloutPool:
             }
 
     def counts(self) -> dict[str, int]:
-        """How many numbers are in which place."""
+        """Number of episodes in each state."""
         with self.changed:
             return {
                 "requeued": len(self._requeued),

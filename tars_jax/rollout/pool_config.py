@@ -1,4 +1,4 @@
-"""What a rollout pool is asked for, the arithmetic of its numbers, and which of them are this process's."""
+"""Config of a rollout pool, the arithmetic of its numbers, and this process's share of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tars_jax.rules import REQUIRED, at_least, check_fields, field, one_of
 
 @dataclasses.dataclass(frozen=True)
 class Share:
-    """What one process of several plays: every `of`-th task, or group of episodes of one task, from `number` on."""
+    """One process's share of the tasks: every `of`-th task, or group of episodes of one task, from `number` on."""
 
     number: int = 0
     of: int = 1
@@ -79,18 +79,18 @@ class PoolConfig:
 
     @property
     def groups(self) -> int:
-        """Of a batch."""
+        """Number of groups of a batch."""
         return self.min_batch // self.group_size
 
     def groups_for(self, steps: float) -> int:
-        """Of a batch of episodes that have so many steps on average: whole ones, `FEWEST` episodes at least."""
+        """Number of groups of a batch whose episodes have `steps` steps on average: at least `FEWEST` episodes."""
         if not self.batch_steps:
             return self.groups
         episodes = max(self.batch_steps / steps / self.share.of, FEWEST / self.share.of)
         return max(1, min(self.groups, round(episodes / self.group_size)))
 
     def of_part(self, groups: int, share: Share) -> PoolConfig:
-        """Of the pool of a part of a mixture, which has so many groups of a batch."""
+        """Config of the pool of one part of a mixture, with `groups` groups of a batch."""
         return dataclasses.replace(self, min_batch=groups * self.group_size, share=share)
 
     def group(self, index: int) -> int:

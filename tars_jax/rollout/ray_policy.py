@@ -75,7 +75,7 @@ class _PolicyHost:
         await stack.aclose()
 
     async def sessions(self) -> int:
-        """How many are open."""
+        """Number of open sessions."""
         return len(self._sessions)
 
     async def statistics(self) -> Any:
@@ -152,14 +152,14 @@ class RayPolicy:
 
     @property
     def sessions(self) -> RaySessions:
-        """For `engine_player`."""
+        """The source of sessions for `engine_player`."""
         return RaySessions(self._actor)
 
     def open_sessions(self) -> int:
         return int(self._ray.get(self._actor.sessions.remote()))
 
     def statistics(self) -> Any:
-        """The engine's `EngineStatistics`."""
+        """The `EngineStatistics` of the engine."""
         return self._ray.get(self._actor.statistics.remote())
 
     def set_weights(self, parameters: Any, version: int) -> None:

@@ -1,4 +1,4 @@
-"""Where workers take episodes from and bring them to: a list of tasks, or the learner's pool."""
+"""Sources of episodes to play, which also take the finished ones: a list of tasks, or the learner's pool."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class Source(Protocol):
 
     @property
     def folder(self) -> Path:
-        """Where finished episodes lie."""
+        """Folder of finished episodes."""
         ...
 
     @property
     def group_size(self) -> int:
-        """How many numbers in a row are episodes of one task."""
+        """Number of consecutive episodes of one task."""
         ...
 
     def claim(self) -> Assignment | None:
@@ -88,7 +88,7 @@ class ListSource:
 
     @property
     def lost(self) -> int:
-        """Episodes that failed."""
+        """Number of episodes that failed."""
         return sum(bool(loss_of(each)) for each in self.done.values())
 
     @property

@@ -1,4 +1,4 @@
-"""What the stream says of itself with every update: who was busy, what waits, how old the tokens are."""
+"""Metrics of the rollout stream at every update: who was busy, what waits, how old the tokens are."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LEARNER = ("update", "weights")
 
 
 class EngineCounts(Protocol):
-    """What an engine has done so far."""
+    """Counts of an engine's work so far."""
 
     @property
     def busy_seconds(self) -> float: ...

@@ -25,7 +25,7 @@ _CLOSING = b"\n]\n"
 
 
 class TrackOwner(enum.IntEnum):
-    """Who has tracks of its own; shown as a process. A lane of it is shown as a thread."""
+    """Owner of tracks of the timeline, shown as a process. A lane of it is shown as a thread."""
 
     LEARNER = 1
     ENGINE = 2
@@ -110,7 +110,7 @@ class Timeline:
         os.lseek(self._file, self._size, os.SEEK_SET)
 
     def _end_of_events(self) -> int:
-        """Where the last whole event ends, 0 without one; what a power loss left after it may be long."""
+        """Position at which the last whole event ends, 0 without one; what a power loss left after it may be long."""
         end = os.fstat(self._file).st_size
         while end > 0:
             start = max(end - _TAIL_BYTES, 0)

@@ -76,13 +76,13 @@ def loss_of(trajectory: Trajectory) -> str:
 
 
 def judged_of(tally: Tally) -> dict[str, Any]:
-    """What a stage's record says; nothing where no judge was asked."""
+    """Fields of a stage's record about judging; empty where no judge was asked."""
     judged = {judge: counts for judge, counts in tally.items() if judge}
     return {"judged": judged} if judged else {}
 
 
 def merged_tallies(tallies: Iterable[Tally]) -> Tally:
-    """Of several processes, each of which has played its own episodes."""
+    """Sums the tallies of several processes, each of which has played its own episodes."""
     total: Tally = {}
     for tally in tallies:
         for judge, counts in tally.items():
@@ -92,7 +92,7 @@ def merged_tallies(tallies: Iterable[Tally]) -> Tally:
 
 
 def metrics_of(tally: Tally) -> dict[str, float]:
-    """What an update's metrics say: nothing where every episode was judged."""
+    """Metrics of an update about judging; empty where every episode was judged."""
     episodes, unjudged = (sum(counts[name] for counts in tally.values()) for name in (EPISODES, CANNOT_SAY))
     return {"cannot_say": unjudged, "cannot_say_share": unjudged / episodes} if unjudged else {}
 

@@ -1,4 +1,4 @@
-"""What each sampled token was worth: advantages and value targets, and the batch of rows that the update learns from.
+"""Advantages and value targets of every sampled token, and the batch of rows that the update learns from.
 
 Axes: R all rows of a batch, T tokens of a row, N trajectories, A action tokens of a trajectory.
 """
@@ -35,7 +35,7 @@ from tars_jax.trajectory import Trajectory
 
 
 class Advantages(NamedTuple):
-    """What each action token is worth to the policy, and what the value model is to say there."""
+    """Advantage and value target of each action token."""
 
     advantages: jax.Array  # [N, A], whitened where the config says so
     targets: jax.Array  # [N, A]
@@ -78,7 +78,7 @@ def advantage_fn(config: PPOConfig, num_parts: int = 1) -> Callable[..., Advanta
 
 
 def make_advantage_fn(config: PPOConfig, num_parts: int = 1) -> Callable[..., Advantages]:
-    """`advantage_fn`, jitted."""
+    """Makes the jitted `advantage_fn`."""
     return jax.jit(advantage_fn(config, num_parts))
 
 
@@ -153,7 +153,8 @@ def advantage_metrics(
     parts: Any = None,
     part_names: Sequence[str] = (),
 ) -> Metrics:
-    """How well values [N, A] say the returns, or by outcomes [N] how many groups teach anything. Pure, to be traced.
+    """Metrics of advantages: how well values [N, A] predict the returns, or by outcomes [N] how many groups are
+    informative. Pure, to be traced.
 
     `parts` [N]: of a mixture, the part of each trajectory; metrics of values have the name of each before a slash, too.
     """

@@ -86,7 +86,7 @@ def write_checkpoint(
 
 
 def read_manifest(path: pathlib.Path) -> dict[str, Any]:
-    """What checkpoint.json says: leaves, files, extra. Raises InputError if it is missing, damaged or no checkpoint."""
+    """Reads checkpoint.json: leaves, files, extra. Raises InputError if it is missing, damaged or no checkpoint."""
     file = path / MANIFEST
     try:
         manifest = json.loads(file.read_bytes())

@@ -96,7 +96,7 @@ class Checkpoints:
 
 @dataclasses.dataclass(frozen=True)
 class Lineage:
-    """What a checkpoint was trained from. An id is the checksum of a checkpoint's manifest, so copies keep it."""
+    """The ancestors of a checkpoint. An id is the checksum of a checkpoint's manifest, so copies keep it."""
 
     id: str
     ancestors: tuple[str, ...]  # ids of the checkpoints that led to it, the first start first
@@ -193,7 +193,7 @@ def copy_export(source: pathlib.Path, target: pathlib.Path) -> None:
 
 
 def lineage(path: str | os.PathLike[str]) -> Lineage:
-    """Where exported weights come from. Raises InputError if there are none."""
+    """Reads the ancestors of exported weights. Raises InputError if there are none."""
     content = read_manifest(pathlib.Path(path).absolute())
     return Lineage(digest_of(content), tuple(content["extra"].get(_ANCESTORS, ())))
 
@@ -243,7 +243,7 @@ def _context(largest: int) -> ocp.Context:
 
 
 def _shard_bytes(leaf: Any) -> int:
-    """Of what one device holds of a leaf."""
+    """Bytes of a leaf that one device holds."""
     if jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key):
         leaf = jax.random.key_data(leaf)
     shape = leaf.sharding.shard_shape(leaf.shape) if isinstance(leaf, jax.Array) else leaf.shape

@@ -1,4 +1,4 @@
-"""What the learner is set to: the update's switches, what is taken from rewards, the optimizer. Made without jax."""
+"""Configs of the learner: PPO's switches, reward shaping, the optimizer. Made without jax."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a constraint left each sampled token to be drawn from, so that learner and engine mean the same probability.
+"""Tokens that a constraint allowed at each sampled token, so that learner and engine mean the same probability.
 
 An engine that samples under a constraint draws each token among those that it allows. Which these were follows from the
 answer: the state that the constraint was in, and how many tokens the answer had left. Axes: R rows, T tokens of a row,
@@ -49,7 +49,7 @@ class Allowed(NamedTuple):
 
 
 def allowed_in(automaton: Automaton | None, rows: Rows) -> Allowed | None:
-    """Of rows that a constraint has been followed through."""
+    """Follows the constraint through the rows, and returns the tokens that it allowed at each position."""
     return None if automaton is None else Allowed(automaton, rows.states, rows.budgets)
 
 
@@ -82,7 +82,7 @@ class AnswerConstraint:
         return dataclasses.replace(packed, rows=rows, action_valid=decided)
 
     def decisions(self, answer: Sequence[int]) -> int:
-        """How many tokens of one answer were chosen among several."""
+        """Number of tokens of one answer that were chosen among several."""
         tokens = np.asarray(answer, np.int64)[None]
         begins = np.where(np.arange(tokens.size) == 0, ANSWER, 0)[None]
         return int((~self._forced(*self._follow(tokens, begins))).sum())

@@ -16,7 +16,7 @@ FILE = "extended.json"  # stage -> what it had recorded before the run was exten
 
 @dataclasses.dataclass(frozen=True)
 class Extension:
-    """What a field that may grow belongs to."""
+    """The stage to which a field that may grow belongs."""
 
     stage: str  # goes on from its last checkpoint
     again: tuple[str, ...] = ()  # done again after it

@@ -34,7 +34,7 @@ def make_encode_fn(model: ModelConfig) -> Callable[[Parameters, Array], jax.Arra
 
 
 class FrozenImageFeatures:
-    """What one encoder says of screenshots; all calls bring parameters with the same `vision`."""
+    """Image features of screenshots by one frozen encoder; all calls bring parameters with the same `vision`."""
 
     def __init__(self, model: ModelConfig) -> None:
         self._encode = make_encode_fn(model)

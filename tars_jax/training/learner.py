@@ -51,7 +51,7 @@ Span: TypeAlias = Callable[..., AbstractContextManager[object]]  # is entered ar
 
 @dataclasses.dataclass(frozen=True)
 class LearnerState:
-    """What an iteration reads, donates and gives back."""
+    """The learner's state, which an iteration reads, donates and returns."""
 
     policy: TrainState
     # TrainState of the value model; a tuple of them, one for each part, with `value_models=part`; None where advantages
@@ -69,7 +69,7 @@ class EpisodeBatch(NamedTuple):
 
 
 class PackedEpisodes(NamedTuple):
-    """Those that could be packed."""
+    """Episodes that could be packed, with their rows."""
 
     trajectories: list[Trajectory]  # [N]
     parts: np.ndarray | None  # [N] int32
@@ -79,7 +79,7 @@ class PackedEpisodes(NamedTuple):
 
 
 class Scores(NamedTuple):
-    """What is said of rows before the update."""
+    """Scores of the rows before the update: log-probabilities and values."""
 
     proximal_log_probs: np.ndarray  # [R, T]
     reference_log_probs: np.ndarray | None  # [R, T], for a KL to the reference policy
@@ -90,18 +90,18 @@ class Scores(NamedTuple):
 
 
 class Stream(Protocol):
-    """Where the episodes of an iteration come from, and where goes what it makes."""
+    """Source of an iteration's episodes, and destination of its metrics and weights."""
 
     def take(self) -> EpisodeBatch:
-        """The next ones; waits for them."""
+        """Waits for the next batch of episodes, and returns it."""
         ...
 
     def publish(self, state: LearnerState) -> None:
-        """Weights to what samples."""
+        """Sends the weights to the policies that sample."""
         ...
 
     def metrics(self) -> Metrics:
-        """Of the stream itself, since the last time."""
+        """Metrics of the stream itself, since the last call."""
         ...
 
     def save(self, state: LearnerState, metrics: Metrics) -> None: ...
@@ -323,7 +323,7 @@ class PPOLearner:
         return LearnerState(policy, value, state.version), means
 
     def describe(self, packed: PackedEpisodes, version: int) -> Metrics:
-        """What the episodes look like, before anything is learned from them."""
+        """Metrics of the episodes before they are learned from."""
         described = {
             **describe(packed.trajectories, version, self.rewards),
             "unpackable": float(packed.unpackable),
@@ -334,13 +334,14 @@ class PPOLearner:
 
 
 def means_of(collected: Sequence[dict[str, Any]]) -> dict[str, float]:
-    """Of each metric the mean over minibatches, or over passes; a part's is that of those that held any of it."""
+    """Mean of each metric over minibatches, or over passes; a part's metric is averaged over those that held any of
+    it."""
     names = dict.fromkeys(name for each in collected for name in each)
     return {name: float(np.mean([each[name] for each in collected if name in each])) for name in names}
 
 
 def describe(trajectories: Sequence[Trajectory], version: int, rewards: RewardConfig) -> dict[str, float]:
-    """What a batch of episodes looks like, before anything is learned from it."""
+    """Metrics of a batch of episodes before it is learned from."""
     steps = [step for trajectory in trajectories for step in trajectory.steps]
     sampled = np.concatenate([w.versions[w.action_mask] for each in trajectories for w in each.windows])
     described = {

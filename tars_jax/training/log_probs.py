@@ -1,4 +1,4 @@
-"""What the vocabulary head says about sampled tokens, a piece of the rows at a time: logits [B, T, V] never exist.
+"""Log-probabilities of sampled tokens, a piece of the rows at a time: logits [B, T, V] never exist.
 
 Axes: B rows, T tokens, P pieces, C tokens of a row in one piece, D width, V vocabulary.
 
@@ -24,7 +24,8 @@ from tars_jax.training.constrained import Allowed
 
 
 class TokenStatistics(NamedTuple):
-    """Of the distribution that each token was drawn from, which was read one token earlier; 0 where not wanted."""
+    """Statistics of the distribution that each token was drawn from, which was read one token earlier; 0 where not
+    wanted."""
 
     log_probs: jax.Array  # [B, T] fp32, of the token itself
     entropies: jax.Array  # [B, T] fp32, in nats
@@ -80,7 +81,7 @@ def token_statistics(
 
 
 class _Columns(NamedTuple):
-    """What is known of the tokens of all pieces, or of one."""
+    """Statistics of the tokens of all pieces, or of one."""
 
     tokens: jax.Array  # [P, B, C] or [B, C] int32
     wanted: jax.Array  # [P, B, C] or [B, C] bool

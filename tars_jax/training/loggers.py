@@ -40,7 +40,7 @@ class MetricsRow:
 
 
 class Logger(Protocol):
-    """Shows rows somewhere."""
+    """Writes rows of metrics to a tracker."""
 
     def write(self, row: MetricsRow) -> None: ...
 

@@ -106,7 +106,7 @@ class MetricsWriter:
 
 
 def tensorboard_command(run: pathlib.Path) -> str:
-    """What shows a run's curves in TensorBoard, as a shell takes it; empty where that is not installed."""
+    """Shell command that shows a run's curves in TensorBoard; empty where that is not installed."""
     logs = str(run / TENSORBOARD_FOLDER)
     if shutil.which("tensorboard"):
         return shlex.join(["tensorboard", "--logdir", logs])

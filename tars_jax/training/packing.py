@@ -87,7 +87,8 @@ class Packer:
     def sort_out(
         self, trajectories: Sequence[Trajectory], *, routes: bool = False
     ) -> tuple[list[Readable], list[InputError]]:
-        """Those that can be packed, in their order, and what is wrong with the others, which the log counts.
+        """Splits trajectories into those that can be packed, in order, and the errors of the others, which the log
+        counts.
 
         Raises NonePackable where none can be.
         """
@@ -254,7 +255,7 @@ class Packer:
 
 
 def _answered_in(trajectory: Trajectory) -> dict[int, int]:
-    """Of each step the window that holds its answer: the last one in which something was sampled for it."""
+    """Maps each step to the window that holds its answer: the last one in which something was sampled for it."""
     return {
         step: index
         for index, window in enumerate(trajectory.windows)

@@ -63,7 +63,7 @@ def score_fn(model: ModelConfig, automaton: Automaton | None = None) -> Callable
 
 
 def make_score_fn(model: ModelConfig, automaton: Automaton | None = None) -> Callable[[Parameters, Rows], jax.Array]:
-    """`score_fn`, jitted."""
+    """Makes the jitted `score_fn`."""
     return jax.jit(score_fn(model, automaton))
 
 
@@ -160,7 +160,7 @@ def make_policy_update(
 
 
 def value_batch(batch: PPOBatch) -> ValueBatch:
-    """What the value update reads of a PPO minibatch."""
+    """The part of a PPO minibatch that the value update reads."""
     rows = free_routes(batch.rows)
     if batch.value_features is not None:
         rows = with_features(rows, batch.value_features)

@@ -63,7 +63,7 @@ def count() -> int:
 
 
 def number() -> int:
-    """Of this process, from 0."""
+    """Number of this process, from 0."""
     return jax.process_index() if jax.distributed.is_initialized() else 0
 
 
@@ -72,7 +72,7 @@ def is_main_process() -> bool:
 
 
 def gather(value: Any) -> list[Any]:
-    """What every process gave, as JSON, in the order of the processes; all call it, in the same order.
+    """Gathers every process's value, as JSON, in the order of the processes; all call it, in the same order.
 
     Who waits for others keeps no device busy, so that its episodes go on.
     """
@@ -104,7 +104,7 @@ def _meet() -> None:
 
 
 def broadcast(value: T) -> T:
-    """What the leader gave; JSON."""
+    """Broadcasts the leader's value, as JSON."""
     return value if count() == 1 else gather(value)[0]
 
 

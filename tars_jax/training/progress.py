@@ -1,4 +1,4 @@
-"""What long work says of itself on the terminal: one line a step, with rate and remaining time.
+"""Progress of long work on the terminal: one line a step, with rate and remaining time.
 
 `Progress` is the one form of such a line. Work that iterates is wrapped by `each`, work that reports (done, total) by
 `counting`, and what is one opaque step, a compilation or a program on the device, by `working`.
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 @dataclasses.dataclass(frozen=True)
 class Moment:
-    """How far a stage is."""
+    """Progress of a stage at one moment."""
 
     stage: str
     done: int

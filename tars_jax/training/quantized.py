@@ -30,7 +30,8 @@ def save_quantized(path: Path, parameters: Parameters, *, parent: Path | None = 
 
 
 def load_quantized(path: Path, model: ModelConfig, template: Any) -> Parameters:
-    """What `save_quantized` wrote; `template` is a tree like the model's own parameters, of arrays or shapes.
+    """Loads the weights that `save_quantized` wrote; `template` is a tree like the model's own parameters, of arrays
+    or shapes.
 
     Which kernels are quantized is read from the checkpoint. On the mesh of the template's leaves, if they lie on one,
     integers and scales are laid out as the rules say. Raises InputError for a checkpoint that is damaged, not quantized
@@ -51,7 +52,8 @@ def load_quantized(path: Path, model: ModelConfig, template: Any) -> Parameters:
 
 
 def load_for_engine(path: Path, model: ModelConfig, template: Any, weights: str) -> Parameters:
-    """What `save_parameters` or `save_quantized` wrote, for an engine whose `weights` are "float" or "w4a8".
+    """Loads the weights that `save_parameters` or `save_quantized` wrote, for an engine whose `weights` are "float" or
+    "w4a8".
 
     Raises InputError as both loaders do, and for quantized weights where the engine computes in floating point.
     """
@@ -68,7 +70,7 @@ def _are_quantized(names: Iterable[str]) -> bool:
 
 
 def bytes_on_disk(path: Path) -> int:
-    """Of all files of an export."""
+    """Bytes of all files of an export."""
     return sum(file.stat().st_size for file in pathlib.Path(path).rglob("*") if file.is_file())
 
 

@@ -1,4 +1,4 @@
-"""What a run's updates were made of and what they made, so that they can be made again and compared bit for bit.
+"""Recorded inputs and outputs of a run's updates, so that they can be repeated and compared bit for bit.
 
 `updates.json` of a run says where the weights before the first update lie, and for every update the numbers of the
 episodes that it took, in the order in which it took them, and a digest of the weights after it. With these weights and
@@ -51,7 +51,7 @@ class Digests:
 
 @dataclasses.dataclass(frozen=True)
 class Starts:
-    """Where in the run the weights before the first update lie."""
+    """Folders, in the run, of the weights before the first update."""
 
     policy: Folder
     value: Folder | None  # None: the policy's trunk with a fresh head, or no value model

@@ -26,7 +26,7 @@ from tars_jax.trajectory.checks import check_answers
 def ending_rewards(
     steps: ArrayLike, budget: ArrayLike, succeeded: ArrayLike, ended: ArrayLike, config: RewardConfig
 ) -> jax.Array:
-    """What the last step of an episode earns for when the episode ended, beside its verdict; float32.
+    """Shaped reward of the last step for when the episode ended, beside its verdict; float32.
 
     Args:
       steps: any shape, steps that were taken.

@@ -172,7 +172,7 @@ class RunDirectory:
         self._stages = stages
 
     def earlier(self, stage: str) -> dict[str, Any]:
-        """What a stage had recorded before the run was extended; nothing where it was not."""
+        """The record of a stage from before the run was extended; empty where it was not."""
         file = self.path / EXTENDED_FILE
         found: dict[str, Any] = read_object(file).get(stage, {}) if file.exists() else {}
         return found
@@ -213,7 +213,7 @@ def write_json(path: str | os.PathLike[str], value: Any) -> None:
 
 
 def environment() -> dict[str, Any]:
-    """What runs here: code version with the changes made to it, packages, interpreter, machine."""
+    """The environment of this run: code version with its local changes, packages, interpreter, machine."""
     return {
         "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
         "command": sys.argv,

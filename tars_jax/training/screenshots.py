@@ -21,7 +21,7 @@ from tars_jax.trajectory import Trajectory
 
 
 class WindowImages(NamedTuple):
-    """Where the screenshots of a window stand in its row."""
+    """Places of a window's screenshots in its row."""
 
     grids: tuple[tuple[int, int], ...]  # rows and columns of the tokens of each
     image_tokens: np.ndarray  # [P] int32: of the row's image tokens, those of the window in order

@@ -23,7 +23,7 @@ Metrics = dict[str, jax.Array]
 
 @flax.struct.dataclass
 class TrainState:
-    """What an update reads and writes; donated to it."""
+    """The training state, which an update reads and writes; donated to it."""
 
     parameters: Parameters
     optimizer: optax.OptState

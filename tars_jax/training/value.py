@@ -75,7 +75,7 @@ def value_fn(model: ModelConfig) -> Callable[[Parameters, Rows], jax.Array]:
 
 
 def make_value_fn(model: ModelConfig) -> Callable[[Parameters, Rows], jax.Array]:
-    """`value_fn`, jitted."""
+    """Makes the jitted `value_fn`."""
     return jax.jit(value_fn(model))
 
 
@@ -95,7 +95,7 @@ Known = Callable[[Mapping[str, Any], Step], Hashable]
 
 
 class StateBaseline:
-    """What the simulator's own state says about the return: a table over (what is known of a step, remaining steps).
+    """Baseline of the return by the simulator's own state: a table over (what is known of a step, remaining steps).
 
     It is the yardstick of the value model, which sees only screenshots: a table of training means, smoothed toward the
     overall mean, read on episodes that it has not seen. `known(task, step)` says what the simulator knows of a step's

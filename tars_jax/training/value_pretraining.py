@@ -190,7 +190,7 @@ def best_of(history: Sequence[ValueEvaluation]) -> ValueEvaluation:
 
 
 def evaluate_values(updates: int, returns: np.ndarray, values: np.ndarray, valid: np.ndarray) -> ValueEvaluation:
-    """What values [N, A] are worth, given the returns [N, A] of valid action tokens."""
+    """Evaluates values [N, A] against the returns [N, A] of valid action tokens."""
     first = valid & (valid.cumsum(1) == 1)
     return ValueEvaluation(
         updates,
@@ -202,7 +202,8 @@ def evaluate_values(updates: int, returns: np.ndarray, values: np.ndarray, valid
 
 
 def _at_steps(batch: PackedBatch, returns: np.ndarray, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
-    """Of returns [N, A] of action tokens those of each step, [S]: at its first token, or the next where it has none."""
+    """Returns of each step, [S], out of those [N, A] of action tokens: at its first token, or the next where it has
+    none."""
     found = []
     for row, trajectory in enumerate(trajectories):
         valid = batch.action_valid[row]

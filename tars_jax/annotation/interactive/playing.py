@@ -123,7 +123,7 @@ class PlayedEpisode:
         changed.set()
 
     def read(self, text: str) -> tuple[str, str, str, tuple[core.Mark, ...]]:
-        """As `read_answer`, for this episode's next step."""
+        """Like `read_answer`, for this episode's next step."""
         return read_answer(text, self.setting.agent.grammar, self.record.space, self.pixel_size())
 
     # ---- the loop

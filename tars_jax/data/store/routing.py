@@ -1,12 +1,13 @@
-"""Where the episodes of the cycles go (UI-TARS-2, 2.3; facts: a binary verdict V(s)):
+"""Routing: the training set that each episode goes to (UI-TARS-2, 2.3; facts: a binary verdict V(s)):
 
     D_SFT(t+1) = D_SFT(t) + {s: V(s) = 1}
     D_CT(t+1)  = D_CT(t)  + {s: V(s) = 0}
 
-Each cycle routes once, with a batch of its own: all that is there by then, by the verdict that counts then. So what its
-policies have played for RL and for the value model since the cycle before is routed like what it has generated, and an
-episode that somebody has judged meanwhile moves to the other set, or out of both. A killed cycle that routes again
-finds it done. What nobody judged, what judges disagree on, and what is of a held-out task goes nowhere, and is counted.
+Each cycle routes once, as one batch: all episodes that are in the store by then, by their current verdict. Episodes
+that policies played for RL and for the value model since the previous cycle are routed like generated ones, and an
+episode that somebody has judged in the meantime moves to the other set, or out of both. A killed cycle that is resumed
+does not route twice. Episodes without a verdict, with disputed verdicts or of held-out tasks go nowhere, and are
+counted.
 """
 
 from __future__ import annotations

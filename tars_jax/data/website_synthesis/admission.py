@@ -1,4 +1,5 @@
-"""Whether a solution makes a task: its effect is the same again and in another way, and no wrong end has it."""
+"""Admission of a task by its solution: its effect is reproducible, also in another way, and no wrong end state has
+it."""
 
 from __future__ import annotations
 

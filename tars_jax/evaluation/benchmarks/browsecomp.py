@@ -64,7 +64,7 @@ def write_results(folder: Path, played: Sequence[Attempt], about: BenchmarkRun) 
 
 
 def write_results_zh(folder: Path, played: Sequence[Attempt], about: BenchmarkRun) -> list[Path]:
-    """As `write_results`. Lost episodes are left out of infer.jsonl, whose reader would take them for wrong."""
+    """Like `write_results`. Lost episodes are left out of infer.jsonl, whose reader would take them for wrong."""
     name = re.sub(r"[^\w.-]+", "_", about.agent).strip("._") or "agent"
     lines = [_record_zh(each) for each in played if _grade(each) is not None]
     lost = [_record(each) for each in played if _grade(each) is None]

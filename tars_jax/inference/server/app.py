@@ -55,7 +55,7 @@ def make_app(served: Served, config: ServerConfig) -> ASGIApp:
         return Response("".join(families), media_type=CONTENT_TYPE)
 
     async def policy(request: Request) -> Response:
-        """What a client must know to write tokens for this policy."""
+        """Answers with all that a client must know to write tokens for this policy."""
         engine = served.engine
         return JsonResponse(
             {
@@ -117,14 +117,14 @@ SWITCH_SECONDS = 0.0005
 
 
 def serve(app: ASGIApp, config: ServerConfig, on_start: Callable[[str], None], say: Callable[[str], None]) -> None:
-    """As web.running.serve."""
+    """Like web.running.serve."""
     with _quick_switches():
         running.serve(app, config, on_start, say, certificate=config.certificate)
 
 
 @contextlib.contextmanager
 def serving(app: ASGIApp, config: ServerConfig) -> Iterator[str]:
-    """As web.running.serving."""
+    """Like web.running.serving."""
     with _quick_switches(), running.serving(app, config, certificate=config.certificate) as address:
         yield address
 

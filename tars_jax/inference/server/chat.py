@@ -47,7 +47,7 @@ LONGEST_TOKEN = 256  # characters; those of open vocabularies, runs of blanks, h
 
 @dataclasses.dataclass(frozen=True)
 class _Reading:
-    """What a request reads, and how long its answer may become."""
+    """Prompt of a request, and the token limit of its answer."""
 
     prompt: Prompt
     budget: int
@@ -143,8 +143,8 @@ class Chat:
             yield _Reading(prompt, self._budget(asked, prompt, episode), recording)
 
     def _budget(self, asked: ChatRequest, prompt: Prompt, episode: Episode | None) -> int:
-        """How long an answer may become: what is asked for, else what the engine writes and the window holds. In an
-        episode that says how long its answers are, no more than that and what the window holds."""
+        """Token limit of an answer: the request's, else the engine's, at most what the window holds. An episode may set
+        a lower limit."""
         room = self._engine.config.max_length - len(prompt.tokens)
         budget = asked.max_tokens or min(self._engine.config.max_new_tokens, room)
         if episode is not None and episode.most_tokens is not None:
@@ -224,7 +224,7 @@ class Chat:
         return {**head, "choices": choices, "usage": usage_field(len(prompt.tokens), written)}
 
     def _record(self, asked: ChatRequest, reading: _Reading, sampled: Sampled, text: str) -> None:
-        """Where the request is of an episode: the answer as it was sampled, and as its client has it."""
+        """Records a request of an episode: the answer as it was sampled, and as its client has it."""
         if reading.recording is not None:
             message = completion_choice(0, text, sampled.finish, None, asked.tools)["message"]
             reading.recording.answered(sampled, text, self._text(sampled, None), message)
@@ -292,7 +292,7 @@ class Chat:
         return self._served.codec.decode(tokens[:-1] if tokens and tokens[-1] == self._served.stop else tokens)
 
     def _log_probs(self, tokens: Sequence[Token]) -> dict[str, Any]:
-        """Of all tokens but the one that ends the answer."""
+        """Log-probabilities of all tokens but the one that ends the answer."""
 
         codec = self._served.codec
 
@@ -311,13 +311,13 @@ def _prompt_ids(asked: ChatRequest, prompt: Prompt) -> dict[str, Any]:
 
 
 def _field(name: str) -> str:
-    """How a chat request calls what the engine knows by another name: the prompt is what its messages make."""
+    """Maps a field of the engine's to its name in a chat request: the prompt is what the messages make."""
     same = ("constraint", "frequency_penalty", "presence_penalty", "logit_bias")
     return name if name in same else {"max_new_tokens": "max_tokens"}.get(name, "messages")
 
 
 class _ChoiceStream:
-    """What a stream has said of one choice, so that it ends up saying what the answer says: text and tokens."""
+    """State of one streamed choice, so that the stream ends up with the whole answer: text and tokens."""
 
     def __init__(self, stream: TextStream, tools: bool) -> None:
         self._stream, self._said, self._shown = stream, "", 0
@@ -333,7 +333,7 @@ class _ChoiceStream:
         return text, self._show() if self._stream.certain else []
 
     def finish(self, whole: str, tokens: list[Token]) -> tuple[str, list[Token]]:
-        """What is missing of the whole answer."""
+        """Text and tokens that the stream has not yet sent of the whole answer."""
         self._tokens = tokens
         return whole[len(self._said) :], self._show()
 

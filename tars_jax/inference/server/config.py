@@ -1,4 +1,4 @@
-"""What a policy server is told: whom it serves, and what it refuses."""
+"""Config of a policy server: its clients and its limits."""
 
 from __future__ import annotations
 

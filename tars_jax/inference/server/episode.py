@@ -11,7 +11,7 @@ from tars_jax.inference.conversations import Conversation, said_of
 
 @dataclasses.dataclass
 class Episode:
-    """What its key opens, and what is recorded."""
+    """An episode that a key opens, and its recording."""
 
     id: str
     key: str
@@ -69,7 +69,7 @@ class PrefixEpisodes:
         return episode
 
     def over(self, now: float) -> list[Episode]:
-        """Those that nobody has gone on with, and those that are too many; they are open no more."""
+        """Closes and returns the episodes that nobody has gone on with, and those beyond the limit."""
         idle = sorted((each for each in self._open if not each.conversation.busy), key=lambda each: each.asked)
         late = [each for each in idle if now - each.asked > self._idle_seconds]
         ended = late if len(self._open) - len(late) <= MOST else idle[: max(len(late), len(self._open) - MOST)]

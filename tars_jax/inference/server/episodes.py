@@ -167,7 +167,7 @@ class Episodes:
         return [[self._turn_fields(turn) for turn in window] for window in turns]
 
     async def _keep(self, episodes: Sequence[Episode]) -> None:
-        """What was played in these, which are over. One that cannot be kept is said in the log, and holds up nobody."""
+        """Keeps the trajectories of episodes that are over. One that cannot be kept is logged, and holds up nobody."""
         for episode in episodes:
             let_go(episode.conversation)
             assert self._served.keep is not None
@@ -266,7 +266,7 @@ class Recording:
         return asked
 
     async def respond(self, *, sampling: Sampling, on_token: OnToken | None = None) -> Sampled:
-        """Samples the answer."""
+        """Samples the answer and records it."""
         place = self._place
         restart = place.window.session is None
         session = self._episodes.session_for(self._episode, place.window)

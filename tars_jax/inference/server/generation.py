@@ -25,8 +25,8 @@ class Ask(Protocol):
 
 @contextlib.contextmanager
 def engine_errors(seconds: float, param: Callable[[str], str] = str) -> Iterator[None]:
-    """What the engine refuses is the client's error (400) or a matter of time (429); weights that overflow (500)
-    and a stopped engine (503) are ours.
+    """Turns the engine's errors into HTTP errors: refusals are the client's (400) or a matter of time (429); weights
+    that overflow (500) and a stopped engine (503) are ours.
 
     `param` says how the request calls a field that the engine names.
     """

@@ -1,5 +1,5 @@
-"""What the server remembers of responses: conversations that `previous_response_id` goes on from, and the texts that
-items of answers were made of. Both are bounded; what was used longest ago is forgotten first, a conversation as one."""
+"""Stored responses: conversations that `previous_response_id` goes on from, and the texts that items of answers were
+made of. Both are bounded; the least recently used is forgotten first, a conversation as one."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Stored:
 
 
 class ResponseStore:
-    """Of one server. Responses of an episode are known to it alone."""
+    """Stored responses of one server. Those of an episode are known to it alone."""
 
     def __init__(
         self, responses: int = MOST_RESPONSES, characters: int = MOST_CHARACTERS, texts: int = MOST_TEXTS

@@ -46,7 +46,7 @@ _FIELDS = {
 
 @dataclasses.dataclass(frozen=True)
 class _Asked:
-    """A request, read."""
+    """A parsed request of the responses API."""
 
     before: Stored
     new: list[ChatMessage]
@@ -190,7 +190,7 @@ class Responses:
         return {"model": self._name, "messages": messages, **listed, **asked.options}
 
     def _size(self, value: Any) -> Size | None:
-        """Of the last picture; None where there is none."""
+        """Size of the last picture; None where there is none."""
         shown = [*_images(value)]
         return image_size(ImageUrl(shown[-1], "input"), MAX_PIXELS) if shown else None
 

@@ -52,7 +52,7 @@ class _Check:
         self._root, self._seen = root, 0
 
     def size(self, schema: Any, place: str, depth: int) -> float:
-        """What its expression takes, about: `MOST` bounds it."""
+        """Approximate size of the schema's expression, which `MOST` bounds."""
         self._seen += 1
         place = place if len(place) < 100 else f"{place[:20]}...{place[-60:]}"
         if self._seen > MOST_SCHEMAS:

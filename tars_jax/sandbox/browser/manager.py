@@ -128,7 +128,7 @@ class BrowserManager:
         self, spec: PageSpec, report: Report | None = None, *, downloads: Downloads | None = None,
         loopback: Loopback | None = None,
     ) -> Page:  # fmt: skip
-        """As `open_page`, with all that a page can be told. `report` hears what happens on it, from its first load on.
+        """Like `open_page`, with all that a page can be told. `report` hears what happens on it, from its first load.
 
         What it downloads is refused, or kept in `downloads`; `report` hears of that. It begins with the cookies and
         the storage of `spec`. With `loopback` its localhost is another machine, and dialogs for files wait for

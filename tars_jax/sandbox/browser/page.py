@@ -245,7 +245,7 @@ class Page:
         return PageObservation(png=await self._camera.screenshot(value["image"]), data=value["data"])
 
     async def _stopped_in_time(self, work: Coroutine[Any, Any, T], asked_s: float) -> T:
-        """As `work`. What a host still has not sent by then is stopped, as a person stops it: some of it never comes.
+        """Awaits `work`; at the timeout presses Stop loading, repeatedly.
 
         The renderer hears of nothing while it waits for its next document, and the browser does.
         """
@@ -284,7 +284,7 @@ class Page:
         return answer["result"].get("value")
 
     def _with_frames(self, work: Awaitable[T]) -> Awaitable[T]:
-        """As `work`, which ends with one of the next frames."""
+        """Awaits `work`, which ends with one of the next frames."""
         return self._frames.until(work) if self._frames else work
 
     async def capture(self) -> bytes:

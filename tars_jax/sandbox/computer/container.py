@@ -132,7 +132,7 @@ class Container(Protocol):
         ...
 
     async def suspend(self, name: str) -> Checkpoint:
-        """As `checkpoint`; the container ends, its disk goes with the checkpoint, which can be restored once."""
+        """Like `checkpoint`; the container ends, its disk goes with the checkpoint, which can be restored once."""
         ...
 
     async def close(self) -> None:

@@ -101,7 +101,7 @@ class Adb:
         return await self.run(shlex.join(argv), timeout_s=timeout_s)
 
     async def run(self, line: str, *, timeout_s: float | None = None) -> ShellResult:
-        """As `shell`, for a line that the phone's shell reads."""
+        """Like `shell`, for a line that the phone's shell reads."""
         seconds = timeout_s or self._config.call_timeout_s
         got = await self._call(lambda: self._device.shell2(line, timeout=seconds, encoding=None, v2=True), seconds)
         # A device of before Android 7 does not tell stdout and stderr apart.

@@ -73,7 +73,7 @@ class Phone:
         return await self._adb.shell(*argv, timeout_s=timeout_s)
 
     async def line(self, line: str, *, timeout_s: float | None = None) -> ShellResult:
-        """As `shell`, for a line that the phone's shell reads."""
+        """Like `shell`, for a line that the phone's shell reads."""
         return await self._adb.run(line, timeout_s=timeout_s)
 
     async def push(self, content: bytes, path: str) -> None:

@@ -61,7 +61,7 @@ class Access:
         return session
 
     def session_of(self, kind: type[S], connection: HTTPConnection) -> S:
-        """As `session`; one of another kind is refused."""
+        """Like `session`; one of another kind is refused."""
         session = self.session(connection)
         if not isinstance(session, kind):
             words = f"the session must be of kind {kind.kind!r} for this; got one of {session.kind!r}"

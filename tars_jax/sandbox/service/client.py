@@ -113,7 +113,7 @@ class ServiceClient:
         self, method: str, path: str, body: Any = None, *, asked_s: float = 0.0, within_s: float = math.inf,
         repeatable: bool = True,
     ) -> bytes:  # fmt: skip
-        """As `request`, the body as it is."""
+        """Like `request`, the body as it is."""
         sent = None if body is None else to_json(body)
         patience_s, timeout_s = (min(each, within_s) for each in (self.patience_s, self._call_timeout_s + asked_s))
         given_up, repeated = time.monotonic() + self._person_s, False

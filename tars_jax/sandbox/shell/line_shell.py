@@ -47,7 +47,7 @@ KINDS = ("powershell", "pwsh", "bash")
 
 
 class LineShell(Shell):
-    """As `Shell`, with no terminal: programs find pipes.
+    """Like `Shell`, with no terminal: programs find pipes.
 
     `interrupt` ends the program that runs; the next one of a list of commands then begins, and an interrupt that comes
     between two of them is lost.

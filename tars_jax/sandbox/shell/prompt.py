@@ -105,5 +105,5 @@ def typed(command: bytes, number: int, *, traps: bool) -> bytes | None:
 
 
 def typed_by_file(path: str, number: int, *, traps: bool) -> bytes:
-    """As `typed`, of a command that lies in a file."""
+    """Like `typed`, of a command that lies in a file."""
     return (RUN % (ASIDE * traps, f"IFS= read -r -d '' __tars_text <{shlex.quote(path)} || :", number)).encode("ascii")

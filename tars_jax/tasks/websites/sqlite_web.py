@@ -85,7 +85,7 @@ class Definitions:
 
 
 def _more(sql: str, types: Mapping[str, str]) -> list[Row]:
-    """As `Definitions`, of one statement of a table whose columns have these types."""
+    """Like `Definitions`, of one statement of a table whose columns have these types."""
     rows = []
     for part in _parts(sql):
         said = " ".join(part.split())

@@ -1,4 +1,4 @@
-"""What a TPU chip can do, and how a slice of them is wired.
+"""TPU chips: their peak rates, and how a slice of them is wired.
 
 Source: docs.cloud.google.com/tpu/docs/{v5e,v5p,v6e}, tables "Specification" (read 2026-11-21). They give the
 interconnect of a chip as the sum over its links and both directions: 4 links on a v5e and a v6e, 6 on a v5p. So a link

@@ -1,4 +1,4 @@
-"""What chips send each other in a compiled program, and how long the wires take.
+"""Collectives of a compiled program: their bytes, and the time that they take on the wires.
 
 A collective's payload is the array of one group: of an all-gather what a chip has afterwards, of the others what it has
 before.
@@ -31,7 +31,7 @@ class Collective:
 
 @dataclasses.dataclass(frozen=True)
 class Wires:
-    """How a group lies on the grid: one entry for each direction of the grid in which its chips differ."""
+    """Layout of a group on the grid: one entry for each direction of the grid in which its chips differ."""
 
     lengths: tuple[int, ...]  # chips
     bandwidths: tuple[float, ...]  # bytes/s into one chip
@@ -105,7 +105,7 @@ def _counted(sizes: str, order: str | None) -> np.ndarray:
 
 
 def _mesh_group(mesh: str, axes: str, ids: np.ndarray) -> tuple[int, ...]:
-    """Of the form mesh['a'=2,'b'=4] {'b'}; an axis may be split, 'b':(1)2 being its first half."""
+    """Parses a group of the form mesh['a'=2,'b'=4] {'b'}; an axis may be split, 'b':(1)2 being its first half."""
     sizes = {name: int(size) for name, size in re.findall(r"'(\w+)'=(\d+)", mesh)}
     wanted = {name: (before, size) for name, before, size in re.findall(r"'(\w+)'(?::\((\d+)\)(\d+))?", axes)}
     shape: list[int] = []
@@ -120,7 +120,7 @@ def _mesh_group(mesh: str, axes: str, ids: np.ndarray) -> tuple[int, ...]:
 
 
 def wires(group: Sequence[int], places: np.ndarray, slice_: Slice) -> Wires:
-    """How a group of devices lies on the grid; `places` [devices, dimensions] in the order of the mesh."""
+    """Finds how a group of devices lies on the grid; `places` [devices, dimensions] in the order of the mesh."""
     at = places[list(group)]
     lengths, bandwidths = [], []
     for dimension, side in enumerate(slice_.sides):
@@ -135,7 +135,7 @@ def wires(group: Sequence[int], places: np.ndarray, slice_: Slice) -> Wires:
 
 
 def seconds(kind: str, payload: float, size: int, on: Wires) -> float:
-    """Of one collective of `size` chips, limited by bandwidth alone.
+    """Seconds of one collective of `size` chips, limited by bandwidth alone.
 
     all-gather, reduce-scatter: V (n - 1) / n bytes enter each chip. all-reduce: one after the other.
     all-to-all: in the longest direction of n chips, half of V crosses the middle, n V / 4 bytes a wire on a line and

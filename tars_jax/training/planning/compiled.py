@@ -29,13 +29,13 @@ class ChipMemory:
 
     @property
     def total(self) -> float:
-        """On the chip."""
+        """Total bytes of memory on the chip."""
         return self.arguments + self.outputs + self.temporaries + self.code
 
 
 @dataclasses.dataclass(frozen=True)
 class Compiled:
-    """What the compiler made of a program, or why it could not."""
+    """A compiled program, or the reason why the compiler failed."""
 
     seconds: float  # that it took, when it was compiled
     text: str = ""

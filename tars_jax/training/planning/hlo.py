@@ -26,7 +26,7 @@ _CALLED = re.compile(r"\b(calls|body|condition|to_apply|branch_computations|call
 
 @dataclasses.dataclass(frozen=True)
 class Shape:
-    """One array."""
+    """Shape and dtype of one array."""
 
     dtype: str
     dims: tuple[int, ...]
@@ -61,7 +61,7 @@ class Computation:
     instructions: dict[str, Instruction]
 
     def shapes(self, instruction: Instruction) -> tuple[Shape, ...]:
-        """Of all operands."""
+        """Shapes of all operands of an instruction."""
         return tuple(shape for name in instruction.operands for shape in self.instructions[name].outputs)
 
     @property

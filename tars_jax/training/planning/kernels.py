@@ -1,4 +1,4 @@
-"""What Pallas kernels compute, which the text of a program shows as calls of something unknown.
+"""FLOPs of Pallas kernels, which the text of a program shows only as unknown custom calls.
 
 Splash attention states no cost: its products are known, and its blocks that causality leaves. A grouped product of
 megablox states the operations of its result, and computes more: whole blocks, padded where they do not divide, and
@@ -41,13 +41,13 @@ def is_silent(instruction: Instruction) -> bool:
 
 
 def stated(instruction: Instruction, name: str) -> float:
-    """What the kernel's author says of it: `flops`, `bytes_accessed`; 0 if nothing."""
+    """The kernel author's cost estimate: `flops`, `bytes_accessed`; 0 if there is none."""
     found = re.search(rf'"{name}":"(\d+)"', instruction.attributes)
     return float(found.group(1)) if found else 0.0
 
 
 def kernel_flops(computation: Computation, instruction: Instruction) -> float:
-    """Of one call."""
+    """FLOPs of one kernel call."""
     operands = computation.shapes(instruction)
     if (products := _attention_products(instruction)) is not None:
         return products * _attention_flops(operands)
@@ -82,7 +82,7 @@ def _attention_products(instruction: Instruction) -> int | None:
 
 
 def _attention_flops(operands: Sequence[Shape]) -> float:
-    """Of one product of all queries [N, T, H] by the keys [.., M, H] before them, in whole blocks.
+    """FLOPs of one product of all queries [N, T, H] by the keys [.., M, H] before them, in whole blocks.
 
     The first operand tells which of the blocks [1, Q, K] to visit.
     """

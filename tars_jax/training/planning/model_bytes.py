@@ -27,7 +27,7 @@ def chosen_experts(model: ModelConfig, tokens: int) -> float:
 
 
 def stored_bytes(leaf: Any) -> float:
-    """Of an array or its shape; two int4 take one byte."""
+    """Bytes of an array or of its shape; two int4 take one byte."""
     return float(leaf.size * (0.5 if leaf.dtype == jnp.int4 else jnp.dtype(leaf.dtype).itemsize))
 
 

@@ -56,7 +56,7 @@ def image_flops(model: ModelConfig, height: int, width: int, parameters: Any = N
 
 
 def update_flops(model: ModelConfig, rows: int, row_length: int, images: int, image_size: tuple[int, int]) -> float:
-    """Of one update on `rows` full windows with `images` images in all; attention is causal."""
+    """FLOPs of one update on `rows` full windows with `images` images in all; attention is causal."""
     per_token, *_ = parameters = matrix_parameters(model)
     tokens = rows * row_length
     attention = 4 * model.depth * model.query_heads * model.head_dim * tokens * (row_length + 1) / 2
@@ -67,7 +67,7 @@ def update_flops(model: ModelConfig, rows: int, row_length: int, images: int, im
 def packed_update_flops(
     model: ModelConfig, windows: Sequence[int], sampled: int, images: int = 0, image_size: tuple[int, int] = (0, 0)
 ) -> float:
-    """Of one policy update on packed windows of these lengths in tokens, `sampled` tokens of which were sampled.
+    """FLOPs of one policy update on packed windows of these lengths in tokens, `sampled` tokens of which were sampled.
 
         6 (N tokens + V D sampled) + 6 L A sum over windows of T (T + 1) + 3 images
 
@@ -85,14 +85,14 @@ def packed_update_flops(
 
 
 def decode_flops(model: ModelConfig, slots: int, cache_length: int) -> float:
-    """Of one token for each slot, with full caches."""
+    """FLOPs of one token for each slot, with full caches."""
     per_token, *_ = matrix_parameters(model)
     attention = 4 * model.depth * model.query_heads * model.head_dim * cache_length
     return slots * (2 * per_token + attention)
 
 
 def prefill_flops(model: ModelConfig, slots: int, cache_length: int, tokens: int) -> float:
-    """Of the last `tokens` that fill each slot's cache, and of the logits of one of them."""
+    """FLOPs of the last `tokens` that fill each slot's cache, and of the logits of one of them."""
     per_token, *_ = matrix_parameters(model)
     head = model.vocabulary * model.width
     seen = tokens * cache_length - tokens * (tokens - 1) / 2

@@ -37,7 +37,7 @@ _SLICES = ("dynamic-slice", "slice", "gather")
 
 
 def count_flops(program: Program) -> float:
-    """Of all matrix products: two for each multiplication and addition."""
+    """FLOPs of all matrix products: two for each multiplication and addition."""
     return sum(runs * _flops(computation, instruction) for computation, instruction, runs in program.instructions())
 
 
@@ -208,7 +208,8 @@ def _new_in_place(instruction: Instruction) -> str | None:
 
 
 def _written(computation: Computation, instruction: Instruction) -> float:
-    """What an instruction, or the root of a fusion, puts into HBM; an update in place writes only what is new."""
+    """Bytes that an instruction, or the root of a fusion, writes into HBM; an update in place writes only what is
+    new."""
     if instruction.opcode == "bitcast" and instruction.operands[0] in computation.instructions:
         source = computation.instructions[instruction.operands[0]]
         if _new_in_place(source) is not None:

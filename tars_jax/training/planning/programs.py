@@ -27,7 +27,7 @@ from tars_jax.training.value import ValueBatch, make_value_update, value_model
 
 @dataclasses.dataclass(frozen=True)
 class BatchShape:
-    """One minibatch."""
+    """Shape of one minibatch."""
 
     rows: int
     row_length: int  # tokens
@@ -70,7 +70,7 @@ def data_ways(mesh: Mesh) -> int:
 
 
 def bytes_per_chip(tree: Any) -> float:
-    """Of one chip's share of a tree of arrays or shapes with shardings."""
+    """Bytes of one chip's share of a tree of arrays or shapes with shardings."""
     return float(
         sum(
             jnp.dtype(leaf.dtype).itemsize

@@ -240,7 +240,7 @@ def _mesh(mesh: Mapping[str, int]) -> str:
 
 
 def _size(size: float) -> str:
-    """Bytes for people."""
+    """Formats bytes for people."""
     if size == float("inf"):
         return "unknown"
     return f"{size / GIB:.2f} GiB" if size >= GIB / 100 else f"{size / 2**20:.2f} MiB"

@@ -1,4 +1,4 @@
-"""How long a compiled program must take at least, and what share of the chips' peak is then useful work."""
+"""Roofline: the least time of a compiled program, and the share of the chips' peak that is then useful work."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tars_jax.training.planning.collectives import Collective, seconds, wires
 
 @dataclasses.dataclass(frozen=True)
 class Assumptions:
-    """What the text of a program cannot say."""
+    """Assumptions that the text of a program does not contain."""
 
     matmul_efficiency: float = 0.8  # share of the peak that matrix products reach; assumed, not measured
 

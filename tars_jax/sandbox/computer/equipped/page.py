@@ -87,7 +87,7 @@ class ComputerPage:
         return await self.page.start("0", seed=seed, read=READ)
 
     async def act(self, events: Sequence[InputEvent], *, advance_ms: float, rate: float = math.inf) -> PageObservation:
-        """As `Page.act`; what has been downloaded is in the computer then. The data is the title and the address."""
+        """Like `Page.act`; what has been downloaded is in the computer then. The data is the title and the address."""
         shown = await self.page.act(events, advance_ms=advance_ms, rate=rate, read=READ)
         await self._bring()
         return shown

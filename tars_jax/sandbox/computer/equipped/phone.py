@@ -69,7 +69,7 @@ class ComputerPhone:
         return saved if len(saved) <= MOST_SAVED else None
 
     def snapshot(self) -> bytes:
-        """As `saved`, for a stand-in that goes on by itself from this moment, for a copy of the computer.
+        """Like `saved`, for a stand-in that goes on by itself from this moment, for a copy of the computer.
 
         Raises InputError for another device, of which there is one.
         """

@@ -23,7 +23,7 @@ async def element_bounds(phone: Phone) -> list[Bounds]:
 
 
 def read_bounds(xml: bytes) -> list[Bounds]:
-    """As `element_bounds`, of a dump's XML. Entities are none of uiautomator's, and are refused."""
+    """Like `element_bounds`, of a dump's XML. Entities are none of uiautomator's, and are refused."""
     if len(xml) > MOST_BYTES or b"<!" in xml.replace(b"<!--", b""):
         raise InputError("a dump of uiautomator must be plain XML of at most 8 MiB")
     try:
