@@ -14,7 +14,7 @@ import dataclasses
 
 from ml_collections import ConfigDict
 
-from tars_jax.pipelines.command_fields import HelperFields
+from tars_jax.pipelines.command_fields import HelperFields, address_or
 from tars_jax.pipelines.run_sections import OnePageSection, SandboxSection
 from tars_jax.pipelines.schema import RunFields, section
 from tars_jax.rules import Rule, at_least, between, field, one_of
@@ -47,7 +47,7 @@ class Curate(HelperFields, RunFields):
     helper: str = field(
         "",
         "address of an OpenAI-compatible endpoint that rephrases instructions and refines thoughts",
-        Rule(lambda name: name == "" or name.startswith(("http://", "https://")), "empty, or an address"),
+        address_or(""),
     )
 
 

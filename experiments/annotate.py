@@ -62,6 +62,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
         )
     address = _Address(config.host, config.port)
     listen(address).close()  # an address that cannot be had is said now, not after all that follows
+    sandbox_of(config)  # also where it cannot be
     folder = run_directory.path / FOLDER
     people = People(folder / "keys", config.annotators)
     tasks = _tasks(config)

@@ -39,7 +39,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
         raise InputError(f"config.output must be a new or an empty folder; got {str(output)!r}")
     refiner, paraphraser = helpers(config)
     reviews = read_reviews(Path(config.reviews)) if config.reviews else ()
-    trajectories = [each for name in config.datasets for each in read_dataset(name)]
+    trajectories = [each for name in config.datasets for each in read_dataset(name, "config.datasets")]
     if not trajectories:
         raise InputError(f"config.datasets must hold trajectories; got {', '.join(config.datasets)}, which hold none")
     known = {each.id for each in trajectories}

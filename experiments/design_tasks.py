@@ -21,6 +21,8 @@ from tars_jax.training.run_directory import RunDirectory, write_json
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:
+    if config.applications and not Path(config.applications).is_file():
+        raise InputError(f"config.applications must be a table in CSV that is there; got {config.applications!r}")
     applications = read_applications(Path(config.applications) if config.applications else APPLICATIONS)
     graphs = graphs_of(config.graphs)
     chosen = [each for each in applications if each.name in {graph.application for graph in graphs}]
@@ -73,6 +75,6 @@ def graphs_of(given: str) -> list[TaskGraph]:
         for place in places
         for file in (sorted([*place.glob("*.toml"), *place.glob("*.json")]) if place.is_dir() else [place])
     ]
-    if not files:
+    if not files or not all(map(Path.exists, files)):
         raise InputError(f"config.graphs must be files of task graphs or a folder of them; got {given!r}")
     return [read_graph(file) for file in files]

@@ -6,7 +6,6 @@ Episodes are kept one by one: a run that was killed plays only those that it lac
 from __future__ import annotations
 
 import dataclasses
-import json
 from typing import Any
 
 from tars_jax import InputError
@@ -15,7 +14,9 @@ from tars_jax.agent.prompts import PromptWriter
 from tars_jax.data.recorded import TRACES, hidden_truth
 from tars_jax.environment import Task
 from tars_jax.envs.registry import load_environment
+from tars_jax.json_fields import read_object_text
 from tars_jax.model.tokenizer import load_tokenizer
+from tars_jax.pipelines.config import naming
 from tars_jax.pipelines.sections import browsers_for, sandbox_of
 from tars_jax.rollout.episode_runner import Rollouts
 from tars_jax.rollout.players import reference_player
@@ -29,10 +30,11 @@ TEXT_TOKENS = 1024  # of a page or an output, at most; what is cut is marked in 
 def run(config: Any, run_directory: RunDirectory) -> None:
     writer = PromptWriter(load_tokenizer(), image_tokens=1, max_observation_tokens=TEXT_TOKENS)
     counts: dict[str, Any] = {}
-    for name, part in config.parts.items():
-        tasks = tasks_of(name, part, config.seed)
+    tasks_by_part = {name: tasks_of(name, part, config.seed) for name, part in config.parts.items()}
+    for name, tasks in tasks_by_part.items():
         if not tasks:
             continue
+        part = config.parts[name]
         width, height = part["size"]
         browser = None
         if width:
@@ -56,10 +58,9 @@ def run(config: Any, run_directory: RunDirectory) -> None:
 
 def tasks_of(name: str, part: Any, seed: int) -> list[Task]:
     """Raises InputError for a part that plays an environment which says nothing of success, and has no reference."""
-    if not part["episodes"]:
-        return []
-    options = json.loads(part["options"])
-    spec = load_environment(part["environment"], options)
+    options = read_object_text(part["options"], f"config.parts.{name}.options")
+    with naming(f"config.parts.{name}.environment", "environment"):
+        spec = load_environment(part["environment"], options)
     if spec.reference is None:
         raise InputError(f"config.parts.{name}.environment must have a reference player; got {spec.name}")
     tasks = []

@@ -5,12 +5,11 @@ The token is made once for a run directory and kept in its file `token`, readabl
 
 from __future__ import annotations
 
-import json
 import logging
 from typing import Any
 
-from tars_jax import InputError
 from tars_jax.envs.openenv import RegisteredEpisode, describe
+from tars_jax.json_fields import read_object_text
 from tars_jax.sandbox.address import read_address
 from tars_jax.sandbox.compat.openenv import OpenEnvEpisode, openenv_app
 from tars_jax.training.run_directory import RunDirectory
@@ -22,7 +21,7 @@ from tars_jax.web.running import serve
 
 def run(config: Any, run_directory: RunDirectory) -> None:
     logging.basicConfig(format="openenv: %(message)s")
-    options, sandbox = _options(config.options), config.sandbox.to_dict()
+    options, sandbox = read_object_text(config.options, "config.options"), config.sandbox.to_dict()
     read_address(**sandbox)  # what cannot be is refused here, and not at a client's first reset
     token = read_or_make_key(run_directory.path / "token")
 
@@ -43,13 +42,3 @@ def run(config: Any, run_directory: RunDirectory) -> None:
         app, ListenAddress(config.host, config.port), announce, lambda words: print(f"\nopenenv: {words}"), plain=True
     )
     print("openenv: stopped", flush=True)
-
-
-def _options(text: str) -> dict[str, Any]:
-    try:
-        options = json.loads(text or "{}")
-    except ValueError as error:
-        raise InputError(f"options must be a JSON object; got {text!r}: {error}") from error
-    if not isinstance(options, dict):
-        raise InputError(f"options must be a JSON object; got {text!r}")
-    return options

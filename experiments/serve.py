@@ -40,6 +40,8 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     if checkpoint is not None and not checkpoint.is_dir():
         raise InputError(f"config.checkpoint must be a folder like RUN/policy; got {config.checkpoint!r}")
     root = Path(config.checkpoint_root) if config.checkpoint_root else None
+    if root is not None and not root.is_dir():
+        raise InputError(f"config.checkpoint_root must be a folder that is there; got {config.checkpoint_root!r}")
     if root is None and checkpoint is not None:
         root = checkpoint.absolute().parent
     if not config.api_key_file and not is_loopback(config.host):
@@ -58,6 +60,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
         checkpoint_root=root,
         incoming=run_directory.path / "incoming",
     )
+    keep = kept_in(config.record) if config.record else None
     listen(server).close()  # an address that cannot be had is said now, not after all that follows
     model, tokenizer, _ = starting_point(config.checkpoint)
     image_size = tuple(config.image) or (screenshot_size(checkpoint) if checkpoint else None)
@@ -115,11 +118,21 @@ def run(config: Any, run_directory: RunDirectory) -> None:
             computer=ComputerForm.of(agent),
             screenshot=image_size,
             token_bytes=tokenizer.token_bytes,
-            keep=KeptConversations(Path(config.record)) if config.record else None,
+            keep=keep,
         )
         print(f"serve: ready after {time.monotonic() - began:.1f} s", flush=True)
         serve(make_app(served, server), server, functools.partial(announce, config), say)
     print("serve: stopped", flush=True)
+
+
+def kept_in(record: str) -> KeptConversations:
+    """Raises InputError where nothing can be kept."""
+    try:
+        return KeptConversations(Path(record))
+    except OSError as error:
+        raise InputError(
+            f"config.record must be a folder that can be made and written; got {record!r}: {error.strerror}"
+        ) from error
 
 
 def announce(config: Any, address: str) -> None:

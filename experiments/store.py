@@ -112,7 +112,7 @@ def _import(store: Store, config: Any) -> None:
     for name in config.datasets:
         before, count = store.count(), 0
         progress = Progress("import", None, "episodes", quiet=QUIET)
-        for batch in _batches(progress.each(read_dataset(name))):
+        for batch in _batches(progress.each(read_dataset(name, "config.datasets"))):
             store.hold_out([each for each in batch if is_held_out(each)])
             for purpose in PURPOSES:  # an evaluation stays one
                 own = [each for each in batch if purpose_of(each) == purpose]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tars_jax.pipelines.agent import finish, train_agent
-from tars_jax.pipelines.datasets import recorded_for
+from tars_jax.pipelines.datasets import demonstrations_for
 from tars_jax.pipelines.defaults import choose
 from tars_jax.pipelines.environments import EnvironmentTasks
 from tars_jax.pipelines.job_checks import PPO_EXTENSIONS, check
@@ -22,7 +22,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     check(config)
     config, shapes = choose(config, run_directory)
     spec = RunSpec(config, shapes)
-    recorded = recorded_for(spec, config.demonstrations.datasets)
+    recorded = demonstrations_for(spec)
     config = holding(config, spec.writer, spec.shapes, recorded)
     with RunContext(config, run_directory, shapes=spec.shapes) as context:
         tasks = EnvironmentTasks(context.config)

@@ -146,6 +146,19 @@ def read_json(path: str | os.PathLike[str], *, each_once: bool = False) -> Any:
         raise InputError(f"{path} must be a whole JSON file; got {error}") from error
 
 
+def read_object_text(text: str, field: str) -> dict[str, Any]:
+    """The JSON object that a field of a config holds as text; empty: none of its fields. Raises InputError."""
+    try:
+        value = json.loads(text or "{}", object_pairs_hook=_each_once)
+    except RecursionError as error:
+        raise InputError(f"{field} must be a JSON object; got {TOO_DEEP}") from error
+    except ValueError as error:
+        raise InputError(f"{field} must be a JSON object; got {text!r:.100}: {error}") from error
+    if not isinstance(value, dict):
+        raise InputError(f"{field} must be a JSON object; got {text!r:.100}")
+    return value
+
+
 def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
     """What a TOML file holds; raises InputError that names the file if it is missing, cut short or no TOML."""
     try:

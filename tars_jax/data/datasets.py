@@ -42,8 +42,8 @@ _EXPORTS = ("messages.jsonl", "agentnet.jsonl")
 log = logging.getLogger(__name__)
 
 
-def read_dataset(name: str) -> Iterator[Trajectory]:
-    """The episodes of that name that carry a reward, one at a time.
+def read_dataset(name: str, field: str = "dataset") -> Iterator[Trajectory]:
+    """The episodes of that name that carry a reward, one at a time. `field`: where somebody has written it.
 
     Recorded steps that do what none of our actions can say are left out, and counted in the log, as are records of
     which no step is left. Raises InputError where there is no such dataset, and for a malformed record, by file, line
@@ -72,8 +72,8 @@ def read_dataset(name: str) -> Iterator[Trajectory]:
         yield from _brought(name)
     else:
         raise InputError(
-            "dataset must be a folder of trajectories such as RUN/trajectories/ppo, a store, a .jsonl file of messages "
-            "or of AgentNet, documents of ATIF, .parquet, .array_record, a folder that datasets saved, "
+            f"{field} must be a folder of trajectories such as RUN/trajectories/ppo, a store, a .jsonl file of "
+            "messages or of AgentNet, documents of ATIF, .parquet, .array_record, a folder that datasets saved, "
             "package.module:attribute, or an "
             f"entry point of {_PLUGINS.group}; got {name!r}"
         )

@@ -8,6 +8,7 @@ from tars_jax.agent.computer_tool import SAFETY_CHECKS
 from tars_jax.agent.tool_schemas import TOOLS
 from tars_jax.pipelines.schema import RunFields
 from tars_jax.rules import Rule, at_least, between, each, field, more_than, one_of
+from tars_jax.sandbox.address import is_server_address
 from tars_jax.sandbox.computer.isolation import KINDS
 from tars_jax.web.running import HOST, is_host
 
@@ -22,7 +23,7 @@ def runs(words: str) -> Rule:
 def address_or(name: str) -> Rule:
     """What helps here by its name, or the address of an endpoint."""
     return Rule(
-        lambda given: given == name or given.startswith(("http://", "https://")),
+        lambda given: given == name or is_server_address(given),
         f"{name!r} or the address of an OpenAI-compatible endpoint",
     )
 

@@ -13,6 +13,7 @@ that names the field, what it must be and what it got.
 from __future__ import annotations
 
 import ast
+import contextlib
 import dataclasses
 import difflib
 import math
@@ -103,6 +104,17 @@ def check(values: Mapping[str, Any], fields: Mapping[str, Described]) -> None:
 def _example(value: Any, said: Described | None) -> Any:
     """A value of the field's type: of an empty tuple its dataclass says what it may hold."""
     return (EXAMPLES[said.element],) if value == () and said is not None and said.element else value
+
+
+@contextlib.contextmanager
+def naming(field: str, argument: str) -> Iterator[None]:
+    """What is raised of an `argument` of code below names the field of the config that has it."""
+    try:
+        yield
+    except InputError as error:
+        of_it = str(error).startswith(f"{argument} must ")
+        said = str(error).removeprefix(argument) if of_it else f": {error}"
+        raise InputError(f"{field}{said}") from error
 
 
 def _of_recipe(recipe: str, experiment: str, usual: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from tars_jax import InputError
 from tars_jax.data.datasets import read_dataset
 from tars_jax.data.recorded import instruction_of
 from tars_jax.data.retokenized import MARK, EpisodeReader, is_foreign, retokenize
@@ -14,7 +15,16 @@ from tars_jax.pipelines.serving import template
 from tars_jax.trajectory import Trajectory
 
 
-def recorded_for(spec: RunSpec, names: Sequence[str]) -> list[Trajectory]:
+def demonstrations_for(spec: RunSpec) -> list[Trajectory]:
+    """Those of `demonstrations.datasets`. Raises InputError as `recorded_for`, and where these hold none."""
+    names = spec.config.demonstrations.datasets
+    found = recorded_for(spec, names, "config.demonstrations.datasets")
+    if names and not found:
+        raise InputError(f"config.demonstrations.datasets must hold episodes; got {', '.join(names)}, which hold none")
+    return found
+
+
+def recorded_for(spec: RunSpec, names: Sequence[str], field: str) -> list[Trajectory]:
     """The episodes of all datasets, in windows of the run's policy. Raises InputError as `read_dataset` does."""
     spaces = [shape.space for shape in spec.shapes] or [None]
     reader = EpisodeReader(
@@ -26,7 +36,7 @@ def recorded_for(spec: RunSpec, names: Sequence[str]) -> list[Trajectory]:
         spaces[0],
     )
     written = _written_as_asked(spec, reader) if all(shape.asked for shape in spec.shapes) else _written
-    found = [written(trajectory, reader) for name in names for trajectory in read_dataset(name)]
+    found = [written(trajectory, reader) for name in names for trajectory in read_dataset(name, field)]
     if again := sum(MARK in trajectory.metadata for trajectory in found):
         print(
             f"{', '.join(names)}: {again} of {len(found)} episodes were not written for this policy; "

@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from tars_jax import InputError
+from tars_jax.data.datasets import read_dataset
 from tars_jax.data.rejection_sampling import KeepRule, by_task, keep
 from tars_jax.data.store import Origin, Store
 from tars_jax.data.store.feeding import StoredEpisodes
@@ -105,6 +106,10 @@ class FlywheelResult:
 def run_flywheel(config: Any, run: RunDirectory) -> FlywheelResult:
     """The cold start and `config.cycles` cycles; RUN/cycles/N/model is the model after cycle N."""
     config = with_listed(config)
+    for section in ("demonstrations", "annotation"):  # taken in later, and known to be there before anything is played
+        for name in config[section].datasets:
+            if CYCLE not in name:
+                next(read_dataset(name, f"config.{section}.datasets"), None)
     spec = RunSpec(config)
     source = load_task_source(config.tasks, spec.config)
     held_out = source.held_out(config.task.evaluation_episodes + config.keep.episodes)
@@ -130,7 +135,7 @@ def run_flywheel(config: Any, run: RunDirectory) -> FlywheelResult:
 def _texts(spec: RunSpec, held_out: Collection[str]) -> Texts:
     """Text-only data, in pieces that fit a row; without tutorials of the websites of held-out tasks."""
     row = spec.config.packing.row_length
-    read = {name: recorded_for(spec, [name]) for name in spec.config.text.datasets}
+    read = {name: recorded_for(spec, [name], "config.text.datasets") for name in spec.config.text.datasets}
     return {
         name: [in_rows(each, row) for each in found if each.metadata.get(SITE) not in held_out]
         for name, found in read.items()
@@ -237,7 +242,7 @@ class _Cycle:
                 shown = collect(self._context, self._tasks)
                 self._store.add(shown, self._origin("demonstration", "demonstrations"))
                 self._places["generated"] = _by_place(shown)
-            self._take_in("imported", self._config.demonstrations.datasets)
+            self._take_in("imported", "demonstrations")
         else:
             assert start is not None
             sampling = self._config.sampling
@@ -249,14 +254,15 @@ class _Cycle:
             solved = sum(each.succeeded for each in attempts)
             self._context.record("attempts", {"episodes": len(attempts), "solved": solved})
             print(f"cycle {self._number}: {solved} of {len(attempts)} attempts at fresh tasks have V = 1")
-        self._take_in("annotation", self._config.annotation.datasets)
+        self._take_in("annotation", "annotation")
 
-    def _take_in(self, source: str, names: Sequence[str]) -> None:
+    def _take_in(self, source: str, section: str) -> None:
         """Recorded episodes of this cycle: names with {cycle} are of the cycle they say, others of the cold start."""
+        names: Sequence[str] = self._config[section].datasets
         own = [name.replace(CYCLE, str(self._number)) for name in names if CYCLE in name or self._number == 0]
         found = [name for name in own if ":" in name or Path(name).exists() or name in names]
         for name in found:
-            for trajectory in recorded_for(self._spec, [name]):
+            for trajectory in recorded_for(self._spec, [name], f"config.{section}.datasets"):
                 origin = dataclasses.replace(self._origin(source), parent=str(trajectory.metadata.get("corrects", "")))
                 said = [] if trajectory.success is None else [Verdict(trajectory.success, "annotator", name)]
                 self._store.add([trajectory], origin, {trajectory.id: said} if source == "annotation" else None)

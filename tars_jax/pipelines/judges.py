@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import zlib
 from collections.abc import Awaitable
@@ -16,6 +15,7 @@ from tars_jax import InputError
 from tars_jax.agent.judging import ALTERNATIVES
 from tars_jax.environment import Task
 from tars_jax.inference.engine import Engine
+from tars_jax.json_fields import read_object_text
 from tars_jax.judges import Judge, Judgement, load_judge
 from tars_jax.judges.calibration import read_calibration
 from tars_jax.judges.reward_model import OutcomeRewardModel, ScoreReading
@@ -121,10 +121,5 @@ def open_judge(config: Any) -> Judge | None:
 
 def named_judge(name: str, text: str, section: str) -> Judge:
     """The judge `name` with options in JSON, from `section` of a config. Raises InputError as `open_judge` does."""
-    try:
-        options = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{section}.judge_options must be a JSON object; got {text!r:.100}") from error
-    if not isinstance(options, dict):
-        raise InputError(f"{section}.judge_options must be a JSON object; got {text!r:.100}")
+    options = read_object_text(text, f"{section}.judge_options")
     return load_judge(name, options, {"orm": CheckpointRewardModel})

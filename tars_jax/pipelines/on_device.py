@@ -28,6 +28,7 @@ import numpy as np
 from tars_jax import InputError
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.envs.on_device.catalog import make_game
+from tars_jax.envs.on_device.game import DeviceGame
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters
 from tars_jax.model.presets import preset
@@ -93,8 +94,8 @@ class OnDevice:
         check_update(config.ppo, config.rollout.episodes, "rollout.episodes")
         self._config = config
         tokenizer = load_tokenizer()
-        own, parts = config.game.options, config.mixture.parts or ("",)
-        self._games = [make_game(config.game.name, game_options((*own, *part.split()))) for part in parts]
+        parts = config.mixture.parts or ("",)
+        self._games = games_of(config.game.name, config.game.options, parts)
         if any(one == other for one, other in itertools.combinations(self._games, 2)):
             raise InputError(f"mixture.parts must be different ones; got {', '.join(map(repr, parts))}")
         if len({game.size for game in self._games}) > 1:
@@ -257,6 +258,11 @@ class OnDevice:
                 make_contexts, config=self._context, answer=play.max_new_tokens, token_bytes=self._token_bytes
             )
         return make(self._writer, instruction, play.steps, image=self._image, grid=self._grid, at_least=at_least)
+
+
+def games_of(name: str, options: Sequence[str], parts: Sequence[str]) -> list[DeviceGame]:
+    """The game, or one for each part of a mixture. Raises InputError as `make_game` and `game_options` do."""
+    return [make_game(name, game_options((*options, *part.split()))) for part in parts or ("",)]
 
 
 def game_options(written: Sequence[str]) -> dict[str, Any]:

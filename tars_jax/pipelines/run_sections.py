@@ -14,6 +14,7 @@ from tars_jax.model.config import DTYPES
 from tars_jax.model.execution import Execution
 from tars_jax.pipelines.schema import RunFields, Section, section
 from tars_jax.rules import Rule, at_least, between, field, field_of, more_than, one_of
+from tars_jax.sandbox.address import is_guest, is_server_address
 from tars_jax.sandbox.browser.angle import ANGLE, SOFTWARE
 from tars_jax.sandbox.browser.site import MAX_SIDE
 from tars_jax.training.config import RewardConfig
@@ -192,10 +193,16 @@ class SandboxSection:
     """Remote sandboxes: where pages, computers and phones of environments are, if not on this machine."""
 
     address: str = field(
-        "", "address of a sandbox service, http://HOST:PORT, which provides pages and computers; empty: none"
+        "",
+        "address of a sandbox service, http://HOST:PORT, which provides pages and computers; empty: none",
+        Rule(
+            lambda address: not address or is_server_address(address), "http://HOST:PORT of a sandbox service, or empty"
+        ),
     )
     guests: tuple[str, ...] = field(
-        (), "HOST:PORT of bare guests (launch/windows_guest.md), each the computer of one episode"
+        (),
+        "HOST:PORT of bare guests (launch/windows_guest.md), each the computer of one episode",
+        Rule(lambda guests: all(map(is_guest, guests)), "HOST:PORT of guests, separated by commas, or ()"),
     )
     phones: tuple[str, ...] = field((), "adb serials of devices and emulators; (): stand-ins")
     key_file: str = field("", "file that holds only the key: an owner's of the service, or the guests' token")

@@ -18,7 +18,7 @@ from tars_jax.data.recorded import with_verdict
 from tars_jax.data.retokenized import MARK
 from tars_jax.evaluation import Curve, ReportData
 from tars_jax.evaluation.result import before_and_after, write_result
-from tars_jax.pipelines.datasets import recorded_for
+from tars_jax.pipelines.datasets import demonstrations_for
 from tars_jax.pipelines.games import Games
 from tars_jax.pipelines.mazes import MazeTasks
 from tars_jax.pipelines.probing import TaskShape
@@ -91,7 +91,7 @@ def imitate(config: Any, run: RunDirectory, name: str) -> StageResult:
             f"how; got {config.demonstrations.episodes} with {', '.join(config.games)}"
         )
     spec = RunSpec(config)
-    recorded = recorded_for(spec, config.demonstrations.datasets)
+    recorded = demonstrations_for(spec)
     config = holding(config, spec.writer, spec.shapes, recorded)
 
     def stage(context: RunContext, provider: TaskProvider) -> dict[str, Any]:

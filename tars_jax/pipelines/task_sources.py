@@ -68,10 +68,13 @@ def load_task_source(name: str, config: Any) -> TaskProvider:
 def with_listed(config: Any) -> Any:
     """`config` whose environment draws from the lines of `config.tasks`, where these are of such a one: what is looked
     at before anything is played are the longest of them. Raises InputError for a file that cannot be read."""
-    if not config.tasks.endswith(".jsonl") or config.environment not in LISTS:
+    if not config.tasks.endswith(".jsonl"):
+        return config
+    lines = _lines(Path(config.tasks))
+    if config.environment not in LISTS:
         return config
     option, _, words = LISTS[config.environment]
-    listed = [record for _, record in _chosen(_lines(Path(config.tasks)), config) if _form(record)]
+    listed = [record for _, record in _chosen(lines, config) if _form(record)]
     if not listed:
         return config
     longest = sorted(listed, key=lambda record: -len(str(record.get(words))))[:MOST_PROBES]
@@ -120,9 +123,19 @@ def _form(record: Mapping[str, Any]) -> str:
 def _lines(file: Path) -> list[tuple[str, dict[str, Any]]]:
     """Where each object stands, and the object."""
     try:
-        return list(read_json_lines(file, "a task of JSON"))
+        lines = list(read_json_lines(file, "a task of JSON"))
     except InputError as error:
         raise InputError(f"config.tasks: {error}") from error
+    if not lines:
+        raise InputError(f"config.tasks must be a file of tasks, one a line; got {str(file)!r}, which holds none")
+    for where, record in lines:
+        if "environment" not in record and not _form(record):
+            lists = " or ".join(f"{mark} and {words} (of {name})" for name, (_, mark, words) in LISTS.items())
+            raise InputError(
+                f"config.tasks: {where} must be a task of JSON with the field environment, or with {lists}; "
+                f"got {', '.join(record) or 'no field'}"
+            )
+    return lines
 
 
 def _sides(lines: Sequence[tuple[str, Mapping[str, Any]]]) -> list[str]:
@@ -189,7 +202,7 @@ class TasksOfFile:
             self._sets[side].append(task)
         if not all(self._sets.values()):
             counts = {side: len(tasks) for side, tasks in self._sets.items()}
-            raise InputError(f"{file} must hold tasks to train on and tasks to hold out; got {counts}")
+            raise InputError(f"config.tasks: {file} must hold tasks to train on and tasks to hold out; got {counts}")
         for name, tasks in self._sets.items():
             np.random.default_rng((config.seed, len(name))).shuffle(tasks)
         places = sorted({place_of(task.to_json()) for task in self._sets[TRAIN]})

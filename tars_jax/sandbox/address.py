@@ -25,7 +25,7 @@ class SandboxAddress:
     key: str = dataclasses.field(default="", repr=False)  # an owner's with the service, or the token of the guests
 
     def __post_init__(self) -> None:
-        if self.service and not _is_of_a_server(self.service):
+        if self.service and not is_server_address(self.service):
             raise InputError(f"sandbox.address must be http://HOST:PORT of a sandbox service; got {self.service!r}")
         if self.service and self.guests:
             raise InputError("sandbox.address must be left out beside sandbox.guests: computers are in one place")
@@ -59,17 +59,28 @@ def read_address(
     return SandboxAddress(address, tuple(guests), tuple(phones), key)
 
 
-def _is_of_a_server(address: str) -> bool:
+def is_server_address(address: str) -> bool:
+    """Whether paths can be put behind it."""
     try:
         parts = urllib.parse.urlsplit(address)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        return (
+            parts.scheme in ("http", "https")
+            and bool(parts.hostname)
+            and parts.port != 0
+            and not (parts.query or parts.fragment)
+        )
     except ValueError:  # a port that is none, brackets that do not close
         return False
 
 
 def host_and_port(guest: str) -> tuple[str, int]:
     """Raises InputError."""
-    host, _, port = guest.rpartition(":")
-    if not host or not port.isdigit() or not 0 < int(port) < 65536:
+    if not is_guest(guest):
         raise InputError(f"sandbox.guests must be HOST:PORT of guests; got {guest!r}")
+    host, _, port = guest.rpartition(":")
     return host.strip("[]"), int(port)
+
+
+def is_guest(text: str) -> bool:
+    host, _, port = text.rpartition(":")
+    return bool(host) and port.isdecimal() and len(port) < 6 and 0 < int(port) < 65536

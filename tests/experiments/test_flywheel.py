@@ -270,12 +270,12 @@ def test_corrected_episodes_belong_to_the_cycle_that_their_name_says(
 ) -> None:
     """`corrected 2` is taken in by cycle 2, once; what an annotator says counts above the environment."""
     corrected = dataclasses.replace(played(7, False), success=True, metadata={"corrects": "3f09"})
-    monkeypatch.setattr(flywheel, "recorded_for", lambda spec, names: [corrected])
+    monkeypatch.setattr(flywheel, "recorded_for", lambda spec, names, field: [corrected])
     (tmp_path / "corrected 2").mkdir()
-    names = [str(tmp_path / "corrected {cycle}")]
+    config = ml_collections.ConfigDict({"annotation": {"datasets": (str(tmp_path / "corrected {cycle}"),)}})
     with Store(tmp_path / "store", create=True) as store:
         for number, count in ((1, 0), (2, 1), (2, 1), (3, 1)):
-            cycle_of(number, store=store, run=tmp_path, spec=None)._take_in("annotation", names)
+            cycle_of(number, store=store, run=tmp_path, spec=None, config=config)._take_in("annotation", "annotation")
             assert store.count() == count, number
         (row,) = store.rows()
         known = {"cycle": 2, "source": "annotation", "parent": "3f09", "verdict": 1, "judged_by": "annotator"}
@@ -419,7 +419,7 @@ def test_recycling_killed_at_any_file_operation_takes_in_each_once(
 def test_tutorials_of_held_out_sites_are_told_to_no_one(monkeypatch: pytest.MonkeyPatch) -> None:
     about = {SITE: "fossil"}
     told = [dataclasses.replace(played(n, True), metadata=about if n else {}) for n in range(2)]
-    monkeypatch.setattr(flywheel, "recorded_for", lambda spec, names: told)
+    monkeypatch.setattr(flywheel, "recorded_for", lambda spec, names, field: told)
     spec = ml_collections.ConfigDict({"config": {"packing": {"row_length": 64}, "text": {"datasets": ("t",)}}})
     assert [each.id for each in flywheel._texts(spec, {"fossil"})["t"]] == ["played 0"]
     assert len(flywheel._texts(spec, {"radicale"})["t"]) == 2

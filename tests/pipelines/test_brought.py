@@ -106,7 +106,10 @@ def test_a_run_with_all_that_can_be_brought(form: str, tmp_path: Path, capsys: p
         ),
         (("task.judge=no.such:judge",), "judge 'no.such:judge': 'no.such' must be a module that can be imported"),
         (("task.judge=webjudge",), "task.judge must be able to tell these tasks; it could not say of 6 of 6, of "),
-        (("demonstrations.datasets=nowhere.jsonl,",), "dataset must be a folder of trajectories"),
+        (
+            ("demonstrations.datasets=nowhere.jsonl,",),
+            "config.demonstrations.datasets must be a folder of ",
+        ),
         (("demonstrations.player=no.such:player",), "player 'no.such:player': 'no.such' must be a module"),
     ],
 )

@@ -18,7 +18,7 @@ GAMES = {  # module and class
     "2048": ("game_2048", "Game2048"),
     "checklist": ("checklist", "Checklist"),
     "corridor": ("corridor", "Corridor"),
-    "encyclopedia": ("encyclopedia", "Encyclopedia"),
+    "encyclopedia": ("encyclopedia", "EncyclopediaGame"),
     "maze": ("maze", "Maze"),
     "snake": ("snake", "Snake"),
     "sokoban": ("sokoban", "Sokoban"),

@@ -19,10 +19,11 @@ import jax
 import numpy as np
 from flax.traverse_util import flatten_dict, unflatten_dict
 
+from tars_jax import InputError
 from tars_jax.files import write_atomic
 from tars_jax.model.policy import Parameters
-from tars_jax.pipelines.config import flatten, unflatten
-from tars_jax.pipelines.on_device import Curves, OnDevice, Pretrained
+from tars_jax.pipelines.config import flatten, naming, unflatten
+from tars_jax.pipelines.on_device import Curves, OnDevice, Pretrained, games_of
 from tars_jax.pipelines.on_device_annotation import AnnotationPlan, AnnotationRounds, Arm
 from tars_jax.pipelines.trends.verdicts import Test, TestResult, judge, late
 from tars_jax.training.config import RewardConfig
@@ -93,6 +94,19 @@ class Bench:
         self._base, self._games, self._search, self._folder, self._say = flatten(base), games, search, folder, say
         self._starts, self._plan = dict(starts or {}), plan
         self.seeds, self.tuning_seeds = tuple(seeds), tuple(tuning_seeds)
+        self._check_games()
+
+    def _check_games(self) -> None:
+        """What is trained first may take long: raises InputError for any game that cannot be."""
+        for game, first in self._starts.items():
+            if first not in self._games:
+                raise InputError(f"config.starts.{game} must be one of {', '.join(self._games)}; got {first!r}")
+        for game in self._games:
+            fields = self._all(game, None)
+            options, parts = fields["game.options"], fields["mixture.parts"]
+            if options or parts:  # without, there is nothing to look at, and the game's rules may not be installed
+                with naming(f"config.games.{game}.game.options", "game.options"):
+                    games_of(fields["game.name"], options, parts)
 
     @property
     def plan(self) -> AnnotationPlan:

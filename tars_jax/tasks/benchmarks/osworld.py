@@ -96,7 +96,10 @@ def _listed(path: Path) -> Iterator[tuple[str, Path]]:
     """Domain and file of each task of a list, whose tasks lie beside it in examples/."""
     for domain, names in _object(path).items():
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            raise InputError(f"{path}: {domain} must be a list of ids; got {str(names)[:80]}")
+            raise InputError(
+                f"{path} must be a task, with an instruction, or lists of ids by domain; got a field {domain!r:.80} "
+                f"that is {names!r:.80}"
+            )
         for name in names:
             if any(part in ("", ".", "..") or "/" in part or "\\" in part or "\0" in part for part in (domain, name)):
                 raise InputError(f"{path}: domains and ids must be names of files; got {domain!r} with {name!r}")

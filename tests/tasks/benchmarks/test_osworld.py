@@ -124,7 +124,7 @@ def test_files_that_are_no_task(tmp_path: Path, text: str, words: str) -> None:
     [
         ({"os": ["../../../etc/passwd"]}, "domains and ids must be names of files; got 'os' with '../"),
         ({"os": ["one", "two"]}, "os must name tasks that are there; there is no .*two.json"),
-        ({"os": "one"}, "os must be a list of ids; got one"),
+        ({"os": "one"}, "with an instruction, or lists of ids by domain; got a field 'os' that is 'one'"),
     ],
 )  # fmt: skip
 def test_lists_that_lead_nowhere(tmp_path: Path, listed: dict[str, Any], words: str) -> None:
