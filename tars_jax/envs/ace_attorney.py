@@ -51,7 +51,7 @@ INSTRUCTION = (
 
 
 class AceAttorney:
-    """How many parts a model comes through, by the lines that it reads.
+    """Ace Attorney, scored by how many parts of the game the model gets through, told by the lines that it reads.
 
     Args:
       rom: the user's own file, the one that the benchmark's saved states are of.

@@ -96,7 +96,7 @@ _background = Background()
 
 
 def background() -> Background:
-    """This process's background."""
+    """Returns this process's background event loop."""
     return _background
 
 

@@ -39,7 +39,7 @@ class BrowserGameSettings:
 
 @dataclasses.dataclass
 class _Episode:
-    """Where the running episode stands."""
+    """State of the running episode."""
 
     task: Task  # the level that is played
     observation: Observation
@@ -71,12 +71,12 @@ class BrowserGame:
 
     @property
     def page(self) -> ActsOnPage | None:
-        """What is played on; None before the first episode, and after a failure or `close`."""
+        """The game's page; None before the first episode, and after a failure or `close`."""
         return self._page
 
     @property
     def instruction(self) -> str:
-        """Of the running episode; empty before the first."""
+        """Instruction of the running episode; empty before the first."""
         if self._game is None or self._episode is None:
             return ""
         return self._game.instruction_for(self._episode.observation.info)

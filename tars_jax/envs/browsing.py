@@ -164,7 +164,7 @@ class BrowsingEnvironment(WebsiteEnvironment):
 
 
 def chosen(questions: str | Sequence[Mapping[str, Any]], question: str) -> tuple[BrowsingQuestion, ...]:
-    """Those that may come. Raises InputError where there are none, and for an id that there is not."""
+    """Questions that episodes may have. Raises InputError where there are none, and for an id that there is not."""
     if not questions:
         raise InputError(
             "browsing: option questions must be a file of questions, such as RUN/questions.jsonl of "

@@ -144,7 +144,8 @@ class CheckedEnvironment:
         return transition
 
     async def look(self) -> Observation | None:
-        """What is seen now, without acting; None where nothing happens by itself: no `look` of the environment's own.
+        """Current observation, without acting; None for environments without a `look` of their own, where nothing
+        happens by itself.
 
         Raises EnvironmentFailure where it failed.
         """
@@ -186,7 +187,7 @@ class CheckedEnvironment:
         self._playing = True
 
     async def drop_moment(self, moment: EpisodeMoment) -> None:
-        """What cannot be removed now is removed with the episode."""
+        """Removes a saved moment; one that cannot be removed now is removed with the episode."""
         environment: Any = self._environment
         if environment is not None:
             with self._broken_on_failure():
@@ -209,7 +210,7 @@ class CheckedEnvironment:
     # ---- calls
 
     async def _call(self, what: str, function: Callable[[], Any], *, may_refuse: bool = False) -> Any:
-        """What `function` gives, or what the awaitable does that it gives, if it comes in time."""
+        """Calls `function`, and awaits its result where it is awaitable, within the time limit."""
         begun = self._begin(function)
         try:
             await asyncio.wait({begun.outcome}, timeout=None if math.isinf(self._limit) else self._limit)
@@ -286,7 +287,8 @@ class CheckedEnvironment:
         return cast(Environment, environment)
 
     def _description(self) -> tuple[ActionSpace, str]:
-        """Of the running episode; before the first, of an environment that is made for it."""
+        """Action space and instruction of the running episode; before the first, of an environment that is made for
+        it."""
         if self._described is None:
             self._thread = self._thread or OwnThread(f"environment {self._name}")
             try:

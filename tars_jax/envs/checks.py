@@ -1,4 +1,4 @@
-"""What an environment gave, checked: observations can be read and written down, rewards are finite floats.
+"""Checks of an environment's outputs: observations can be read and written down, rewards are finite floats.
 
 `call` is what gave it, as messages say it: "step of gymnasium:CartPole-v1".
 """

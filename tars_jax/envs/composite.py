@@ -108,7 +108,7 @@ class Composite:
                 raise failure
 
     def _seen(self, observation: Observation, text: str = "") -> Observation:
-        """What a part shows, and in `info` which one it is."""
+        """A part's observation, with the part's name in `info`."""
         self._last = observation
         state = {"part": self._current, "of_part": observation.info.get("state", {})}
         seen = dataclasses.replace(

@@ -203,7 +203,7 @@ class ComputerEnvironment:
             raise InputError(f"this moment cannot be gone back to: {failure}") from failure
 
     async def take_moment(self) -> None:
-        """What was opened is the episode from now on."""
+        """Makes the opened moment the episode from now on."""
         if self._opened is None:
             raise InputError("a moment must be opened before it is taken; none is")
         before, self._episode, self._opened = self._episode, self._opened, None
@@ -212,7 +212,7 @@ class ComputerEnvironment:
                 await before.close()
 
     async def drop_moment(self, moment: SavedEpisode) -> None:
-        """Twice is once."""
+        """Removes the moment; a second call does nothing."""
         if moment in self._moments:
             self._moments.remove(moment)
             await moment.remove()

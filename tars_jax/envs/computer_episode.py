@@ -72,7 +72,7 @@ class BegunComputer:
         self.turn, self.waited = (self.turn, self.waited + 1) if waited else (self.turn + 1, 0)
 
     async def verdict(self, answer: str | None) -> str:
-        """What is still wrong. Where it seems to be done, what was to be deleted is sought in all places, too."""
+        """Says what is still wrong. Where the task seems to be done, deleted things are sought in all places, too."""
         scene = self.level.scene
         seeking = [Sought.of(path, scene.files[path].data) for path in scene.deletes]
         return await self._judged(answer) or (await self._judged(answer, seeking) if seeking else "")
@@ -90,7 +90,7 @@ class BegunComputer:
         )  # fmt: skip
 
     async def state(self, wrong: str) -> dict[str, Any]:
-        """What a reference player plays from."""
+        """State from which a reference player plays."""
         state = self.level.state(self.turn, wrong, self.waited)
         if self.screen is not None:
             state["size"], state["windows"] = list(self.screen.size), await self.screen.windows()
@@ -130,13 +130,13 @@ class SavedEpisode:
         return self.parts.bytes
 
     async def open(self) -> BegunComputer:
-        """Raises SandboxFailure."""
+        """Opens a copy of the saved episode. Raises SandboxFailure."""
         computer = await self.parts.open()
         screen = None if computer.desktop is None else DesktopScreen(computer.desktop, self.mouse)
         return BegunComputer(computer, self.level, turn=self.turn, waited=self.waited, screen=screen)
 
     async def remove(self) -> None:
-        """Twice is once."""
+        """Removes the saved episode; a second call does nothing."""
         await self.parts.remove()
 
 

@@ -1,4 +1,5 @@
-"""What an agent sees of a computer and acts on with mouse and keyboard: its desktop, or a page of a browser upon it."""
+"""Screen of a computer, which an agent sees and acts on with mouse and keyboard: its desktop, or a page of a
+browser."""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ class ComputerScreen(Protocol):
         ...
 
     async def windows(self) -> list[dict[str, Any]]:
-        """What a reference player plays from: title, active, x, y, width and height of each."""
+        """Windows, for a reference player: title, active, x, y, width and height of each."""
         ...
 
 

@@ -33,7 +33,7 @@ class FarComputers:
         self.users = 0
 
     async def open(self, spec: ComputerSpec, scene: ComputerScene, group: str, size: int) -> FarComputer:
-        """Those with a desktop begin by themselves each, as near ones do."""
+        """Opens a remote computer; each with a desktop begins by itself, as local ones do."""
         client = await self._entered()
         if size > 1 and "desktop" not in spec.parts:
             return await self.groups.open(group, size, lambda: self._prepared(client, spec, scene))

@@ -16,14 +16,14 @@ T = TypeVar("T", covariant=True)
 
 
 class PreparedStart(Protocol[T]):
-    """What was prepared; it lasts until `remove`, and what was opened from it lives on."""
+    """A prepared start of episodes; it lasts until `remove`, and what was opened from it lives on."""
 
     async def open(self) -> T:
-        """Raises SandboxFailure."""
+        """Opens a copy of the prepared start. Raises SandboxFailure."""
         ...
 
     async def remove(self) -> None:
-        """Twice is once."""
+        """Removes the prepared start; a second call does nothing."""
         ...
 
 
@@ -42,7 +42,8 @@ class GroupStarts(Generic[T]):
         self.prepared = 0  # moments
 
     async def open(self, key: str, size: int, prepare: Callable[[], Awaitable[PreparedStart[T]]]) -> T:
-        """What `prepare` has saved, once for `size` that ask with the same key. Raises what it raises, too."""
+        """Opens the start that `prepare` has saved, once for `size` that ask with the same key. Raises its errors,
+        too."""
         group = self._groups.get(key)
         if group is None or not group.left:
             group = self._groups[key] = _Group(asyncio.create_task(self._prepared(prepare)), size)

@@ -1,4 +1,4 @@
-"""What each GUI action does with mouse and keyboard, as input events in pixels.
+"""GUI actions as input events of mouse and keyboard, in pixels.
 
 A click, a key or a drag takes no virtual time of its own; the environment lets its game settle afterwards. Actions that
 mean nothing inside one web page (navigation, mobile buttons, tools, `finished`) give no events; `acts_on_page` says so.
@@ -137,7 +137,7 @@ def browser_key(key: str) -> str:
 
 
 def mouse_after(events: Sequence[InputEvent], mouse: Position | None) -> Position | None:
-    """Where the mouse is after some events, if it was at `mouse` before."""
+    """Position of the mouse after some events, if it was at `mouse` before."""
     for event in events:
         if not isinstance(event, KeyDown | KeyUp | InsertText):
             mouse = (event.x, event.y)
@@ -145,7 +145,7 @@ def mouse_after(events: Sequence[InputEvent], mouse: Position | None) -> Positio
 
 
 def held_after(events: Sequence[InputEvent], held: Mapping[str, InputEvent]) -> dict[str, InputEvent]:
-    """What is held down after some events, if `held` was before: the event that lets go of each key and button."""
+    """Keys and buttons held down after some events, if `held` were before: each with the event that lets go of it."""
     held = dict(held)
     for event in events:
         match event:

@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class RegisteredEnv(gymnasium.Env[dict[str, Any], str]):
-    """What `load_environment` knows by `name`, synchronous, with texts in and texts out.
+    """An environment that `load_environment` knows by `name`, synchronous, with texts in and texts out.
 
     Observation: a dictionary of "text" and, where the environment shows any, "screenshot", uint8 [height, width, 3] in
     the size of its first one. Action: what a policy would write in the text grammar, `Action: say(word='red')`; one

@@ -110,7 +110,7 @@ def _schema(space: spaces.Space[Any]) -> dict[str, Any]:
 
 
 def _sample(space: spaces.Space[Any], given: Any) -> Any:
-    """Of JSON that fits the schema."""
+    """Sample of the space, from JSON that fits its schema."""
     match space:
         case spaces.Discrete():
             return int(given)

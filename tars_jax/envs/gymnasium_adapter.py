@@ -160,7 +160,7 @@ class GymnasiumEnvironment:
 
 
 def _said_of_success(info: Mapping[str, Any]) -> bool | None:
-    """What an info says of success, as a flag or a number; None: nothing."""
+    """Success according to an info, as a flag or a number; None: it says nothing."""
     for said in (np.asarray(info.get(key)) for key in _SUCCESS_KEYS):
         if said.size == 1 and said.dtype.kind in "biuf":
             return bool(said.item())

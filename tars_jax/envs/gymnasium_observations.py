@@ -112,7 +112,7 @@ def _frames_first(shape: tuple[int, ...]) -> bool:
 
 
 def _pictures(space: spaces.Space[Any], value: Any) -> Iterator[Any]:
-    """Those of an observation; without one, a None for each that there is."""
+    """Pictures of an observation; without one, a None for each picture of the space."""
     match space:
         case spaces.Dict():
             for name, inner in space.spaces.items():
@@ -141,7 +141,7 @@ def _bounds(space: spaces.Space[Any]) -> tuple[list[float], list[float]]:
 
 
 def _numbers(space: spaces.Space[Any]) -> float:
-    """How many numbers an observation is, without its pictures; infinity for what cannot be written."""
+    """Number of an observation's numbers, without its pictures; infinity for what cannot be written."""
     match space:
         case spaces.Discrete() | spaces.Text():
             return 1

@@ -1,4 +1,4 @@
-"""What is known of a gymnasium environment before it is played: its registration, its limit, what makes it."""
+"""Facts about a gymnasium environment before it is played: its registration, its limit, its maker."""
 
 from __future__ import annotations
 

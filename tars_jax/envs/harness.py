@@ -42,7 +42,7 @@ REWARD_PATH = "/v1/rl/reward"
 
 @dataclasses.dataclass(frozen=True)
 class PolicyAccess:
-    """Where a program asks for answers, and by which key: that of one episode."""
+    """Address at which a program asks for answers, and its key: that of one episode."""
 
     address: str  # of the policy server, without /v1
     model: str
@@ -51,7 +51,7 @@ class PolicyAccess:
 
 @dataclasses.dataclass(frozen=True)
 class ProgramEnd:
-    """How a program ended."""
+    """The way in which a program ended."""
 
     status: int | None  # its exit status; None: its time was over
     output: str  # what it said, from its beginning and its end
@@ -138,13 +138,13 @@ class Harness:
         return ended
 
     def task_fields(self, task: Task) -> dict[str, Any]:
-        """What the program is told of its task."""
+        """Fields of the task that the program is told."""
         row = {} if self._rows is None else self._rows.row(task.seed)
         own = {"id": task.id, "seed": task.seed, "split": split_of_seed(task.seed)}
         return {**own, **({"instruction": task.instruction} if task.instruction else {}), **row}
 
     async def close(self) -> None:
-        """Twice is once."""
+        """Closes the harness; a second call does nothing."""
         computers, self._computers = self._computers, None
         if computers is not None:
             from tars_jax.envs import shared_computers

@@ -1,4 +1,4 @@
-"""What `environment_options` says of a harness: its command, where it runs, its tasks, and where its reward is."""
+"""Options of a harness (`environment_options`): its command, where it runs, its tasks, and where its reward is."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class HarnessOptions:
     reference: str = ""
 
     def given_files(self) -> dict[str, File]:
-        """What lies in the home folder when the command starts. Raises InputError for more than a home takes."""
+        """Files in the home folder when the command starts. Raises InputError for more than a home takes."""
         self.check_files()
         return {
             place: File(path.read_bytes(), bool(path.stat().st_mode & 0o100))
@@ -153,7 +153,7 @@ class TaskRows:
         self.dealt.deal(", ".join(filter(None, (data, evaluation_data))))
 
     def row(self, seed: int) -> dict[str, Any]:
-        """Of a task's seed."""
+        """Row of the task with this seed."""
         return self._rows[self.dealt.row(seed)]
 
 

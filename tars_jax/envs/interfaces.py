@@ -26,7 +26,7 @@ def check_interface(interface: object) -> str:
 def space_of(
     interface: str, platform: str, actions: Sequence[str], functions: Sequence[Function]
 ) -> ActionSpace:  # fmt: skip
-    """What can be done through an interface: `actions` on the screen of a `platform`, `functions`, or all of them."""
+    """Action space of an interface: `actions` on the screen of a `platform`, `functions`, or all of them."""
     if interface == SDK:
         return ActionSpace("tools", PLATFORM_ACTIONS["tools"], tuple(functions))
     return ActionSpace(platform, tuple(actions), tuple(functions) if interface == BOTH else ())

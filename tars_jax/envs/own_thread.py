@@ -99,7 +99,7 @@ class OwnLoop:
 
 
 async def awaited(call: Callable[[], Awaitable[Any]]) -> Outcome:
-    """What a coroutine gave, or what it raised; raises CancelledError where its task was cancelled."""
+    """Outcome of a coroutine, a value or an error; raises CancelledError where its task was cancelled."""
     try:
         return await call(), None
     except asyncio.CancelledError as error:

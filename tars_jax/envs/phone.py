@@ -149,7 +149,7 @@ class PhoneEnvironment:
         return await read_stored(self._phone, DEVICE_PROVIDERS if self._serials else tuple(COLUMNS), answer)
 
     def _verdict(self, stored: StoredOnPhone) -> str:
-        """What an agent has made unreadable is wrong."""
+        """Says what is wrong; something that an agent has made unreadable is."""
         assert self._scene is not None
         return f"{stored.missing[0]} does not answer" if stored.missing else self._scene.verdict(stored.state)
 
@@ -195,7 +195,7 @@ class PhoneEnvironment:
             self._done, self._scrolled = self._done + 1, 0
 
     def _widgets(self) -> dict[str, tuple[int, int]]:
-        """Of the stand-in, for a reference player: of a device nobody tells them."""
+        """Widgets of the stand-in, for a reference player; nobody knows those of a device."""
         return self._held.stand_in.call(_places) if isinstance(self._held, StandInPhone) else {}
 
     async def look(self) -> Observation | None:

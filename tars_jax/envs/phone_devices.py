@@ -30,13 +30,13 @@ _had: set[str] = set()  # serials of phones that this process has played on: one
 
 @dataclasses.dataclass(eq=False)
 class LeasedPhone:
-    """Until `close`, no other environment of this machine has it."""
+    """A leased phone: until `close`, no other environment of this machine has it."""
 
     phone: Phone
     _lock: TextIO
 
     def close(self) -> None:
-        """Twice is once."""
+        """Gives the phone back; a second call does nothing."""
         self._lock.close()
 
 

@@ -1,4 +1,4 @@
-"""What is stored on a phone, read by its own shell, as a verifier of a device must: settings, and rows of providers."""
+"""State stored on a phone, read by its own shell, as a verifier of a device must: settings, and rows of providers."""
 
 from __future__ import annotations
 

@@ -58,13 +58,14 @@ class PhoneSuite:
         environment.phone = await self._new()
 
     def close(self) -> None:
-        """Twice is once."""
+        """Closes the suite; a second call does nothing."""
         held, self.held = self.held, None
         if held is not None:
             held.close()
 
     def tasks(self, combinations: int, seed: int) -> Suite:
-        """So many instances of each of `tars_jax.tasks.phone.catalog.TASKS`, in AndroidWorld's spelling of names."""
+        """Makes `combinations` instances of each of `tars_jax.tasks.phone.catalog.TASKS`, in AndroidWorld's spelling of
+        names."""
         assert self._first is not None  # `start` was called
         suite: dict[str, list[SceneTask]] = {}
         for name in sorted(catalog.TASKS):

@@ -74,10 +74,10 @@ class PromptsEnvironment:
         return Transition(observed, terminated=reply is None)
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Does nothing: no resources are held."""
 
     async def _reply(self, prompt: PromptRecord) -> str | None:
-        """What the user says next; None: nothing, the dialog is over."""
+        """The user's next message; None: the dialog is over."""
         if self._env_response is None:
             return prompt.replies[self._turn - 1] if self._turn <= len(prompt.replies) else None
         self._state["turn"] = self._turn
@@ -92,7 +92,7 @@ class PromptsEnvironment:
 
 
 def answers(choices: Sequence[str] = ()) -> ActionSpace:
-    """What can be done: to answer with any text, or with one of `choices`."""
+    """Action space of an answer: any text, or one of `choices`."""
     text = {"type": "string", **({"enum": list(choices)} if choices else {})}
     parameters = {"type": "object", "properties": {"text": text}, "required": ["text"]}
     return ActionSpace("tools", functions=(Function(ANSWER, "Says it to the user.", parameters),))
@@ -174,7 +174,7 @@ def _response(name: str) -> Response:
 
 
 def _text_of(said: Any) -> str | None:
-    """What a function says as the user: a text, a message, or a list of messages; None, or no message: nothing."""
+    """Text of a user's message, given as a text, a message, or a list of messages; None, or no message: nothing."""
     if isinstance(said, list | tuple):
         return "\n".join(filter(None, map(_text_of, said))) or None
     text = said.get("content") if isinstance(said, Mapping) else said

@@ -28,7 +28,7 @@ _PREFIXES = {"": "", "miniwob": "MiniWoB-", "lmgame": "LMGame-"}
 
 @functools.cache
 def environment_names() -> tuple[str, ...]:
-    """What is ours, by the names that `load_playable` takes, or refuses for want of a ROM."""
+    """Names of our environments that `load_playable` takes, or refuses for want of a ROM."""
     return (*(name for collection in COLLECTIONS for name in playable_names(collection)), *ROM_GAMES)
 
 

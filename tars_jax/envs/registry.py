@@ -126,7 +126,7 @@ def known_environments() -> tuple[str, ...]:
 
 
 def installed_environments() -> tuple[str, ...]:
-    """Those of other packages: the entry points."""
+    """Environments of other packages, by their entry points."""
     return tuple(_PLUGINS.entry_points())
 
 

@@ -30,7 +30,7 @@ _CRC = slice(8, 12)  # of a ROM, in a state that mGBA saved with it
 
 @dataclasses.dataclass(frozen=True)
 class Cartridge:
-    """What the emulator knows a game by."""
+    """Names by which the emulator knows a game."""
 
     title: str
     integration: str  # stable-retro's name of it
@@ -75,7 +75,7 @@ def check_rom(game: Cartridge, rom: Any, folder: Path | None = None) -> tuple[Pa
 
 
 def _sums(game: Cartridge, folder: Path, content: bytes) -> tuple[str, Sequence[str], str]:
-    """What a ROM is known by, those that serve, and that of a file.
+    """Checksum kind of a ROM, the accepted checksums, and that of a file.
 
     Where a folder has no sums, its saved states say which ROM they are of: from another one the emulator takes them
     without a word, and plays something else.

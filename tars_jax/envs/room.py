@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 async def with_room(work: Callable[[], Awaitable[T]], give_up_one: Callable[[], Awaitable[None]]) -> T:
-    """What `work` gives once the owner may have one session more.
+    """Result of `work`, after the owner has room for one more session.
 
     `give_up_one` ends a session that nobody needs just now, where there is one. Raises SandboxFailure("held") where
     patience is over, and what `work` raises.

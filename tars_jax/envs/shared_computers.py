@@ -46,7 +46,7 @@ class ComputerPlace(Protocol):
 
 
 class NearComputers:
-    """Those of one kind of isolation on this machine."""
+    """This machine's computers of one kind of isolation."""
 
     fails_whole = True
 
@@ -72,7 +72,7 @@ class NearComputers:
         return await self._browsers.started()
 
     async def open(self, spec: ComputerSpec, scene: ComputerScene, group: str, size: int) -> EquippedComputer:
-        """Those with a desktop begin by themselves each."""
+        """Opens a computer; each with a desktop begins by itself."""
         computers, begun = await self.entered(), None
         if size > 1 and "desktop" not in spec.parts:
             begun = await self.groups.open(group, size, lambda: _saved(computers, spec, scene))
@@ -95,7 +95,7 @@ class NearComputers:
 
 @dataclasses.dataclass(frozen=True)
 class _SavedComputer:
-    """A `Moment`."""
+    """A saved computer, as a `Moment`."""
 
     computers: Computers
     saved: SavedComputer
@@ -122,7 +122,7 @@ _far: weakref.WeakKeyDictionary[_Loop, dict[SandboxAddress, FarComputers | Guest
 
 
 def acquire(kind: str, forks: str = "auto") -> NearComputers:
-    """Those of the running loop; to be given back by `release` there."""
+    """The computers of the running loop; to be given back by `release` there."""
     of_loop = _near.setdefault(asyncio.get_running_loop(), {})
     computers = of_loop.setdefault(kind, NearComputers(kind, forks))
     computers.users += 1

@@ -81,7 +81,7 @@ _shared: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, SharedWe
 
 
 def acquire(kind: str) -> SharedWebsites:
-    """Those of the running loop; to be given back by `release` there."""
+    """The websites of the running loop; to be given back by `release` there."""
     of_loop = _shared.setdefault(asyncio.get_running_loop(), {})
     websites = of_loop.get(kind)
     if websites is None:

@@ -1,4 +1,4 @@
-"""What is known of an environment before it is made, and how a class or a function says it."""
+"""Environment specs: what is known of an environment before it is made, and how a class or a function declares it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _METHODS = ("reset", "step", "close")
 
 @dataclasses.dataclass(frozen=True)
 class EnvironmentResources:
-    """What an environment may need from whoever runs it."""
+    """Resources of a run that an environment may need."""
 
     open_pages: Callable[[], OpensPages] | None = None  # access to browsers; None: there are none
     sandbox: SandboxAddress | None = None  # where computers and phones are; None: on this machine
@@ -47,11 +47,11 @@ class Levels(Protocol):
     """Tasks of which there are so many and no more, such as the rows of a data set."""
 
     def seed(self, split: str, index: int, stream: int) -> int:
-        """Of task `index` of a stream of a split: even to train on, odd to evaluate."""
+        """Seed of task `index` of a stream of a split: even to train on, odd to evaluate."""
         ...
 
     def count(self, split: str) -> int:
-        """How many different tasks a split has."""
+        """Number of different tasks of a split."""
         ...
 
     def telling(self) -> Sequence[int]:
@@ -60,7 +60,7 @@ class Levels(Protocol):
 
 
 def _any_options(options: Mapping[str, Any]) -> None:
-    """Takes them all."""
+    """Accepts all options."""
 
 
 def _default_steps(options: Mapping[str, Any]) -> int:
@@ -77,7 +77,7 @@ def _own_verifier(task: Task) -> Verification:
 
 @dataclasses.dataclass(frozen=True)
 class EnvironmentSpec:
-    """How an environment is made, and what is known of it before it is.
+    """Declares how an environment is made, and what is known of it before.
 
     What one spec makes plays the tasks of every other with the same `name` and `made_with`.
     """
@@ -134,7 +134,7 @@ class EnvironmentSpec:
         return f"{self.name}: a success is a return of at least {least:g}, which {about}; its own limit is {own} steps"
 
     def checked(self, resources: EnvironmentResources) -> CheckedEnvironment:
-        """What an agent loop drives. The environment is made when it is first needed.
+        """The environment that an agent loop drives. It is made when it is first needed.
 
         Call it on the event loop that the browsers of `resources` run on, where there are any.
         """

@@ -273,7 +273,7 @@ def on_grid(action: Action) -> Action:
 
 
 def read_tasks(tasks: str | Sequence[Mapping[str, Any]]) -> tuple[WebsiteTask, ...]:
-    """Those of an option `tasks`. Raises InputError."""
+    """Reads the tasks of an option `tasks`. Raises InputError."""
     if tasks == "":
         return sample_tasks()
     if isinstance(tasks, str):

@@ -1,4 +1,4 @@
-"""Who shows how a task of a website is done: by its recorded calls, or by its form as it is and as it has to be."""
+"""Reference players of website tasks: by the recorded calls, or by the form as it is and as it has to be."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ LONG_THOUGHTS = 0.5  # the share that names all boxes which are not as they shou
 
 
 def reference_move(state: Mapping[str, Any], rng: random.Random, skill: float = 1.0) -> Move:
-    """Of a task with a form, its form's, through the interface that `state["by"]` names; else the next call of its
-    recorded solution, and without one it gives up.
+    """The reference player's move: of a task with a form, its form's, through the interface that `state["by"]` names;
+    else the next call of its recorded solution, and without one it gives up.
 
     A careless player waits between the calls of a recorded solution.
     """

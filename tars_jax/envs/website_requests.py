@@ -30,12 +30,12 @@ REQUEST = Function(
 
 
 def introduction(site: Website, first_page: str) -> str:
-    """What is known of a site before anything is asked of it."""
+    """Introduction to a site before anything is asked of it."""
     return f"{site.title or site.name} at {site.origin}; its first page is {first_page}"
 
 
 async def answered(session: WebsiteSession, given: Mapping[str, Any]) -> str:
-    """What the site answers to a call of `REQUEST`. Raises SandboxFailure where its computer failed."""
+    """The site's answer to a call of `REQUEST`. Raises SandboxFailure where its computer failed."""
     path, kind = str(given["path"]), str(given.get("content_type", ""))
     path = path.removeprefix(session.site.origin) if session.site.is_here(path) else path
     if not path.startswith("/"):

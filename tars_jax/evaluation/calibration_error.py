@@ -1,4 +1,4 @@
-"""How far probabilities of success are from what happened, and how well they tell successes from failures."""
+"""Calibration of probabilities of success, and how well they separate successes from failures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DRAWS = 2000
 
 
 class CalibrationError(NamedTuple):
-    """Of so many scored trajectories; 0 is the best of both."""
+    """Calibration error of scored trajectories; 0 is the best of both."""
 
     expected: float  # mean distance of probability and share of successes, over bins weighted by what they hold
     brier: float  # mean squared distance of probability and outcome
@@ -90,7 +90,7 @@ def error_by_chance(probabilities: Sequence[float], bins: int = BINS, seed: int 
 
 
 def in_bins(probabilities: Sequence[float], solved: Sequence[bool], bins: int = SHOWN_BINS) -> list[Bin]:
-    """What was said beside what came, by bins of equal width; empty ones are left out."""
+    """Predicted beside observed rates, by bins of equal width; empty ones are left out."""
     p, y = np.asarray(probabilities, float), np.asarray(solved, bool)
     found, bin_of = [], _bin_of(p, bins)
     for number in range(bins):

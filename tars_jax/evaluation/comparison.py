@@ -30,7 +30,7 @@ _LEGEND_LINE = 0.17  # inches
 
 @dataclasses.dataclass(frozen=True)
 class FinishedRun:
-    """What a finished run left."""
+    """Results of a finished run."""
 
     config: Mapping[str, Any]  # dotted field -> value
     metrics: Sequence[MetricsRow]

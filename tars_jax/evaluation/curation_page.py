@@ -17,7 +17,7 @@ MOST_ROWS = 24  # of a table
 
 
 def render_curation(curated: Curated, subtitle: str) -> str:
-    """The page."""
+    """Renders the page of a curation."""
     told = curated.statistics
     work = [
         _counted("Left out", ("reason", "trajectories", "share"), curated.reasons, curated.read),

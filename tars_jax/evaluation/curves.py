@@ -48,7 +48,7 @@ IMPROVEMENT, VALUE = "Improvement by PPO", "Value pretraining"
 
 
 def supervised_curves(stage: str, section: str) -> tuple[Curve, Curve]:
-    """Of one stage of supervised training."""
+    """Curves of one stage of supervised training."""
     return (
         Curve(section, "Loss", (Series(stage, "loss"),), "nats per token", x_label="update"),
         Curve(section, "Accuracy", (Series(stage, "accuracy"),), "next token", "update", percent=True),
@@ -337,8 +337,8 @@ _BOUNDS = (("person", "a person's pace and errors"), ("reference", "the best scr
 
 
 def game_curves(games: Sequence[tuple[str, str]]) -> list[Curve]:
-    """Of each (name, title): the share of episodes that were solved, and of episodes of several levels the mean score,
-    where a run has them."""
+    """Curves of each (name, title): the share of episodes that were solved, and of episodes of several levels the mean
+    score, where a run has them."""
     return [
         curve
         for name, title in games

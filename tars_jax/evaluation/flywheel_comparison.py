@@ -101,7 +101,8 @@ def estimate(group: Sequence[FlywheelRun], measure: str, cycle: int) -> Estimate
 
 
 def rises(groups: Mapping[str, Sequence[FlywheelRun]], measure: str) -> dict[str, Estimate]:
-    """Of each setting: the last cycle minus the first one that has the measure, by seed; none where both are one."""
+    """Rise of a measure in each setting: the last cycle minus the first one that has it, by seed; none where both are
+    one."""
     cycles = list(next(iter(groups.values()))[0].counts[measure])
     first, last = cycles[0], cycles[-1]
     if first == last:

@@ -1,4 +1,4 @@
-"""How much of what a policy does goes through each interface: calls of functions, and acts on a screen."""
+"""Shares of a policy's actions by interface: calls of functions, and actions on a screen."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ async def ask_judge(
 
 @dataclasses.dataclass(frozen=True)
 class JudgeAgreement:
-    """What a judge's verdicts come to. `baselines`: on the same trajectories."""
+    """Agreement of a judge's verdicts with labels. `baselines`: on the same trajectories."""
 
     judge: Confusion
     f1: dict[str, Any]  # estimates with intervals, by judge
@@ -119,8 +119,8 @@ class JudgeAgreement:
 def judge_agreement(
     judged: Sequence[JudgedLabel], name: str, seed: int = 0, *, has_steps: bool = True
 ) -> JudgeAgreement:
-    """What the verdicts of the judge `name` come to; the rules' are there where every trajectory has one. Without
-    steps, as of answers, nothing is grouped by their number."""
+    """Agreement of the verdicts of the judge `name`; the rules' is there where every trajectory has one. Without steps,
+    as of answers, nothing is grouped by their number."""
     verdicts: dict[str, Verdicts] = {name: [(each.verdict, each.solved) for each in judged]}
     if judged and all(each.labelled.rule_verdict is not None for each in judged):
         verdicts["rules"] = [(each.labelled.rule_verdict, each.solved) for each in judged]

@@ -1,4 +1,4 @@
-"""How good a judge is: its verdicts beside the verifier's (the report's F1 of 83.8 for UI-TARS-2 as an ORM)."""
+"""Metrics of a judge: its verdicts beside the verifier's (the report's F1 of 83.8 for UI-TARS-2 as an ORM)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Confusion:
         return self.true_positives + self.false_negatives + self.unreadable_solved
 
     def verdicts(self) -> Verdicts:
-        """What was counted, in some order."""
+        """The counted pairs of verdicts, in some order."""
         counts = {
             (True, True): self.true_positives,
             (True, False): self.false_positives,
@@ -75,7 +75,7 @@ class Confusion:
 
 
 def confusion(verdicts: Iterable[tuple[bool | None, bool]]) -> Confusion:
-    """Of pairs (the judge's verdict, None where it has none; the verifier's)."""
+    """Confusion matrix of pairs (the judge's verdict, None where it has none; the verifier's)."""
     pairs = list(verdicts)
 
     def count(said: bool, solved: bool) -> int:
@@ -149,7 +149,7 @@ def best_threshold(scores: Sequence[float | None], solved: Sequence[bool], most_
 
 
 def at_threshold(scores: Sequence[float | None], solved: Sequence[bool], threshold: float) -> Confusion:
-    """Where success is a score of at least `threshold`; without a score, nobody says."""
+    """Confusion matrix where success is a score of at least `threshold`; without a score there is no verdict."""
     said = (None if score is None else bool(score >= threshold) for score in scores)
     return confusion(zip(said, solved, strict=True))
 
@@ -165,7 +165,8 @@ def by_length(steps: int, bounds: Sequence[int] = (5, 10, 20)) -> str:
 
 
 def in_groups(verdicts: Iterable[tuple[bool | None, bool, str]]) -> dict[str, Confusion]:
-    """Of triples (the judge's verdict, the verifier's, a group such as the site), in the order of their names."""
+    """Confusion matrices of triples (the judge's verdict, the verifier's, a group such as the site), in the order of
+    names."""
     groups: dict[str, list[tuple[bool | None, bool]]] = {}
     for said, truth, name in verdicts:
         groups.setdefault(name, []).append((said, truth))
@@ -181,7 +182,7 @@ def hidden_verdicts(trajectories: Iterable[Trajectory]) -> Confusion | None:
 
 
 def hidden_metrics(trajectories: Iterable[Trajectory]) -> Mapping[str, float]:
-    """What of `hidden_verdicts` stands beside an update's metrics."""
+    """Metrics of `hidden_verdicts`, to stand beside an update's metrics."""
     found = hidden_verdicts(trajectories)
     if found is None:
         return {}

@@ -45,7 +45,7 @@ class Published:
 
 
 def members_of_run(run: pathlib.Path, root: pathlib.Path, *, checkpoint: str, trajectories: str) -> Published:
-    """Everything but README.md.
+    """Members of a run's archive: everything but README.md.
 
     Args:
         root: the repository's, for the lock file of the commit that ran.

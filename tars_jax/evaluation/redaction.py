@@ -1,4 +1,4 @@
-"""What of a machine does not belong into what others read: absolute paths, host and user names, addresses.
+"""Redaction of what should not leave a machine: absolute paths, host and user names, addresses.
 
 Paths are replaced where that keeps the meaning; whatever is found after that stops the publication.
 """

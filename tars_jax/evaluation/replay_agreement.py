@@ -49,7 +49,7 @@ def replay_agreement(recorded: Sequence[Trajectory], again: Sequence[Trajectory]
 
 
 def _common(before: Trajectory, after: Trajectory) -> tuple[int, float]:
-    """How many action tokens come before the first other one, and the largest difference of their log-probabilities."""
+    """Number of action tokens before the first different one, and the largest difference of their log-probabilities."""
     (tokens, log_probs), (other_tokens, other_log_probs) = _actions(before), _actions(after)
     shorter = min(tokens.size, other_tokens.size)
     differing = np.flatnonzero(tokens[:shorter] != other_tokens[:shorter])

@@ -33,7 +33,7 @@ REQUIRED = ("score_before", "score_after", "episodes", "minutes", "seed")
 
 @dataclasses.dataclass(frozen=True)
 class ScoreWording:
-    """What a score counts, in the words of the verdict: "it solved 40% of 200 held-out episodes"."""
+    """Words for what a score counts: "it solved 40% of 200 held-out episodes"."""
 
     did: str = "it solved"
     items: str = "held-out episodes"
@@ -84,7 +84,7 @@ def write_report(run_path: str | os.PathLike[str], data: ReportData) -> pathlib.
 
 
 def render_report(data: ReportData) -> str:
-    """The page."""
+    """Renders the page of the report."""
     beside = " ".join(filter(None, [beside_the_curve(data), _of_value(data.result)]))
     curves = curve_sections(data.curves, data.metrics, data.result, {IMPROVEMENT: beside})
     parts = [
@@ -216,7 +216,7 @@ def _headline_html(data: ReportData) -> str:
 
 
 def _range(ends: Sequence[float]) -> tuple[float, float]:
-    """Of a scale that holds 0 and `ends`."""
+    """Range of a scale that holds 0 and `ends`."""
     low, high = min(0.0, *ends), max(0.0, *ends)
     return low, high if high > low else low + 1.0
 
@@ -236,7 +236,7 @@ def _is_number(value: Any) -> TypeGuard[float]:
 
 
 def replays_section(strips: str) -> str:
-    """What `replays_html` gives, as a section; nothing where there is none."""
+    """The output of `replays_html` as a section; empty where there is none."""
     if not strips:
         return ""
     ring = "; a ring marks where it pointed" if 'class="ring"' in strips else ""
@@ -283,7 +283,7 @@ class ReportTable:
     note: str = ""
 
     def to_html(self) -> str:
-        """As a section."""
+        """The table as a section in HTML."""
         head = "".join(f"<td>{html.escape(name)}</td>" for name in self.head)
         rows = "".join(
             f"<tr><th>{html.escape(str(row[0]))}</th>"

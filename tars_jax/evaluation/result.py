@@ -1,4 +1,4 @@
-"""What a run comes to: result.json, report.html, and the verdict on the terminal.
+"""Results of a run: result.json, report.html, and the verdict on the terminal.
 
 Beside the score of the same levels before and after, result.json says what each reward function gave, what no judge
 could say, and why a value model should not have been trusted.
@@ -24,7 +24,8 @@ from tars_jax.trajectory import Trajectory
 
 
 def before_and_after(before: Sequence[Trajectory], after: Sequence[Trajectory]) -> dict[str, Any]:
-    """What a result.json says of the same levels before and after. Raises InputError where a side holds no episodes."""
+    """Fields of result.json about the same levels before and after. Raises InputError where a side holds no
+    episodes."""
     score = Score.of_episodes("", before, after).to_json()
     sides = {"before": before, "after": after}
     return {
@@ -80,7 +81,7 @@ def unjudged_of(runs: Iterable[Path]) -> dict[str, Any]:
 
 
 def unjudged_table(found: Mapping[str, Any]) -> ReportTable:
-    """Of what `unjudged_of` found."""
+    """Table of what `unjudged_of` found."""
     rows = [
         (judge, counts["episodes"], counts["count"], f"{counts['share']:.1%}")
         for judge, counts in {**found["judges"], "all judges": found}.items()
@@ -104,7 +105,7 @@ def reward_metrics(episodes: Sequence[Trajectory]) -> dict[str, float]:
 
 
 def reward_means(before: Sequence[Trajectory], after: Sequence[Trajectory]) -> dict[str, Any]:
-    """What a result.json says; nothing where no functions told."""
+    """Fields of result.json about reward functions; empty where there are none."""
     sides = {"before": before, "after": after}
     means = {
         side: {name: float(np.mean(values)) for name, values in _values(found).items()} for side, found in sides.items()

@@ -59,7 +59,7 @@ class RunningPage:
         self._written = b""  # SHA-256 of the page
 
     def show(self, moment: Moment) -> None:
-        """How far a stage is; written where it is time."""
+        """Shows the progress of a stage; the page is written where it is time."""
         self._moment = moment
         self.look()
 

@@ -1,4 +1,4 @@
-"""What changed between two plays of the same held-out levels: the one comparison that every verdict and table is of.
+"""Scores of the same held-out levels before and after: the one comparison that every verdict and table is of.
 
 Success is compared, and where rewards are dense, so that returns tell more than success does, mean returns.
 """
@@ -77,7 +77,7 @@ class Score:
 
     @property
     def unit(self) -> str:
-        """Of the change, as it is written."""
+        """Unit of the change, as it is written."""
         return "" if self.measure == RETURN else " points"
 
     def value(self, number: float) -> str:
@@ -89,12 +89,12 @@ class Score:
         return f"{number:+.3g}".replace("-", "−") if self.measure == RETURN else points(number)
 
     def line(self) -> str:
-        """For a terminal."""
+        """The score as a line for a terminal."""
         before, after, value, interval = self._shown()
         return f"{self.name:24} {before:>7} {after:>7}  {value}{self.unit} [{interval}], {_SAID[self.kind]}"
 
     def row(self) -> str:
-        """Of an HTML table."""
+        """The score as a row of an HTML table."""
         before, after, value, interval = self._shown()
         return (
             f'<tr class="{self.kind}"><th>{html.escape(self.name)}</th><td>{self.episodes[0]}</td><td>{before}</td>'
@@ -118,7 +118,7 @@ def are_dense(episodes: Sequence[Trajectory]) -> bool:
 
 
 def summary(episodes: Sequence[Trajectory]) -> str:
-    """What episodes came to, by their measure, in words."""
+    """Summary of episodes by their measure, in words."""
     n = len(episodes)
     if are_dense(episodes):
         mean = estimate_mean([episode.reward for episode in episodes])

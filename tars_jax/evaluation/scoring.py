@@ -81,7 +81,7 @@ def _verdict(trajectory: Trajectory, budget: int) -> Mapping[str, float]:
 
 
 def reported_score(trajectory: Trajectory, budget: int) -> float:
-    """What LMGame-Bench would report of an episode's first `budget` steps.
+    """Score that LMGame-Bench would report for an episode's first `budget` steps.
 
     Source: lmgame-org/GamingAgent. An episode ends where an observation has not changed for so many steps
     (`gamingagent/envs/gym_env_adapter.py`, `verify_termination`), and 2048 is shown as 10 log2 of its count
@@ -125,7 +125,7 @@ def score_at_budget(
     scale: Mapping[str, Sequence[Trajectory]],
     budget: int,
 ) -> Estimate:
-    """What episodes reached within a budget, in the suite's unit (`UNITS`), over all of a suite's names together.
+    """Score of episodes within a budget, in the suite's unit (`UNITS`), over all of a suite's names together.
 
     `scale`: of games15 the episodes whose score is 100, whatever their budget was, on the same levels in one order; a
     game in which it scored nothing is left out. Raises InputError where nothing is left.
@@ -145,5 +145,5 @@ def score_at_budget(
 
 
 def _solved(episode: Trajectory, budget: int) -> bool:
-    """Of a whole episode as its environment says; of its beginning as the page's verdict does."""
+    """Whether an episode was solved: a whole one by its environment, its beginning by the page's verdict."""
     return episode.succeeded if budget >= len(episode.steps) else solved_within(episode, budget)

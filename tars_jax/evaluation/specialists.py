@@ -25,7 +25,7 @@ def mean_success(scores: Mapping[str, tuple[int, int]]) -> float:
 
 
 def against_specialists(successes: Successes, agents: Sequence[str]) -> dict[str, dict[str, Estimate]]:
-    """Of each of these agents, on each kind, its success minus that of the agent that bears the kind's name."""
+    """Success of each of these agents, on each kind, minus that of the agent that bears the kind's name."""
     return {
         agent: {kind: success_difference(successes[kind][kind], score) for kind, score in successes[agent].items()}
         for agent in agents
@@ -40,7 +40,7 @@ def comparable(over: Estimate, tolerance: float) -> str:
 
 
 def sentences(over: Mapping[str, Mapping[str, Estimate]], of: str) -> list[str]:
-    """What `against_specialists` found, one for each agent; `of`: what a kind is called."""
+    """Sentences for the results of `against_specialists`, one for each agent; `of`: what a kind is called."""
     return [
         f"{agent} against the specialist of each {of}: "
         + ", ".join(

@@ -43,7 +43,7 @@ def _is_folder(suite: str, name: str) -> bool:
 
 
 def unplayed_names(suite: str) -> tuple[str, ...]:
-    """What belongs to a suite and is not played here, as it takes a ROM."""
+    """Names that belong to a suite and are not played here, as they need a ROM."""
     return tuple(ROM_GAMES) if suite == "lmgame" else ()
 
 

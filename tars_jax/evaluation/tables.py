@@ -14,8 +14,8 @@ def games_table(
     scales: Mapping[str, Mapping[str, Estimate]],
     normal: Mapping[str, tuple[Mapping[str, Estimate], Estimate | None]],
 ) -> str:
-    """What each game's score counts and the raw score; for each side of `scales` its own score and ours with that as
-    100, with the uncapped mean over the games.
+    """Table of each game's unit and raw score; for each side of `scales` its own score and ours with that as 100, with
+    the uncapped mean over the games.
 
     A game that is not in `normal` has no scale.
     The columns to the right are the report's (table 2), normalized to its human player on its own games.
@@ -37,7 +37,7 @@ def games_table(
 
 
 def _published(game: str) -> list[str]:
-    """Of a game of the report; a game of a user's own has no figures there."""
+    """Published figures of a game of the report; a game of a user's own has none."""
     if game not in published.GAMES15:
         return ["-"] * (len(published.GAMES15_AGENTS) - 1)
     return [f"{score:.1f}" for score in published.normalized_to_human(game)[1:]]
@@ -110,8 +110,8 @@ def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def quantization_table(result: Mapping[str, Any]) -> str:
-    """Of an experiment's result: score, return, tokens a second, seconds a round, bytes; the report's figures beside
-    them, which are of another policy on OSWorld and on another machine."""
+    """Table of an experiment's result: score, return, tokens a second, seconds a round, bytes; the report's figures
+    beside them, which are of another policy on OSWorld and on another machine."""
     times = [result["time"][side] for side in ("float", "w4a8")]
     rows = [
         ("score, %", *(f"{100 * result[f'score_{side}']:.1f}" for side in ("float", "w4a8")), *_paper("score")),

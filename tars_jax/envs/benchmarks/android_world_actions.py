@@ -26,7 +26,7 @@ _POINTED = {Click: "click", LeftDouble: "double_tap", LongPress: "long_press"}
 
 
 def to_android_world(action: Action, width: int, height: int) -> list[dict[str, Any]]:
-    """What is sent for one action, in order, on a screen of so many pixels.
+    """Converts one action to the calls that are sent for it, in order, on a screen of `width` x `height` pixels.
 
     A scroll moves the whole screen, whatever its point. A drag is the swipe across the screen that goes its way most:
     `swipe` names the way of the finger up and down, and its opposite to the left and right, as AndroidWorld's own code

@@ -50,7 +50,7 @@ def _indexed(name: str) -> Encyclopedia:
 
 
 class BrowseCompEnvironment(BenchmarkEnvironment):
-    """What is read is ours or the user's; the judge compares the answer with the benchmark's.
+    """BrowseComp: pages come from our search or the user's; the judge compares the answer with the benchmark's.
 
     Args:
       interface: gui: pages by screenshots alone; sdk: Search and LinkReader without a browser; both.

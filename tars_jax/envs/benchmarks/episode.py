@@ -19,7 +19,7 @@ FINAL = "benchmark"  # in the info of the last observation
 
 @dataclasses.dataclass(frozen=True)
 class BenchmarkVerdict:
-    """What the benchmark's own rules say of an episode."""
+    """Verdict on an episode by the benchmark's own rules."""
 
     score: float
     success: bool | None  # None: a judge says
@@ -68,7 +68,8 @@ class BenchmarkEnvironment(abc.ABC):
 
     @abc.abstractmethod
     async def verify(self) -> BenchmarkVerdict:
-        """What came of it, asked once. Raises EnvironmentFailure("verifier", ...) where nobody can tell."""
+        """Verdict on the episode; the rules are asked once. Raises EnvironmentFailure("verifier", ...) where nobody can
+        tell."""
 
     @abc.abstractmethod
     async def end(self) -> None:

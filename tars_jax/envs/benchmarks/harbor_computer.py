@@ -36,7 +36,7 @@ MOST_ARTIFACTS = 1 << 20  # bytes of one episode that are kept
 
 @dataclasses.dataclass(frozen=True)
 class Premises:
-    """Where tasks are played."""
+    """Computers and images with which tasks are played."""
 
     computers: Computers
     made: dict[str, Any]  # of `NearComputers`
@@ -45,7 +45,7 @@ class Premises:
 
     @property
     def images(self) -> Images:
-        """What was built for these computers, by whomever."""
+        """Images that were built for these computers, by anybody."""
         name = f"images {'online' if self.online else ''}"
         if name not in self.made:
             self.made[name] = Images(self.computers, Hosts([EVERY]) if self.online else None, self.online)
@@ -55,7 +55,7 @@ class Premises:
 
 @dataclasses.dataclass(frozen=True)
 class ImagePaths:
-    """What of an image is found before the system's programs, or loaded into each of them."""
+    """Paths of an image that come before the system's programs, or are loaded into each of them."""
 
     programs: Sequence[str]  # paths
     loaded: Mapping[str, str | None]  # texts by paths; None: there is none
@@ -72,7 +72,7 @@ print(json.dumps([programs, {path: read(path) for path in paths}]))
 
 @dataclasses.dataclass(frozen=True)
 class OpenedComputer:
-    """A task's computer."""
+    """A task's opened computer."""
 
     computer: Computer
     workdir: str
@@ -81,14 +81,14 @@ class OpenedComputer:
 
 
 def allowed(network: Network) -> Hosts:
-    """What a policy lets programs reach. Raises InputError for an entry that the proxy has no form for, or that is of
-    this machine or its network."""
+    """Hosts that a network policy lets programs reach. Raises InputError for an entry that the proxy has no form for,
+    or that is of this machine or its network."""
     entries = {PUBLIC: [EVERY], NONE: []}.get(network.mode, list(network.hosts))
     return Hosts([f"[{entry}]" if entry.count(":") > 1 else entry for entry in entries], public=True)
 
 
 def room_of(asked: Surroundings) -> ContainerSpec:
-    """What a task's computer may take of this machine: no more processors than there are."""
+    """Resources of this machine that a task's computer may take: no more processors than there are."""
     cpus = None if asked.cpus is None else min(asked.cpus, os.cpu_count() or 1)
     return ContainerSpec(
         memory_mib=max(asked.memory_mb or MEMORY_MB, 256), processes=PROCESSES,
@@ -217,7 +217,7 @@ def as_json(files: Mapping[str, bytes]) -> dict[str, Any]:
 
 
 async def put_artifacts(computer: Computer, artifacts: Sequence[Artifact], files: Mapping[str, bytes]) -> None:
-    """What was collected, where it was found, in another computer."""
+    """Puts collected artifacts into another computer, at the paths where they were found."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as tar:
         for artifact in artifacts:
@@ -231,5 +231,5 @@ async def put_artifacts(computer: Computer, artifacts: Sequence[Artifact], files
 
 
 def failure(error: InputError | SandboxFailure | Unreadable) -> EnvironmentFailure:
-    """What nobody but the machine or the task's own files are to blame for."""
+    """Converts an error of the machine or of the task's own files to a failure of the environment."""
     return EnvironmentFailure("verifier", str(error))

@@ -59,7 +59,7 @@ _names = itertools.count(1)
 
 @dataclasses.dataclass(frozen=True)
 class StageRewards:
-    """Of one stage."""
+    """Rewards of one stage."""
 
     values: Mapping[str, float]
     said: str  # the end of what the tests wrote
@@ -69,7 +69,7 @@ class StageRewards:
 async def graded(
     premises: Premises, opened: OpenedComputer, task: HarborTask, stage: TaskStage, way: str
 ) -> StageRewards:  # fmt: skip
-    """Of the files that an agent has left in an opened computer, which goes on.
+    """Grades the files that an agent has left in an opened computer, which goes on.
 
     `way`: APART, or LIVE for tests within the agent's own computer, beside its programs.
     Raises EnvironmentFailure where there is no reward: the tests took too long, or wrote none that is a number.
@@ -150,7 +150,7 @@ async def _verifier(
     artifacts: Mapping[str, bytes],
     way: str,
 ) -> AsyncIterator[tuple[OpenedComputer, bool]]:
-    """Where tests run, and whether they are there already."""
+    """Opens the computer in which tests run; the flag says whether they are there already."""
     computer, computers = opened.computer, premises.computers
     if stage.separate:
         context, bundled, asked = task.verifier_context(stage)

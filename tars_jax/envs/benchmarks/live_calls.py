@@ -35,7 +35,7 @@ _BROWSER = {"User-Agent": "Mozilla/5.0 (X11; Linux x86_64)"}  # sites refuse wha
 
 
 class LiveCalls:
-    """Until `close`."""
+    """Calls of a live search service; open until `close`."""
 
     def __init__(self, hosts: Sequence[str], service: str) -> None:
         """Raises InputError for a service without an address of http or https."""
@@ -47,7 +47,7 @@ class LiveCalls:
         self._pages: httpx.AsyncClient | None = None
 
     async def called(self, name: str, given: Mapping[str, Any]) -> str:
-        """What a call says. Raises EnvironmentFailure("search") where the service is away: never the agent's fault."""
+        """Answer to a call. Raises EnvironmentFailure("search") where the service is away: never the agent's fault."""
         if name == "Search":
             return await self.search(str(given.get("query", "")))
         return await self.read(str(given.get("url", "")), str(given.get("description", "")))
@@ -88,7 +88,7 @@ class LiveCalls:
         return "\n".join((cut("\n".join(about(description, lines)), LONGEST), *(["Links:", *links] if links else [])))
 
     async def close(self) -> None:
-        """Twice is once."""
+        """Closes the connections; a second call does nothing."""
         pages, self._pages = self._pages, None
         proxy, self._proxy = self._proxy, None
         if pages is not None:

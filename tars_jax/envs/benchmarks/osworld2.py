@@ -176,7 +176,7 @@ class OSWorld2Environment(BenchmarkEnvironment):
         return each.name in self._done.passed or await self._holds(each, seen)
 
     async def _holds(self, each: WeightedCheckpoint, seen: ObservedState) -> bool:
-        """What cannot be told does not, nor what a judge is asked at the end."""
+        """Whether a checkpoint holds; not where that cannot be told, or where a judge is asked at the end."""
         judged = each.condition.subject == "judge"
         return not judged and bool(await asyncio.to_thread(each.condition.holds, seen, self._first))
 
@@ -224,7 +224,7 @@ class OSWorld2Environment(BenchmarkEnvironment):
         return Observation.decoded(observation.screenshot, observation.pixels, observation.text, info)
 
     async def _next_call(self) -> tuple[str, dict[str, Any]]:
-        """What the solution does next; it waits for what is not there yet."""
+        """Next call of the solution; it waits for what is not there yet."""
         if self._done.solved >= len(self._of.solution):
             return "finished", {"content": ""}
         kind, value = self._of.solution[self._done.solved]
@@ -247,7 +247,7 @@ class OSWorld2Environment(BenchmarkEnvironment):
 
 @dataclasses.dataclass
 class _Done:
-    """What an agent did in an episode, and what came of it on the way."""
+    """An agent's actions in an episode, and their results on the way."""
 
     answer: str | None = None
     dialog: list[str] = dataclasses.field(default_factory=list)  # questions and answers in turns
@@ -269,7 +269,7 @@ def _number(events: Sequence[ScheduledEvent], event: ScheduledEvent) -> int:
 
 
 class _Events:
-    """Those that have not happened yet. Each happens once."""
+    """Events that have not happened yet. Each happens once."""
 
     def __init__(self, events: Sequence[ScheduledEvent]) -> None:
         self._pending = dict(enumerate(events))
@@ -291,7 +291,7 @@ class _Events:
         )  # fmt: skip
 
     def words(self) -> list[str]:
-        """What the user said by himself since somebody asked last."""
+        """What the user said unasked since the last call."""
         words, self._words = self._words, []
         return words
 

@@ -78,7 +78,7 @@ def needed(helper: Helper | None, part: str, task: str) -> Helper:
 
 
 async def user_says(helper: Helper, persona: str, instruction: str, asked: Sequence[str]) -> str:
-    """What a model answers that plays the user. `asked`: questions and answers so far, in turns, a question last."""
+    """Answer of a model that plays the user. `asked`: questions and answers so far, in turns, a question last."""
     system = (
         f"You play a person who has given an assistant this task: {instruction}\nWho you are and what you know: "
         f"{persona}\nAnswer its question in one or two sentences as that person. Say only what you know; do not do the "

@@ -1,5 +1,5 @@
-"""What of a computer's home folder no reader of its files tells: links, pipes and empty folders, and single files where
-there are too many of them to be read whole. It is looked at from outside, and no link is followed."""
+"""Places of a computer's home folder that no reader of its files tells: links, pipes and empty folders, and single
+files where there are too many of them to be read whole. They are looked at from outside, and no link is followed."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _kind(name: str, folder: int) -> str:
 
 
 async def named(computer: Computer, paths: Iterable[str]) -> tuple[dict[str, File], frozenset[str]]:
-    """Of these paths the regular files that are there, and all that could be looked at."""
+    """Regular files at these paths, and all paths that could be looked at."""
     try:
         top = computer.container.open_folder(computer.machine.home)
     except OSError:

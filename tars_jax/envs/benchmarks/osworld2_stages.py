@@ -1,4 +1,4 @@
-"""Where tasks of OSWorld 2.0's kind are played: a page whose time is virtual, or a computer with files and a shell.
+"""Stages of tasks of OSWorld 2.0's kind: a page whose time is virtual, or a computer with files and a shell.
 
 On a page an event comes at its virtual moment, in the middle of an action where that falls there: the same seed and
 actions show the same bytes. A computer runs on real time, and an event comes behind the action in which it was due.
@@ -56,17 +56,17 @@ class OSWorld2Stage(Protocol):
         ...
 
     async def apply(self, event: ScheduledEvent) -> None:
-        """What an event does, between two turns; what an agent keeps from happening is in `blocked`."""
+        """Applies an event between two turns; an event that the agent prevents is noted in `blocked`."""
         ...
 
     async def seen(self) -> ObservedState:
-        """What is there now."""
+        """The current state of the stage."""
         ...
 
     def shown(self, text: str) -> Observation: ...
 
     async def place(self, selector: str) -> tuple[int, int] | None:
-        """Where a reference player clicks, 0 to 1000; None: there is nothing."""
+        """Point that a reference player clicks, 0 to 1000; None: there is no such element."""
         ...
 
     async def close(self) -> None: ...
@@ -74,16 +74,16 @@ class OSWorld2Stage(Protocol):
 
 class DueEvents(Protocol):
     def seconds_left(self, now: float) -> float | None:
-        """Until the next event that has a time; None: there is none."""
+        """Seconds until the next event that has a time; None: there is none."""
         ...
 
     def take(self, now: float) -> Sequence[ScheduledEvent]:
-        """Those that are due, which count as having happened."""
+        """Takes the events that are due, which count as having happened."""
         ...
 
 
 def stage_space(part: PagePart | ComputerPart, interface: str) -> ActionSpace:
-    """What can be done on it. Raises InputError for an interface that it has not."""
+    """Action space of a stage. Raises InputError for an interface that it has not."""
     if isinstance(part, PagePart):
         if interface == SDK:
             raise InputError("interface must be gui for tasks of a page; got sdk")
@@ -214,7 +214,7 @@ class _Desk(ComputerEnvironment):
         return True
 
     async def look_at(self, paths: Iterable[str]) -> ObservedState:
-        """What is there now; where that is too much to be read, these paths by themselves."""
+        """The current state; where that is too much to be read, only these paths."""
         assert self._episode is not None
         computer = self._episode.computer
         near = computer.computer if isinstance(computer, EquippedComputer) else None
@@ -253,7 +253,7 @@ class ComputerStage:
         return turn.observation.text
 
     async def apply(self, event: ScheduledEvent) -> None:
-        """What an agent has made impossible, such as a file where a folder is to be, does not happen."""
+        """Applies an event, unless an agent has made it impossible, for instance by a file where a folder is to be."""
         if not await self._desk.put(event):
             self.blocked.append(event)
 
@@ -284,7 +284,7 @@ def open_stage(
 
 
 def said_by(action: Action) -> Mapping[str, str]:
-    """What of an action a safety report looks at: the text that it types, also key by key, or the command."""
+    """Text of an action that a safety report looks at: typed text, also key by key, or the command."""
     match action:
         case ToolCall(_, {"command": str(command)}):
             return {"command": command}

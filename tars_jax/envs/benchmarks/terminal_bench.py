@@ -255,7 +255,7 @@ class TerminalBenchEnvironment(TerminalEnvironment):
         return BenchmarkVerdict(score, score >= 1.0, {"rewards": values, "verifier": self._way, "steps": self._told()})
 
     def _told(self) -> list[dict[str, Any]]:
-        """Of the stages that have ended, as JSON."""
+        """Results of the stages that have ended, as JSON."""
         return [
             {
                 "step": done.name, "rewards": dict(done.rewards.values) if done.rewards else None,
@@ -303,7 +303,8 @@ class TerminalBenchEnvironment(TerminalEnvironment):
 
 
 def _together(done: Sequence[_Done], strategy: str) -> dict[str, float]:
-    """Of a task's steps: the means of each name, 0 where a step has none of it, or those of the last step."""
+    """Combined rewards of a task's steps: the means of each name, 0 where a step has none of it, or those of the last
+    step."""
     if strategy == FINAL:
         return {} if done[-1].rewards is None else dict(done[-1].rewards.values)
     rewards = [each.rewards.values for each in done if each.rewards is not None]

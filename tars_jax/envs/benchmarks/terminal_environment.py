@@ -1,4 +1,4 @@
-"""What benchmarks have in common whose tasks are done by commands, as root, in computers of this machine."""
+"""Common base of benchmarks whose tasks are done by commands, as root, in computers of this machine."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class TerminalEnvironment(BenchmarkEnvironment):
         self._near: shared_computers.NearComputers | None = None
 
     def acquired(self) -> shared_computers.NearComputers:
-        """Where its computers are opened."""
+        """Acquires this machine's computers, in which tasks are opened."""
         if self._near is None:
             self._near = shared_computers.acquire("namespaces", "files")
         return self._near

@@ -170,7 +170,7 @@ def _absolute(url: str, content: str) -> str:
 
 
 def _storage(places: Mapping[str, SitePlace]) -> dict[str, Any] | None:
-    """Of all sites together. Raises InputError for a file that is none."""
+    """Browser storage of all sites together. Raises InputError for a file that is none."""
     files = [place.storage_state for place in places.values() if place.storage_state]
     if not files:
         return None

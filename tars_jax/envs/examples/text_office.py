@@ -163,7 +163,7 @@ class TextOffice:
         return Observation(text="\n".join([*lines, "", *listed, "", *said, *buttons]), info={"state": state})
 
     def _next(self) -> _CALL:
-        """What brings the state nearer to the goal."""
+        """Next call that brings the state nearer to the goal."""
         if self._entries == self._goal:
             return "finished", {"content": ""}
         needs_text = self._kind in ("wiki", "mail", "settings")

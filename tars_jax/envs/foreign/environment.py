@@ -102,7 +102,7 @@ class ForeignEnvironment:
             await episode.break_off()
 
     def _message(self, actions: Sequence[Any]) -> dict[str, Any]:
-        """What the policy says, as a model of OpenAI's says it."""
+        """The policy's actions as a message of an OpenAI model."""
         said = [str(action.parameters["text"]) for action in actions if action.name not in self._tools]
         calls = [
             {

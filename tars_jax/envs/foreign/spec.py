@@ -31,7 +31,7 @@ OPTIONS = ("id", "args", "held_out", "seed", "shuffle", "max_characters", "choic
 
 @dataclasses.dataclass(frozen=True)
 class ForeignFacts:
-    """What is known of an environment before it plays."""
+    """Facts about an environment before it plays."""
 
     shared: SharedWorker
     rows: Dealt
@@ -93,7 +93,7 @@ def python_of(package: str) -> Path:
 
 
 def user_folders() -> list[str]:
-    """Where a user's own modules are: the current folder and what PYTHONPATH names."""
+    """Folders of a user's own modules: the current folder and those in PYTHONPATH."""
     return [os.getcwd(), *(os.path.abspath(folder) for folder in given_path().split(os.pathsep) if folder)]
 
 

@@ -34,7 +34,7 @@ class Worker:
     """A process with one environment loaded. Listeners are called in a thread of its own, and must not raise."""
 
     def __init__(self, python: Path, package: str) -> None:
-        """Raises OSError."""
+        """Starts the worker process. Raises OSError."""
         self._process = subprocess.Popen(
             [python, "-I", "-X", "utf8", PROGRAM, package], env={**os.environ, **_QUIET},
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
@@ -94,7 +94,7 @@ class Worker:
             self._listeners.pop(number, None)
 
     def send(self, request: Mapping[str, Any]) -> None:
-        """Where the worker is gone, listeners hear of that."""
+        """Sends a request; where the worker is gone, listeners hear of that."""
         assert self._process.stdin is not None
         line = json.dumps(request).encode() + b"\n"
         with self._lock, contextlib.suppress(OSError, ValueError):

@@ -1,4 +1,4 @@
-"""What games on a board share that are played with the arrow keys."""
+"""Common part of board games that are played with the arrow keys."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ SPRITES = (square(CELL, PAGE, PAGE), _BOX, square(CELL, TICK, FRAME, 2), disc(CE
 
 @flax.struct.dataclass
 class ChecklistPage:
-    """What the page shows."""
+    """State of the checklist's page."""
 
     cells: jax.Array  # [R, C] int32: EMPTY, OPEN, TICKED or SUBMIT
     submitted: jax.Array  # [] bool: the button was clicked, with every box ticked

@@ -26,7 +26,7 @@ MOST = 15  # steps of a corridor: what its picture can count
 
 @flax.struct.dataclass
 class Walk:
-    """Where the walker is."""
+    """Position of the walker in the corridor."""
 
     way: jax.Array  # [] int32: what the sign says
     length: jax.Array  # [] int32: steps from the sign to the end

@@ -65,7 +65,7 @@ def _arrow(up: bool) -> np.ndarray:
 
 @flax.struct.dataclass
 class EncyclopediaState:
-    """What there is, what is asked, and what is on the screen."""
+    """The encyclopedia's entries, the question, and the screen."""
 
     links: jax.Array  # [N, R] int32: where each relation leads
     asked: jax.Array  # [3] int32: an entity and two relations
@@ -113,7 +113,7 @@ class EncyclopediaGame:
 
     @property
     def choices(self) -> tuple[Action, ...]:
-        """Answers, then searches."""
+        """All actions: answers, then searches."""
         searches = () if self.interface == GUI else tuple(ToolCall("Search", {"query": name}) for name in self.names)
         return (*map(Finished, self.names), *searches)
 

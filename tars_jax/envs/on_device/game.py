@@ -37,7 +37,7 @@ class DeviceCall:
 
 @flax.struct.dataclass
 class ExpertPlan:
-    """What an expert says and does."""
+    """An expert's thought and action."""
 
     words: jax.Array  # [N] int32: indices into the game's `words`; NOTHING is skipped
     calls: jax.Array  # [C] int32: indices into the game's `calls`, one after the other; NOTHING behind the last

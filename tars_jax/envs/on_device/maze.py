@@ -77,7 +77,8 @@ class Maze(ArrowGame):
         return found[state.agent_position.row, state.agent_position.col]
 
     def expert(self, state: Any, key: jax.Array, skill: jax.Array) -> ExpertPlan:
-        """Where the player and the exit are, the shortest way (its first moves), and the move."""
+        """Expert: thinks of the player's and the exit's place and the shortest way (its first moves), and makes the
+        move."""
         found = distances(~state.walls, jnp.stack(state.target_position))
         way_key, skill_key, any_key = jax.random.split(key, 3)
         here = jnp.stack(state.agent_position)

@@ -62,7 +62,7 @@ class Snake(ArrowGame):
         return jnp.abs(head.row - fruit.row) + jnp.abs(head.col - fruit.col)
 
     def expert(self, state: Any, key: jax.Array, skill: jax.Array) -> ExpertPlan:
-        """Where the head and the fruit are, and a move toward the fruit that does not end the game."""
+        """Expert: thinks of the head's and the fruit's place, and moves toward the fruit without ending the game."""
         tie_key, skill_key, any_key = jax.random.split(key, 3)
         head, fruit = jnp.stack(state.head_position), jnp.stack(state.fruit_position)
         toward = jnp.abs(head + MOVES - fruit).sum(-1) < jnp.abs(head - fruit).sum()

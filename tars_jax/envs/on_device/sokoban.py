@@ -143,7 +143,8 @@ class Sokoban(ArrowGame):
         return find[0], find[1]
 
     def expert(self, state: Level, key: jax.Array, skill: jax.Array) -> ExpertPlan:
-        """Where the player, the box and the target are; a step to where the box can be pushed from, or the push."""
+        """Expert: thinks of the place of player, box and target; steps to where the box can be pushed from, or
+        pushes."""
         tie_key, skill_key, any_key = jax.random.split(key, 3)
         at, (box, place) = state.agent_location, self._nearest(state)
         boxes = (state.variable_grid == BOX)[: self.side, : self.side]

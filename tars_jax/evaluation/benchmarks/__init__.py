@@ -1,1 +1,1 @@
-"""What episodes of a benchmark came to, in our tables and in its own files."""
+"""Results of benchmark episodes, in our tables and in the benchmark's own files."""

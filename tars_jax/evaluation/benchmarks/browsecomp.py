@@ -47,7 +47,7 @@ def calibration_error_zh(graded: Sequence[Graded]) -> float:
 
 
 def _binned(placed: Sequence[tuple[bool, float, int]]) -> float:
-    """Of (correct, confidence of 0 to 100, bin)."""
+    """Calibration error of (correct, confidence of 0 to 100, bin)."""
     error = 0.0
     for number in {bin for *_, bin in placed}:
         own = [(right, sure) for right, sure, bin in placed if bin == number]

@@ -34,8 +34,8 @@ _ENDED = "(the episode ended here: {})"  # the step that readers drop, where the
 
 
 def write_results(folder: Path, played: Sequence[Attempt], about: BenchmarkRun) -> list[Path]:
-    """What the infrastructure lost has no folder: it stands in summary.json with its reason, and so does that of which
-    the judge could not say, whose folder is there."""
+    """Writes a folder for each episode. Episodes lost to the infrastructure have none: they stand in summary.json with
+    their reason, and so do those that the judge could not decide, whose folder is there."""
     files, judged = [], []
     for each in played:
         whole = each.counts or each.trajectory.cannot_say  # of which another judge may be asked
@@ -87,7 +87,7 @@ def _result_v1(each: Attempt) -> dict[str, Any]:
 
 
 def _actions(each: Attempt) -> list[str]:
-    """What was done, without what the agent said at its end: that is no deed, and would be taken for one."""
+    """Actions of an episode, without the answer at its end, which would be taken for a deed."""
     task = Task(each.task.id, "online_mind2web", 0, {}, max(1, len(each.trajectory.steps)), each.task.instruction)
     return list(evidence_of(each.trajectory, task).actions)
 
@@ -120,7 +120,7 @@ def _judge_file(played: Sequence[Attempt]) -> str:
 
 
 def _checksum(tasks: Path) -> str:
-    """Of the task file as it is now; empty: it is gone."""
+    """Checksum of the task file as it is now; empty: it is gone."""
     try:
         return hashlib.sha256(task_file(tasks).read_bytes()).hexdigest()
     except (OSError, InputError):

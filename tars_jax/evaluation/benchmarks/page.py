@@ -24,7 +24,7 @@ ALL = "All"
 
 
 def result_of(played: Sequence[Attempt], left_out: Mapping[str, str], about: BenchmarkRun) -> dict[str, Any]:
-    """What result.json says; without figures where no episode counts."""
+    """Contents of result.json; without figures where no episode counts."""
     counted = [each for each in played if each.counts]
     lost = [each for each in played if not each.counts]
     unsaid = [each for each in lost if each.trajectory.cannot_say]

@@ -35,13 +35,13 @@ class Attempt:
 
     @property
     def remains(self) -> Mapping[str, Any]:
-        """Of an episode that was lost: steps, tokens, turns and the failure's details, as far as they were kept."""
+        """Remains of a lost episode: steps, tokens, turns and the failure's details, as far as they were kept."""
         found: Mapping[str, Any] = {} if self.counts else self.trajectory.metadata.get("lost", {})
         return found
 
 
 def notes_of(played: Sequence[Attempt]) -> dict[str, str]:
-    """What the verdicts of episodes that count say besides their scores, by tasks; of several attempts the last."""
+    """Notes in the verdicts of episodes that count, besides their scores, by tasks; of several attempts the last."""
     finals = {
         each.task.id: each.trajectory.metadata.get("final", {}).get("benchmark", {}) for each in played if each.counts
     }
@@ -59,7 +59,7 @@ def with_lost_as_0(played: Sequence[Attempt]) -> dict[str, float]:
 
 @dataclasses.dataclass(frozen=True)
 class BenchmarkRun:
-    """What was played, by whom."""
+    """Benchmark, tasks and policy of a run."""
 
     benchmark: Benchmark
     agent: str  # the model's name, or what the checkpoint is called
@@ -70,7 +70,7 @@ class BenchmarkRun:
 
 @dataclasses.dataclass(frozen=True)
 class BenchmarkScore:
-    """Of N tasks, each of which counts alike: means over its attempts."""
+    """Score of N tasks, each of which counts alike: means over its attempts."""
 
     tasks: int
     episodes: int
@@ -85,7 +85,7 @@ class BenchmarkScore:
 
 
 def score_of(played: Sequence[Attempt], most_steps: int | None = None) -> BenchmarkScore:
-    """Of episodes that count. `most_steps`: an episode that took more has come to nothing. Raises InputError without
+    """Score of the episodes that count. `most_steps`: an episode with more steps fails. Raises InputError without
     any."""
     scores: dict[str, list[float]] = {}
     solved: dict[str, list[bool]] = {}

@@ -23,7 +23,7 @@ GAMES = ("games15", "lmgame")
 
 @dataclasses.dataclass(frozen=True)
 class SuiteRun:
-    """What one run of `evaluate` measured."""
+    """Measurements of one run of `evaluate`."""
 
     path: Path
     suite: str
@@ -38,7 +38,7 @@ class SuiteRun:
 
     @property
     def tasks(self) -> Mapping[str, Mapping[str, Any]]:
-        """Of those that count, scores and successes by id."""
+        """Scores and successes of the tasks that count, by id."""
         return {id: told for id, told in self.result.get("by_task", {}).items() if told["scores"]}
 
     @property

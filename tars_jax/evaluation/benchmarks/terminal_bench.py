@@ -65,7 +65,7 @@ def _write(path: Path, value: Any) -> None:
 
 
 def _final(each: Attempt) -> dict[str, Any]:
-    """What the environment said at the end; empty of an episode that was lost."""
+    """The environment's final info; empty for an episode that was lost."""
     found: dict[str, Any] = each.trajectory.metadata.get("final", {}).get("benchmark", {})
     return found
 
@@ -144,7 +144,7 @@ def _write_trial(folder: Path, each: Attempt, trial: Mapping[str, Any]) -> None:
 
 
 def _steps_of_lost(each: Attempt) -> list[Mapping[str, Any]]:
-    """Those that had a reward before, and the output of the tests that had none."""
+    """Stages of a lost episode that had a reward before, and the test output of the stage that had none."""
     details = each.remains.get("details", {})
     if "said" not in details:
         return list(details.get("done", ()))
@@ -211,7 +211,7 @@ def _mean(rewards: Sequence[Mapping[str, float] | None]) -> dict[str, float]:
 
 
 def _pass_at_k(played: Sequence[Attempt]) -> dict[str, float]:
-    """Of tasks that were all tried as often, with a lost attempt as one that failed: an estimate without bias."""
+    """Unbiased pass@k of tasks that were all tried as often, with a lost attempt as one that failed."""
     solved: dict[str, list[bool]] = {}
     for each in played:
         solved.setdefault(each.task.id, []).append(each.counts and each.trajectory.succeeded)

@@ -31,7 +31,7 @@ class TriedCall:
 
 
 def unknown_call(space: ActionSpace) -> str:
-    """What a policy hears that calls what there is not."""
+    """Message to a policy that calls a function that does not exist."""
     parsed = parse_response(f"Action: {UNKNOWN}()", grammar="text", space=space)
     return parsed.message if isinstance(parsed, ParseError) else ""
 

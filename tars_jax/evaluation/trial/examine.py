@@ -24,7 +24,7 @@ PARTS = ("played", "played again", "more seeds", "other calls", "closed")  # of 
 
 @dataclasses.dataclass(frozen=True)
 class TrialLimits:
-    """What a trial goes by."""
+    """Limits and settings of a trial."""
 
     says_limit: bool = True  # the environment says its step limit itself, or the user does
     observation_tokens: int = 0  # of a text, in a window; 0: as many as it takes
@@ -37,7 +37,7 @@ class TrialLimits:
 
 @dataclasses.dataclass(frozen=True)
 class Trial:
-    """What came of it. `played` was read from the start; `findings` begin with what is wrong."""
+    """Result of a trial. `played` was read from the start; `findings` begin with what is wrong."""
 
     played: TrialEpisode
     findings: tuple[Finding, ...]
@@ -88,7 +88,7 @@ async def try_environment(
 
 
 def _told(played: Sequence[TrialEpisode], subject: Subject, limits: TrialLimits) -> list[Finding]:
-    """What the episodes themselves tell."""
+    """Findings from the episodes themselves."""
     first = played[0]
     texts = [[subject.writer.length(observation.text) for observation in each.observations] for each in played]
     tokens = [_tokens(each, limits) for each in played if each.trajectory is not None]
@@ -176,7 +176,7 @@ async def _called(environment: CheckedEnvironment, played: TrialEpisode, grammar
 async def _carried_out(
     environment: CheckedEnvironment, task: Task, calls: Sequence[TriedCall], end: float
 ) -> tuple[int, list[tuple[TriedCall, str]]]:
-    """How many of the calls there was time for, and those that failed, with what was said."""
+    """Number of calls there was time for, and those that failed, with what was said."""
     failures, running, tried = list[tuple[TriedCall, str]](), False, 0
     for call in calls:
         if time.monotonic() > end:
@@ -205,7 +205,7 @@ async def _closed(environment: CheckedEnvironment, patience: float) -> list[Find
 
 
 def _tokens(played: TrialEpisode, limits: TrialLimits) -> tuple[int, int]:
-    """Of all windows of an episode, and of its longest one."""
+    """Tokens of all windows of an episode, and of its longest one."""
     assert played.trajectory is not None
     steps = played.trajectory.steps
 

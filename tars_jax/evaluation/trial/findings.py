@@ -1,4 +1,4 @@
-"""What is to be said of episodes that were played: one sentence each, with the value.
+"""Findings about episodes that were played: one sentence each, with the value.
 
 Pure functions of what was seen. What it takes to see more (further resets, calls that no player makes) is in
 `examine.py`.
@@ -121,7 +121,7 @@ def of_seeds(played: Sequence[TrialEpisode]) -> list[Finding]:
 
 
 def of_records(levels: Levels) -> list[Finding]:
-    """How many tasks there are, where they are counted."""
+    """Finding of how many tasks there are, where they are counted."""
     train, held_out = (levels.count(split) for split in ("train", "eval"))
     said = f"{counted(train, 'record')} to train on, {held_out} held out for evaluation."
     return [Finding(OK if train > 1 and held_out else LOOK, "records", said)]
@@ -255,8 +255,8 @@ def of_reference(played: TrialEpisode) -> list[Finding]:
 
 
 def of_judged(shown: TrialEpisode, played: TrialEpisode) -> list[Finding]:
-    """What a judge says of the reference player's episode, such as a record's own answer, and of the one that was shown
-    of the same task."""
+    """Findings from a judge's verdicts on the reference player's episode, such as a record's own answer, and on the one
+    that was shown of the same task."""
     found = of_judge([shown])
     if shown.trajectory is None or found:
         return found or of_failures([shown])

@@ -41,7 +41,7 @@ def said(findings: Sequence[Finding]) -> str:
 
 
 def ending(played: TrialEpisode) -> str:
-    """How an episode ended, in a sentence."""
+    """The end of an episode, in a sentence."""
     turns = counted(len(played.turns), "turn")
     if played.trajectory is None:
         return f"The environment failed in turn {len(played.turns)}: {played.failure}."
@@ -75,7 +75,7 @@ def _shown(observation: Observation) -> str:
 
 
 def _printable(line: str) -> str:
-    """What a terminal would obey, such as a color or a mark that turns the direction of all behind it, is spelled."""
+    """Spells out what a terminal would obey, such as a color or a mark that turns the direction of all behind it."""
     return "".join(each if each.isprintable() or each in _JOINERS else ascii(each)[1:-1] for each in line)
 
 

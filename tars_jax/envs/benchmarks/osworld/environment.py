@@ -112,7 +112,7 @@ class OSWorldEnvironment(PlayedOnMachines):
             stack.push_async_callback(super().close)
 
     async def shell(self, script: str, timeout_s: float = 120.0) -> Ran:
-        """What a bash script of whoever prepares or checks a state does inside a near one, as the agent's user."""
+        """Runs a bash script in a local machine, as the agent's user, to prepare or check a state."""
         near = self._near
         assert near is not None
         machine = near.computer.computer.machine

@@ -70,7 +70,7 @@ def _guest_answers(path: str) -> contextlib.AbstractContextManager[None]:
 
 
 def message(answer: httpx.Response) -> str:
-    """What a guest says of an error, in short."""
+    """The guest's error message, shortened."""
     with contextlib.suppress(ValueError):
         said = answer.json()
         if isinstance(said, dict):

@@ -66,7 +66,7 @@ class OSWorldMachine(Protocol):
 
 @dataclasses.dataclass(eq=False)
 class ScreenMachine:
-    """What has a screen and hands of ours, and functions."""
+    """A machine with a screen, input devices and functions."""
 
     computer: ActsOnComputer
     guest: GuestProtocol
@@ -159,7 +159,7 @@ def _pixels(address: str, answer: httpx.Response) -> np.ndarray[Any, np.dtype[np
 
 @dataclasses.dataclass(frozen=True)
 class Machines:
-    """Those of a run. Raises InputError for a `revert` that is no command."""
+    """Machines of a run. Raises InputError for a `revert` that is no command."""
 
     names: tuple[str, ...]
     open: Callable[[str, TextIO], Awaitable[OSWorldMachine]]  # closes the file with the machine; raises SandboxFailure

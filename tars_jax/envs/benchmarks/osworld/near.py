@@ -85,7 +85,8 @@ def _shows_window(step: Mapping[str, Any]) -> str:
 
 
 async def _windows_there(desktop: Desktop, launched: Sequence[str]) -> None:
-    """What was launched shows itself, and no more windows come or go; a task may also launch what has none.
+    """Waits until launched programs show a window and no more windows come or go; a task may also launch programs
+    without one.
 
     The pictures that applications show while they start have no class, or say so in their titles. Raises
     EnvironmentFailure where a program that has windows shows none.

@@ -1,4 +1,4 @@
-"""What tasks in OSWorld's form have in common: steps, files, a machine's screen, a scorer, and that one may give up."""
+"""Common base of tasks in OSWorld's form: steps, files, a machine's screen, a scorer, and an action for giving up."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class PlayedOnMachines(BenchmarkEnvironment):
             await asyncio.sleep(self._begun_s)
 
     async def _postconfig(self, steps: Sequence[Mapping[str, Any]]) -> list[str]:
-        """What comes before scoring; what of it could not be done."""
+        """Carries out the steps before scoring; returns what could not be done."""
         return await self._carry_out(steps, strict=self.strict)
 
     @property
@@ -96,7 +96,7 @@ class PlayedOnMachines(BenchmarkEnvironment):
 
     @property
     def said_of_ends(self) -> str:
-        """How an agent says that a task cannot be done, by an action that it has."""
+        """Tells an agent by which of its actions it says that a task cannot be done."""
         return INFEASIBLE if CallUser.name in self.action_space.actions else INFEASIBLE_BY_WORDS
 
     async def begin(self, entry: BenchmarkTask, task: Task) -> Observation:

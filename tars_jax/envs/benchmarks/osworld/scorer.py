@@ -136,7 +136,7 @@ def watch(host: str, server: int, limit: float) -> None:
 
 
 def controller_of(host: str, port: int) -> Any:
-    """How desktop-env's getters reach the guest."""
+    """Controller by which desktop-env's getters reach the guest."""
     from desktop_env.controllers.python import PythonController
 
     controller = PythonController(vm_ip=host, server_port=port)
@@ -146,7 +146,7 @@ def controller_of(host: str, port: int) -> Any:
 
 
 class GetterEnvironment:
-    """What getters ask of an environment: desktop-env's and waa-cube's."""
+    """The part of an environment that getters need: desktop-env's and waa-cube's."""
 
     def __init__(self, request: Mapping[str, Any]) -> None:
         ports = request["ports"]
@@ -250,14 +250,14 @@ def _in_cache(error: FileNotFoundError, folder: str) -> bool:
 
 
 def _is_broken_file(error: Exception) -> bool:
-    """What libraries raise for a file that is none of theirs, by the names that they have for it."""
+    """Whether an error is one that libraries raise for files of a wrong format, by the errors' names."""
     words = ("NotFound", "Invalid", "Corrupt", "Malformed", "Parse", "Unidentified", "Package", "PdfRead", "FileData")
     larger = isinstance(error, OSError) and error.errno == errno.EFBIG  # unpacked, than any file may be
     return larger or any(word in type(error).__name__ for word in words)
 
 
 def answer(line: str, getters: Any, metrics: Any) -> dict[str, Any]:
-    """Never raises."""
+    """Scores one request; never raises."""
     said = io.StringIO()
     try:
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):

@@ -1,4 +1,4 @@
-"""What a process that scores may do to this machine: write below one folder, and nowhere else.
+"""Sandbox of the scoring process: it may write below one folder of this machine, and nowhere else.
 
 Tasks and what an agent has left name files: where to keep one, or what an archive unpacks to. The names of a task are
 looked at when it is read (`tasks/benchmarks/osworld_files.py`); this holds whatever names come, through links, too.

@@ -71,7 +71,8 @@ def computer_spec(
 
 
 async def prepare(computer: EquippedComputer, record: Mapping[str, Any] | None = None) -> None:
-    """What is there before a task's own steps, or before any task. Raises SandboxFailure, EnvironmentFailure."""
+    """Prepares what is there before a task's own steps, or before any task. Raises SandboxFailure,
+    EnvironmentFailure."""
     machine, desktop = computer.computer.machine, computer.desktop
     assert desktop is not None
     await _run(machine, desktop, ["sh", "-c", PREPARE, "sh", desktop.folder])

@@ -75,7 +75,7 @@ with sqlite3.connect(f"{folder}/History") as history:
 
 @dataclasses.dataclass(frozen=True)
 class StepPlace:
-    """What steps know of where they are carried out."""
+    """The place in which steps are carried out."""
 
     guest: GuestProtocol
     cache: Path  # of the task, on this machine: what commands say goes there, and the scorer reads it
@@ -90,7 +90,7 @@ async def carry_out(
     steps: Sequence[Mapping[str, Any]], place: StepPlace, known: Mapping[str, Step] | None = None, *,
     strict: bool = True
 ) -> list[str]:  # fmt: skip
-    """What could not be done, in sentences, as an agent may have changed what it needs.
+    """Carries out steps; returns in sentences what could not be done, as an agent may have changed what they need.
 
     `known`: what carries out each type; None: those of OSWorld.
     `strict`: the first such step ends it. Raises EnvironmentFailure("setup") with the number of the step then, and

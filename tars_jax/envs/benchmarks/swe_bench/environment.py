@@ -178,7 +178,7 @@ class SweBenchEnvironment(TerminalEnvironment):
 
 
 def _why_nothing(log: str) -> str:
-    """What a log without outcomes says: the patch of the tests, or the end of what their command wrote."""
+    """Reason why a log has no outcomes: the patch of the tests, or the end of their command's output."""
     if ERRORED in log:
         return "the patch of its tests does not apply to the unchanged repository"
     said = log.rpartition(START)[2].partition(END)[0].strip().strip("'+: \n")

@@ -39,7 +39,7 @@ class Prepared:
 
 
 class Preparing:
-    """Of the computers of one place."""
+    """Prepares the computers of one place."""
 
     def __init__(self, premises: Premises) -> None:
         self._premises, self._computers = premises, premises.computers
@@ -66,7 +66,7 @@ class Preparing:
         return computer
 
     async def patch_of(self, computer: Computer, prepared: Prepared, commit: str) -> tuple[str, str]:
-        """What an agent has changed in the working tree of its computer; and why it is empty, or what is left out.
+        """Patch of an agent's changes to the working tree of its computer; and why it is empty, or what is left out.
 
         It is told in a copy of that computer in which the system's programs are as they were. Raises SandboxFailure.
         """
@@ -113,7 +113,7 @@ class Preparing:
 
 
 async def preparing(near: NearComputers) -> Preparing:
-    """What was prepared for these computers, by whomever."""
+    """Preparation for these computers, shared by all that use them."""
     name, computers = "swe_bench", await near.entered()
     if name not in near.made:
         near.made[name] = Preparing(Premises(computers, near.made))
@@ -138,9 +138,8 @@ git diff --cached --binary --full-index --no-color --no-ext-diff --no-textconv -
 
 
 async def _patch(computer: Computer, prepared: Prepared, commit: str) -> tuple[str, str]:
-    """What the working tree has changed, new files included, and what is left out of it, in words. What its `.git` says
-    plays no part. Raises SandboxFailure, InputError.
-    """
+    """Changes of the working tree, new files included, and what is left out of them, in words. Its `.git` plays no
+    part. Raises SandboxFailure, InputError."""
     machine = computer.machine
     place = f"/tmp/.patch-{os.urandom(6).hex()}"
     variables = {

@@ -53,7 +53,7 @@ def at_commit(clone: Path, commit: str) -> bytes:
 
 
 def only_git(archive: bytes) -> bytes:
-    """Of such an archive, `.git` alone."""
+    """The archive's `.git` folder alone."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=io.BytesIO(archive)) as whole, tarfile.open(fileobj=buffer, mode="w") as some:
         for member in whole:

@@ -18,7 +18,7 @@ SHORT_S = 90
 
 
 class WindowsServer:
-    """What waa-cube's getters ask of a machine, by WindowsAgentArena's HTTP server in it."""
+    """The machine that waa-cube's getters need, by WindowsAgentArena's HTTP server in it."""
 
     def __init__(self, host: str, port: int) -> None:
         self._base = f"http://{host}:{port}"

@@ -60,7 +60,7 @@ async def play(color: str, address: str) -> bool:
 
 
 def main() -> None:
-    """One episode."""
+    """Plays one episode."""
     color = random.Random(json.loads(os.environ["TASK"])["seed"]).choice(COLORS)
 
     class Page(http.server.BaseHTTPRequestHandler):

@@ -58,7 +58,7 @@ def distance(folder: Path) -> int:
 
 
 def main() -> None:
-    """One episode."""
+    """Plays one episode."""
     rng = random.Random(json.loads(os.environ["TASK"])["seed"])
     start, goal = (divmod(square, SIZE) for square in rng.sample(range(SIZE * SIZE), 2))
     settings = get_config_from_spec(str(Path(__file__).with_suffix(".yaml")))

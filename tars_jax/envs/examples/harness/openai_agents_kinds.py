@@ -42,7 +42,7 @@ def reward_of(row: str, answer: str) -> float:
 
 
 def main() -> None:
-    """One episode."""
+    """Plays one episode."""
     set_default_openai_api("chat_completions")
     set_tracing_disabled(True)
     row = row_of(json.loads(os.environ["TASK"])["seed"])

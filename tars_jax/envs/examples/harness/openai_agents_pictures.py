@@ -90,7 +90,7 @@ async def play(task: dict[str, Any]) -> int:
 
 
 def main() -> None:
-    """One episode."""
+    """Plays one episode."""
     task = json.loads(os.environ["TASK"])
     set_default_openai_api(task.get("api", "chat_completions"))  # or responses
     set_tracing_disabled(True)

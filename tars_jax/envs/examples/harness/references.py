@@ -14,14 +14,15 @@ WAYS = ("left", "right", "up", "down")
 
 
 def kinds(messages: Sequence[Mapping[str, Any]], rng: random.Random, skill: float) -> str:
-    """Of openai_agents_kinds.py: one character of the kind that the row has more of; a bad one is of either kind."""
+    """Reference player of openai_agents_kinds.py: one character of the kind that the row has more of; a bad one is of
+    either kind."""
     row = text_of(messages[-1]).splitlines()[-1].split()
     right = DIGITS if 2 * sum(each in DIGITS for each in row) > len(row) else LETTERS
     return rng.choice(right if rng.random() < skill else rng.choice((DIGITS, LETTERS)))
 
 
 def walk(messages: Sequence[Mapping[str, Any]], rng: random.Random, skill: float) -> str:
-    """Of mini_swe_agent_walk.py: a way that was said to lead to the place; a bad one is any."""
+    """Reference player of mini_swe_agent_walk.py: a way that was said to lead to the place; a bad one is any."""
     said = next((ways for each in reversed(messages) if (ways := _ways(each))), WAYS)
     return rng.choice(said if rng.random() < skill else WAYS)
 

@@ -47,7 +47,7 @@ def picture(color: str, rng: random.Random) -> Image.Image:
 
 
 def main() -> None:
-    """One episode."""
+    """Plays one episode."""
     rng = random.Random(json.loads(os.environ["TASK"])["seed"])
     color = rng.choice([*COLORS])
 

@@ -20,7 +20,7 @@ WORDS = ("plum", "kiwi", "fig", "pear", "lime", "date")
 
 
 def ask(messages: Sequence[Mapping[str, str]]) -> str:
-    """One chat completion."""
+    """Asks for one chat completion."""
     body = {"model": os.environ["OPENAI_MODEL"], "messages": messages}
     request = urllib.request.Request(
         f"{os.environ['OPENAI_BASE_URL']}/chat/completions",

@@ -1,1 +1,1 @@
-"""What another Python runs: its modules import nothing of ours."""
+"""Program that another Python runs: its modules import nothing of ours."""

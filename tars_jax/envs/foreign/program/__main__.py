@@ -54,7 +54,7 @@ class RequestLines:
 
 
 class Dialog:
-    """What a model has been asked in an episode, so that it is told only what is new."""
+    """Messages that a model has seen in an episode, so that it is sent only new ones."""
 
     def __init__(self, number: int, lines: RequestLines) -> None:
         self._number, self._lines = number, lines
@@ -63,7 +63,7 @@ class Dialog:
         self.said: asyncio.Future[dict[str, Any] | None] | None = None
 
     async def ask(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]]) -> dict[str, Any] | None:
-        """What the model says to these messages, all of the dialog so far; None where it has no turn left."""
+        """Answer of the model to these messages, all of the dialog so far; None where it has no turn left."""
         async with self._turn:
             self.said = asyncio.get_running_loop().create_future()
             self._lines.answer(episode=self._number, asks=self.new(messages) or messages, tools=tools)
@@ -72,7 +72,8 @@ class Dialog:
             return said
 
     def new(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Of all of a dialog what the model has not heard; all of it, where it does not go on as it began."""
+        """Messages of a dialog that the model has not seen; all of them, where the dialog does not go on as it
+        began."""
         pairs = zip(messages, self._known, strict=False)
         goes_on = all(_essence(message) == _essence(known) for message, known in pairs)
         return messages[len(self._known) :] if goes_on else messages
@@ -87,7 +88,7 @@ def _essence(message: dict[str, Any]) -> Any:
 
 
 class LiveEpisodes:
-    """Those that are being played."""
+    """Episodes that are being played."""
 
     def __init__(self, environment: Any, lines: RequestLines) -> None:
         self._environment, self._lines = environment, lines
@@ -95,7 +96,7 @@ class LiveEpisodes:
         self._dialogs: dict[int, Dialog] = {}
 
     async def serve(self) -> None:
-        """Until the owner has gone."""
+        """Serves episodes until the owner has gone."""
         loop, own = asyncio.get_running_loop(), ThreadPoolExecutor(1)  # others' threads may all be taken
         while (request := await loop.run_in_executor(own, self._lines.requests.get)) is not None:
             number = request["episode"]

@@ -44,7 +44,7 @@ class SkyRLGymEnvironment:
         return {"ended": {"reward": reward, "rewards": measured, "messages": rest, "truncated": not done}}
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Does nothing: no resources are held."""
 
 
 def load(id: str, arguments: dict[str, Any]) -> SkyRLGymEnvironment:

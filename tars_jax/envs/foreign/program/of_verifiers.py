@@ -52,7 +52,7 @@ class VerifiersEnvironment:
         self._max_turns = max(getattr(part, "max_turns", -1) for part in parts)
 
     def described(self) -> dict[str, Any]:
-        """Where there is but one side, nothing is said of it: part of it is held out."""
+        """Facts about the environment. With one data set only, its rows name no split, as part of them is held out."""
         said = {name: name if len(self._sides) == 2 else "" for name, _ in self._sides}
         return {
             "rows": [[*_key(prompt), said[name]] for name, side in self._sides for prompt in side["prompt"]],
