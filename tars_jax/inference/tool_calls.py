@@ -151,7 +151,7 @@ class CallStream:
         return found
 
     def _closed(self) -> tuple[int, int] | None:
-        """Begin and end of the first closed call; of two openings, the later counts."""
+        """Beginning and end of the first closed call; of two openings, the later counts."""
         opened = [(begin, tag) for tag in _TAGS if (begin := self._held.find(tag)) >= 0]
         if not opened:
             return None

@@ -59,7 +59,7 @@ def train_agent(context: RunContext, provider: TaskProvider, recorded: Sequence[
 
 
 def summary(context: RunContext, evaluated: Evaluated) -> dict[str, Any]:
-    """What every job's result.json holds."""
+    """Fields that every job's result.json has."""
     stages = {name: found for name in STAGES if (found := context.run.finished(name)) is not None}
     valued = ("explained_variance", "simulator_explained_variance") if "value" in stages else ()
     return {
@@ -77,8 +77,8 @@ def summary(context: RunContext, evaluated: Evaluated) -> dict[str, Any]:
 
 
 def judged_beside_true(evaluated: Evaluated) -> dict[str, Any]:
-    """Where a judge's verdict took the place of the environments' own: how good it was, before and after PPO, and how
-    many of the same episodes were really solved."""
+    """Quality of a judge whose verdict took the place of the environments' own, before and after PPO, and how many of
+    the same episodes were really solved."""
     sides = {"before": hidden_verdicts(evaluated.before), "after": hidden_verdicts(evaluated.after)}
     found = {name: counts for name, counts in sides.items() if counts is not None}
     if len(found) < len(sides):
@@ -91,7 +91,7 @@ def judged_beside_true(evaluated: Evaluated) -> dict[str, Any]:
 
 
 def scores_of_parts(mixture: Mixture, evaluated: Evaluated) -> list[Score]:
-    """Of those of which something was held out."""
+    """Scores of the parts that have held-out tasks."""
     sides = [(side, mixture.parts_of(side)) for side in (evaluated.before, evaluated.after)]
     of_parts = [
         (name, [[each for each, its in zip(side, parts, strict=True) if its == part] for side, parts in sides])

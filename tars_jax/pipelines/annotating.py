@@ -55,8 +55,8 @@ class AnnotatedPolicy:
 
 @contextlib.contextmanager
 def open_annotated(config: Any, folder: Path, steps: int) -> Iterator[AnnotatedPolicy]:
-    """What `config.checkpoint` names, open while the block runs. `folder`: of the run that annotates; `steps`: of its
-    longest episode.
+    """Opens the policy that `config.checkpoint` names, for the length of the block. `folder`: of the run that
+    annotates; `steps`: of its longest episode.
 
     Raises InputError where it is neither a folder of weights or a run with some, nor an address, a player's name,
     `none`, nor empty.
@@ -138,7 +138,8 @@ def _engine(config: Any, weights: Path, given: Path | None, steps: int, about: s
 
 
 def _value(config: Any, weights: Path, driven: Driven, agent: AgentConfig, mesh: Mesh) -> ExpectedReturn | None:
-    """Of `config.gate.value_checkpoint`, or the run's own. Raises InputError where it is asked for and not there."""
+    """Value model of `config.gate.value_checkpoint`, or the run's own. Raises InputError where it is asked for and not
+    there."""
     if config.gate.value is None:
         return None
     folder = Path(config.gate.value_checkpoint or weights.absolute().parent / "value")
@@ -161,7 +162,7 @@ def _for_candidates(driven: Driven, config: Any) -> EngineConfig:
 
 
 class _Compiling:
-    """What an engine is asked for is compiled while the page is open already: answers can be written meanwhile."""
+    """Compiles an engine while the page is open already: answers can be written meanwhile."""
 
     def __init__(self, engine: Engine, driven: Driven) -> None:
         self._engine, self._driven = engine, driven

@@ -1,4 +1,4 @@
-"""What a run's value model expects of an episode under annotation, for a gate that asks where little is expected."""
+"""Returns that a run's value model expects of an episode under annotation, for a gate that asks where they are low."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def constrained_player(player: Player, agent: Mapping[str, Any], keep: Keep, sam
 
 
 def pattern_of(agent: Mapping[str, Any], space: ActionSpace) -> str:
-    """What a section `agent` lets answers in an environment be."""
+    """Pattern to which a section `agent` constrains answers in an environment."""
     thought, most_calls = agent.get("thought") or "optional", agent.get("most_calls", 1)
     return response_pattern(agent["grammar"], space=space, thought=thought, most_calls=most_calls)
 

@@ -88,7 +88,7 @@ def benchmark_options(config: Any) -> dict[str, Any]:
 
 
 def read_tasks(config: Any, options: Mapping[str, Any]) -> BenchmarkTasks:
-    """Those that can be played; the others are told, each with its reason, before anything is. Raises InputError."""
+    """Reads the tasks that can be played; the others are reported first, each with its reason. Raises InputError."""
     if not config.tasks:
         raise InputError(f"config.tasks must be where the tasks of {config.suite} are; got ''")
     tasks = read_benchmark(config.suite, config.tasks, options.get("names", ()))
@@ -147,7 +147,8 @@ def play_benchmark(
 
 
 def settle_lost(folder: Path, judge: Judge | None, spec: EnvironmentSpec, at_once: int) -> None:
-    """Of a run that goes on: what the infrastructure lost is played again, and what a judge was away for is judged."""
+    """Settles a resumed run: episodes lost to the infrastructure are played again, and those that a judge missed are
+    judged."""
     waiting: dict[Path, Trajectory] = {}
     for number in stored_numbers(folder):
         path = trajectory_path(folder, number)
@@ -164,7 +165,7 @@ def settle_lost(folder: Path, judge: Judge | None, spec: EnvironmentSpec, at_onc
 async def _judge_now(
     waiting: Mapping[Path, Trajectory], judge: Judge | None, spec: EnvironmentSpec, at_once: int
 ) -> None:
-    """Those that it is still away for stay as they are."""
+    """Judges waiting episodes; those that the judge is still unavailable for stay as they are."""
     places = asyncio.Semaphore(at_once)
 
     async def settle(path: Path, played: Trajectory) -> None:

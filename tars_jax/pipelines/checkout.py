@@ -1,4 +1,4 @@
-"""Where the experiments lie: in the checkout that this package stands in, or, installed, in what the wheel has of it.
+"""Location of the experiments: the checkout that this package stands in, or, installed, their copy in the wheel.
 
 A wheel holds `experiments/`, `configs/` and the lock below `tars_jax/checkout/` (setup.py puts them there), as two
 packages of such names must not lie among everybody else's.

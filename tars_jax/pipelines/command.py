@@ -186,7 +186,7 @@ def _let_signals_interrupt() -> None:
 
 
 def _let_go_quietly() -> None:
-    """What an interrupt left half made, such as a coroutine or an event loop, would say so behind the last line."""
+    """Silences what an interrupt left half made, such as a coroutine or an event loop, behind the last line."""
     sys.unraisablehook = lambda _: None
     warnings.simplefilter("ignore", RuntimeWarning)
 
@@ -213,7 +213,7 @@ def leave(code: int) -> NoReturn:
 
 
 def _sentence(error: BaseException, resume: str) -> str | None:
-    """What the user is told about an error that is not the program's fault; None for one that is."""
+    """Sentence for the user about an error that is not the program's fault; None for one that is."""
     for one in _flat(error):
         if isinstance(one, GaveUp):
             return f"{one} Resume with: {resume}"
@@ -266,8 +266,8 @@ def _flat(error: BaseException) -> Iterator[BaseException]:
 
 
 def command() -> NoReturn:
-    """What `tars-jax` and `python -m experiments` run. What a user brings by name (`mine:judge`) may lie where the user
-    stands, as with `python mine.py`; what is installed goes before it."""
+    """Entry point of `tars-jax` and `python -m experiments`. Modules that a user names (`mine:judge`) may lie in the
+    current folder, as with `python mine.py`; installed ones go before them."""
     sys.path.append(str(pathlib.Path.cwd()))
     if os.environ.get(POD):
         from tars_jax.pipelines.pod import end_with

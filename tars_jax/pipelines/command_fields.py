@@ -21,7 +21,7 @@ def runs(words: str) -> Rule:
 
 
 def address_or(name: str) -> Rule:
-    """What helps here by its name, or the address of an endpoint."""
+    """Rule of a helper's field: this name, or the address of an endpoint."""
     return Rule(
         lambda given: given == name or is_server_address(given),
         f"{name!r} or the address of an OpenAI-compatible endpoint",
@@ -42,7 +42,7 @@ class ListenerFields:
 
 @dataclasses.dataclass(frozen=True)
 class EndpointFields:
-    """An OpenAI-compatible endpoint."""
+    """Fields of an OpenAI-compatible endpoint."""
 
     model: str = field("", "the model's name at the endpoint")
     api_key_file: str = field("", "file that holds only the API key")

@@ -1,4 +1,4 @@
-"""What `--help` says of an experiment's fields: their values, their sentences and what each must be (`schema.py`)."""
+"""The text of `--help` about an experiment's fields: their values, their sentences and their rules (`schema.py`)."""
 
 from __future__ import annotations
 

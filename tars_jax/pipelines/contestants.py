@@ -1,4 +1,4 @@
-"""Who an evaluation lets play: exported weights, a policy behind an address, a reference player, or chance."""
+"""Contestants of an evaluation: exported weights, a remote policy, a reference player, or chance."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ class Contestant:
 
 @contextlib.contextmanager
 def open_contestant(config: Any, steps: int, field: str = "checkpoint") -> Iterator[Contestant]:
-    """What `config.checkpoint` names, open while the block runs. `steps`: of its longest episode; `field`: where the
-    user has named it.
+    """Opens the contestant that `config.checkpoint` names, for the length of the block. `steps`: of its longest
+    episode; `field`: where the user has named it.
 
     Raises InputError where it is neither a folder of exported weights, nor an address, nor one of `SCRIPTED`.
     """
@@ -97,7 +97,7 @@ def open_contestant(config: Any, steps: int, field: str = "checkpoint") -> Itera
 
 
 def check_contestant(given: str, field: str = "checkpoint") -> None:
-    """What costs nothing to tell, for whoever lets others play before. Raises InputError as `open_contestant`."""
+    """Checks a contestant cheaply before others play. Raises InputError as `open_contestant`."""
     if given in SCRIPTED or given.startswith(ADDRESSES) or (Path(given) / "checkpoint.json").is_file():
         return
     raise InputError(
@@ -211,7 +211,7 @@ def exported(folder: Path, config: Any, steps: int) -> Iterator[Contestant]:
 
 @dataclasses.dataclass(frozen=True)
 class Driven:
-    """How exported weights are driven: as the run that `folder` lies in has it, or else as the config."""
+    """Settings of exported weights' engine and agent: those of the run that `folder` lies in, or else the config's."""
 
     agent: Mapping[str, Any]
     engine: EngineConfig
@@ -245,7 +245,7 @@ class Driven:
         return Engine(model, parameters, settings, image=image, stop=stop, seed=self.seed)
 
     def contestant(self, engine: Engine) -> Contestant:
-        """What the engine samples."""
+        """The contestant that the engine samples."""
         screen = self.screen
         fit = fit_to(engine.model, (screen, screen))  # a benchmark's pages have sizes of their own
         player = engine_player(engine, self.seed)

@@ -1,4 +1,4 @@
-"""What a job does with fields that its config leaves open: values that follow from what its environment is.
+"""Defaults of fields that a job's config leaves open: values that follow from its environment.
 
 Before anything is compiled, chance and the reference player play a few episodes (`tars_jax.pipelines.probing`). Every
 value that follows is printed with its reason, stands in RUN/config.json, and is a flag.
@@ -97,7 +97,7 @@ def chosen(config: Any) -> tuple[list[Choice], list[TaskShape] | None]:
 
 
 def _forms(tasks: EnvironmentTasks) -> list[Choice]:
-    """How prompts and answers are written."""
+    """Forms of prompts and answers."""
     said = all(kind.spec.answered_in_words for kind in tasks.kinds)
     programs = any(kind.spec.harness is not None for kind in tasks.kinds)
     why = "what the policy writes is its answer" if said else "what the policy writes are calls"
@@ -118,7 +118,7 @@ def choices(
     has_weights: bool,
     constraints: Callable[[str], Constraints | None],
 ) -> list[Choice]:
-    """Of every field that may be left open.
+    """Choices for all fields that may be left open.
 
     Args:
       has_player: there is somebody who shows how it is done.
@@ -220,7 +220,7 @@ def _earlier_steps(least: int, limit: int, said: bool, pictures: bool, of_step: 
 
 
 def _discount(config: Any, rewarded: float, limit: int, decisions: Callable[[], int]) -> tuple[float, str]:
-    """Of a token that is chosen among several, or of a turn where that is the unit of credit."""
+    """Discount per token that is chosen among several, or per turn where that is the unit of credit."""
     if rewarded < 0.5 or limit <= HORIZON:
         return 1.0, "rewards come at the end" if rewarded < 0.5 else f"an episode has at most {limit} steps"
     each = 1 if config.ppo.advantages == "turn" else decisions()
@@ -239,7 +239,8 @@ def _passes(config: Any, steps: float, scratch: bool) -> tuple[int, int, str]:
 
 
 def _updates(scratch: bool, gamma: float, beginning: str) -> tuple[int, str]:
-    """Where most steps earn something, and an episode is long, each update has much to learn from."""
+    """Number of updates: where most steps earn something, and an episode is long, each update has much to learn
+    from."""
     if not scratch:
         return 16, beginning
     return (24, "rewards come along the way") if gamma < 1 else (36, beginning)
@@ -276,7 +277,7 @@ def _unset(config: Any) -> list[str]:
 
 
 def filled(config: Any, values: dict[str, Any]) -> Any:
-    """A locked copy."""
+    """A locked copy of the config, with these values filled in."""
     filled = config.copy_and_resolve_references()
     with filled.unlocked(), filled.ignore_type():
         filled.update_from_flattened_dict(values)

@@ -83,7 +83,7 @@ class TaskKind:
 
 
 def kind_of(task: Mapping[str, Any]) -> dict[str, Any]:
-    """What the tasks of a kind have in common."""
+    """Fields that all tasks of a kind have in common."""
     return {name: task[name] for name in ("environment", "options")}
 
 

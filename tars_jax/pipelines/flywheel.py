@@ -61,7 +61,7 @@ Solved = tuple[int, int]  # episodes with V = 1, and those that somebody has jud
 
 @dataclasses.dataclass(frozen=True)
 class Cycle:
-    """What one cycle came to, as JSON can hold it."""
+    """Result of one cycle, as JSON can hold it."""
 
     number: int
     routed: dict[str, int]  # as `Routed`
@@ -173,13 +173,13 @@ def cycle_folder(run: Path, number: int) -> Path:
 
 
 def _cycle_config(config: Any) -> Mapping[str, Any]:
-    """Of a cycle's run directory: how many there are to be is no part of it."""
+    """Config of a cycle's run directory; the number of cycles is no part of it."""
     found: dict[str, Any] = config.to_dict()
     return {**found, "cycles": 0}
 
 
 def _by_place(episodes: Iterable[Trajectory]) -> dict[str, Solved]:
-    """Of each website or environment."""
+    """Solved and judged episodes of each website or environment."""
     solved, judged = collections.Counter[str](), collections.Counter[str]()
     for each in episodes:
         if each.success is not None:

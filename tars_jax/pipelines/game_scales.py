@@ -1,4 +1,4 @@
-"""What scripted players score on the held-out tasks of a run of games, to stand beside its agent."""
+"""Scores of scripted players on the held-out tasks of a run of games, to compare its agent with."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SCALES = ("reference", "person")  # scripted players whose scores stand beside a
 
 
 def played_scales(context: RunContext, games: Games, episodes: int) -> dict[str, float]:
-    """What the best scripted player of each game, and one of a person's pace and errors, score in `episodes` of the
+    """Scores of the best scripted player of each game, and of one with a person's pace and errors, in `episodes` of the
     held-out tasks of each: SIDE/GAME_score of a result."""
     writer, grammar = context.writer, context.config.agent.grammar
     players = dict(zip(SCALES, (reference_player(writer, grammar, 1.0), person_player(writer, grammar)), strict=True))

@@ -144,7 +144,7 @@ def draw(config: Any, game: str, split: str, stream: int, index: int, options: d
 
 
 def mean_score(trajectories: Sequence[Trajectory]) -> float:
-    """Of one or more episodes, as the game counts."""
+    """Mean score of one or more episodes, as the game counts."""
     return float(np.mean([trajectory.metadata["final"]["verdict"]["score"] for trajectory in trajectories]))
 
 

@@ -113,7 +113,7 @@ def _as_chat(message: Message) -> dict[str, Any]:
 
 @dataclasses.dataclass(frozen=True)
 class Asked:
-    """What a program was seen to ask in an episode."""
+    """Requests that a program made in an episode."""
 
     tokens: int = 0  # read in its longest window
     first: int = 0  # the most that were read at once

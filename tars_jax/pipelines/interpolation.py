@@ -73,7 +73,7 @@ def merge_weights_of(config: Any, parts: int) -> dict[str, tuple[float, ...]]:
 
 
 def _numbers(written: str | float, mark: str) -> list[float]:
-    """Those between the marks, of which a number alone has none; [] where one of them is no finite number."""
+    """Numbers between the marks, of which a number alone has none; [] where one of them is no finite number."""
     try:
         found = [float(each) for each in str(written).split(mark)]
     except ValueError:

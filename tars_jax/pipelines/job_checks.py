@@ -1,4 +1,4 @@
-"""What goes with what among the fields of an agent's job, and the update that they ask for."""
+"""Checks of fields that must agree with each other in an agent's job, and the update that they ask for."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ def check(config: Any) -> None:
 
 
 def _check_parts(config: Any) -> None:
-    """What is said of a mixture's parts takes a mixture, and a value model for each one that is not the policy."""
+    """Checks fields about a mixture's parts: they need a mixture, and a value model for each part that is not the
+    policy."""
     ppo, mixed = config.ppo, bool(config.get("mixture", {}).get("weights"))
     for field, usual in (("normalize_over", "batch"), ("value_models", "shared")):
         if ppo[field] != usual and not mixed:

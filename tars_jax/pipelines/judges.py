@@ -72,7 +72,7 @@ class CheckpointRewardModel:
         return judge(trajectory, task)
 
     def close(self) -> None:
-        """Ends the engine."""
+        """Closes the reward model's engine."""
         engine, self._engine, self._judge = self._engine, None, None
         if engine is not None:
             engine.__exit__(None, None, None)

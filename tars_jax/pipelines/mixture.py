@@ -1,4 +1,4 @@
-"""What a batch is mixed of: parts of `config.mixture.weights`, each with tasks and a curriculum of its own.
+"""Mixture of a batch: parts of `config.mixture.weights`, each with tasks and a curriculum of its own.
 
 Group n of the stream is of part n mod P, as the pool of a mixture has it (`tars_jax.rollout.mixed_pool`), and there it
 is number n div P.
@@ -55,13 +55,13 @@ def mixture_of(config: Any, names: Sequence[str], part_of: Callable[[Mapping[str
 
 
 def mixture_in(provider: TaskProvider) -> Mixture | None:
-    """What a provider mixes; one that has no such attribute mixes nothing."""
+    """The provider's mixture; None for one without this attribute."""
     found: Mixture | None = getattr(provider, "mixture", None)
     return found
 
 
 def fewest_groups(weights: Sequence[float]) -> int:
-    """Of a batch in which every part has as many as its weight gives it, and one or more."""
+    """Least number of groups of a batch in which every part has as many as its weight gives it, and one or more."""
     return max(len(weights), *(_rounded_up(sum(weights) / weight) for weight in weights)) if weights else 1
 
 
@@ -79,7 +79,7 @@ def _require_groups(groups: int, names: Sequence[str], weights: Sequence[float])
 
 
 def part_names(written: Sequence[tuple[str, Mapping[str, Any]]]) -> list[str]:
-    """Of environments, each with options: what they are called in metrics and tables.
+    """Names of environments, each with options, in metrics and tables.
 
     An environment without the package that it is of, where that tells it from the others; of its options those that are
     not the same in all that it has.
@@ -95,7 +95,7 @@ def part_names(written: Sequence[tuple[str, Mapping[str, Any]]]) -> list[str]:
 
 
 def _marks(every: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What tells options of one environment apart, or their numbers."""
+    """Marks that tell options of one environment apart, or their numbers."""
     if len(every) == 1:
         return [""]
     keys = dict.fromkeys(key for options in every for key in options)
@@ -124,7 +124,7 @@ class MixedTasks:
         return self._streams[part].task(turn)
 
     def update(self, trajectories: Sequence[Trajectory]) -> dict[str, float]:
-        """What each stream says of its own, and the return of each part."""
+        """Metrics of each stream about its own episodes, and the return of each part."""
         parts = self._mixture.parts_of(trajectories)
         metrics = {"return": _mean_return(trajectories)}
         for part, (name, stream) in enumerate(zip(self._mixture.names, self._streams, strict=True)):
@@ -138,7 +138,7 @@ class MixedTasks:
 
 
 def states_of_parts(state: Mapping[str, Any] | None, count: int) -> list[Mapping[str, Any] | None]:
-    """Those of the streams, as `MixedTasks.state` has them."""
+    """States of the streams, as `MixedTasks.state` has them."""
     return [None] * count if state is None else list(state["parts"])
 
 

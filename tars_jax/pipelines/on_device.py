@@ -135,12 +135,12 @@ class OnDevice:
         return state.parameters
 
     def learning(self, seeds: Sequence[int]) -> TrainState:
-        """Where `learn` begins: fresh policies."""
+        """Initial training state of `learn`: fresh policies."""
         state: TrainState = self._program(START_SUPERVISED)(_array(seeds))
         return state
 
     def learn(self, state: TrainState, seeds: Sequence[int], done: int, updates: int) -> TrainState:
-        """So many supervised updates of the expert's episodes, from number `done` on; the state is donated."""
+        """Makes `updates` supervised updates on the expert's episodes, from number `done` on; the state is donated."""
         state, _ = self._run(SUPERVISE, state, (), seeds, done + updates, 0, None, done)
         return state
 
@@ -175,7 +175,7 @@ class OnDevice:
         return curves, actors.policy.parameters
 
     def actors(self, start: Parameters, values: tuple[Parameters, ...] | None, seeds: Sequence[int]) -> Actors:
-        """What `improve` begins with."""
+        """Initial state of `improve`."""
         if values is None:
             values = tuple(state.parameters for state in self._program(START_VALUE)(start, _array(seeds)))
         return self._program(START_TRAINING)(start, values)
@@ -293,7 +293,7 @@ def _array(seeds: Sequence[int]) -> jax.Array:
 
 
 def _split(config: Any, model: ModelConfig) -> tuple[Design, Floats]:
-    """What programs depend on, and the numbers that they take."""
+    """Splits a config into the design, which programs depend on, and the numbers that they take."""
     # Without a lag, episodes are learned from by the policy that sampled them: nothing is stale.
     stale = config.ppo.lag > 0
     ppo, ppo_floats = without(dataclasses.replace(ppo_config(config.ppo), decoupled=config.ppo.decoupled and stale))
@@ -343,7 +343,7 @@ def program_of(design: Design, seeds_by: str, stage: CompiledStage, *sizes: int)
     alone = jax.jit(function, donate_argnums=donated)
 
     def apart(arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """What is stacked, and what all seeds share."""
+        """Splits arguments into those that are stacked over seeds and those that all seeds share."""
         count = len(arguments) - stage.shared
         return arguments[:count], arguments[count:]
 

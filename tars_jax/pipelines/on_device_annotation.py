@@ -79,7 +79,7 @@ class Arm:
 
 
 class Collected(NamedTuple):
-    """What a round gave."""
+    """Annotations of one round."""
 
     rows: Rows  # [human_steps]; those that nobody decided are empty
     uncertainty: jax.Array  # [E, S]: of the policy's proposals, NaN where nothing was played
@@ -98,7 +98,7 @@ def _optimizer(design: Design, rate: float) -> OptimizerConfig:
 
 
 def earlier(design: Design, plan: AnnotationPlan, seed: jax.Array, scenes: Scenes, floats: Floats) -> Rows:
-    """What is there before anybody annotates, and room for what they will: steps of the policy's demonstrations."""
+    """Rows before anybody annotates, with room for annotations: steps of the policy's demonstrations."""
     levels = keys_of(SUPERVISED, seed, jnp.arange(design.demonstrations))
     episodes = demonstrate(scenes[0], levels, floats["demonstrations"]["skill"])
     order, _ = played_first(episodes, keys_of(ANNOTATION, seed, jnp.array([-1]))[0])
@@ -208,7 +208,7 @@ class AnnotationRounds:
         return {"success": np.stack(success, 1), **each}
 
     def collect(self, policy: Parameters, arm: Arm, number: int) -> Collected:
-        """What the annotator decides in round `number`; every field [N, ...]."""
+        """Collects the annotator's decisions in round `number`; every field [N, ...]."""
         gate = np.array([_without_calibration(arm.ask), _without_calibration(arm.keep)], np.float32)
         gates = np.broadcast_to(gate, (len(self._seeds), 2))
         if arm.gated:

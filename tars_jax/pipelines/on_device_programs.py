@@ -95,7 +95,7 @@ class Design:
 
 
 class Actors(NamedTuple):
-    """What PPO trains, and the policy that it began with."""
+    """Training states of PPO, and the policy that it began with."""
 
     policy: TrainState
     values: tuple[TrainState, ...]  # one, or one for each part; as they are where advantages come from groups
@@ -128,7 +128,7 @@ def keys_of(stage: int, seed: jax.Array | int, numbers: jax.Array) -> jax.Array:
 
 
 def start_supervised(design: Design, seed: jax.Array) -> TrainState:
-    """A fresh policy."""
+    """Initializes a policy."""
     parameters = init_parameters(design.model, keys_of(SUPERVISED, seed, jnp.array([-1]))[0])
     return _start(parameters, design.supervised)
 
@@ -211,7 +211,7 @@ def _players(actors: Actors) -> Parameters:
 
 
 def _aged(actors: Actors, before: Parameters) -> Parameters | None:
-    """What plays later, an update further; `before` is the policy that this update began with."""
+    """The policy that plays next, an update further; `before` is the policy that this update began with."""
     if actors.earlier is None:
         return None
     return jax.tree.map(lambda leaf, new: jnp.concatenate([leaf[1:], new[None]]), actors.earlier, before)
@@ -298,7 +298,7 @@ def reference(design: Design, count: int, scenes: Scenes) -> jax.Array:
 
 
 def describe(episodes: Episodes) -> Metrics:
-    """What a batch of episodes looks like."""
+    """Metrics of a batch of episodes."""
     played = episodes.played
     return {
         "success": episodes.succeeded.mean(),

@@ -1,4 +1,4 @@
-"""How a process begins and ends an experiment that several processes share."""
+"""Beginning and end of an experiment that several processes share."""
 
 from __future__ import annotations
 

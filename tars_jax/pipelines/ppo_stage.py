@@ -155,12 +155,12 @@ def open_pool(context: RunContext, mixture: Mixture | None, kept: dict[str, Any]
 
 
 def unjudged_tally(context: RunContext) -> Tally:
-    """What judges could not say, in all processes."""
+    """Tally of episodes that judges could not decide, in all processes."""
     return merged_tallies(processes.gather(context.rollouts.unjudged.tally))
 
 
 def digests_of(state: LearnerState) -> list[dict[str, Any]]:
-    """Of the weights, as one entry of a list; none where no process has all of them."""
+    """Digests of the weights, as one entry of a list; none where no process has all of them."""
     return [dataclasses.asdict(Digests.of(state))] if processes.count() == 1 else []
 
 

@@ -1,4 +1,4 @@
-"""What the tasks of an environment look like, found out by playing a little, before anything is compiled."""
+"""Probing: the shape of an environment's tasks, found out by playing a little, before anything is compiled."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ EPISODES_BY_CHANCE, SECONDS_BY_CHANCE = 100, 5.0  # at most, where the first one
 
 @dataclasses.dataclass(frozen=True)
 class ProbedEpisodes:
-    """What episodes were like that chance or a player who shows how has played."""
+    """Measurements of episodes that chance or a demonstrator has played."""
 
     steps: float = 1.0  # of an episode, on average
     text: int = 0  # tokens of the longest text of an observation
@@ -55,7 +55,7 @@ class ProbedEpisodes:
 
 @dataclasses.dataclass(frozen=True)
 class TaskShape:
-    """What is known of the tasks of an environment before one is played."""
+    """Facts about the tasks of an environment before one is played."""
 
     name: str
     max_steps: int
@@ -73,14 +73,15 @@ class TaskShape:
 
 
 def callable_in(shapes: Sequence[TaskShape]) -> ActionSpace | None:
-    """What can be called in some of these tasks; None: every GUI action. Raises InputError as `ActionSpace.joined`."""
+    """Action space of all calls in some of these tasks; None: every GUI action. Raises InputError as
+    `ActionSpace.joined`."""
     spaces = [shape.space for shape in shapes if shape.space is not None]
     return ActionSpace.joined(spaces) if len(spaces) == len(shapes) else None
 
 
 def probe(config: Any, writer: PromptWriter, kinds: Sequence[Sequence[Task]], chance: bool = False) -> list[TaskShape]:
-    """What the tasks of each kind look like: their episodes are begun, and where there is a reference player it plays
-    some of them; with `chance`, a random one does, too.
+    """Finds the shape of the tasks of each kind: their episodes are begun, and where there is a reference player it
+    plays some of them; with `chance`, a random one does, too.
 
     Raises InputError where one cannot be begun.
     """
@@ -147,7 +148,7 @@ class _Witness:
 
 @dataclasses.dataclass(frozen=True)
 class _Trial:
-    """How scripted players write, and what is noted of their episodes."""
+    """Plays scripted players' episodes and takes notes of them."""
 
     writer: PromptWriter
     grammar: str
@@ -176,12 +177,13 @@ class _Trial:
         return max(map(longest_answer, played.windows), key=len), witness.seen
 
     async def by_demonstrator(self, environment: CheckedEnvironment, first: Observation, task: Task) -> ProbedEpisodes:
-        """What an episode that has begun is like when it is played by who shows how."""
+        """Measurements of an episode that has begun, played by the demonstrator."""
         player = demonstrating_player(self.own_player, self.writer, self.grammar, 1.0)
         return self.seen(first, *await self.played(environment, first, task, player))
 
     async def by_chance(self, environment: CheckedEnvironment, task: Task) -> ProbedEpisodes:
-        """Of a new episode; of its beginning alone, where a call that chance makes up breaks the environment."""
+        """Measurements of a new episode, played by chance; of its beginning alone, where a random call breaks the
+        environment."""
         first = await _first(environment, task)
         short = dataclasses.replace(task, max_steps=min(task.max_steps, STEPS_BY_CHANCE))
         answer, followed = tuple[int, ...](), list[Transition]()
@@ -191,7 +193,7 @@ class _Trial:
         return self.seen(first, answer, followed)
 
     def seen(self, first: Observation, answer: tuple[int, ...], followed: Sequence[Transition]) -> ProbedEpisodes:
-        """Of one episode: its first observation, its longest answer, and what followed on each."""
+        """Measurements of one episode: its first observation, its longest answer, and what followed on each."""
         rewards = [transition.reward for transition in followed] or [0.0]
         lengths = [self.writer.length(text) for text in (first.text, *(each.observation.text for each in followed))]
         return ProbedEpisodes(
@@ -256,7 +258,7 @@ async def _look(
 
 
 async def _look_at_program(spec: EnvironmentSpec, tasks: Sequence[Task], config: Any) -> TaskShape:
-    """Of a harness: its program plays, and is answered by who shows how, or with nothing said."""
+    """Shape of a harness's tasks: its program plays, and is answered by the demonstrator, or with nothing said."""
     looked = await looked_at(spec, tasks[:FEWEST_PROBES], config)
     seen = [
         ProbedEpisodes(

@@ -51,8 +51,8 @@ def recipe_fields(recipe: str, experiment: str) -> dict[str, Any]:
 
 
 def recipe_lines(experiment: str, values: Mapping[str, Any]) -> list[str]:
-    """What is said of the recipe of a config, given by its dotted fields, before its run: what flags changed of it, and
-    where it was measured to fail."""
+    """Lines about a config's recipe before its run, by the config's dotted fields: what flags changed of it, and where
+    it was measured to fail."""
     recipe, alpha = values["recipe"], values.get("ppo.alpha", 0.0)
     fields = recipe_fields(recipe, experiment)
     changed = [f"{field}={values[field]}" for field, value in fields.items() if values[field] != value]

@@ -101,7 +101,7 @@ def _open_theirs(config: Any, model: ModelConfig, tokenizer: Tokenizer, parent: 
 
 
 def addresses(text: str) -> Sequence[str]:
-    """Those that commas separate, without their /v1."""
+    """Splits addresses at commas, and removes their /v1."""
     return [each.strip().rstrip("/").removesuffix("/v1") for each in text.split(",") if each.strip()]
 
 

@@ -1,4 +1,5 @@
-"""What the stages of an experiment share: the model, the engine, the browser and the run directory."""
+"""Context of a run, which the stages of an experiment share: the model, the engine, the browser and the run
+directory."""
 
 from __future__ import annotations
 

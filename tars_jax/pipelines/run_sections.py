@@ -286,7 +286,7 @@ def places(pages: int, browsers: int = 1) -> dict[str, Section]:
 
 
 def rewards(**values: Any) -> Section:
-    """What is taken from rewards; the lengths that it depends on are the engine's."""
+    """Section of reward shaping; the lengths that it depends on are the engine's."""
     return section(RewardConfig, without=("max_length", "length_cache"), **values)
 
 

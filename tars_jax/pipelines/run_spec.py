@@ -1,4 +1,4 @@
-"""What a config says of a run before anything is opened: the model, its prompts, its rows, its constrained answers."""
+"""Spec of a run before anything is opened: the model, its prompts, its rows, its constrained answers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tars_jax.training.state import fresh_parameters
 
 
 class RunSpec:
-    """What a config says of the model, its prompts and its rows; nothing stays open.
+    """Spec of a run: its model, prompts and rows; nothing stays open.
 
     `shapes`: of its tasks, where that is known already; looking for them may open a browser.
     """

@@ -9,7 +9,7 @@ NOW = ("browsers", "pages_open", "hosts")  # not counts of what happened, but ho
 
 
 def added_since(counts: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
-    """What was added to counts, which may lie in groups."""
+    """Differences of counts, which may lie in groups, to earlier ones."""
     return {
         name: added_since(value, before.get(name, {}))
         if isinstance(value, Mapping)

@@ -32,7 +32,7 @@ class RunFields:
 
 @dataclasses.dataclass(frozen=True)
 class Described:
-    """What is known of a field of a config."""
+    """Sentence and rule of a config's field."""
 
     about: str
     rule: Rule | None
@@ -64,7 +64,7 @@ def section(made_of: type[Any], /, without: Collection[str] = (), **values: Any)
 
 
 def changes(made_of: type[Any], /, **values: Any) -> Section:
-    """Of the fields of a dataclass those that differ from a section elsewhere."""
+    """A section with only the fields of a dataclass that differ from a section elsewhere."""
     return section(made_of, without={field.name for field in _described(made_of)} - values.keys(), **values)
 
 

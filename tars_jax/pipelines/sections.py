@@ -137,7 +137,7 @@ def num_pages(config: Any) -> int:
 
 
 def sandbox_of(config: Any) -> SandboxAddress | None:
-    """Where sandboxes are; None: on this machine. Raises InputError."""
+    """Address of the sandboxes; None: on this machine. Raises InputError."""
     given = config.sandbox
     return read_address(given.address, given.guests, given.phones, given.key_file)
 

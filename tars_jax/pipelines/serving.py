@@ -1,4 +1,4 @@
-"""What a policy server needs besides the engine: screenshot sizes, the chat template, and secrets in files."""
+"""Inputs of a policy server besides the engine: screenshot sizes, the chat template, and secrets in files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def screenshot_size(checkpoint: Path) -> tuple[int, int] | None:
 
 
 def template(model: ModelConfig, tokenizer: Tokenizer) -> Template:
-    """How messages stand in tokens: as our agent's prompts do (tars_jax/agent/prompts.py), or as Qwen's."""
+    """Chat template: as in our agent's prompts (tars_jax/agent/prompts.py), or Qwen's."""
 
     def image_tokens(height: int, width: int) -> int:
         rows, columns = model.vision.token_grid(height, width)

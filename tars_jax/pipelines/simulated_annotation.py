@@ -19,7 +19,7 @@ CORRECTIONS, DEMONSTRATIONS = "corrections", "demonstrations"
 
 
 class Spent(NamedTuple):
-    """What the annotation of some tasks came to."""
+    """Costs of the annotation of some tasks."""
 
     episodes: int
     solved: int
@@ -30,7 +30,7 @@ class Spent(NamedTuple):
 
 
 def setting_of(opened: AnnotatedPolicy, kind: str, gate: AskingGate) -> Setting:
-    """Who is asked when: of corrections and demonstrations at every step, else as the gate says."""
+    """Setting of who is asked when: corrections and demonstrations ask at every step, else the gate decides."""
     asks = gate if kind == GATED else AskingGate(EVERY_STEP)
     return Setting(opened.writer, opened.agent, opened.policy, asks, opened.value)
 
@@ -72,7 +72,7 @@ async def annotate_until(
 
 
 def spent_on(found: Sequence[SimulatedEpisode], lost: int) -> Spent:
-    """The sums."""
+    """Sums the costs of episodes."""
     return Spent(
         episodes=len(found),
         solved=sum(bool(each.success) for each in found),

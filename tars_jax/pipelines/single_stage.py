@@ -1,4 +1,4 @@
-"""What the stages of a chain share: their tasks, their rules, and what stands before and after them.
+"""Common part of the stages of a chain: their tasks, their rules, and evaluation before and after them.
 
 A stage is an experiment of its own. It starts from the weights that `config.model.preset` names, leaves its own in
 RUN/policy, and plays the same held-out levels before and after; so every stage can follow every other.
@@ -40,7 +40,7 @@ def work_of(config: Any) -> TaskProvider:
 
 @dataclasses.dataclass(frozen=True)
 class StageResult:
-    """What a stage leaves beside RUN/policy: the same levels played before and after it, and its own words."""
+    """Result of a stage beside RUN/policy: the same levels played before and after it, and its own words."""
 
     config: Any  # as it ran, which may have more room than was asked for
     before: list[Trajectory]

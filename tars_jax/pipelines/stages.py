@@ -43,7 +43,8 @@ def collect(context: RunContext, provider: TaskProvider) -> list[Trajectory]:
 
 
 def initial_policy(context: RunContext) -> Path:
-    """Where the weights lie that the policy begins with, fresh or those of `model.preset`: RUN/initial."""
+    """Writes the weights that the policy begins with, fresh or those of `model.preset`, and returns their folder:
+    RUN/initial."""
     output = context.path / "initial"
     if context.run.finished("initial") is None:
         parent = context.parent

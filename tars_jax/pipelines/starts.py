@@ -52,7 +52,8 @@ def start_from(path: Path, fresh: Parameters) -> Parameters:
 
 
 def keep(run: Path, weights: Path, name: str) -> Path:
-    """Where a run has the weights that it starts from: its own, or a copy, so that it is whole without other runs."""
+    """Keeps the weights that a run starts from in its folder, by a copy if need be, so that it is whole without other
+    runs."""
     if weights.absolute().is_relative_to(run.absolute()):
         return run / weights.absolute().relative_to(run.absolute())
     if not processes.broadcast((run / "start" / name).exists()):

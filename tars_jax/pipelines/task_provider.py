@@ -1,4 +1,4 @@
-"""What an agent is to learn, as the stages ask for it: the tasks of each, and what the simulator knows of them."""
+"""Task providers: the tasks of each stage, and what the simulator knows of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class TaskStream(Protocol):
 
     @property
     def picks(self) -> str:
-        """How recent success changes what comes next, in words that follow "a curriculum picks"; empty: not at all."""
+        """Effect of recent success on the next tasks, in words that follow "a curriculum picks"; empty: none."""
         ...
 
     def task(self, index: int) -> Task: ...
@@ -36,7 +36,7 @@ class TaskStream(Protocol):
 
 
 class TaskProvider(Protocol):
-    """What an agent is to learn. No two of its sets of tasks share a level."""
+    """Provides the tasks that an agent is to learn. No two of its sets of tasks share a level."""
 
     @property
     def has_reference(self) -> bool:
@@ -58,7 +58,7 @@ class TaskProvider(Protocol):
         ...
 
     def known(self, task: Mapping[str, Any], step: Step) -> Hashable:
-        """What the simulator knows of a step's outcome, besides the remaining steps: the value model's yardstick."""
+        """The simulator's knowledge of a step's outcome, besides the remaining steps: the value model's yardstick."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Where a flywheel's tasks come from, by name.
+"""Sources of a flywheel's tasks, by name.
 
 ""                          the tasks of `config.environment`: games, websites, browsing, computers, ...
 mine/tasks.jsonl            tasks that were synthesized, one a line: questions (`synthesize_questions`, environment
@@ -107,7 +107,7 @@ def _chosen(lines: Sequence[tuple[str, dict[str, Any]]], config: Any) -> list[tu
 
 
 def place_of(task: Mapping[str, Any]) -> str:
-    """Where a task is: its website, or its environment."""
+    """Place of a task: its website, or its environment."""
     listed = task.get("options", {}).get("tasks")
     sites = {each.get("site") for each in listed} if isinstance(listed, list) else set()
     return str(sites.pop()) if len(sites) == 1 else str(task.get("environment", ""))
@@ -121,7 +121,7 @@ def _form(record: Mapping[str, Any]) -> str:
 
 
 def _lines(file: Path) -> list[tuple[str, dict[str, Any]]]:
-    """Where each object stands, and the object."""
+    """Objects of a file, each with its place in it."""
     try:
         lines = list(read_json_lines(file, "a task of JSON"))
     except InputError as error:

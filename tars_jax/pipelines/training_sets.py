@@ -66,7 +66,8 @@ def _some(episodes: Sequence[Trajectory]) -> Sequence[Trajectory]:
 
 
 def learned_tokens(trajectory: Trajectory, loss_on: str, image: int) -> int:
-    """How many tokens `make_supervised_update` learns from in it; `image` is the token of a screenshot."""
+    """Number of a trajectory's tokens that `make_supervised_update` learns from; `image` is the token of a
+    screenshot."""
     if loss_on == "agent":
         return trajectory.num_action_tokens
     return sum(int((window.tokens[1:] != image).sum()) for window in trajectory.windows)
@@ -75,7 +76,7 @@ def learned_tokens(trajectory: Trajectory, loss_on: str, image: int) -> int:
 def mixture(
     drawn: Sequence[Trajectory], source_of: Mapping[str, str], size: Callable[[Trajectory], int]
 ) -> dict[str, dict[str, int]]:
-    """Of each source, the episodes and their sizes. `source_of`: a text's id to its dataset; others are the agent's."""
+    """Episodes and their sizes, by source. `source_of`: a text's id to its dataset; others are the agent's."""
     episodes, sizes = collections.Counter[str](), collections.Counter[str]()
     for each in drawn:
         source = source_of.get(each.id, AGENT)

@@ -1,4 +1,4 @@
-"""What a turn of the agent loop takes: how fast the policy writes, and how long a round is, end to end."""
+"""Times of turns of the agent loop: the policy's tokens per second, and the length of a round, end to end."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tars_jax.rollout.players import Player, PrivilegedEnvironment
 
 @dataclasses.dataclass
 class TurnTimes:
-    """Of all rounds that ended. A round begins when the policy is asked, and ends when it is asked again or the episode
-    is over: the answer, and what the environment makes of it."""
+    """Times of all rounds that ended. A round begins when the policy is asked, and ends when it is asked again or the
+    episode is over: the answer, and what the environment makes of it."""
 
     rounds: int = 0
     tokens: int = 0  # that the policy wrote
@@ -27,7 +27,7 @@ class TurnTimes:
 
     @property
     def tokens_per_second(self) -> float:
-        """Of one episode, while its policy is asked."""
+        """Tokens per second of one episode, while its policy is asked."""
         return self.tokens / self.thinking if self.thinking else 0.0
 
     @property

@@ -102,7 +102,7 @@ def doubt_of_levels(levelled_off: Mapping[str, bool]) -> str:
 
 
 class _ValueFit:
-    """How value models of one policy are fitted; compiled once for all of them."""
+    """Fits the value models of one policy; compiled once for all of them."""
 
     def __init__(self, context: RunContext, provider: TaskProvider, policy: Parameters) -> None:
         self._context, self._provider, config = context, provider, context.config

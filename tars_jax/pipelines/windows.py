@@ -1,4 +1,4 @@
-"""How many tokens and images an agent's context windows need, worked out from its tasks before anything is played.
+"""Tokens and images that an agent's context windows need, worked out from its tasks before anything is played.
 
 A window holds at most `agent.max_steps` completed steps and the one under way, each a screenshot and an answer, below
 the instruction and the summaries of older steps. Sizes of rows and of the engine's windows that are 0 become what that
@@ -76,8 +76,8 @@ def reference_answer(games: Iterable[str], grammar: str) -> int:
 
 
 def shapes_of(config: Any, writer: PromptWriter) -> list[TaskShape]:
-    """What is known of a config's tasks: of games by their files, of other environments by beginning some episodes;
-    nothing where it plays none."""
+    """Shapes of a config's tasks: of games by their files, of other environments by beginning some episodes; nothing
+    where it plays none."""
     if "environment" in config:
         return probe(config, writer, probes(config))
     if "games" not in config and "task" not in config:  # it learns from what was recorded
@@ -100,8 +100,8 @@ def shapes_of(config: Any, writer: PromptWriter) -> list[TaskShape]:
 
 
 def longest_windows(config: Any, writer: PromptWriter, shapes: Sequence[TaskShape]) -> list[WindowLength]:
-    """Of the tasks of each shape. An answer counts with as many tokens as the policy may write, or a demonstration has;
-    the text of an observation with as many as it may have."""
+    """Longest windows of the tasks of each shape. An answer counts with as many tokens as the policy may write, or a
+    demonstration has; the text of an observation with as many as it may have."""
     agent = config.agent
     text = "x" if writer.max_observation_tokens else ""
     found = []
@@ -136,7 +136,8 @@ def longest_windows(config: Any, writer: PromptWriter, shapes: Sequence[TaskShap
 
 
 def _of_program(name: str, asked: Asked, answer: int) -> WindowLength:
-    """Of what a program asks, with `PROGRAM_GROWS` times what was seen, as other tasks may take more."""
+    """Longest window of a program's requests, with `PROGRAM_GROWS` times what was seen, as other tasks may take
+    more."""
     tokens = round(asked.tokens * PROGRAM_GROWS) + asked.turns * answer
     return WindowLength(name, asked.turns, asked.images, tokens, round(asked.first * PROGRAM_GROWS))
 

@@ -1,4 +1,4 @@
-"""What `new` writes for a user to go on from: files that run as they are, each for one kind of thing to bring."""
+"""Templates of `new` for a user to go on from: files that run as they are, each for one kind of thing to bring."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What value pretraining, PPO beside GRPO, a shared value model and an imperfect verifier come to: T7, T9, T12, T17."""
+"""Trends of algorithms: value pretraining, PPO beside GRPO, a shared value model and an imperfect verifier: T7, T9,
+T12, T17."""
 
 from __future__ import annotations
 

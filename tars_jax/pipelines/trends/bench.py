@@ -1,4 +1,4 @@
-"""What a trend is, and what it measures with: agents trained on the device, over seeds, both sides tuned alike.
+"""Trends and their bench: agents trained on the device, over seeds, both sides tuned alike.
 
 Axes: N seeds, U updates.
 """
@@ -44,7 +44,7 @@ class Trained(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Measured:
-    """What a trend found."""
+    """Measurement of a trend."""
 
     judgements: tuple[TestResult, ...]  # one for each of its tests, in their order
     curves: Mapping[str, Curves]  # side -> what the figure draws
@@ -110,7 +110,7 @@ class Bench:
 
     @property
     def plan(self) -> AnnotationPlan:
-        """Sizes of annotations."""
+        """Sizes of the annotations."""
         if self._plan is None:
             raise ValueError("plan must be given to a bench that annotates; got None")
         return self._plan
@@ -182,7 +182,7 @@ class Bench:
     def tuned(
         self, game: str, settings: Settings | None = None, *, pretrained: bool = True
     ) -> tuple[Settings, Trained]:
-        """What `tune` chooses, and what the seeds that count make of it."""
+        """The settings that `tune` chooses, and their training with the seeds that count."""
         chosen = self.tune(game, settings, pretrained=pretrained)
         return chosen, self.train(game, chosen, pretrained=pretrained)
 
@@ -225,7 +225,7 @@ class Bench:
         needs: Sequence[Callable[[], Any]],
         make: Callable[..., Any],
     ) -> Any:
-        """What `make` makes of what it needs, or what it made before."""
+        """Result of `make`, which is called once with what it needs."""
         made_of = json.dumps([what, self._all(game, settings), list(seeds)], sort_keys=True)
         path = self._folder / f"{hashlib.sha256(made_of.encode()).hexdigest()[:16]}.npz"
         if not path.exists():
@@ -238,7 +238,7 @@ class Bench:
 
 
 def apart(found: Mapping[str, tuple[Settings, Trained]]) -> tuple[dict[str, Settings], dict[str, Curves]]:
-    """What `tuned` found for each side: what was chosen, and the curves."""
+    """Splits results of `tuned` for each side into the chosen settings and the curves."""
     chosen = {name: settings for name, (settings, _) in found.items()}
     return chosen, {name: trained.curves for name, (_, trained) in found.items()}
 

@@ -1,4 +1,4 @@
-"""What trained agents do with more steps, in several games, merged, quantized, on harder levels: T8, T10, T13 to T15.
+"""Trends of generalization: more steps, several games, merging, quantization, harder levels: T8, T10, T13 to T15.
 
 Axes: N seeds, U updates.
 """
@@ -67,7 +67,8 @@ T10_TESTS = (
 
 
 def effects(shares: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What the tests are put to, [N] each; `shares` are games' success over their reference player's, [N, U]."""
+    """Effects that the tests are put to, [N] each; `shares` are games' success over their reference player's, [N,
+    U]."""
     found = np.stack(list(shares.values()))
     begins, ends = np.stack([early(one) for one in found]), np.stack([late(one) for one in found])
     thirds = np.stack([third.mean(-1) for third in np.array_split(found, 3, axis=-1)])

@@ -1,4 +1,4 @@
-"""What agents do by clicks, by searches, by several calls at once, and with memory: T11, T16, T18, T19."""
+"""Trends of interfaces: clicks, searches, several calls at once, and memory: T11, T16, T18, T19."""
 
 from __future__ import annotations
 

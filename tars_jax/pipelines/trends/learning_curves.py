@@ -1,4 +1,4 @@
-"""What training does to reward, entropy, thoughts and steps: T1 to T6.
+"""Trends of training curves: reward, entropy, thoughts and steps: T1 to T6.
 
 Axes: N seeds, U updates of a stage.
 """

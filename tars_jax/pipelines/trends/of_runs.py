@@ -35,7 +35,8 @@ MEASURES = (
 
 
 def judge_runs(runs: Sequence[Mapping[str, np.ndarray]]) -> tuple[TestResult, ...]:
-    """What the seeds of one setting say, each by its curves [U] by name; without a test that a run has no curve for."""
+    """Tests of one setting over its seeds, each by its curves [U] by name; without a test that a run has no curve
+    for."""
     found = []
     for measure in MEASURES:
         curves = [np.asarray(run.get(measure.curve, ()), float) for run in runs]

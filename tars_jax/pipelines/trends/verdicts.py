@@ -79,7 +79,7 @@ def judge(test: Test, effects: Sequence[float], confidence: float = 0.95) -> Tes
 
 
 def detectable(effects: Sequence[float], confidence: float = 0.95, power: float = 0.8) -> float:
-    """How far from a test's bound the mean effect must truly be for this many seeds to decide with probability `power`.
+    """Distance from a test's bound at which the mean effect is decided by this many seeds with probability `power`.
 
     Of a noncentral t: normal effects of the deviation that was seen, [N] of them, at least two. 0 where all are equal.
     """
@@ -93,7 +93,7 @@ def detectable(effects: Sequence[float], confidence: float = 0.95, power: float 
 
 
 def overall(judgements: Sequence[TestResult]) -> TrendVerdict:
-    """Of a claim that is several tests: it holds where all do, and falls with any that does not."""
+    """Verdict on a claim that is several tests: it holds where all do, and falls with any that does not."""
     verdicts = {each.verdict for each in judgements}
     if TrendVerdict.DOES_NOT_HOLD in verdicts:
         return TrendVerdict.DOES_NOT_HOLD
@@ -101,7 +101,7 @@ def overall(judgements: Sequence[TestResult]) -> TrendVerdict:
 
 
 def rise(curves: np.ndarray) -> np.ndarray:
-    """How far the least-squares line of each curve rises over the run: [N, U] -> [N], in the curve's unit."""
+    """Rise of the least-squares line of each curve over the run: [N, U] -> [N], in the curve's unit."""
     x = np.arange(curves.shape[1]) - (curves.shape[1] - 1) / 2
     slope = (curves * x).sum(1) / (x * x).sum()
     return slope * (curves.shape[1] - 1)
@@ -123,7 +123,7 @@ def late_minus_early(curves: np.ndarray, share: float = 0.2) -> np.ndarray:
 
 
 def volatility(curves: np.ndarray) -> np.ndarray:
-    """How much each curve jumps from one update to the next: [N, U] -> [N], in the curve's unit.
+    """Volatility: deviation of each curve's noise from one update to the next: [N, U] -> [N], in the curve's unit.
 
         sqrt(mean_u (c_{u+1} - c_u - d)^2 / 2),  d the mean difference
 
