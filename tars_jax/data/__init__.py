@@ -1,1 +1,1 @@
-"""Where tasks and training data come from. See README.md."""
+"""Sources of tasks and training data. See README.md."""

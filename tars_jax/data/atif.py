@@ -91,12 +91,12 @@ class _Sampled:
 
 
 def atif_files(folder: Path) -> list[Path]:
-    """Those of an export of ours; else those that Harbor's agents left, in folders below."""
+    """Documents of an export of ours; else those that Harbor's agents left, in folders below."""
     return sorted(folder.glob(f"*{SUFFIX}")) or sorted(folder.rglob(_HARBOR))
 
 
 def trajectories_of_atif(file: Path, read_image: ReadImage) -> Iterator[Trajectory]:
-    """Of a document, and of the agents within. Raises InputError that names the file and the field."""
+    """Trajectories of a document, and of the agents within. Raises InputError that names the file and the field."""
     document = decoded_file(file, _Document, unknown=None)
     yield from _trajectories(document, str(file), file.name.removesuffix(SUFFIX).removesuffix(".json"), read_image)
 
@@ -164,7 +164,8 @@ def _parts(content: _Content) -> list[dict[str, Any]]:
 
 
 def _windows(answers: Sequence[_Step]) -> tuple[ContextWindow, ...]:
-    """What the policy read and sampled: a prompt that begins with all of the window before it goes on with that."""
+    """Context windows that the policy read and sampled: a prompt that begins with all of the window before it goes on
+    with that."""
     builders: list[WindowBuilder] = []
     tokens: list[int] = []
     last = -1

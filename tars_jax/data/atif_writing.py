@@ -35,7 +35,7 @@ OURS = "tars_jax"  # the name of what the format has no word for
 
 @dataclasses.dataclass(frozen=True)
 class SampledStep:
-    """What the policy read and wrote at a step."""
+    """Tokens that the policy read and wrote at a step."""
 
     window: int
     prompt: list[int]

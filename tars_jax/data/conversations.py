@@ -99,7 +99,7 @@ def task_of(given: Any, id: str, steps: int, where: str) -> dict[str, Any]:
 
 @dataclasses.dataclass
 class _Seen:
-    """What was observed since the last answer."""
+    """Observations since the last answer."""
 
     screenshot: bytes = b""
     texts: tuple[str, ...] = ()

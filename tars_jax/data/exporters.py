@@ -39,8 +39,8 @@ ShowImage = Callable[[bytes], dict[str, Any]]  # a PNG to the part of a message 
 
 
 def trajectory_files(source: Path, *, evaluations: bool = False) -> list[Path]:
-    """Of a run directory, of its `trajectories`, or of one folder; by folder and number; those of evaluations only
-    where `evaluations` asks for them.
+    """Trajectory files of a run directory, of its `trajectories`, or of one folder; by folder and number; those of
+    evaluations only where `evaluations` asks for them.
 
     Raises InputError where there are none.
     """
@@ -121,7 +121,7 @@ def _bytes(text: str) -> bytes:
 
 
 def about(trajectory: Trajectory) -> dict[str, Any]:
-    """What stands beside the messages."""
+    """Fields beside the messages of an exported episode."""
     return {
         "id": writable(trajectory.id),
         "task": trajectory.task,

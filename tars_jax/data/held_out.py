@@ -56,12 +56,12 @@ def marks_in(record: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 
 def of_evaluation(trajectory: Trajectory) -> Trajectory:
-    """Marked as such."""
+    """Marks a trajectory as one of an evaluation."""
     return dataclasses.replace(trajectory, metadata={**trajectory.metadata, PURPOSE: EVALUATION})
 
 
 def path_and_conditions(name: str) -> tuple[Path, str]:
-    """Of a file's or folder's name, which may have question marks, too.
+    """Splits the name of a file or folder, which may have question marks, too, into path and conditions.
 
     Raises InputError for conditions of other fields than these two, and for a folder of an evaluation where none is of
     `purpose`.
@@ -78,7 +78,7 @@ def path_and_conditions(name: str) -> tuple[Path, str]:
 
 
 def taken(trajectories: Iterable[Trajectory], where: str, source: Path) -> Iterator[Trajectory]:
-    """Those that the conditions mean, as of a store; how many others there are is said in the log."""
+    """Trajectories that the conditions select, as in a store; how many others there are is said in the log."""
     condition = parse(for_training(where))
     in_evaluation = is_evaluation(source)
     left_out = collections.Counter[str]()

@@ -39,7 +39,7 @@ class NoSuchAction(Exception):
 
 
 def actions_of_code(code: str, mouse: Point | None) -> tuple[tuple[Action, ...], Point | None]:
-    """What the code does, and where the mouse is then; `mouse`: where it was before.
+    """Actions of the code, and where the mouse is then; `mouse`: where it was before.
 
     Raises InputError for what is no such code, NoSuchAction for what our actions cannot say.
     """
@@ -168,7 +168,7 @@ def _direction(name: str, arguments: Mapping[str, Any]) -> str:
 
 
 def _keys(keys: Sequence[Any]) -> Action:
-    """Held down together."""
+    """Action of keys that are held down together."""
     return action_from_call("hotkey", {"key": join_combination([_key(key) for key in keys])})
 
 

@@ -50,7 +50,7 @@ def _trainable(file: Path, vocabulary: int | None) -> Trajectory:
 
 
 def instruction_of(trajectory: Trajectory) -> str:
-    """What the agent was asked to do. Raises InputError where neither the episode nor a game of ours says it."""
+    """Instruction of an episode. Raises InputError where neither the episode nor a game of ours says it."""
     if told := trajectory.metadata.get("instruction") or trajectory.task.get("instruction"):
         return str(told)
     if "instruction" in trajectory.metadata:  # it was asked by pictures alone
@@ -96,7 +96,7 @@ def labelled_traces(folder: str) -> list[Labelled]:
 
 
 def hidden_truth(trajectory: Trajectory) -> bool | None:
-    """What the environment says of an episode; where a judge is to tell it by a reference, whether the answer is the
+    """Truth about an episode by its environment; where a judge is to tell it by a reference, whether the answer is the
     reference to the letter, as scripted players give it; None where nobody knows."""
     reference = Task.from_json(trajectory.task).verification.reference
     if trajectory.verified_success is None and reference:
@@ -105,5 +105,5 @@ def hidden_truth(trajectory: Trajectory) -> bool | None:
 
 
 def with_verdict(trajectories: Sequence[Trajectory], verdict: str) -> list[Trajectory]:
-    """Those with V = 1 ("solved"), with V = 0 ("failed"), or all ("any")."""
+    """Trajectories with V = 1 ("solved"), with V = 0 ("failed"), or all ("any")."""
     return [each for each in trajectories if verdict == "any" or each.succeeded == (verdict == "solved")]

@@ -23,7 +23,7 @@ class KeepRule:
 
 @dataclasses.dataclass(frozen=True)
 class Attempts:
-    """How many tasks were solved by none, some or all of their attempts."""
+    """Counts of tasks that were solved by none, some or all of their attempts."""
 
     none: int
     some: int
@@ -39,7 +39,8 @@ def by_task(trajectories: Sequence[Trajectory]) -> list[list[Trajectory]]:
 
 
 def keep(attempts: Sequence[Trajectory], rule: KeepRule) -> list[Trajectory]:
-    """Of the attempts at one task those with V = 1 whose every response was well-formed and whose actions differ."""
+    """Keeps, of the attempts at one task, those with V = 1 whose every response was well-formed and whose actions
+    differ."""
     order = sorted(attempts, key=lambda each: len(each.steps)) if rule.prefer == "shortest" else attempts
     distinct: dict[tuple[str, ...], Trajectory] = {}
     for trajectory in order:

@@ -34,7 +34,7 @@ MARK = "retokenized"
 
 @dataclasses.dataclass(frozen=True)
 class EpisodeReader:
-    """How the learner reads and writes an episode."""
+    """The learner's way to read and write an episode."""
 
     writer: PromptWriter
     agent: AgentConfig

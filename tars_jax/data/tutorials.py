@@ -1,4 +1,4 @@
-"""How tasks are done, in words: `--config.text.datasets=tars_jax.data.tutorials:tutorials,`.
+"""Tutorials, tasks and how they are done in words: `--config.text.datasets=tars_jax.data.tutorials:tutorials,`.
 
 Continual pre-training begins with tutorials (UI-TARS-2, 2.3: "task tutorials, instructional videos, demonstrations from
 the internet"). These are written from what this code says of its own environments: the rules of games, the actions of
@@ -65,7 +65,8 @@ def games() -> Iterator[Trajectory]:
 
 
 def screens() -> Iterator[Trajectory]:
-    """What each action of a screen does and how it is written, and what can be done on each platform."""
+    """Texts about each action of a screen, what it does and how it is written, and what can be done on each
+    platform."""
     for action, meaning in EXAMPLES:
         call = format_call(action)
         yield answered(f"action-{action.name}", f"What does {action.name} do?", f"{meaning}: {call}")
@@ -75,7 +76,7 @@ def screens() -> Iterator[Trajectory]:
 
 
 def tools() -> Iterator[Trajectory]:
-    """What each function is for and what it takes."""
+    """Texts about each function, what it is for and what it takes."""
     for name, function in FUNCTIONS.items():
         takes = ", ".join(function.parameters["properties"])
         needs = ", ".join(function.parameters.get("required", ())) or "nothing"
@@ -129,6 +130,6 @@ def _in_words(action: Action) -> str:
 
 
 def _place(point: object) -> str:
-    """Of a thousand to the right and of a thousand down."""
+    """Describes a point: thousandths to the right and thousandths down."""
     x, y = (round(getattr(point, name)) for name in ("x", "y"))
     return f"{x} right, {y} down"

@@ -1,6 +1,5 @@
-"""What made a page say that a demand is met: the act before it, which has to be one that the demand's verb allows, and
-nothing after it that could have made it again or unmade it. Where this cannot be told, nobody says that it was made.
-"""
+"""Acts that made a page say that a demand is met: the act before it has to be one that the demand's verb allows, and no
+act after it could have made it again or unmade it. Where this cannot be told, nobody says that it was made."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ Act = tuple[int, Deed]  # with the number of the page that it was done on
 
 
 class EpisodeActs:
-    """Of one episode: `deeds[n]` were done on `pages[n]`, of which `last` is the one that is judged."""
+    """Acts of one episode: `deeds[n]` were done on `pages[n]`, of which `last` is the one that is judged."""
 
     def __init__(self, pages: Sequence[Sequence[PageSentence]], deeds: Sequence[Sequence[Deed]], last: int) -> None:
         self._pages, self._deeds, self._last = pages, deeds, last
@@ -33,8 +32,8 @@ class EpisodeActs:
         return self._undoing(demand, showing[0], others, later) or self._making(demand, acts, known)
 
     def _making(self, demand: Demand, acts: Sequence[Act], known: Sequence[Demand]) -> str:
-        """Of the acts before it was first shown: the last has to be of the demand, and its object to be given to it, or
-        in sight."""
+        """Checks the acts before the demand was first shown as met: the last has to be of the demand, and its object to
+        be given to it, or in sight."""
         place, last = acts[-1] if acts else (0, Deed("wait", ()))
         is_call = demand.is_done_by_call(last.verbs, last.given)
         if not (last.submits or is_call or (last.moves and demand.may_be_dragged)):
@@ -99,14 +98,14 @@ class EpisodeActs:
         return deed.submits and in_sight
 
     def _before_given(self, demand: Demand, acts: Sequence[Act]) -> Iterator[PageSentence]:
-        """What the pages said before the agent gave the name."""
+        """Sentences of the pages before the agent gave the name."""
         places = [place for place, deed in acts if any(map(demand.is_given_by, deed.given))]
         for page in self._pages[: min(places, default=-1) + 1]:
             yield from page
 
     def _presses(self, demand: Demand, acts: Sequence[Act], *, given: bool) -> int:
-        """How many of the acts may have done it, since a page last denied it: by its name, by sending what
-        was given and, of a switch, all that may be on it."""
+        """Number of acts that may have met the demand since a page last denied it: by its name, by sending what was
+        given and, of a switch, all that may be on it."""
         count, is_sent, named = 0, False, set[tuple[str, ...]]()
         for number, (place, deed) in enumerate(acts):
             if any(demand.denies(each.tokens) for each in self._pages[place]):
@@ -162,8 +161,8 @@ class EpisodeActs:
         return any(value and not demand.has(value) for value, _ in fields)
 
     def _undoing(self, demand: Demand, shown: int, others: Sequence[Demand], later: Sequence[Demand]) -> str:
-        """Of the acts since it was shown: each has to be one of another demand, or to change nothing. `later`: demands
-        that are named after it, whose own controls may take something away."""
+        """Checks the acts since the demand was shown as met: each has to be one of another demand, or to change
+        nothing. `later`: demands that are named after it, whose own controls may take something away."""
         after = list(self._between(shown, self._last))
         if any(deed.may_undo and not _is_named_of(deed, demand, later) for _, deed in after):
             return "it may have been taken back"

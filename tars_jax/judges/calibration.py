@@ -75,8 +75,8 @@ def fit_calibration(scores: Sequence[float], solved: Sequence[bool]) -> Calibrat
 
 
 def read_calibration(checkpoint: Path) -> Calibration:
-    """What lies beside exported weights, in the folder of their run; IDENTITY where nothing does. Raises InputError for
-    a file that is none."""
+    """Reads the calibration beside exported weights, in the folder of their run; IDENTITY where there is none. Raises
+    InputError for a file that is none."""
     file = checkpoint.absolute().parent / FILE
     if not file.exists():
         return IDENTITY

@@ -70,7 +70,7 @@ _FOREIGN = (
 
 
 class _Words(NamedTuple):
-    """Of one form: patterns of words that say yes and no, and of the fields of JSON that do."""
+    """Words of one closed form: patterns that say yes and no, and of the fields of JSON that do."""
 
     yes: str
     no: str
@@ -103,8 +103,8 @@ def readings(text: str) -> list[str]:
 
 
 def verdicts_said(answer: str, name: str) -> Iterator[tuple[str, bool | None]]:
-    """What the answer says in forms other than the closed one of that name, each with its truth; None: it is neither.
-    The answer is without its thoughts."""
+    """Verdicts that the answer gives in forms other than the closed one of that name, each with its truth; None: it is
+    neither. The answer is without its thoughts."""
     words = _OF.get(name)
     if words is None:
         return

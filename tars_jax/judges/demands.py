@@ -1,4 +1,4 @@
-"""What is to be shown of an object, and the closed forms of sentences that say that it is so, or is not.
+"""Demands: what is to be shown of an object, and the closed forms of sentences that say that it is so, or is not.
 
 A form is a row of pieces, each of which has to stand in the sentence as a whole, in its order; between them only
 the few words of `BETWEEN` may stand. So a sentence with any other word or sign says nothing: another object
@@ -144,7 +144,7 @@ class Demand:
         return against if self.takes_away else against | GONE - self.changes
 
     def other_value(self, tokens: Sequence[str]) -> tuple[str, ...]:
-        """What the field holds instead of the value; empty: it is no such field."""
+        """Value that the field holds instead of the demanded one; empty: it is no such field."""
         plain = self._plain(tokens)
         colon = plain.index(":") if self.is_value and ":" in plain else 0
         is_field = colon > 0 and fits((self.thing,), plain[:colon])

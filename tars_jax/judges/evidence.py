@@ -1,4 +1,5 @@
-"""What a judge may believe: the actions and what was seen of them. What the agent says of itself is no evidence."""
+"""Evidence that a judge may believe: the actions and what was seen of them. What the agent says of itself is no
+evidence."""
 
 from __future__ import annotations
 
@@ -65,7 +66,7 @@ def _masked(quoted: re.Match[str]) -> str:
 
 
 class Scored(NamedTuple):
-    """How much an observation tells about the key points."""
+    """Score of how much an observation tells about the key points."""
 
     score: int  # 1 (nothing) to 5
     reason: str

@@ -28,7 +28,7 @@ AS_PLAYED = "as_played"  # in the metadata of an episode that is yet to be judge
 
 
 class Judgement(NamedTuple):
-    """What a judge says of an episode; a plain pair of these says the same."""
+    """A judge's verdict on an episode; a plain pair of these says the same."""
 
     reward: float  # the return of the whole episode; (step rewards of the environment are in `trajectory.steps`)
     success: bool | None = None  # None: nobody says
@@ -36,7 +36,7 @@ class Judgement(NamedTuple):
 
 @dataclasses.dataclass
 class Inquiry:
-    """What comes about while a judge is asked of one episode."""
+    """State of one episode's judging."""
 
     calls: int = 0  # of models, answered or not
     details: dict[str, Any] = dataclasses.field(default_factory=dict)  # JSON: why the judge says what it says
@@ -122,7 +122,7 @@ class Judge:
         return with_judged_reward(trajectory, reward, success, task.verification.threshold, about | inquiry.to_json())
 
     def about(self, trajectory: Trajectory) -> dict[str, Any]:
-        """Who judges an episode, and what the environment said of it itself."""
+        """Description of the episode's judge, and of the environment's own verdict."""
         own = None if trajectory.success is None else bool(trajectory.success)
         versioned = {"judge_version": self.version} if self.version else {}
         return {
@@ -133,8 +133,8 @@ class Judge:
         }
 
     async def judgement(self, trajectory: Trajectory, task: Task) -> Judgement:
-        """What the judge says. Raises CannotSay where that is its verdict, at once; JudgeFailure where it raised
-        another exception, or took too long, `attempts` times; InputError for what is no judgement."""
+        """Judges an episode. Raises CannotSay where that is its verdict, at once; JudgeFailure where it raised another
+        exception, or took too long, `attempts` times; InputError for what is no judgement."""
         said = await asked(
             f"judge {self.name}", lambda: self._call(trajectory, task), self.time_limit, self.pause, self.attempts
         )
@@ -148,7 +148,7 @@ class Judge:
 async def asked(
     who: str, ask: Callable[[], Awaitable[Any]], time_limit: float, pause: float = 1.0, attempts: int = ATTEMPTS
 ) -> Any:
-    """What `ask` gives within its time, asked again after a failure, each time after twice the pause.
+    """Result of `ask` within its time limit, asked again after a failure, each time after twice the pause.
 
     Raises CannotSay and InputError at once as it raises them; JudgeFailure where it raised another exception, or took
     too long, `attempts` times.
@@ -196,7 +196,7 @@ def mark_unjudged(trajectory: Trajectory) -> Trajectory:
 
 
 def as_played(trajectory: Trajectory) -> Trajectory | None:
-    """What `mark_unjudged` was given; None for another episode."""
+    """The trajectory that `mark_unjudged` was given; None for another episode."""
     before = trajectory.metadata.get(AS_PLAYED)
     if before is None:
         return None

@@ -23,7 +23,8 @@ FORMS = (
 
 
 def require_decidable(tasks: Iterable[tuple[Task, Judge | None]]) -> None:
-    """Of tasks with who judges them. Raises InputError where a fifth or more of them cannot be told, however few."""
+    """Checks that tasks with their judges can be decided. Raises InputError where a fifth or more of them cannot,
+    however few."""
     known = [(task, judge) for task, judge in tasks if judge is not None]
     others = [task for task, _ in known]
     asked = [(task, _why_undecidable(judge, task, others)) for task, judge in known]

@@ -1,4 +1,5 @@
-"""What judges ask a model, whatever answers: an endpoint (`endpoint.py`), or rules (`rule_model.py`), the default."""
+"""Questions that judges ask a model, whatever answers: an endpoint (`endpoint.py`), or rules (`rule_model.py`), the
+default."""
 
 from __future__ import annotations
 
@@ -13,11 +14,11 @@ class JudgeModel(Protocol):
     where it answers that it cannot tell."""
 
     async def key_points(self, instruction: str) -> Sequence[str]:
-        """What has to be so for the instruction to be carried out."""
+        """Conditions that must hold for the instruction to be carried out."""
         ...
 
     async def score(self, evidence: Evidence, points: Sequence[str], number: int) -> Scored:
-        """Of observation `number`, from 1."""
+        """Scores observation `number`, from 1."""
         ...
 
     async def verdict(self, evidence: Evidence, points: Sequence[str], kept: Sequence[KeptObservation]) -> bool:

@@ -1,4 +1,5 @@
-"""What an agent could have put on a page itself: typed, pasted, in an address, or printed by a command of its own.
+"""Words that an agent could have put on a page itself: typed, pasted, in an address, or printed by a command of its
+own.
 
 Actions are a closed world, too: of one that is not known to point, to type, to press a plain key or to open a plain
 address, anything may come that the page shows.
@@ -82,7 +83,7 @@ class Deed(NamedTuple):
 
     @property
     def labels(self) -> list[tuple[str, ...]]:
-        """What a click is said to be on, where that is a name and no place."""
+        """Labels of what a click is said to be on, where that is a name and no place."""
         return [tokens_of(text) for text in self.texts if not _PLACE.fullmatch(text)] if self.clicks else []
 
     @property
@@ -98,19 +99,19 @@ class Deed(NamedTuple):
 
     @property
     def verbs(self) -> frozenset[str]:
-        """Of a call that is of no mouse, keyboard or address: the words of its name."""
+        """Words in the name of a call that is of no mouse, keyboard or address."""
         own = self.name not in _POINTS | _TYPES | _PRESSES | _OPENS
         return frozenset(self.name.split("_")) if own else frozenset()
 
     @property
     def written(self) -> tuple[str, ...]:
-        """What it types or presses; of a call, its texts. The number of the element that gets it is none."""
+        """Texts that it types or presses; of a call, its texts. The number of the element that gets it is none."""
         names_element = (self.types or self.name in _PRESSES) and len(self.texts) > 1
         return self.texts[1:] if names_element and _ELEMENT.fullmatch(self.texts[0]) else self.texts
 
     @property
     def letters(self) -> tuple[str, ...]:
-        """What it types, in a whole or by a key of one letter; of other keys `_unknown` tells."""
+        """Letters that it types, in a whole or by a key of one letter; of other keys `_unknown` tells."""
         keys = [key for key in self.written if self.name in _PRESSES and len(key) == 1]
         return self.written if self.types else tuple(keys)
 
@@ -131,7 +132,7 @@ def deeds_of(action: str) -> list[Deed]:
 
 
 class OwnWords:
-    """Of the actions of one episode."""
+    """Words that the agent wrote itself in the actions of one episode."""
 
     def __init__(self, actions: Sequence[str], instruction: str) -> None:
         asked = {token.casefold() for token in tokens_of(instruction)}

@@ -40,8 +40,8 @@ reference_answer = ReferenceAnswer()
 
 
 def answer_of(trajectory: Trajectory) -> str | None:
-    """What the last action told the user, by `finished` or by a function `answer` of one text; None where the episode
-    did not end with an answer, or its last step with two."""
+    """Answer that the last action told the user, by `finished` or by a function `answer` of one text; None where the
+    episode did not end with an answer, or its last step with two."""
     parsed = parse_response(f"Action: {trajectory.steps[-1].action}", grammar="text", space=RECORDED)
     actions = () if isinstance(parsed, ParseError) else parsed.actions
     last = actions[-1] if actions else None

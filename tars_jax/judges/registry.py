@@ -91,7 +91,7 @@ def _made(name: str, judge: Callable[..., Any], options: Mapping[str, Any]) -> A
 
 
 def judge_of(task: Task, judge: Judge | None, own: tuple[str, Mapping[str, Any]] | None = None) -> Judge | None:
-    """Who judges an episode of the task: `judge`, if there is one; else `own`, name and options of the one that its
+    """Judge of an episode of the task: `judge`, if there is one; else `own`, name and options of the one that its
     environment names; else the reference, where a judge is to compare with it; None where the environment, or nobody,
     says.
 

@@ -51,7 +51,7 @@ def clauses_of(instruction: str) -> list[str]:
 
 
 def demanded(clause: str) -> Demand:
-    """Of an imperative."""
+    """Demand that an imperative makes."""
     if asks_for_a_state(clause):
         return stated(_STATE_ALONE.sub("", clause))
     tokens = list(tokens_of(clause))
@@ -73,7 +73,7 @@ def demanded(clause: str) -> Demand:
 
 
 def stated(fact: str) -> Demand:
-    """Of a fact: a change that was made of an object, what a field holds, or what is where."""
+    """Demand that a fact states: a change that was made of an object, what a field holds, or what is where."""
     tokens = list(tokens_of(fact))
     if tokens and tokens[-1] in ".!":
         tokens.pop()
@@ -118,7 +118,7 @@ def _changed(tokens: Sequence[str], done: Sequence[str], *, sites: bool = False)
 
 
 def _field(tokens: Sequence[str]) -> Demand:
-    """Of "the language to German"."""
+    """Demand of "the language to German"."""
     places = [place for place, token in enumerate(tokens) if token.casefold() == "to"]
     return _valued(tokens[: places[0]], tokens[places[0] + 1 :]) if places else Demand()
 

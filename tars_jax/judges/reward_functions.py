@@ -51,7 +51,8 @@ class RewardFunction:
     time_limit: float = DEFAULT_TIME_LIMIT_S  # seconds for one episode, or one group
 
     async def value(self, parts: Mapping[str, Any]) -> Value:
-        """Of one episode. Raises CannotSay, and JudgeFailure where it failed or gave no number, time and again."""
+        """Reward of one episode. Raises CannotSay, and JudgeFailure where it failed or gave no number, time and
+        again."""
 
         async def ask() -> Value | None:
             return self._number(await self._called(self._arguments(parts, parts, None)))
@@ -62,7 +63,7 @@ class RewardFunction:
         return value
 
     async def values(self, group: Sequence[Mapping[str, Any]]) -> list[Value | None]:
-        """Of each episode of a group; None where it cannot say. Raises JudgeFailure as `value` does."""
+        """Reward of each episode of a group; None where it cannot say. Raises JudgeFailure as `value` does."""
 
         async def ask() -> list[Value | None]:
             names = dict.fromkeys(name for parts in group for name in parts)
@@ -154,7 +155,7 @@ def is_judge(value: Any) -> bool:
 
 
 def parts_of(trajectory: Trajectory, task: Task) -> dict[str, Any]:
-    """What functions may take of an episode: its dialog and record, where the environment keeps them in `info`
+    """Parts of an episode that functions may take: its dialog and record, where the environment keeps them in `info`
     (`tars_jax.envs.prompts`); elsewhere its instruction and its answer."""
     seen = [*(step.info for step in trajectory.steps), trajectory.metadata.get("final", {})]
     record = seen[0].get("record", {})

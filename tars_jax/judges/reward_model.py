@@ -30,7 +30,7 @@ READINGS = 3  # answers that are asked for before the verdict counts as unreadab
 
 @dataclasses.dataclass(frozen=True)
 class ScoreReading:
-    """What becomes of a score. Raises InputError for values that mean nothing."""
+    """Reading of a score as reward and verdict. Raises InputError for values that mean nothing."""
 
     calibration: Calibration = IDENTITY
     reward: str = "score"  # the calibrated probability of success; or verdict: 1 for success, 0 for none
@@ -82,8 +82,8 @@ class OutcomeRewardModel:
         self._grammar, self._screenshots = grammar, screenshots
 
     async def __call__(self, trajectory: Trajectory, task: Task) -> Judgement:
-        """How probable success is, and whether that is enough. Raises JudgeUnavailable where the episode is too long
-        for the model, or the model does not answer; UnreadableVerdict where no answer of several says 1 or 0."""
+        """Probability of success, and whether that is enough. Raises JudgeUnavailable where the episode is too long for
+        the model, or the model does not answer; UnreadableVerdict where no answer of several says 1 or 0."""
         instruction = trajectory.metadata.get("instruction") or task.instruction
         question = question_about(trajectory, instruction, self._writer, self._screenshots)
         if len(question.tokens) > self._longest:

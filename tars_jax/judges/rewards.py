@@ -35,7 +35,7 @@ LoadJudge = Callable[[str, Mapping[str, Any]], Judge]
 
 
 class FunctionReward(NamedTuple):
-    """What one function said of an episode."""
+    """Reward that one function gave an episode."""
 
     name: str
     weight: float
@@ -44,7 +44,7 @@ class FunctionReward(NamedTuple):
 
 
 class EpisodeRewards:
-    """What the functions of one episode come to."""
+    """Rewards of one episode by all functions."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class EpisodeRewards:
         self.functions, self.judges, self.pending = tuple(functions), tuple(judges), dict(pending)
 
     async def values(self, trajectory: Trajectory, task: Task) -> list[FunctionReward]:
-        """Of each, one after the other. Raises as `RewardFunction.value` and `Judge.judgement` do."""
+        """Values of all functions, one after the other. Raises as `RewardFunction.value` and `Judge.judgement` do."""
         parts = parts_of(trajectory, task)
         found = [_said(each, await each.value(parts)) for each in self.functions]
         for name, weight, judge in self.judges:
@@ -158,7 +158,7 @@ def _with(member: Trajectory, functions: Sequence[RewardFunction], values: Seque
 
 @functools.lru_cache(maxsize=64)
 def _over_group(text: str) -> tuple[RewardFunction, ...]:
-    """Of `metadata["group_rewards"]`, as JSON."""
+    """Reward functions of `metadata["group_rewards"]`, as JSON."""
     found = []
     for name, given in json.loads(text).items():
         short, weight = given.pop("name"), given.pop("weight")
@@ -193,7 +193,7 @@ def _parse_weights(functions: Any) -> dict[str, tuple[float, dict[str, Any]]]:
 
 
 def _found(name: str) -> Any:
-    """What stands for a function; None for the name of a judge."""
+    """Loads the function of this name; None for the name of a judge."""
     return PLUGINS.load(name) if ":" in name or name in PLUGINS.entry_points() else None
 
 

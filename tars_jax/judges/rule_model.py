@@ -56,7 +56,7 @@ def why_undecided(demands: Sequence[Demand], said: Sequence[str]) -> str:
 
 
 class _Episode:
-    """What the pages of an episode say, and what of it the agent could have written itself."""
+    """Pages of an episode, and the words on them that the agent could have written itself."""
 
     def __init__(self, evidence: Evidence) -> None:
         self._pages = [sentences_of(each.text) for each in evidence.observations]
@@ -176,9 +176,9 @@ class _Episode:
         return typed and not tells_a_change(sentence.tokens) and not confirmed
 
     def _unknown_beside(self, demands: Sequence[Demand], known: Sequence[Demand]) -> str:
-        """What stands on the page beside the statement that could say something else of it. What was there at the start
-        says nothing new, but may name whoever speaks below it: above a statement it has to be understood, unless the
-        statement is a field that the page had, with another value."""
+        """Text beside the statement that could say something else of it. What was there at the start says nothing new,
+        but may name whoever speaks below it: above a statement it has to be understood, unless the statement is a field
+        that the page had, with another value."""
         saying = [
             place
             for place, each in enumerate(self._page)

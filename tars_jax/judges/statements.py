@@ -1,4 +1,4 @@
-"""What a page's text is made of: sentences, word for word, with every sign that could change what they say.
+"""Sentences of a page's text, word for word, with every sign that could change what they say.
 
 Nothing is skipped here: what a sentence says is told by the closed forms of `requirements.py`, and a sign that no
 form knows (a bracket, a dash, a question mark, quotation marks around more than a name) makes it one that nobody
@@ -138,7 +138,7 @@ def tokens_of(text: str) -> tuple[str, ...]:
 
 
 def sentences_of(text: str) -> list[PageSentence]:
-    """Of a page, in its order."""
+    """Sentences of a page, in its order."""
     found: list[PageSentence] = []
     for line in text.splitlines():
         for sentence in _ENDS.split(line.strip()):

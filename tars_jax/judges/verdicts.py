@@ -115,8 +115,8 @@ def read_answer(text: str) -> bool:
 
 
 def read_score(text: str) -> int:
-    """Of 1 to 5: the last line, or the only one of this form. Raises UnreadableVerdict for another form, and for two
-    scores."""
+    """Reads a score of 1 to 5: the last line, or the only one of this form. Raises UnreadableVerdict for another form,
+    and for two scores."""
     plain = _plain(text)
     found = [match for line in plain.splitlines() if (match := _final(_SCORE, line))]
     return int((_one_of(plain, _SCORE, found[0]) if len(found) == 1 else _last_line(text, _SCORE))[1])
@@ -186,7 +186,7 @@ def _one_of(plain: str, form: _Form, found: re.Match[str]) -> re.Match[str]:
 
 
 def _same(value: str) -> str:
-    """Of values that say the same, one."""
+    """One spelling for values that say the same."""
     folded = re.sub(r"\bobservation |[,()]", "", value.casefold())
     return {"failed": "failure", "succeeded": "success"}.get(folded, folded)
 

@@ -21,7 +21,7 @@ _FENCE = re.compile(r"^```[a-z]*[ \t]+(\S+)[ \t]*\n(.*?)^```[ \t]*$", re.DOTALL 
 
 
 class Author(Protocol):
-    """Writes games."""
+    """An author of games."""
 
     def write(self, number: int, complaints: Sequence[str]) -> GameSource:
         """Game `number`; `complaints` say why the last attempt at it was turned down.
@@ -73,7 +73,7 @@ def read_answer(text: str) -> GameSource:
 
 
 def form() -> str:
-    """What a model is told: the form of a game, the kit, and one game that was admitted."""
+    """Prompt for a model that writes games: the form of a game, the kit, and one game that was admitted."""
     example = TemplateAuthor(0).write(0)
     blocks = [("json metadata.json", json.dumps(dict(example.metadata), indent=2))]
     blocks += [(f"js {name}", text) for name, text in example.scripts.items()]

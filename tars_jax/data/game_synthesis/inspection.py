@@ -104,7 +104,7 @@ def inspect(folder: Path, play: Play, records: Path, config: InspectionConfig) -
 
 
 def _refusals(error: Exception) -> tuple[str, ...]:
-    """What the game could not do, from an error or the group of the workers' errors."""
+    """Refusals of a game, from an error or the group of the workers' errors."""
     if isinstance(error, ExceptionGroup):
         return tuple(dict.fromkeys(said for inner in error.exceptions for said in _refusals(inner)))
     return (str(error)[:SAID],) if isinstance(error, InputError) else ()
@@ -125,7 +125,7 @@ def _tasks(folder: Path, levels: range, each: int, seed: int) -> list[Task]:
 
 
 def _begins(played: Sequence[Trajectory]) -> list[str]:
-    """What the first states say: nothing is won yet, and seeds differ."""
+    """Checks the first states: nothing is won yet, and seeds differ."""
     found = []
     firsts = [each.steps[0] for each in played if each.steps]
     if len(firsts) < len(played):
@@ -139,7 +139,7 @@ def _begins(played: Sequence[Trajectory]) -> list[str]:
 
 
 def _keeps_the_form(trajectory: Trajectory) -> list[str]:
-    """What every verdict of an episode must be, and how one follows another."""
+    """Checks the form of every verdict of an episode, and how one follows another."""
     infos = [*(step.info for step in trajectory.steps), trajectory.metadata["final"]]
     found = []
     for info in infos:

@@ -79,8 +79,8 @@ METADATA_SCHEMA: dict[str, Any] = {
 
 @dataclasses.dataclass(frozen=True)
 class GameSource:
-    """What an author gives. `metadata` follows METADATA_SCHEMA; `scripts` are JavaScript by file name, in the order in
-    which the page loads them before SCRIPTS, and SCRIPTS themselves."""
+    """Source of a game, as an author writes it. `metadata` follows METADATA_SCHEMA; `scripts` are JavaScript by file
+    name, in the order in which the page loads them before SCRIPTS, and SCRIPTS themselves."""
 
     metadata: Mapping[str, Any]
     scripts: Mapping[str, str]

@@ -82,7 +82,7 @@ class Chain:
         return levels
 
     def answers(self, asked: str, statistics: Statistics) -> frozenset[tuple[str, ...]]:
-        """What is asked of its last entity: names, or the values of a fact, of all that it can be."""
+        """Answers about the last entity: names, or the values of a fact, of all that it can be."""
         articles = statistics.encyclopedia.articles
         last = self.meant(statistics)[-1]
         if asked == "name":
@@ -103,7 +103,7 @@ def satisfying(kind: str, conditions: Sequence[FactCondition], statistics: Stati
 
 
 def _holding(titles: frozenset[str], conditions: Sequence[FactCondition], statistics: Statistics) -> frozenset[str]:
-    """Those for which all conditions hold, whatever their kinds."""
+    """Entities for which all conditions hold, whatever their kinds."""
     kinds = {statistics.encyclopedia.articles[title].kind for title in titles} if conditions else ()
     found = [titles & satisfying(kind, conditions, statistics) for kind in kinds]
     return frozenset().union(*found) if conditions else titles

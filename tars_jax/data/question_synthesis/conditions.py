@@ -33,7 +33,7 @@ class FactCondition:
     of: FactCondition | None = None
 
     def holds(self, article: Article, encyclopedia: Encyclopedia) -> bool:
-        """Of any of the facts with that name."""
+        """Whether the condition holds for any of the facts with that name."""
         values = article.values(self.name)
         match self.kind:
             case "number":

@@ -76,7 +76,7 @@ def read_answer(text: str) -> str:
 
 
 async def asked_of(model: EndpointModel, system: str, asked: str, read: Callable[[str], _T]) -> _T:
-    """What `read` makes of its answer. Raises JudgeFailure where three tries fail."""
+    """Asks the model and parses its answer by `read`. Raises JudgeFailure where three tries fail."""
     failure: JudgeUnavailable | UnreadableVerdict | None = None
     for _ in range(ATTEMPTS):
         try:

@@ -1,4 +1,4 @@
-"""What turns a question down, each with a name under which it is counted."""
+"""Filters that reject questions, each with a name under which rejections are counted."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class FrequentAnswers:
 
 
 class EitherSolver:
-    """What any of several solvers says."""
+    """A solver that gives the answers of several solvers."""
 
     def __init__(self, solvers: Sequence[ClosedBookSolver]) -> None:
         self._solvers = tuple(solvers)

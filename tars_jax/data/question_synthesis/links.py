@@ -1,4 +1,4 @@
-"""Where an entity's page leads: to the entities of a relation, and to the first of them by a number.
+"""Links of an entity's page: to the entities of a relation, and to the first of them by a number.
 
 Only what the page itself links counts: who answers gets from one page to the next.
 """

@@ -21,7 +21,7 @@ MOST_CONDITIONS = 6  # of an entity alone; each hop may have one more
 
 @dataclasses.dataclass(frozen=True)
 class ObfuscationLimits:
-    """What a condition may tell."""
+    """Limits of what a condition may tell."""
 
     least_matches: int = 4  # entities that a condition holds for: fewer would reveal the one
     most_share: float = 0.7  # of all entities of the kind: more tells nothing

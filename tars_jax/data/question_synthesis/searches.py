@@ -1,4 +1,4 @@
-"""What one search finds (section 2.5.1: what a single-turn search solves is no question), by any part of a question.
+"""Single searches (section 2.5.1: what a single-turn search solves is no question), by any part of a question.
 
 Searched for are the whole, each sentence, each clause as it stands and by its telling words alone, each quoted or
 capitalized span and each pair of rare words, on the first page of the site's own search and of a full-text index.

@@ -1,4 +1,4 @@
-"""How conditions and questions are said: by name of the fact, and for other facts in general words."""
+"""Wording of conditions and questions: by name of the fact, and for other facts in general words."""
 
 from __future__ import annotations
 

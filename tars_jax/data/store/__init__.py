@@ -195,7 +195,7 @@ class Store:
         return int(self._rows(f"SELECT COUNT(*) FROM episodes WHERE {condition.sql}", condition.values)[0][0])
 
     def rows(self, where: str = "", limit: int | None = None, order: str = "rowid") -> list[dict[str, Any]]:
-        """What the index says of episodes, in the order in which they were added."""
+        """Rows of the index about episodes, in the order in which they were added."""
         condition = parse(where)
         sql = f"SELECT * FROM episodes WHERE {condition.sql} ORDER BY {order}"
         found = self._rows(sql if limit is None else f"{sql} LIMIT {int(limit)}", condition.values)

@@ -103,7 +103,7 @@ def _found(path: Path, journal: StoreJournal, on_episode: Heard) -> list[Problem
 
 
 def _lost_lines(journal: StoreJournal, lines: Sequence[JournalLine]) -> list[str]:
-    """What tells that lines are lost, in words."""
+    """Signs that lines are lost, in words."""
     found = [line.missing for line in lines if line.missing]
     if short := journal.shortfall():
         found.append(short)
@@ -166,7 +166,7 @@ def repair(path: Path, on_episode: Heard = lambda done, episodes: None) -> list[
 
 
 def _repaired(path: Path, events: Sequence[Event], problems: Sequence[Problem]) -> list[Event]:
-    """What the journal is to say: that what cannot be read any more is gone, and that whole records are there.
+    """Events of the repaired journal: what cannot be read any more is gone, and whole records are there.
 
     A record whose own line is damaged is taken in again; what else such a line said is lost.
     """
@@ -191,7 +191,7 @@ def _unused(file: Path) -> Path:
 
 
 def _sorted_out(journal: StoreJournal, lines: Sequence[JournalLine]) -> tuple[dict[int, Event], list[Problem]]:
-    """What the lines say that can be taken in, by their numbers, and what is wrong with the others."""
+    """Events of the lines that can be taken in, by their numbers, and the problems of the others."""
     events: dict[int, Event] = {}
     problems = []
     seen = set[bytes]()
@@ -231,7 +231,7 @@ def _in_order(lines: Sequence[JournalLine], events: Mapping[int, Event]) -> list
 
 
 def _said(text: bytes) -> tuple[str, ...]:
-    """What a damaged line seems to have said, in words."""
+    """Words that a damaged line seems to have had."""
     _, _, body = text.partition(b" ")
     try:
         return (told(json.loads(body)),)
@@ -377,7 +377,7 @@ def _whole(path: Path, file: Path) -> StoredRecord | None:
 
 
 def summary(store: Store) -> str:
-    """What is in it, in one line of JSON."""
+    """Summary of the store, in one line of JSON."""
     sets = store.index.rows("SELECT name, COUNT(*) AS count FROM members GROUP BY name ORDER BY name")
     return json.dumps(
         {

@@ -1,4 +1,4 @@
-"""What may stand in a store's journal: looked at before it is written, and again when it is read.
+"""Events of a store's journal: checked before they are written, and again when they are read.
 
     add         an episode: its row, with what it came with       verdict     what somebody says of one later
     assign      episodes that a set gets by a batch               hold_out    tasks that no set may hold
@@ -111,7 +111,7 @@ def _newer(where: str, what: str) -> NewerFormat:
 
 
 def told(event: Event) -> str:
-    """What an event says, in words, for who loses it. Raises what Python does for one that was never whole."""
+    """Describes an event in words, for whoever loses it. Raises what Python does for one that was never whole."""
     if "add" in event:
         return f"episode {event['add'].get('id', '')[:12]}, which repair takes in again if its file is whole"
     if "verdict" in event:

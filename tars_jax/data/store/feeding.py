@@ -28,7 +28,7 @@ _EXTRA = "needs grain and array_record: install the extra grain, tars_jax[grain]
 
 @dataclasses.dataclass(frozen=True)
 class FeedSource(Generic[T]):
-    """What is drawn from, and how often: a share of `weight` over the sum of all weights."""
+    """Source that is drawn from with a share of `weight` over the sum of all weights."""
 
     name: str
     items: Sequence[T]
@@ -69,7 +69,7 @@ class Feed(Generic[T]):
         return [next(self) for _ in range(count)]
 
     def state(self) -> dict[str, Any]:
-        """How far it is, as JSON."""
+        """Position of the feed, as JSON."""
         sizes = {source.name: len(source.items) for source in self._sources}
         names = [source.name for source in self._sources]
         return {"seed": self._seed, "sizes": sizes, "taken": dict(zip(names, self._taken, strict=True))}

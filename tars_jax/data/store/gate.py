@@ -1,4 +1,4 @@
-"""What may come into a store: looked at once, before anything is written of it.
+"""Checks of what comes into a store: once, before anything is written of it.
 
 Stricter than what is read back (`events.py`), as stores of earlier versions may hold what is refused here.
 """
@@ -88,7 +88,7 @@ def check_verdicts(said: Any, of: str) -> Sequence[Verdict]:
 
 
 def is_strict(value: Any) -> bool:
-    """What others can read who take JSON by the letter, as databases do."""
+    """Whether others can read a value who take JSON by the letter, as databases do."""
     try:
         written = json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True) if _is_shallow(value) else ""
         return written.encode() != b""

@@ -1,4 +1,5 @@
-"""How far a journal goes, beside it in a small file: what is lost at the end of lines, nothing else in them tells.
+"""Head of a journal, its length in a small file beside it: what is lost at the end of lines, nothing else in them
+tells.
 
 It is written after the lines are on the disk. So the journal may be longer, where somebody was killed in between, and
 is never shorter.
@@ -16,7 +17,7 @@ FILE = "journal.head"
 
 
 class JournalEnd(NamedTuple):
-    """Where lines end."""
+    """End of a journal's lines."""
 
     size: int  # bytes
     lines: int
@@ -36,7 +37,7 @@ class JournalEnd(NamedTuple):
         return line, JournalEnd(self.size + len(line), self.lines + 1, checksum_of(line))
 
     def gap(self, written: WrittenLine) -> str:
-        """What is missing before that next line, in words; empty: nothing."""
+        """Description of what is missing before that next line; empty: nothing."""
         if written.number is None:
             return ""
         if (count := written.number - self.lines - 1) > 0:

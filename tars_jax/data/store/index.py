@@ -191,7 +191,7 @@ class Index:
         )
 
     def verdicts(self, episode: str) -> list[Verdict]:
-        """The oldest first."""
+        """Verdicts on an episode, the oldest first."""
         found = self.rows("SELECT said FROM verdicts WHERE episode = ? ORDER BY number", (episode,))
         return [Verdict.from_json(json.loads(row["said"])) for row in found]
 

@@ -1,4 +1,4 @@
-"""What happened to a store, in order: one line an event, which nothing changes afterwards.
+"""Journal of a store: its events in order, one a line, which nothing changes afterwards.
 
     5f0a91c2 {"add": {"id": "3f09...", "task": ..., "cycle": 2, ...}, "line": 17, "after": "a80b33c1"}
 
@@ -199,8 +199,7 @@ class StoreJournal:
         return InputError(f"{self.file} must have all lines that were written; got one of which {what}; {ADVICE}")
 
     def shortfall(self) -> str:
-        """What tells that lines are lost at the end, in words; empty: nothing does. While others write it may be
-        wrong."""
+        """Signs that lines are lost at the end, in words; empty: there are none. While others write it may be wrong."""
         head = read_head(self.head)  # before the size: it is never ahead of it
         if self.next.exists():  # `finish` comes first
             return _CUT_REPLACEMENT if self.replacement() is None else ""
@@ -226,7 +225,7 @@ class StoreJournal:
         return not told and bool(size := self.whole_size()) and self._last(size).number is None
 
     def end_at(self, size: int) -> JournalEnd:
-        """Of the lines up to that byte."""
+        """End of the lines up to that byte."""
         last = self._last(size)
         if last.number is not None or not size:
             return JournalEnd(size, last.number or 0, last.checksum)

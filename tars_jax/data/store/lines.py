@@ -14,7 +14,7 @@ _LINK = re.compile(rb',"line":[0-9]+,"after":"([^"]*)"}\n$')
 
 
 class WrittenLine(NamedTuple):
-    """What a line says."""
+    """Contents of a journal's line."""
 
     event: dict[str, Any] | None  # None: damaged
     number: int | None  # from 1; None: damaged, or of an earlier version, which did not number

@@ -34,7 +34,7 @@ _BITS = {"0": 0, "1": 1, "false": 0, "true": 1}
 
 
 class FieldKind(NamedTuple):
-    """What fields of one kind are compared with."""
+    """Operators and values that fields of one kind are compared with."""
 
     signs: tuple[str, ...]
     takes: str
@@ -114,7 +114,7 @@ class QueryCondition(NamedTuple):
 
     @property
     def fields(self) -> frozenset[str]:
-        """Those that it names."""
+        """Fields that the condition names."""
         return frozenset(each.field for each in self.comparisons)
 
 

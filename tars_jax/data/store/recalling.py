@@ -1,4 +1,4 @@
-"""What an index still knows of a journal that has lost lines: hold-outs, verdicts, assignments and who left a set.
+"""Recall from an index of a journal that has lost lines: hold-outs, verdicts, assignments and who left a set.
 
 The tables hold what all lines came to, so what they have beyond the lines that are left is what the lost ones said.
 """
@@ -45,12 +45,12 @@ def made_anew(events: Sequence[Event]) -> Iterator[Index]:
 
 
 def known_to(journal: StoreJournal) -> Known:
-    """What can be read of the store's index, whatever its tables."""
+    """Readable contents of the store's index, whatever its tables."""
     return {table: _rows(journal, sql) for table, sql in _ASKED.items()}
 
 
 def bytes_held(journal: StoreJournal) -> int:
-    """Of the journal by its index; 0 where that cannot be read."""
+    """Bytes of the journal by its index; 0 where that cannot be read."""
     held = _rows(journal, "SELECT bytes FROM applied")
     return held[0][0] if held and type(held[0][0]) is int else 0
 
@@ -97,7 +97,7 @@ def _more(known: Known, left: Known, table: str) -> list[Row]:
 
 
 def _said(rows: Known) -> dict[str, list[Verdict]]:
-    """Of each episode, the oldest first."""
+    """Verdicts on each episode, the oldest first."""
     said: dict[str, list[Verdict]] = {}
     for episode, text in rows["verdicts"]:
         with contextlib.suppress(ValueError, TypeError, InputError):  # a damaged index
@@ -106,7 +106,7 @@ def _said(rows: Known) -> dict[str, list[Verdict]]:
 
 
 def _verdicts(id: str, known: list[Verdict], left: list[Verdict]) -> list[Event]:
-    """Those that are lost, and after them what their speakers have said last, where that is not lost."""
+    """Events of lost verdicts, and after them what their speakers have said last, where that is not lost."""
     rest, lost = list(left), []
     for verdict in known:
         if verdict in rest:

@@ -39,7 +39,7 @@ _NAMES = ("weights", "parent", "run", "stage")  # of an origin
 
 @dataclasses.dataclass(frozen=True)
 class Origin:
-    """Where an episode comes from."""
+    """Origin of an episode."""
 
     source: str = "policy"  # one of SOURCES
     weights: str = ""  # id of the checkpoint that played it (`tars_jax.training.checkpoint.Lineage`)
@@ -159,7 +159,7 @@ def marks_of(stored: Trajectory) -> list[bytes]:
 
 
 def task_key(task: Mapping[str, Any]) -> str:
-    """Of what makes a task another one: environment, seed and options; of recorded ones their id.
+    """Key of a task: environment, seed and options; of recorded ones their id.
 
     By value, however JSON writes it: 1.0 is 1, and an option that is null is none. Raises InputError for what names no
     task.
@@ -198,7 +198,7 @@ def _whole(value: Any) -> Any:
 
 
 def start_key(trajectory: Trajectory) -> str:
-    """Of what the agent saw first, and was told: two tasks that begin alike may be the same level."""
+    """Key of what the agent saw first, and was told: two tasks that begin alike may be the same level."""
     if not trajectory.steps:
         return ""
     first = trajectory.steps[0]
@@ -208,8 +208,8 @@ def start_key(trajectory: Trajectory) -> str:
 
 
 def played_key(trajectory: Trajectory) -> str:
-    """Of the task, what was seen and what was done, whoever recorded it under which name: the same episode. Empty for
-    one without steps."""
+    """Key of a played episode: the task, what was seen and what was done, whoever recorded it under which name. Empty
+    for one without steps."""
     if not trajectory.steps:
         return ""
     seen = [(_mark_of(step.screenshot), step.text, step.response, step.action) for step in trajectory.steps]
@@ -223,7 +223,7 @@ def _mark_of(screenshot: bytes) -> str:
 
 
 def row_of(record: StoredRecord, origin: Origin, verdicts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What the journal says of a new episode; `verdicts` as `Verdict.to_json` writes them."""
+    """Journal's row of a new episode; `verdicts` as `Verdict.to_json` writes them."""
     trajectory = record.trajectory
     return {
         "id": record.id,

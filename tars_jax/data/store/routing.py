@@ -25,7 +25,7 @@ RECYCLED = (VALUE, RL)  # stages whose episodes were played to train on at once,
 
 @dataclasses.dataclass(frozen=True)
 class Routed:
-    """What came to the sets in one cycle, and the verdicts on what it has generated."""
+    """Counts of one cycle's routing: new episodes of the sets, and the verdicts on generated ones."""
 
     sft: int  # new ones of the set
     ct: int

@@ -26,12 +26,12 @@ def spoken_of_alone(events: Iterable[Event]) -> list[str]:
 
 
 def lost_in_words(episodes: list[str]) -> str:
-    """Of what `spoken_of_alone` found."""
+    """Describes what `spoken_of_alone` found."""
     return f"the lines that added {len(episodes)} episodes are missing, the first one {episodes[0][:12]}"
 
 
 def say_what_nothing_tells(journal: StoreJournal) -> None:
-    """Who opens such a store is told of it. Raises InputError where lines are lost for sure."""
+    """Warns whoever opens a store whose losses nothing tells. Raises InputError where lines are lost for sure."""
     if not journal.is_uncounted:
         return
     if alone := spoken_of_alone(event for event, _ in journal.events()):

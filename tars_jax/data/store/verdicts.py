@@ -1,4 +1,4 @@
-"""What is said of an episode's success, by whom, and what counts.
+"""Verdicts on an episode's success: by whom they are, and which counts.
 
 An episode may have several verdicts: the environment's own, those of judges and their versions, of annotators. What
 counts, its V, is this:
@@ -58,7 +58,7 @@ class Verdict:
 
 
 class CountedVerdicts(NamedTuple):
-    """What the verdicts on an episode come to."""
+    """The verdict that counts, out of all on an episode."""
 
     value: bool | None  # None: nobody has spoken, or those who decide disagree
     by: str  # the kind that decides; empty: nobody
@@ -66,7 +66,7 @@ class CountedVerdicts(NamedTuple):
 
 
 def counted(verdicts: Iterable[Verdict]) -> CountedVerdicts:
-    """Of an episode's verdicts, the oldest first, by the rule above."""
+    """Counts an episode's verdicts, the oldest first, by the rule above."""
     newest: dict[tuple[str, str], Verdict] = {}
     for verdict in verdicts:
         newest[verdict.kind, verdict.name] = verdict

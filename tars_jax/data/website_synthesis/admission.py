@@ -26,7 +26,7 @@ OTHER_WAY = "done in another way, it ends otherwise"
 
 @dataclasses.dataclass(frozen=True)
 class Grounds:
-    """What is known of a site before any of its tasks."""
+    """Facts about a site before any of its tasks."""
 
     manager: BrowserManager
     site: LiveSite
@@ -41,7 +41,7 @@ class Grounds:
 
     @property
     def open(self) -> dict[str, tuple[str, ...]]:
-        """What every effect leaves open."""
+        """Tables and fields that every effect leaves open."""
         return {name: (ALL,) for name in sorted(self.noise) if name in self.chance[0]}
 
     def without_noise(self, tables: Tables) -> str:
@@ -60,7 +60,7 @@ async def admit(
     grounds: Grounds, first: PlanExecution, actions: Sequence[Action], inputs: Sequence[PageMove], instruction: str,
     offered: Collection[str] = (),
 ) -> AdmittedTask:  # fmt: skip
-    """What a task is verified by.
+    """Verifies a task by its solution, repeated and done in another way, and returns the effect that its check tests.
 
     Args:
       first: what became of the solution; actions: it, as recorded.
@@ -96,8 +96,8 @@ async def admit(
 
 
 def admit_answer(grounds: Grounds, seen: PlanExecution, answer: str) -> AdmittedTask:
-    """What a question is verified by: its answer stands where its solution ends, no other cell of there passes, and
-    nothing is changed on the way. Raises NoCheck."""
+    """Verifies a question: its answer stands where its solution ends, no other cell of there passes, and nothing is
+    changed on the way. Raises NoCheck."""
     if grounds.without_noise(seen.before) != grounds.without_noise(seen.after):
         raise NoCheck("question: looking at it changes the state")
     cells = {cell for table in seen.view.tables for row in table.rows for cell in row}

@@ -54,7 +54,7 @@ class WayBlocked(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class WayPart:
-    """What fills in one field, or one other action."""
+    """A part of a way through a page: it fills in one field, or is one other action."""
 
     actions: tuple[Action, ...]
 

@@ -57,7 +57,7 @@ class PageDriver:
         return View.from_json(await self.evaluate(VIEW_SCRIPT))
 
     async def evaluate(self, script: str) -> Any:
-        """What a script of ours says about the page."""
+        """Result of a script of ours on the page."""
         return await self._page.page.evaluate(script)
 
     @property
@@ -91,7 +91,7 @@ class PageDriver:
         self._shown = (await self._page.act(events * times, advance_ms=max(PAGE_SETTLE_MS, own_ms))).png
 
     async def _fill(self, actions: Sequence[Action]) -> None:
-        """What fills in one field: action by action, or at once in the same virtual time, the text inserted."""
+        """Fills in one field: action by action, or at once in the same virtual time, the text inserted."""
         if not self._inserts or self._keeps:
             for action in actions:
                 await self.act(action)
@@ -171,7 +171,7 @@ class PageDriver:
         raise MoveFailed(f"{move.label or move.name!r} cannot be scrolled to")
 
     async def _settle(self) -> None:
-        """What a click brought is there: scripts that ask a server once the page has loaded, too."""
+        """Waits until the effect of a click is there: scripts that ask a server once the page has loaded, too."""
         self._shown = (await self._page.act((), advance_ms=PAGE_SETTLE_MS)).png
 
 

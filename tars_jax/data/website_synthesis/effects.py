@@ -113,7 +113,7 @@ def agrees(category: str, found: Sequence[Difference]) -> bool:
 
 
 def way_of(value: str, move: PageMove) -> str | None:
-    """How a field's value shows an input: "is", "contains", or not at all."""
+    """Way in which a field's value shows an input: "is", "contains", or not at all."""
     wanted = {"on": ("true", "1", "on", "yes"), "off": ("false", "0", "off", "no", "")}
     if move.kind == "toggle":
         return "is" if value.lower() in wanted[move.value] else None
@@ -141,7 +141,7 @@ def tells_time(value: str, done: Iterable[StateChange]) -> bool:
 def unnamed(
     effect: Effect, before: Tables, instruction: str, inputs: Sequence[PageMove] = (), chosen: Collection[str] = ()
 ) -> str | None:
-    """What the words should name and do not, as several things could be meant; None: they name it.
+    """Name that the words lack, as several things could be meant; None: they name it.
 
     A row that changes or goes has a name in quotation marks that no other row has; a value that stands alone is named
     by its key, the label of its field. A new row that belongs to something that is there, such as a column to a table,
@@ -273,7 +273,7 @@ def _change(
 
 
 def _form_of_day(values: Sequence[str | None], done: Sequence[StateChange]) -> str:
-    """How the day is written that a field had each time it was done; empty: it says something else, or more."""
+    """Form of the day that a field had each time it was done; empty: it says something else, or more."""
     for form in _DATES:
         told = [{each.begun.strftime(form), each.ended.strftime(form)} for each in done]
         if all(value in days for value, days in zip(values, told, strict=True)):

@@ -29,7 +29,7 @@ PAUSE_S = 0.25  # real, between them
 
 @dataclasses.dataclass(frozen=True)
 class PlanExecution:
-    """What became of a plan."""
+    """Result of carrying out a plan."""
 
     before: Tables
     after: Tables

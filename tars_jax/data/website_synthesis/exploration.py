@@ -42,7 +42,7 @@ class ExplorationConfig:
 
 @dataclasses.dataclass(frozen=True)
 class Explored:
-    """What is shown after a trail of moves from the start."""
+    """Page that is shown after a trail of moves from the start."""
 
     view: View
     trail: tuple[PageMove, ...]
@@ -96,7 +96,8 @@ class _Crawler:
         self._removing: list[_Link] = []
 
     async def follow_links(self, *, removing: bool = False) -> None:
-        """Those that remove something are kept for a second call. A page that hangs costs that page alone."""
+        """Follows links; those that remove something are kept for a second call. A page that hangs costs that page
+        alone."""
         if removing:
             self._open, self._removing = self._removing, []
         is_first = not removing
@@ -156,7 +157,7 @@ class _Crawler:
 async def _press_buttons(
     manager: BrowserManager, site: LiveSite, pages: list[Explored], config: ExplorationConfig
 ) -> list[Explored]:
-    """What buttons outside of forms bring up, a second level included."""
+    """Pages that buttons outside of forms bring up, a second level included."""
     found: list[Explored] = []
     seen: Counter[tuple[str, str]] = Counter()
     left = config.presses
@@ -184,7 +185,7 @@ async def _press_buttons(
 
 
 async def brought_up(driver: PageDriver, page: Explored, button: Control) -> Explored | None:
-    """What a button of a page brings up; None: nothing that was not there before. Raises as `PageDriver.make`."""
+    """Page that a button brings up; None: nothing that was not there before. Raises as `PageDriver.make`."""
     before = await driver.view()
     press = move_to(page.view, button)
     await driver.make(press)

@@ -1,4 +1,4 @@
-"""What can be done on a site: its forms and buttons as functions, sorted into categories, the trivial left out."""
+"""Functions of a site: its forms and buttons, sorted into categories, the trivial left out."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class SiteFunction:
 
     @property
     def program(self) -> str:
-        """What answers its form: its address without what tells one object from another."""
+        """Address that its form is sent to, without what tells one object from another."""
         return kind_of(f"//h{self.action}")
 
     @property
@@ -260,7 +260,7 @@ def _function(
 
 
 def _fields(view: View, controls: Sequence[Control], *, early: bool = False) -> tuple[Field, ...]:
-    """Of these controls those that can be filled in, or chosen of several, and are called by one name alone."""
+    """Controls that can be filled in, or chosen of several, and are called by one name alone, as fields."""
     labels = Counter(each.label for each in controls)
     return tuple(
         Field(
@@ -274,7 +274,8 @@ def _fields(view: View, controls: Sequence[Control], *, early: bool = False) -> 
 
 
 def _early_fields(page: Explored) -> tuple[Field, ...]:
-    """What stood on the page before its last button asked for more: it must be filled in before that is pressed."""
+    """Fields that stood on the page before its last button asked for more: they must be filled in before that is
+    pressed."""
     if page.before is None:
         return ()
     return _fields(page.before, [each for each in page.before.controls if _is_formless(each)], early=True)
@@ -303,5 +304,5 @@ def _own_part(heading: str, common: Collection[str]) -> str:
 
 
 def _options(control: Control) -> tuple[str, ...]:
-    """Those that can be chosen by their names."""
+    """Options that can be chosen by their names."""
     return tuple(each for each in control.options if each != control.value and can_choose(control.options, each))

@@ -1,4 +1,4 @@
-"""What became of each candidate, written down as it is known: a run that was killed tries none of them twice."""
+"""Journal of candidates' outcomes, written as they are known: a run that was killed tries none of them twice."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tars_jax.data.website_synthesis.task import SynthesizedTask
 
 @dataclasses.dataclass(frozen=True)
 class CandidateOutcome:
-    """Of one candidate."""
+    """Outcome of one candidate."""
 
     reason: str  # why it is no task; empty: it is one
     task: SynthesizedTask | None = None

@@ -64,7 +64,7 @@ def mutants(end: RightEnd) -> Iterator[Mutant]:
 
 
 def passing(end: RightEnd) -> tuple[int, list[str]]:
-    """How many wrong ends were tried, and the kinds of those that the effect takes."""
+    """Number of wrong ends that were tried, and the kinds of those that the effect accepts."""
     passed: list[str] = []
     count = 0
     for mutant in mutants(end):
@@ -142,7 +142,7 @@ def _similar_value(end: RightEnd) -> Iterator[Tables]:
 
 
 def _another_field(end: RightEnd) -> Iterator[Tables]:
-    """What was asked for stands in another field of its row, in place of its own or beside it."""
+    """Mutants: what was asked for stands in another field of its row, in place of its own or beside it."""
     for each in end.differences:
         row = each.after or {}
         shown = [name for name in each.changed_fields if name in row and _is_input(end, row[name])]
@@ -219,7 +219,7 @@ KINDS: Mapping[str, Callable[[RightEnd], Iterator[Tables]]] = {
 
 
 def similar_values(value: str) -> list[str]:
-    """What somebody might have put there by mistake: never the same."""
+    """Values that somebody might have put there by mistake: never the same."""
     if value.lstrip("-").isdigit():
         return [str(int(value) + 1), str(-int(value)) if int(value) else "1", f"{value}0", ""]
     letters = [n for n, sign in enumerate(value) if sign.isalpha()]

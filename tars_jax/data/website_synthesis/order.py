@@ -16,7 +16,7 @@ SHORTEST = 3  # letters of a word that says something
 
 
 def in_order(functions: Sequence[SiteFunction], tables: Tables) -> list[SiteFunction]:
-    """Those that promise most first; equals stay as they were."""
+    """Functions in order of promise, the best first; equals stay as they were."""
     columns = {part for rows in tables.values() for row in rows for name in row for part in words(name)}
     subjects = {part for table in tables for part in words(table)}
 

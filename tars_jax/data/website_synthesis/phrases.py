@@ -1,4 +1,4 @@
-"""What one part of an instruction asks for, and how that is said: a verb, a thing, its names, values and a button.
+"""Phrases: what one part of an instruction asks for, as a verb, a thing, its names, values and a button.
 
 A page's heading says what is done there and to what: "Edit Ticket" is about a ticket, "Garden Project: edit" about the
 page of that name, "Create New Report Format" about a report format that is not there yet. A person is asked for the
@@ -36,7 +36,7 @@ _QUOTES = re.compile(r"'[^']+'")
 
 @dataclasses.dataclass(frozen=True)
 class Heading:
-    """What a page's name says: a kind of thing, the name of one, and whether it is to be made there."""
+    """Meaning of a page's name: a kind of thing, the name of one, and whether it is to be made there."""
 
     noun: str = ""
     name: str = ""
@@ -63,7 +63,7 @@ def read_heading(said: str) -> Heading:
 
 @dataclasses.dataclass(frozen=True)
 class Value:
-    """What is put into a field. `mark`: one of MARKED, of something that is chosen or ticked; empty: a text."""
+    """Value that is put into a field. `mark`: one of MARKED, of something that is chosen or ticked; empty: a text."""
 
     label: str
     text: str = ""
@@ -124,7 +124,7 @@ class Phrase:
 def phrase(
     category: str, verb: str, noun: str, places: Sequence[str], values: Sequence[Value], button: str, same: str = ""
 ) -> Phrase:
-    """What is to be done at a place.
+    """Phrase that says what is to be done at a place.
 
     Args:
       noun: what the button is about; empty: it does not say.
@@ -145,7 +145,7 @@ def phrase(
 
 
 def called(label: str) -> str:
-    """What a field is called in an instruction: its label, without what that asks for or quotes."""
+    """Name of a field in an instruction: its label, without what that asks for or quotes."""
     if _HINT.match(label):
         return "text"
     return "title" if _QUOTES.search(label) else _ASKS.sub(r"\1", label)

@@ -1,4 +1,4 @@
-"""What can be done to an object once it was made: such functions are merged with the one that makes it."""
+"""Prerequisites: functions on an object are merged with the one that makes it."""
 
 from __future__ import annotations
 

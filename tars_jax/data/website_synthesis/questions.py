@@ -19,7 +19,7 @@ MOST_OF_A_PAGE = 3
 
 @dataclasses.dataclass(frozen=True)
 class SiteQuestion:
-    """What is asked, its answer, and how one gets to where it stands."""
+    """A question about a site, its answer, and the way to where it stands."""
 
     instruction: str
     answer: str

@@ -69,7 +69,7 @@ def _is_about(instruction: str, function: SiteFunction) -> bool:
 
 
 def _names_of(function: SiteFunction) -> list[str]:
-    """What its page is called, and the thing that its page is about."""
+    """Names of a function's page, and of the thing that its page is about."""
     return [*function.places, *filter(None, (read_heading(each).name for each in function.places))]
 
 

@@ -131,7 +131,7 @@ async def watch(grounds: Grounds, actions: Sequence[Action]) -> WatchedReplay:
 
 
 def actions_of(task: WebsiteTask) -> list[Action]:
-    """Its recorded solution."""
+    """Actions of the task's recorded solution."""
     found: list[Action] = []
     for call in task.about.get("solution", ()):
         said = parse_response(f"Action: {call}", space=SPACE)

@@ -1,4 +1,4 @@
-"""What a page says of a form that it did not take: which fields it refuses, and what they should hold.
+"""Refusals of a form by its page: which fields it refuses, and what they should hold.
 
 A form that changed nothing may have been refused: it is shown again, with words beside a field or above them all. The
 fields that these words are about are filled in the next time, with values of the kind that they call for.
@@ -21,7 +21,7 @@ Refusal = tuple[str, str, str]  # program, label of a field, the kind of value t
 
 
 def refusals(view: View, function: SiteFunction, filled: Collection[str]) -> tuple[Refusal, ...]:
-    """What the view says against a function's form; `filled`: the labels of the fields that something was put into."""
+    """Refusals of a function's form in the view; `filled`: the labels of the fields that something was put into."""
     if not is_shown(view, function):
         return ()
     labels = [each.label for each in function.fields]

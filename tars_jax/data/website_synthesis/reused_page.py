@@ -44,7 +44,7 @@ class ReusedPage:
             raise
 
     async def close(self) -> None:
-        """Twice is once."""
+        """Closes the page; a second call does nothing."""
         shown, self._shown, self._uses = self._shown, None, 0
         if shown is not None:
             await shown.close()

@@ -106,7 +106,7 @@ def _letters(name: str) -> str:
 
 
 def told_in(instruction: str) -> list[InstructionPart] | None:
-    """What an instruction asks for, part by part; None: it is not of this grammar."""
+    """Parts of an instruction, each with what it asks for; None: it is not of this grammar."""
     parts = []
     for sentence in _SENTENCES.split(instruction.removesuffix(".")):
         opening = match[0] if (match := _OPENING.match(sentence)) else ""
@@ -144,7 +144,7 @@ def _values(said: str) -> Iterator[Value]:
 
 
 def _kind(button: str) -> str:
-    """What a button is about, in its own words: "Save report" about a report."""
+    """Kind of thing that a button is about, in its own words: "Save report" about a report."""
     match = _KIND.match(button)
     return "" if match is None or match[1].lower() in _NO_KIND else match[1].lower()
 

@@ -1,4 +1,5 @@
-"""What synthesis needs of a website: pages, a reset, and its state. A session of `tars_jax.tasks.websites` has it."""
+"""Interface of a website that synthesis needs: pages, a reset, and its state. A session of `tars_jax.tasks.websites`
+has it."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ class LiveSite(Protocol):
 
     @property
     def url(self) -> str:
-        """Of the page that an episode begins with."""
+        """Address of the page that an episode begins with."""
         ...
 
     async def open_page(self, browsers: BrowserManager, size: tuple[int, int]) -> ShownPage:

@@ -63,7 +63,7 @@ Say = Callable[[int, str], None]  # how many tasks are done, and what was tried 
 
 @dataclasses.dataclass(frozen=True)
 class SiteReport:
-    """What became of a site, and why the rest did not become tasks."""
+    """Report on a site: its tasks, and why other candidates did not become tasks."""
 
     site: str
     pages: int
@@ -137,7 +137,7 @@ async def _all_kinds(made: _Maker, pages: Sequence[Explored], seed: str) -> Coun
 def _selected(
     extractor: Extractor, pages: Sequence[Explored], functions: Sequence[SiteFunction]
 ) -> tuple[list[SiteFunction], Counter[str]]:
-    """Those that a model, which sees each page, finds worth a task."""
+    """Functions that a model, which sees each page, finds worth a task."""
     kept = []
     for page in pages:
         of_page = [each for each in functions if each.trail == page.trail]
@@ -195,7 +195,7 @@ class _Maker:
             self._say(len(self.tasks), f"{self.tried}: {said}")
 
     async def after(self, first: TaskCandidate, seed: str) -> list[TaskCandidate]:
-        """What can be done once `first` is."""
+        """Candidates of what can be done once `first` is."""
         try:
             return await dependent(self._manager, self._site, first, self.functions, seed, self.hidden)
         except (MoveFailed, PageError, SandboxFailure):
@@ -257,7 +257,7 @@ class _Maker:
             self._unfinished.setdefault(last.family, candidate)
 
     async def _tried_out(self, candidate: TaskCandidate) -> CandidateOutcome:
-        """What becomes of it, or what an earlier run has written down."""
+        """Outcome of a candidate, or what an earlier run has written down."""
         key = candidate_key(candidate.instruction, candidate.plan)
         outcome = self._journal.known(key)
         if outcome is None:
@@ -306,7 +306,7 @@ class _Maker:
         return True
 
     async def _judged(self, candidate: TaskCandidate, first: PlanExecution) -> CandidateOutcome:
-        """Of a task that the state cannot tell: a rubric, where the page shows at the end what was put in."""
+        """Outcome of a task that the state cannot tell: a rubric, where the page shows at the end what was put in."""
         if goes_on(first.view, candidate.parts[-1].function):
             return CandidateOutcome(NOTHING)
         texts = [move.value for move in candidate.inputs if move.kind == "fill" and len(move.value) > 2]

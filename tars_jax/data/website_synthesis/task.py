@@ -16,7 +16,7 @@ from tars_jax.tasks.websites.task import WebsiteTask
 
 @dataclasses.dataclass(frozen=True)
 class SynthesizedTask:
-    """What is asked for, and how it is told whether it was done.
+    """A task, and the check that tells whether it was done.
 
     `effect` is all that changes in the site's state; where that cannot tell, `rubric` has the facts that a judge looks
     for and `reference` the answer. `plan` is the scripted solution; it and what follows is never shown to an agent.

@@ -27,7 +27,7 @@ LARGE_CANVAS = 0.25  # of the viewport
 
 @dataclasses.dataclass(frozen=True)
 class AddressCheck:
-    """What was found at an address."""
+    """Findings at one address."""
 
     url: str
     reason: str  # one of REASONS; empty: it is kept

@@ -42,7 +42,7 @@ WANTED = {kind: re.compile(rf"\b({words})\b", re.IGNORECASE) for kind, words in 
 
 
 def draw_value(field: Field, rng: random.Random) -> str:
-    """What is typed, chosen or switched; empty where nothing fits."""
+    """Draws a value to be typed, chosen or switched; empty where nothing fits."""
     if field.kind == "select":
         return rng.choice(field.options) if field.options else ""
     if field.kind == "radio":

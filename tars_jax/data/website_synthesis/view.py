@@ -1,4 +1,4 @@
-"""What a page shows, as synthesis reads it: controls with labels and places, tables, headings."""
+"""View of a page, as synthesis reads it: controls with labels and places, tables, headings."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class View:
 
 
 def name_of(view: View, link: Control) -> str:
-    """What a link can be called by: its text, or its row's where others say the same; empty: nothing tells it apart."""
+    """Name of a link: its text, or its row's where others say the same; empty: nothing tells it apart."""
     alike = [each for each in view.controls if each.kind == "link" and each.label == link.label]
     if len({each.href for each in alike}) <= 1 and not (link.row and HASH.fullmatch(link.label)):
         return link.label
@@ -122,7 +122,7 @@ def name_of(view: View, link: Control) -> str:
 
 
 def row_of(view: View, button: Control) -> str:
-    """What tells the row of a list that a button stands in; empty: it stands in none, or another says the same."""
+    """Text that tells the row of a list that a button stands in; empty: it stands in none, or another says the same."""
     alike = [each for each in view.controls if each.kind == "button" and each.label == button.label]
     alike = [each for each in alike if each.row == button.row]
     return button.row if len(alike) == 1 else ""

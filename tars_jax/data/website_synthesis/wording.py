@@ -33,7 +33,7 @@ class Rewriter(Protocol):
 
 
 def noun_of(function: SiteFunction) -> str:
-    """What a function is about, in the words of its button, of the one that brought it up, or of the page."""
+    """Noun for what a function is about, in the words of its button, of the one that brought it up, or of the page."""
     for said in (function.button, function.opener):
         left = " ".join(_STOP.sub(" ", _DOING.sub(" ", re.sub(r"[^\w\s-]", " ", said))).split())
         if left and left != said and left.lower() != "entry" and len(left) <= 30 and not re.search(r"\d", left):

@@ -1,4 +1,4 @@
-"""What form of answer a question asks for: yes or no, a list in its order, a symbol, a word as it is written, a day."""
+"""Forms of answers that questions ask for: yes or no, a list in its order, a symbol, a word as it is written, a day."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def asks_in_turn(question: str) -> bool:
 
 
 def asks_pair(question: str) -> bool:
-    """Who discovered it, and in which year; the width and the height."""
+    """Whether a question asks for two things: who discovered it, and in which year; the width and the height."""
     return bool(_PAIR.search(question))
 
 

@@ -39,7 +39,8 @@ _NOT = re.compile(
 
 
 def carried(said: str, kind: AnswerKind, question: ParsedQuestion) -> set[Same]:
-    """How the values in its place stand to the reference, by each way to read the sentence; empty: it carries none."""
+    """Relations of the values in an answer's place to the reference, by each way to read the sentence; empty: it
+    carries none."""
     found = set(_read(said, kind, question))
     if Same.YES in found:
         return found

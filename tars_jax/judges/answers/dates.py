@@ -78,7 +78,7 @@ def compare_dates(said: When, wanted: When) -> Same:
 
 
 def read_date(text: str) -> When | None:
-    """What a reference is, whole."""
+    """Reads a whole reference as a date."""
     plain = text.strip().rstrip(".")
     found = list(dates_in(plain))
     return found[0][2] if len(found) == 1 and found[0][:2] == (0, len(plain)) else None
@@ -146,7 +146,7 @@ def _months() -> dict[str, int]:
 
 @functools.cache
 def _weekdays() -> dict[str, int]:
-    """Monday: 0."""
+    """Numbers of weekdays' names, Monday being 0."""
     return {
         folded(name).rstrip("."): number
         for language in LANGUAGES
@@ -198,7 +198,7 @@ def _forms() -> tuple[re.Pattern[str], ...]:
 
 @functools.cache
 def _names() -> frozenset[str]:
-    """Of months, with and without accents."""
+    """Names of months, with and without accents."""
     written = (
         name.rstrip(".")
         for language in LANGUAGES

@@ -96,14 +96,14 @@ def bare(text: str) -> str:
 
 
 def _untexed(text: str) -> str:
-    """Without LaTeX."""
+    """The text without LaTeX."""
     for form, instead in _TEX:
         text = form.sub(instead, text)
     return text
 
 
 def last_said(text: str) -> str:
-    """What stands behind the one mark of a final answer that begins a line or a sentence; of two marks, all of it."""
+    """Text behind the one mark of a final answer that begins a line or a sentence; with two marks, the whole text."""
     text = _CONFIDENCE.sub("", text)
     marks = list(_FINAL.finditer(text))
     boxed = list(re.finditer(r"\\boxed\s*\{([^{}]*)\}\s*\$?\.?\s*\Z", text))

@@ -1,4 +1,4 @@
-"""What kind of answer a reference is, and how another text of that kind stands to it, read whole.
+"""Kinds of answers, and the relation of another text of a kind to the reference, read whole.
 
 A text that is not a value of the kind as a whole, to its last sign, is none.
 """
@@ -112,7 +112,7 @@ def _typed(name: str, find: Callable[[str], Iterator[tuple[bool, Same]]]) -> Ans
 
 
 def _chosen(said: str, read: Reader) -> Same | None:
-    """Of a choice, `Same.OTHER`: no answer, whichever of it is right."""
+    """Answers to a choice with `Same.OTHER` where they give no single alternative, whichever of it is right."""
     same = read(said)
     offered = _OR.split(said)
     if same is Same.YES or len(offered) == 1:
@@ -197,7 +197,8 @@ def _ranged(text: str) -> str:
 
 
 def parts_of(reference: str, question: str) -> tuple[str, ...]:
-    """Of a list; a reference of two that a comma parts is one place, or a list where the question asks for several."""
+    """Parts of a list; a reference of two that a comma parts is one place, or a list where the question asks for
+    several."""
     many = re.search(r"\b(?:which|what|list|name|who)\b.*\b(?:\w+s|two|both|all|people)\b", question, re.IGNORECASE)
     if ";" in reference:
         found = reference.split(";")

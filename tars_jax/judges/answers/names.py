@@ -70,7 +70,7 @@ def _has_figures_of(said: str, wanted: str) -> bool:
 
 
 def _signs_of(code: str) -> str:
-    """What a code is where its spaces and such signs as are left out are none: BA 2490, 3:1, 1920 by 1080, E=mc^2."""
+    """A code without its spaces and such signs as may be left out: BA 2490, 3:1, 1920 by 1080, E=mc^2."""
     text = re.sub(r"^(?:https?://)?(?:www\.)?(?=\S+\.\S+$)|(?<=\w)/$", "", with_figures(code).text)
     text = re.sub(r"(?<=\d)\s*(?:-|:|\bto\b)\s*(?=\d)", "-", text)
     text = re.sub(r"(?<=\d)\s*(?:[x×*]|\bby\b)\s*(?=\d)", "x", text.casefold())
@@ -136,7 +136,7 @@ def _is_short_for(short: str, parts: Sequence[str]) -> bool:
 
 
 def kinds_of(text: str) -> frozenset[str]:
-    """What CLDR knows by this name, such as "territory DE"; none where it knows nothing."""
+    """Entries that CLDR has for this name, such as "territory DE"; empty where it has none."""
     bare = text.strip().strip("\"'.")
     words = " ".join(re.findall(r"\w+", folded(re.sub(r"^(?:the|a|an)\s+", "", bare, flags=re.IGNORECASE))))
     if not words or re.search(r"[,;]\s*$|[^\w\s'.,&()-]", bare):

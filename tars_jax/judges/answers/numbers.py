@@ -110,7 +110,7 @@ def _spelled_in(run: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _number_at(texts: list[str], place: int) -> tuple[str, int] | None:
-    """What the words from `place` on say, as figures, and where it ends."""
+    """Number that the words from `place` on say, as figures, and where it ends."""
     end = place
     while end < len(texts) and (
         _in_words(texts[end]) is not None
@@ -193,7 +193,7 @@ def _number_words() -> frozenset[str]:
 
 @functools.lru_cache(maxsize=4096)
 def readings_of(figures: str) -> list[float]:
-    """What the figures say by the customs that can read them, the likeliest first."""
+    """Readings of the figures by the customs that can read them, the likeliest first."""
     if re.fullmatch(r"\d{1,3}(?:([ '])\d{3})(?:\1\d{3})*(?:\.\d+|,\d{1,2})?", figures):
         return [float(re.sub(r"[ ']", "", figures).replace(",", "."))]
     if len(figures) > 40 or re.match(r"0\d", figures):

@@ -55,7 +55,7 @@ def _is_side(side: list[str], question: ParsedQuestion, *, is_first: bool) -> bo
 
 
 def _owns(said: list[str], question: ParsedQuestion) -> bool:
-    """Anna Berg's"""
+    """Whether the words are possessive: Anna Berg's."""
     names = itertools.takewhile(lambda each: each.removesuffix("'s") in question.names, said)
     return said[0].endswith("'s") or any(each.endswith("'s") for each in names)
 
@@ -70,7 +70,7 @@ def _goes_with(change: str, own: set[str], question: ParsedQuestion) -> bool:
 
 
 def _may_follow(said: list[str], place: int, own: set[str], question: ParsedQuestion, *, is_named: bool) -> bool:
-    """Of two things side by side."""
+    """Whether the word at `place` may follow the one before it."""
     previous, word = said[place - 1] if place else "", said[place]
     bare = previous.removesuffix("'s")
     if previous in FREE | _PARTED | NEGATIONS | {""} or previous != bare or not question.has(bare):

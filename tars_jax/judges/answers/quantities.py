@@ -134,7 +134,7 @@ def _unit_of_measure(question: str) -> pint.Unit | None:
 
 
 def rate_asked(question: str) -> pint.Unit | None:
-    """Of a price: "how much is it per kg", "what does a kilogram cost"."""
+    """Unit of a price that a question asks for: "how much is it per kg", "what does a kilogram cost"."""
     found = (rate_at(question, match.start()) for match in re.finditer(r" (?:per|an?|each|every) ", question))
     return next((rate[1] for rate in found if rate), None)
 

@@ -18,7 +18,7 @@ LEAST_DIGITS = 3  # that a rounded number must have
 
 
 class Same(enum.Enum):
-    """How an answer's quantity stands to the reference."""
+    """Relation of an answer's quantity to the reference."""
 
     YES = enum.auto()
     NO = enum.auto()
@@ -139,8 +139,8 @@ _LETTERS = {"coulomb": "degree_Celsius", "farad": "degree_Fahrenheit"}  # C and 
 
 
 def _read_otherwise(said: Quantity, wanted: Quantity) -> Quantity:
-    """What a letter means beside such a reference: C and F are degrees, and so is "degrees"; m and M of a count are
-    millions."""
+    """Reads a letter as it is meant beside such a reference: C and F are degrees, and so is "degrees"; m and M of a
+    count are millions."""
     unit = str(said.unit)
     if wanted.unit is None and unit in ("meter", "molar"):
         return dataclasses.replace(said, value=said.value * 1e6, unit=None, decimals=said.decimals - 6)

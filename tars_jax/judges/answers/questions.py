@@ -1,4 +1,4 @@
-"""What a question gives to its answers: words that may be said again, and what kind of thing it asks for."""
+"""Parsed questions: words that answers may repeat, and the kind of thing that is asked for."""
 
 from __future__ import annotations
 
@@ -165,8 +165,8 @@ class ParsedQuestion:
         return self.is_counted(word) or (word in self._own and word in _MEASURE_WORDS)
 
     def before(self, word: str) -> set[str]:
-        """What stands in the question before such a word, wherever it has it; "" at its beginning. None before one that
-        only says its measure."""
+        """Words of the question before such a word, wherever it has it; "" at its beginning. None before one that only
+        says its measure."""
         pairs = itertools.pairwise(["", *self._said])
         return {previous for previous, own in pairs if word == own or self.is_form(word, own)}
 

@@ -69,7 +69,7 @@ def retelling(reference: str, question: str) -> Retell:
 
 
 def _in_degrees(match: re.Match[str]) -> str:
-    """47°36' as 47.6°."""
+    """Writes 47°36' as 47.6°."""
     minutes = int(match["minutes"]) + float(match["seconds"] or 0) / 60
     return f"{int(match['degrees']) + minutes / 60:.8g}°"
 

@@ -1,4 +1,4 @@
-"""Who did it to whom: whether a sentence gives an answer the place that the question asks for.
+"""Roles, who did it to whom: whether a sentence gives an answer the place that the question asks for.
 
 "Which animals do lions hunt?" asks for what is hunted, so that "lions are hunted by zebras" is no answer, and "who was
 Kant a student of?" for whose student he was, so that "Knutzen was a student of Kant" is none.

@@ -52,7 +52,7 @@ def compare_times(said: TimeOfDay, wanted: TimeOfDay) -> Same:
 
 
 def read_time(text: str) -> TimeOfDay | None:
-    """What a reference is, whole."""
+    """Reads a whole reference as a time of day."""
     found = list(times_in(text.strip()))
     return found[0][2] if len(found) == 1 and found[0][:2] == (0, len(text.strip())) and ":" in text else None
 

@@ -72,7 +72,7 @@ def _polarity(said: str, reference: str, question: ParsedQuestion) -> Same:
 
 
 def _stands(said: str, reference: str, kind: AnswerKind, question: ParsedQuestion, *, is_closed: bool) -> Same:
-    """How an answer stands to one way to say a reference; `Same.OTHER`: it leaves a choice."""
+    """Relation of an answer to one way to say a reference; `Same.OTHER`: it leaves a choice."""
     same = carried(sentence(said), kind, question)
     if Same.YES in same or _is_all_the_same(said, kind, question):
         return Same.YES
@@ -97,7 +97,8 @@ def _is_counted(kind: AnswerKind, said: str, *, is_closed: bool) -> bool:
 
 
 def _is_all_the_same(said: str, kind: AnswerKind, question: ParsedQuestion) -> bool:
-    """Of several sentences: one carries the answer, and each other one too or says only where it was read."""
+    """Whether several sentences say the same: one carries the answer, and each other one too or says only where it was
+    read."""
     parts = sentences(said)
     if len(parts) < 2:
         return False

@@ -29,7 +29,7 @@ def vocabulary(words: str) -> frozenset[str]:
 
 
 def plain(text: str) -> str:
-    """Of one width and one kind of each sign; superscripts after ^."""
+    """The text in one width and one kind of each sign; superscripts after ^."""
     text = re.sub(r"(?<=\d)(?=[¼-¾⅐-⅞])", " ", text)  # 4½
     text = re.sub(r"[⁰¹²³⁴-⁹⁻⁺]+", lambda match: "^" + unicodedata.normalize("NFKC", match[0]), text)
     text = unicodedata.normalize("NFC", unicodedata.normalize("NFKC", text))
@@ -70,7 +70,7 @@ def canonical(text: str) -> str:
 
 
 def words(text: str) -> list[tuple[int, int]]:
-    """Where the words and signs of a text stand; every sign but spaces is in one of them."""
+    """Positions of the words and signs of a text; every sign but spaces is in one of them."""
     return [match.span() for match in _WORD.finditer(text)]
 
 

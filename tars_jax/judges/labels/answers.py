@@ -28,7 +28,7 @@ PREFIX = "answers_"
 
 
 def shipped_answers() -> list[Labelled]:
-    """Of all splits that lie beside this file."""
+    """Labelled answers of all splits that lie beside this file."""
     return [each for file in sorted(FOLDER.glob(f"{PREFIX}*.jsonl")) for each in read_answers(file)]
 
 

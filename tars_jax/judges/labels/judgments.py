@@ -34,7 +34,8 @@ class Judgment(NamedTuple):
 
 
 def read_judgments(folder: str | Path, judge: str, labelled: Sequence[Labelled]) -> list[Judgment]:
-    """Of the labelled trajectories those that the judge was asked about, in their order.
+    """Reads the judge's recorded judgments of labelled trajectories, in their order; those that it was not asked about
+    are left out.
 
     Raises InputError that names the file and the field for what is not as above, and where no file is there.
     """
@@ -65,7 +66,7 @@ def _judgments(folder: Path, judge: str, labelled: Sequence[Labelled]) -> Iterat
 
 
 def _text(response: object, file: str) -> str:
-    """Of a chat completion; nothing where the model was not reached."""
+    """Text of a chat completion; empty where the model was not reached."""
     if response is None:
         return ""
     if not isinstance(response, dict):

@@ -1,4 +1,4 @@
-"""What agents did on Online-Mind2Web, and what its evaluation said of that, beside the labels of people.
+"""Agents' runs on Online-Mind2Web with the verdicts of its evaluation, beside the labels of people.
 
 FOLDER/human_label.json                     labels (`online_mind2web.py`)
 FOLDER/AGENT/TASK_ID/result.json            an agent's run, of either form; trajectory/ has its screenshots
@@ -74,7 +74,8 @@ def read_run(folder: Path) -> Trajectory:
 
 
 def read_evaluations(folder: str | Path, labelled: Sequence[Labelled]) -> list[Judgment]:
-    """What the benchmark's evaluation said of labelled runs. Raises InputError that names file, line and field."""
+    """Reads the verdicts of the benchmark's evaluation on labelled runs. Raises InputError that names file, line and
+    field."""
     root, said = Path(folder), dict[str, bool]()
     for agent in sorted({each.agent for each in labelled}):
         for file in sorted((root / agent).rglob(EVALUATIONS)):
